@@ -120,8 +120,11 @@ export type {
   JsonSchema,
   KindType,
   MetadataOf,
+  PrinterColumn,
   ResourceOf,
+  ScaleSubresource,
   ValidateOptions,
+  WebhookClientConfig,
   Writable,
 } from './lib/core/resource.ts'
 export type { RunnableRole } from './lib/core/runnable.ts'
@@ -197,7 +200,9 @@ export type {
   ConvertedStatus,
   ConvertibleKind,
 } from './lib/schema/conversions.ts'
+export type { ColumnDefinition } from './lib/schema/columns.ts'
 export type { ResourceDefinition, ZodSchema } from './lib/schema/define_resource.ts'
+export type { ScaleDefinition } from './lib/schema/subresources.ts'
 export type { DynamicKind } from './lib/schema/dynamic_resource.ts'
 export type { Disposition, Requeue, Run } from './lib/controller/result.ts'
 export type { ElectionCallbacks } from './lib/leader/callbacks.ts'
@@ -226,6 +231,7 @@ export type {
   ControllerDescription,
   FinalizeDescription,
   LeaderElectionOptions,
+  MetricsOptions,
   OperatorDescription,
   SourceDescription,
   StepDescription,

@@ -1,5 +1,6 @@
 /** The context of every verb: store, kinds, clock and randomness. */
 import type { Clock } from '../async/clock.ts'
+import type { Access } from './access/access.ts'
 import type { Log } from '../observe/log.ts'
 import type { ApiObject } from './json.ts'
 import { apiVersionOf, type Kind, type Kinds } from './kinds.ts'
@@ -16,6 +17,7 @@ export interface Backend {
   readonly log: Log
   readonly random: () => number
   readonly webhooks: Webhooks
+  readonly access: Access
   /** The mode of requests without a `fieldValidation` parameter. */
   readonly fieldValidation: FieldValidation
   /** Called after every write: registers and removes custom kinds, and empties deleted namespaces. */

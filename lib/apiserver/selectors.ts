@@ -56,12 +56,9 @@ class Parser {
     const { type, text: key } = this.#next()
     if (type !== 'word') throw refuse(`found '${key}', expected: identifier`)
     const problems = qualifiedNameProblems(key)
-    if (problems.length > 0) throw refuse(`key: Invalid value: ${JSON.stringify(key)}: ${problems.join('; ')}`)
+    if (problems.length > 0) throw refuse(`<nil>: Invalid value: ${JSON.stringify(key)}: ${problems.join('; ')}`)
     const following = this.#peek()
     if (negated || following.type === 'end' || following.type === ',') {
-      if (following.type !== 'end' && following.type !== ',') {
-        throw refuse(`found '${following.text}', expected: ',' or 'end of string'`)
-      }
       return { key, operator: negated ? 'absent' : 'exists', values: [] }
     }
     return this.#comparison(key)
@@ -98,20 +95,29 @@ class Parser {
   #values(): readonly string[] {
     const open = this.#next()
     if (open.type !== '(') throw refuse(`found '${open.text}' expected: '('`)
-    const values: string[] = []
-    let isAfterWord = false
+    if (this.#peek().type === ')') {
+      this.#at++
+      return ['']
+    }
+    if (this.#peek().type !== 'word' && this.#peek().type !== ',') {
+      throw refuse(`found '${this.#peek().text}', expected: ',', ')' or identifier`)
+    }
+    const values = new Set<string>()
     for (;;) {
-      const token = this.#next()
-      if (token.type === 'word') {
-        values.push(token.text)
-        isAfterWord = true
-      } else if (token.type === ',') {
-        if (!isAfterWord) values.push('')
-        isAfterWord = false
-      } else if (token.type === ')') {
-        if (!isAfterWord) values.push('')
-        return values
-      } else throw refuse(`found '${token.text}', expected: ',', ')' or identifier`)
+      const { type, text } = this.#next()
+      const following = this.#peek()
+      if (type === 'word') {
+        values.add(text)
+        if (following.type !== ',' && following.type !== ')') {
+          throw refuse(`found '${following.text}', expected: ',' or ')'`)
+        }
+      } else if (type === ',') {
+        if (values.size === 0 || following.type === ')' || following.type === ',') values.add('')
+      } else throw refuse(`found '${text}', expected: ',', or identifier`)
+      if (following.type === ')') {
+        this.#at++
+        return [...values].sort()
+      }
     }
   }
 
@@ -216,12 +222,12 @@ function isSatisfied({ key, operator, values }: JsonObject, labels: JsonObject):
 export function selectorText(selector: Json | undefined): string {
   if (!isObject(selector)) return ''
   const labels = isObject(selector['matchLabels']) ? selector['matchLabels'] : {}
-  const terms = Object.keys(labels).sort().map((key) => `${key}=${String(labels[key])}`)
+  const terms = Object.keys(labels).map((key): [string, string] => [key, `${key}=${String(labels[key])}`])
   for (const { key, operator, values } of expressions(selector)) {
     const list = Array.isArray(values) ? [...values].map(String).sort().join(',') : ''
-    terms.push(requirementText(String(key), String(operator), list))
+    terms.push([String(key), requirementText(String(key), String(operator), list)])
   }
-  return terms.join(',')
+  return terms.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, text]) => text).join(',')
 }
 
 function requirementText(key: string, operator: string, values: string): string {
@@ -281,16 +287,24 @@ function refuseField(path: string, kind: Kind): Error {
   return badRequest(`"${path}" is not a known field selector: only "metadata.name", "metadata.namespace"`)
 }
 
+/** Splits a field selector at its commas; an escaped comma belongs to a value. */
 function split(text: string): string[] {
-  return text.split(/(?<!\\),/).filter(Boolean)
+  return (text.match(/(?:[^\\,]|\\[^]|\\$)+/g) ?? []).sort()
 }
 
 function parseTerm(part: string, whole: string): Term {
-  const match = /^((?:[^=!\\]|\\.)*?)(==|!=|=)(.*)$/s.exec(part)
+  // The first operator separates: a path has no escapes.
+  const match = /^(.*?)(!=|==|=)(.*)$/s.exec(part)
   if (!match) throw badRequest(`invalid selector: '${whole}'; can't understand '${part}'`)
   return { path: match[1]!, equal: match[2] !== '!=', value: unescape(match[3]!) }
 }
 
 function unescape(value: string): string {
-  return value.replace(/\\([\\,=])/g, '$1')
+  return value.replace(/\\([^]?)|[,=]/g, (text, escaped: string | undefined) => {
+    if (escaped === undefined) {
+      throw badRequest(`invalid field selector: unescaped character in value: ${text.codePointAt(0)}`)
+    }
+    if (!/^[\\,=]$/.test(escaped)) throw badRequest(`invalid field selector: invalid escape sequence: ${text}`)
+    return escaped
+  })
 }

@@ -2,25 +2,31 @@
 import { type Clock, systemClock } from '../async/clock.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { type Log, silentLog } from '../observe/log.ts'
+import { Access, type AuthorizationMode } from './access/access.ts'
 import type { Backend, FieldValidation } from './backend.ts'
 import { builtinKinds } from './builtin/kinds.ts'
 import { applyDefinition, finalizeDefinition, removeKinds } from './crd/establish.ts'
 import { dispatch } from './http/dispatch.ts'
+import { auditIds, encodeAnswer } from './http/encode.ts'
 import type { ApiObject } from './json.ts'
 import { type Kind, Kinds } from './kinds.ts'
 import { createSystemNamespaces, deleteContents, finalizeIfEmpty, isNamespaceKind } from './storage/namespaces.ts'
+import { newUid } from './storage/objects.ts'
 import { answerError } from './http/respond.ts'
 import { type Call, readCall } from './http/routes.ts'
 import { internal, StatusError } from './http/status.ts'
 import { type SavedStore, Store } from './storage/store.ts'
 import { Watches } from './verbs/watch.ts'
 import type { CallWebhook } from './webhooks/call.ts'
-import { Session, Suspension, Webhooks } from './webhooks/session.ts'
+import { Suspension } from './suspension.ts'
+import { Session, Webhooks } from './webhooks/session.ts'
 
 /** The state of a server as JSON: the objects and the current resource version. */
 export interface SavedState {
   readonly format: 'kubeloop-apiserver/1'
   readonly store: SavedStore
+  /** The key of the issued service account tokens, PEM; absent if there are none. */
+  readonly tokenKey?: string
 }
 
 /** Options of {@link ApiServer}. */
@@ -29,6 +35,12 @@ export interface ApiServerOptions {
   readonly clock?: Clock
   /** The result of {@link ApiServer.save} to restore. Default: an empty cluster with its four system namespaces. */
   readonly state?: SavedState
+  /**
+   * Whether the cluster also has the other objects that a real server creates at its start: the Service `kubernetes`,
+   * the default roles and their bindings, priority classes, flow schemas and APIServices. They are loaded at the first
+   * request. Ignored with `state`. Default: false.
+   */
+  readonly bootstrap?: boolean
   /** Receives internal failures of the server. Default: no log. */
   readonly log?: Log
   /** Source of uids and generated names: returns numbers in [0, 1). Default: Math.random. */
@@ -40,6 +52,16 @@ export interface ApiServerOptions {
    * must verify; Services cannot be reached.
    */
   readonly callWebhook?: CallWebhook
+  /**
+   * The bearer token of the administrator. If set, a request with an invalid token gets 401, and one without a token is
+   * anonymous. Default: none, requests are the administrator's unless they carry the token of a service account.
+   */
+  readonly token?: string
+  /**
+   * Which requests are allowed: with `allow` all, except those of anonymous users; with `rbac` those that the stored
+   * roles and bindings allow, as on a real server. The administrator may do everything. Default: `allow`.
+   */
+  readonly authorization?: AuthorizationMode
 }
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -60,18 +82,21 @@ const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
  * ```
  */
 export class ApiServer {
-  /** Answers a request. No credentials are required. */
+  /** Answers a request. A request without credentials is the administrator's, unless the option `token` is set. */
   readonly handle: Transport
   readonly #backend: Backend
-  readonly #store = new Store()
+  readonly #store: Store
   readonly #watches = new Watches()
   readonly #log: Log
+  readonly #newAuditId: () => string
 
   constructor(options: ApiServerOptions = {}) {
     const { clock = systemClock, log = silentLog, random = Math.random, fieldValidation = 'Warn' } = options
     const kinds = new Kinds()
     for (const kind of builtinKinds()) kinds.set(kind)
     this.#log = log
+    this.#store = new Store(() => clock.monotonic())
+    this.#newAuditId = auditIds(options.random !== undefined)
     this.#backend = {
       store: this.#store,
       kinds,
@@ -79,6 +104,14 @@ export class ApiServer {
       log,
       random,
       webhooks: new Webhooks({ clock, log, random, callWebhook: options.callWebhook ?? webhookCaller() }),
+      access: new Access({
+        store: this.#store,
+        mode: options.authorization ?? 'allow',
+        token: options.token,
+        nowMs: () => clock.now(),
+        uuid: () => newUid(random),
+        tokenKey: options.state?.tokenKey,
+      }),
       fieldValidation,
       afterWrite: (kind, object, type) => {
         if (type === 'put' && kind.storage.id !== CRDS && !isNamespaceKind(kind)) return
@@ -88,12 +121,24 @@ export class ApiServer {
     }
     if (options.state) this.#restore(options.state)
     else createSystemNamespaces(this.#backend)
-    this.handle = async (request) => this.#handle(request)
+    let bootstrap = options.bootstrap && !options.state ? bootstrapping(this.#backend) : undefined
+    this.handle = async (request) => {
+      if (bootstrap) {
+        await bootstrap()
+        bootstrap = undefined
+      }
+      return this.#handle(request)
+    }
   }
 
   /** Returns a copy of the state, for the `state` option of a new server. */
   save(): SavedState {
-    return structuredClone({ format: 'kubeloop-apiserver/1', store: this.#store.save() })
+    const tokenKey = this.#backend.access.tokens.pem
+    return structuredClone({
+      format: 'kubeloop-apiserver/1',
+      store: this.#store.save(),
+      ...(tokenKey !== undefined && { tokenKey }),
+    })
   }
 
   /** Drops the history, like an etcd compaction with a restart: older watches and continue tokens get 410. */
@@ -119,8 +164,13 @@ export class ApiServer {
   }
 
   #answer(call: Call): HttpResponse {
+    return encodeAnswer(call, this.#dispatch(call), this.#newAuditId)
+  }
+
+  #dispatch(call: Call): HttpResponse {
     call.warnings.length = 0
     try {
+      this.#backend.access.admit(call)
       return dispatch(this.#backend, this.#watches, call)
     } catch (error) {
       if (error instanceof Suspension) throw error
@@ -156,6 +206,13 @@ export class ApiServer {
     this.#store.restore(structuredClone(state.store))
     for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#backend, crd)
   }
+}
+
+/** Returns a function that creates the objects of a new cluster once. Their data is loaded for no other server. */
+function bootstrapping(backend: Backend): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () =>
+    done ??= import('./storage/bootstrap.ts').then(({ createBootstrapObjects }) => createBootstrapObjects(backend))
 }
 
 /** Returns a function that calls webhooks by their URL over TLS, on kept connections. It cannot reach Services. */

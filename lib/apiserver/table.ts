@@ -1,6 +1,6 @@
 /** Renders objects as Table and PartialObjectMetadata, for kubectl and metadata clients; the parts of columns. */
 import type { ApiObject, Json, JsonObject } from './json.ts'
-import type { AcceptedForm } from './http/respond.ts'
+import type { AcceptedForm } from './http/accept.ts'
 
 /** A column of a table. */
 export interface Column {
@@ -22,7 +22,7 @@ export const NAME_COLUMN: Column = {
     'to request the generation of an appropriate name automatically. ' +
     'Name is primarily intended for creation idempotence and configuration ' +
     'definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
-  value: (object) => object.metadata.name!,
+  value: (object) => object.metadata.name ?? '',
 }
 
 /** Returns the Age column of custom kinds, of type `date`; in built-in kinds it is of type `string`. */
@@ -49,7 +49,7 @@ const PLAIN_COLUMNS: readonly Column[] = [
 const META_GROUP = 'meta.k8s.io'
 
 /** Returns whether the server can render the form that an Accept clause requests. */
-export function supportsForm({ as, group, version }: AcceptedForm): boolean {
+export function supportsForm({ as, group, version }: Pick<AcceptedForm, 'as' | 'group' | 'version'>): boolean {
   if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return false
   return group === META_GROUP && (version === 'v1' || version === 'v1beta1')
 }
@@ -62,9 +62,15 @@ export interface TableOptions {
   readonly definitions: boolean
 }
 
+/** What a table needs of a kind. */
+interface TableKind {
+  readonly columns: readonly Column[] | undefined
+  readonly rowConditions?: (object: ApiObject) => JsonObject[]
+}
+
 /** Renders objects as a Table. `definitions: false` omits the column definitions, as in later events of a watch. */
 export function tableOf(
-  kind: { readonly columns: readonly Column[] | undefined },
+  kind: TableKind,
   objects: readonly ApiObject[],
   metadata: JsonObject,
   options: TableOptions,
@@ -77,9 +83,15 @@ export function tableOf(
     columnDefinitions: options.definitions ? columns.map(definitionOf) : null,
     rows: objects.map((object) => ({
       cells: columns.map((column) => column.value(object, options.nowMs)),
+      ...conditionsOf(kind, object),
       ...included(object, options.include, options.version),
     })),
   }
+}
+
+function conditionsOf({ rowConditions }: TableKind, object: ApiObject): JsonObject {
+  const conditions = rowConditions?.(object) ?? []
+  return conditions.length > 0 ? { conditions } : {}
 }
 
 function definitionOf(column: Column): JsonObject {
@@ -93,7 +105,7 @@ function definitionOf(column: Column): JsonObject {
 }
 
 function included(object: ApiObject, include: string, version: string): JsonObject {
-  if (include === 'None') return {}
+  if (include === 'None') return { object: null }
   return { object: include === 'Object' ? object : metadataOf(object, version) }
 }
 

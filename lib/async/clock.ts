@@ -60,6 +60,12 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   return rejectOnAbort(signal, (resolve) => clock.after(ms, resolve))
 }
 
+/** Resolves after `ms`, or when the signal is aborted, for callers that check the signal themselves. */
+export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  // It rejects only when the signal is aborted.
+  await sleep(clock, ms, signal).catch(() => {})
+}
+
 /** Resolves in the next macrotask, after pending timers, sockets and signals. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))

@@ -1,5 +1,4 @@
 /** The cache of one operator: the informers of its declared kinds, shared by all controllers. */
-import { messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
 import {
@@ -219,8 +218,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
 }
 
 /** Returns the kind and its failure, if any: `deployments.apps (Cannot list …: …)`. */
-export function describeUnsynced({ title, failure }: Informer): string {
-  return `${title}${failure === undefined ? '' : ` (${messageOf(failure)})`}`
+export function describeUnsynced({ title, problem }: Informer): string {
+  return `${title}${problem === undefined ? '' : ` (${problem})`}`
 }
 
 async function uncached(resource: AnyResource): Promise<never> {

@@ -1,5 +1,5 @@
 /** Watches one kind for any number of handlers. The store is written before handlers are called. */
-import { messageOf } from '../core/errors.ts'
+import { messageOf, NetworkError } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
@@ -168,6 +168,14 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   /** The current failure of the watch, such as missing RBAC rights; undefined if there is none. */
   get failure(): unknown {
     return this.#health.failure
+  }
+
+  /** The current failure as a message with its remedy; undefined if there is none. */
+  get problem(): string | undefined {
+    const { failure } = this
+    if (failure === undefined) return undefined
+    // A message about the connection names no kind, as the title of the informer does that.
+    return failure instanceof NetworkError ? messageOf(failure) : this.#health.explain(failure)
   }
 
   /** Resolves when the informer was stopped or its start was aborted: no handler is called any more. */

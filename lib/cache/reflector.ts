@@ -2,7 +2,7 @@
 import { isNotCapable, type NetworkError } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
-import { type Clock, sleep, turnBudgetOf } from '../async/clock.ts'
+import { type Clock, pause, turnBudgetOf } from '../async/clock.ts'
 import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import { lineSplitter } from '../async/lines.ts'
 import { parseWatchLine, type WatchEvent } from '../client/watch_events.ts'
@@ -72,7 +72,7 @@ function report({ api, onFailure, onFallback, target }: ReflectorOptions, input:
 
 async function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<WatchInput> {
   // The caller checks the signal.
-  await sleep(clock, ms, signal).catch(() => {})
+  await pause(clock, ms, signal)
   return { kind: 'waited' }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Launches the `kubeloop` command. Plain JavaScript for Node 14.8, so that an old Node prints an error that helps.
-import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import module from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -13,12 +13,14 @@ const isNode = !versions.bun && !versions.deno
 const [major, minor] = versions.node.split('.').map(Number)
 
 if (!isNode || major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) {
+  // The second run reads the compiled code, in the folder for temporary files: 15 ms less.
+  if (isNode) module.enableCompileCache()
   const { main } = await import('./main.ts')
   await main()
 } else {
   const bun = (env.npm_config_user_agent || '').startsWith('bun/') ? findBun() : undefined
   // bunx runs a script with this first line on Node, although the user called Bun.
-  if (bun) runAgain(bun)
+  if (bun) await runAgain(bun)
   else {
     console.error(explain())
     process.exitCode = 1
@@ -34,7 +36,9 @@ function findBun() {
   return undefined
 }
 
-function runAgain(bun) {
+async function runAgain(bun) {
+  // Loaded here, as it takes 5 ms on Deno.
+  const { spawn } = await import('node:child_process')
   const child = spawn(bun, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   // Ctrl-C reaches both processes; signals to this process alone are passed on.
   process.on('SIGINT', () => {})

@@ -1,8 +1,8 @@
 /** `kubeloop demo`: runs `kubeloop dev` with the sample operator, which it writes beside the API's state. */
 import { writePrivate } from '../runtime/os/files.ts'
-import type { DevOptions } from './arguments.ts'
+import type { DevOptions } from './commands.ts'
 import { dev } from './dev/dev.ts'
-import { FOLDER } from './dev/folder.ts'
+import { FOLDER } from './api/folder.ts'
 import { parseManifest, readManifests } from './manifests.ts'
 import { sampleManifest, sampleWithModules } from './package_files.ts'
 

@@ -1,9 +1,12 @@
 /** Runs the `kubeloop` command. Exit codes: 0 done or stopped, 1 failed, 2 invalid command line. */
 import { messageOf } from '../core/errors.ts'
+import { seedTls } from '../runtime/net/tls_seed.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
 import { parentPid, programArguments, writeErrorLine } from '../runtime/os/this_runtime.ts'
-import { type Command, helpText, parseCommand, UsageError } from './arguments.ts'
+import { UsageError } from './arguments.ts'
+import { type Command, parseCommand } from './commands.ts'
+import { helpText } from './help.ts'
 import { packageVersion } from './package_files.ts'
 
 const parent = parentPid()
@@ -32,8 +35,21 @@ async function run(command: Command): Promise<void> {
       return await newOperator(command.file, { runtime: callingRuntime(), version: await packageVersion() })
     }
     case 'crd': {
-      const { printDefinitions } = await import('./crd.ts')
-      return await printDefinitions(command)
+      const { crd } = await import('./crd/crd.ts')
+      return await crd(command)
+    }
+    case 'manifests': {
+      const { printManifests } = await import('./deploy/manifests.ts')
+      return await printManifests(command)
+    }
+    case 'rights': {
+      const { rights } = await import('./rights/rights.ts')
+      if (!await rights(command)) exitProcess(1)
+      return
+    }
+    case 'build': {
+      const { buildOperator } = await import('./build/build.ts')
+      return await buildOperator(command)
     }
     case 'types': {
       const [{ typesOf }, { readManifests }] = await Promise.all([import('./crd_types.ts'), import('./manifests.ts')])
@@ -41,11 +57,18 @@ async function run(command: Command): Promise<void> {
       return
     }
     case 'dev': {
+      seedTls()
       const [{ dev }, { readManifests }] = await Promise.all([import('./dev/dev.ts'), import('./manifests.ts')])
       const { options } = command
       return await dev({ options, manifests: await readManifests(options.apply), title: options.file, parent })
     }
+    case 'apiserver': {
+      seedTls()
+      const { apiServer } = await import('./apiserver.ts')
+      return await apiServer(command.options, parent)
+    }
     case 'demo': {
+      seedTls()
       const { demo } = await import('./demo.ts')
       return await demo(command.options, parent)
     }

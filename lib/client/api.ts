@@ -307,7 +307,9 @@ export class Api {
   /** Appends to a 401 which credentials were refused. */
   #identified(error: unknown): unknown {
     const { identity } = this.#options
-    if (identity !== undefined && error instanceof ApiError && error.code === 401) error.message += ` (${identity})`
+    if (identity !== undefined && error instanceof ApiError && error.code === 401) {
+      error.message += ` (the server does not accept the credentials, which may have expired: ${identity})`
+    }
     return error
   }
 }

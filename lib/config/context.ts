@@ -83,6 +83,7 @@ async function clusterOfContext(
         ]),
       },
       invalidate: identity?.canChange ? () => identity.invalidate() : undefined,
+      invalidateCa: ca && (() => ca.invalidate()),
     },
   }
 }

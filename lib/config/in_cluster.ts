@@ -1,5 +1,6 @@
 /**
- * The cluster of this pod, by its service account. Token and CA are read again about once a minute and after a 401.
+ * The cluster of this pod, by its service account. Token and CA are read again about once a minute, after a 401, and
+ * when the server's certificate is signed by another CA.
  *
  * On Deno: `--allow-env=KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT` and
  * `--allow-read=/var/run/secrets/kubernetes.io/serviceaccount`.
@@ -55,6 +56,7 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
         token.invalidate()
         ca.invalidate()
       },
+      invalidateCa: () => ca.invalidate(),
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Describes a change of an object in a few words: why a key runs, in `kubeloop dev` and in warnings. */
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { isFields } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { Delta } from '../cache/store.ts'
 
@@ -42,7 +43,7 @@ interface Change {
 /** Returns the differences of two objects. Lists are compared as a whole. */
 function changedFields(old: unknown, now: unknown, path: string): Change[] {
   if (jsonEqual(old, now)) return []
-  if (!isObject(old) || !isObject(now)) return [{ path, old, now }]
+  if (!isFields(old) || !isFields(now)) return [{ path, old, now }]
   const keys = new Set([...Object.keys(old), ...Object.keys(now)])
   return [...keys].flatMap((key) => changedFields(old[key], now[key], path ? `${path}.${key}` : key))
 }
@@ -52,10 +53,6 @@ function withoutServerFields(object: KubeObject): Record<string, unknown> {
   const { metadata, ...rest } = object
   const { labels, annotations, finalizers, ownerReferences } = metadata
   return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isShort(value: unknown): boolean {

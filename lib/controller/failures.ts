@@ -6,6 +6,7 @@ import { parseKey } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { Log } from '../observe/log.ts'
+import { finalizerOfFailure } from './finalizer.ts'
 import type { Disposition } from './result.ts'
 
 /** The end of a run, as far as the log needs it. */
@@ -107,8 +108,12 @@ export function logFailure(
   const { error } = disposition
   const message = messageOf(error)
   const next = retryInMs === undefined ? 'not retried' : `retry ${attempt} in ${formatMs(retryInMs)}`
+  const finalizer = finalizerOfFailure(error)
+  const what = finalizer === undefined
+    ? `Cannot reconcile ${kind} "${key}"`
+    : `Cannot clean up ${kind} "${key}" for its finalizer "${finalizer}"`
   log.error(
-    `Cannot reconcile ${kind} "${key}": ${verdict === 'new' ? message : firstLine(message)} (${next})`,
+    `${what}: ${verdict === 'new' ? message : firstLine(message)} (${next})`,
     verdict === 'new' ? { attempt, error } : { attempt },
   )
 }

@@ -117,6 +117,14 @@ function without(object: KubeObject, finalizer: string): object {
   }
 }
 
+/** The key of a finalizer's name on the error of its cleanup. Registered, as bundles may contain this module twice. */
+const FINALIZER = Symbol.for('kubeloop.finalizer')
+
+/** Returns the finalizer whose cleanup threw this error, or undefined. */
+export function finalizerOfFailure(error: unknown): string | undefined {
+  return error instanceof Error ? (error as { readonly [FINALIZER]?: string })[FINALIZER] : undefined
+}
+
 /** The callbacks of one run. */
 export interface FinalizerWork {
   /** The run's own client: its writes are fenced, and end with the run. */
@@ -162,7 +170,7 @@ export class Finalizer {
       if (plan.kind === 'reconcile') return await reconcile(current)
       if (plan.kind === 'clean' && cleaned !== uid) {
         this.#cleanups.set(uid, 'begun')
-        const result = await cleanup(current)
+        const result = await this.#cleanUp(cleanup, current)
         if (result !== undefined && result !== null) return withNextRun(result)
         cleaned = uid
       }
@@ -173,6 +181,17 @@ export class Finalizer {
       }
       if (outcome.kind === 'written') return
       current = outcome.object
+    }
+  }
+
+  /** Runs the cleanup. The log of its failure names the finalizer, which keeps the object from being deleted. */
+  async #cleanUp(cleanup: FinalizerWork['cleanup'], object: KubeObject): Promise<Result> {
+    try {
+      return await cleanup(object)
+    } catch (error) {
+      // Not enumerable, so that no log prints it. A frozen error is left as it is.
+      if (error instanceof Error) Reflect.defineProperty(error, FINALIZER, { value: this.#name, configurable: true })
+      throw error
     }
   }
 

@@ -4,7 +4,7 @@ import { formatMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, nextTurn, sleep, systemClock } from '../async/clock.ts'
+import { type Clock, nextTurn, pause, systemClock } from '../async/clock.ts'
 import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import { endsInTime, type Sink, type Source } from './source.ts'
 
@@ -73,7 +73,7 @@ export class StreamSource implements Source {
           formatMs(waitMs)
         })`
         log.error(text, { attempt, waitMs, error })
-        await sleep(clock, waitMs, signal).catch(() => {}) // aborted: the loop's condition ends it
+        await pause(clock, waitMs, signal) // aborted: the loop's condition ends it
       }
     }
   }

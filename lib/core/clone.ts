@@ -1,4 +1,4 @@
-/** Copies and freezes JSON values. Several times as fast as `structuredClone`, which handles more types. */
+/** Copies, freezes and tests JSON values. Several times as fast as `structuredClone`, which handles more types. */
 
 /** Returns a deep copy of a JSON value. Undefined fields are left out: they are absent on the wire. */
 export function cloneJson<T>(value: T): T
@@ -11,6 +11,11 @@ export function cloneJson(value: unknown): unknown {
     if (field !== undefined) setField(copy, key, cloneJson(field))
   }
   return copy
+}
+
+/** Tests for a JSON object: neither null nor a list. */
+export function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Freezes a JSON value at any depth and returns it. */

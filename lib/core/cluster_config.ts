@@ -40,6 +40,11 @@ export interface ClusterConfig {
   readonly origin?: ConfigOrigin | undefined
   /** Called after a 401: drops cached credentials. Without it a 401 is not retried. */
   readonly invalidate?: (() => void) | undefined
+  /**
+   * Called when the server's certificate is not signed by one of `ca`: drops cached CAs. If `ca` returns others then,
+   * the connection is opened once more.
+   */
+  readonly invalidateCa?: (() => void) | undefined
 }
 
 /** The source of a configuration, for errors. */

@@ -17,6 +17,11 @@ export function isLabel(text: string): boolean {
   return /^[a-z](?:[-a-z\d]{0,61}[a-z\d])?$/.test(text)
 }
 
+/** Tests for the name of a namespace: a DNS label of RFC 1123, which may begin with a digit. */
+export function isNamespace(text: string): boolean {
+  return text.length <= 63 && !text.includes('.') && isDomainName(text)
+}
+
 /** The known names of a kind. */
 export interface KindNames {
   /** Empty for the core group. */

@@ -112,18 +112,22 @@ export interface CustomResourceConversion {
   readonly strategy: 'Webhook'
   readonly webhook: {
     readonly conversionReviewVersions: readonly string[]
-    readonly clientConfig: {
-      readonly url?: string
-      readonly service?: {
-        readonly namespace: string
-        readonly name: string
-        readonly path?: string
-        readonly port?: number
-      }
-      /** Base64 of one or more certificates in PEM. */
-      readonly caBundle?: string
-    }
+    readonly clientConfig: WebhookClientConfig
   }
+}
+
+/** The address of a webhook, as in a webhook configuration or the `conversion` of a CustomResourceDefinition. */
+export interface WebhookClientConfig {
+  /** `https://host[:port]/path`. Either this or `service` is set. */
+  readonly url?: string
+  readonly service?: {
+    readonly namespace: string
+    readonly name: string
+    readonly path?: string
+    readonly port?: number
+  }
+  /** The CAs that sign the webhook's certificate: PEM in base64. Default: the system's CAs. */
+  readonly caBundle?: string
 }
 
 /** One version of a CustomResourceDefinition. */
@@ -134,12 +138,26 @@ export interface CustomResourceVersion {
   readonly deprecated?: boolean
   readonly deprecationWarning?: string
   readonly schema: { readonly openAPIV3Schema: JsonSchema }
-  readonly subresources?: { readonly status?: Record<string, never> }
-  readonly additionalPrinterColumns?: readonly {
-    readonly name: string
-    readonly type: string
-    readonly jsonPath: string
-  }[]
+  readonly subresources?: { readonly status?: Record<string, never>; readonly scale?: ScaleSubresource }
+  readonly additionalPrinterColumns?: readonly PrinterColumn[]
+  readonly selectableFields?: readonly { readonly jsonPath: string }[]
+}
+
+/** The scale subresource of a version: where the server finds the numbers of replicas, and the selector. */
+export interface ScaleSubresource {
+  readonly specReplicasPath: string
+  readonly statusReplicasPath: string
+  readonly labelSelectorPath?: string
+}
+
+/** A column of `kubectl get`, as a CustomResourceDefinition states one. */
+export interface PrinterColumn {
+  readonly name: string
+  readonly type: string
+  readonly jsonPath: string
+  readonly format?: string
+  readonly description?: string
+  readonly priority?: number
 }
 
 /** A structural OpenAPI v3 schema, as a CustomResourceDefinition states one. */

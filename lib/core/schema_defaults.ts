@@ -1,5 +1,5 @@
 /** Fills in the defaults of a structural schema, as the API server does for custom kinds. */
-import { cloneJson, setField } from './clone.ts'
+import { cloneJson, isFields, setField } from './clone.ts'
 
 /** The keywords of a structural schema that defaulting reads. */
 export interface DefaultsSchema {
@@ -12,24 +12,64 @@ export interface DefaultsSchema {
   readonly nullable?: boolean
 }
 
-type Fields = Record<string, unknown>
+/**
+ * Sets the schema's defaults below an object in place, as {@link withDefaults} returns them. With `drop`, first
+ * removes nulls of fields that are neither nullable nor have a default.
+ */
+export function applyDefaults(
+  schema: DefaultsSchema,
+  object: Record<string, unknown>,
+  nulls: 'drop' | 'keep' = 'drop',
+): void {
+  if (nulls === 'drop') dropNulls(schema, object)
+  const filled = withDefaults(schema, object)
+  if (filled === object) return
+  for (const [name, value] of Object.entries(filled as typeof object)) setField(object, name, value)
+}
 
 /**
- * Sets the schema's defaults below `value`, in place: for missing fields, and for nulls that are not nullable. With
- * `drop`, first removes nulls of fields that are neither nullable nor have a default. Keeps unknown fields.
+ * Returns a value with the defaults of its schema: for missing fields, and for nulls that are not nullable. Unknown
+ * fields stay. Returns the same value if nothing is missing; never changes it.
  *
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting-and-nullable
  */
-export function applyDefaults(schema: DefaultsSchema, value: unknown, nulls: 'drop' | 'keep' = 'drop'): void {
-  if (nulls === 'drop') dropNulls(schema, value)
-  fill(schema, value)
+export function withDefaults(schema: DefaultsSchema, value: unknown): unknown {
+  if (Array.isArray(value)) return withItems(schema, value)
+  return isFields(value) ? withFields(schema, value) : value
+}
+
+function withItems({ items }: DefaultsSchema, list: readonly unknown[]): unknown {
+  if (!items) return list
+  // An undefined item is not missing: it has a position.
+  const filled = list.map((item) => item === undefined ? item : defaulted(items, item))
+  return filled.some((item, at) => item !== list[at]) ? filled : list
+}
+
+function withFields(schema: DefaultsSchema, object: Readonly<Record<string, unknown>>): unknown {
+  let filled: Record<string, unknown> | undefined
+  const fill = (name: string, field: DefaultsSchema): void => {
+    const before = Object.hasOwn(object, name) ? object[name] : undefined
+    const after = defaulted(field, before)
+    if (after !== before) setField(filled ??= { ...object }, name, after)
+  }
+  const { properties = {}, additionalProperties } = schema
+  for (const [name, field] of Object.entries(properties)) fill(name, field)
+  if (isFields(additionalProperties)) {
+    for (const name of Object.keys(object)) if (!Object.hasOwn(properties, name)) fill(name, additionalProperties)
+  }
+  return filled ?? object
+}
+
+function defaulted(schema: DefaultsSchema, value: unknown): unknown {
+  const isMissing = value === undefined || (value === null && !schema.nullable)
+  return withDefaults(schema, isMissing && schema.default !== undefined ? cloneJson(schema.default) : value)
 }
 
 /** Keeps nulls in lists: dropping them would shift the other items. */
 function dropNulls(schema: DefaultsSchema, value: unknown): void {
   if (Array.isArray(value)) {
     if (schema.items) { for (const item of value) dropNulls(schema.items, item) }
-  } else if (isObject(value)) {
+  } else if (isFields(value)) {
     for (const [name, child] of Object.entries(value)) {
       const property = propertyOf(schema, name)
       if (!property) continue
@@ -39,44 +79,8 @@ function dropNulls(schema: DefaultsSchema, value: unknown): void {
   }
 }
 
-function fill(schema: DefaultsSchema, value: unknown): void {
-  if (Array.isArray(value)) {
-    const { items } = schema
-    if (!items) return
-    for (const [index, item] of value.entries()) {
-      if (isReplaced(item, items)) value[index] = cloneJson(items.default)
-      fill(items, value[index])
-    }
-  } else if (isObject(value)) {
-    fillFields(schema, value)
-  }
-}
-
-function fillFields(schema: DefaultsSchema, value: Fields): void {
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    if (property.default !== undefined && (!Object.hasOwn(value, name) || value[name] === undefined)) {
-      setField(value, name, cloneJson(property.default))
-    }
-  }
-  for (const [name, child] of Object.entries(value)) {
-    const property = propertyOf(schema, name)
-    if (!property || child === undefined) continue
-    if (isReplaced(child, property)) setField(value, name, cloneJson(property.default))
-    fill(property, value[name])
-  }
-}
-
-/** Returns whether a null is replaced with the default. */
-function isReplaced(value: unknown, schema: DefaultsSchema): boolean {
-  return value === null && !schema.nullable && schema.default !== undefined
-}
-
 function propertyOf(schema: DefaultsSchema, name: string): DefaultsSchema | undefined {
   const { properties, additionalProperties } = schema
   if (properties && Object.hasOwn(properties, name)) return properties[name]
-  return isObject(additionalProperties) ? additionalProperties as DefaultsSchema : undefined
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isFields(additionalProperties) ? additionalProperties as DefaultsSchema : undefined
 }

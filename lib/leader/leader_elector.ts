@@ -53,6 +53,7 @@ export class LeaderElector {
   /** The error of the last renewal, since the last success. */
   #failure: unknown
   /** The last warning since the last success, so that a refusal is not logged every 2 s. */
+  #equalWarnings = 0
   #lastWarning: string | undefined
 
   /** Throws a RangeError for invalid timings, a TypeError for a missing name. */
@@ -285,8 +286,10 @@ export class LeaderElector {
     const text = `Cannot ${verb} ${this.#title}: ${
       withVerbs(messageOf(error), 'get', 'create', 'update', 'watch')
     }; trying again`
-    const isKnown = isReason(error, 'Forbidden') && text === this.#lastWarning
-    this.#options.log[isExpected || isKnown ? 'debug' : 'warn'](text)
+    this.#equalWarnings = text === this.#lastWarning ? this.#equalWarnings + 1 : 0
+    // A missing right stays for long: it is repeated after a minute, two, four, … with the default retryPeriod.
+    const isRepeated = isReason(error, 'Forbidden') && this.#equalWarnings > 0 && !isDoubled(this.#equalWarnings)
+    this.#options.log[isExpected || isRepeated ? 'debug' : 'warn'](text)
     this.#lastWarning = text
   }
 
@@ -319,4 +322,9 @@ const LATE_WRITE = 'a write of the leader was in flight until now, or got no res
 /** Returns whether another candidate updated or created the Lease first. */
 function isLostRace(error: unknown): boolean {
   return isReason(error, 'Conflict') || isReason(error, 'AlreadyExists')
+}
+
+/** Whether a count is 32, 64, 128, … */
+function isDoubled(count: number): boolean {
+  return count >= 32 && Number.isInteger(Math.log2(count))
 }

@@ -54,6 +54,8 @@ export interface ClusterOptions {
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
   /** Counts requests and dropped Events. Default: none. */
   readonly meter?: (EventMeter & RequestMeter) | undefined
+  /** Makes spans of requests. Default: none. */
+  readonly tracing?: RequestMeter | undefined
   /**
    * Tests whether {@link Cluster.ready} may resolve without a kind if its first list fails or takes longer than 5 s. A
    * missing kind is logged and retried, and does not fail health checks. Default: none.
@@ -122,6 +124,7 @@ export class Cluster implements Runnable {
       freeze,
       fieldValidation,
       meter,
+      tracing,
       optional,
     } = options
     if (!config && !options.transport) throw new TypeError('Cannot make a cluster: it needs a config or a transport')
@@ -135,7 +138,10 @@ export class Cluster implements Runnable {
     const origin = { cluster, identity: config?.origin?.identity }
     this.#connections = options.transport ? [] : [open(), open()]
     const [base = options.transport!, own]: readonly Transport[] = this.#connections
-    const counting = (connection: Transport): Transport => meter?.requests(connection, host) ?? connection
+    const counting = (connection: Transport): Transport => {
+      const counted = meter?.requests(connection, host) ?? connection
+      return tracing?.requests(counted, host) ?? counted
+    }
     const around = (counted: Transport): Transport => retrying(loggingWarnings(counted, log), { clock, random, log })
     const counted = counting(base)
     this.transport = around(counted)

@@ -12,7 +12,7 @@ import type { Cache } from '../cache/cache.ts'
 import { dropCounter, type EventMeter } from '../events/metrics.ts'
 import { type ControllerMeter, controllerMetrics } from '../controller/metrics.ts'
 import { type ElectionMeter, electionMetrics } from '../leader/metrics.ts'
-import { type WebhookMeter, webhookMetrics } from '../webhook/metrics.ts'
+import { certificateMetrics, type WebhookMeter, webhookMetrics } from '../webhook/metrics.ts'
 
 /** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector, an EventRecorder and a webhook server. */
 export interface PartMeter extends CacheMeter, ControllerMeter, ElectionMeter, EventMeter, RequestMeter, WebhookMeter {}
@@ -40,6 +40,7 @@ export function partMeter(meter: Meter): PartMeter {
     droppedEvents: () => dropCounter(meter),
     requests: (...of) => countingRequests(meter, ...of),
     webhooks: () => webhookMetrics(meter),
+    certificates: (server) => certificateMetrics(meter, server),
     caches: (caches) => syncedGauge(meter, caches),
   }
 }
@@ -102,5 +103,11 @@ export type { EventMeter } from '../events/metrics.ts'
 export type { DropCause } from '../events/event_state.ts'
 export type { ControllerMeter, ControllerMetrics } from '../controller/metrics.ts'
 export type { ElectionMeter, ElectionMetrics } from '../leader/metrics.ts'
-export type { PathMetrics, WebhookMeter, WebhookMetrics } from '../webhook/metrics.ts'
+export type {
+  CertificateMeter,
+  CertificateMetrics,
+  PathMetrics,
+  WebhookMeter,
+  WebhookMetrics,
+} from '../webhook/metrics.ts'
 export type { MeasuredQueue, QueueMeter, QueueMetrics } from '../queue/metrics.ts'

@@ -6,10 +6,11 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
 import { type Log, withFields } from '../observe/log.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import type { Recorder } from '../events/event_recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import { Finalizer, orNeedsCleanup } from '../controller/finalizer.ts'
-import { GONE, type Result } from '../controller/result.ts'
+import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
@@ -32,6 +33,7 @@ import { sourcesOf } from './sources.ts'
 export interface AssemblySetup {
   readonly clusters: Clusters
   readonly meter: OperatorMeter | undefined
+  readonly tracing?: Tracing | undefined
   readonly instance: string
   /** Overrides the identity of the leader election. */
   readonly identity?: string | undefined
@@ -128,7 +130,7 @@ function controllerOf(
   manager: Manager,
   setup: AssemblySetup,
 ): Controller {
-  const { clusters, meter, clock, userClock = clock, log, uuid, onReconcile } = setup
+  const { clusters, meter, tracing, clock, userClock = clock, log, uuid, onReconcile } = setup
   const { concurrency, timeout, backoff, limiter, eventFilter, syncTimeout, everyReplica = false, warmup, cluster } =
     description.options
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
@@ -138,6 +140,24 @@ function controllerOf(
   const isReady = (cluster?: OtherCluster): boolean => clusters.isReady(cluster)
   const finalizer = finalizerOf(description, operator.name)
   const step = stepOf(description, finalizer)
+  const reconcile = (run: Run): Promise<Result> => {
+    const { key, log, attempt, onWrite } = run
+    const { client, clientOf } = boundTo(clients, run, onWrite)
+    return step({
+      key,
+      log,
+      clock: userClock,
+      attempt,
+      events,
+      eventsOf,
+      client,
+      clientOf,
+      isReady,
+      get signal() {
+        return run.signal
+      },
+    })
+  }
   return new Controller({
     name,
     kind: description.resource.kind,
@@ -157,24 +177,12 @@ function controllerOf(
     abandon: manager.abandon,
     unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
     onReconcile: onReconcile && cluster ? (report) => onReconcile({ ...report, cluster: cluster.name }) : onReconcile,
-    reconcile: (run) => {
-      const { key, log, attempt, onWrite } = run
-      const { client, clientOf } = boundTo(clients, run, onWrite)
-      return step({
-        key,
-        log,
-        clock: userClock,
-        attempt,
-        events,
-        eventsOf,
-        client,
-        clientOf,
-        isReady,
-        get signal() {
-          return run.signal
-        },
-      })
-    },
+    reconcile: tracing
+      ? (run) => {
+        const of = { controller: name, kind: description.resource.kind, cluster: cluster?.name }
+        return tracing.reconcile({ ...of, key: run.key, attempt: run.attempt }, () => reconcile(run), disposition)
+      }
+      : reconcile,
   })
 }
 

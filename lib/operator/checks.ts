@@ -49,8 +49,9 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   syncTimeout: 0,
   grace: 0,
   health: 0,
-  metrics: { address: 0, registry: 0 },
+  metrics: { address: 0, registry: 0, tls: [...BOOLEAN, { certs: 0 }], auth: BOOLEAN },
   profiling: 0,
+  tracing: BOOLEAN,
   webhooks: {
     port: 0,
     host: 0,
@@ -124,6 +125,22 @@ export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, decla
     }
     checkOptions('all kinds', cache as CacheOptions)
   })
+}
+
+/** @throws TypeError with the place in the user's file, if the options of metrics contradict each other. */
+export function checkMetrics({ name, metrics }: OperatorOptions, declaredAt: () => string | undefined): void {
+  if (typeof metrics !== 'object') return
+  const { address, tls, auth } = metrics
+  const problem = auth && !tls
+    ? 'metrics.auth needs metrics.tls: true or { certs }, as tokens must not be sent in plain text'
+    : typeof tls === 'object' && !tls.certs
+    ? 'metrics.tls.certs must be a folder with tls.crt and tls.key'
+    : tls && address === undefined && "metrics.tls needs metrics.address, such as ':8443'"
+  if (problem) {
+    at(declaredAt, () => {
+      throw new TypeError(`Cannot describe operator "${name}": ${problem}`)
+    })
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
 import type { Clock } from '../async/clock.ts'
 import { type Log, withFields } from '../observe/log.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
@@ -40,6 +41,7 @@ export interface ClusterSetup {
   readonly freeze?: boolean | undefined
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
   readonly meter?: PartMeter | undefined
+  readonly tracing?: Tracing | undefined
 }
 
 export class Clusters {

@@ -11,7 +11,7 @@ import {
   groupResourceOf,
   type JsonSchema,
 } from '../core/resource.ts'
-import { type Clock, nextTurn, sleep } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject } from '../client/codec.ts'
@@ -20,6 +20,7 @@ import { type ConversionDescription, withConverted } from '../schema/conversions
 import { crdDifferences } from '../schema/crd_differences.ts'
 import { crdOf } from '../schema/crds.ts'
 import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
+import { forEachStored, resourceOf, storedVersions } from './stored_objects.ts'
 
 type Spec = CustomResourceDefinition['spec']
 
@@ -33,7 +34,7 @@ interface Crd extends KubeObject {
   }
 }
 
-interface Dependencies {
+export interface Dependencies {
   /** Fenced for the leader. */
   readonly api: Api
   readonly clock: Clock
@@ -45,6 +46,8 @@ interface Dependencies {
   readonly conversions?: readonly ConversionDescription[] | undefined
   /** The `spec.conversion` of kinds with conversions. Without a `caBundle`, the one in the cluster is kept. */
   readonly conversion?: CustomResourceConversion | undefined
+  /** The namespace of the Service of the operator's webhooks, for the command that errors name. */
+  readonly serviceNamespace?: string | undefined
 }
 
 /** The time limit for the server to serve a kind after its CRD was written. */
@@ -58,9 +61,6 @@ const CONVERTED_MS = 10_000
 
 /** The maximum number of tries to write a CRD after conflicts. */
 const MAX_TRIES = 5
-
-/** The number of objects checked in one turn of the event loop, which must also renew the lease. */
-const CHECKED_PER_TURN = 50
 
 /** The maximum number of differences, or of objects that do not fit a schema, in a message. */
 const MAX_NAMED = 5
@@ -250,11 +250,7 @@ async function writeCrds(
   }
 }
 
-/**
- * Throws for stored objects that do not fit the new schema. Reads objects only if a schema became narrower. The server
- * keeps each object in the version in which it was written, so with a conversion, each version is checked by its own
- * schema; without one, all versions have the schema of the stored one.
- */
+/** Throws for stored objects that do not fit the new schema. Reads objects only if a schema became narrower. */
 async function checkStored(
   crd: CustomResourceDefinition,
   before: Crd,
@@ -262,14 +258,11 @@ async function checkStored(
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const isConverted = crd.spec.conversion !== undefined
-  for (const theirs of before.spec.versions) {
-    const ours = crd.spec.versions.find(({ name, storage }) => isConverted ? name === theirs.name : storage)
-    const narrowing = ours && schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
+  for (const { theirs, ours, served } of storedVersions(crd, before.spec.versions)) {
+    const narrowing = schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
     if (!narrowing) continue
-    const served = isConverted ? theirs : before.spec.versions.find(({ served }) => served)
-    if (served?.served) await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
-    if (!isConverted) return
+    if (served) await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
+    if (!crd.spec.conversion) return
   }
 }
 
@@ -284,31 +277,26 @@ async function checkObjects(
   signal: AbortSignal,
 ): Promise<void> {
   const schema = schemaOf(ours)
-  const { group, scope, names: { kind, plural } } = crd.spec
+  const { kind } = crd.spec.names
   const { definition } = resources.find((resource) =>
     groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
   )!
   const broken: string[] = []
-  let seen = 0, count = 0
-  for await (
-    const { items } of pages(api, { resource: { group, version: served.name, kind, plural, scope } }, { signal })
-  ) {
-    for (const object of items) {
-      if (++seen % CHECKED_PER_TURN === 0) await nextTurn()
-      const { metadata, ...rest } = object
-      const [problem] = definition!.validate(object)
-      const pruned = problem ? undefined : prunedField(rest, schema)
-      if (!problem && pruned === undefined) continue
-      count++
-      if (count <= MAX_NAMED) {
-        broken.push(
-          `${kind} "${formatKey(keyOf({ metadata }))}" (${
-            problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
-          })`,
-        )
-      }
-    }
-  }
+  let count = 0
+  const stored = pages(api, { resource: resourceOf(crd, served.name) }, { signal })
+  const seen = await forEachStored(stored, (object) => {
+    const { metadata, ...rest } = object
+    const [problem] = definition!.validate(object)
+    const pruned = problem ? undefined : prunedField(rest, schema)
+    if (!problem && pruned === undefined) return
+    count++
+    if (count > MAX_NAMED) return
+    broken.push(
+      `${kind} "${formatKey(keyOf({ metadata }))}" (${
+        problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
+      })`,
+    )
+  })
   if (count === 0) return
   const which = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
   const what = `${which} becomes narrower (${
@@ -362,13 +350,15 @@ function cannotInstall(crd: CustomResourceDefinition): string {
  */
 export async function verifyCrds(
   resources: readonly AnyResource[],
-  { api, log, conversions }: Dependencies,
+  { api, log, conversions, serviceNamespace }: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
   const conversion = { strategy: 'Webhook' } as CustomResourceConversion
+  // The command prints the webhook configurations, too.
+  const command = `kubeloop crd FILE${serviceNamespace === undefined ? '' : ` --namespace ${serviceNamespace}`}`
+  const remedy = `install it: \`${command} | kubectl apply -f -\` (crds: 'install' does that at start)`
   for (const crd of crdOf(resources, { conversions, conversion })) {
     const { name } = crd.metadata
-    const remedy = `install it: \`kubeloop crd FILE | kubectl apply -f -\` (crds: 'install' does that at start)`
     let found: Crd | undefined
     try {
       found = await find(api, name, signal)
@@ -446,12 +436,12 @@ async function isServed(
   signal: AbortSignal,
 ): Promise<'converted' | 'not converted' | undefined> {
   let answer: 'converted' | 'not converted' = 'converted'
-  const { group, scope, names, versions } = crd.spec
+  const { versions } = crd.spec
   const isPreferred = versions.some(({ served, deprecated }) => served && !deprecated)
   for (const { name: version, served, deprecated } of versions) {
     // The server would warn of the request for a deprecated version, as if it were the user's.
     if (!served || (deprecated && isPreferred)) continue
-    const resource = { group, version, kind: names.kind, plural: names.plural, scope }
+    const resource = resourceOf(crd, version)
     try {
       await api.listPage({ resource }, { limit: 1 }, signal)
     } catch (error) {

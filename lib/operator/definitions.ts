@@ -1,17 +1,24 @@
 /** Decides when an operator's CRDs and webhook configurations are written or verified, and by which replica. */
-import { LeadershipLost, messageOf } from '../core/errors.ts'
+import { fileMissing, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import { type AnyResource, resourceId } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
-import { type Clock, sleep } from '../async/clock.ts'
+import type { Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import { clusterSuffix } from '../client/api.ts'
 import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
-import { createCrds, installCrds, verifyCrds } from './crds.ts'
-import { isOptional, type OperatorDescription, type OperatorOptions, optionalIn, usedResources } from './description.ts'
+import type { Dependencies } from './crds.ts'
+import {
+  crdModeOf,
+  isOptional,
+  type OperatorDescription,
+  type OperatorOptions,
+  optionalIn,
+  usedResources,
+} from './description.ts'
 import { untilDone } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
 
@@ -25,6 +32,21 @@ export interface DefinitionSetup {
   /** Whether there is leader election. Then only the leader changes existing definitions. */
   readonly elects: boolean
   readonly webhooks: OperatorWebhooks | undefined
+  /** Undefined if the operator defines no kind. */
+  readonly functions: CrdFunctions | undefined
+}
+
+type CrdFunctions = typeof import('./crds.ts')
+
+/**
+ * Loads what verifies and installs definitions, which an operator that defines no kind does not need.
+ *
+ * @throws ConfigError if the file beside mod.js is missing.
+ */
+export async function loadCrdFunctions(description: OperatorDescription): Promise<CrdFunctions | undefined> {
+  const clusters = [undefined, ...description.clusters]
+  if (clusters.every((cluster) => ownKinds(description, cluster).length === 0)) return undefined
+  return await import('./crds.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
 }
 
 /** Works on the definitions of a cluster; undefined is the operator's own. */
@@ -34,12 +56,12 @@ type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Pro
 export function preparationOf(setup: DefinitionSetup): InCluster {
   const { mode } = modeOf(setup)
   const prepare = mode === 'verify'
-    ? verifyCrds
+    ? 'verifyCrds'
     : mode === 'ignore'
     ? undefined
     : setup.elects
-    ? createCrds
-    : installCrds
+    ? 'createCrds'
+    : 'installCrds'
   return async (cluster, signal) => {
     if (prepare) await prepareIn(prepare, setup, cluster, signal)
   }
@@ -62,8 +84,9 @@ export function addInstallation(
 ): void {
   const { description, clusters, clock, log, random, elects, webhooks } = setup
   if (!mayInstall(setup) || !(elects || webhooks)) return
+  const api = clusters.main.api.fenced(manager.fence)
   const installed = new Latch()
-  const install: InCluster = (cluster, signal) => prepareIn(installCrds, setup, cluster, signal, manager.fence)
+  const install: InCluster = (cluster, signal) => prepareIn('installCrds', setup, cluster, signal, manager.fence)
   manager.add({
     name: 'definitions',
     role: 'preparation',
@@ -72,16 +95,13 @@ export function addInstallation(
       for (const cluster of elects ? [undefined, ...description.clusters] : []) {
         if (!isOptional(cluster)) await install(cluster, signal)
       }
-      await webhooks?.install(clusters.main.api.fenced(manager.fence), signal)
+      await webhooks?.install(api, signal)
       installed.open()
     },
     ready: (signal) => untilAborted(installed.opened, signal),
   })
   if (webhooks?.isServed) {
-    manager.add({
-      name: 'webhook configurations',
-      start: (signal) => keepInstalled(setup, manager, signal),
-    })
+    manager.add({ name: 'webhook configurations', start: (signal) => webhooks.keepInstalled(api, signal) })
   }
   for (const [cluster, latch] of late) {
     const { name } = cluster
@@ -97,48 +117,28 @@ export function addInstallation(
   }
 }
 
-/** How often configurations that were deleted or changed by others are restored. */
-const RESTORE_MS = 60_000
-
-/** Without its configuration a webhook is not called, and nothing else reports that. */
-async function keepInstalled(
-  { clusters, clock, log, webhooks }: DefinitionSetup,
-  { fence }: Manager,
-  signal: AbortSignal,
-): Promise<void> {
-  const api = clusters.main.api.fenced(fence)
-  while (!signal.aborted) {
-    await sleep(clock, RESTORE_MS, signal).catch(() => {})
-    if (signal.aborted) return
-    try {
-      await webhooks!.install(api, signal)
-    } catch (error) {
-      if (signal.aborted || error instanceof LeadershipLost) throw error
-      log.warn(`Cannot restore the webhook configurations; trying again in ${RESTORE_MS / 1000} s: ${messageOf(error)}`)
-    }
-  }
-}
-
 function mayInstall(setup: DefinitionSetup): boolean {
   return modeOf(setup).mode === 'install'
 }
 
 function modeOf(
-  { description: { options }, options: { crds = options.crds ?? 'verify' } }: DefinitionSetup,
-): { readonly mode: string; readonly narrow?: boolean } {
-  return typeof crds === 'object' ? crds : { mode: crds }
+  { description, options: { crds = description.options.crds } }: DefinitionSetup,
+): ReturnType<typeof crdModeOf> {
+  return crdModeOf({ crds })
 }
 
-/** Calls `prepare` for the definitions of a cluster. Errors name a cluster other than the operator's own. */
+/** Calls a function for the definitions of a cluster. Errors name a cluster other than the operator's own. */
 async function prepareIn(
-  prepare: typeof installCrds,
+  prepare: 'createCrds' | 'installCrds' | 'verifyCrds',
   setup: DefinitionSetup,
   cluster: OtherCluster | undefined,
   signal: AbortSignal,
   fence?: Fence,
 ): Promise<void> {
+  const kinds = ownKinds(setup.description, cluster)
+  if (!setup.functions || kinds.length === 0) return
   try {
-    await prepare(ownKinds(setup, cluster), await dependenciesOf(setup, cluster, fence, signal), signal)
+    await setup.functions[prepare](kinds, await dependenciesOf(setup, cluster, fence, signal), signal)
   } catch (error) {
     const text = messageOf(error)
     const where = clusterSuffix({ cluster: cluster?.name }).trimStart()
@@ -152,7 +152,7 @@ async function prepareIn(
 const HERE = 'in this cluster'
 
 /** Returns the operator's own kinds in a cluster. CRDs of optional kinds are not the operator's. */
-function ownKinds({ description }: DefinitionSetup, cluster: OtherCluster | undefined): AnyResource[] {
+function ownKinds(description: OperatorDescription, cluster: OtherCluster | undefined): AnyResource[] {
   const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
   const ours = new Map<string, AnyResource>()
   for (const resource of usedResources(description, cluster)) {
@@ -166,7 +166,7 @@ async function dependenciesOf(
   cluster: OtherCluster | undefined,
   fence: Fence | undefined,
   signal: AbortSignal,
-): Promise<Parameters<typeof installCrds>[1]> {
+): Promise<Dependencies> {
   const { description, clusters, clock, options, webhooks } = setup
   const { api } = clusters.of(cluster)
   return {
@@ -176,6 +176,10 @@ async function dependenciesOf(
     fieldManager: description.options.name,
     narrow: modeOf(setup).narrow,
     // Webhooks are called by the operator's own cluster alone.
-    ...(!cluster && { conversions: description.conversions, conversion: await webhooks?.conversion(signal) }),
+    ...(!cluster && {
+      conversions: description.conversions,
+      conversion: await webhooks?.conversion(signal),
+      serviceNamespace: webhooks?.serviceNamespace,
+    }),
   }
 }

@@ -149,11 +149,13 @@ export interface OperatorOptions {
    * The address of `/healthz` and `/readyz`, with `?verbose`, and each check by its name below. Default: not served.
    */
   health?: Address
+  /** The address of `/metrics`, with controller-runtime's names; needs prom-client. Default: not served. */
+  metrics?: Address | MetricsOptions
   /**
-   * The address of `/metrics`, with controller-runtime's names; needs prom-client. `registry`: a registry of
-   * prom-client, which may have your own metrics. Default: not served.
+   * Makes OpenTelemetry spans by the tracer that is registered with `@opentelemetry/api`: one for each reconcile, and
+   * one for each request that it sends. Needs that package. Default: false.
    */
-  metrics?: Address | { readonly address?: Address; readonly registry?: PrometheusRegistry }
+  tracing?: boolean
   /** The address of `/debug/pprof/`, whose clients can read this process's memory. Default: not served. */
   profiling?: Address
   /**
@@ -161,6 +163,28 @@ export interface OperatorOptions {
    * given, and starts before the caches, as their lists may need a conversion.
    */
   webhooks?: WebhookOptions
+}
+
+/** The metrics of an operator, and how they are served. */
+export interface MetricsOptions {
+  /** Default: not served. */
+  readonly address?: Address
+  /** A registry of prom-client, which may have your own metrics. Default: one of the operator's. */
+  readonly registry?: PrometheusRegistry
+  /**
+   * Serves over TLS, at least 1.2. `true`: with a certificate that lives as long as the process, which no client can
+   * verify. `certs`: a folder with `tls.crt` and `tls.key`, as cert-manager writes them; they are read again when they
+   * change. Default: plain HTTP.
+   */
+  readonly tls?: boolean | { readonly certs: string }
+  /**
+   * Serves only clients with a bearer token whose user may `get` the non-resource URL `/metrics` (other paths for
+   * handlers beside the metrics), by a TokenReview and a SubjectAccessReview of the operator's own client. The answers
+   * are kept: 1 minute for a token, 5 minutes for a right, 30 s for a missing one. Needs `tls`. Default: false.
+   *
+   * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources
+   */
+  readonly auth?: boolean
 }
 
 /**
@@ -297,6 +321,13 @@ export function leaseOf(
 ): { readonly lease: string; readonly namespace: string | undefined } {
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   return { lease: own.lease ?? name, namespace: own.namespace ?? (configured || undefined) }
+}
+
+/** Returns what a start does with the CRDs. */
+export function crdModeOf(
+  { crds = 'verify' }: { readonly crds?: OperatorOptions['crds'] | undefined },
+): { readonly mode: 'install' | 'verify' | 'ignore'; readonly narrow?: boolean } {
+  return typeof crds === 'object' ? crds : { mode: crds }
 }
 
 /** Whether the operator serves webhooks. */

@@ -9,9 +9,9 @@ import { cachesSynced, HealthServer, leaderHealthy, ping } from '../manager/serv
 import type { Manager } from '../manager/manager.ts'
 import { MetricsServer } from '../manager/servers/metrics_server.ts'
 import type { PartMeter } from '../manager/metrics.ts'
-import { type Fetch, type ListenOptions, Server } from '../manager/servers/server.ts'
+import { type Fetch, type Listen, type ListenOptions, Server } from '../manager/servers/server.ts'
 import type { Clusters } from './clusters.ts'
-import type { OperatorOptions } from './description.ts'
+import type { MetricsOptions, OperatorOptions } from './description.ts'
 
 /** The meter of an operator, with its registry. */
 export type OperatorMeter = PrometheusMeter & PartMeter
@@ -85,11 +85,21 @@ function healthServer(address: number | string, { clusters, elector, clock, log 
 /** Returns undefined for a registry without an address: the user's own code serves it. */
 function metricsServer(
   metrics: NonNullable<OperatorOptions['metrics']>,
-  meter: PrometheusMeter,
-  { clock, log }: EndpointSetup,
+  meter: OperatorMeter,
+  { clusters, clock, log }: EndpointSetup,
 ): MetricsServer | undefined {
-  const address = typeof metrics === 'object' ? metrics.address : metrics
-  return address === undefined ? undefined : new MetricsServer({ address, registry: meter.registry, clock, log })
+  const { address, tls, auth }: MetricsOptions = typeof metrics === 'object' ? metrics : { address: metrics }
+  if (address === undefined) return undefined
+  const certs = typeof tls === 'object' ? tls.certs : undefined
+  const secure = { certs, api: auth ? clusters.main.api : undefined, clock, log, meter }
+  const listen: Listen = async (...of) => {
+    const { serveSecurely } = await import('../manager/servers/secure_metrics.ts').catch(
+      fileMissing('Cannot serve metrics over TLS', 'secure_metrics.js'),
+    )
+    return await serveSecurely(secure, ...of)
+  }
+  const options = { address, registry: meter.registry, clock, log, ...(tls && { listen }) }
+  return new MetricsServer(options)
 }
 
 /**

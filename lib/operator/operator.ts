@@ -15,6 +15,7 @@ import {
   checkCacheDefaults,
   checkDescription,
   checkLog,
+  checkMetrics,
   checkShape,
   CLUSTER_SHAPE,
   OPERATOR_SHAPE,
@@ -175,6 +176,7 @@ export function operator(options: OperatorOptions): Operator {
     )
   }
   checkCacheDefaults(options, callerFrame())
+  checkMetrics(options, callerFrame())
   checkLog(options)
   const description: OperatorDescription = {
     options,

@@ -6,13 +6,14 @@ import type { Transport } from '../core/transport.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { fill } from '../observe/format_log.ts'
 import { type Log, type LogFields, safeLog } from '../observe/log.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, hasElection } from './assemble.ts'
 import { boundTo, clientsOf, openClusters } from './clusters.ts'
 import type { Parts } from './context.ts'
-import { addInstallation, type DefinitionSetup, latchesOf, preparationOf } from './definitions.ts'
+import { addInstallation, type DefinitionSetup, latchesOf, loadCrdFunctions, preparationOf } from './definitions.ts'
 import { hasWebhooks, isOptional, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { checkMeter, meterOf } from './endpoints.ts'
 import { optionalCluster } from './optional.ts'
@@ -58,6 +59,8 @@ export interface StartOptions {
   webhooks?: WebhookMode
   /** Called with the webhooks before they start. */
   onWebhooks?: (webhooks: OperatorWebhooks) => void
+  /** Called when all files are loaded that the operator needs. */
+  onLoaded?: () => void
   /** Freezes the objects that caches and clients return. Default: false. */
   freeze?: boolean
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
@@ -83,6 +86,7 @@ export async function startOperator(
     random: options.random,
     uuid: options.uuid,
     meter: serves ? await meterOf(description.options) : undefined,
+    tracing: description.options.tracing ? await loadTracing() : undefined,
   }
   if (!serves) checkMeter(description.options, log)
   const clusters = await openClusters(description, {
@@ -98,19 +102,22 @@ export async function startOperator(
   try {
     const { leaderElection, listens, onReconcile, webhooks: mode = 'stated' } = options
     const elects = hasElection(description.options.leaderElection, options)
+    const clients = clientsOf(clusters, undefined)
     const webhooks = hasWebhooks(description)
       ? (await loadWebhooks())(description, {
         ...setup,
         budget: turnBudgetOf(clock),
         api: clusters.main.api,
-        client: (call) => boundTo(clientsOf(clusters, undefined), call).client,
+        client: (call) => boundTo(clients, call).client,
         namespace: clusters.main.config?.namespace,
         definitionLog: options.definitionLog,
         mode,
       })
       : undefined
     if (webhooks) options.onWebhooks?.(webhooks)
-    const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks }
+    const functions = await loadCrdFunctions(description)
+    options.onLoaded?.()
+    const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks, functions }
     const prepare = preparationOf(definitions)
     // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing
     // is installed.
@@ -154,6 +161,12 @@ export async function startOperator(
 async function loadWebhooks(): Promise<typeof import('./webhooks.ts').openWebhooks> {
   const { openWebhooks } = await import('./webhooks.ts').catch(fileMissing('Cannot serve webhooks', 'webhooks.js'))
   return openWebhooks
+}
+
+/** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */
+async function loadTracing(): Promise<Tracing> {
+  const { openTracing } = await import('../observe/tracing.ts').catch(fileMissing('Cannot trace', 'tracing.js'))
+  return await openTracing()
 }
 
 /** The call order of pino. */

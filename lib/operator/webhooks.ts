@@ -1,13 +1,14 @@
 /**
  * Serves the webhooks of an operator, and installs their configurations. Loaded only for operators that have webhooks.
  */
+import { toMs } from '../core/duration.ts'
 import { type AnyResource, type CustomResourceConversion, groupResourceOf } from '../core/resource.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
-import { type Clock, sleep, type TurnBudget } from '../async/clock.ts'
+import { type Clock, pause, type TurnBudget } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
@@ -24,23 +25,29 @@ import {
   type WebhookConfigurations,
   type WebhookTarget,
 } from '../webhook/configurations.ts'
+import { isLoopback } from '../runtime/net/address.ts'
 import { conversionHandler, CONVERT_PATH } from '../webhook/conversion.ts'
+import { CERTIFICATE_FOLDER, WEBHOOK_PORT } from '../webhook/defaults.ts'
 import { FileCertificates } from '../webhook/file_certificates.ts'
 import type { CertificateSource, WebhookHandler } from '../webhook/handler.ts'
-import { injectCa, installConfigurations } from '../webhook/install.ts'
+import { injectCa, installConfigurations, warnOfDifferences } from '../webhook/install.ts'
 import { lossWarnings } from '../webhook/lost_fields.ts'
 import { inMemoryCertificates } from '../webhook/memory_certificates.ts'
 import { SelfMadeCertificates } from '../webhook/self_made_certificates.ts'
 import { WebhookServer } from '../webhook/webhook_server.ts'
 import { at } from './places.ts'
-import { type AdmissionDescription, leaseOf, type OperatorDescription, type WebhookOptions } from './description.ts'
+import {
+  type AdmissionDescription,
+  crdModeOf,
+  leaseOf,
+  type OperatorDescription,
+  type WebhookOptions,
+} from './description.ts'
 import type { WebhookParts } from './context.ts'
 import type { OperatorMeter } from './endpoints.ts'
 
-const DEFAULT_PORT = 9443
-
-/** The default folder of certificates, as in controller-runtime. */
-const DEFAULT_FOLDER = 'k8s-webhook-server/serving-certs'
+/** How often configurations that were deleted or changed by others are restored: without them, no webhook is called. */
+const RESTORE_MS = 60_000
 
 /** How often the CA beside a certificate in files is read. */
 const CA_REREAD_MS = 10_000
@@ -85,12 +92,16 @@ export interface OperatorWebhooks {
   readonly server: WebhookParts & Runnable & Required<Pick<Runnable, 'ready'>>
   /** Whether the server listens. */
   readonly isServed: boolean
+  /** The namespace of the Service that the API server calls. Undefined with a URL. */
+  readonly serviceNamespace: string | undefined
   /** The handlers by their paths, for calls without a network. */
   readonly handlers: ReadonlyMap<string, WebhookHandler>
   /** Resolves with the `spec.conversion` of CRDs, when the server listens. Undefined without conversions. */
   conversion(signal: AbortSignal): Promise<CustomResourceConversion | undefined>
   /** Writes the configurations. `api` is fenced for the leader. */
   install(api: Api, signal: AbortSignal): Promise<void>
+  /** The leader's work after {@link install}: restores configurations that were deleted or changed by others. */
+  keepInstalled(api: Api, signal: AbortSignal): Promise<void>
   /** The leader's work: keeps the certificate valid, and the configurations' CAs up to date. */
   rotate(api: Api, signal: AbortSignal): Promise<void>
 }
@@ -106,12 +117,12 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const log = safeLog(setup.log)
   const own = ownObjects(description, setup.namespace)
   const given: WebhookOptions = mode === 'stated' ? options.webhooks ?? {} : { port: 0, ...(mode !== 'memory' && mode) }
-  const { port = DEFAULT_PORT, host, clientCa } = given
+  const { port = WEBHOOK_PORT, host, clientCa } = given
   const namespace = setup.namespace || 'default'
   const reached = reachedBy(given, options.name, namespace, mode)
   const trust = trustOf(description, setup, namespace, namesOf(reached === 'loopback' ? loopback(port) : reached))
   const server = new WebhookServer({
-    host: host ?? (reached === 'loopback' ? '127.0.0.1' : undefined),
+    host: host ?? (isOnLoopback(reached) ? '127.0.0.1' : undefined),
     port,
     certificates: trust.source,
     clientCa: clientCa === undefined ? undefined : { file: clientCa },
@@ -151,23 +162,49 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   // Invalid options must fail the start before anything is written.
   configurations(undefined)
   const dependencies = (api: Api) => ({ api, log: safeLog(setup.definitionLog ?? log), operator: options.name })
+  const installs = crdModeOf(options).mode === 'install'
+  /** The differences of which a warning was logged. */
+  const named = new Set<string>()
   const crds = [...new Set(conversions.map(({ hub }) => groupResourceOf(hub)))]
+  const install = async (api: Api, signal: AbortSignal): Promise<void> =>
+    await installConfigurations(configurations(await trust.bundle(signal)), dependencies(api), signal)
   return {
     server,
     isServed: mode !== 'memory',
+    serviceNamespace: reached !== 'loopback' && 'service' in reached ? reached.service.namespace : undefined,
     handlers,
     async conversion(signal) {
       return conversions.length === 0 ? undefined : conversionOf(target(), await trust.bundle(signal))
     },
-    async install(api, signal) {
-      await installConfigurations(configurations(await trust.bundle(signal)), dependencies(api), signal)
+    install,
+    async keepInstalled(api, signal) {
+      await pause(clock, RESTORE_MS, signal)
+      await repeatedly(
+        'restore the webhook configurations',
+        () => install(api, signal),
+        RESTORE_MS,
+        { clock, log },
+        signal,
+      )
     },
     rotate: (api, signal) =>
       trust.rotate({
         api,
-        inject: (bundle, signal) => injectCa(bundle, { crds, target: target() }, dependencies(api), signal),
+        async inject(bundle, signal) {
+          const { written, found } = await injectCa(bundle, { crds, target: target() }, dependencies(api), signal)
+          // Otherwise the operator creates them itself.
+          if (!installs) warnOfDifferences(found, configurations(bundle), named, log)
+          return written
+        },
       }, signal),
   }
+}
+
+/** Whether only this machine can call the webhooks. */
+function isOnLoopback(reached: WebhookTarget | 'loopback'): boolean {
+  if (reached === 'loopback') return true
+  const host = 'url' in reached ? URL.parse(reached.url)?.hostname.replace(/^\[|\]$/g, '') : undefined
+  return host !== undefined && isLoopback(host)
 }
 
 function loopback(port: number): { readonly url: string } {
@@ -253,7 +290,7 @@ function trustOf(
     // The configurations are installed with its CA, which lives as long as the process.
     return { source, bundle: () => source.bundle(), rotate: (_leader, signal) => aborted(signal) }
   }
-  const { certs = resolvePath(temporaryFolder(), DEFAULT_FOLDER) } = options.webhooks ?? {}
+  const { certs = resolvePath(temporaryFolder(), CERTIFICATE_FOLDER) } = options.webhooks ?? {}
   if (typeof certs === 'object') {
     if (!isDomainName(certs.secret)) {
       const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
@@ -267,6 +304,7 @@ function trustOf(
       names,
       clock,
       log,
+      startTimeoutMs: options.syncTimeout === undefined ? undefined : toMs(options.syncTimeout),
     })
     return {
       source: made,
@@ -277,7 +315,7 @@ function trustOf(
   const bundle = (): Promise<string | undefined> => readTextIfExists(resolvePath(certs, 'ca.crt'))
   let isWarned = false
   return {
-    source: new FileCertificates({ folder: certs, clock, log, meter }),
+    source: new FileCertificates({ folder: certs, clock, log, meter: meter?.certificates('webhooks') }),
     async bundle() {
       const ca = await bundle()
       if (ca === undefined && !isWarned) {
@@ -290,29 +328,48 @@ function trustOf(
       return ca
     },
     async rotate({ inject }, signal) {
-      let injected: string | undefined
-      while (!signal.aborted) {
+      let last: { readonly ca: string; readonly trusted: string } | undefined
+      let injectedMs = -Infinity
+      const follow = async (): Promise<void> => {
+        const ca = await bundle()
+        if (ca === undefined || (ca === last?.ca && clock.monotonic() - injectedMs < RESTORE_MS)) return
+        // Other replicas may serve a certificate of the earlier CA for a moment.
+        if (ca !== last?.ca) last = { ca, trusted: last ? `${ca.trimEnd()}\n${last.ca}` : ca }
         try {
-          const ca = await bundle()
-          if (ca !== undefined && ca !== injected) {
-            // Other replicas may serve a certificate of the earlier CA for a moment.
-            await inject(injected === undefined ? ca : `${ca.trimEnd()}\n${injected}`, signal)
-            injected = ca
-          }
+          // Also without a change: what applies the configurations may be late, or remove the CA.
+          await inject(last.trusted, signal)
+          injectedMs = clock.monotonic()
         } catch (error) {
-          if (signal.aborted || error instanceof LeadershipLost) throw error
-          if (isReason(error, 'Forbidden')) {
-            // What installed the configurations without the operator cares for their CA, too.
-            log.warn(`${messageOf(error)}; the CA of the webhooks is left to what installed their configurations`)
-            return await aborted(signal)
-          }
-          log.warn(
-            `Cannot update the CA of the webhooks; trying again in ${CA_REREAD_MS / 1000} s: ${messageOf(error)}`,
-          )
+          if (signal.aborted || !isReason(error, 'Forbidden')) throw error
+          // What installed the configurations without the operator cares for their CA, too.
+          log.warn(`${messageOf(error)}; the CA of the webhooks is left to what installed their configurations`)
+          await aborted(signal)
         }
-        await sleep(clock, CA_REREAD_MS, signal).catch(() => {})
       }
+      await repeatedly('update the CA of the webhooks', follow, CA_REREAD_MS, { clock, log }, signal)
     },
+  }
+}
+
+/**
+ * Calls `work` every `ms` until the signal is aborted. A failure is logged, and the next time is a new try.
+ *
+ * @throws LeadershipLost if `work` does.
+ */
+async function repeatedly(
+  what: string,
+  work: () => Promise<void>,
+  ms: number,
+  { clock, log }: Pick<WebhookSetup, 'clock' | 'log'>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (; !signal.aborted; await pause(clock, ms, signal)) {
+    try {
+      await work()
+    } catch (error) {
+      if (signal.aborted || error instanceof LeadershipLost) throw error
+      log.warn(`Cannot ${what}; trying again in ${ms / 1000} s: ${messageOf(error)}`)
+    }
   }
 }
 

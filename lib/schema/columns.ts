@@ -1,7 +1,24 @@
 /** Builds the columns of `kubectl get` from JSON paths. Their types follow from the schema. */
-import type { CustomResourceVersion, JsonSchema } from '../core/resource.ts'
+import type { JsonSchema, PrinterColumn } from '../core/resource.ts'
+import { schemaAt, stepsOf } from './paths.ts'
 
-type Column = NonNullable<CustomResourceVersion['additionalPrinterColumns']>[number]
+/**
+ * A column of `kubectl get`.
+ *
+ * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#additional-printer-columns
+ */
+export interface ColumnDefinition {
+  /** A JSON path from the object's root, such as `.status.ready`. */
+  readonly path: string
+  /** Default: `date` for instants, otherwise that of the schema; `string` for what is not a scalar. */
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date'
+  /** A hint for clients, which kubectl ignores. Default: none. */
+  readonly format?: 'int32' | 'int64' | 'float' | 'double' | 'byte' | 'date' | 'date-time' | 'password'
+  /** 0, the default, is always shown; columns with higher numbers only by `kubectl get -o wide`. */
+  readonly priority?: number
+  /** Shown by some clients. Default: none. */
+  readonly description?: string
+}
 
 const CREATED = '.metadata.creationTimestamp'
 
@@ -10,54 +27,34 @@ const CREATED = '.metadata.creationTimestamp'
  * no default age column.
  */
 export function printerColumns(
-  columns: Readonly<Record<string, string>>,
+  columns: Readonly<Record<string, string | ColumnDefinition>>,
   root: JsonSchema,
   kind: string,
-): readonly Column[] {
-  const stated = Object.entries(columns).map(([name, jsonPath]): Column => {
-    return { name, type: typeAt(jsonPath, root, `Cannot define resource "${kind}": column "${name}"`), jsonPath }
+): readonly PrinterColumn[] {
+  const stated = Object.entries(columns).map(([name, column]): PrinterColumn => {
+    const { path, priority, ...rest } = typeof column === 'string' ? { path: column } : column
+    const type = typeAt(path, root, `Cannot define resource "${kind}": column "${name}"`)
+    // The server drops a priority of 0.
+    return { name, type, jsonPath: path, ...rest, ...(priority && { priority }) }
   })
   if (stated.length === 0 || stated.some(({ jsonPath }) => jsonPath === CREATED)) return stated
   return [...stated, { name: 'Age', type: 'date', jsonPath: CREATED }]
 }
 
 function typeAt(path: string, root: JsonSchema, prefix: string): string {
-  const steps = path.match(STEP)
-  if (!steps || steps.join('') !== path) {
-    throw new TypeError(`${prefix} needs a JSON path such as ".spec.replicas", not "${path}"`)
-  }
+  const steps = stepsOf(path)
+  if (!steps) throw new TypeError(`${prefix} needs a JSON path such as ".spec.replicas", not "${path}"`)
   // Every object has metadata, and a CRD may not describe its fields.
   if (steps[0] === '.metadata' && steps.length > 1) return METADATA_TYPES[steps[1]!] ?? 'string'
-  let schema: JsonSchema | undefined = root
-  for (const [i, step] of steps.entries()) {
-    schema = schemaBelow(schema!, step)
-    if (schema) continue
-    throw new TypeError(`${prefix} shows "${path}", but the schema has no "${steps.slice(0, i + 1).join('')}"`)
-  }
-  return columnType(schema!)
+  const found = schemaAt(steps, root)
+  if ('schema' in found) return columnType(found.schema)
+  throw new TypeError(`${prefix} shows "${path}", but the schema has no "${found.missing}"`)
 }
 
 const METADATA_TYPES: Readonly<Record<string, string>> = {
   '.creationTimestamp': 'date',
   '.deletionTimestamp': 'date',
   '.generation': 'integer',
-}
-
-/** `.name`, `['name']`, `[0]`, `[*]`, a slice or a filter. Dots within a name are escaped. */
-const STEP = /\.(?:[^.[\]\\]|\\.)+|\[(?:'[^']*'|"[^"]*"|[-\d:]+|\*|\?\([^]*?\))\]/g
-
-/** Returns the schema of a step, or undefined if there is none. An open schema allows any step. */
-function schemaBelow(schema: JsonSchema, step: string): JsonSchema | undefined {
-  const name = /^\.([^]*)$|^\['([^]*)'\]$|^\["([^]*)"\]$/.exec(step)
-  if (!name) return (schema['items'] ?? (isOpen(schema) ? {} : undefined)) as JsonSchema | undefined
-  const field = (name[1]?.replace(/\\(.)/g, '$1') ?? name[2] ?? name[3])!
-  const properties = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>
-  if (Object.hasOwn(properties, field)) return properties[field]
-  return (schema['additionalProperties'] ?? (isOpen(schema) ? {} : undefined)) as JsonSchema | undefined
-}
-
-function isOpen(schema: JsonSchema): boolean {
-  return schema['type'] === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true
 }
 
 function columnType(schema: JsonSchema): string {

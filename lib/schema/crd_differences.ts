@@ -51,8 +51,12 @@ function versionDifferences(expected: CustomResourceVersion, { spec }: ForeignCr
   if (!actual) return [`version ${expected.name} is missing`]
   const found: string[] = []
   if (expected.served && !actual.served) found.push(`version ${expected.name} is not served`)
-  if (expected.subresources?.status && !actual.subresources?.status) {
-    found.push(`version ${expected.name} has no status subresource`)
+  const lacks = (what: string): void => void found.push(`version ${expected.name} has no ${what}`)
+  if (expected.subresources?.status && !actual.subresources?.status) lacks('status subresource')
+  const { scale } = expected.subresources ?? {}
+  if (scale && !jsonEqual(scale, actual.subresources?.scale)) lacks('such scale subresource')
+  for (const field of without(expected.selectableFields, actual.selectableFields)) {
+    lacks(`selectable field ${(field as { readonly jsonPath: string }).jsonPath}`)
   }
   const differences: string[] = []
   let retyped: string | undefined

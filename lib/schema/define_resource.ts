@@ -3,8 +3,9 @@
  */
 import { refuse } from './refusal.ts'
 import { isProtectedGroup, nameProblem, pluralOf } from './names.ts'
-import { printerColumns } from './columns.ts'
+import { type ColumnDefinition, printerColumns } from './columns.ts'
 import { isRequired, type Refinements, structuralSchema } from './structural.ts'
+import { type ScaleDefinition, scaleOf } from './subresources.ts'
 import { problemsOf } from './validate.ts'
 import { userFrames } from '../observe/stack.ts'
 import type { $ZodType } from 'zod/v4/core'
@@ -31,9 +32,22 @@ export interface ResourceDefinition<Spec extends ZodSchema, Status extends ZodSc
   /** Groups of kinds that kubectl lists together, such as `all`. Default: none. */
   categories?: string[]
   /**
-   * Columns of `kubectl get`, as headings with JSON paths: `{ Ready: '.status.ready' }`. Types follow from the schema.
+   * Columns of `kubectl get`, as headings with JSON paths: `{ Ready: '.status.ready' }`, or with a path and more:
+   * `{ Node: { path: '.status.node', priority: 1 } }`. Types follow from the schema. An `Age` comes last, unless a
+   * column has the path `.metadata.creationTimestamp`. Default: the server's own, the age.
    */
-  columns?: Record<string, string>
+  columns?: Record<string, string | ColumnDefinition>
+  /**
+   * The scale subresource, for `kubectl scale`, HorizontalPodAutoscalers and `client.scale`. Needs a status. Default:
+   * none.
+   */
+  scale?: ScaleDefinition
+  /**
+   * At most 8 paths of strings, integers or booleans, such as `.spec.color`, that field selectors may have:
+   * `client.list(Foo, { fields: 'spec.color=blue' })`. The server refuses other paths; `kubeloop crd` reports them.
+   * Default: none; names and namespaces are always selectable.
+   */
+  selectableFields?: string[]
   /** Whether the kind is cluster-scoped. Default: false. */
   cluster?: Cluster
   /** Whether the API server serves this version. Default: true. False: it may only be stored, or is no longer used. */
@@ -181,7 +195,9 @@ interface CrdParts {
   readonly scope: 'Namespaced' | 'Cluster'
   readonly shortNames?: readonly string[]
   readonly categories?: readonly string[]
-  readonly columns?: Readonly<Record<string, string>>
+  readonly columns?: Readonly<Record<string, string | ColumnDefinition>>
+  readonly scale?: ScaleDefinition
+  readonly selectableFields?: readonly string[]
   readonly status?: unknown
   readonly served?: boolean
   readonly deprecated?: boolean | string
@@ -190,8 +206,12 @@ interface CrdParts {
 
 function customResourceDefinition(parts: CrdParts): CustomResourceDefinition {
   const { group, version, kind, plural, scope, shortNames, categories, columns = {}, status, root } = parts
-  const { served = true, deprecated } = parts
+  const { served = true, deprecated, scale, selectableFields } = parts
   const printed = printerColumns(columns, root, kind)
+  const subresources = {
+    ...(status !== undefined && { status: {} }),
+    ...(scale && { scale: scaleOf(scale, root, kind) }),
+  }
   const metadata = {
     name: `${plural}.${group}`,
     // The server requires this annotation for groups of the Kubernetes project.
@@ -219,8 +239,9 @@ function customResourceDefinition(parts: CrdParts): CustomResourceDefinition {
         ...(deprecated && { deprecated: true }),
         ...(typeof deprecated === 'string' && { deprecationWarning: deprecated }),
         schema: { openAPIV3Schema: root },
-        ...(status !== undefined && { subresources: { status: {} } }),
+        ...(Object.keys(subresources).length > 0 && { subresources }),
         ...(printed.length > 0 && { additionalPrinterColumns: printed }),
+        ...(selectableFields?.length && { selectableFields: selectableFields.map((jsonPath) => ({ jsonPath })) }),
       }],
     },
   }

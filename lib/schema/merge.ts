@@ -69,6 +69,7 @@ const STRUCTURAL: ReadonlySet<string> = new Set([
   'nullable',
   'description',
   'title',
+  'example',
   'additionalProperties',
 ])
 
@@ -109,7 +110,7 @@ type Fields = Readonly<Record<string, JsonSchema>>
 function mergeStructures(a: JsonSchema, b: JsonSchema, junctor: Junctor, place: Place): JsonSchema {
   const result: Record<string, unknown> = { ...a }
   for (const keyword of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    if (keyword === 'description' || keyword === 'title') {
+    if (keyword === 'description' || keyword === 'title' || keyword === 'example') {
       // A text of only one alternative does not describe the union.
       if (a[keyword] !== b[keyword]) delete result[keyword]
     } else if (keyword === 'properties') {

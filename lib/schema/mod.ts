@@ -1,5 +1,5 @@
 /**
- * `kubeloop/schema`: zod schemas of fields that many kinds have.
+ * `kubeloop/schema`: zod schemas of fields that many kinds have, and checks with what only Kubernetes knows.
  *
  * @module
  */
@@ -24,6 +24,16 @@ import {
 import type { LabelExpression, LabelSelector } from '../core/selectors.ts'
 import { type Condition, MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE } from '../core/conditions.ts'
 
+export { atomic, cel, type CelOptions, embedded, entries, listMap, listSet } from './checks.ts'
+export {
+  dateTime,
+  duration,
+  durationMs,
+  type EmbeddedObject,
+  embeddedObject,
+  intOrString,
+  quantity,
+} from './formats.ts'
 export type { Condition } from '../core/conditions.ts'
 export type { LabelExpression, LabelSelector } from '../core/selectors.ts'
 

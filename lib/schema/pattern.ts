@@ -46,7 +46,21 @@ export function toRe2(regex: RegExp): Translation {
       at++
     }
   }
-  return { pattern: out }
+  return { pattern: out.replace(CHARACTER, written) }
+}
+
+/** An escape, with the code of its character, or a character beyond ASCII. */
+const CHARACTER = /\\(?:x\{(\w+)\}|x([89a-f]\w)|[^])|[^\0-\x7f]/giu
+
+/**
+ * Returns how a character beyond ASCII is written: visible ones as they are, others by their codes. A pattern must not
+ * depend on the runtime, and in Bun's `source` all of them are escapes.
+ */
+function written(text: string, hex: string | undefined, byte: string | undefined): string {
+  const code = hex ?? byte ? Number(`0x${hex ?? byte}`) : text.codePointAt(0)!
+  if (code < 0x80) return text
+  const char = String.fromCodePoint(code)
+  return /[^\p{C}\p{M}\p{Z}]/u.test(char) ? char : `\\x{${code.toString(16).toUpperCase()}}`
 }
 
 type Part = { readonly text: string; readonly length: number } | { readonly refused: string }

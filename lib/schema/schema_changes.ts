@@ -30,6 +30,8 @@ const NOT_COMPARED: ReadonlySet<string> = new Set([
   'additionalProperties',
   'description',
   'title',
+  'example',
+  'externalDocs',
 ])
 
 /** Returns the changes from one schema to another. Where the type changes, other changes are left out. */

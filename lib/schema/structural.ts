@@ -5,10 +5,11 @@
  * come from Kubernetes: unknown fields are pruned, never refused, and lengths count code points.
  */
 import { jsonEqual } from '../core/equal.ts'
-import { checksOf, definitionOf, issuesOf, metaOf } from './zod_tree.ts'
+import { annotate, RULES } from './extensions.ts'
+import { checksOf, definitionOf, metaOf } from './zod_tree.ts'
 import { below, refuse } from './refusal.ts'
 import { merge } from './merge.ts'
-import { prunedField } from './schema_changes.ts'
+import { checkFit, defaultOf, withDefault } from './stated_values.ts'
 import { conjunction, limit, numberSchema, patternSchema, stringSchema } from './scalars.ts'
 import { type RuleScope, taggedUnion } from './tagged_union.ts'
 import { intOrString, nullable, valuesSchema } from './values.ts'
@@ -48,8 +49,6 @@ const MAX_RULES_COST = 30_000_000
 /** Deeper than any schema that a server accepts. Ends a getter that makes new schemas forever. */
 const MAX_DEPTH = 64
 
-const RULES = 'x-kubernetes-validations'
-
 function translate(schema: $ZodType, step: Step): JsonSchema {
   const { place, open } = step
   if (open.includes(schema) || open.length > MAX_DEPTH) {
@@ -59,11 +58,20 @@ function translate(schema: $ZodType, step: Step): JsonSchema {
   if (!meta) {
     throw new TypeError(`Cannot define resource "${place.kind}": ${place.path} is not a schema of zod 4.1.13 or later`)
   }
-  const ruled = step.ruled || Array.isArray(meta[RULES])
+  const checks = checksOf(schema)
+  const stated = [
+    meta as JsonSchema,
+    ...checks.flatMap(({ keywords }): readonly JsonSchema[] => keywords ? [keywords] : []),
+  ]
+  const ruled = step.ruled || stated.some((keywords) => Array.isArray(keywords[RULES]))
   const def = definitionOf(schema)
   // z.custom() is its own check, and is refused below as a type.
-  refuseChecks(def.type === 'custom' ? [] : checksOf(schema), ruled, step)
-  return annotate(translateType(schema, def, { ...step, open: [...open, schema], ruled }, meta), meta, place)
+  refuseChecks(def.type === 'custom' ? [] : checks, ruled, step)
+  const type = translateType(schema, def, { ...step, open: [...open, schema], ruled }, meta)
+  const result = stated.reduce<JsonSchema>((before, keywords) => annotate(before, keywords, place), type)
+  for (const check of checks) check.verify?.(result, (what, advice) => refuse(place, what, advice))
+  if (result['example'] !== type['example']) checkFit('example', schema, result['example'], place)
+  return result
 }
 
 /** Returns the schema without the annotations of `.describe()` and `.meta()`. */
@@ -149,7 +157,7 @@ function refuseChecks(checks: readonly Check[], ruled: boolean, { place, refinem
   for (const { check } of checks) {
     if (check === 'custom' && !ruled) {
       if (!refinements) {
-        const rule = `add a CEL rule for it: .meta({ '${RULES}': [{ rule, message }] })`
+        const rule = 'add a CEL rule for it, .check(cel(rule, message)) of kubeloop/schema'
         refuse(place, 'a refinement', `${rule}, or define the kind with refinements: 'admission' and check it there`)
       }
       refinements.found = true
@@ -226,7 +234,7 @@ function recordSchema(def: $ZodRecordDef, step: Step): JsonSchema {
     refuse(
       place,
       'a record whose keys are checked',
-      `use z.string() for the keys, and CEL: .meta({ '${RULES}': [{ rule, message }] })`,
+      'use z.string() for the keys, and .check(cel(rule, message)) of kubeloop/schema',
     )
   }
   return { type: 'object', additionalProperties: translate(def.valueType, inside(step, '{}')) }
@@ -249,12 +257,11 @@ function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): J
   return types.includes('null') || schemas.some((schema) => schema['nullable']) ? nullable(merged) : merged
 }
 
-/** Returns the alternatives of a discriminated union that is an alternative itself, if it has no metadata. */
+/** Returns the alternatives of a discriminated union that is an alternative itself, without metadata and checks. */
 function alternativesOf(option: $ZodType): readonly $ZodType[] {
   const def = definitionOf(option)
-  return def.type === 'union' && 'discriminator' in def && Object.keys(metaOf(option) ?? {}).length === 0
-    ? def.options.flatMap(alternativesOf)
-    : [option]
+  const isPlain = Object.keys(metaOf(option) ?? {}).length === 0 && checksOf(option).length === 0
+  return def.type === 'union' && 'discriminator' in def && isPlain ? def.options.flatMap(alternativesOf) : [option]
 }
 
 /** The step for a schema that becomes one of several conditions, where rules are not allowed. */
@@ -288,53 +295,3 @@ function intersectionSchema(sides: readonly $ZodType[], step: Step): JsonSchema 
 
 /** Objects with only these keywords, and with different fields, are merged by field. */
 const PLAIN: ReadonlySet<string> = new Set(['type', 'properties', 'required', RULES])
-
-/** Returns the schema with a default that the server accepts and keeps. */
-function withDefault(schema: JsonSchema, value: unknown, place: Place): JsonSchema {
-  // Go reads JSON null here as no default, so the server drops it.
-  if (value === null) refuse(place, 'given the default null', 'use .nullish(), and read undefined as null')
-  const unknown = prunedField(value, schema, place.path)
-  if (unknown) {
-    refuse(place, `given a default with the field ${unknown}, which its schema does not have`, 'leave it out')
-  }
-  return { ...schema, default: value }
-}
-
-/**
- * Returns the value that the server fills in. Reads it twice, to refuse a default that varies: the server stores one
- * value.
- */
-function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, place: Place): unknown {
-  const value: unknown = def.defaultValue
-  const text = JSON.stringify(value) as string | undefined
-  const wire: unknown = text === undefined ? undefined : JSON.parse(text)
-  if (text === undefined || !jsonEqual(wire, value)) return refuse(place, 'given a default that is not JSON')
-  if (!jsonEqual(wire, def.defaultValue)) {
-    return refuse(place, 'given a default that changes from call to call', 'set it when reconciling')
-  }
-  const [issue] = issuesOf(def.innerType, value)
-  if (!issue) return wire
-  throw new TypeError(
-    `Cannot define resource "${place.kind}": the default of ${place.path} does not fit its own schema: ${issue.message}`,
-  )
-}
-
-function annotate(schema: JsonSchema, meta: JSONSchemaMeta, place: Place): JsonSchema {
-  const annotations: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(meta)) {
-    if (key === 'description' || key === 'title') annotations[key] = value
-    else if (key === RULES) {
-      annotations[key] = [...((schema[RULES] ?? []) as readonly unknown[]), ...(value as readonly unknown[])]
-    } else if (EXTENSION.test(key)) annotations[key] = value
-    // The server would drop it silently, so a misspelled extension would never take effect.
-    else if (key.startsWith('x-kubernetes-')) refuse(place, `given "${key}"`, 'there is no such extension')
-  }
-  return { ...schema, ...annotations }
-}
-
-/**
- * @see
- * https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps
- */
-const EXTENSION =
-  /^x-kubernetes-(?:preserve-unknown-fields|embedded-resource|int-or-string|list-type|list-map-keys|map-type)$/

@@ -90,7 +90,15 @@ export function taggedUnion(schemas: readonly JsonSchema[], scope: RuleScope, pl
 }
 
 /** Keywords that objects and tags may have in a discriminated union. */
-const PLAIN: ReadonlySet<string> = new Set(['type', 'properties', 'required', 'enum', 'description', 'title'])
+const PLAIN: ReadonlySet<string> = new Set([
+  'type',
+  'properties',
+  'required',
+  'enum',
+  'description',
+  'title',
+  'example',
+])
 
 function isPlain(schema: JsonSchema): boolean {
   return Object.keys(schema).every((keyword) => PLAIN.has(keyword))

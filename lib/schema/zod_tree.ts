@@ -4,6 +4,7 @@
  * zod and zod/mini build the same tree. zod is never imported at run time: a copy of mod.js works with any zod that
  * made the schemas.
  */
+import type { JsonSchema } from '../core/resource.ts'
 import type { $ZodCheck, $ZodIssue, $ZodRegistry, $ZodType, $ZodTypes, JSONSchemaMeta } from 'zod/v4/core'
 
 /** A schema's definition, discriminated by its `type`. */
@@ -20,6 +21,10 @@ export interface Check {
   readonly maximum?: number
   readonly length?: number
   readonly size?: number
+  /** Keywords for the schema of a CRD, of a check of `kubeloop/schema`. */
+  readonly keywords?: Readonly<Record<string, unknown>>
+  /** Throws, by `refuse`, if the API server would refuse these keywords in a schema. */
+  verify?(schema: JsonSchema, refuse: (what: string, advice?: string) => never): void
 }
 
 export function definitionOf(schema: $ZodType): Definition {

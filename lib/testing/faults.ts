@@ -1,13 +1,38 @@
-/** Refuses, delays or cuts requests, as a test asks. */
+/** Refuses, delays, cuts, drops or ages requests, as a test asks. */
 import type { AnyResource, OtherCluster, Transport } from 'kubeloop'
 import type { Duration } from '../core/duration.ts'
-import { NetworkError } from 'kubeloop'
 import { type Clock, sleep } from '../async/clock.ts'
 import { toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
-import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
+import type { HttpRequest, HttpResponse } from '../core/transport.ts'
+import { isWatch, type RequestTarget, targetOf, VERBS } from './fault_requests.ts'
+import {
+  brokenBody,
+  brokenOff,
+  lateBody,
+  noAnswer,
+  refusal,
+  repeatedBody,
+  staleResponse,
+  tornBody,
+} from './fault_responses.ts'
 
-/** Refuses, delays or cuts some requests of an operator. Needs one of `status`, `delay` and `cut`. */
+/**
+ * Changes what becomes of some requests of an operator. Needs one of `status`, `delay`, `cut`, `drop`, `stale`, `lag`
+ * and `repeat`. Of the faults that a request meets, the one that was added first is used.
+ *
+ * @example
+ * ```ts
+ * import { world } from 'kubeloop/testing'
+ * import { Deployment } from 'kubeloop/kinds'
+ * import app from './operator.ts'
+ * const w = await world(app)
+ * w.fault({ verb: 'patch', resource: Deployment, status: 429, retryAfter: '5s' }) // the next apply waits 5 s
+ * w.fault({ verb: 'patch', resource: Deployment, name: 'b', cut: 'answer' }) // stored, but the operator sees a failure
+ * w.fault({ verb: 'watch', resource: Deployment, cut: 'line', skip: 1 }) // the watch after the next one
+ * await w.stop()
+ * ```
+ */
 export interface Fault {
   /**
    * Only these requests: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`. Default:
@@ -16,113 +41,235 @@ export interface Fault {
   verb?: string
   /** Only requests for this kind. Default: all kinds. */
   resource?: AnyResource
+  /** Only requests for an object in this namespace, or for the objects of it. Default: all. */
+  namespace?: string
+  /** Only requests for the object of this name; of a create, the name in the body. Default: all. */
+  name?: string
   /**
    * Only requests to this cluster: the result of `app.cluster(…)` or its name; `null` is the operator's own. Default:
    * all clusters.
    */
   cluster?: OtherCluster | string | null
+  /** The number of such requests that it lets pass first, in all clusters together. Default: 0. */
+  skip?: number
   /** The number of requests that it affects, in all clusters together; Infinity for all from now on. Default: 1. */
   times?: number
   /** Ends the fault when aborted; requests that are already delayed still wait. Default: only `times` ends it. */
   until?: AbortSignal
   /** Responds with this status code, from 400 to 599, instead of the server. */
   status?: number
+  /** The reason in the Status of `status`, such as `AlreadyExists`. Default: that of a real server for the code. */
+  reason?: string
+  /** Sends a Retry-After with `status`, in whole seconds, rounded up. Default: none. */
+  retryAfter?: Duration
   /** Waits this long on the world's clock first. */
   delay?: Duration
   /**
-   * Breaks the connection. A watch that the server accepts breaks right after the head of its response; other requests
-   * are cut before they reach the server.
+   * Breaks the connection.
+   * - `true`: a watch that the server accepts breaks right after the head of its response; other requests are cut
+   *   before they reach the server.
+   * - `'answer'`: the server handles the request, also a write; the connection breaks before the response.
+   * - `'line'`: the response breaks in the middle: a watch in that of its first event, others in that of their JSON.
    */
-  cut?: boolean
+  cut?: boolean | 'answer' | 'line'
+  /**
+   * Gives no answer: the request fails after 75 s on the world's clock, as over a network.
+   * - `'request'`: the server does not get the request.
+   * - `'answer'`: the server handles it, also a write, and its response is lost.
+   */
+  drop?: 'request' | 'answer'
+  /**
+   * Answers a list, or a watch that begins with a list, with the objects as they were at this resourceVersion, as a
+   * server that lags behind does. A watch then goes on from there, `lag` later if that is given. Has no effect on
+   * other requests, nor if the server has dropped that version.
+   */
+  stale?: string
+  /**
+   * Delivers what a watch receives this much later on the world's clock, in order: changes of other kinds, and the
+   * operator's own writes, are then seen first.
+   */
+  lag?: Duration
+  /** Delivers each event of a watch twice. A real server does so only across connections. */
+  repeat?: boolean
 }
 
 /** The active faults of a world. */
 export interface Faults {
-  /** The number of requests that wait for a `delay`. */
+  /** The number of requests that wait: for a `delay`, for an answer that was dropped, or for a `retryAfter`. */
   readonly delayed: number
   /**
    * Adds a fault.
    *
-   * @throws TypeError if the fault has no effect, names a verb or a cluster that does not exist, or has a `resource`
-   * that is not a kind. RangeError for an invalid `times`, `status` or `delay`.
+   * @throws TypeError if the fault has no effect, names a verb or a cluster that does not exist, or has a value of the
+   * wrong type. RangeError for an invalid `times`, `skip`, `status` or duration.
    */
   add(fault: Fault): void
   /** Wraps the transport of a cluster. `cluster`: its name; `null` for the operator's own. */
   around(inner: Transport, cluster: string | null): Transport
 }
 
-const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection']
+/** A checked fault. */
+type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter'> & {
+  readonly cluster: string | null | undefined
+  readonly delayMs: number | undefined
+  readonly lagMs: number | undefined
+  readonly retryAfterMs: number | undefined
+  toSkip: number
+  left: number
+}
 
 /** `clusters`: the names of the operator's other clusters. */
 export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
-  const active: (Omit<Fault, 'cluster' | 'delay'> & {
-    readonly cluster: string | null | undefined
-    readonly delayMs: number | undefined
-    left: number
-  })[] = []
+  const active: ActiveFault[] = []
   let delayed = 0
+  /** Returns the first fault that the request meets, and counts it. */
+  const take = (request: HttpRequest, cluster: string | null): ActiveFault | undefined => {
+    const target = active.length > 0 ? targetOf(request) : undefined
+    if (!target) return undefined
+    for (const [at, fault] of active.entries()) {
+      if (fault.until?.aborted || (fault.cluster !== undefined && fault.cluster !== cluster)) continue
+      if (!meets(fault, target)) continue
+      if (fault.toSkip > 0) fault.toSkip--
+      else {
+        if (--fault.left < 1) active.splice(at, 1)
+        return fault
+      }
+    }
+    return undefined
+  }
   return {
     get delayed() {
       return delayed
     },
-    add(given) {
-      const cannot = 'Cannot add a fault'
-      if (typeof given !== 'object' || (given as unknown) === null) {
-        throw new TypeError(`${cannot}: it must be an object, such as { verb: 'patch', status: 500 }`)
-      }
-      const { cluster: where, delay, ...fault } = given
-      const { verb, resource, times = 1, status, cut } = fault
-      const cluster = typeof where === 'object' ? (where?.name ?? null) : where
-      const delayMs = delay === undefined ? undefined : msOf(delay, cannot)
-      if (status === undefined && delayMs === undefined && !cut) {
-        throw new TypeError(`${cannot}: it has no effect; give it a status, a delay or cut`)
-      }
-      if (verb !== undefined && !VERBS.includes(verb)) {
-        throw new TypeError(`${cannot} to the verb "${verb}": the verbs are ${VERBS.join(', ')}`)
-      }
-      if (resource !== undefined && typeof (resource as { plural?: unknown } | null)?.plural !== 'string') {
-        throw new TypeError(
-          `${cannot}: resource is ${textOf(resource)}, and must be a kind, such as Deployment of kubeloop/kinds`,
-        )
-      }
-      if (typeof cluster === 'string' && !clusters.includes(cluster)) {
-        throw new TypeError(`${cannot} to the cluster "${cluster}": the operator has no cluster of that name`)
-      }
-      if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599)) {
-        const why = 'and must be a whole number from 400 to 599: a fault has no object to answer with'
-        throw new RangeError(`${cannot}: status is ${textOf(status)}, ${why}`)
-      }
-      if (!(Number.isInteger(times) || times === Infinity) || times < 1) {
-        throw new RangeError(`${cannot}: times is ${textOf(times)}, and must be a whole number from 1, or Infinity`)
-      }
-      active.push({ ...fault, cluster, delayMs, left: times })
-    },
+    add: (fault) => void active.push(checked(fault, clusters)),
     around: (inner, cluster) => async (request) => {
-      const at = active.findIndex((fault) =>
-        !fault.until?.aborted && (fault.cluster === undefined || fault.cluster === cluster) && meets(fault, request)
-      )
-      const fault = active[at]
+      const fault = take(request, cluster)
       if (!fault) return await inner(request)
-      if (--fault.left < 1) active.splice(at, 1)
-      if (fault.delayMs !== undefined) {
-        delayed++
-        try {
-          await sleep(clock, fault.delayMs, request.signal)
-        } finally {
-          delayed--
-        }
+      delayed++
+      try {
+        if (fault.delayMs !== undefined) await sleep(clock, fault.delayMs, request.signal)
+        if (fault.drop) return await dropped(fault, inner, request, clock)
+      } finally {
+        delayed--
       }
-      if (fault.status !== undefined) return refusal(fault.status)
-      return fault.cut ? await cutOff(inner, request) : await inner(request)
+      if (fault.retryAfterMs !== undefined) {
+        delayed++
+        clock.after(fault.retryAfterMs * MAX_JITTER + MIN_JITTER_MS, () => void delayed--)
+      }
+      return await answer(fault, inner, request, clock)
     },
   }
 }
 
-function msOf(delay: Duration, cannot: string): number {
+/** The client waits up to a tenth longer than it was told, at least up to 0.1 s. */
+const MAX_JITTER = 1.1
+const MIN_JITTER_MS = 101
+
+/** Lets the server handle the request, or not, and gives no answer. */
+async function dropped(
+  { drop }: ActiveFault,
+  inner: Transport,
+  request: HttpRequest,
+  clock: Clock,
+): Promise<never> {
+  if (drop === 'answer') (await inner(request)).body.cancel()
+  return await noAnswer(clock, request.signal)
+}
+
+async function answer(
+  { status, reason, retryAfterMs, cut, stale, lagMs, repeat }: ActiveFault,
+  inner: Transport,
+  request: HttpRequest,
+  clock: Clock,
+): Promise<HttpResponse> {
+  if (status !== undefined) return refusal(status, reason, retryAfterMs)
+  if (cut === true && !isWatch(request)) throw brokenOff('response')
+  const late: Transport = async (watch) => {
+    const response = await inner(watch)
+    if (lagMs === undefined || !isWatch(watch) || response.status >= 300) return response
+    return { ...response, body: lateBody(response.body, clock, lagMs, watch.signal) }
+  }
+  let response = stale === undefined ? await late(request) : await staleResponse(late, request, stale)
+  if (cut === 'answer' || (cut && response.status >= 300)) {
+    response.body.cancel()
+    throw brokenOff('response')
+  }
+  if (repeat && isWatch(request) && response.status < 300) {
+    response = { ...response, body: repeatedBody(response.body) }
+  }
+  if (!cut) return response
+  return { ...response, body: cut === 'line' ? tornBody(response.body) : brokenBody(response.body) }
+}
+
+function meets({ verb, resource, namespace, name }: ActiveFault, target: RequestTarget): boolean {
+  if (resource && (target.group !== resource.group || target.plural !== resource.plural)) return false
+  if (namespace !== undefined && target.namespace !== namespace) return false
+  if (name !== undefined && target.name !== name) return false
+  return verb === undefined || verb === target.verb
+}
+
+const CANNOT = 'Cannot add a fault'
+const EFFECTS = 'a status, a delay, cut, drop, stale, lag or repeat'
+
+function checked(given: Fault, clusters: readonly string[]): ActiveFault {
+  if (typeof given !== 'object' || (given as unknown) === null) {
+    throw new TypeError(`${CANNOT}: it must be an object, such as { verb: 'patch', status: 500 }`)
+  }
+  const { cluster: where, delay, lag, retryAfter, ...fault } = given
+  const { verb, resource, times = 1, skip = 0, status, cut, drop, stale, repeat } = fault
+  const cluster = typeof where === 'object' ? (where?.name ?? null) : where
+  const [delayMs, lagMs, retryAfterMs] = [delay, lag, retryAfter].map(msOf)
+  if (
+    status === undefined && delayMs === undefined && lagMs === undefined && !cut && !drop && stale === undefined &&
+    !repeat
+  ) {
+    throw new TypeError(`${CANNOT}: it has no effect; give it ${EFFECTS}`)
+  }
+  if (verb !== undefined && !VERBS.includes(verb)) {
+    throw new TypeError(`${CANNOT} to the verb "${verb}": the verbs are ${VERBS.join(', ')}`)
+  }
+  if (resource !== undefined && typeof (resource as { plural?: unknown } | null)?.plural !== 'string') {
+    throw new TypeError(
+      `${CANNOT}: resource is ${textOf(resource)}, and must be a kind, such as Deployment of kubeloop/kinds`,
+    )
+  }
+  if (typeof cluster === 'string' && !clusters.includes(cluster)) {
+    throw new TypeError(`${CANNOT} to the cluster "${cluster}": the operator has no cluster of that name`)
+  }
+  if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599)) {
+    const why = 'and must be a whole number from 400 to 599: a fault has no object to answer with'
+    throw new RangeError(`${CANNOT}: status is ${textOf(status)}, ${why}`)
+  }
+  if (!(Number.isInteger(times) || times === Infinity) || times < 1) {
+    throw new RangeError(`${CANNOT}: times is ${textOf(times)}, and must be a whole number from 1, or Infinity`)
+  }
+  if (!Number.isInteger(skip) || skip < 0) {
+    throw new RangeError(`${CANNOT}: skip is ${textOf(skip)}, and must be a whole number from 0`)
+  }
+  const only = (field: string, value: unknown, allowed: readonly unknown[], words: string): void => {
+    if (value !== undefined && !allowed.includes(value)) {
+      throw new TypeError(`${CANNOT}: ${field} is ${textOf(value)}, and must be ${words}`)
+    }
+  }
+  only('cut', cut, [true, false, 'answer', 'line'], "true, 'answer' or 'line'")
+  only('drop', drop, ['request', 'answer'], "'request' or 'answer'")
+  if (stale !== undefined && !(typeof stale === 'string' && /^[1-9]\d*$/.test(stale))) {
+    throw new TypeError(`${CANNOT}: stale is ${textOf(stale)}, and must be the resourceVersion of an earlier answer`)
+  }
+  if (status === undefined && (retryAfterMs !== undefined || fault.reason !== undefined)) {
+    throw new TypeError(`${CANNOT}: reason and retryAfter need a status`)
+  }
+  const alone = [status !== undefined, Boolean(drop), Boolean(cut)].filter(Boolean).length
+  if (alone > 1) throw new TypeError(`${CANNOT}: status, drop and cut exclude each other; add a fault for each`)
+  return { ...fault, cluster, delayMs, lagMs, retryAfterMs, toSkip: skip, left: times }
+}
+
+function msOf(duration: Duration | undefined): number | undefined {
+  if (duration === undefined) return undefined
   try {
-    return toMs(delay)
+    return toMs(duration)
   } catch (cause) {
-    throw new RangeError(`${cannot}: ${messageOf(cause)}`, { cause })
+    throw new RangeError(`${CANNOT}: ${messageOf(cause)}`, { cause })
   }
 }
 
@@ -131,81 +278,4 @@ function textOf(value: unknown): string {
   return typeof value === 'string' || (typeof value === 'object' && value !== null)
     ? JSON.stringify(value)
     : String(value)
-}
-
-async function cutOff(inner: Transport, request: HttpRequest): Promise<HttpResponse> {
-  if (!isWatch(request)) throw brokenOff('response')
-  const response = await inner(request)
-  const { body } = response
-  if (response.status < 300) return { ...response, body: brokenBody(body) }
-  body.cancel()
-  throw brokenOff('response')
-}
-
-/** Returns a body that fails before its first byte. */
-function brokenBody(inner: HttpBody): HttpBody {
-  const fail = (): Promise<never> => {
-    inner.cancel()
-    return Promise.reject(brokenOff('body'))
-  }
-  return { text: fail, cancel: () => inner.cancel(), [Symbol.asyncIterator]: () => ({ next: fail }) }
-}
-
-function brokenOff(phase: 'response' | 'body'): NetworkError {
-  const what = phase === 'body' ? 'Cannot read on' : 'Cannot reach the server'
-  return new NetworkError(`${what}: the connection was cut, as the test asked`, { phase, code: 'ECONNRESET' })
-}
-
-function meets({ verb, resource }: Pick<Fault, 'verb' | 'resource'>, request: HttpRequest): boolean {
-  const { pathname } = new URL(request.path, 'http://localhost')
-  const parts = pathname.split('/').filter(Boolean)
-  const rest = parts[0] === 'api' ? parts.slice(2) : parts.slice(3)
-  const inNamespace = rest[0] === 'namespaces' && rest.length > 2 && !['status', 'finalize'].includes(rest[2]!)
-  const [plural, name] = inNamespace ? rest.slice(2) : rest
-  if (resource) {
-    const group = parts[0] === 'api' ? '' : parts[1]
-    if (group !== resource.group || plural !== resource.plural) return false
-  }
-  return verb === undefined || verb === verbOf(request, name !== undefined)
-}
-
-function verbOf(request: HttpRequest, named: boolean): string {
-  switch (request.method) {
-    case 'GET':
-      return named ? 'get' : isWatch(request) ? 'watch' : 'list'
-    case 'POST':
-      return 'create'
-    case 'PUT':
-      return 'update'
-    case 'PATCH':
-      return 'patch'
-    case 'DELETE':
-      return named ? 'delete' : 'deletecollection'
-  }
-}
-
-function isWatch({ method, path }: HttpRequest): boolean {
-  return method === 'GET' && new URL(path, 'http://localhost').searchParams.has('watch')
-}
-
-function refusal(code: number): HttpResponse {
-  const text = JSON.stringify({
-    kind: 'Status',
-    apiVersion: 'v1',
-    status: 'Failure',
-    message: `the test asked for status ${code}`,
-    code,
-  })
-  const bytes = new TextEncoder().encode(text)
-  return {
-    status: code,
-    headers: { 'content-type': 'application/json' },
-    body: {
-      text: () => Promise.resolve(text),
-      cancel() {},
-      async *[Symbol.asyncIterator]() {
-        yield bytes
-      },
-    },
-  }
 }

@@ -1,6 +1,6 @@
 /** Implements a replica in a world: its connections, clock, log, servers and reconciles, and its sudden end. */
 import type { Clock, Fetch, Log, Parts, Runnable, Transport } from 'kubeloop'
-import type { WebhookClientConfig } from '../apiserver/webhooks/call.ts'
+import type { WebhookClientConfig } from '../core/resource.ts'
 import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import type { HttpBody } from '../core/transport.ts'

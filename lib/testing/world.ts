@@ -15,8 +15,9 @@ import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
-import { hasWebhooks, type OperatorOptions, usedResources } from '../operator/description.ts'
+import { type OperatorDescription, type OperatorOptions, usedResources } from '../operator/description.ts'
 import { nextTurn } from '../async/clock.ts'
+import { optionalEnv } from '../runtime/os/env.ts'
 import { crdOf } from '../schema/crds.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
 import { Activity, MAX_TURNS, type Watched } from './activity.ts'
@@ -24,6 +25,7 @@ import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { createObjects } from './initial_objects.ts'
+import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
 import { callIn, type FailingKey, fetchFrom, Replica, ReplicaRuns } from './replica.ts'
 
 /** Options of {@link world}. */
@@ -136,6 +138,41 @@ export interface World extends AsyncDisposable {
    */
   fault(fault: Fault): void
   /**
+   * Drops the history of a cluster's API server, as etcd's compaction does every five minutes: watches from older
+   * versions get 410 and have to list again. Open watches go on. Default: the operator's own cluster.
+   *
+   * @throws TypeError if the operator has no cluster of that name.
+   *
+   * @example
+   * ```ts
+   * import { world } from 'kubeloop/testing'
+   * import app, { Foo } from './operator.ts'
+   * const w = await world(app)
+   * w.compact()
+   * w.fault({ verb: 'watch', resource: Foo, status: 410 }) // its next watch has to list again
+   * await w.stop()
+   * ```
+   */
+  compact(cluster?: OtherCluster): void
+  /**
+   * Ends all open watches of a cluster's API server, as its restart does: they are opened again from their last
+   * versions. Default: the operator's own cluster.
+   *
+   * @throws TypeError if the operator has no cluster of that name.
+   *
+   * @example
+   * ```ts
+   * import { world } from 'kubeloop/testing'
+   * import app from './operator.ts'
+   * const w = await world(app)
+   * w.compact()
+   * w.closeWatches() // from versions that are gone: all kinds are listed again
+   * await w.advance('1m')
+   * await w.stop()
+   * ```
+   */
+  closeWatches(cluster?: OtherCluster): void
+  /**
    * Returns the error that a replica ended with, and drops it; undefined if there is none. For tests in which a replica
    * must fail: the other replicas continue.
    *
@@ -194,6 +231,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const log = safeLog(options.log ?? consoleLog(clock))
   const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
   for (const fault of options.faults ?? []) faults.add(fault)
+  const recorder = recorderOf(description)
   const stopping = new AbortController()
   const halt = (): void => stopping.abort(new DOMException('The operator does not come to rest', 'AbortError'))
   const activity = new Activity(faults, halt)
@@ -204,11 +242,15 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const callWebhook: CallWebhook = async (address, body, { signal }) =>
     await callIn([...running.keys()], address, body, signal)
   const open = (name: string | null): Opened => {
-    const { handle } = new ApiServer({ clock, random, callWebhook })
+    const server = new ApiServer({ clock, random, callWebhook })
+    const { handle } = server
     const counted = activity.counting(handle)
-    // Faults are outside of the count: a delayed request is not open.
-    const of = (replica: Replica): Transport => replica.receiving(faults.around(replica.sending(counted), name))
-    return { handle, transportOf: of, admin: admin(handle) }
+    const of = (replica: Replica): Transport => {
+      // Faults are outside of the count: a delayed request is not open.
+      const connection = replica.receiving(faults.around(replica.sending(counted), name))
+      return recorder?.around(connection, name) ?? connection
+    }
+    return { server, handle, transportOf: of, admin: admin(handle) }
   }
   const main = open(null)
   const { client } = main.admin
@@ -230,9 +272,9 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     // A source of its own, so that log lines do not change other random values.
     const ids = seededRandom(seed + 1 + number)
     // A module that is being loaded has no open request.
-    let loads = hasWebhooks(description)
+    let loads = true
     const drop = activity.run((watch) => {
-      watch({ idle: () => !loads, busyWith: () => ['the webhooks are being loaded'] })
+      watch({ idle: () => !loads, busyWith: () => ['files of kubeloop are being loaded'] })
       return operator.start(stopping.signal, {
         instance: `replica-${number}`,
         identity: identityOf(description.options.leaderElection, number),
@@ -248,14 +290,13 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         fieldValidation: 'Strict',
         serves: false,
         webhooks: 'memory',
-        onWebhooks({ handlers }) {
-          replica.webhooks = handlers
-          loads = false
-        },
+        onWebhooks: ({ handlers }) => void (replica.webhooks = handlers),
+        onLoaded: () => void (loads = false),
         listens: (server) => void replica.servers.push(server),
         ...(replicas > 1 ? {} : { leaderElection: false }),
         onReconcile: (report) => {
           if (!replica.isKilled) runs.ended(report)
+          recorder?.reconciled(report)
         },
         onAssembled: (parts) => {
           replica.parts = parts
@@ -316,6 +357,11 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       }; add their CustomResourceDefinitions: world(app, { objects: [definition] })`,
     )
   }
+  const openedAs = (cluster: OtherCluster | undefined): Opened => {
+    const opened = cluster ? others.get(cluster.name) : main
+    if (opened) return opened
+    throw new TypeError(`Cannot use the cluster "${cluster?.name}": the operator has no cluster of that name`)
+  }
   try {
     await activity.rest()
   } catch (error) {
@@ -328,11 +374,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   }
   return {
     client,
-    clientOf({ name }) {
-      const other = others.get(name)
-      if (!other) throw new TypeError(`Cannot use the cluster "${name}": the operator has no cluster of that name`)
-      return other.admin.client
-    },
+    clientOf: (cluster) => openedAs(cluster).admin.client,
     clock,
     async settle() {
       await activity.rest()
@@ -364,6 +406,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       running.delete(replica)
     },
     fault: (fault) => faults.add(fault),
+    compact: (cluster) => openedAs(cluster).server.compact(),
+    closeWatches: (cluster) => openedAs(cluster).server.closeWatches(),
     takeFailure: () => activity.takeFailure(),
     stop,
     [Symbol.asyncDispose]: stop,
@@ -371,11 +415,21 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
 }
 
 interface Opened {
+  readonly server: ApiServer
   /** Not affected by faults. */
   readonly handle: Transport
   /** Returns a replica's transport. */
   readonly transportOf: (replica: Replica) => Transport
   readonly admin: Cluster
+}
+
+/** Returns what records the operator's requests if the environment names a folder for it. */
+function recorderOf(description: OperatorDescription): RightsRecorder | undefined {
+  const folder = optionalEnv(RIGHTS)
+  if (folder === undefined) return undefined
+  const { name } = description.options
+  const resources = [undefined, ...description.clusters].flatMap((cluster) => usedResources(description, cluster))
+  return new RightsRecorder({ operator: name, resources, write: lineWriter(folder, name) })
 }
 
 function millisOf(now: unknown): number {

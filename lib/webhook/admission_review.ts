@@ -1,5 +1,6 @@
 /** Reads AdmissionReviews and writes their responses. */
 import { parseExact } from '../core/exact_json.ts'
+import { isFields } from '../core/clone.ts'
 import { encodeBase64 } from '../core/base64.ts'
 import type { Status } from '../core/errors.ts'
 import type { AdmissionRequest } from './admission.ts'
@@ -107,9 +108,4 @@ function isDeeper(value: unknown, max: number): boolean {
   if (Array.isArray(value)) return value.some((item) => isDeeper(item, max - 1))
   for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], max - 1)) return true
   return false
-}
-
-/** Tests for a JSON object. */
-export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

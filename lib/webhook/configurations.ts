@@ -1,7 +1,7 @@
 /** Makes the webhook configurations of an operator, and the conversion of its CRDs. Pure. */
 import { encodeBase64 } from '../core/base64.ts'
 import { toMs } from '../core/duration.ts'
-import type { AnyResource } from '../core/resource.ts'
+import type { AnyResource, CustomResourceConversion, WebhookClientConfig } from '../core/resource.ts'
 import type { LabelSelector } from '../core/selectors.ts'
 import type { ServerNames } from '../runtime/net/certificates.ts'
 import { type AdmissionDescription, cannot, checkAdmission, type MatchCondition } from './admission_options.ts'
@@ -53,22 +53,8 @@ export interface WebhookConfiguration {
 
 export interface WebhookEntry {
   readonly name: string
-  readonly clientConfig: ClientConfig
+  readonly clientConfig: WebhookClientConfig
   readonly [field: string]: unknown
-}
-
-/** The address of a webhook in an API object. */
-export interface ClientConfig {
-  readonly url?: string
-  readonly service?: { readonly namespace: string; readonly name: string; readonly port: number; readonly path: string }
-  /** Base64 of PEM. */
-  readonly caBundle?: string
-}
-
-/** The `spec.conversion` of a CRD. */
-export interface WebhookConversion {
-  readonly strategy: 'Webhook'
-  readonly webhook: { readonly clientConfig: ClientConfig; readonly conversionReviewVersions: readonly string[] }
 }
 
 /** The label of our objects; its value is the operator's name. */
@@ -194,7 +180,7 @@ function otherNamespaces(
 }
 
 /** Returns the `spec.conversion` of a CRD whose objects the server converts at this path. */
-export function conversionOf(target: WebhookTarget, caBundle?: string, path = '/convert'): WebhookConversion {
+export function conversionOf(target: WebhookTarget, caBundle?: string, path = '/convert'): CustomResourceConversion {
   return {
     strategy: 'Webhook',
     webhook: { clientConfig: clientConfigOf(target, path, caBundle), conversionReviewVersions: ['v1'] },
@@ -216,7 +202,7 @@ export function namesOf(target: WebhookTarget): Required<ServerNames> {
   return { dnsNames: [...dnsNames], ipAddresses: [...ipAddresses] }
 }
 
-function clientConfigOf(target: WebhookTarget, path: string, caBundle: string | undefined): ClientConfig {
+function clientConfigOf(target: WebhookTarget, path: string, caBundle: string | undefined): WebhookClientConfig {
   const trusted = caBundle === undefined ? {} : { caBundle: encodeBase64(caBundle) }
   if ('service' in target) {
     const { namespace, name, port = 443 } = target.service

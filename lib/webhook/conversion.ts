@@ -3,6 +3,8 @@
  *
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
  */
+import { isFields } from '../core/clone.ts'
+import { withDefaults } from '../core/schema_defaults.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { messageOf } from '../core/errors.ts'
 import { parseExactList, stringifyExact } from '../core/exact_json.ts'
@@ -11,7 +13,6 @@ import { apiVersionOf, type DefinedResource } from '../core/resource.ts'
 import type { TurnBudget } from '../async/clock.ts'
 import type { ConversionDescription } from '../schema/conversions.ts'
 import type { WebhookHandler, WebhookResponse } from './handler.ts'
-import { withDefaults } from './schema_defaults.ts'
 
 /** The path of conversions: that of controller-runtime. */
 export const CONVERT_PATH = '/convert'
@@ -86,7 +87,7 @@ function readReview(body: Uint8Array): Review | string {
     // The parser's message quotes the text, which may be part of an object.
     return refuse('the body is not JSON')
   }
-  if (!isObject(review)) return refuse('it is not an object')
+  if (!isFields(review)) return refuse('it is not an object')
   const request = requestOf(review)
   if (!request) return refuse('it has no request')
   const { uid = '', desiredAPIVersion = '', objects = [] } = request
@@ -98,8 +99,8 @@ function readReview(body: Uint8Array): Review | string {
 }
 
 function requestOf(review: unknown): Readonly<Record<string, unknown>> | undefined {
-  const request = isObject(review) ? review['request'] : undefined
-  return isObject(request) ? request : undefined
+  const request = isFields(review) ? review['request'] : undefined
+  return isFields(request) ? request : undefined
 }
 
 function answer(
@@ -176,10 +177,10 @@ function partsOf(apiVersion: string): Parts {
 
 /** Returns `Kind "namespace/name"`. Undefined for what is not an object of the API. */
 function titleOf(object: unknown): string | undefined {
-  if (!isObject(object)) return undefined
+  if (!isFields(object)) return undefined
   const { apiVersion, kind, metadata } = object
   if (typeof apiVersion !== 'string' || typeof kind !== 'string' || !apiVersion || !kind) return undefined
-  if (!isObject(metadata)) return undefined
+  if (!isFields(metadata)) return undefined
   const { namespace, name, generateName } = metadata as { readonly [field: string]: string | undefined }
   return `${kind} "${formatKey({ namespace, name: name ?? generateName ?? '' })}"`
 }
@@ -206,9 +207,9 @@ function step(conversion: ConversionDescription, by: 'up' | 'down', object: Kube
  */
 function combined(object: KubeObject, result: unknown, to: DefinedResource): KubeObject {
   if (result instanceof Promise) throw new TypeError('it returned a Promise; a conversion must be synchronous')
-  if (!isObject(result)) throw new TypeError('it returned no object; it must return { spec }')
+  if (!isFields(result)) throw new TypeError('it returned no object; it must return { spec }')
   const { spec } = result
-  if (!isObject(spec)) throw new TypeError('it returned no spec')
+  if (!isFields(spec)) throw new TypeError('it returned no spec')
   const hasStatus = statesStatus(to)
   const status = 'status' in result ? result['status'] : (object as { readonly status?: unknown }).status
   const problem = notJson({ spec, status: hasStatus ? status : undefined })
@@ -227,13 +228,13 @@ const CHANGEABLE: readonly string[] = ['labels', 'annotations']
 
 function metadataOf(metadata: KubeObject['metadata'], stated: unknown): KubeObject['metadata'] {
   if (stated === undefined || stated === metadata) return metadata
-  if (!isObject(stated)) throw new TypeError('it returned metadata that is no object')
+  if (!isFields(stated)) throw new TypeError('it returned metadata that is no object')
   const changed: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(stated)) {
     const before = (metadata as unknown as Record<string, unknown>)[name]
     if (value === undefined || value === before) continue
     if (CHANGEABLE.includes(name)) {
-      if (!isObject(value) || !Object.values(value).every((text) => typeof text === 'string')) {
+      if (!isFields(value) || !Object.values(value).every((text) => typeof text === 'string')) {
         throw new TypeError(`it returned metadata.${name} that are not strings by name`)
       }
       changed[name] = value
@@ -286,10 +287,6 @@ function notJson(root: object): string | undefined {
     }
   }
   return undefined
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /**

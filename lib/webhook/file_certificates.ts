@@ -7,7 +7,7 @@ import { ConfigError, messageOf } from '../core/errors.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import { readText, watchFolder } from '../runtime/os/files.ts'
 import type { CertificatePair, CertificateSource } from './handler.ts'
-import type { WebhookMeter, WebhookMetrics } from './metrics.ts'
+import type { CertificateMetrics } from './metrics.ts'
 
 /** The interval of controller-runtime's certificate watcher. Notifications are faster, but can get lost. */
 const POLL_MS = 10_000
@@ -37,10 +37,26 @@ export interface FileCertificatesOptions {
   readonly clock?: Clock | undefined
   /** Default: none. */
   readonly log?: Log | undefined
+  /** What the certificate serves, and what to do without one, for errors. Default: webhooks. */
+  readonly use?: CertificateUse | undefined
   /** Default: none. */
-  readonly meter?: WebhookMeter | undefined
+  readonly meter?: CertificateMetrics | undefined
   /** Default: this machine's. */
   readonly files?: FileAccess | undefined
+}
+
+/** What a certificate is for, in errors. */
+interface CertificateUse {
+  /** Such as `webhooks`. */
+  readonly what: string
+  readonly remedy: (folder: string, certName: string, keyName: string) => string
+}
+
+const WEBHOOKS: CertificateUse = {
+  what: 'webhooks',
+  remedy: (folder, certName, keyName) =>
+    `mount one at "${folder}" with ${certName} and ${keyName}, as cert-manager writes them, and set ` +
+    "`webhooks: { certs: 'FOLDER' }`, or let the operator make its own with `webhooks: { certs: { secret: 'NAME' } }`",
 }
 
 /**
@@ -64,8 +80,7 @@ export class FileCertificates implements CertificateSource {
 
   /** @throws ConfigError if there is no pair to begin with. */
   async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
-    const { folder, meter } = this.#options
-    const metrics = meter?.webhooks()
+    const { folder, meter: metrics } = this.#options
     let current: CertificatePair | undefined
     const read = async (): Promise<boolean> => {
       const pair = await this.#read(metrics)
@@ -73,7 +88,7 @@ export class FileCertificates implements CertificateSource {
       try {
         use(pair)
       } catch (error) {
-        metrics?.certificateReadErrors.inc()
+        metrics?.readErrors.inc()
         throw error
       }
       current = pair
@@ -91,14 +106,15 @@ export class FileCertificates implements CertificateSource {
     })
   }
 
-  async #read(metrics: WebhookMetrics | undefined): Promise<CertificatePair> {
+  async #read(metrics: CertificateMetrics | undefined): Promise<CertificatePair> {
     const { folder, certName = 'tls.crt', keyName = 'tls.key' } = this.#options
-    metrics?.certificateReads.inc()
+    metrics?.reads.inc()
     try {
-      const [cert, key] = await Promise.all([
-        this.#readOne(`${folder}/${certName}`, 'the certificate'),
-        this.#readOne(`${folder}/${keyName}`, 'the private key'),
-      ])
+      // Close together, as both may be replaced in between; if both are missing, the error names the certificate.
+      const reading = this.#readOne(`${folder}/${keyName}`, 'the private key')
+      reading.catch(() => {})
+      const cert = await this.#readOne(`${folder}/${certName}`, 'the certificate')
+      const key = await reading
       if (!fits({ cert, key })) {
         throw new ConfigError(
           `${folder}/${certName} and ${folder}/${keyName} are not a certificate and its private key in PEM; ` +
@@ -107,7 +123,7 @@ export class FileCertificates implements CertificateSource {
       }
       return { cert, key }
     } catch (error) {
-      metrics?.certificateReadErrors.inc()
+      metrics?.readErrors.inc()
       throw error
     }
   }
@@ -119,10 +135,8 @@ export class FileCertificates implements CertificateSource {
   }
 
   #missing(): string {
-    const { folder, certName = 'tls.crt', keyName = 'tls.key' } = this.#options
-    return `Cannot serve webhooks without a certificate. Either mount one at "${folder}" with ${certName} and ` +
-      `${keyName}, as cert-manager writes them, and set \`webhooks: { certs: 'FOLDER' }\`, or let the operator make ` +
-      "its own with `webhooks: { certs: { secret: 'NAME' } }`"
+    const { folder, certName = 'tls.crt', keyName = 'tls.key', use = WEBHOOKS } = this.#options
+    return `Cannot serve ${use.what} without a certificate; ${use.remedy(folder, certName, keyName)}`
   }
 }
 

@@ -3,12 +3,11 @@ import { encodeBase64 } from '../core/base64.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { type AnyResource, CRD } from '../core/resource.ts'
+import { type AnyResource, CRD, type WebhookClientConfig } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
 import {
-  type ClientConfig,
   configurationNames,
   conversionOf,
   OPERATOR_LABEL,
@@ -50,11 +49,22 @@ export interface InstallDependencies {
   readonly operator: string
 }
 
+/** What {@link injectCa} did. */
+export interface CaInjection {
+  /** How many objects were changed. */
+  readonly written: number
+  /** The objects that exist. */
+  readonly found: readonly KubeObject[]
+}
+
 /** Objects with the fields that are read here. */
 type Configuration = KubeObject & { readonly webhooks?: readonly WebhookEntry[] | null }
 type Crd = KubeObject & {
   readonly spec: {
-    readonly conversion?: { readonly strategy?: string; readonly webhook?: { readonly clientConfig?: ClientConfig } }
+    readonly conversion?: {
+      readonly strategy?: string
+      readonly webhook?: { readonly clientConfig?: WebhookClientConfig }
+    }
   }
 }
 
@@ -136,8 +146,8 @@ function withStoredCas(
 }
 
 /**
- * Makes the operator's configurations and CRDs trust a bundle of CAs, given in PEM. Resolves with the number of objects
- * that were changed, after all were read back. Objects that do not exist, or that cert-manager injects, are left alone.
+ * Makes the operator's configurations and CRDs trust a bundle of CAs, given in PEM. Resolves with what was changed,
+ * after all were read back. Objects that do not exist, or that cert-manager injects, are left alone.
  * Of the CRDs (by name), those whose conversion is called at `target` count.
  *
  * The configurations come first: one of them may match CRDs.
@@ -147,42 +157,84 @@ export async function injectCa(
   { crds, target }: { readonly crds: readonly string[]; readonly target: WebhookTarget },
   dependencies: InstallDependencies,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<CaInjection> {
   const caBundle = encodeBase64(bundle)
   const names = configurationNames(dependencies.operator)
-  const inject = (resource: AnyResource, name: string, change: Change): Promise<boolean> =>
-    injectOne(resource, name, change, dependencies, signal)
+  let written = 0
+  const found: KubeObject[] = []
+  const inject = async (resource: AnyResource, name: string, change: Change): Promise<void> => {
+    const { isWritten, object } = await injectOne(resource, name, change, dependencies, signal)
+    if (isWritten) written++
+    if (object) found.push(object)
+  }
   const configuration: Change = (object) => withCa(object as Configuration, caBundle, dependencies.operator)
   const crd: Change = (object) => withConversionCa(object as Crd, caBundle, target)
-  let written = 0
-  if (await inject(MUTATING, names.mutating, configuration)) written++
-  if (await inject(VALIDATING, names.validating, configuration)) written++
-  for (const name of crds) if (await inject(CRD, name, crd)) written++
-  return written
+  await inject(MUTATING, names.mutating, configuration)
+  await inject(VALIDATING, names.validating, configuration)
+  for (const name of crds) await inject(CRD, name, crd)
+  return { written, found }
+}
+
+/**
+ * Logs a warning for each configuration that is missing, and for each webhook that is called elsewhere. Each is named
+ * once, and again when it was in order in between. `named`: those that were named.
+ */
+export function warnOfDifferences(
+  found: readonly KubeObject[],
+  { mutating, validating }: WebhookConfigurations,
+  named: Set<string>,
+  log: Log,
+): void {
+  const warnings = [mutating, validating].flatMap((wanted) => wanted ? differences(found, wanted) : [])
+  for (const warning of warnings) if (!named.has(warning)) log.warn(warning)
+  named.clear()
+  for (const warning of warnings) named.add(warning)
+}
+
+function differences(found: readonly KubeObject[], { kind, metadata, webhooks }: WebhookConfiguration): string[] {
+  const title = `${kind} "${metadata.name}"`
+  const remedy = "apply what kubeloop manifests FILE prints, or set crds: 'install'"
+  const stored = found.find((each) => each.kind === kind && each.metadata.name === metadata.name)
+  if (!stored) return [`There is no ${title}, so the API server does not call these webhooks: ${remedy}`]
+  const entries = (stored as Configuration).webhooks ?? []
+  return webhooks.flatMap(({ name, clientConfig }) => {
+    const { clientConfig: other } = entries.find((entry) => entry.name === name) ?? {}
+    if (other && isSameServer(other, clientConfig)) return []
+    const what = other ? `calls ${serverOf(other)}, not ${serverOf(clientConfig)}` : 'is missing'
+    return [`The webhook "${name}" of ${title} ${what}: ${remedy}`]
+  })
+}
+
+function serverOf({ service, url }: WebhookClientConfig): string {
+  return service ? `the Service "${service.namespace}/${service.name}"` : url ?? 'nothing'
 }
 
 /** Returns the object with the CAs, or itself. */
 type Change = (before: KubeObject) => KubeObject
 
-/** Resolves with whether the object was changed, when a read shows that nothing is left to change. */
+/** Resolves when a read shows that nothing is left to change. */
 async function injectOne(
   resource: AnyResource,
   name: string,
   change: Change,
-  { api, operator }: InstallDependencies,
+  { api, log, operator }: InstallDependencies,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<{ readonly isWritten: boolean; readonly object: KubeObject | undefined }> {
   const target = { resource, name }
-  const action = `set the trusted CAs of ${resource.kind} "${name}"`
+  const title = `${resource.kind} "${name}"`
+  const action = `set the trusted CAs of ${title}`
   let isWritten = false
   for (let tries = 1;; tries++) {
-    const next = await withRetries(action, ['get', 'update'], signal, async () => {
+    const { object, isDone } = await withRetries(action, ['get', 'update'], signal, async () => {
       const before = await find(api, target, signal)
       const wanted = before && !isInjectedByOthers(before) ? change(before) : before
-      if (!before || !wanted || jsonEqual(wanted, before)) return undefined
-      return (await api.update(target, wanted, { fieldManager: operator }, signal)).object
+      if (!before || !wanted || jsonEqual(wanted, before)) return { object: before, isDone: true }
+      return { object: (await api.update(target, wanted, { fieldManager: operator }, signal)).object, isDone: false }
     })
-    if (!next) return isWritten
+    if (isDone) {
+      if (isWritten) log.info(`Set the trusted CAs of ${title}`)
+      return { isWritten, object }
+    }
     isWritten = true
     if (tries === MAX_TRIES) {
       throw new Error(`Cannot ${action}: after ${tries} writes it has others; stop what changes them, or annotate it`)
@@ -207,7 +259,7 @@ function withConversionCa(before: Crd, caBundle: string, target: WebhookTarget):
   return { ...before, spec: { ...before.spec, conversion: { ...conversion, webhook } } }
 }
 
-function isSameServer(a: ClientConfig, b: ClientConfig): boolean {
+function isSameServer(a: WebhookClientConfig, b: WebhookClientConfig): boolean {
   if (a.service && b.service) return a.service.name === b.service.name && a.service.namespace === b.service.namespace
   return a.url !== undefined && b.url !== undefined && URL.parse(a.url)?.host === URL.parse(b.url)?.host
 }

@@ -1,5 +1,5 @@
-/** Self-made certificates without a Secret, for development and tests. */
-import { type Clock, sleep } from '../async/clock.ts'
+/** Self-made certificates without a Secret: for development, tests, and metrics. */
+import { type Clock, pause } from '../async/clock.ts'
 import { type Authority, createAuthority, readCertificate, type ServerNames } from '../runtime/net/certificates.ts'
 import type { CertificateSource } from './handler.ts'
 
@@ -12,22 +12,27 @@ export interface MemoryCertificates extends CertificateSource {
  * Returns certificates of a new CA that lives as long as the process. The leaf is renewed after two thirds of a year.
  */
 export function inMemoryCertificates(
-  { names, clock }: { readonly names: ServerNames; readonly clock: Clock },
+  { names, clock, commonName = 'kubeloop-webhook' }: {
+    readonly names: ServerNames
+    readonly clock: Clock
+    /** Default: `kubeloop-webhook`. */
+    readonly commonName?: string
+  },
 ): MemoryCertificates {
   let made: Promise<Authority> | undefined
   const authority = (): Promise<
     Authority
-  > => (made ??= createAuthority({ commonName: 'kubeloop-webhook-ca', now: clock.now() }))
+  > => (made ??= createAuthority({ commonName: `${commonName}-ca`, now: clock.now() }))
   return {
     bundle: async () => (await authority()).ca,
     async run(use, signal) {
       while (!signal.aborted) {
         const ca = await authority()
-        const issued = await ca.issue({ commonName: 'kubeloop-webhook', ...names, usage: 'server', now: clock.now() })
+        const issued = await ca.issue({ commonName, ...names, usage: 'server', now: clock.now() })
         if (signal.aborted) return
         use(issued)
         const lifeMs = readCertificate(issued.cert)!.notAfterMs - clock.now()
-        await sleep(clock, lifeMs * 2 / 3, signal).catch(() => {})
+        await pause(clock, lifeMs * 2 / 3, signal)
       }
     },
   }

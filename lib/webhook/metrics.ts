@@ -45,19 +45,37 @@ const READ_ERRORS: MetricDefinition<never> = {
   labels: [],
 }
 
+const NOT_AFTER: MetricDefinition<'server'> = {
+  name: 'kubeloop_certificate_expiration_timestamp_seconds',
+  help: 'When the serving certificate ends, in seconds since 1970, by server (webhooks or metrics).',
+  labels: ['server'],
+}
+
 /** Creates the metrics of webhooks. */
-export interface WebhookMeter {
+export interface WebhookMeter extends CertificateMeter {
   webhooks(): WebhookMetrics
 }
 
-/** The metrics of a webhook server and of its certificate. */
+/** Creates the metrics of serving certificates. */
+export interface CertificateMeter {
+  /** Returns the metrics of the certificate of one server. */
+  certificates(server: 'webhooks' | 'metrics'): CertificateMetrics
+}
+
+/** The metrics of a serving certificate. The counters are shared by all servers, as in controller-runtime. */
+export interface CertificateMetrics {
+  readonly reads: Counter
+  readonly readErrors: Counter
+  /** The end of its validity, in seconds since 1970. */
+  readonly notAfter: Gauge
+}
+
+/** The metrics of a webhook server. */
 export interface WebhookMetrics {
   /** Returns the metrics of one path, which is their label. */
   path(path: string): PathMetrics
   /** The counters of requests whose function threw. */
   readonly panics: Readonly<Record<'admission' | 'conversion', Counter>>
-  readonly certificateReads: Counter
-  readonly certificateReadErrors: Counter
 }
 
 /** The metrics of one path. */
@@ -92,7 +110,14 @@ export function webhookMetrics(meter: Meter): WebhookMetrics {
       }
     },
     panics: { admission: meter.counter(PANICS).with({}), conversion: meter.counter(CONVERSION_PANICS).with({}) },
-    certificateReads: meter.counter(READS).with({}),
-    certificateReadErrors: meter.counter(READ_ERRORS).with({}),
+  }
+}
+
+/** Returns the metrics of a server's certificate. */
+export function certificateMetrics(meter: Meter, server: string): CertificateMetrics {
+  return {
+    reads: meter.counter(READS).with({}),
+    readErrors: meter.counter(READ_ERRORS).with({}),
+    notAfter: meter.gauge(NOT_AFTER).with({ server }),
   }
 }

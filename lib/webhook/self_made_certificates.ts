@@ -4,7 +4,7 @@ import type { KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, sleep, within } from '../async/clock.ts'
+import { type Clock, pause, sleep, within } from '../async/clock.ts'
 import { lineBatches } from '../async/lines.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
@@ -37,11 +37,14 @@ const TIMINGS: RotationTimings = {
   leafLifeMs: 365 * DAY_MS,
   inEffectMs: 10_000,
   pickUpMs: 180_000,
-  checkMs: 600_000,
+  checkMs: 60_000,
 }
 
 /** How often the Secret is read, whatever its watch reports: a watch may be dead. */
 const REREAD_MS = 60_000
+
+/** As the default of an operator's `syncTimeout`. */
+const START_TIMEOUT_MS = 120_000
 
 /** How often the Secret is read while it cannot be watched. */
 const POLL_MS = 10_000
@@ -69,6 +72,8 @@ export interface SelfMadeOptions {
   readonly names: ServerNames
   readonly clock: Clock
   readonly log: Log
+  /** How long the first pair may take while the server cannot be reached. Default: 2 minutes. */
+  readonly startTimeoutMs?: number | undefined
   /** For tests. The defaults: CA 10 years, leaf 1 year, each renewed after two thirds of that. */
   readonly timings?: Partial<RotationTimings> | undefined
 }
@@ -79,7 +84,7 @@ export interface RotationLeader {
   readonly api: Api
   /**
    * Makes all webhook configurations and CRDs trust this bundle, given in PEM, and reads it back. Resolves with the
-   * number of objects that were changed. Called once at first, then every ten minutes and at each change.
+   * number of objects that were changed. Called once at first, then every minute and at each change.
    */
   inject(bundle: string, signal: AbortSignal): Promise<number>
 }
@@ -114,12 +119,15 @@ export class SelfMadeCertificates implements CertificateSource {
    * Serves the Secret's leaf, and each that replaces it, until the signal is aborted. Without a Secret, creates it.
    * While the Secret is missing or cannot be used, the last pair stays.
    *
-   * @throws ConfigError if there is no first pair: the role lacks a rule, or the Secret is not this operator's.
+   * @throws ConfigError if there is no first pair: the role lacks a rule, the server does not accept the credentials or
+   * cannot be reached within `startTimeoutMs`, or the Secret is not this operator's.
    */
   async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
     const { api } = this.#options
     let served: CertificatePair | undefined
     let version: string | undefined
+    const { clock, startTimeoutMs = START_TIMEOUT_MS } = this.#options
+    const startedMs = clock.monotonic()
     for (let failures = 0; !signal.aborted;) {
       try {
         const found = served ? await this.#read(api, signal) : await this.#ensure(signal)
@@ -136,7 +144,8 @@ export class SelfMadeCertificates implements CertificateSource {
         await this.#untilChanged(version, signal)
       } catch (error) {
         if (signal.aborted) return
-        if (!served && isFinal(error)) throw this.#failure(error)
+        const isLate = clock.monotonic() - startedMs >= startTimeoutMs
+        if (!served && (isLate || isFinal(error))) throw this.#failure(error)
         this.#warn(`${this.#failure(error).message}; ${served ? 'serving the last certificate' : 'trying again'}`)
         await this.#pause(failures++, signal)
       }
@@ -291,12 +300,12 @@ export class SelfMadeCertificates implements CertificateSource {
   async #untilWoken(ms: number, changed: Promise<void>, signal: AbortSignal): Promise<void> {
     const scope = abortScope(signal)
     void changed.then(() => scope.abort())
-    await sleep(this.#options.clock, ms, scope.signal).catch(() => {})
+    await pause(this.#options.clock, ms, scope.signal)
     scope[Symbol.dispose]()
   }
 
   async #pause(failures: number, signal: AbortSignal): Promise<void> {
-    await sleep(this.#options.clock, backoffMs(failures, RETRY, Math.random), signal).catch(() => {})
+    await pause(this.#options.clock, backoffMs(failures, RETRY, Math.random), signal)
   }
 
   get #target(): { resource: AnyResource; namespace: string; name: string } {
@@ -368,7 +377,8 @@ function isRace(error: unknown): boolean {
 
 /** Tests whether a retry is useless before the role or the options are changed. */
 function isFinal(error: unknown): boolean {
-  return error instanceof ConfigError || error instanceof TypeError || isNotCapable(error)
+  return error instanceof ConfigError || error instanceof TypeError || isNotCapable(error) ||
+    isReason(error, 'Unauthorized')
 }
 
 function otherData(secret: KubeObject): object {

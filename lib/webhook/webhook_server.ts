@@ -12,12 +12,12 @@ import { callFetch } from '../runtime/net/http_server.ts'
 import { dialTls, type HttpsServer, serveHttps } from '../runtime/net/https_server.ts'
 import type { BodyRefusal, RequestHead, ServerRequest, ServerResponse } from '../runtime/net/server_exchange.ts'
 import { validityOf } from '../runtime/os/builtins.ts'
+import { WEBHOOK_PORT } from './defaults.ts'
 import { followCaFile } from './file_certificates.ts'
 import type { CertificatePair, CertificateSource, WebhookHandler, WebhookRequest, WebhookResponse } from './handler.ts'
-import type { PathMetrics, WebhookMeter, WebhookMetrics } from './metrics.ts'
+import type { CertificateMetrics, PathMetrics, WebhookMeter, WebhookMetrics } from './metrics.ts'
 
 /** The port of controller-runtime's webhook server, and of kubebuilder's Services. */
-const PORT = 9443
 /** As in controller-runtime. */
 const HEADER_TIMEOUT_MS = 32_000
 const IDLE_TIMEOUT_MS = 90_000
@@ -97,6 +97,7 @@ export class WebhookServer implements Runnable {
   readonly #clock: Clock
   readonly #log: Log
   readonly #metrics: WebhookMetrics | undefined
+  readonly #certificate: CertificateMetrics | undefined
   readonly #routes = new Map<string, Route>()
   /** Opens when the server listens, or failed to. */
   readonly #listening = new Latch<{ readonly error?: unknown }>()
@@ -115,6 +116,7 @@ export class WebhookServer implements Runnable {
     this.#clock = options.clock ?? systemClock
     this.#log = safeLog(options.log)
     this.#metrics = options.meter?.webhooks()
+    this.#certificate = options.meter?.certificates('webhooks')
     this.#clientErrors = new RateLimitedLog(this.#clock)
     this.#refusals = new RateLimitedLog(this.#clock)
     this.#failures = new RateLimitedLog(this.#clock)
@@ -169,7 +171,7 @@ export class WebhookServer implements Runnable {
   /**
    * Serves until the signal is aborted, then waits for open requests. Settles when all connections are closed.
    *
-   * @throws ConfigError if there is no certificate or no client CA; Error if the port is in use.
+   * @throws ConfigError if there is no certificate or no client CA, or if the port is in use.
    */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#started) throw new Error('Cannot start the webhook server: it was started already')
@@ -257,6 +259,7 @@ export class WebhookServer implements Runnable {
     server?.setCertificate(pair.cert, pair.key, clientCa)
     const isNew = pair !== this.#pair
     this.#pair = pair
+    this.#certificate?.notAfter.set(toMs / 1000)
     const notAfter = new Date(toMs).toISOString()
     if (toMs <= this.#clock.now()) {
       this.#log.warn('The certificate of the webhooks has expired, so the API server refuses it; replace it', {
@@ -270,7 +273,7 @@ export class WebhookServer implements Runnable {
   }
 
   async #listen(pair: CertificatePair): Promise<HttpsServer> {
-    const { host, port = PORT, maxBodyBytes = MAX_BODY_BYTES, maxHeldBytes = MAX_HELD_BYTES } = this.#options
+    const { host, port = WEBHOOK_PORT, maxBodyBytes = MAX_BODY_BYTES, maxHeldBytes = MAX_HELD_BYTES } = this.#options
     const { bodyTimeoutMs = BODY_TIMEOUT_MS } = this.#options
     const clientCa = this.#clientCa
     let server: HttpsServer
@@ -293,7 +296,8 @@ export class WebhookServer implements Runnable {
       const why = isInUse
         ? 'another process uses the port; stop it, or choose another one with `webhooks: { port: … }`'
         : messageOf(cause)
-      throw new Error(`Cannot serve webhooks ${where}: ${why}`, { cause })
+      const message = `Cannot serve webhooks ${where}: ${why}`
+      throw cause instanceof ConfigError ? new ConfigError(message, { cause }) : new Error(message, { cause })
     }
     // Replaced while the server began to listen.
     if (this.#pair !== pair || this.#clientCa !== clientCa) {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { connect } from 'node:http2'
 import { once } from 'node:events'
+import { gunzipSync } from 'node:zlib'
 import { ApiServer, serve, type ServedApi } from '../../lib/apiserver/mod.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 
@@ -27,17 +28,50 @@ test('a request with the token is answered', () =>
     assert.equal(JSON.parse(await response.body.text()).metadata.name, 'default')
   }))
 
-test('a wrong or missing token gets 401 with a Status', () =>
+test('a wrong token gets 401 with a Status, a missing one is anonymous', () =>
   withServer(async (served) => {
-    for (const token of [undefined, 'wrong', `${served.token}x`, served.token.slice(1)]) {
+    const request = async (token: string | undefined, headers = {}): Promise<{ code: number; message: string }> => {
       const transport = httpTransport({ server: served.url, ca: served.ca, token })
-      const response = await transport({ method: 'GET', path: '/api/v1/namespaces' })
-      assert.equal(response.status, 401)
+      const response = await transport({ method: 'GET', path: '/api/v1/namespaces', headers })
       const status = JSON.parse(await response.body.text())
       assert.equal(status.kind, 'Status')
-      assert.equal(status.reason, 'Unauthorized')
+      assert.equal(status.code, response.status)
       transport.close()
+      return status
     }
+    for (const token of ['wrong', `${served.token}x`, served.token.slice(1)]) {
+      assert.equal((await request(token)).code, 401)
+    }
+    const anonymous =
+      'namespaces is forbidden: User "system:anonymous" cannot list resource "namespaces" in API group "" at the cluster scope'
+    assert.deepEqual([(await request(undefined)).code, (await request(undefined)).message], [403, anonymous])
+    assert.equal((await request(undefined, { authorization: 'Basic YTpi' })).message, anonymous)
+    const imposter = { 'impersonate-user': 'admin', 'impersonate-group': 'system:masters' }
+    assert.equal((await request(undefined, imposter)).code, 403)
+  }))
+
+test('the token of a service account is accepted', () =>
+  withServer(async (served, transport) => {
+    const send = async (path: string, body: unknown, headers = {}): Promise<{ status: Record<string, never> }> => {
+      const response = await transport({
+        method: 'POST',
+        path,
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', ...headers },
+      })
+      assert.equal(response.status, 201)
+      return JSON.parse(await response.body.text())
+    }
+    const accounts = '/api/v1/namespaces/default/serviceaccounts'
+    await send(accounts, { metadata: { name: 'a' } })
+    const { token } = (await send(`${accounts}/a/token`, {})).status
+    const { userInfo } = (await send('/apis/authentication.k8s.io/v1/selfsubjectreviews', {}, {
+      authorization: `Bearer ${token}`,
+    })).status as { userInfo?: { username: string } }
+    assert.equal(userInfo?.username, 'system:serviceaccount:default:a')
+    const changed = httpTransport({ server: served.url, ca: served.ca, token: `${String(token).slice(0, -4)}AAAA` })
+    assert.equal((await changed({ method: 'GET', path: '/version' })).status, 401)
+    changed.close()
   }))
 
 test('health endpoints need no token', () =>
@@ -139,3 +173,57 @@ test('close can be called twice and frees the port', async () => {
   assert.equal(again.token, 'mine')
   await again.close()
 })
+
+/** Sends a request over HTTP/2, and returns the head and the bytes of the answer. */
+async function exchange(
+  served: ServedApi,
+  headers: Record<string, string>,
+): Promise<{ readonly head: Record<string, unknown>; readonly bytes: Buffer }> {
+  const session = connect(served.url, { ca: served.ca })
+  try {
+    const stream = session.request({ authorization: `Bearer ${served.token}`, ...headers })
+    const [head] = await once(stream, 'response') as [Record<string, unknown>]
+    const chunks: Buffer[] = []
+    for await (const chunk of stream) chunks.push(chunk as Buffer)
+    return { head, bytes: Buffer.concat(chunks) }
+  } finally {
+    session.close()
+  }
+}
+
+test('a large answer is compressed if the client accepts it', () =>
+  withServer(async (served) => {
+    const path = '/openapi/v3/apis/apps/v1'
+    const plain = await exchange(served, { ':path': path })
+    assert.equal(plain.head['content-encoding'], undefined)
+    const small = await exchange(served, { ':path': '/apis', 'accept-encoding': 'gzip' })
+    assert.equal(small.head['content-encoding'], undefined)
+    const large = await exchange(served, { ':path': path, 'accept-encoding': 'br, gzip' })
+    assert.equal(large.head['content-encoding'], 'gzip')
+    assert.equal(large.head['vary'], 'Accept, Accept-Encoding')
+    assert.ok(large.bytes.length < plain.bytes.length / 3)
+    assert.deepEqual(gunzipSync(large.bytes), plain.bytes)
+  }))
+
+test('an answer to HEAD has no body, and one that is not modified neither', () =>
+  withServer(async (served) => {
+    const path = '/openapi/v3/apis/apps/v1'
+    const head = await exchange(served, { ':path': path, ':method': 'HEAD' })
+    assert.equal(head.head[':status'], 200)
+    assert.equal(head.bytes.length, 0)
+    const known = await exchange(served, { ':path': path, 'if-none-match': String(head.head['etag']) })
+    assert.equal(known.head[':status'], 304)
+    assert.equal(known.bytes.length, 0)
+  }))
+
+test('several clients can load the OpenAPI documents at once', () =>
+  withServer(async (_served, transport, server) => {
+    const path = '/openapi/v3'
+    const answers = await Promise.all([
+      transport({ method: 'GET', path }),
+      transport({ method: 'GET', path: `${path}/api/v1` }),
+      server.handle({ method: 'GET', path }),
+    ])
+    for (const answer of answers) assert.equal(answer.status, 200)
+    assert.equal(await answers[0].body.text(), await answers[2].body.text())
+  }))

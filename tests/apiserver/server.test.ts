@@ -107,7 +107,7 @@ test('a watch that allows bookmarks gets one per minute, and ends at its timeout
   await clock.advance(60_000)
   assert.match(
     (await lines.next()).value![0]!,
-    /^\{"type":"BOOKMARK","object":\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"resourceVersion":"\d+"/,
+    /^\{"type":"BOOKMARK","object":\{"apiVersion":"v1","kind":"ConfigMap","metadata":\{"resourceVersion":"\d+"/,
   )
   await clock.advance(90_000)
   assert.match((await lines.next()).value![0]!, /"BOOKMARK"/)

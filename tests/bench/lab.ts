@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type ApiServers, openApiServers } from './apiserver.ts'
 import { type Bundles, makeBundles } from './bundles.ts'
 import { openFeed } from './feed.ts'
 import { type FirstRequests, openFirstRequests } from './first_request.ts'
@@ -25,6 +26,7 @@ export interface Lab {
   feedFile(): Promise<string>
   bundles(): Promise<Bundles>
   firstRequests(): Promise<FirstRequests>
+  apiServers(): Promise<ApiServers>
   /** Returns the path of controller-runtime's program. Undefined without Go or the program's source. */
   peer(): string | undefined
   /** Returns the path of the program for the Go queues under mixed priorities. Undefined without Go. */
@@ -64,6 +66,7 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
       writeFileSync(path, JSON.stringify({ server, ca, token: 'bench' }))
       return path
     }),
+    apiServers: once(async () => made(Promise.resolve(openApiServers()))),
     firstRequests: once(async () => made(openFirstRequests((await bundles()).serviceAccount))),
     peer: once(() => {
       const script = join(SHARED, 'peerbench/build.sh')

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { ApiProcess } from './apiserver.ts'
 import { type Lab, SHARED } from './lab.ts'
 
 export type Printed = Readonly<Record<string, number | undefined>>
@@ -107,6 +108,34 @@ export async function webhooks(lab: Lab, n: number): Promise<Subject[]> {
       runtime: 'go',
       measure: stage.measure((port, certificates) => [peer, '-port', String(port), '-certs', certificates]),
     }]),
+  ]
+}
+
+/** Returns the embedded API on each runtime and the real one, under the same load of `n` objects. */
+export async function apiServers(lab: Lab, n: number): Promise<Subject[]> {
+  const servers = await lab.apiServers()
+  const subject = (name: string, runtime: string, start: () => Promise<ApiProcess | undefined>): Subject => {
+    let starting: Promise<ApiProcess | undefined> | undefined
+    return {
+      name,
+      runtime,
+      measure: async () => {
+        const server = await (starting ??= start())
+        if (!server) return {}
+        const load = [...commandOf('node'), join(HERE, 'works/apiserver_load.ts')]
+        return await child([...load, server.clusterFile, server.pids.join(), String(n)])()
+      },
+    }
+  }
+  const own = (name: string, folder: string): Subject[] =>
+    lab.runtimes.map((runtime) =>
+      subject(name, runtime, () => servers.embedded([...commandOf(runtime), join(folder, 'works/apiserver.ts')]))
+    )
+  const other = lab.beside === undefined ? undefined : join(lab.beside, 'tests/bench')
+  return [
+    ...own('kubeloop', HERE),
+    ...(other !== undefined && existsSync(join(other, 'works/apiserver.ts')) ? own('beside', other) : []),
+    subject('kube-apiserver', 'go', () => servers.real()),
   ]
 }
 

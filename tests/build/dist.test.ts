@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
   existsSync,
@@ -18,6 +17,7 @@ import { pathToFileURL } from 'node:url'
 import { readFacts } from '../structure/source_facts.ts'
 import { ENTRIES, LOADED_LATER } from '../tools/build.ts'
 import { DIST, ensureDist } from '../tools/dist.ts'
+import { noOldNode, OLD_NODE } from '../tools/old_node.ts'
 import { mustRun, runCommand } from '../tools/run_command.ts'
 import { ROOT } from '../tools/tree.ts'
 
@@ -107,7 +107,7 @@ test('a class exists once: no other file has a copy of what mod.js exports', asy
   ) {
     const text = readFileSync(join(DIST, file), 'utf8')
     for (const [name] of classes) {
-      if (file === 'webhooks.js' && KNOWN_BY_NAME.includes(name)) continue
+      if (['webhooks.js', 'crds.js', 'secure_metrics.js'].includes(file) && KNOWN_BY_NAME.includes(name)) continue
       assert.doesNotMatch(
         text,
         new RegExp(`(\\bclass ${name}\\b|\\b(var|let|const) ${name} = class\\b)`),
@@ -151,7 +151,7 @@ test('webhooks of the built package: an ApiError of a function passes, although 
 })
 
 test('mod.js imports no package, and files beside it only dynamically', () => {
-  const inBundles = Object.keys(LOADED_LATER).filter((name) => name !== 'client-node')
+  const inBundles = Object.keys(LOADED_LATER).filter((name) => !['cel', 'client-node'].includes(name))
   const { imports } = factsOf('mod.js')
   const outside = imports.filter(({ specifier }) => specifier !== undefined && !specifier.startsWith('node:'))
   assert.deepEqual(
@@ -177,6 +177,8 @@ test('mod.js imports no package, and files beside it only dynamically', () => {
 
 const IMPORTS_OF_LATER: Readonly<Record<string, readonly string[]>> = {
   metrics: ['dynamic prom-client'],
+  secure_metrics: ['dynamic ./https.js'],
+  tracing: ['dynamic @opentelemetry/api'],
   'client-node': ['dynamic (computed)'],
   // Both by URL, which no bundler follows.
   kubeconfig: ['dynamic (computed)', 'dynamic (computed)'],
@@ -410,6 +412,56 @@ test('an operator with metrics needs metrics.js and prom-client, and reports a m
   assert.match(await beside({ 'metrics.js': metrics }, MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
+const ADMIT = `import { defineResource, operator } from './mod.js'
+import { z } from 'zod'
+const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({}) })
+const app = operator({ name: 'a' }).admission(Site, { validate: () => [] })
+const cluster = { server: 'http://127.0.0.1:1' }
+await app.start(new AbortController().signal, { cluster }).catch(({ message }) => console.log(message))
+`
+
+test('only an operator that defines a kind needs crds.js, and names it if it is missing', async () => {
+  const started = (kind: string): string =>
+    ADMIT.replace('.admission(Site, { validate: () => [] })', `\napp.controllerFor(${kind}).reconcile(async () => {})`)
+      .replace("import { z } from 'zod'", "import { z } from 'zod'\nimport { ConfigMap } from './kinds.js'")
+      .replace('new AbortController().signal', 'AbortSignal.timeout(500)')
+  const built = (name: string): Readonly<Record<string, string>> => ({ [name]: readFileSync(join(DIST, name), 'utf8') })
+  const files = built('kinds.js')
+  assert.match(
+    await beside(files, started('Site')),
+    /^Cannot verify or install definitions: crds\.js cannot be loaded; copy it/,
+  )
+  assert.doesNotMatch(await beside({ ...files, ...built('crds.js') }, started('Site')), /crds\.js/)
+  assert.doesNotMatch(await beside(files, started('ConfigMap')), /crds\.js/)
+})
+
+test('a bundle without the server of webhooks is a fifth smaller, and names the missing file to an operator with some', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
+  try {
+    writeFileSync(join(folder, 'operator.mjs'), ADMIT.replace('./mod.js', join(DIST, 'mod.js')))
+    const bundle = (...more: string[]): Promise<string> =>
+      mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
+        join(folder, 'operator.mjs'),
+        '--bundle',
+        '--format=esm',
+        '--platform=node',
+        '--external:zod',
+        '--external:prom-client',
+        '--external:@opentelemetry/api',
+        ...more,
+      ])
+    const [small, whole] = await Promise.all([bundle('--external:./webhooks.js'), bundle()])
+    assert.ok(small.length < 0.8 * whole.length, `${small.length} of ${whole.length} bytes`)
+    assert.match(
+      await beside({ 'mod.js': '' }, small),
+      /^Cannot serve webhooks: webhooks\.js cannot be loaded; copy it/,
+    )
+    assert.match(await beside({ 'mod.js': '' }, whole), /^Cannot serve webhooks without a certificate/)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
 test('an operator bundled into one file contains the metrics', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
   try {
@@ -463,8 +515,9 @@ test('a copy of standalone.js alone has metrics, with prom-client', async () => 
 /** The optional packages that files import. */
 const OPTIONAL_PEERS: Readonly<Record<string, readonly string[]>> = {
   'metrics.js': ['prom-client'],
-  'standalone.js': ['prom-client'],
+  'standalone.js': ['prom-client', '@opentelemetry/api'],
   'testing.js': ['fast-check'],
+  'tracing.js': ['@opentelemetry/api'],
 }
 
 test('other entries import only kubeloop, zod and node modules', () => {
@@ -507,23 +560,11 @@ test('the launcher is a script with a shebang that an old Node can parse', () =>
   )
 })
 
-/** A Node older than 22.19, if this machine has one. */
-const oldNode = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules')).map((
-  folder,
-) => join(folder, 'node'))
-  .find((path) => {
-    if (!existsSync(path)) return false
-    const [major = 0, minor = 0] = spawnSync(path, ['-p', 'process.versions.node'], { encoding: 'utf8' }).stdout.split(
-      '.',
-    ).map(Number)
-    return major < 22 || (major === 22 && minor < 19)
-  })
-
 test(
   'an old Node prints the required version',
-  { skip: oldNode ? false : 'no Node before 22.19 in PATH' },
+  { skip: noOldNode },
   async () => {
-    const { code, stderr, stdout } = await runCommand(oldNode ?? '', [join(DIST, 'cli.js'), '--help'])
+    const { code, stderr, stdout } = await runCommand(OLD_NODE ?? '', [join(DIST, 'cli.js'), '--help'])
     assert.notEqual(code, 0)
     assert.match(stderr + stdout, /22\.19/)
     assert.doesNotMatch(stderr + stdout, /SyntaxError|ERR_/)
@@ -545,7 +586,9 @@ test(
       assert.deepEqual(PUBLISHED.filter((name) => !files.includes(name)), [], 'missing')
       const others = files.filter((name) => !PUBLISHED.includes(name))
       assert.deepEqual(
-        others.filter((name) => !/^(?:docs\/[\w-]+\.md|examples\/[\w.]+|[a-z_]+-[A-Z\d]{8}\.js)$/.test(name)),
+        others.filter((name) =>
+          !/^(?:docs\/[\w-]+\.md|docs\/monitoring\/[\w.]+|examples\/[\w.]+|[a-z_]+-[A-Z\d]{8}\.js)$/.test(name)
+        ),
         [],
         'besides',
       )

@@ -1,7 +1,7 @@
 /** Runs the command lines of README and docs in a user's project, with the built package. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { Cluster } from 'kubeloop'
@@ -9,8 +9,9 @@ import { ApiServer, serve } from 'kubeloop/apiserver'
 import { CustomResourceDefinition } from 'kubeloop/kinds'
 import { Foo } from '../../examples/1_sample_controller.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { parseCommand } from '../../lib/cli/arguments.ts'
-import { kubeconfigText } from '../../lib/cli/dev/embedded_api.ts'
+import { parseCommand } from '../../lib/cli/commands.ts'
+import { USER } from '../../lib/cli/deploy/workload.ts'
+import { CONTEXT, kubeconfigText } from '../../lib/cli/api/serving.ts'
 import { ensureDist } from '../tools/dist.ts'
 import { codeBlocks, type DocsCommand, PAGES, pageText, shellCommands } from '../tools/docs.ts'
 import { ROOT } from '../tools/tree.ts'
@@ -22,18 +23,25 @@ const RUNTIME = 'Deno' in globalThis ? 'deno' : 'Bun' in globalThis ? 'bun' : 'n
 
 /** Command lines that no test runs, by their beginnings. */
 const NOT_RUN: Readonly<Record<string, string>> = {
+  'kubectl create clusterrolebinding prometheus-': 'needs a cluster; tests/e2e/real_metrics.test.ts binds the role',
   'npm install kubeloop zod':
     'kubeloop is not published, and a test has no registry; dist.test.ts installs the tarball',
   'bun add kubeloop zod': 'the same',
   'deno add npm:kubeloop npm:zod': 'the same',
+  'npm install --save-dev esbuild': 'a test has no registry; the esbuild of this repository is used',
+  'node --build-sea sea.json': 'it writes 150 MB in several seconds; tried by hand, also with the real API server',
+  'kubectl get foos.samplecontroller.k8s.io': 'jq is not on every machine',
+  'kubectl apply -f foos.json': 'the same',
+  'helm upgrade --install':
+    'helm is not on every machine; tests/e2e/real_manifests.test.ts installs the chart where it is',
 }
 
 const lines = shellCommands()
 const assigned = new Set<DocsCommand>()
 
-/** Returns the only line of a page that begins so, as it is typed on this runtime, and notes that a test runs it. */
-function lineOf(page: string, beginning: string): string {
-  const found = lines.filter((each) => each.page === page && each.line.startsWith(beginning))
+/** Returns the only line of a page that begins and ends so, as it is typed on this runtime, and notes that a test runs it. */
+function lineOf(page: string, beginning: string, end = ''): string {
+  const found = lines.filter((each) => each.page === page && each.line.startsWith(beginning) && each.line.endsWith(end))
   assert.equal(found.length, 1, `lines of ${page} that begin with ${beginning}`)
   assigned.add(found[0]!)
   return onThisRuntime(found[0]!.line)
@@ -94,6 +102,20 @@ test('Getting started: the written operator runs without a cluster, and its test
     const [, commands] = /((?:`[^`]+`(?:, | and )?)+) run it\./.exec(pageText(START)) ?? []
     const ofRuntime = [...commands!.matchAll(/`([^`]+)`/g)].map(([, each]) => each!)
     await project.run(ofRuntime.find((each) => each.startsWith(RUNTIME))!)
+  }))
+
+const APISERVER = lineOf('docs/embedded-api.md', 'npx kubeloop apiserver')
+
+test('The embedded API: it serves alone, kubectl works with its kubeconfig, and the objects are kept', () =>
+  inProject(async (project) => {
+    for (const expected of ['created', 'configured|unchanged']) {
+      const server = project.start(APISERVER)
+      const command = /"(kubectl [^"]+) get namespaces"/.exec(await server.until(/"kubectl [^"]+"/))![1]!
+      project.write('map.json', '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}')
+      if (!noKubectl) assert.match(await project.run(`${command} apply -f map.json`), new RegExp(expected))
+      await server.stop()
+    }
+    assert.deepEqual(readdirSync(join(project.path, '.kubeloop')), ['.gitignore'])
   }))
 
 const RUN = { node: 'node operator.ts', bun: 'bun run operator.ts', deno: 'deno run --allow-net=HOST:PORT ' }
@@ -210,6 +232,116 @@ test(
     }),
 )
 
+const CHECKS = ['> crds.yaml', '--check crds.yaml', '--against live'].map((end) =>
+  lineOf('docs/deploying.md', `npx kubeloop crd operator.ts ${end}`)
+)
+
+test('Deploying: the definitions of the written operator are compared with files and with a cluster', () =>
+  inProject(async (project) => {
+    await project.run(NEW)
+    const served = await serve(new ApiServer())
+    try {
+      writeFileSync(join(project.home, '.kube/config'), kubeconfigText(served))
+      const [write, check, against] = CHECKS as [string, string, string]
+      await project.run(write)
+      assert.equal((await project.run(check)).trim(), 'crds.yaml has the definitions of operator.ts')
+      assert.match(await project.run(against.replace('production', CONTEXT)), /: 0 of 0 stored objects do not fit\n$/)
+    } finally {
+      await served.close()
+    }
+  }))
+
+const [MANIFESTS, BASE, CHART] = ['--create-namespace', '--out deploy/base', '--helm deploy/chart'].map((end) =>
+  lineOf('docs/deploying.md', 'npx kubeloop manifests', end)
+)
+
+test('Deploying: the written operator has manifests', () =>
+  inProject(async (project) => {
+    await project.run(NEW)
+    const printed = await project.run(MANIFESTS!)
+    assert.match(printed, /^kind: Deployment$/m)
+    assert.match(printed, /^ +image: "?registry\.example\.com\/operator:1\.0\.0"?$/m)
+    await project.run(BASE!)
+    assert.ok(existsSync(join(project.path, 'deploy/base/kustomization.yaml')))
+    await project.run(CHART!)
+    assert.ok(existsSync(join(project.path, 'deploy/chart/Chart.yaml')))
+  }))
+
+const RECORDED = lineOf('docs/deploying.md', 'KUBELOOP_RIGHTS=rights')
+const [LEAST, CHECK] = ['--record', '--check'].map((option) =>
+  lineOf('docs/deploying.md', `npx kubeloop rights operator.ts ${option}`)
+)
+
+test('Deploying: the tests of the written operator record its rights, and the least roles fit', () =>
+  inProject(async (project) => {
+    await project.run(NEW)
+    project.write('operator.test.ts', blockOf(START, 'ts'))
+    const tests = { node: 'node --test', bun: 'bun test', deno: 'deno test -A' }
+    await project.run(RECORDED.replace(tests.node, tests[RUNTIME]))
+    const printed = await project.run(LEAST!)
+    assert.match(printed, /^ +- foos\/status\n +verbs:\n +- patch$/m)
+    project.write('role.yaml', printed)
+    assert.equal(await project.run(CHECK!), '')
+  }))
+
+const SHIPPING = 'docs/shipping.md'
+const BUILD = lineOf(SHIPPING, 'npx kubeloop build')
+const COMPILE = lineOf(SHIPPING, 'bun build --compile')
+
+/** Installs esbuild in a project, and hides a prom-client of a folder above. */
+function addEsbuild(project: UserProject): void {
+  for (const name of ['esbuild', '@esbuild']) {
+    symlinkSync(join(ROOT, 'node_modules', name), join(project.path, 'node_modules', name))
+  }
+  mkdirSync(join(project.path, 'node_modules/prom-client'))
+  project.write('node_modules/prom-client/package.json', '{"name":"prom-client","exports":{}}')
+}
+
+test('Shipping: the bundle is written as shown, and the shown lines run it', () =>
+  inProject(async (project) => {
+    await project.run(NEW)
+    addEsbuild(project)
+    const sizes = (text: string): string => text.trimEnd().replaceAll(/\d+ kB/g, 'N kB')
+    const printed = await project.run(BUILD)
+    assert.equal(sizes(printed), sizes(blockOf(SHIPPING, 'text')))
+    const run = printed.split('\n').find((line) =>
+      line.startsWith(`run   ${RUNTIME} `) || line.startsWith(`or    ${RUNTIME} `)
+    )
+    await assert.rejects(project.run(run!.slice(6)), /Cannot find a cluster: KUBECONFIG is not set/)
+    if (RUNTIME === 'bun') {
+      await project.run(COMPILE)
+      await assert.rejects(project.run('dist/operator'), /Cannot find a cluster: KUBECONFIG is not set/)
+    }
+  }))
+
+test('Shipping: metrics without prom-client are refused', () =>
+  inProject(async (project) => {
+    addEsbuild(project)
+    project.write('operator.ts', `import { operator } from 'kubeloop'\noperator({ name: 'a', metrics: 9090 })\n`)
+    const why = 'its metrics need prom-client, which is not installed; npm install prom-client'
+    await assert.rejects(project.run(BUILD), new RegExp(`Cannot build operator\\.ts: ${why}`))
+    assert.ok(!existsSync(join(project.path, 'dist')))
+  }))
+
+test('Shipping: the images run as the user of the manifests, without a shell, with files of dist', () => {
+  const images = codeBlocks('dockerfile').filter(({ page }) => page === SHIPPING)
+  assert.equal(images.length, 4)
+  for (const { name, text } of images) {
+    const lines = text.trimEnd().split('\n').map((line) => line.split(/ (.*)/))
+    const of = (word: string): string[] => lines.filter(([each]) => each === word).map(([, rest]) => rest!)
+    assert.deepEqual(lines.map(([word]) => word).filter((word) => word !== 'ENV'), [
+      'FROM',
+      'COPY',
+      'USER',
+      'ENTRYPOINT',
+    ], name)
+    assert.match(of('FROM')[0]!, /^\S+:\S+$/, name)
+    assert.ok(of('COPY')[0]!.split(' ').slice(0, -1).every((file) => file.startsWith('dist/')), name)
+    assert.deepEqual(of('USER'), [`${USER}:${USER}`], name)
+    assert.ok((JSON.parse(of('ENTRYPOINT')[0]!) as unknown[]).every((word) => typeof word === 'string'), name)
+  }
+})
+
 test('Commands in the text exist', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>
@@ -235,7 +367,7 @@ test('Commands in the text exist', () => {
 
 test('every block has a language, and every command line is run above or has a reason not to be', () => {
   // A block without a language would escape the other tests.
-  const languages = ['json', 'mermaid', 'sh', 'text', 'ts', 'yaml']
+  const languages = ['dockerfile', 'go', 'json', 'mermaid', 'sh', 'text', 'ts', 'yaml']
   assert.deepEqual(codeBlocks().filter(({ language }) => !languages.includes(language)).map(({ name }) => name), [])
   const excepted = (line: string): string | undefined => Object.keys(NOT_RUN).find((each) => line.startsWith(each))
   const left = lines.filter((each) => !assigned.has(each))

@@ -191,7 +191,9 @@ test('remove ends the watch of a kind and releases waiting syncs; the kind can b
   const running = cache.start(signal)
   const synced = cache.synced(signal)
   await clock.advance(0)
-  assert.deepEqual(cache.unsynced(), ['nodes (Cannot list nodes: scripted Forbidden)'])
+  assert.deepEqual(cache.unsynced(), [
+    "nodes (Cannot list nodes: scripted Forbidden (the operator's role needs list and watch on nodes))",
+  ])
   cache.remove(NODE)
   await synced
   await nodes!.ended
@@ -447,7 +449,9 @@ test('an unsynced kind is reported with its namespace and its failure', async ()
   assert.deepEqual(cache.unsynced(), ['pods in namespace "a"', 'pods in namespace "b"'])
   const running = cache.start(signal)
   await clock.advance(0)
-  assert.deepEqual(cache.unsynced(), ['pods in namespace "b" (Cannot list pods in namespace "b": scripted Forbidden)'])
+  assert.deepEqual(cache.unsynced(), [
+    `pods in namespace "b" (Cannot list pods in namespace "b": scripted Forbidden (the operator's role needs list and watch on pods))`,
+  ])
   stop()
   await running
 })

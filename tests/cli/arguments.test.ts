@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DevOptions, parseCommand, UsageError } from '../../lib/cli/arguments.ts'
+import { UsageError } from '../../lib/cli/arguments.ts'
+import { type DevOptions, parseCommand } from '../../lib/cli/commands.ts'
 
 const NOTHING: DevOptions = {
   file: 'a.ts',
@@ -75,6 +76,75 @@ test('demo takes no file, new only a file', () => {
   assert.deepEqual(parseCommand(['new', 'b.ts']), { kind: 'new', file: 'b.ts' })
 })
 
+test('apiserver takes no file, and options of its own', () => {
+  const nothing = {
+    apply: [],
+    port: undefined,
+    host: undefined,
+    state: undefined,
+    kubeconfig: undefined,
+    garbageCollector: false,
+    json: false,
+  }
+  assert.deepEqual(parseCommand(['apiserver']), { kind: 'apiserver', options: nothing })
+  const args = ['--port=1', '--host', '::1', '--state', 's', '--kubeconfig', 'k', '--garbage-collector', '--json']
+  assert.deepEqual(parseCommand(['apiserver', ...args, '--apply', 'a', '--apply', 'b']), {
+    kind: 'apiserver',
+    options: {
+      apply: ['a', 'b'],
+      port: 1,
+      host: '::1',
+      state: 's',
+      kubeconfig: 'k',
+      garbageCollector: true,
+      json: true,
+    },
+  })
+})
+
+test('manifests takes a folder for a base or a chart', () => {
+  const target = (...args: string[]) => {
+    const command = parseCommand(['manifests', 'a.ts', ...args])
+    return command.kind === 'manifests' ? command.target : undefined
+  }
+  assert.equal(target(), undefined)
+  assert.deepEqual(target('--out', 'base', '--namespace', '1st'), { form: 'out', folder: 'base' })
+  assert.deepEqual(target('--helm=chart/', '--replicas=2'), { form: 'helm', folder: 'chart' })
+})
+
+for (
+  const [args, message] of [
+    [['--replicas', 'two'], /--replicas is "two", and must be a number from 1 to 999$/],
+    [
+      ['--image', 'a/B:1'],
+      /--image is "a\/B:1", and must be REPOSITORY\[:TAG\]\[@DIGEST\] with a repository in lower case/,
+    ],
+    [['--namespace', 'a.b'], /--namespace is "a\.b", and must be a name of at most 63 lower-case letters/],
+    [['--namespace', 'a'.repeat(64)], /and must be a name of at most 63/],
+    [['--out', 'a', '--helm', 'b'], /--out and --helm are given; run it once for each$/],
+    [['--helm', 'b', '--namespace', 'x'], /--namespace is given with --helm; helm sets the namespace: helm install/],
+    [['--helm', 'b', '--create-namespace'], /--create-namespace is given with --helm; helm sets the namespace/],
+    [['--imag', 'x'], /^Cannot understand "--imag": kubeloop manifests knows --image,/],
+    [['--out'], /--out needs a value$/],
+    [['--out', 'a', '--out', 'b'], /--out is given twice$/],
+  ] as const
+) {
+  test(`refused: manifests ${args.join(' ').slice(0, 40)}`, () => {
+    const isRight = (error: unknown): boolean => error instanceof UsageError && message.test(error.message)
+    assert.throws(() => parseCommand(['manifests', 'a.ts', ...args]), isRight)
+  })
+}
+
+test('the definitions can be compared with files or with a cluster', () => {
+  const rest = { kind: 'crd', file: 'a.ts', runtime: undefined, passed: [], namespace: undefined }
+  assert.deepEqual(parseCommand(['crd', 'a.ts', '--check', 'crds']), { ...rest, check: 'crds', live: undefined })
+  assert.deepEqual(parseCommand(['crd', 'a.ts', '--against=live', '--kubeconfig', 'k', '--context', 'c']), {
+    ...rest,
+    check: undefined,
+    live: { kubeconfig: 'k', context: 'c' },
+  })
+})
+
 for (
   const [what, args, message] of [
     ['an unknown command', ['deploy'], /"deploy": the commands are dev, demo, new/],
@@ -89,6 +159,14 @@ for (
       /^Cannot run kubeloop dev: "package\.json" is not a module; an operator's file ends in \.ts, /,
     ],
     ['a folder', ['crd', '.'], /^Cannot run kubeloop crd: "\." is not a module/],
+    ['what to compare with', ['crd', 'a.ts', '--against', 'dead'], /--against is "dead", and must be live/],
+    [
+      'files and a cluster',
+      ['crd', 'a.ts', '--against', 'live', '--check', 'b'],
+      /takes --check or --against, not both/,
+    ],
+    ['a kubeconfig without a cluster', ['crd', 'a.ts', '--kubeconfig', 'k'], /--kubeconfig is for --against live/],
+    ['a context without a cluster', ['crd', 'a.ts', '--check', 'b', '--context', 'c'], /--context is for --against/],
     ['a file for demo', ['demo', 'a.ts'], /takes no file, but "a\.ts" is given/],
     ['no value', ['dev', 'a.ts', '--apply'], /--apply needs a value/],
     ['an option for a value', ['dev', 'a.ts', '--apply', '--elect'], /--apply needs a value/],
@@ -105,3 +183,16 @@ for (
     assert.throws(() => parseCommand(args), (error) => error instanceof UsageError && message.test(error.message))
   })
 }
+
+test('the namespace of crd and rights is a name', () => {
+  for (const name of ['crd', 'rights', 'manifests']) {
+    assert.throws(() => parseCommand([name, 'a.ts', '--namespace', 'A/b']), {
+      name: 'UsageError',
+      message:
+        `Cannot run kubeloop ${name}: --namespace is "A/b", and must be a name of at most 63 lower-case letters, ` +
+        'digits and dashes',
+    })
+  }
+  const found = ['crd', 'rights'].map((name) => parseCommand([name, 'a.ts', '--namespace', 'prod']))
+  assert.deepEqual(found.map((each) => (each as { readonly namespace?: string }).namespace), ['prod', 'prod'])
+})

@@ -5,9 +5,9 @@ import { loadAll } from 'js-yaml'
 import { Cluster } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { loadArguments } from '../../lib/cli/runtimes.ts'
-import { yamlText } from '../../lib/cli/crd.ts'
+import { yamlText } from '../../lib/cli/yaml_text.ts'
 import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
-import { type Folder, makeFolder } from './dev_command.ts'
+import { inFolder } from './dev_command.ts'
 
 const KINDS = `
 import { defineResource, operator } from 'kubeloop'
@@ -31,15 +31,6 @@ app.controllerFor(Bar).owns(ConfigMap).watches(Seen, () => [], { cluster: west }
 watch('.')
 await app.run(import.meta)
 `
-
-async function inFolder(use: (folder: Folder) => Promise<void>): Promise<void> {
-  const folder = makeFolder()
-  try {
-    await use(folder)
-  } finally {
-    await folder.remove()
-  }
-}
 
 test("the definitions of an operator's kinds are printed, and a server accepts them", async () => {
   await inFolder(async (folder) => {

@@ -322,7 +322,7 @@ test('only one kubeloop dev runs in a folder, and a killed one leaves nothing', 
     assert.equal(await second.ended, 1)
     assert.equal(
       second.output(),
-      `Cannot start: kubeloop dev already runs in this folder (process ${first.pid}); stop it, or use another folder`,
+      `Cannot start: kubeloop already runs in this folder (process ${first.pid}); stop it, or use another folder`,
     )
     first.kill('SIGKILL')
     // The operator and its guard share the output, which ends when they have ended.

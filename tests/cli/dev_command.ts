@@ -47,6 +47,16 @@ interface Command {
   readonly ended: Promise<number | null>
 }
 
+/** Calls `use` with a folder of {@link makeFolder}, and removes it. */
+export async function inFolder(use: (folder: Folder) => Promise<void>): Promise<void> {
+  const folder = makeFolder()
+  try {
+    await use(folder)
+  } finally {
+    await folder.remove()
+  }
+}
+
 /** Creates a folder in which `kubeloop` and `zod` are installed. */
 export function makeFolder(): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-cli-')))

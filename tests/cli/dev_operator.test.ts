@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operator } from 'kubeloop'
 import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
+import { RIGHTS_PATH } from '../../lib/cli/dev/session.ts'
 import { prepareOperator } from '../../lib/cli/dev/child/operator.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
@@ -111,4 +112,37 @@ test("other clusters have paths of the embedded API, which gets their kinds; wit
       webhooks: false,
     }])
   }
+})
+
+test('the rights that an operator asks for are sent to the command, also those of writes that change nothing', async () => {
+  const posted: unknown[] = []
+  const connection = Object.assign((request: HttpRequest) => {
+    if (request.path === RIGHTS_PATH) posted.push(JSON.parse(String(request.body)))
+    return Promise.resolve(session)
+  }, { close() {} })
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap).owns(Deployment).reconcile(async () => {})
+  app.cluster('west', cluster)
+  const { options } = await prepareOperator(
+    { description: app.description, cluster, connection, log: silentLog },
+    false,
+  )
+  const unsent = (verb: 'apply' | 'status', kind: string) =>
+    ({ verb, kind, key: 'default/b', result: 'unchanged' }) as const
+  const writes = [unsent('status', 'ConfigMap'), unsent('apply', 'Deployment'), unsent('apply', 'Unknown')]
+  options.onReconcile!({ ...report(1), writes })
+  const origin = { operator: 'x', namespace: 'default', name: 'b' }
+  assert.deepEqual(posted, [
+    { operator: 'x', reconciled: 'default/a' },
+    { ...origin, verb: 'patch', group: '', resource: 'configmaps/status' },
+    { ...origin, verb: 'patch', group: 'apps', resource: 'deployments' },
+    { ...origin, verb: 'create', group: 'apps', resource: 'deployments' },
+  ])
+  // Nothing listens there; the requests are recorded when they are sent.
+  await options.transport!({ method: 'DELETE', path: '/api/v1/namespaces/n/pods' }).catch(() => {})
+  await options.transports!['west']!({ method: 'GET', path: '/api/v1/namespaces/n/pods/p/log' }).catch(() => {})
+  assert.deepEqual(posted.slice(4).map((line) => ({ ...(line as object), at: '' })), [
+    { operator: 'x', verb: 'deletecollection', group: '', resource: 'pods', namespace: 'n', at: '' },
+    { operator: 'x', cluster: 'west', verb: 'get', group: '', resource: 'pods/log', namespace: 'n', name: 'p', at: '' },
+  ])
 })

@@ -14,8 +14,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
-import { jsonLine, prettyLines } from '../../lib/cli/dev/events.ts'
-import { kubeconfigText } from '../../lib/cli/dev/embedded_api.ts'
+import { jsonLine, prettyLines } from '../../lib/cli/api/events.ts'
+import { contextOf } from '../../lib/cli/dev/embedded_api.ts'
+import { kubeconfigText } from '../../lib/cli/api/serving.ts'
 import { newOperator } from '../../lib/cli/new.ts'
 import { calledWith } from '../../lib/cli/runtimes.ts'
 import {
@@ -25,7 +26,7 @@ import {
   sampleTest,
   sampleWithModules,
 } from '../../lib/cli/package_files.ts'
-import { readState, StateFile } from '../../lib/cli/dev/folder.ts'
+import { readState, StateFile } from '../../lib/cli/api/folder.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
 import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
 
@@ -170,7 +171,10 @@ test('the kubeconfig can be parsed', async () => {
 })
 
 test('each other cluster has a context of its name, on the same port', async () => {
-  const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' }, ['west', 'kubeloop'])
+  const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' }, [
+    { context: 'west', path: '/clusters/west' },
+    { context: contextOf('kubeloop'), path: '/clusters/kubeloop' },
+  ])
   const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
   assert.deepEqual([currentContext, [...users.keys()]], ['kubeloop', ['kubeloop']])
   assert.deepEqual(

@@ -5,7 +5,7 @@ import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost } from '../../lib/cli/dev/session_host.ts'
-import { INSTALLED_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
+import { INSTALLED_PATH, RIGHTS_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
 
 interface Host {
   readonly open: () => Promise<{ answer: SessionResponse; end: () => Promise<void> }>
@@ -142,4 +142,20 @@ test('an operator with webhooks starts as installed when its notice arrives, or 
   await clock.advance(1)
   assert.deepEqual(events, ['installed 3'])
   sessions.close()
+})
+
+test('what an operator asks for is passed on', async () => {
+  const lines: unknown[] = []
+  const sessions = new SessionHost({
+    clock: new FakeClock(),
+    changed: () => undefined,
+    onRight: (line) => lines.push(line),
+    prepare: async () => {},
+    onStart: () => {},
+  })
+  const inner: Transport = () => Promise.reject(new Error('not for the API'))
+  const line = { operator: 'o', verb: 'get', group: '', resource: 'pods' }
+  const { status } = await sessions.over(inner)({ method: 'POST', path: RIGHTS_PATH, body: JSON.stringify(line) })
+  assert.equal(status, 200)
+  assert.deepEqual(lines, [line])
 })

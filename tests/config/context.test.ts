@@ -50,6 +50,7 @@ test('every field of a cluster is read', async () => {
       fields: {},
     },
     invalidate: undefined,
+    invalidateCa: cluster.invalidateCa,
   })
   assert.equal((await load({ 'insecure-skip-tls-verify': true })).insecure, true)
 })

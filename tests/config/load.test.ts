@@ -177,6 +177,16 @@ test('in a pod: token and CA are read again after a minute, and at once after a 
   assert.equal(await valueOf(cluster.ca), `${CA}${CA}${CA}`)
 })
 
+test('in a pod: the CAs alone are read again at once when the server is not trusted', async () => {
+  const environment = fakeEnvironment({ files: { ...POD.files }, variables: POD.variables })
+  const { cluster } = await loadConfig({ environment })
+  environment.files[`${SERVICE_ACCOUNT}/token`] = 'second'
+  environment.files[`${SERVICE_ACCOUNT}/ca.crt`] = `${CA}${CA}`
+  cluster.invalidateCa!()
+  assert.equal(await valueOf(cluster.token), 'pod-token')
+  assert.equal(await valueOf(cluster.ca), `${CA}${CA}`)
+})
+
 test('in a pod: the files are read once a minute, not for each request', async () => {
   const environment = fakeEnvironment({ files: { ...POD.files }, variables: POD.variables })
   const { cluster } = await loadConfig({ environment })

@@ -1,6 +1,6 @@
 /** A server under test: sends raw requests, because a client library would hide details. */
 import assert from 'node:assert/strict'
-import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
+import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
 import type { Hooks } from './hooks.ts'
 
@@ -35,6 +35,8 @@ interface RequestOptions {
   readonly type?: string
   readonly accept?: string
   readonly userAgent?: string
+  /** Other headers. An empty one is left out of the request. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** The group of custom kinds, unique per run. */
@@ -97,21 +99,38 @@ export class Api {
     body?: unknown,
     options: RequestOptions = {},
   ): Promise<Answer> {
-    const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body)
-    const response = await this.#transport({
-      method,
-      path,
-      body: text,
-      headers: {
-        'user-agent': options.userAgent ?? 'tester/1',
-        accept: options.accept ?? 'application/json',
-        ...(text !== undefined && { 'content-type': options.type ?? 'application/json' }),
-      },
-    })
+    const response = await this.#send(method, path, body, options)
     const answer = await response.body.text()
     // The content type does not suffice: a real server sends the JSON index of OpenAPI as text/plain.
     const isJson = answer.startsWith('{')
     return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(answer) : answer }
+  }
+
+  /** Sends a request and returns the text of the answer, also if it is JSON. */
+  async text(method: HttpRequest['method'], path: string, options: RequestOptions = {}): Promise<string> {
+    return (await this.#send(method, path, undefined, options)).body.text()
+  }
+
+  async #send(
+    method: HttpRequest['method'],
+    path: string,
+    body: unknown,
+    options: RequestOptions,
+  ): Promise<HttpResponse> {
+    const isText = typeof body === 'string' || body instanceof Uint8Array
+    const text = body === undefined ? undefined : isText ? body : JSON.stringify(body)
+    const headers = {
+      'user-agent': options.userAgent ?? 'tester/1',
+      accept: options.accept ?? 'application/json',
+      ...(text !== undefined && { 'content-type': options.type ?? 'application/json' }),
+      ...options.headers,
+    }
+    return await this.#transport({
+      method,
+      path,
+      body: text,
+      headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== '')),
+    })
   }
 
   /** Sends a request, asserts the status and returns the body. */
@@ -170,15 +189,16 @@ export class Api {
   }
 
   /** Opens a watch. `next` returns the next event, or undefined at the end of the watch. */
-  async watch(path: string, query = ''): Promise<{ next(): Promise<WatchEvent | undefined>; cancel(): void }> {
+  async watch(
+    path: string,
+    query = '',
+    accept = 'application/json',
+  ): Promise<{ next(): Promise<WatchEvent | undefined>; cancel(): void }> {
     const separator = path.includes('?') ? '&' : '?'
     const response = await this.#transport({
       method: 'GET',
       path: `${path}${separator}watch=true&timeoutSeconds=60${query && `&${query}`}`,
-      headers: {
-        accept: 'application/json',
-        'user-agent': 'tester/1',
-      },
+      headers: { accept, 'user-agent': 'tester/1' },
     })
     assert.equal(response.status, 200, response.status === 200 ? '' : await response.body.text())
     const batches = lineBatches(response.body)

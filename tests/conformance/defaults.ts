@@ -288,7 +288,7 @@ function definition(api: Api, plural: string, properties: Body, revision = 0): B
 }
 
 /** Defines a kind for one case. Resolves when it is served. */
-async function define(api: Api, word: string, properties: Body): Promise<Kind> {
+export async function define(api: Api, word: string, properties: Body): Promise<Kind> {
   const plural = `${word.slice(0, -1)}${definitions++}s`
   const crd = definition(api, plural, properties)
   await api.expect(201, 'POST', CRDS, crd)
@@ -307,7 +307,7 @@ async function define(api: Api, word: string, properties: Body): Promise<Kind> {
   return kind
 }
 
-async function redefine(api: Api, kind: Kind, properties: Body): Promise<void> {
+export async function redefine(api: Api, kind: Kind, properties: Body): Promise<void> {
   await api.expect(200, 'PATCH', `${CRDS}/${kind.plural}.${api.group}`, {
     spec: definition(api, kind.plural, properties, 1).spec,
   }, { type: MERGE })

@@ -161,4 +161,58 @@ export const DELETION_CASES: readonly Case[] = [
       await api.refused(404, 'NotFound', 'GET', `/api/v1/namespaces/${api.namespace}`)
     },
   },
+  {
+    name: 'a deleted namespace reports what is left in it',
+    skip: { real: 'without kube-controller-manager a namespace is not emptied' },
+    async run(api) {
+      const path = `/api/v1/namespaces/${api.namespace}`
+      const conditions = async (): Promise<Record<string, string>> =>
+        Object.fromEntries(
+          ((await api.expect(200, 'GET', path)).status.conditions ?? []).map((each: Record<string, string>) => [
+            each['type'],
+            `${each['status']} ${each['reason']}: ${each['message']}`,
+          ]),
+        )
+      for (const name of ['a', 'b']) {
+        await api.expect(201, 'POST', api.configMaps, api.configMap(name, {}, { finalizers: ['x.io/a'] }))
+      }
+      await api.expect(201, 'POST', api.foos, api.foo('c', { size: 1 }, { finalizers: ['x.io/a', 'x.io/b'] }))
+      await api.expect(201, 'POST', api.configMaps, api.configMap('gone'))
+      assert.deepEqual(await conditions(), {})
+      await api.expect(200, 'DELETE', path)
+      assert.deepEqual(await conditions(), {
+        NamespaceDeletionDiscoveryFailure: 'False ResourcesDiscovered: All resources successfully discovered',
+        NamespaceDeletionGroupVersionParsingFailure:
+          'False ParsedGroupVersions: All legacy kube types successfully parsed',
+        NamespaceDeletionContentFailure:
+          'False ContentDeleted: All content successfully deleted, may be waiting on finalization',
+        NamespaceContentRemaining: 'True SomeResourcesRemain: Some resources are remaining: ' +
+          `configmaps. has 2 resource instances, foos.${api.group} has 1 resource instances`,
+        NamespaceFinalizersRemaining: 'True SomeFinalizersRemain: Some content in the namespace has finalizers ' +
+          'remaining: x.io/a in 3 resource instances, x.io/b in 1 resource instances',
+      })
+      const release = { metadata: { finalizers: null } }
+      await api.expect(200, 'PATCH', `${api.foos}/c`, release, { type: MERGE })
+      await api.expect(200, 'PATCH', `${api.configMaps}/a`, release, { type: MERGE })
+      const left = await conditions()
+      assert.match(left['NamespaceContentRemaining']!, /: configmaps\. has 1 resource instances$/)
+      assert.match(left['NamespaceFinalizersRemaining']!, /: x\.io\/a in 1 resource instances$/)
+      await api.expect(200, 'PATCH', `${api.configMaps}/b`, release, { type: MERGE })
+      await api.refused(404, 'NotFound', 'GET', path)
+    },
+  },
+  {
+    name: 'the namespaces of the system cannot be deleted',
+    async run(api) {
+      for (const name of ['default', 'kube-system', 'kube-public']) {
+        for (const query of ['', '?dryRun=All']) {
+          const status = await api.refused(403, 'Forbidden', 'DELETE', `/api/v1/namespaces/${name}${query}`)
+          assert.equal(status.message, `namespaces "${name}" is forbidden: this namespace may not be deleted`)
+          assert.deepEqual(status.details, { name, kind: 'namespaces' })
+        }
+      }
+      const left = await api.expect(200, 'GET', '/api/v1/namespaces/default')
+      assert.equal(left.status.phase, 'Active')
+    },
+  },
 ]

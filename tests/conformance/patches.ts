@@ -1,6 +1,6 @@
 /** Cases of patches other than apply, and of subresources. */
 import assert from 'node:assert/strict'
-import { type Case, JSON_PATCH, MERGE, STRATEGIC } from './api.ts'
+import { type Body, type Case, JSON_PATCH, MERGE, STRATEGIC } from './api.ts'
 
 export const PATCH_CASES: readonly Case[] = [
   {
@@ -238,6 +238,25 @@ export const PATCH_CASES: readonly Case[] = [
       assert.equal(scale.spec.replicas, 4)
       assert.equal(scale.status.selector, 'app=a')
       assert.equal((await api.expect(200, 'GET', `${api.deployments}/a`)).spec.replicas, 4)
+    },
+  },
+  {
+    name: '/scale as a Table has columns of its own',
+    async run(api) {
+      await api.expect(201, 'POST', api.deployments, api.deployment('a', { replicas: 3 }))
+      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 2 }))
+      const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+      const builtin = ['Name string', 'Desired integer', 'Available integer', 'Age string']
+      const custom = ['Name string name', 'Desired integer', 'Available integer', 'Age date']
+      for (const [path, replicas, columns] of [[api.deployments, 3, builtin], [api.foos, 2, custom]] as const) {
+        const table = await api.expect(200, 'GET', `${path}/a/scale`, undefined, { accept })
+        assert.equal(table.kind, 'Table')
+        const shown = table.columnDefinitions.map((each: Body) => `${each.name} ${each.type} ${each.format}`.trim())
+        assert.deepEqual(shown, columns)
+        assert.deepEqual(table.rows[0].cells.slice(0, 3), ['a', replicas, 0])
+        assert.match(table.rows[0].cells[3], /^\d+s$/)
+        assert.equal(table.rows[0].object.metadata.name, 'a')
+      }
     },
   },
   {

@@ -1,33 +1,115 @@
-/** Runs the conformance suite on a real kube-apiserver, which validates the suite itself. */
+/** Runs the conformance suite on real kube-apiservers, which validate the suite itself. */
+import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
-import type { SharedKinds } from './api.ts'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { Api, type Case, type SharedKinds } from './api.ts'
 import { servedHooks } from './hooks.ts'
-import { CASES, runCase } from './suite.ts'
+import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
+import { compareServers } from './random.ts'
+import { ALONE_CASES, CASES, runCase, SEPARATE_CASES } from './suite.ts'
+import { compareWrongBodies } from './wrong_bodies.ts'
 
 const missing = process.env['KUBEBUILDER_ASSETS']
   ? false
   : 'KUBEBUILDER_ASSETS is not set: no real kube-apiserver to compare with'
-let hooks: Awaited<ReturnType<typeof servedHooks>> | undefined
-let shared: SharedKinds = {}
-let envtest: Envtest | undefined
-let transport: ClosableTransport | undefined
+
+/** Most of a case is waiting: a real server holds a list for up to 100 ms after a write, so that it is consistent. */
+const PARALLEL = 6
+
+const RUNTIMES = ['node', 'bun', 'deno']
+const SESSIONS = 10
+
+/** Seeds of the random requests: other ones on each runtime. RANDOM_SEED adds one. */
+const SEEDS = [
+  ...Array.from({ length: SESSIONS }, (_, index) => SESSIONS * RUNTIMES.indexOf(thisRuntime().name) + index + 1),
+  ...[process.env['RANDOM_SEED'] ?? []].flat().map(Number),
+]
+const STEPS = 80
+
+async function newEmbedded(): Promise<Api> {
+  const embedded = new Api(new ApiServer({ clock: new FakeClock() }).handle, {})
+  await embedded.prepare()
+  return embedded
+}
+
+/** Cases that compare the answers of the embedded server. */
+const COMPARISONS: readonly Case[] = [
+  {
+    name: 'bodies that are no objects get the same answers as on the embedded server',
+    run: async (api) => compareWrongBodies(api, await newEmbedded()),
+  },
+  // The names are the same on all runtimes; a failure names its seed.
+  ...SEEDS.map((seed, index) => ({
+    name: `random requests get the same answers as on the embedded server (${index + 1})`,
+    run: async (api: Api) => compareServers(api, await newEmbedded(), seed, STEPS),
+  })),
+]
+
+/** A control plane with the hooks that it calls. */
+class Server {
+  readonly #envtest: Envtest
+  readonly #hooks: Awaited<ReturnType<typeof servedHooks>>
+  readonly #transport: ClosableTransport
+  readonly #shared: SharedKinds
+
+  private constructor(envtest: Envtest, hooks: Awaited<ReturnType<typeof servedHooks>>) {
+    this.#envtest = envtest
+    this.#hooks = hooks
+    this.#shared = { hooks }
+    this.#transport = httpTransport(envtest.tokenConfig)
+  }
+
+  static async start(): Promise<Server> {
+    return new Server(await startEnvtest(), await servedHooks())
+  }
+
+  /** Runs the cases in their order, `parallel` at a time. Returns the results by the names. */
+  run(cases: readonly Case[], parallel: number): [string, Promise<void>][] {
+    const runs = cases.map((each) => ({ each, ...Promise.withResolvers<void>() }))
+    const rest = runs.values()
+    const work = async () => {
+      for (const { each, resolve, reject } of rest) {
+        await runCase(each, this.#transport, this.#shared).then(resolve, reject)
+      }
+    }
+    for (let worker = 0; worker < parallel; worker++) void work()
+    // The test of a case reads its result later.
+    for (const { promise } of runs) promise.catch(() => {})
+    return runs.map(({ each, promise }) => [each.name, promise])
+  }
+
+  async stop(): Promise<void> {
+    this.#transport.close()
+    await this.#envtest.stop()
+    await this.#hooks.close()
+  }
+}
+
+let servers: readonly Server[] = []
+let results: ReadonlyMap<string, Promise<void>> = new Map()
 
 before(async () => {
   if (missing) return
-  envtest = await startEnvtest()
-  hooks = await servedHooks()
-  shared = { hooks }
-  transport = httpTransport(envtest.tokenConfig)
+  const [first, second] = await Promise.all([Server.start(), Server.start()])
+  servers = [first, second]
+  const here = (cases: readonly Case[]) => cases.filter(({ skip }) => !skip?.real)
+  results = new Map([
+    ...first.run(here(SEPARATE_CASES), PARALLEL),
+    ...second.run([...here(ALONE_CASES), ...COMPARISONS], 1),
+  ])
 })
 
 after(async () => {
-  transport?.close()
-  await envtest?.stop()
-  await hooks?.close()
+  for (const server of servers) await server.stop()
 })
 
-for (const each of CASES) {
-  test(`real: ${each.name}`, { skip: missing || (each.skip?.real ?? false) }, () => runCase(each, transport!, shared))
+for (const { name, skip } of [...CASES, ...COMPARISONS]) {
+  test(
+    `real: ${name}`,
+    { skip: missing || (skip?.real ?? false) },
+    () => results.get(name) ?? assert.fail('the case was not started'),
+  )
 }

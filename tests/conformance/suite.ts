@@ -12,9 +12,25 @@ import { OBJECT_CASES } from './objects.ts'
 import { PATCH_CASES } from './patches.ts'
 import { WATCH_CASES } from './watches.ts'
 import { WEBHOOK_CASES } from './webhooks.ts'
+import { ACCESS_CASES } from './access.ts'
+import { CEL_CASES } from './cel.ts'
+import { KIND_CASES } from './kinds.ts'
+import { PROTOBUF_CASES } from './protobuf.ts'
+import { VERB_CASES } from './verbs.ts'
+import { WIRE_CASES } from './wire.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 
-export const CASES: readonly Case[] = [
+/** Cases of what all clients of a server share, like discovery, webhooks and default classes. They run one at a time. */
+export const ALONE_CASES: readonly Case[] = [
+  ...DISCOVERY_CASES,
+  ...WEBHOOK_CASES,
+  ...CONVERSION_CASES,
+  ...WIRE_CASES,
+  ...KIND_CASES,
+]
+
+/** Cases that see only their own objects. Many may run at the same time. */
+export const SEPARATE_CASES: readonly Case[] = [
   ...OBJECT_CASES,
   ...PATCH_CASES,
   ...APPLY_CASES,
@@ -22,12 +38,15 @@ export const CASES: readonly Case[] = [
   ...LIST_CASES,
   ...WATCH_CASES,
   ...CUSTOM_CASES,
-  ...DISCOVERY_CASES,
   ...DEFAULT_CASES,
   ...BUILTIN_CASES,
-  ...WEBHOOK_CASES,
-  ...CONVERSION_CASES,
+  ...ACCESS_CASES,
+  ...CEL_CASES,
+  ...PROTOBUF_CASES,
+  ...VERB_CASES,
 ]
+
+export const CASES: readonly Case[] = [...SEPARATE_CASES, ...ALONE_CASES]
 
 /** Runs one case on a server, in its own namespace. */
 export async function runCase(each: Case, transport: Transport, shared: SharedKinds): Promise<void> {

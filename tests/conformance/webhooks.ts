@@ -28,7 +28,7 @@ function allow(review: Body, more: Record<string, unknown> = {}): Body {
   }
 }
 
-function deny(review: Body, status?: Record<string, unknown>): Body {
+export function deny(review: Body, status?: Record<string, unknown>): Body {
   return allow(review, { allowed: false, ...(status && { status }) })
 }
 
@@ -41,7 +41,7 @@ function adding(values: Record<string, unknown>): Responder {
   return (review) => allow(review, patchOf(Object.entries(values).map(([path, value]) => ({ op: 'add', path, value }))))
 }
 
-function rule(resources: readonly string[], operations: readonly string[] = ['*'], more: Body = {}): Body {
+export function rule(resources: readonly string[], operations: readonly string[] = ['*'], more: Body = {}): Body {
   return { operations, apiGroups: ['*'], apiVersions: ['*'], resources, ...more }
 }
 
@@ -72,7 +72,7 @@ function webhook(api: Api, name: string, { respond = allow, rules = CONFIG_MAPS,
  * Creates a configuration for the namespace of the case. Returns the requests that its webhooks get, one list per
  * webhook. A last webhook denies a marked request: as soon as that is denied, the server uses the configuration.
  */
-async function install(api: Api, type: Type, ...hooks: readonly HookOptions[]): Promise<Body[][]> {
+export async function install(api: Api, type: Type, ...hooks: readonly HookOptions[]): Promise<Body[][]> {
   const name = `${api.namespace}-${configurations++}`
   const requests: Body[][] = hooks.map(() => [])
   const webhooks = hooks.map((hook, index) =>

@@ -12,6 +12,7 @@ import type { Client } from '../../lib/client/client.ts'
 import type { OperatorWebhooks } from '../../lib/operator/webhooks.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { watching } from './watching.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
 
@@ -59,16 +60,6 @@ const never = new AbortController().signal
 
 const at = (name: string) => ({ metadata: { namespace: 'default', name } })
 
-/** Waits by a watch until an object passes the test. */
-async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0;; tries++) {
-    const found = await look()
-    if (found !== undefined) return found
-    assert.ok(tries < 600, 'it did not happen within a minute')
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}
-
 test('the example defaults, warns, denies, converts and reconciles', { skip }, () =>
   running(app, async () => {
     const made = await client.create(Site, { ...at('a'), spec: { hosts: ['A.example.dev'] } })
@@ -101,7 +92,15 @@ test('the example defaults, warns, denies, converts and reconciles', { skip }, (
     const names = (await client.list(SiteV1alpha1)).map(({ spec }) => spec.hostnames)
     assert.deepEqual(names, ['a.example.dev', 'old.dev b.dev'])
 
-    await until(async () => (await client.get(Site, at('old').metadata))?.status?.ready || undefined)
+    const ending = new AbortController()
+    const { watching: sites, ended } = watching(transport, Site, ending.signal)
+    await sites.until(
+      'default/old',
+      'ready',
+      (site) => (site as { status?: { ready?: boolean } }).status?.ready === true,
+    )
+    ending.abort()
+    await ended
     assert.ok(await client.get(NetworkPolicy, at('old').metadata))
   }, { webhooks: { port: 0 } }))
 

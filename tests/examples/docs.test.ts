@@ -4,15 +4,26 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { load as parseYaml } from 'js-yaml'
 import * as kubeloop from 'kubeloop'
-import { Cluster, dynamicResource, type KubeObject, type Log, type Operator, operator, type Resource } from 'kubeloop'
+import {
+  Cluster,
+  type DefinedResource,
+  dynamicResource,
+  type KubeObject,
+  type Log,
+  type Operator,
+  operator,
+  type Resource,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Deployment, Event, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Deployment, Event, Namespace, Secret } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 import { Foo } from '../../examples/1_sample_controller.ts'
+import { CRD } from '../../lib/core/resource.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
-import { besideExamples, PAGES, pageText, typescriptBlocks } from '../tools/docs.ts'
+import { besideExamples, codeBlocks, PAGES, pageText, typescriptBlocks } from '../tools/docs.ts'
 import { ROWS } from '../structure/layer_rules.ts'
 import { ROOT } from '../tools/tree.ts'
 
@@ -77,7 +88,7 @@ test('every block is an operator that runs, has tests, or is used by a test belo
     if (app) await within(app, async (w) => assert.deepEqual(await w.settle(), []))
     else {assert.match(
         blocks[index]!.text,
-        /^test\('|^export async function watch\(|^export const Range = /m,
+        /^test\('|^export async function watch\(|^export const (?:Range|Volume) = /m,
         blocks[index]!.name,
       )}
   }
@@ -186,7 +197,7 @@ const kindOf = (group: string, kind: string) =>
   dynamicResource({ group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, scope: 'Namespaced' })
 
 test('the operator with conditions sets one', () =>
-  within(appOf('conditions.setCondition('), async (w) => {
+  within(appOf("reason: 'Done', message: ''"), async (w) => {
     const Site = kindOf('example.dev', 'Site')
     await w.client.create(Site, { metadata: ref('a'), spec: { host: 'example.dev' } } as never)
     assert.deepEqual(await w.settle(), [])
@@ -246,6 +257,60 @@ test('the operator with Events records a warning for a broken object', async () 
   assert.ok(lines.some((line) => line.includes('is broken')))
 })
 
+test('the operators beside those of controller-runtime do the same work', async () => {
+  const settled = async (app: Operator, work: (w: World) => Promise<unknown>, check: (w: World) => Promise<void>) =>
+    await within(app, async (w) => {
+      await work(w)
+      assert.deepEqual(await w.settle(), [])
+      await check(w)
+    })
+  await settled(
+    appOf("operator({ name: 'foos'"),
+    async ({ client }) =>
+      await client.create(kindOf('example.dev', 'Foo'), { metadata: ref('a'), spec: { deploymentName: 'b' } } as never),
+    async (w) => assert.equal((await w.client.get(Deployment, ref('b')))?.spec?.replicas, 1),
+  )
+  const { buckets } = moduleOf("operator({ name: 'buckets'") as unknown as { readonly buckets: Map<string, string> }
+  const Bucket = kindOf('example.dev', 'Bucket')
+  await settled(
+    appOf("operator({ name: 'buckets'"),
+    async ({ client }) => await client.create(Bucket, { metadata: ref('a'), spec: { region: 'eu' } } as never),
+    async (w) => {
+      assert.deepEqual((await w.client.get(Bucket, ref('a')))?.metadata.finalizers, ['buckets.example.dev/cleanup'])
+      assert.equal(buckets.size, 1)
+      await w.client.delete(Bucket, ref('a'))
+      await w.settle()
+      assert.equal(buckets.size, 0)
+    },
+  )
+  await settled(appOf("operator({ name: 'copies'"), async ({ client }) => {
+    await client.create(Namespace, { metadata: { name: 'web', labels: { team: 'x' } } })
+    await client.create(Secret, { metadata: { ...ref('a'), labels: { 'copy-to': 'x' } }, stringData: { k: 'v' } })
+  }, async (w) => assert.ok(await w.client.get(Secret, { namespace: 'web', name: 'a' })))
+  const Policy = dynamicResource({
+    group: 'example.dev',
+    version: 'v1',
+    kind: 'Policy',
+    plural: 'policies',
+    scope: 'Cluster',
+  })
+  await settled(
+    appOf("operator({ name: 'policies'"),
+    async ({ client }) => await client.create(Policy, { metadata: { name: 'a' }, spec: { label: 'team' } } as never),
+    async (w) => {
+      const { status } = (await w.client.get(Policy, { name: 'a' }))! as {
+        status?: { conditions: { reason: string }[] }
+      }
+      assert.equal(status?.conditions[0]?.reason, 'LabelMissing')
+    },
+  )
+  await settled(
+    appOf("operator({ name: 'hourly-report'"),
+    async () => {},
+    async (w) => assert.equal((await w.client.get(ConfigMap, ref('report')))?.data?.['pods'], '0'),
+  )
+})
+
 test('a server accepts the definition with a union and a rule', async () => {
   const { Range } = moduleOf('export const Range = ') as unknown as { readonly Range: Resource<KubeObject> }
   const app = operator({ name: 'ranges' })
@@ -258,6 +323,22 @@ test('a server accepts the definition with a union and a rule', async () => {
     )
     await range({ limits: { min: 1, max: 2 }, sink: { type: 'merge', into: 'x' } })
   })
+})
+
+test('the fields of a definition with all helpers are in the docs, and a server accepts it', async () => {
+  const { Volume } = moduleOf('export const Volume = ') as unknown as { readonly Volume: DefinedResource<KubeObject> }
+  const { crd } = Volume.definition
+  const { properties } = crd.spec.versions[0]!.schema.openAPIV3Schema as unknown as {
+    readonly properties: { readonly spec: { readonly properties: Record<string, Record<string, unknown>> } }
+  }
+  const [yaml] = codeBlocks('yaml').filter(({ page }) => page === 'docs/kinds.md')
+  const shown = parseYaml(yaml!.text) as Record<string, Record<string, unknown>>
+  // The pattern of an instant is long.
+  assert.equal(shown['since']?.['pattern'], '…')
+  shown['since']!['pattern'] = properties.spec.properties['since']!['pattern']
+  assert.deepEqual(shown, properties.spec.properties)
+  const { api } = new Cluster({ name: 'test', transport: new ApiServer().handle })
+  await api.create({ resource: CRD, name: crd.metadata.name }, crd as never, { fieldValidation: 'Strict' })
 })
 
 test('the program assembled from parts receives events of Deployments and their ReplicaSets', async () => {

@@ -690,6 +690,22 @@ test('a missing rule for leases is logged once, with the rule, and again after a
   assert.equal(a.outcome, undefined)
 })
 
+test('a missing rule for leases is logged again while it stays, less and less often', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', {}, FORBIDDEN))
+  a.start()
+  const at: number[] = []
+  for (let second = 0; second < 600; second++) {
+    await clock.advance(1000)
+    for (const line of a.lines.splice(0)) if (line.startsWith('warn')) at.push(second)
+  }
+  // Tries come every 2 to 4.4 seconds.
+  assert.ok(at.length >= 3 && at.length <= 5, at.join())
+  assert.ok(at[0]! < 5 && at[1]! > 60 && at[1]! < 145, at.join())
+  assert.ok(at[2]! - at[1]! > 60, at.join())
+})
+
 test('check logs a refusal before the election, which does not log it again', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')

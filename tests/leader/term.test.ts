@@ -10,9 +10,9 @@ import type { Clock } from '../../lib/async/clock.ts'
 import { microTime } from '../../lib/core/duration.ts'
 import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { recorder, refusal, silence } from '../client/transports.ts'
+import { answer, bodyOf, recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { type Candidate, candidate, holderOn, leaseOn, patchLease } from './candidates.ts'
+import { type Candidate, candidate, holderOn, leaseOn, patchLease, PATH } from './candidates.ts'
 import { Host } from './host.ts'
 
 const NAME = { name: 'lock' }
@@ -179,15 +179,32 @@ test('labels are added to the Lease at its creation and at each renewal; all els
 
 test('fields of coordinated election are kept', async () => {
   const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
+  // A server whose gate for them is on: by default, servers drop them.
+  let coordinated: object = {}
+  const enabled: Transport = async (request) => {
+    const response = await server(request)
+    if (!request.path.startsWith(`${PATH}/`)) return response
+    const { spec } = (request.body === undefined ? {} : bodyOf(request)) as {
+      spec?: { strategy?: string; preferredHolder?: string }
+    }
+    if (spec && response.status === 200) {
+      coordinated = { strategy: spec.strategy, preferredHolder: spec.preferredHolder }
+    }
+    const lease = JSON.parse(await response.body.text()) as { spec?: object }
+    return answer(response.status, { ...lease, ...(lease.spec && { spec: { ...lease.spec, ...coordinated } }) })
+  }
+  const a = candidate(enabled, clock, 'a')
   a.start()
   await clock.advance(1000)
-  await patchLease(server, { spec: { strategy: 'OldestEmulationVersion', preferredHolder: 'c' } })
-  await clock.advance(1000)
+  coordinated = { strategy: 'OldestEmulationVersion', preferredHolder: 'c' }
+  // Another writer: the next renewal reads the lease first.
+  await patchLease(server, { metadata: { labels: { changed: 'yes' } } })
+  await clock.advance(2000)
+  assert.deepEqual(coordinated, { strategy: 'OldestEmulationVersion', preferredHolder: 'c' })
   a.stop()
   await clock.advance(0)
-  const { strategy, preferredHolder, holderIdentity } = (await leaseOn(server)).spec
-  assert.deepEqual([strategy, preferredHolder, holderIdentity], ['OldestEmulationVersion', 'c', ''])
+  assert.deepEqual(coordinated, { strategy: 'OldestEmulationVersion', preferredHolder: 'c' })
+  assert.equal((await leaseOn(server)).spec.holderIdentity, '')
 })
 
 test('callbacks are called for every change of holder and each term, in order; their errors are logged', async () => {

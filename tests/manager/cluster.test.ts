@@ -281,7 +281,7 @@ test('a wait for a refused kind is logged, then the start fails with its name an
   assert.equal(notes.length, 4) // after 10, 20, 40 and 80 s
   assert.match(
     notes[0]!,
-    /^warn Still waiting for the cache of cluster in-memory: secrets \(.*user "secret" cannot list\)$/,
+    /^warn Still waiting for the cache of cluster in-memory: secrets \(.*user "secret" cannot list .*list and watch on secrets\)\)$/,
   )
   assert.equal(lines.filter((line) => line.startsWith('warn Cannot list secrets')).length, 1, 'the cache says it, too')
   const readyz = await health.fetch(new Request('http://localhost/readyz/caches-synced'))
@@ -289,7 +289,7 @@ test('a wait for a refused kind is logged, then the start fails with its name an
   await clock.advance(1000)
   assert.match(
     (running.outcome as Error).message,
-    /^Cannot sync the cache of cluster in-memory within 2 m: secrets \(.*user "secret" cannot list\)$/,
+    /^Cannot sync the cache of cluster in-memory within 2 m: secrets \(.*user "secret" cannot list .*list and watch on secrets\)\)$/,
   )
   assert.deepEqual([seen, clock.pending], [[], 0])
 })
@@ -323,8 +323,16 @@ test('each kind has its own time limit, and the error names only late kinds', as
   const limits: Record<string, number | undefined> = { ConfigMap: Infinity, Secret: 200_000 }
   for (
     const [kinds, endMs, text] of [
-      [[ConfigMap, Secret, SERVICE], 120_000, /within 2 m: services \(Cannot list services: [^;]*refused\)$/],
-      [[ConfigMap, Secret], 200_000, /within 3\.3 m: secrets \(Cannot list secrets: [^;]*refused\)$/],
+      [
+        [ConfigMap, Secret, SERVICE],
+        120_000,
+        /within 2 m: services \(Cannot list services: [^;]*refused \(.*list and watch on services\)\)$/,
+      ],
+      [
+        [ConfigMap, Secret],
+        200_000,
+        /within 3\.3 m: secrets \(Cannot list secrets: [^;]*refused \(.*list and watch on secrets\)\)$/,
+      ],
       [[ConfigMap], Infinity, undefined],
     ] as const
   ) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ApiError, NetworkError } from '../../lib/core/errors.ts'
+import { ApiError, messageOf, NetworkError } from '../../lib/core/errors.ts'
 import { cachesSynced, leaderHealthy, ping } from '../../lib/manager/servers/health.ts'
 import { HealthServer } from '../../lib/manager/servers/health.ts'
 import type { Cache } from '../../lib/cache/cache.ts'
@@ -209,6 +209,7 @@ test('the check of the caches fails without a first list or on a refusal, with t
     title: `${plural}.example.dev${namespace ? ` in namespace "${namespace}"` : ''}`,
     isSynced,
     failure,
+    problem: failure && messageOf(failure),
   })
   const cache = (...informers: unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
   const forbidden = new ApiError('Cannot list bars: user "secret" may not', { reason: 'Forbidden' }, { code: 403 })

@@ -68,7 +68,7 @@ test('a port in use fails the start of the manager before anything else starts',
     await assert.rejects(
       manager.start(never.signal),
       new RegExp(
-        `^Error: Cannot start the server "${second.name}": Cannot listen on 127.0.0.1:${first.port}: the address is in use`,
+        `^ConfigError: Cannot start the server "${second.name}": Cannot listen on 127.0.0.1:${first.port}: the address is in use`,
       ),
     )
     assert.deepEqual(told, [])

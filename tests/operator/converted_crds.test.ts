@@ -271,9 +271,9 @@ test('verify requires the conversion, and not its address', async () => {
   await verifyCrds([Hub], { ...after, conversion: webhook('https://other.example') }, never)
   await verifyCrds([Hub], { ...after, conversion: undefined }, never)
   await api.patch(TARGET, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, {})
-  await assert.rejects(verifyCrds([Hub], after, never), {
+  await assert.rejects(verifyCrds([Hub], { ...after, serviceNamespace: 'there' }, never), {
     message: 'Cannot start: CustomResourceDefinition "sites.example.com" in this cluster does not fit this operator: ' +
-      'its conversion strategy is None, not Webhook; install it: `kubeloop crd FILE | kubectl apply -f -` ' +
+      'its conversion strategy is None, not Webhook; install it: `kubeloop crd FILE --namespace there | kubectl apply -f -` ' +
       `(crds: 'install' does that at start)`,
   })
 })

@@ -69,6 +69,30 @@ test('a cleanup that is not done is called again after requeueAfter, one that fa
   await w.stop()
 })
 
+test('a line about a failed cleanup names the finalizer, one about a failed reconcile does not', async () => {
+  const lines: string[] = []
+  const error = (line: string): void => void lines.push(line)
+  const app = operator({ name: 'shop' })
+  app.controllerFor(ConfigMap, { name: 'things', when: ({ metadata }) => metadata.name === 'a' })
+    .finalize(async () => {
+      throw new Error('the bucket is not empty')
+    })
+    .reconcile(async () => {
+      throw new Error('no data')
+    })
+  const w = await world(app, { log: { debug() {}, info() {}, warn() {}, error } })
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  const starts = [...new Set(lines.map((line) => line.replace(/ \(retry .*/, '')))]
+  assert.deepEqual(starts, [
+    'Cannot reconcile ConfigMap "default/a": no data',
+    'Cannot clean up ConfigMap "default/a" for its finalizer "shop/things": the bucket is not empty',
+  ])
+  await w.stop()
+})
+
 test('an object with other finalizers is cleaned up once, and not reconciled during its deletion', async () => {
   const { told, app } = telling()
   const w = await world(app)

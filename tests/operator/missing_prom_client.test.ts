@@ -1,4 +1,4 @@
-/** An operator with metrics but without prom-client. It runs on a copy of the library, in a process of this runtime. */
+/** An operator with metrics or tracing, but without the package for it. It runs on a copy of the library, in a process of this runtime. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -22,11 +22,15 @@ for (const [serves, metrics] of [[false, 0], [true, 0], [false, undefined]]) {
   await app.start(stop.signal, { transport: new ApiServer().handle, instance: 'me', serves, onAssembled: () => metrics === undefined && stop.abort() })
     .catch((error) => lines.push('ended ' + error.message))
 }
+const traced = operator({ name: 'x', tracing: true, log: { debug() {}, info() {}, warn() {}, error() {} } })
+traced.controllerFor(ConfigMap).reconcile(async () => {})
+await traced.start(new AbortController().signal, { transport: new ApiServer().handle, instance: 'me' })
+  .catch((error) => lines.push('ended ' + error.message))
 console.log(JSON.stringify(lines))
 process.exit(0)
 `
 
-test('without prom-client, the start warns if metrics are not served, and fails if they are', async () => {
+test('without prom-client, a start warns if metrics are not served, and fails if they are; without @opentelemetry/api, one with tracing fails', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-prom-'))
   try {
     const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -50,7 +54,7 @@ test('without prom-client, the start warns if metrics are not served, and fails 
         (error, stdout, stderr) => (error ? reject(new Error(stderr)) : resolve(stdout)),
       )
     )
-    const [warning = '', ended = '', ...others] = JSON.parse(output) as string[]
+    const [warning = '', ended = '', untraced = '', ...others] = JSON.parse(output) as string[]
     assert.match(
       warning,
       /^warn Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \([^]*; without it the operator does not start where its metrics are served$/,
@@ -58,6 +62,10 @@ test('without prom-client, the start warns if metrics are not served, and fails 
     assert.match(
       ended,
       /^ended Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \(/,
+    )
+    assert.match(
+      untraced,
+      /^ended Cannot trace: @opentelemetry\/api cannot be loaded; install it \(npm install, bun add, or deno add npm:@opentelemetry\/api\), or remove the option tracing \(/,
     )
     assert.deepEqual(others, [])
   } finally {

@@ -36,7 +36,7 @@ const REFUSED: readonly (readonly [what: string, describe: () => unknown, messag
   [
     'of the metrics',
     () => describe({ name: 'x', metrics: { port: 1 } }),
-    'Cannot describe operator "x": there is no option "metrics.port"; the options are address, registry',
+    'Cannot describe operator "x": there is no option "metrics.port"; the options are address, registry, tls, auth',
   ],
   [
     'of a controller',
@@ -85,6 +85,23 @@ for (const [what, call, message] of REFUSED) {
 }
 
 const VALUES: readonly (readonly [describe: () => unknown, message: string])[] = [
+  [
+    () => describe({ name: 'x', metrics: { address: 8443, auth: true } }),
+    'Cannot describe operator "x": metrics.auth needs metrics.tls: true or { certs }, as tokens must not be sent in ' +
+    'plain text',
+  ],
+  [
+    () => describe({ name: 'x', metrics: { tls: true } }),
+    'Cannot describe operator "x": metrics.tls needs metrics.address, such as \':8443\'',
+  ],
+  [
+    () => describe({ name: 'x', metrics: { address: 8443, tls: { certs: '' } } }),
+    'Cannot describe operator "x": metrics.tls.certs must be a folder with tls.crt and tls.key',
+  ],
+  [
+    () => describe({ name: 'x', metrics: { address: 8443, tls: 'yes' } }),
+    'Cannot describe operator "x": metrics.tls is "yes"; it must be true or false or an object',
+  ],
   [
     () => describe({ name: 'x', crds: 'verfy' }),
     'Cannot describe operator "x": crds is "verfy"; did you mean "verify"?',

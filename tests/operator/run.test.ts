@@ -154,7 +154,7 @@ test('a refused token is reported, and not shown', () =>
   endsWith(
     'kind_without_crd.ts',
     { KUBECONFIG: kubeconfig({ token: 'wrong-token' }) },
-    /^(?!.*wrong-token).*Unauthorized.* \(user "test" of context "test" in \S*kubeconfig-[\d.]+\)$/i,
+    /^(?!.*wrong-token).*Unauthorized.* \(the server does not accept the credentials, which may have expired: user "test" of context "test" in \S*kubeconfig-[\d.]+\)$/i,
   ))
 
 test('a kind without its CRD is named, with the remedy', () =>

@@ -16,12 +16,15 @@ import {
 } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
+import { NetworkError } from '../../lib/core/errors.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
 import { refusal } from '../client/transports.ts'
+import { Seen } from '../webhook/secret_lab.ts'
 
 const names = { group: 'web.example.dev', kind: 'Site' }
 const Old = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string() }) })
@@ -492,7 +495,48 @@ test('the Service is in the namespace of the operator, whatever that of its Leas
   )
 })
 
-test('an operator that may not read the configurations leaves their CA alone, and says so once', async () => {
+test('an error about a missing definition names the command with the namespace of the Service', async () => {
+  const service = { name: 'hooks', namespace: 'there' }
+  const certs = { secret: 'tls', namespace: 'default' }
+  const app = sites({ crds: 'verify', webhooks: { port: 0, host: '127.0.0.1', certs, service } })
+  await assert.rejects(
+    running(app, () => Promise.resolve(), PORT),
+    /is not installed in this cluster; install it: `kubeloop crd FILE --namespace there \| kubectl apply -f -`/,
+  )
+})
+
+test('a start without an API server for the certificate ends after syncTimeout', async () => {
+  const clock = new FakeClock()
+  const certs = { secret: 'tls', namespace: 'default' }
+  const app = sites({ crds: 'ignore', syncTimeout: '20s', webhooks: { port: 0, host: '127.0.0.1', certs } })
+  const nowhere: Transport = () => Promise.reject(new NetworkError('no route', { phase: 'connect' }))
+  const ended = assert.rejects(
+    running(app, () => Promise.resolve(), { ...PORT, clock }, nowhere),
+    /^ConfigError: Cannot keep certificates in Secret "default\/tls": no route$/,
+  )
+  await nextTurn()
+  await clock.advance(40_000)
+  await ended
+})
+
+test('with a URL of loopback the webhooks listen on loopback', async () => {
+  const certs = { secret: 'tls', namespace: 'default' }
+  for (
+    const [url, host] of [['https://localhost:9443', '127.0.0.1'], ['https://dev.example.com', undefined]] as const
+  ) {
+    await running(sites({ webhooks: { port: 0, certs, url } }), ({ events }) => {
+      const line = events.find((each) => each.startsWith('Serving webhooks on '))
+      assert.equal(line === 'Serving webhooks on 127.0.0.1', host !== undefined, String(line))
+      return Promise.resolve()
+    }, PORT)
+  }
+})
+
+/** Runs an operator that does not install its webhooks, and has its certificate from files. */
+async function runningWithFiles(
+  handle: Transport,
+  work: (lines: Seen<string>, clock: FakeClock, running: Running) => Promise<void>,
+): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
   const authority = await createAuthority()
   const { cert, key } = await authority.issue({ commonName: 'a', dnsNames: ['localhost'], usage: 'server' })
@@ -500,29 +544,73 @@ test('an operator that may not read the configurations leaves their CA alone, an
     writeFileSync(join(folder, name), text)
   }
   const clock = new FakeClock({ nowMs: Date.now() })
-  const { handle } = new ApiServer()
   const app = operator({ name: 'guard', crds: 'ignore', webhooks: { port: 0, host: '127.0.0.1', certs: folder } })
   app.admission(ConfigMap, { validate: () => [] })
-  const said = new Latch()
-  const lines: string[] = []
-  const warn = (message: string): void => {
-    lines.push(message)
-    if (message.includes('is left to what installed')) said.open()
-  }
+  const lines = new Seen<string>()
+  const line = (level: string) => (message: string) => lines.add(`${level} ${message}`)
+  const log: Log = { debug() {}, info: line('info'), warn: line('warn'), error: line('error') }
   try {
-    await running(
-      app,
-      async () => {
-        await said.opened
-        await clock.advance(60_000)
-        assert.equal(lines.length, 1, lines.join('\n'))
-        assert.match(lines[0]!, /MutatingWebhookConfiguration/)
-      },
-      { ...PORT, clock, log: { debug() {}, info() {}, warn, error: warn } },
-      async (request) =>
-        request.path.includes('webhookconfigurations') ? refusal(403, 'Forbidden') : await handle(request),
-    )
+    await running(app, (one) => work(lines, clock, one), { ...PORT, clock, log }, handle)
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+test('an operator that may not read the configurations leaves their CA alone, and says so once', async () => {
+  const { handle } = new ApiServer()
+  const forbidden: Transport = async (request) =>
+    request.path.includes('webhookconfigurations') ? refusal(403, 'Forbidden') : await handle(request)
+  await runningWithFiles(forbidden, async (lines, clock) => {
+    await lines.is((line) => line.includes('is left to what installed'))
+    await clock.advance(60_000)
+    const warnings = lines.all.filter((line) => !line.startsWith('info'))
+    assert.equal(warnings.length, 1, warnings.join('\n'))
+    assert.match(warnings[0]!, /MutatingWebhookConfiguration/)
+  })
+})
+
+test('a configuration that is missing, lacks a webhook or calls another server is warned of once; it gets the CA', async () => {
+  const title = 'ValidatingWebhookConfiguration "guard-validating-webhook-configuration"'
+  const isWarning = (line: string): boolean => line.startsWith('warn')
+  await runningWithFiles(new ApiServer().handle, async (lines, clock, { client }) => {
+    const first = await lines.is(isWarning)
+    assert.ok(first.startsWith(`warn There is no ${title}, so the API server does not call these webhooks`), first)
+    await clock.advance(120_000)
+    assert.equal(lines.all.filter(isWarning).length, 1)
+
+    await client.create(ValidatingWebhookConfiguration, {
+      metadata: { name: 'guard-validating-webhook-configuration', labels: { 'kubeloop.dev/operator': 'guard' } },
+      webhooks: [{
+        name: 'a.guard.kubeloop',
+        clientConfig: { url: 'https://127.0.0.1:1/a' },
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'None',
+        rules: [{ apiGroups: ['none.example.com'], apiVersions: ['v1'], resources: ['none'], operations: ['CREATE'] }],
+      }],
+    })
+    const injected = lines.is((line) => line === `info Set the trusted CAs of ${title}`)
+    const other = lines.is(isWarning, lines.all.length)
+    await clock.advance(60_000)
+    await injected
+    assert.equal(
+      await other,
+      `warn The webhook "validate--v1-configmap.guard.kubeloop" of ${title} is missing: apply what kubeloop manifests ` +
+        "FILE prints, or set crds: 'install'",
+    )
+    const now = await client.get(ValidatingWebhookConfiguration, { name: 'guard-validating-webhook-configuration' })
+    const webhooks = now!.webhooks!.map((each) => ({ ...each, name: 'validate--v1-configmap.guard.kubeloop' }))
+    await client.update(ValidatingWebhookConfiguration, { ...now!, webhooks })
+    const elsewhere = lines.is(isWarning, lines.all.length)
+    await clock.advance(60_000)
+    assert.match(
+      await elsewhere,
+      /^warn The webhook "validate--v1-configmap\.guard\.kubeloop" of .* calls https:\/\/127\.0\.0\.1:1\/a, not https:\/\/127\.0\.0\.1:\d+\/validate--v1-configmap: /,
+    )
+    const again = lines.is(isWarning, lines.all.length)
+    await client.delete(ValidatingWebhookConfiguration, {
+      metadata: { name: 'guard-validating-webhook-configuration' },
+    })
+    await clock.advance(60_000)
+    assert.equal(await again, first)
+  })
 })

@@ -162,10 +162,14 @@ test('issue refuses a server without names, invalid addresses and names outside 
     authority.issue({ commonName: 'x', usage: 'server' }),
     /Cannot issue a certificate for "x": it has no names; set dnsNames or ipAddresses/,
   )
-  await assert.rejects(
-    authority.issue({ commonName: 'x', usage: 'server', ipAddresses: ['1.2.3'] }),
-    /"1.2.3" is not an IP address/,
-  )
+  for (
+    const address of ['1.2.3', '1.2.3.256', '01.2.3.4', '1.2.3.4.5', '1:2', ':::', '::1]', 'fe80::1%eth0', 'a', '']
+  ) {
+    await assert.rejects(
+      authority.issue({ commonName: 'x', usage: 'server', ipAddresses: [address] }),
+      { message: `Cannot issue a certificate for "x": "${address}" is not an IP address` },
+    )
+  }
   await assert.rejects(
     authority.issue({ commonName: 'x', usage: 'server', dnsNames: ['bücher'] }),
     /"bücher" is not a DNS name in ASCII/,

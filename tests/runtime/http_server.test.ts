@@ -152,6 +152,7 @@ test('a body that is too large is refused by its length, or while it is read', (
 test('a port in use is an error with the address and a remedy', () =>
   serving({}, async ({ port }) => {
     await assert.rejects(serving({ port }, async () => {}), (error: Error & { code?: string }) => {
+      assert.equal(error.name, 'ConfigError')
       assert.match(
         error.message,
         new RegExp(

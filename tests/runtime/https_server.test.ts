@@ -1,8 +1,8 @@
 /** Tests the TLS server over real sockets: certificate swaps, client certificates, timeouts and hostile clients. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { type ClientHttp2Session, connect as connectH2 } from 'node:http2'
-import { Agent, request as httpsRequest } from 'node:https'
+import type { ClientHttp2Session } from 'node:http2'
+import { Agent } from 'node:https'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { before, test } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -12,6 +12,7 @@ import { BodyLimits } from '../../lib/runtime/net/body_limits.ts'
 import { dialTls, type HttpsServer, type HttpsServerOptions, serveHttps } from '../../lib/runtime/net/https_server.ts'
 import type { BodyRefusal, ServerRequest, ServerResponse } from '../../lib/runtime/net/server_exchange.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { type Answer, ask1 as http1, ask2 as http2, openSession as openHttp2 } from './https_clients.ts'
 
 const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], usage: 'server' } as const
 let authority: Authority, clients: Authority
@@ -55,51 +56,14 @@ async function serving(
   }
 }
 
-interface Answer {
-  readonly status: number
-  readonly text: string
-  readonly headers: Readonly<Record<string, unknown>>
-}
-
 type TlsOptions = Partial<Pick<IssuedCertificate, 'cert' | 'key'>>
 
-/** Calls over HTTP/1.1. */
-function ask1(
-  port: number,
-  { agent, body = '', ...options }: TlsOptions & { agent?: Agent; body?: string; path?: string } = {},
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const to = { host: '127.0.0.1', port, method: 'POST', ca: authority.ca, ALPNProtocols: ['http/1.1'], ...options }
-    const request = httpsRequest({ ...to, agent: agent ?? false }, (response) => {
-      let text = ''
-      response.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
-      response.on('error', reject)
-    })
-    request.on('error', reject)
-    request.end(body)
-  })
-}
-
-function openSession(port: number, options: TlsOptions = {}): ClientHttp2Session {
-  const session = connectH2(`https://127.0.0.1:${port}`, { ca: authority.ca, ...options })
-  session.on('error', () => {})
-  return session
-}
-
-/** Calls over HTTP/2. */
-function ask2(session: ClientHttp2Session, body = '', headers: Record<string, string> = {}): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request({ ':path': '/', ':method': 'POST', ...headers })
-    let text = ''
-    let answered: Record<string, unknown> = {}
-    stream.on('response', (head) => (answered = head))
-    stream.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
-    stream.on('error', reject)
-    stream.on('close', () => resolve({ status: Number(answered[':status']), headers: answered, text }))
-    stream.end(body)
-  })
-}
+const ask1 = (port: number, call: Parameters<typeof http1>[1] = {}): Promise<Answer> =>
+  http1(port, { ca: authority.ca, ...call })
+const openSession = (port: number, options: TlsOptions = {}): ClientHttp2Session =>
+  openHttp2(port, { ca: authority.ca, ...options })
+const ask2 = (session: ClientHttp2Session, body = '', headers: Record<string, string> = {}): Promise<Answer> =>
+  http2(session, { body, headers })
 
 /** Resolves to the common name of the certificate that new connections get. */
 async function servedBy(port: number): Promise<string> {

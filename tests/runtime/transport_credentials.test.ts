@@ -2,7 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
-import { ending, type Handler, serveBytes, serveTls, type TestServer, textOf, transportTo } from './servers.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { httpTransport } from '../../lib/runtime/net/transport.ts'
+import {
+  certificates,
+  ending,
+  type Handler,
+  serveBytes,
+  serveTls,
+  type TestServer,
+  textOf,
+  transportTo,
+} from './servers.ts'
 
 const sayHeaders: Handler = (request, response) => response.end(JSON.stringify(request.headers))
 
@@ -92,6 +103,39 @@ test('a second 401 is returned, and without invalidate the first one', () =>
     const plain = keep(await transportTo(server, { token: 'wrong' }))
     assert.equal((await textOf(plain)).status, 401)
     assert.equal(requests, 3)
+  }))
+
+test('when the server has a certificate of another CA, the CAs are read again, and the request is sent once more', () =>
+  ending(async (keep) => {
+    const seen: string[] = []
+    const server = keep(
+      await serveTls((request, response, body) => {
+        seen.push(`${request.method} ${body}`)
+        response.end()
+      }),
+    )
+    const [{ authority: { ca: right } }, { ca: old }] = [await certificates(), await createAuthority()]
+    let file = old
+    let cached: string | undefined
+    let reads = 0
+    const config = {
+      server: server.url,
+      ca: () => Promise.resolve(cached ??= (reads++, file)),
+      invalidateCa: () => (cached = undefined),
+    }
+    const transport = keep(httpTransport(config))
+    const post = { method: 'POST', body: 'x' } as const
+    // The same CAs: the error, as before.
+    await assert.rejects(textOf(transport, post), /not signed by a CA that is trusted here/)
+    assert.deepEqual([seen, reads], [[], 2])
+    file = `${old}\n${right}`
+    assert.equal((await textOf(transport, post)).status, 200)
+    assert.deepEqual([seen, reads], [['POST x'], 3])
+    // Without invalidateCa, the CAs are not read again.
+    const { invalidateCa: _, ...plain } = config
+    cached = old
+    await assert.rejects(textOf(keep(httpTransport(plain)), post), NetworkError)
+    assert.equal(reads, 3)
   }))
 
 test('fifty requests that are refused at once invalidate the credentials once', () =>

@@ -165,7 +165,9 @@ const Site = defineResource({
   version: 'v1',
   kind: 'Site',
   spec,
-  status: z.object({ ready: z.boolean() }),
+  status: z.object({ ready: z.boolean(), sites: z.int32() }),
+  scale: { specReplicas: '.spec.size', statusReplicas: '.status.sites' },
+  selectableFields: ['.spec.mode', '.status.ready'],
   shortNames: ['si', 'st'],
   categories: ['all'],
   columns: { Size: '.spec.size' },
@@ -201,9 +203,25 @@ const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => 
   ['a version that is not served', (crd) => set(crd['spec']!['versions']![0]!, 'served', false), [
     'version v1 is not served',
   ]],
-  ['no status subresource', (crd) => set(crd['spec']!['versions']![0]!, 'subresources', {}), [
+  ['no subresources', (crd) => set(crd['spec']!['versions']![0]!, 'subresources', {}), [
     'version v1 has no status subresource',
+    'version v1 has no such scale subresource',
   ]],
+  [
+    'another scale',
+    (crd) => set(crd['spec']!['versions']![0]!['subresources']!['scale']!, 'specReplicasPath', '.spec.x'),
+    [
+      'version v1 has no such scale subresource',
+    ],
+  ],
+  [
+    'one selectable field less, and another',
+    (crd) =>
+      set(crd['spec']!['versions']![0]!, 'selectableFields', [{ jsonPath: '.status.ready' }, {
+        jsonPath: '.spec.size',
+      }]),
+    ['version v1 has no selectable field .spec.mode'],
+  ],
   ['a missing field', (_, spec) => void delete spec['properties']!['size'], ['v1: spec.size is missing']],
   ['a missing nested field', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'properties', {}), [
     'v1: spec.hosts[].name is missing',

@@ -79,6 +79,13 @@ const CONDITIONS: readonly (readonly [string, (argument: never, value: unknown, 
     (field: Json, value) => !isObject(value) || Object.values(value).every((one) => isValid(field, one)),
   ],
   ['items', (item: Json, value) => !Array.isArray(value) || value.every((one) => isValid(item, one))],
+  ['minProperties', (limit: number, value) => !isObject(value) || Object.keys(value).length >= limit],
+  ['maxProperties', (limit: number, value) => !isObject(value) || Object.keys(value).length <= limit],
+  ['x-kubernetes-list-type', (type: string, value, schema) => !Array.isArray(value) || isDistinct(type, value, schema)],
+  [
+    'x-kubernetes-embedded-resource',
+    (_: boolean, value) => !isObject(value) || ['apiVersion', 'kind'].every((name) => Boolean(value[name])),
+  ],
   ['allOf', (schemas: Json[], value) => schemas.every((one) => isValid(one, value))],
   ['anyOf', (schemas: Json[], value) => schemas.some((one) => isValid(one, value))],
   ['not', (schema: Json, value) => value === null || !isValid(schema, value)],
@@ -87,6 +94,16 @@ const CONDITIONS: readonly (readonly [string, (argument: never, value: unknown, 
     (rules: { rule: string }[], value) => !isObject(value) || rules.every(({ rule }) => holds(rule, value)),
   ],
 ]
+
+/** Tests whether the items of a set, or the keys of a map, are distinct. */
+function isDistinct(type: string, list: readonly unknown[], schema: Json): boolean {
+  if (type === 'atomic') return true
+  const keys = schema['x-kubernetes-list-map-keys'] as string[] | undefined
+  const sorted = (_: string, value: unknown): unknown =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value
+  const texts = list.map((item) => JSON.stringify(keys ? keys.map((key) => (item as Json)[key]) : item, sorted))
+  return new Set(texts).size === texts.length
+}
 
 /** Evaluates a CEL rule of comparisons with literals and has() as JavaScript. Other rules count as true. */
 function holds(rule: string, self: Json): boolean {
@@ -161,6 +178,7 @@ const ALLOWED = new Set([
   'format',
   'title',
   'description',
+  'example',
   'default',
   'nullable',
   'enum',

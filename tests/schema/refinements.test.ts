@@ -62,7 +62,7 @@ test('without the option they are refused, and other checks by functions always'
   const spec = z.object({ a: z.string().refine(() => true) })
   assert.throws(
     () => defineResource({ ...names, spec }),
-    /spec\.a is a refinement, .*validations': \[\{ rule, message \}\] }\), or define the kind with refinements: 'admission'/,
+    /spec\.a is a refinement, .*\.check\(cel\(rule, message\)\) of kubeloop\/schema, or define the kind with refinements: 'admission'/,
   )
   for (const other of [z.string().transform(Number), z.string().trim(), z.instanceof(URL)]) {
     assert.throws(() => define(z.object({ a: other })), TypeError)

@@ -40,7 +40,11 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['a coercion', z.coerce.number(), /spec\.at is coerced/],
   ['a Date', z.date(), /spec\.at is a Date, .*; use z\.iso\.datetime\(\)/],
   ['a bigint', z.bigint(), /spec\.at is a bigint/],
-  ['a refinement', z.string().refine((s) => s === s.trim()), /spec\.at is a refinement, .*x-kubernetes-validations/],
+  [
+    'a refinement',
+    z.string().refine((s) => s === s.trim()),
+    /spec\.at is a refinement, .*\.check\(cel\(rule, message\)\)/,
+  ],
   ['a refinement of an object', z.object({}).superRefine(() => undefined), /spec\.at is a refinement/],
   ['a mini refinement', mini.string().check(mini.refine(() => true)), /spec\.at is a refinement/],
   [

@@ -6,6 +6,19 @@
 import * as z from 'zod'
 import * as mini from 'zod/mini'
 import type { $ZodType } from 'zod/v4/core'
+import {
+  atomic,
+  cel,
+  dateTime,
+  duration,
+  embedded,
+  embeddedObject,
+  entries,
+  intOrString,
+  listMap,
+  listSet,
+  quantity,
+} from 'kubeloop/schema'
 
 export interface Shape {
   readonly name: string
@@ -399,4 +412,146 @@ const extended: readonly Shape[] = [
   { name: 'lazy', schema: z.lazy(() => z.string().min(1)), accepts: ['a'], refuses: [''] },
 ]
 
-export const shapes: readonly Shape[] = [...strings, ...numbers, ...values, ...containers, ...unions, ...extended]
+/** What `kubeloop/schema` makes, without rules. */
+export const helperShapes: readonly Shape[] = [
+  {
+    name: 'quantity',
+    schema: quantity,
+    accepts: ['500m', '1.5Gi', '0', '-1', '+.5', '1.', '1e3', '1E-3', '5E', '12u', '7n', '3k', 4, -4],
+    refuses: ['', 'Gi', '1.5.2', '1KiB', '1 Gi', '1e', '1e1.5', '1K', 1.5, null, true],
+  },
+  {
+    name: 'int or string',
+    schema: intOrString,
+    accepts: [1, -1, '50%', '', 'http'],
+    refuses: [1.5, 2 ** 31, true, []],
+  },
+  {
+    name: 'duration',
+    schema: duration,
+    accepts: ['0', '90s', '1h30m', '-1.5h', '+.5s', '1.s', '250ms', '3us', '3µs', '3μs', '7ns', '0s'],
+    refuses: ['', 's', '1', '1d', '1 h', '1h 30m', 'PT1H', '-', '.s', 5],
+  },
+  {
+    name: 'instant of RFC 3339',
+    schema: dateTime,
+    accepts: ['2026-01-31T08:00:00Z', '2026-01-31T08:00:00.123456Z', '2026-01-31T08:00:00+01:00'],
+    refuses: ['2026-01-31', '2026-01-31T08:00:00', '2026-02-30T08:00:00Z', 1],
+  },
+  {
+    name: 'any embedded object',
+    schema: embeddedObject,
+    accepts: [
+      { apiVersion: 'v1', kind: 'Pod' },
+      { apiVersion: 'v1', kind: 'Pod', metadata: { labels: { a: 'b' } }, spec: { a: [1] } },
+    ],
+    refuses: [{}, { apiVersion: 'v1' }, { apiVersion: '', kind: 'Pod' }, { apiVersion: 'v1', kind: '' }, 'x'],
+  },
+  {
+    name: 'a typed embedded object',
+    schema: z.object({ apiVersion: z.string(), kind: z.string(), spec: z.object({ a: z.int() }) }).check(embedded()),
+    accepts: [{ apiVersion: 'v1', kind: 'Pod', spec: { a: 1 } }],
+    refuses: [{ apiVersion: 'v1', kind: 'Pod', spec: {} }, { apiVersion: '', kind: 'Pod', spec: { a: 1 } }],
+  },
+  {
+    name: 'a map of items',
+    schema: z.array(z.object({ name: z.string(), protocol: z.string().default('TCP'), n: z.int().optional() }))
+      .check(listMap('name', 'protocol')),
+    accepts: [
+      [],
+      [{ name: 'a', protocol: 'TCP' }, { name: 'a', protocol: 'UDP' }, { name: 'b', protocol: 'TCP' }],
+    ],
+    refuses: [
+      [{ protocol: 'TCP' }],
+      [{ name: 'a', protocol: 'TCP' }, { name: 'a', protocol: 'TCP', n: 1 }],
+      [{ name: 'a' }, { name: 'b' }, { name: 'a', protocol: 'TCP' }],
+    ],
+  },
+  {
+    name: 'a set',
+    schema: z.array(z.string()).check(listSet()).optional(),
+    accepts: [[], ['a', 'b']],
+    refuses: [['a', 'b', 'a']],
+  },
+  { name: 'a set of numbers', schema: z.array(z.int()).check(listSet()), accepts: [[1, 2]], refuses: [[1, 1]] },
+  {
+    name: 'a set of either',
+    schema: z.array(intOrString).check(listSet()),
+    accepts: [[1, '1']],
+    refuses: [['1', '1']],
+  },
+  {
+    name: 'a set of atomic objects',
+    schema: z.array(z.object({ a: z.int(), b: z.int() }).check(atomic())).check(listSet()),
+    accepts: [[{ a: 1, b: 1 }, { a: 1, b: 2 }]],
+    refuses: [[{ a: 1, b: 1 }, { b: 1, a: 1 }]],
+  },
+  {
+    name: 'a set of lists',
+    schema: z.array(z.array(z.string())).check(listSet()),
+    accepts: [[['a', 'b'], ['b', 'a']]],
+    refuses: [[['a'], ['a']]],
+  },
+  {
+    name: 'atomic values',
+    schema: z.object({ l: z.array(z.int()).check(atomic()), m: z.record(z.string(), z.int()).check(atomic()) }),
+    accepts: [{ l: [1, 1], m: { a: 1 } }],
+    refuses: [{ l: [1] }],
+  },
+  {
+    name: 'a record of limited size',
+    schema: z.record(z.string(), z.int()).check(entries({ min: 1, max: 2 })),
+    accepts: [{ a: 1 }, { a: 1, b: 2 }],
+    refuses: [{}, { a: 1, b: 2, c: 3 }],
+  },
+  {
+    name: 'one field of several',
+    schema: z.object({ a: z.int().optional(), b: z.int().optional() }).check(entries({ min: 1, max: 1 })),
+    accepts: [{ a: 1 }, { b: 1 }],
+    refuses: [{}, { a: 1, b: 1 }],
+  },
+  {
+    name: 'with an example',
+    schema: z.object({ a: z.int().meta({ examples: [3, 4] }), b: z.string().meta({ example: 'x' }).optional() }),
+    accepts: [{ a: 1 }],
+    refuses: [{}],
+  },
+]
+
+/** Shapes with rules, which only a server evaluates; refinements state the same for zod. */
+export const ruleShapes: readonly Shape[] = [
+  {
+    name: 'rules with all that they may state',
+    schema: z.object({ min: z.int(), max: z.int(), tags: z.array(z.string().max(9)).max(9) })
+      .refine(({ min, max }) => min <= max)
+      .refine(({ tags }) => !tags.includes('x'))
+      .check(
+        cel('self.min <= self.max', {
+          messageExpression: "'min must not exceed ' + 'max'",
+          reason: 'FieldValueForbidden',
+          fieldPath: '.min',
+        }),
+        cel("!('x' in self.tags)", 'no x'),
+        cel('!oldSelf.hasValue() || oldSelf.value().min <= self.min', {
+          message: 'min cannot shrink',
+          optionalOldSelf: true,
+        }),
+      ),
+    accepts: [{ min: 1, max: 1, tags: [] }],
+    refuses: [{ min: 2, max: 1, tags: [] }, { min: 1, max: 2, tags: ['x'] }, { min: 1, max: 2 }],
+  },
+  {
+    name: 'a rule of a string, of an optional list and of a record',
+    schema: z.object({
+      s: z.string().refine((s) => s !== 'x').check(cel("self != 'x'")).max(5),
+      l: z.array(z.string()).refine((l) => l.length > 1).optional().check(cel('self.size() > 1')),
+      m: z.record(z.string(), z.int()).refine((m) => !('a' in m)).check(cel("!('a' in self)")),
+    }),
+    accepts: [{ s: 'a', m: {} }, { s: 'a', l: ['a', 'b'], m: { b: 1 } }],
+    refuses: [{ s: 'x', m: {} }, { s: 'a', l: ['a'], m: {} }, { s: 'a', m: { a: 1 } }, { s: 'abcdef', m: {} }],
+  },
+]
+
+export const shapes: readonly Shape[] = [
+  ...[strings, numbers, values, containers, unions, extended, helperShapes].flat(),
+]

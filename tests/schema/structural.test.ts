@@ -67,26 +67,32 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     'every extension',
     z.object({
       a: z.array(z.string()).meta({ 'x-kubernetes-list-type': 'set' }),
-      b: z.custom().meta({
-        'x-kubernetes-preserve-unknown-fields': true,
-        'x-kubernetes-embedded-resource': true,
-        'x-kubernetes-map-type': 'atomic',
+      b: z.looseObject({}).meta({ 'x-kubernetes-embedded-resource': true, 'x-kubernetes-map-type': 'atomic' }),
+      c: z.custom().meta({ 'x-kubernetes-preserve-unknown-fields': true }),
+      d: z.array(z.object({ n: z.string() })).meta({
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['n'],
       }),
-      c: z.string().meta({ 'x-kubernetes-int-or-string': true }),
     }),
     {
       type: 'object',
       properties: {
         a: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
         b: {
-          nullable: true,
+          type: 'object',
           'x-kubernetes-preserve-unknown-fields': true,
           'x-kubernetes-embedded-resource': true,
           'x-kubernetes-map-type': 'atomic',
         },
-        c: { type: 'string', 'x-kubernetes-int-or-string': true },
+        c: { nullable: true, 'x-kubernetes-preserve-unknown-fields': true },
+        d: {
+          type: 'array',
+          items: { type: 'object', properties: { n: { type: 'string' } }, required: ['n'] },
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['n'],
+        },
       },
-      required: ['a', 'b', 'c'],
+      required: ['a', 'b', 'c', 'd'],
     },
   ],
   [

@@ -40,12 +40,15 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
   'kubeloop/testing': 'lib/testing/mod.ts',
 }
 
-/** Other packages: all except zod's core are imported dynamically. */
+/** Other packages: all are imported dynamically, but zod's core, and those that only the engine of rules imports. */
 const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
   'zod/v4/core': 'static',
   'js-yaml': 'dynamic',
   'prom-client': 'dynamic',
+  '@opentelemetry/api': 'dynamic',
   'fast-check': 'dynamic',
+  '@marcbachmann/cel-js': 'static',
+  're2js': 'static',
 }
 
 /** Plain JavaScript that reports a Node too old to load lib/runtime. */

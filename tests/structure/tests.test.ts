@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import ts from 'typescript'
-import { readTree } from '../tools/tree.ts'
+import { readTree, ROOT } from '../tools/tree.ts'
 
 const files = readTree(['tests'], /\.test\.ts$/)
 
@@ -14,6 +16,16 @@ test('every test file has a test, and all use node:test', () => {
     !/^\s*(test|it)(\.skip)?\(/m.test(text) || !text.includes(`from 'node:test'`)
   )
   assert.deepEqual(without.map(([path]) => path), [])
+})
+
+test('.ci/run has every file that needs the real control plane', () => {
+  const lists = readFileSync(join(ROOT, '.ci/run'), 'utf8').matchAll(/(?:paths|waiting)=\(([^)]*)\)/g)
+  const paths = [...lists].flatMap(([, list]) => list!.split(' '))
+  const needing = [...files].filter(([path, text]) =>
+    /env\['KUBEBUILDER_ASSETS'\]/.test(text) && !path.startsWith('tests/structure/')
+  )
+  assert.ok(needing.length >= 20)
+  assert.deepEqual(needing.map(([path]) => path).filter((path) => !paths.some((each) => path.startsWith(each))), [])
 })
 
 test('no test sleeps or polls by the real clock', () => {

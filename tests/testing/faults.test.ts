@@ -83,6 +83,161 @@ test('a fault affects the number of requests in times, the oldest fault first', 
   assert.deepEqual(statuses, [500, 500, 503, 200, 200, 409, 409, 409, 409, 409])
 })
 
+const named: readonly [Omit<Fault, 'status'>, HttpRequest['method'], string, string | undefined, boolean][] = [
+  [{ name: 'b' }, 'GET', '/api/v1/namespaces/a/pods/b', undefined, true],
+  [{ name: 'b' }, 'GET', '/api/v1/namespaces/a/pods/bb', undefined, false],
+  [{ name: 'b' }, 'GET', '/api/v1/namespaces/b/pods', undefined, false],
+  [{ name: 'b' }, 'PATCH', '/api/v1/namespaces/a/pods/b/status', undefined, true],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', '{"metadata":{"name":"b"}}', true],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', '{"metadata":{"generateName":"b"}}', false],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', 'null', false],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', '{', false],
+  [{ namespace: 'a' }, 'GET', '/api/v1/namespaces/a/pods', undefined, true],
+  [{ namespace: 'a' }, 'GET', '/api/v1/namespaces/b/pods/a', undefined, false],
+  [{ namespace: 'a' }, 'GET', '/api/v1/pods', undefined, false],
+]
+
+for (const [fault, method, path, body, isMet] of named) {
+  test(`${JSON.stringify(fault)} ${isMet ? 'affects' : 'does not affect'} ${method} ${path} ${body ?? ''}`, async () => {
+    const { faults, transport } = faulty()
+    faults.add({ ...fault, status: 418 })
+    assert.equal((await transport({ method, path, body })).status, isMet ? 418 : 200)
+  })
+}
+
+test('skip lets the first requests pass, and the fault added next has them', async () => {
+  const { faults, transport } = faulty()
+  faults.add({ status: 500, skip: 2, times: 2 })
+  faults.add({ status: 503, skip: 1 })
+  const statuses: number[] = []
+  for (let i = 0; i < 5; i++) statuses.push((await transport({ method: 'GET', path: '/api/v1/pods' })).status)
+  assert.deepEqual(statuses, [200, 503, 500, 500, 200])
+})
+
+test('a refusal has the reason of a real server, or the given one, and says when to retry', async () => {
+  const { faults, transport } = faulty()
+  const reasons: Record<number, string> = {
+    400: 'BadRequest',
+    409: 'Conflict',
+    410: 'Expired',
+    429: 'TooManyRequests',
+    500: 'InternalError',
+    503: 'ServiceUnavailable',
+  }
+  for (const [code, reason] of Object.entries(reasons)) {
+    faults.add({ status: Number(code), retryAfter: '1500ms' })
+    const { status, headers, body } = await transport({ method: 'GET', path: '/api/v1/pods' })
+    const answer = JSON.parse(await body.text())
+    assert.deepEqual([status, headers['retry-after'], answer.reason], [Number(code), '2', reason])
+    assert.deepEqual(answer.details, { retryAfterSeconds: 2 })
+  }
+  faults.add({ status: 409, reason: 'AlreadyExists' })
+  const { headers, body } = await transport({ method: 'GET', path: '/api/v1/pods' })
+  assert.equal(JSON.parse(await body.text()).reason, 'AlreadyExists')
+  assert.equal(headers['retry-after'], undefined)
+})
+
+test('a dropped request has no answer for 75 s; a lost answer is one that the server has given', async () => {
+  const { clock, faults, transport, asked, cancelled } = faulty()
+  for (const [drop, reached] of [['request', 0], ['answer', 1]] as const) {
+    faults.add({ drop, times: 2 })
+    const outcome = transport({ method: 'GET', path: '/api/v1/pods' }).catch((error: unknown) => error)
+    let settled = false
+    void outcome.then(() => (settled = true))
+    await clock.advance(74_999)
+    assert.deepEqual([settled, asked.length, cancelled(), faults.delayed], [false, reached, reached, 1], drop)
+    await clock.advance(1)
+    const error = await outcome
+    assert.ok(error instanceof NetworkError && error.phase === 'response' && error.code === 'ETIMEDOUT')
+    const abort = new AbortController()
+    const aborted = transport({ method: 'GET', path: '/api/v1/pods', signal: abort.signal })
+    abort.abort(new Error('too slow'))
+    await assert.rejects(aborted, /too slow/)
+    asked.length = 0
+    assert.deepEqual([faults.delayed, clock.pending], [0, 0])
+  }
+})
+
+test('an answer is cut after the server has handled the request', async () => {
+  const { faults, transport, asked, cancelled } = faulty()
+  faults.add({ cut: 'answer' })
+  await assert.rejects(
+    transport({ method: 'POST', path: '/api/v1/namespaces/a/pods' }),
+    (error) => error instanceof NetworkError && error.phase === 'response',
+  )
+  assert.deepEqual([asked.length, cancelled()], [1, 1])
+})
+
+/** Returns a server that responds with these chunks, and keeps the body open. */
+function streaming(...chunks: readonly string[]) {
+  const clock = new FakeClock()
+  const faults = makeFaults(clock, [])
+  const transport = faults.around(async ({ signal }) => ({
+    status: 200,
+    headers: {},
+    body: {
+      text: async () => chunks.join(''),
+      cancel: () => {},
+      async *[Symbol.asyncIterator]() {
+        for (const chunk of chunks) yield new TextEncoder().encode(chunk)
+        signal?.throwIfAborted()
+        await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+      },
+    },
+  }), null)
+  return { clock, faults, transport }
+}
+
+const WATCH: HttpRequest = { method: 'GET', path: '/api/v1/pods?watch=true' }
+
+test('a body is cut in the middle of its first line', async () => {
+  const { faults, transport } = streaming('{"type":"ADD', 'ED"}\n{"type":"MODIFIED"}\n')
+  faults.add({ cut: 'line' })
+  const { body } = await transport(WATCH)
+  let text = ''
+  await assert.rejects(
+    async () => {
+      for await (const chunk of body) text += new TextDecoder().decode(chunk)
+    },
+    (error) => error instanceof NetworkError && error.phase === 'body',
+  )
+  assert.equal(text, '{"type":')
+})
+
+test('events are repeated, bookmarks are not', async () => {
+  const { faults, transport } = streaming('{"type":"ADDED"}\n{"type":"BOOKMARK"}\n', '{"type":"DELETED"}\n')
+  faults.add({ repeat: true })
+  const abort = new AbortController()
+  const { body } = await transport({ ...WATCH, signal: abort.signal })
+  const types: string[] = []
+  await assert.rejects(async () => {
+    for await (const chunk of body) {
+      for (const line of new TextDecoder().decode(chunk).trim().split('\n')) types.push(JSON.parse(line).type)
+      if (types.length === 5) abort.abort(new Error('enough'))
+    }
+  }, /enough/)
+  assert.deepEqual(types, ['ADDED', 'ADDED', 'BOOKMARK', 'DELETED', 'DELETED'])
+})
+
+test('what a watch receives comes later, in order; an abort comes at once', async () => {
+  const { clock, faults, transport } = streaming('{"type":"ADDED"}\n', '{"type":"DELETED"}\n')
+  faults.add({ lag: '5s' })
+  const abort = new AbortController()
+  const { body } = await transport({ ...WATCH, signal: abort.signal })
+  const read: [string, number][] = []
+  const reading = (async () => {
+    for await (const chunk of body) read.push([new TextDecoder().decode(chunk).slice(9, 12), clock.monotonic()])
+  })()
+  const beganMs = clock.monotonic()
+  await clock.advance(4999)
+  assert.deepEqual(read, [])
+  await clock.advance(1)
+  assert.deepEqual(read, [['ADD', beganMs + 5000], ['DEL', beganMs + 5000]])
+  abort.abort(new Error('stopped'))
+  await assert.rejects(reading, /stopped/)
+  assert.equal(clock.pending, 0)
+})
+
 test('a watch that the server refuses is cut before its response, which is cancelled', async () => {
   const { faults, transport, asked, cancelled } = faulty(410)
   faults.add({ cut: true })
@@ -116,7 +271,7 @@ test('a request that is aborted during its delay rejects with the reason, and is
 })
 
 const refused: readonly (readonly [unknown, string])[] = [
-  [{}, 'TypeError: Cannot add a fault: it has no effect; give it a status, a delay or cut'],
+  [{}, 'TypeError: Cannot add a fault: it has no effect; give it a status, a delay, cut, drop, stale, lag or repeat'],
   ...[undefined, null, 500, 'x'].map((fault) =>
     [fault, "TypeError: Cannot add a fault: it must be an object, such as { verb: 'patch', status: 500 }"] as const
   ),
@@ -148,6 +303,38 @@ const refused: readonly (readonly [unknown, string])[] = [
   [
     { cut: true, resource: null },
     'TypeError: Cannot add a fault: resource is null, and must be a kind, such as Deployment of kubeloop/kinds',
+  ],
+  [
+    { cut: 'head' },
+    "TypeError: Cannot add a fault: cut is \"head\", and must be true, 'answer' or 'line'",
+  ],
+  [
+    { drop: true },
+    "TypeError: Cannot add a fault: drop is true, and must be 'request' or 'answer'",
+  ],
+  ...['0', 'new', 12].map((stale) =>
+    [
+      { stale },
+      `TypeError: Cannot add a fault: stale is ${
+        JSON.stringify(stale)
+      }, and must be the resourceVersion of an earlier answer`,
+    ] as const
+  ),
+  ...[-1, 0.5, Infinity].map((skip) =>
+    [
+      { cut: true, skip },
+      `RangeError: Cannot add a fault: skip is ${skip}, and must be a whole number from 0`,
+    ] as const
+  ),
+  [
+    { lag: 'soon' },
+    'RangeError: Cannot add a fault: Cannot read duration "soon": write a number and a unit, such as "500ms", "30s", "5m" or "1h"',
+  ],
+  [{ retryAfter: '1s', delay: 1 }, 'TypeError: Cannot add a fault: reason and retryAfter need a status'],
+  [{ reason: 'AlreadyExists', cut: true }, 'TypeError: Cannot add a fault: reason and retryAfter need a status'],
+  [
+    { status: 500, cut: true },
+    'TypeError: Cannot add a fault: status, drop and cut exclude each other; add a fault for each',
   ],
   [
     { cut: true, cluster: 'east' },

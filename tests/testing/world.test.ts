@@ -182,7 +182,7 @@ test('a fault without an effect is refused when it is added', async () => {
   const w = await world(copier().app)
   assert.throws(
     () => w.fault({ verb: 'patch' }),
-    /Cannot add a fault: it has no effect; give it a status, a delay or cut/,
+    /Cannot add a fault: it has no effect; give it a status, a delay, cut, drop, stale, lag or repeat/,
   )
   assert.throws(
     () => w.fault({ verb: 'apply', cut: true }),

@@ -43,14 +43,22 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   metrics: 'lib/manager/metrics.ts',
   // For servers with a certificate, other than that of webhooks.
   https: 'lib/runtime/net/https_server.ts',
+  // For the option `tracing`.
+  tracing: 'lib/observe/tracing.ts',
+  // For metrics over TLS.
+  secure_metrics: 'lib/manager/servers/secure_metrics.ts',
   // For requested profiles.
   profiling: 'lib/manager/servers/profiling.ts',
   // For admissions and conversions.
   webhooks: 'lib/operator/webhooks.ts',
+  // For operators that define kinds.
+  crds: 'lib/operator/crds.ts',
+  // For rules in definitions, and patterns that JavaScript does not know: with its parser and RE2, 580 KB.
+  cel: 'lib/apiserver/cel/engine.ts',
 }
 
 /** Imports that stay in the bundles. client-node is imported by a computed name, so it stays anyway. */
-const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^fast-check$/, /^kubeloop($|\/)/, /^node:/]
+const OUTSIDE = [/^zod($|\/)/, /^prom-client$/, /^@opentelemetry\/api$/, /^fast-check$/, /^kubeloop($|\/)/, /^node:/]
 
 /** Classes that may exist in several bundles besides mod.js, and why. */
 const MAY_BE_TWICE: Readonly<Record<string, string>> = {
@@ -65,6 +73,7 @@ const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   Exchange: 'an open request inside one server; nothing tests what it is an instance of',
   held: 'keeps requests alive that its own bundle has made',
   Heap: 'an internal data structure, without instanceof checks',
+  LabelParser: 'the same',
   Latch: 'the same',
   LazyAbort: 'the same',
   RateLimitedLog: 'the same',
@@ -83,7 +92,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     outDir: folder,
     tsconfig: join(ROOT, 'tsconfig.json'),
     external: OUTSIDE,
-    noExternal: [/^(?!zod|prom-client|fast-check|kubeloop|node:)/],
+    noExternal: [/^(?!zod|prom-client|@opentelemetry|fast-check|kubeloop|node:)/],
     skipNodeModulesBundle: false,
     removeNodeProtocol: false,
     minify: false,
@@ -111,6 +120,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   const later = Object.fromEntries(Object.entries(LOADED_LATER).map(([name, path]) => [name, join(ROOT, path)]))
   await tsup({ ...common, entry: later, esbuildPlugins: [loadedLater, fromSibling] })
   for (const name of ['yaml', 'client-node']) leaveOutOfBundles(join(folder, 'kubeconfig.js'), `./${name}.js`)
+  dropTypeImports(join(folder, 'cel.js'))
   await tsup({ ...common, entry: { standalone: join(ROOT, 'mod.ts') } })
   await tsup({
     ...common,
@@ -250,6 +260,11 @@ function sibling(name: string, file: string): { readonly fromSibling: Plugin; re
   }
 }
 
+/** Drops types in comments that name a file of their package, which `deno publish` would look for. */
+function dropTypeImports(file: string): void {
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/\{import\('\.\/[^']*'\)[^}]*\}/g, ''))
+}
+
 /**
  * Hides an import from bundlers: an operator's bundle runs in a pod, which does not need the parser of unusual
  * kubeconfigs. Where it is needed, the file can be copied beside the bundle. Deno needs the permission to read it.
@@ -346,7 +361,9 @@ function writeJsr(folder: string): void {
   const entries = Object.keys(ENTRIES).map((file) => [file, `./${file}.js`] as const)
   const named = (top: string, slash: string): Record<string, string> =>
     Object.fromEntries(entries.map(([file, path]) => [file === 'mod' ? top : `${slash}${file}`, path]))
-  const outside = ['zod', 'prom-client', 'fast-check'].map((each) => [each, `npm:${each}@${peerDependencies[each]}`])
+  const outside = ['zod', 'prom-client', '@opentelemetry/api', 'fast-check'].map((
+    each,
+  ) => [each, `npm:${each}@${peerDependencies[each]}`])
   const jsr = {
     name: `@kubeloop/${name}`,
     version,

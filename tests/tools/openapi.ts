@@ -10,60 +10,8 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
 
-const GROUPS: readonly string[] = [
-  'api/v1',
-  'apis/apps/v1',
-  'apis/batch/v1',
-  'apis/coordination.k8s.io/v1',
-  'apis/events.k8s.io/v1',
-  'apis/networking.k8s.io/v1',
-  'apis/rbac.authorization.k8s.io/v1',
-  'apis/apiextensions.k8s.io/v1',
-  'apis/autoscaling/v1',
-  'apis/policy/v1',
-  'apis/scheduling.k8s.io/v1',
-  'apis/storage.k8s.io/v1',
-  'apis/discovery.k8s.io/v1',
-  'apis/admissionregistration.k8s.io/v1',
-]
-
-/** The kinds whose definitions are kept, with all definitions that they refer to. */
-const ROOTS: readonly string[] = [
-  ...[
-    'Namespace',
-    'ConfigMap',
-    'Secret',
-    'Service',
-    'ServiceAccount',
-    'Pod',
-    'Event',
-    'Endpoints',
-    'Node',
-    'PersistentVolumeClaim',
-    'PersistentVolume',
-    'ResourceQuota',
-    'LimitRange',
-  ].map((kind) => `core.v1.${kind}`),
-  ...['Deployment', 'ReplicaSet', 'StatefulSet', 'DaemonSet', 'ControllerRevision'].map((kind) => `apps.v1.${kind}`),
-  'batch.v1.Job',
-  'batch.v1.CronJob',
-  'coordination.v1.Lease',
-  'events.v1.Event',
-  'networking.v1.NetworkPolicy',
-  'networking.v1.Ingress',
-  'networking.v1.IngressClass',
-  'policy.v1.PodDisruptionBudget',
-  'scheduling.v1.PriorityClass',
-  'storage.v1.StorageClass',
-  'discovery.v1.EndpointSlice',
-  'autoscaling.v1.Scale',
-  ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => `rbac.v1.${kind}`),
-  'admissionregistration.v1.MutatingWebhookConfiguration',
-  'admissionregistration.v1.ValidatingWebhookConfiguration',
-  'apiextensions.v1.CustomResourceDefinition',
-  'meta.v1.DeleteOptions',
-  'meta.v1.Status',
-]
+/** Definitions that no discovery document names; the definitions of all served kinds are kept too. */
+const ROOTS: readonly string[] = ['meta.v1.DeleteOptions', 'meta.v1.Status']
 
 /** Definitions that are written as one letter. */
 const ATOMS: Readonly<Record<string, string>> = {
@@ -98,11 +46,29 @@ interface Property {
 interface Definition extends Property {
   required?: string[]
   properties?: Record<string, Property>
+  'x-kubernetes-group-version-kind'?: Names[]
+}
+
+interface Names {
+  group: string
+  version: string
+  kind: string
+}
+
+/** An entry of a discovery document. A subresource names the group and version of its kind if they differ. */
+type Resource = Pick<Names, 'kind'> & Partial<Names>
+
+interface Document {
+  components: { schemas: Record<string, Definition> }
+}
+
+function kindKey({ group, version, kind }: Names): string {
+  return `${group}/${version}/${kind}`
 }
 
 function shortName(ref: string): string {
   return ref.replace('#/components/schemas/', '').replace(
-    /^io\.k8s\.(api|apimachinery\.pkg\.apis|apiextensions-apiserver\.pkg\.apis)\./,
+    /^io\.k8s\.(api|(apimachinery|apiextensions-apiserver|kube-aggregator)\.pkg\.apis)\./,
     '',
   )
 }
@@ -153,22 +119,11 @@ async function readHoldings(root: string): Promise<Holdings> {
   const packages = new Map<string, string>([
     ['meta.v1', `${folder('apimachinery')}/pkg/apis/meta/v1`],
     ['apiextensions.v1', `${folder('apiextensions-apiserver')}/pkg/apis/apiextensions/v1`],
-    ...[
-      'core',
-      'apps',
-      'batch',
-      'coordination',
-      'events',
-      'networking',
-      'policy',
-      'rbac',
-      'scheduling',
-      'storage',
-      'discovery',
-      'autoscaling',
-    ]
-      .map((group): [string, string] => [`${group}.v1`, `${folder('api')}/${group}/v1`]),
+    ['apiregistration.v1', `${folder('kube-aggregator')}/pkg/apis/apiregistration/v1`],
   ])
+  for (const group of await readdir(folder('api'))) {
+    for (const version of ['v1', 'v2']) packages.set(`${group}.${version}`, `${folder('api')}/${group}/${version}`)
+  }
   for (const [prefix, path] of packages) {
     for (const file of ['types.go', 'types_jsonschema.go']) {
       const text = await readFile(`${path}/${file}`, 'utf8').catch(() => '')
@@ -188,14 +143,21 @@ async function readHoldings(root: string): Promise<Holdings> {
 
 /**
  * Returns `*` for a string behind a pointer, kept if empty; `-` for a number or flag by value, left out if zero; `+`
- * for a time by value.
+ * for what is always written, although it is not required: times, scalars, lists and maps.
  */
-function holdingOf(type: string, held: { type: string; omits: boolean; omitsZero: boolean } | undefined): string {
+function holdingOf(
+  type: string,
+  held: { type: string; omits: boolean; omitsZero: boolean } | undefined,
+  isRequired: boolean,
+): string {
   if (!held) return ''
   const isPointer = held.type.startsWith('*')
+  if (type === 'time' || type === 'microtime') return isPointer || held.omitsZero ? '' : '+'
+  if (!isPointer && !held.omits && !isRequired && /^(string|bool|int32|int64|double|\[\].*|\{\}.*)$/.test(type)) {
+    return '+'
+  }
   if (type === 'string') return isPointer ? '*' : ''
   if (['bool', 'int32', 'int64', 'double'].includes(type)) return !isPointer && held.omits ? '-' : ''
-  if (type === 'time' || type === 'microtime') return isPointer || held.omitsZero ? '' : '+'
   return ''
 }
 
@@ -203,7 +165,8 @@ function line(name: string, definition: Definition, holdings: Holdings): string 
   const required = new Set(definition.required)
   const fields = Object.entries(definition.properties ?? {}).map(([field, property]) => {
     const type = typeOf(property)
-    let text = `${field}${required.has(field) ? '!' : ''}:${type}${holdingOf(type, holdings.get(`${name}/${field}`))}`
+    const holding = holdingOf(type, holdings.get(`${name}/${field}`), required.has(field))
+    let text = `${field}${required.has(field) ? '!' : ''}:${type}${holding}`
     if (property['x-kubernetes-list-type'] === 'map') {
       text += `%map(${property['x-kubernetes-list-map-keys']!.join(',')})`
     } else if (property['x-kubernetes-list-type'] === 'set') text += '%set'
@@ -241,15 +204,22 @@ async function main(server: string, token: string, caPath: string, sources: stri
   const ca = await readFile(caPath)
   const holdings = await readHoldings(sources)
   const definitions = new Map<string, Definition>()
-  for (const group of GROUPS) {
-    const document = await fetchJson(server, `/openapi/v3/${group}`, token, ca) as {
-      components: { schemas: Record<string, Definition> }
-    }
+  const roots = new Set(ROOTS)
+  const read = (path: string): Promise<unknown> => fetchJson(server, path, token, ca)
+  const { paths } = await read('/openapi/v3') as { paths: Record<string, unknown> }
+  for (const path of Object.keys(paths).filter((each) => /^apis?\/(.+\/)?v\d/.test(each))) {
+    const document = await read(`/openapi/v3/${path}`) as Document
     for (const [name, definition] of Object.entries(document.components.schemas)) definitions.set(name, definition)
+    const { resources } = await read(`/${path}`) as { resources: Resource[] }
+    const [, group = '', own] = /^apis?\/(?:(.+)\/)?(.+)$/.exec(path)!
+    for (const resource of resources) roots.add(kindKey({ group, version: own!, ...resource }))
   }
   const { gitVersion } = await fetchJson(server, '/version', token, ca) as { gitVersion: string }
   const kept = new Map<string, string>()
-  const queue = [...definitions.keys()].filter((name) => ROOTS.includes(shortName(name)))
+  const queue = [...definitions].filter(([name, definition]) =>
+    roots.has(shortName(name)) ||
+    definition['x-kubernetes-group-version-kind']?.some((names) => roots.has(kindKey(names)))
+  ).map(([name]) => name)
   for (const name of queue) {
     if (ATOMS[name] || kept.has(shortName(name))) continue
     kept.set(shortName(name), line(shortName(name), definitions.get(name)!, holdings))

@@ -402,8 +402,8 @@ test('kinds of the same name in two groups have their own conversions', async ()
   assert.deepEqual(specs(await convert([{ ...object, apiVersion: 'other.dev/v2' }], 'other.dev/v1')), [{ a: 'down' }])
 })
 
-/** `FUZZ=100000 node tests/run.js --tests tests/webhook/conversion.test.ts` runs more. */
-const runs = Number(process.env['FUZZ'] ?? 2000)
+/** `KUBELOOP_FUZZ_RUNS=100000 node tests/run.js --tests tests/webhook/conversion.test.ts` runs more. */
+const runs = Number(process.env['KUBELOOP_FUZZ_RUNS'] ?? 2000)
 
 test(`${runs} random reviews are answered: valid JSON with the uid, or 400`, { timeout: 600_000 }, async () => {
   const { send } = converter()

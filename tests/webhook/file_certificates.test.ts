@@ -86,7 +86,8 @@ async function setup(
     error() {},
   }
   prepare(files)
-  const source = new FileCertificates({ folder: '/certs', files, clock, log, meter, ...options })
+  const own = meter.certificates('webhooks')
+  const source = new FileCertificates({ folder: '/certs', files, clock, log, meter: own, ...options })
   const stop = new AbortController()
   const ended = source.run((pair) => {
     use(pair)
@@ -197,7 +198,7 @@ test('missing files are a ConfigError with both ways to get a certificate, after
     assert.ok(error instanceof ConfigError)
     assert.equal(
       error.message,
-      'Cannot serve webhooks without a certificate. Either mount one at "/certs" with tls.crt and tls.key, as ' +
+      'Cannot serve webhooks without a certificate; mount one at "/certs" with tls.crt and tls.key, as ' +
         "cert-manager writes them, and set `webhooks: { certs: 'FOLDER' }`, or let the operator make its own with " +
         "`webhooks: { certs: { secret: 'NAME' } }`: Cannot read the certificate /certs/tls.crt: there is no such file",
     )

@@ -12,7 +12,7 @@ import {
   conversionOf,
   type WebhookEntry,
 } from '../../lib/webhook/configurations.ts'
-import { injectCa, installConfigurations } from '../../lib/webhook/install.ts'
+import { type CaInjection, injectCa, installConfigurations } from '../../lib/webhook/install.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
 
@@ -49,7 +49,7 @@ export interface InstallLab {
   readonly lines: string[]
   readonly pems: Pems
   install(over?: Partial<ConfigurationOptions>): Promise<void>
-  inject(bundle: string, crds?: readonly string[], target?: ConfigurationOptions['target']): Promise<number>
+  inject(bundle: string, crds?: readonly string[], target?: ConfigurationOptions['target']): Promise<CaInjection>
   stored(resource: AnyResource): Promise<Stored>
   /** Returns the writes since the last call. */
   writes(): string[]
@@ -163,7 +163,7 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
         'operator another name',
     })
     await one.install({ admissions: [] })
-    assert.equal(await one.inject(one.pems.new), 0)
+    assert.equal((await one.inject(one.pems.new)).written, 0)
     assert.deepEqual(one.writes(), [])
   }],
   ['a conflict is retried with the newer object', async (one, operator) => {
@@ -201,20 +201,27 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     await Promise.all([one.install(), one.install(), one.install()])
     assert.equal((await one.stored(MUTATING)).webhooks.length, 1)
   }],
-  ['a CA is injected in both configurations, once', async (one) => {
+  ['a CA is injected in both configurations, once', async (one, operator) => {
     await one.install({ caBundle: undefined })
     assert.deepEqual(caOf(await one.stored(MUTATING)), [undefined])
     const { webhooks: [{ clientConfig: _, ...before }] } = (await one.stored(MUTATING)) as never as {
       webhooks: [WebhookEntry]
     }
     one.writes()
-    assert.equal(await one.inject(one.pems.new), 2)
+    assert.equal((await one.inject(one.pems.new)).written, 2)
     const { clientConfig, ...after } = (await one.stored(MUTATING)).webhooks[0]!
     assert.deepEqual(after, before)
     assert.equal(clientConfig.caBundle, btoa(one.pems.new))
+    assert.ok(
+      one.lines.includes(
+        `info Set the trusted CAs of MutatingWebhookConfiguration "${operator}-mutating-webhook-configuration"`,
+      ),
+    )
     assert.deepEqual(caOf(await one.stored(VALIDATING)), [btoa(one.pems.new)])
     assert.equal(one.writes().length, 2)
-    assert.equal(await one.inject(one.pems.new), 0)
+    const { found } = await one.inject(one.pems.new)
+    assert.deepEqual(found, [await one.stored(MUTATING), await one.stored(VALIDATING)])
+    assert.equal((await one.inject(one.pems.new)).written, 0)
     assert.deepEqual(one.writes(), [])
     await one.install({ caBundle: undefined })
     assert.deepEqual(one.writes(), [], 'an installation without a CA keeps the stored one')
@@ -222,7 +229,7 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     assert.deepEqual(caOf(await one.stored(MUTATING)), [btoa(one.pems.old)])
   }],
   ['configurations that do not exist need no CA', async (one) => {
-    assert.equal(await one.inject(one.pems.new, ['missing.example.com']), 0)
+    assert.deepEqual(await one.inject(one.pems.new, ['missing.example.com']), { written: 0, found: [] })
     assert.deepEqual(one.writes(), [])
   }],
   ['where cert-manager injects the CA, it is left alone', async (one, operator) => {
@@ -232,7 +239,7 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     const { webhooks: [entry] } = await one.stored(VALIDATING)
     const injected = { ...entry!, clientConfig: { ...entry!.clientConfig, caBundle: btoa(one.pems.new) } }
     await one.api.patch(ref(VALIDATING, operator), 'merge', { webhooks: [injected] }, {})
-    assert.equal(await one.inject(one.pems.old), 0)
+    assert.equal((await one.inject(one.pems.old)).written, 0)
     await one.install({
       annotations,
       caBundle: one.pems.old,
@@ -260,8 +267,8 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
     await one.api.patch({ resource: CRD, name: names[3] }, 'merge', { metadata: { annotations } }, {})
     one.writes()
-    assert.equal(await one.inject(one.pems.new, names), 1)
-    assert.equal(await one.inject(one.pems.new, names), 0)
+    assert.equal((await one.inject(one.pems.new, names)).written, 1)
+    assert.equal((await one.inject(one.pems.new, names)).written, 0)
     assert.ok(one.writes().every((line) => line.endsWith(`/${names[0]}`)))
     const conversions = await Promise.all(
       names.map(async (name) => (await one.api.get({ resource: CRD, name }) as never as Converted).spec.conversion),
@@ -272,7 +279,7 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     const service = { service: { namespace: 'default', name: 'hooks' } }
     const byService = named(`e${operator}`, conversionOf(service, one.pems.old))
     await one.api.create({ resource: CRD }, byService, {})
-    assert.equal(await one.inject(one.pems.new, [`e${operator}.web.example.dev`], service), 1)
+    assert.equal((await one.inject(one.pems.new, [`e${operator}.web.example.dev`], service)).written, 1)
     for (const name of [...names, `e${operator}.web.example.dev`]) await one.api.delete({ resource: CRD, name }, {})
   }],
   ['another writer that keeps putting its own CA is an error, not an endless fight', async (one, operator) => {

@@ -133,5 +133,6 @@ test('a sample is found of nearly every shape', async () => {
     'mini',
     'overlapping intersection',
     'refined with CEL',
+    'one field of several',
   ])
 })

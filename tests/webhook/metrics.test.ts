@@ -6,14 +6,16 @@ import { prometheusMeter } from '../../lib/manager/metrics.ts'
 
 test('the metrics have the names, labels and buckets of controller-runtime, and begin at 0', async () => {
   const registry = new Registry()
-  const metrics = (await prometheusMeter(registry)).webhooks()
+  const meter = await prometheusMeter(registry)
+  const metrics = meter.webhooks()
+  meter.certificates('webhooks').notAfter.set(1.5e9)
   const path = metrics.path('/validate')
   path.latency.observe(0.05)
   path.requests(413).inc()
   path.inFlight.inc()
   metrics.panics.admission.inc()
   const text = await registry.metrics()
-  const lines = text.split('\n').filter((line) => /^(controller_runtime_|certwatcher_)/.test(line))
+  const lines = text.split('\n').filter((line) => /^(controller_runtime_|certwatcher_|kubeloop_)/.test(line))
   const prefix = 'controller_runtime_webhook'
   const buckets = ['1e-8', '1e-7', '0.000001', '0.00001', '0.0001', '0.001', '0.01', '0.1', '1', '10', '100', '1000']
   assert.deepEqual(
@@ -31,13 +33,14 @@ test('the metrics have the names, labels and buckets of controller-runtime, and 
     `${prefix}_requests_total{webhook="/validate",code="200"} 0`,
     `${prefix}_requests_total{webhook="/validate",code="413"} 1`,
     `${prefix}_requests_total{webhook="/validate",code="500"} 0`,
+    'kubeloop_certificate_expiration_timestamp_seconds{server="webhooks"} 1500000000',
   ])
 })
 
-test('a second server of one process shares the metrics', async () => {
+test('the servers of one process share the counters of certificate reads', async () => {
   const registry = new Registry()
   const meter = await prometheusMeter(registry)
-  meter.webhooks().certificateReads.inc()
-  meter.webhooks().certificateReads.inc()
+  meter.certificates('webhooks').reads.inc()
+  meter.certificates('metrics').reads.inc()
   assert.match(await registry.metrics(), /^certwatcher_read_certificate_total 2$/m)
 })

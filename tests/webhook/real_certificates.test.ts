@@ -185,7 +185,7 @@ test('a CA rotates while the API server calls the webhook: no call fails', { ski
     const leading = certificatesOf('rotating', { timings: { ...lives, caLifeMs: 10 * HOUR_MS } })
     const bundles = new Seen<string>()
     const inject = async (bundle: string, signal: AbortSignal): Promise<number> => {
-      const written = await injectCa(bundle, { crds: [], target }, dependencies, signal)
+      const { written } = await injectCa(bundle, { crds: [], target }, dependencies, signal)
       bundles.add(bundle)
       return written
     }

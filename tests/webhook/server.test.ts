@@ -12,16 +12,9 @@ import type { CertificateSource, WebhookHandler } from '../../lib/webhook/handle
 import { WebhookServer, type WebhookServerOptions } from '../../lib/webhook/webhook_server.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import {
-  type Answer,
-  ask1,
-  ask2,
-  type Call,
-  type Certificates,
-  certificates,
-  openSession,
-  TestSource,
-} from './clients.ts'
+import { validityOf } from '../../lib/runtime/os/builtins.ts'
+import { type Answer, ask1, ask2, type Call, openSession } from '../runtime/https_clients.ts'
+import { type Certificates, certificates, TestSource } from './certificates.ts'
 
 let certs: Certificates
 before(async () => void (certs = await certificates()))
@@ -446,7 +439,7 @@ test('a port in use is an error that says what to do', () =>
     await assert.rejects(
       server.start(new AbortController().signal),
       new RegExp(
-        `^Error: Cannot serve webhooks on 127.0.0.1, port ${port}: another process uses the port; stop it, or ` +
+        `^ConfigError: Cannot serve webhooks on 127.0.0.1, port ${port}: another process uses the port; stop it, or ` +
           'choose another one with `webhooks: { port: … }`$',
       ),
     )
@@ -584,5 +577,19 @@ test('metrics count requests by path and status, their time, those in flight, an
     assert.deepEqual(meter.observed('controller_runtime_webhook_latency_seconds', { webhook }), [2])
     assert.equal(value('webhook_panics_total'), 1)
     assert.equal(value('conversion_webhook_panics_total'), 1)
+  })
+})
+
+test('the end of the certificate is measured, also of the next one', () => {
+  const meter = memoryMeter()
+  const ends = (): number => meter.value('kubeloop_certificate_expiration_timestamp_seconds', { server: 'webhooks' })!
+  return running({ meter }, () => {}, async ({ source }) => {
+    assert.equal(ends(), validityOf(certs.first.cert).toMs / 1000)
+    const next = await certs.authority.issue({
+      ...{ commonName: 'next', dnsNames: ['localhost'], usage: 'server' },
+      validForMs: 3_600_000,
+    })
+    source.set(next)
+    assert.equal(ends(), validityOf(next.cert).toMs / 1000)
   })
 })

@@ -37,32 +37,47 @@ interface MutableNode extends FieldNode {
   readonly children: Map<string, MutableNode>
 }
 
-type Keep = (inA: boolean, inB: boolean) => boolean
+/** The members that a combination of two sets keeps: those of the first only, of the second only, and of both. */
+interface Kept {
+  readonly first: boolean
+  readonly second: boolean
+  readonly both: boolean
+}
 
-/** Combines two sets member by member; drops nodes that become empty. */
-function combine(a: FieldSet, b: FieldSet, keep: Keep): FieldSet {
+/** Combines two sets member by member; drops nodes that become empty. The result shares subtrees with both. */
+function combine(a: FieldSet, b: FieldSet, kept: Kept): FieldSet {
+  if (a.size === 0) return kept.second ? b : EMPTY_SET
+  if (b.size === 0) return kept.first ? a : EMPTY_SET
   const result = new Map<string, FieldNode>()
-  for (const element of new Set([...a.keys(), ...b.keys()])) {
-    const left = a.get(element)
+  for (const [element, left] of a) {
     const right = b.get(element)
-    const member = keep(left?.member ?? false, right?.member ?? false)
-    const children = combine(left?.children ?? EMPTY_SET, right?.children ?? EMPTY_SET, keep)
+    if (!right) {
+      if (kept.first) result.set(element, left)
+      continue
+    }
+    const member = left.member ? (right.member ? kept.both : kept.first) : right.member && kept.second
+    const children = combine(left.children, right.children, kept)
     if (member || children.size > 0) result.set(element, { member, children })
   }
+  if (kept.second) { for (const [element, right] of b) if (!a.has(element)) result.set(element, right) }
   return result
 }
 
+const UNION: Kept = { first: true, second: true, both: true }
+const INTERSECTION: Kept = { first: false, second: false, both: true }
+const DIFFERENCE: Kept = { first: true, second: false, both: false }
+
 export function union(a: FieldSet, b: FieldSet): FieldSet {
-  return combine(a, b, (inA, inB) => inA || inB)
+  return combine(a, b, UNION)
 }
 
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
-  return combine(a, b, (inA, inB) => inA && inB)
+  return combine(a, b, INTERSECTION)
 }
 
 /** Returns the members of `a` that are not members of `b`. Keeps what is below a member of `b`. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
-  return combine(a, b, (inA, inB) => inA && !inB)
+  return combine(a, b, DIFFERENCE)
 }
 
 /** Returns `a` without the members of `b` and everything below them. */
@@ -127,7 +142,8 @@ export function fromFieldsV1(json: JsonObject): FieldSet {
   for (const [element, value] of Object.entries(json)) {
     if (element === '.' || !isObject(value)) continue
     const member = Object.keys(value).length === 0 || Object.hasOwn(value, '.')
-    set.set(element, { member, children: fromFieldsV1(value) })
+    const children = fromFieldsV1(value)
+    if (member || children.size > 0) set.set(element, { member, children })
   }
   return set
 }

@@ -1,19 +1,13 @@
 /** Reads and writes `metadata.managedFields`, and updates it after writes. */
-import { type ApiObject, isObject, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
+import { type ApiObject, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { zeroValue } from '../schema/decode.ts'
 import { badRequest, type Cause, StatusError } from '../http/status.ts'
-import {
-  difference,
-  type FieldSet,
-  FieldSetBuilder,
-  formatPath,
-  fromFieldsV1,
-  isEmpty,
-  toFieldsV1,
-  union,
-} from './field_set.ts'
-import { afterApply, afterUpdate, type Conflict, ConflictsError, type Owners, type Typing } from './updater.ts'
+import { applyOrUpgrade } from './last_applied.ts'
+import { typeProblem, UntypableError } from './typed.ts'
+import { difference, type FieldSet, FieldSetBuilder, formatPath, isEmpty, union } from './field_set.ts'
+import { fieldSetOf, sharedFieldsV1 } from './shared_fields.ts'
+import { afterUpdate, type Conflict, ConflictsError, type Owners, type Typing } from './updater.ts'
 
 /** The identity of a writer in managedFields. */
 export interface Writer {
@@ -23,6 +17,8 @@ export interface Writer {
   readonly subresource: string
   /** RFC 3339. */
   readonly now: string
+  /** Receives the warnings of the write. Default: they are dropped. */
+  readonly warnings?: string[]
 }
 
 interface Managed {
@@ -80,7 +76,7 @@ function decode(
   const versions = new Map<string, string>()
   for (const entry of entries ?? []) {
     const id = identify(entry)
-    const set = isObject(entry.fieldsV1) ? fromFieldsV1(entry.fieldsV1) : new Map()
+    const set = isObject(entry.fieldsV1) ? fieldSetOf(entry.fieldsV1) : new Map()
     owners.set(id, owners.has(id) ? union(owners.get(id)!, set) : set)
     times.set(id, entry.time)
     versions.set(id, entry.apiVersion ?? '')
@@ -102,7 +98,7 @@ function encode(
       apiVersion: versions.get(id) ?? apiVersion,
       ...(time !== undefined && { time }),
       fieldsType: 'FieldsV1',
-      fieldsV1: toFieldsV1(set),
+      fieldsV1: sharedFieldsV1(set),
       ...(subresource && { subresource }),
     }
   })
@@ -116,6 +112,15 @@ function order(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
+function isDecodable({ operation, fieldsType, fieldsV1 }: ManagedFieldsEntry): boolean {
+  return (operation === 'Apply' || operation === 'Update') && fieldsType === 'FieldsV1' && isFieldSet(fieldsV1 ?? {})
+}
+
+function isFieldSet(json: Json | undefined): boolean {
+  return isObject(json) &&
+    Object.entries(json).every(([element, value]) => /^(\.$|[fkvi]:)/.test(element) && isFieldSet(value))
+}
+
 /** Returns the managers before a write: those in the written object if present, otherwise those of the live object. */
 function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer): ReturnType<typeof decode> {
   const given = after.metadata.managedFields as ManagedFieldsEntry[] | null | undefined
@@ -124,11 +129,33 @@ function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer
   if (given && (given.length === 0 || (given.length === 1 && Object.keys(given[0]!).length === 0))) {
     return decode(undefined)
   }
-  return decode(given && given.length > 0 ? given : live?.metadata.managedFields)
+  const isUsable = given && given.length > 0 && given.every(isDecodable)
+  return decode(isUsable ? given : live?.metadata.managedFields)
 }
 
-/** Returns the managedFields after `writer` has replaced `before` with `after`; `live` is undefined on creation. */
+/**
+ * Returns the managedFields after `writer` has replaced `before` with `after`; `live` is undefined on creation.
+ *
+ * Like the real server, drops the owners of an object that has a value of a wrong type, even if it is in a field that
+ * is not written.
+ */
 export function updateManagedFields(
+  typing: Typing,
+  live: ApiObject | undefined,
+  before: JsonObject,
+  after: ApiObject,
+  writer: Writer,
+): ManagedFieldsEntry[] | undefined {
+  if (!typing.isBuiltin && typeProblem(typing.schema, withoutManagedFields(after))) return undefined
+  try {
+    return ownersAfterUpdate(typing, live, before, after, writer)
+  } catch (error) {
+    if (error instanceof UntypableError) return undefined
+    throw error
+  }
+}
+
+function ownersAfterUpdate(
   typing: Typing,
   live: ApiObject | undefined,
   before: JsonObject,
@@ -182,7 +209,7 @@ export function applyManagedFields(
     claimUnmanaged(typing, bare, owners, times, versions, writer)
   }
   try {
-    const applied = afterApply(typing, bare, config, owners, id, force)
+    const applied = applyOrUpgrade(typing, bare, config, owners, id, force, writer)
     const next = withoutServerFields(applied.owners)
     if (applied.object !== undefined) times.set(id, writer.now)
     versions.set(id, writer.apiVersion)
@@ -257,10 +284,16 @@ function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>
 export function checkApplyConfig(config: JsonObject, kind: Kind): void {
   const { apiVersion, kind: given } = config
   if (apiVersion !== apiVersionOf(kind) || given !== kind.kind) {
-    throw badRequest(`invalid object type: ${String(apiVersion ?? '')}, Kind=${String(given ?? '')}`)
+    const text = (value: Json | undefined): string => typeof value === 'string' ? value : ''
+    throw badRequest(`invalid object type: ${groupVersion(text(apiVersion))}, Kind=${text(given)}`)
   }
   const metadata = config['metadata']
   if (isObject(metadata) && metadata['managedFields'] != null) throw badRequest('metadata.managedFields must be nil')
+}
+
+/** Returns an apiVersion as Go prints a group and a version: `/v1` for the core group. */
+function groupVersion(apiVersion: string): string {
+  return apiVersion.includes('/') ? apiVersion : `/${apiVersion}`
 }
 
 function conflictStatus(conflicts: readonly Conflict[]): StatusError {

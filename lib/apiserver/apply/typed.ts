@@ -2,6 +2,7 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { field, isObject, type Json, type JsonObject } from '../json.ts'
 import { type FieldNode, type FieldSet, FieldSetBuilder, formatPath } from './field_set.ts'
+import { goSyntax, goText, goTypeOf } from '../patch/go_text.ts'
 import { fieldSchema, resolve, type Schema } from '../schema/schema.ts'
 
 /** A value: `undefined` is absent, `null` is present. */
@@ -71,8 +72,60 @@ export function itemsByElement(schema: Schema, list: readonly Json[]): Map<strin
 }
 
 /** Thrown for a value that cannot be merged by its schema. */
-class UntypableError extends Error {
+export class UntypableError extends Error {
   override readonly name = 'UntypableError'
+}
+
+/** Returns the first value that the schema does not allow, with its path; undefined if it allows all of them. */
+export function typeProblem(schema: Schema, value: Maybe, path: readonly string[] = []): string | undefined {
+  const target = resolve(schema)
+  if (value === null || value === undefined) return undefined
+  const refuse = (text: string): string => `${formatPath(path)}: ${text}`
+  if (target.type === 'array') {
+    if (!Array.isArray(value)) return refuse(`expected list, got &{${goText(value)}}`)
+    return firstOf(value, (item, index) => {
+      if (shapeOf(schema, value) === 'leaf') return typeProblem(itemsOf(schema), item, [...path, `i:${index}`])
+      // Items without keys, and items of a set, have problems of their own.
+      return isObject(item) && target['x-kubernetes-list-type'] === 'map'
+        ? typeProblem(itemsOf(schema), item, [...path, itemElement(schema, item)])
+        : undefined
+    })
+  }
+  if (target.type === 'object' || target.properties) {
+    if (!isObject(value)) return refuse(`expected map, got &{${goText(value)}}`)
+    return firstOf(Object.entries(value), ([name, child]) => {
+      const property = fieldSchema(schema, name)
+      if (property) return typeProblem(property, child, [...path, `f:${name}`])
+      const isKept = target['x-kubernetes-preserve-unknown-fields'] || target['x-kubernetes-embedded-resource'] ||
+        (!target.properties && !target.additionalProperties)
+      return isKept ? undefined : `${formatPath([...path, `f:${name}`])}: field not declared in schema`
+    })
+  }
+  return scalarProblem(target, value, refuse)
+}
+
+function scalarProblem(target: Schema, value: Json, refuse: (text: string) => string): string | undefined {
+  if (target['x-kubernetes-int-or-string']) return undefined
+  switch (target.type) {
+    case 'integer':
+    case 'number':
+      return typeof value === 'number' ? undefined : refuse(`expected numeric (int or float), got ${goTypeOf(value)}`)
+    case 'string':
+      if (typeof value === 'string') return undefined
+      return refuse(`expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`)
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : refuse(`expected boolean, got &{${goText(value)}}`)
+    default:
+      return undefined
+  }
+}
+
+function firstOf<T>(items: readonly T[], find: (item: T, index: number) => string | undefined): string | undefined {
+  for (const [index, item] of items.entries()) {
+    const found = find(item, index)
+    if (found !== undefined) return found
+  }
+  return undefined
 }
 
 /** Returns the problems of the lists in an applied configuration: items without keys, and repeated items. */

@@ -216,7 +216,7 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
   return result
 }
 
-/** Returns the value without the members of a set. Objects and lists that become empty are removed too. */
+/** Returns the value without the members of a set. Objects and lists that become empty are undefined. */
 function removeFields(schema: Schema, value: Maybe, set: FieldSet): Maybe {
   if (isEmpty(set)) return value
   switch (shapeOf(schema, value)) {
@@ -234,8 +234,8 @@ function removeFromMap(schema: Schema, object: JsonObject, set: FieldSet): Maybe
   for (const [name, value] of Object.entries(object)) {
     const node = set.get(`f:${name}`)
     if (node?.member) continue
-    const kept = node ? removeFields(childSchema(schema, name), value, node.children) : value
-    if (kept !== undefined) put(result, name, kept)
+    // What becomes empty is null, and not gone: another manager may own the field itself.
+    put(result, name, node ? removeFields(childSchema(schema, name), value, node.children) ?? null : value)
   }
   return Object.keys(result).length > 0 ? result : undefined
 }
@@ -245,8 +245,7 @@ function removeFromList(schema: Schema, list: readonly Json[], set: FieldSet): M
   for (const item of list) {
     const node = set.get(itemElement(schema, item))
     if (node?.member) continue
-    const kept = node ? removeFields(itemsOf(schema), item, node.children) : item
-    if (kept !== undefined) result.push(kept)
+    result.push(node ? removeFields(itemsOf(schema), item, node.children) ?? null : item)
   }
   return result.length > 0 ? result : undefined
 }

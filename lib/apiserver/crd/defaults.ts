@@ -1,4 +1,6 @@
 /** Checks the defaults that the schema of a custom kind states. */
+import { celEngine, hasRules } from '../cel/load.ts'
+import type { RuleSchema } from '../cel/schema.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import type { Json } from '../json.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -20,5 +22,7 @@ function valueFaults(schema: Schema, value: Json, path: string): Cause[] {
   const pruned = prune({ properties: { value: schema } }, { value }).object['value']!
   const faults = jsonEqual(pruned, value) ? [] : [fault.invalid(path, value, 'must not have unknown fields')]
   const within = (field: string): string => (field === '' || field.startsWith('[') ? path + field : `${path}.${field}`)
-  return [...faults, ...validateValue(schema, value, '').map((cause) => ({ ...cause, field: within(cause.field) }))]
+  faults.push(...validateValue(schema, value, '').map((cause) => ({ ...cause, field: within(cause.field) })))
+  if (faults.length > 0 || !hasRules(schema)) return faults
+  return [...celEngine().defaultFaults(schema as RuleSchema, value, path)]
 }

@@ -54,8 +54,7 @@ function serveKinds(backend: Backend, crd: ApiObject): void {
 
 /** Returns the status that the naming and establishing controllers would set. */
 function statusOf(backend: Backend, crd: ApiObject): JsonObject {
-  const names = clone(at(crd, 'spec', 'names')) as JsonObject
-  const conflict = nameConflict(backend, crd, names)
+  const { names, conflict } = acceptedNames(backend, crd)
   const before = at(crd, 'status', 'conditions')
   const wasEstablished = Array.isArray(before) && before.some(
     (each) => isObject(each) && each['type'] === 'Established' && each['status'] === 'True',
@@ -85,10 +84,9 @@ function statusOf(backend: Backend, crd: ApiObject): JsonObject {
       (each) => isObject(each) && !['NamesAccepted', 'Established'].includes(String(each['type'])),
     )
     : []
-  const acceptedNames = conflict ? at(crd, 'status', 'acceptedNames') ?? { plural: '', kind: '' } : names
   return {
     conditions: [...conditions, ...others],
-    acceptedNames,
+    acceptedNames: names,
     storedVersions: at(crd, 'status', 'storedVersions') ?? [],
   }
 }
@@ -113,35 +111,32 @@ interface NameConflict {
   readonly message: string
 }
 
-/** Returns a conflict if another definition of the group already uses a name. */
-function nameConflict(backend: Backend, crd: ApiObject, names: JsonObject): NameConflict | undefined {
+/** Returns the names that no other definition of the group has, and the last conflict. */
+function acceptedNames(backend: Backend, crd: ApiObject): { names: JsonObject; conflict: NameConflict | undefined } {
   const group = at(crd, 'spec', 'group')
   const others = backend.store.list(CRDS, '').filter(
     (other) => other.metadata.name !== crd.metadata.name && at(other, 'spec', 'group') === group,
-  )
-  for (const other of others) {
-    const accepted = at(other, 'status', 'acceptedNames') as JsonObject | undefined
-    if (!accepted) continue
-    const used = [accepted['plural'], accepted['singular'], ...((accepted['shortNames'] as Json[] | undefined) ?? [])]
-    const wanted = [
-      ['Plural', names['plural']],
-      ['Singular', names['singular']],
-      ...((names['shortNames'] as Json[] | undefined) ?? []).map((each) => ['ShortNames', each]),
-    ]
-    for (const [type, name] of wanted) {
-      if (name && used.includes(name as string)) {
-        return { reason: `${String(type)}Conflict`, message: `${JSON.stringify(name)} is already in use` }
-      }
-    }
-    const kinds = [accepted['kind'], accepted['listKind']]
-    if (kinds.includes(names['kind']!)) {
-      return { reason: 'KindConflict', message: `${JSON.stringify(names['kind'])} is already in use` }
-    }
-    if (kinds.includes(names['listKind']!)) {
-      return { reason: 'ListKindConflict', message: `${JSON.stringify(names['listKind'])} is already in use` }
-    }
+  ).map((other) => at(other, 'status', 'acceptedNames')).filter(isObject)
+  const used = (fields: readonly string[]): ReadonlySet<Json | undefined> =>
+    new Set(others.flatMap((other) => fields.flatMap((field) => other[field])))
+  const resources = used(['plural', 'singular', 'shortNames'])
+  const kinds = used(['kind', 'listKind'])
+  const wanted = clone(at(crd, 'spec', 'names')) as JsonObject
+  const names = clone(at(crd, 'status', 'acceptedNames') ?? { plural: '', kind: '' }) as JsonObject
+  let conflict: NameConflict | undefined
+  for (const field of ['plural', 'singular', 'shortNames', 'kind', 'listKind'] as const) {
+    const taken = field === 'kind' || field === 'listKind' ? kinds : resources
+    const wants = [wanted[field] ?? []].flat().filter((name) => ![names[field]].flat().includes(name))
+    const inUse = wants.filter((name) => name !== '' && taken.has(name))
+    if (inUse.length > 0) {
+      const reason = `${field[0]!.toUpperCase()}${field.slice(1)}Conflict`
+      conflict = { reason, message: inUse.map((name) => `${JSON.stringify(name)} is already in use`).join(', ') }
+    } else if (wanted[field] === undefined) delete names[field]
+    else names[field] = wanted[field]
   }
-  return undefined
+  if (wanted['categories'] === undefined) delete names['categories']
+  else names['categories'] = wanted['categories']
+  return { names, conflict }
 }
 
 /** Deletes the instances of a deleted definition; the definition is removed after the last of them. */
@@ -155,6 +150,19 @@ function deleteInstances(backend: Backend, crd: ApiObject): void {
     }
   }
   finalizeDefinition(backend, id)
+  if (backend.store.list(id, '').length > 0) markDeleting(backend, crd)
+}
+
+/** Writes that objects remain, and serves the kinds without creations. */
+function markDeleting(backend: Backend, crd: ApiObject): void {
+  const before = at(crd, 'status', 'conditions')
+  const others = Array.isArray(before) ? before.filter((each) => at(each, 'type') !== 'Terminating') : []
+  const [reason, message] = ['InstanceDeletionInProgress', 'CustomResource deletion is in progress']
+  const next = clone(crd)
+  const terminating = condition(before, 'Terminating', 'True', reason, message, nowIso(backend))
+  next['status'] = { ...(isObject(crd['status']) ? crd['status'] : {}), conditions: [...others, terminating] }
+  if (!jsonEqual(next, crd)) backend.store.put(CRDS, crd.metadata.name!, next)
+  serveKinds(backend, next)
 }
 
 /** Removes a deleted definition if it has no instances. Called after the removal of any custom object. */

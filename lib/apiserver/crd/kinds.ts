@@ -2,6 +2,8 @@
 import { applyDefaults } from '../../core/schema_defaults.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
+import { subresourceOf } from '../builtin/group.ts'
+import { prepareEngine } from '../cel/load.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
 import type { Schema } from '../schema/schema.ts'
 import { ageColumn, type Column, humanDuration, NAME_COLUMN } from '../table.ts'
@@ -17,6 +19,9 @@ export function kindsOfDefinition(crd: ApiObject, webhooks: Webhooks): readonly 
   return versions.filter((version) => version['served'] === true)
     .map((version) => kindOf(crd, spec, version, read, conversion))
 }
+
+/** In the order of discovery, which differs from the order of built-in kinds. */
+const VERBS = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
 
 function kindOf(
   crd: ApiObject,
@@ -34,6 +39,8 @@ function kindOf(
   const stored = (spec['versions'] as JsonObject[]).find((each) => each['storage'] === true)!
   const storedVersion = `${group}/${String(stored['name'])}`
   const isStatus = isObject(at(version, 'subresources', 'status'))
+  const isScale = isObject(at(version, 'subresources', 'scale'))
+  const schema = schemaOf(version)
   return {
     group,
     version: version['name'] as string,
@@ -44,8 +51,14 @@ function kindOf(
     shortNames: (names['shortNames'] as string[] | undefined) ?? [],
     categories: (names['categories'] as string[] | undefined) ?? [],
     namespaced: spec['scope'] === 'Namespaced',
-    schema: schemaOf(version),
+    schema,
     definition: `${group.split('.').reverse().join('.')}.${String(version['name'])}.${kind}`,
+    verbs: VERBS,
+    subresources: [
+      ...(isStatus ? [subresourceOf('status', kind)] : []),
+      ...(isScale ? [subresourceOf('scale', kind)] : []),
+    ],
+    stored: true,
     status: isStatus,
     scale: scalePaths(at(version, 'subresources', 'scale')),
     custom: true,
@@ -55,6 +68,10 @@ function kindOf(
       generation: true,
       createOnUpdate: false,
       unconditionalUpdate: false,
+      prepareRules: () => prepareEngine(schema),
+      ...(crd.metadata.deletionTimestamp && {
+        noCreate: 'create not allowed while custom resource definition is terminating',
+      }),
       fields: selectableFields(version),
       fromStored: (stored) => {
         const object = read(stored)
@@ -68,6 +85,9 @@ function kindOf(
       }),
     },
     columns: customColumns(version),
+    ...(version['deprecated'] === true && {
+      deprecation: String(version['deprecationWarning'] ?? `${apiVersion} ${kind} is deprecated`),
+    }),
   }
 }
 
@@ -99,7 +119,8 @@ function prunerOf(versions: readonly JsonObject[], prefix: string): (object: Api
     ({ apiVersion, kind, metadata, ...prune(schemas.get(apiVersion)!, rest).object }) as ApiObject
 }
 
-function schemaOf(version: JsonObject): Schema {
+/** Returns the schema of a version, with the fields that every object has. */
+export function schemaOf(version: JsonObject): Schema {
   return rootSchema((at(version, 'schema', 'openAPIV3Schema') ?? {}) as JsonObject)
 }
 
@@ -163,7 +184,7 @@ function cell(values: readonly Json[], type: Column['type'], nowMs: number): Jso
   if (value === undefined) return null
   switch (type) {
     case 'string':
-      return values.length > 1 ? values.map(textOf).join(',') : textOf(value)
+      return textOf(value)
     case 'integer':
       if (typeof value === 'string') return /^-?\d+$/.test(value) ? Number(value) : null
       return typeof value === 'number' ? Math.trunc(value) : null

@@ -1,11 +1,11 @@
 /** The rules of CustomResourceDefinition objects: defaults, validation, deletion. */
+import { prepareEngine } from '../cel/load.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject, put } from '../json.ts'
 import type { Rules } from '../kinds.ts'
-import type { Schema } from '../schema/schema.ts'
 import { nameProblems } from '../storage/names.ts'
 import { type Cause, fault } from '../http/status.ts'
-import { defaultFaults } from './defaults.ts'
-import { structuralFaults } from './structural.ts'
+import { namesFaults } from './names.ts'
+import { versionsFaults } from './versions.ts'
 import { conversionDefaults, conversionFaults } from '../webhooks/rules.ts'
 
 export const CLEANUP_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
@@ -31,6 +31,7 @@ export const CRD_RULES: Readonly<Record<string, Partial<Rules>>> = {
         )
       }
     },
+    prepareRules: prepareEngine,
     validate: crdFaults,
     beginDelete(crd, nowIso) {
       crd.metadata.deletionTimestamp = nowIso
@@ -68,20 +69,44 @@ function defaults(crd: ApiObject): void {
   conversionDefaults(spec)
 }
 
+const PRESERVE = 'spec.preserveUnknownFields'
+const PRESERVED =
+  'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
+
+/** Versions in which objects may be stored cannot be removed. */
+function storedVersionsFaults(crd: ApiObject, spec: JsonObject): Cause[] {
+  const path = 'status.storedVersions'
+  const stored = ((at(crd, 'status', 'storedVersions') ?? []) as Json[]).map(String)
+  if (stored.length === 0) return [fault.invalid(path, null, 'must have at least one stored version')]
+  const versions = (Array.isArray(spec['versions']) ? spec['versions'] : []) as JsonObject[]
+  const faults = versions.filter(({ name, storage }) => storage === true && !stored.includes(String(name)))
+    .map(({ name }) => fault.invalid(path, stored, `must have the storage version ${String(name)}`))
+  for (const [index, name] of stored.entries()) {
+    if (versions.some((version) => version['name'] === name)) continue
+    const detail = `missing from spec.versions; ${name} was previously a storage version, and must remain in ` +
+      `spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from ` +
+      path
+    faults.push(fault.invalid(`${path}[${index}]`, name, detail))
+  }
+  return faults
+}
+
 function crdFaults(crd: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = (crd['spec'] ?? {}) as JsonObject
   const names = (isObject(spec['names']) ? spec['names'] : {}) as JsonObject
   return [
-    ...nameFaults(crd, spec, names),
-    ...namesFaults(names),
-    ...versionsFaults(spec),
+    ...nameFaults(crd, spec, names, old === undefined),
     ...scopeFaults(spec),
+    ...versionsFaults(spec, old && (old['spec'] as JsonObject)),
+    ...namesFaults(names),
     ...conversionFaults(spec['conversion']),
+    ...(spec['preserveUnknownFields'] === true ? [fault.invalid(PRESERVE, true, PRESERVED)] : []),
+    ...storedVersionsFaults(crd, spec),
     ...(old ? changeFaults(spec, old['spec'] as JsonObject) : []),
   ]
 }
 
-function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject): Cause[] {
+function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject, isNew: boolean): Cause[] {
   const faults: Cause[] = []
   const group = String(spec['group'] ?? '')
   const required = `${String(names['plural'] ?? '')}.${group}`
@@ -101,7 +126,7 @@ function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject): Cause[
       )
     }
   }
-  if (crd.metadata.name !== required) {
+  if (isNew && crd.metadata.name !== required) {
     faults.unshift(
       fault.invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'),
     )
@@ -114,65 +139,12 @@ function isProtected(group: string): boolean {
     group.endsWith('.kubernetes.io')
 }
 
-function namesFaults(names: JsonObject): Cause[] {
-  const faults: Cause[] = []
-  const check = (name: string, value: Json | undefined): void => {
-    if (!value) faults.push(fault.required(`spec.names.${name}`))
-    else {
-      const text = String(value)
-      const problems = nameProblems(text.toLowerCase(), 'label1035')
-      faults.push(...problems.map((message) => fault.invalid(`spec.names.${name}`, text, message)))
-      if ((name === 'plural' || name === 'singular') && text !== text.toLowerCase()) {
-        faults.push(
-          fault.invalid(`spec.names.${name}`, text, 'must be lower case'),
-        )
-      }
-    }
-  }
-  for (const name of ['plural', 'singular', 'kind', 'listKind']) check(name, names[name])
-  if (names['kind'] && names['kind'] === names['listKind']) {
-    faults.push(fault.invalid('spec.names.listKind', names['listKind'], 'kind and listKind may not be the same'))
-  }
-  return faults
-}
-
 function scopeFaults(spec: JsonObject): Cause[] {
   const { scope } = spec
   if (!scope) return [fault.required('spec.scope')]
   return scope === 'Namespaced' || scope === 'Cluster'
     ? []
     : [fault.notSupported('spec.scope', scope, ['Cluster', 'Namespaced'])]
-}
-
-function versionsFaults(spec: JsonObject): Cause[] {
-  const versions = Array.isArray(spec['versions']) ? spec['versions'].filter(isObject) : []
-  const faults: Cause[] = []
-  if (versions.length === 0) faults.push(fault.required('spec.versions', 'must have at least one version'))
-  const names = versions.map((version) => String(version['name'] ?? ''))
-  if (new Set(names).size < names.length) {
-    faults.push(fault.invalid('spec.versions', names, 'must contain unique version names'))
-  }
-  const stored = versions.filter((version) => version['storage'] === true).length
-  if (versions.length > 0 && stored !== 1) {
-    faults.push(fault.invalid('spec.versions', names, 'must have exactly one version marked as storage version'))
-  }
-  for (const [index, version] of versions.entries()) {
-    const path = `spec.versions[${index}]`
-    // The real server keeps the schema of a single version beside the versions, and reports it under that path.
-    const schemaPath = versions.length === 1 ? 'spec.validation.openAPIV3Schema' : `${path}.schema.openAPIV3Schema`
-    faults.push(
-      ...nameProblems(names[index]!, 'label1035').map((message) =>
-        fault.invalid(`${path}.name`, names[index], message)
-      ),
-    )
-    const schema = at(version, 'schema', 'openAPIV3Schema')
-    if (!isObject(schema)) faults.push(fault.required(`${path}.schema.openAPIV3Schema`))
-    else {
-      const wrong = structuralFaults(schema, schemaPath)
-      faults.push(...(wrong.length > 0 ? wrong : defaultFaults(schema as unknown as Schema, schemaPath)))
-    }
-  }
-  return faults
 }
 
 /** Returns faults for changes of immutable fields. */

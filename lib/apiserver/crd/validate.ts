@@ -1,22 +1,69 @@
 /** Validates custom objects by the schema of their definition, with the API server's messages. */
+import { BoundedMap } from '../../async/bounded_map.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
 import type { Schema } from '../schema/schema.ts'
 import { type Cause, fault } from '../http/status.ts'
 import { isSubdomain } from '../storage/names.ts'
-import { ruleFaults } from './union_rules.ts'
+import { celEngine, hasRules, isPlainPattern } from '../cel/load.ts'
+import type { RuleSchema } from '../cel/schema.ts'
+import { embeddedFaults } from './embedded.ts'
+import type { RuleResult, Validator } from '../cel/validator.ts'
 
 /**
- * Returns the faults of a custom object; empty for built-in kinds. Values that equal those of the old object are not
- * checked, so a stricter schema does not block updates of existing objects.
+ * Returns the faults of a custom object, after those of its metadata; empty for built-in kinds. Values that equal those
+ * of the old object are not checked, so a stricter schema does not block updates of existing objects: `warn` gets the
+ * rules that they break.
  */
-export function validateCustom(kind: Kind, object: ApiObject, old: ApiObject | undefined): readonly Cause[] {
+export function customFaults(
+  kind: Kind,
+  object: ApiObject,
+  old: ApiObject | undefined,
+  metadataFaults: readonly Cause[],
+  warn: (text: string) => void,
+): readonly Cause[] {
   if (!kind.custom) return []
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = object
   const schema = withoutIdentity(kind.schema)
-  const faults = [...validateValue(schema, rest, '', old as JsonObject | undefined), ...listFaults(schema, rest, '')]
-  return [...faults, ...ruleFaults(schema, rest, old as JsonObject | undefined, faults)]
+  const faults = [
+    ...validateValue(schema, rest, '', old as JsonObject | undefined),
+    ...embeddedFaults(schema, rest, ''),
+    ...listFaults(schema, rest, ''),
+  ]
+  if (!hasRules(kind.schema)) return faults
+  if ([...metadataFaults, ...faults].some(({ reason }) => BLOCKING.has(reason))) return [...faults, NOT_CHECKED]
+  const { causes, warnings } = ruleResult(kind.schema, object, old)
+  warnings.forEach(warn)
+  return [...faults, ...causes]
+}
+
+/** Faults that make the structure of an object unreliable for rules. */
+const BLOCKING: ReadonlySet<string> = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+])
+const NOT_CHECKED: Cause = fault.invalid(
+  '<nil>',
+  null,
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete ' +
+    'validation',
+)
+
+const validators = new WeakMap<Schema, Validator>()
+
+function ruleResult(schema: Schema, object: ApiObject, old: ApiObject | undefined): RuleResult {
+  const engine = celEngine()
+  let validator = validators.get(schema)
+  if (!validator) {
+    validator = engine.validatorOf(schema as RuleSchema)
+    if (!validator) return { causes: [], warnings: [] }
+    validators.set(schema, validator)
+  }
+  return engine.validate(validator, object, old)
 }
 
 /** Drops apiVersion, kind and metadata from the required fields of the root: other code checks them. */
@@ -35,8 +82,9 @@ export function validateValue(schema: Schema, value: Json, path: string, old?: J
   if (old !== undefined && path !== '' && jsonEqual(value, old)) return []
   if (value === null) return schema.nullable ? [] : typeFaults(schema, value, path)
   const wrongType = typeFaults(schema, value, path)
-  if (wrongType.length > 0) return wrongType
+  if (wrongType.length > 0) return [...wrongType, ...enumFaults(schema, value, path)]
   return [
+    ...enumFaults(schema, value, path),
     ...keywordFaults(schema, value, path),
     ...combinationFaults(schema, value, path),
     ...childFaults(schema, value, path, old),
@@ -56,22 +104,26 @@ function typeFaults(schema: Schema, value: Json, path: string): Cause[] {
     return [fault.typeInvalid(path, type, `${path} in body must be of type integer,string: ${JSON.stringify(type)}`)]
   }
   if (schema.type === undefined || schema.type === type || (schema.type === 'number' && type === 'integer')) return []
-  return [fault.typeInvalid(path, type, `${path} in body must be of type ${schema.type}: ${JSON.stringify(type)}`)]
+  const faults = [
+    fault.typeInvalid(path, type, `${path} in body must be of type ${schema.type}: ${JSON.stringify(type)}`),
+  ]
+  if (schema.type === 'integer' && type === 'number') {
+    const format = schema.format ?? 'default'
+    faults.push(fault.invalid('<nil>', '', `Checked value must be of type integer (${format} format) in ${path}`))
+  }
+  return faults
+}
+
+function enumFaults(schema: Schema, value: Json, path: string): Cause[] {
+  if (!schema.enum || schema.enum.some((allowed) => jsonEqual(allowed, value))) return []
+  const supported = schema.enum.map((allowed) => typeof allowed === 'string' ? allowed : JSON.stringify(allowed))
+  return [fault.notSupported(path, value, supported)]
 }
 
 function keywordFaults(schema: Schema, value: Json, path: string): Cause[] {
   const faults: Cause[] = []
   const invalid = (detail: string): void => {
     faults.push(fault.invalid(path, value, `${path} in body ${detail}`))
-  }
-  if (schema.enum && !schema.enum.some((allowed) => jsonEqual(allowed, value))) {
-    faults.push(
-      fault.notSupported(
-        path,
-        value,
-        schema.enum.map((allowed) => (typeof allowed === 'string' ? allowed : JSON.stringify(allowed))),
-      ),
-    )
   }
   if (typeof value === 'number') numberFaults(schema, value, invalid)
   else if (typeof value === 'string') faults.push(...stringFaults(schema, value, path, invalid))
@@ -125,9 +177,17 @@ function stringFaults(schema: Schema, value: string, path: string, invalid: (det
   // Only the first failure of these is reported.
   if (maxLength !== undefined && length > maxLength) return [fault.tooLong(path, maxLength)]
   if (minLength !== undefined && length < minLength) invalid(`should be at least ${minLength} chars long`)
-  else if (pattern !== undefined && !new RegExp(pattern, 'u').test(value)) invalid(`should match '${pattern}'`)
+  else if (pattern !== undefined && !matchesPattern(pattern, value)) invalid(`should match '${pattern}'`)
   if (schema.format === undefined || !breaksFormat(schema.format, value)) return []
   return [fault.typeInvalid(path, value, `${path} in body must be of type ${schema.format}: ${JSON.stringify(value)}`)]
+}
+
+const compiled = new BoundedMap<string, RegExp | undefined>(1000)
+
+/** Tests a pattern of RE2: by JavaScript, where it knows the syntax. */
+function matchesPattern(pattern: string, value: string): boolean {
+  if (!compiled.has(pattern)) compiled.set(pattern, isPlainPattern(pattern) ? new RegExp(pattern, 'u') : undefined)
+  return compiled.get(pattern)?.test(value) ?? celEngine().matches(value, pattern)
 }
 
 function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {
@@ -161,7 +221,12 @@ function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {
 
 function childFaults(schema: Schema, value: Json, path: string, old: Json | undefined): Cause[] {
   if (Array.isArray(value)) {
-    return schema.items ? value.flatMap((item, index) => validateValue(schema.items!, item, `${path}[${index}]`)) : []
+    const before = itemsByKeys(schema, old)
+    return schema.items
+      ? value.flatMap((item, index) =>
+        validateValue(schema.items!, item, `${path}[${index}]`, before?.get(JSON.stringify(keysOf(schema, item))))
+      )
+      : []
   }
   if (!isObject(value)) return []
   const { properties = {}, required = [], additionalProperties } = schema
@@ -179,6 +244,12 @@ function childFaults(schema: Schema, value: Json, path: string, old: Json | unde
     }
   }
   return faults
+}
+
+/** Returns the old items of a list with keys; those of other lists have no identity. */
+function itemsByKeys(schema: Schema, old: Json | undefined): ReadonlyMap<string, Json> | undefined {
+  if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(old)) return undefined
+  return new Map(old.map((item) => [JSON.stringify(keysOf(schema, item)), item]))
 }
 
 /** Returns a fault for each repeated item of lists that are sets or maps. */
@@ -206,12 +277,21 @@ function repeatedItemFaults(schema: Schema, list: readonly Json[], path: string)
   const seen = new Set<string>()
   const faults: Cause[] = []
   for (const [index, item] of list.entries()) {
+    if (type === 'map' && !isObject(item)) {
+      faults.push(fault.invalid(`${path}[${index}]`, item, 'must be an object for an array of list-type map'))
+      break
+    }
     const named = type === 'set' ? item : keysOf(schema, item)
-    const id = JSON.stringify(named)
+    const id = JSON.stringify(named, inOrder)
     if (seen.has(id)) faults.push(fault.duplicate(`${path}[${index}]`, named))
     seen.add(id)
   }
   return faults
+}
+
+/** Sorts the fields of objects for JSON: equal objects of a set may have them in different orders. */
+function inOrder(_: string, value: Json): Json {
+  return isObject(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))) : value
 }
 
 function keysOf(schema: Schema, item: Json): Json {

@@ -1,34 +1,7 @@
 /** Builds discovery documents: per group, and aggregated. */
 import type { JsonObject } from '../json.ts'
-import { apiVersionOf, type Kind } from '../kinds.ts'
-
-const OBJECT_VERBS: readonly string[] = [
-  'create',
-  'delete',
-  'deletecollection',
-  'get',
-  'list',
-  'patch',
-  'update',
-  'watch',
-]
-const STATUS_VERBS: readonly string[] = ['get', 'patch', 'update']
-
-/** The groups in the order of kubectl's lookup: built-in groups first. */
-const GROUP_ORDER: readonly string[] = [
-  '',
-  'apps',
-  'events.k8s.io',
-  'batch',
-  'networking.k8s.io',
-  'policy',
-  'rbac.authorization.k8s.io',
-  'storage.k8s.io',
-  'apiextensions.k8s.io',
-  'scheduling.k8s.io',
-  'coordination.k8s.io',
-  'discovery.k8s.io',
-]
+import type { Kind } from '../kinds.ts'
+import { storageHash } from './storage_hash.ts'
 
 interface Group {
   readonly name: string
@@ -37,12 +10,18 @@ interface Group {
 }
 
 function groupsOf(kinds: readonly Kind[]): readonly Group[] {
-  const names = [...new Set(kinds.map((kind) => kind.group))]
-  const rank = (name: string): number => (GROUP_ORDER.includes(name) ? GROUP_ORDER.indexOf(name) : GROUP_ORDER.length)
-  return names.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1)).map((name) => ({
+  const builtin = [...new Set(kinds.filter((kind) => !kind.custom).map((kind) => kind.group))]
+  const custom = [...new Set(kinds.filter((kind) => kind.custom).map((kind) => kind.group))].sort()
+  return [...new Set([...builtin, ...custom])].map((name) => ({
     name,
     versions: [...new Set(kinds.filter((kind) => kind.group === name).map((kind) => kind.version))].sort(byPriority),
   }))
+}
+
+/** Returns the kinds of a group version, sorted by name. */
+function kindsOf(kinds: readonly Kind[], group: string, version: string): readonly Kind[] {
+  return kinds.filter((kind) => kind.group === group && kind.version === version)
+    .sort((a, b) => (a.plural < b.plural ? -1 : 1))
 }
 
 /** Compares versions by Kubernetes priority: v2, v1, v1beta1, v1alpha1, then all others. */
@@ -86,7 +65,7 @@ function groupJson({ name, versions }: Group): JsonObject {
 
 /** Returns the document of /api/v1 or /apis/GROUP/VERSION; undefined if it is not served. */
 export function resourceList(kinds: readonly Kind[], group: string, version: string): JsonObject | undefined {
-  const served = kinds.filter((kind) => kind.group === group && kind.version === version)
+  const served = kindsOf(kinds, group, version)
   if (served.length === 0) return undefined
   return {
     kind: 'APIResourceList',
@@ -96,6 +75,12 @@ export function resourceList(kinds: readonly Kind[], group: string, version: str
   }
 }
 
+/** Returns the name whose hash discovery shows: `group/version/Kind`, with an empty core group. */
+function storageName({ group, storage }: Kind): string {
+  const apiVersion = storage.hashedVersion ? `${group}/${storage.hashedVersion}` : storage.apiVersion
+  return `${apiVersion.includes('/') ? '' : '/'}${apiVersion}/${storage.kind}`
+}
+
 function resourceRows(kind: Kind): JsonObject[] {
   const { plural, singular, namespaced, shortNames, categories } = kind
   const row: JsonObject = {
@@ -103,14 +88,14 @@ function resourceRows(kind: Kind): JsonObject[] {
     singularName: singular,
     namespaced,
     kind: kind.kind,
-    verbs: verbsOf(kind),
+    verbs: [...kind.verbs],
     ...(shortNames.length > 0 && { shortNames: [...shortNames] }),
     ...(categories.length > 0 && { categories: [...categories] }),
-    storageVersionHash: hash(`${kind.storage.apiVersion}/${kind.storage.kind}`),
+    ...(kind.stored && { storageVersionHash: storageHash(storageName(kind)) }),
   }
   return [
     row,
-    ...subresourcesOf(kind).map((sub) => ({
+    ...kind.subresources.map((sub) => ({
       name: `${plural}/${sub.name}`,
       singularName: '',
       namespaced,
@@ -121,54 +106,6 @@ function resourceRows(kind: Kind): JsonObject[] {
   ]
 }
 
-const CUSTOM_VERBS: readonly string[] = [
-  'delete',
-  'deletecollection',
-  'get',
-  'list',
-  'patch',
-  'create',
-  'update',
-  'watch',
-]
-
-function verbsOf({ plural, group, custom }: Kind): string[] {
-  if (custom) return [...CUSTOM_VERBS]
-  return group === '' && plural === 'namespaces'
-    ? OBJECT_VERBS.filter((verb) => verb !== 'deletecollection')
-    : [...OBJECT_VERBS]
-}
-
-interface Subresource {
-  readonly name: string
-  readonly kind: string
-  readonly group?: string
-  readonly version?: string
-  readonly verbs: readonly string[]
-}
-
-function subresourcesOf(kind: Kind): readonly Subresource[] {
-  const all: Subresource[] = [
-    ...(kind.group === '' && kind.plural === 'namespaces'
-      ? [{ name: 'finalize', kind: 'Namespace', verbs: ['update'] }]
-      : []),
-    ...(kind.scale ? [{ name: 'scale', kind: 'Scale', group: 'autoscaling', version: 'v1', verbs: STATUS_VERBS }] : []),
-    ...(kind.status ? [{ name: 'status', kind: kind.kind, verbs: STATUS_VERBS }] : []),
-  ]
-  return kind.custom ? all.reverse() : all
-}
-
-/** Hashes a storage version to eight bytes (FNV-1a) in base64, the form of the real server. */
-function hash(text: string): string {
-  let state = 0xcbf29ce484222325n
-  for (let i = 0; i < text.length; i++) {
-    state = ((state ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n) & 0xffffffffffffffffn
-  }
-  return btoa(
-    Array.from({ length: 8 }, (_, i) => String.fromCharCode(Number((state >> BigInt(8 * i)) & 0xffn))).join(''),
-  )
-}
-
 /** Returns /api or /apis as one aggregated document (apidiscovery.k8s.io/v2). */
 export function aggregatedDiscovery(kinds: readonly Kind[], core: boolean): JsonObject {
   const groups = groupsOf(kinds).filter((group) => (group.name === '') === core)
@@ -177,45 +114,34 @@ export function aggregatedDiscovery(kinds: readonly Kind[], core: boolean): Json
     apiVersion: 'apidiscovery.k8s.io/v2',
     metadata: {},
     items: groups.map(({ name, versions }) => ({
-      metadata: { ...(name !== '' && { name }), creationTimestamp: null },
+      metadata: { ...(name !== '' && { name }) },
       versions: versions.map((version) => ({
         version,
         freshness: 'Current',
-        resources: kinds.filter((kind) => kind.group === name && kind.version === version).map(aggregatedResource),
+        resources: kindsOf(kinds, name, version).map(aggregatedResource),
       })),
     })),
   }
 }
 
 function aggregatedResource(kind: Kind): JsonObject {
-  const subresources = subresourcesOf(kind).map((sub) => ({
+  // Built-in kinds leave them empty: clients take those of the document.
+  const own = kind.custom ? { group: kind.group, version: kind.version } : { group: '', version: '' }
+  const subresources = kind.subresources.map((sub) => ({
     subresource: sub.name,
-    responseKind: {
-      group: sub.group ?? kind.group,
-      version: sub.version ?? kind.version,
-      kind: sub.kind,
-    },
+    responseKind: { ...(sub.group === undefined ? own : { group: sub.group, version: sub.version! }), kind: sub.kind },
     verbs: [...sub.verbs],
   }))
   return {
     resource: kind.plural,
-    responseKind: {
-      group: kind.group,
-      version: kind.version,
-      kind: kind.kind,
-    },
+    responseKind: { ...own, kind: kind.kind },
     scope: kind.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: kind.singular,
-    verbs: verbsOf(kind),
+    verbs: [...kind.verbs],
     ...(kind.shortNames.length > 0 && {
       shortNames: [...kind.shortNames],
     }),
     ...(kind.categories.length > 0 && { categories: [...kind.categories] }),
     ...(subresources.length > 0 && { subresources }),
   }
-}
-
-/** Returns the names of the OpenAPI documents of the kinds, such as `apis/apps/v1`. */
-export function documentNames(kinds: readonly Kind[]): readonly string[] {
-  return [...new Set(kinds.map((kind) => (kind.group === '' ? `api/${kind.version}` : `apis/${apiVersionOf(kind)}`)))]
 }

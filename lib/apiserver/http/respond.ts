@@ -1,50 +1,79 @@
-/** Builds responses, and reads the Accept header. */
+/** Builds responses. */
 import type { HttpBody, HttpResponse } from '../../core/transport.ts'
-import { notAcceptable, StatusError } from './status.ts'
+import type { StatusError } from './status.ts'
 
 const encoder = new TextEncoder()
 
-/** Returns a body with its complete text in memory. */
-function textBody(text: string): HttpBody {
-  let isRead = false
-  return {
-    text() {
-      isRead = true
-      return Promise.resolve(text)
-    },
-    cancel() {
-      isRead = true
-    },
-    async *[Symbol.asyncIterator]() {
-      if (isRead) return
-      isRead = true
-      if (text) yield encoder.encode(text)
-    },
+/** A body with its complete text in memory. */
+export class TextBody implements HttpBody {
+  readonly content: string
+  #isRead = false
+
+  constructor(content: string) {
+    this.content = content
   }
+
+  text(): Promise<string> {
+    this.#isRead = true
+    return Promise.resolve(this.content)
+  }
+
+  cancel(): void {
+    this.#isRead = true
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    if (this.#isRead) return
+    this.#isRead = true
+    if (this.content) yield encoder.encode(this.content)
+  }
+}
+
+/** A JSON body that a client may ask for in another form. */
+export class ObjectBody extends TextBody {}
+
+/** Go's HTTP server adds it to the texts of errors. */
+export const NO_SNIFFING: Record<string, string> = { 'x-content-type-options': 'nosniff' }
+
+export const PLAIN = 'text/plain; charset=utf-8'
+
+/** Returns an answer without a body. */
+export function answerEmpty(status: number, headers: Record<string, string> = {}): HttpResponse {
+  return { status, headers, body: new TextBody('') }
 }
 
 export function answerText(
   status: number,
   text: string,
-  type = 'text/plain; charset=utf-8',
+  type: string = PLAIN,
   headers: Record<string, string> = {},
 ): HttpResponse {
-  return { status, headers: { 'content-type': type, ...headers }, body: textBody(text) }
+  return { status, headers: { 'content-type': type, ...headers }, body: new TextBody(text) }
 }
 
+/** Returns an API object. Clients may ask for it as YAML, see encode.ts. */
 export function answerJson(
   status: number,
   json: string,
   warnings: readonly string[] = [],
   type = 'application/json',
 ): HttpResponse {
-  return answerText(status, `${json}\n`, type, warningHeaders(warnings))
+  return { status, headers: { 'content-type': type, ...warningHeaders(warnings) }, body: new ObjectBody(`${json}\n`) }
 }
 
 export function answerError(error: StatusError, warnings: readonly string[] = []): HttpResponse {
   const retry = error.details?.['retryAfterSeconds']
-  const headers = { ...warningHeaders(warnings), ...(retry !== undefined && { 'retry-after': String(retry) }) }
-  return answerText(error.code, `${JSON.stringify(error.body())}\n`, 'application/json', headers)
+  const headers = {
+    'content-type': 'application/json',
+    ...warningHeaders(warnings),
+    ...(retry !== undefined && { 'retry-after': String(retry) }),
+  }
+  return { status: error.code, headers, body: new ObjectBody(`${JSON.stringify(error.body())}\n`) }
+}
+
+/** The answer to a path that does not exist, in the words of Go's HTTP server. */
+export function answerPageNotFound(): HttpResponse {
+  return answerText(404, '404 page not found\n', PLAIN, NO_SNIFFING)
 }
 
 /** Returns the Warning header (RFC 7234) that kubectl prints. */
@@ -53,33 +82,4 @@ export function warningHeaders(warnings: readonly string[]): Record<string, stri
     `299 - "${text.replace(/[\\"]/g, '\\$&').replace(/[\r\n]/g, ' ')}"`
   )
   return texts.length > 0 ? { warning: texts.join(', ') } : {}
-}
-
-/** The representation that an Accept header selects. */
-export interface AcceptedForm {
-  /** The `as` parameter, such as `Table` or `PartialObjectMetadata`. */
-  readonly as: string | undefined
-  readonly group: string | undefined
-  readonly version: string | undefined
-  readonly yaml: boolean
-}
-
-const JSON_TYPES: readonly string[] = ['application/json', 'application/*', '*/*']
-
-/** Returns the preferred supported form of an Accept header. Throws 406 if no clause accepts JSON. */
-export function parseAccept(header: string | undefined, supports: (as: AcceptedForm) => boolean): AcceptedForm {
-  const clauses = (header || '*/*').split(',').map((clause) => {
-    const [type, ...parameters] = clause.split(';').map((part) => part.trim())
-    const values = new Map(
-      parameters.map((parameter) => parameter.split('=', 2).map((part) => part.trim()) as [string, string]),
-    )
-    const quality = Number(values.get('q') ?? '1')
-    return { type: type!.toLowerCase(), values, quality: Number.isNaN(quality) ? 1 : quality }
-  }).sort((a, b) => b.quality - a.quality)
-  for (const { type, values } of clauses) {
-    if (!JSON_TYPES.includes(type)) continue
-    const form: AcceptedForm = { as: values.get('as'), group: values.get('g'), version: values.get('v'), yaml: false }
-    if (form.as === undefined || supports(form)) return form
-  }
-  throw notAcceptable(['application/json'])
 }

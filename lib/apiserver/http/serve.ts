@@ -1,10 +1,13 @@
 /** Serves the embedded API over TLS with a bearer token, for kubectl and other clients. */
 import type { HttpRequest, Transport } from '../../core/transport.ts'
+import { isSame } from '../access/access.ts'
+import { Tokens } from '../access/tokens.ts'
 import { createAuthority } from '../../runtime/net/certificates.ts'
 import { serveHttps, type ServerRequest, type ServerResponse } from '../../runtime/net/https_server.ts'
 import { MAX_BODY_BYTES } from './body.ts'
 import { answerError } from './respond.ts'
-import { methodNotAllowed, StatusError, tooLarge } from './status.ts'
+import { compressed } from './compress.ts'
+import { StatusError, tooLarge } from './status.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 
 /** Options of {@link serve}. */
@@ -13,7 +16,10 @@ export interface ServeOptions {
   readonly host?: string
   /** Default: 0, which selects a free port. */
   readonly port?: number
-  /** The bearer token that requests must carry. Default: a random one. */
+  /**
+   * The bearer token of the administrator. Requests may also carry the token of a service account; those without a
+   * token are anonymous. Default: a random one.
+   */
   readonly token?: string
   /** The certificate to serve; `ca` is the CA that clients trust. Default: a new one from a new CA. */
   readonly certificate?: { readonly cert: string; readonly key: string; readonly ca: string }
@@ -79,25 +85,24 @@ async function makeCertificate(host: string): Promise<{ cert: string; key: strin
   return { ...issued, ca: authority.ca }
 }
 
-const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-
-/** Paths that need no token, as on a real server. */
-const PUBLIC: readonly string[] = ['/healthz', '/livez', '/readyz', '/version']
-
 async function handle(
   server: { readonly handle: Transport },
   token: string,
   request: ServerRequest,
 ): Promise<ServerResponse> {
-  const path = request.path.split('?')[0]!
-  if (!PUBLIC.includes(path) && !isAuthorized(request.headers['authorization'], token)) {
-    return answerError(new StatusError(401, 'Unauthorized', 'Unauthorized'))
+  let authorization: string | undefined
+  try {
+    authorization = authorizationOf(request.headers['authorization'], token)
+  } catch (error) {
+    if (error instanceof StatusError) return answerError(error)
+    throw error
   }
-  // Handle HEAD as GET: the HTTP layer drops the body.
-  const method = request.method === 'HEAD' ? 'GET' : request.method
-  if (!METHODS.includes(method)) return answerError(methodNotAllowed())
-  const { headers, body, signal } = request
-  return server.handle({ method: method as HttpRequest['method'], path: request.path, headers, body, signal })
+  const { authorization: _given, ...others } = request.headers
+  const headers = { ...others, ...(authorization !== undefined && { authorization }) }
+  const { path, body, signal } = request
+  // The HTTP layer drops the body of an answer to HEAD.
+  const method = request.method as HttpRequest['method']
+  return compressed(await server.handle({ method, path, headers, body, signal }), headers)
 }
 
 const TOKEN_BYTES = 32
@@ -108,17 +113,18 @@ function newToken(): string {
     .join('')
 }
 
-/** Returns whether an Authorization header carries the token. The time depends only on the lengths. */
-function isAuthorized(header: string | undefined, token: string): boolean {
-  const match = /^bearer +(\S+)$/i.exec(header ?? '')
-  return match !== null && isSame(match[1]!, token)
-}
+/** A scheme that makes a request anonymous. In memory, a request without a header is the administrator's. */
+const NO_CREDENTIALS = 'None'
 
-function isSame(a: string, b: string): boolean {
-  const encoder = new TextEncoder()
-  const left = encoder.encode(a)
-  const right = encoder.encode(b)
-  let difference = left.length ^ right.length
-  for (let i = 0; i < left.length; i++) difference |= left[i]! ^ (right[i % right.length] ?? 0)
-  return difference === 0
+/**
+ * Returns the Authorization header for the server in memory; undefined for the administrator.
+ *
+ * @throws StatusError 401 for a token that is neither the administrator's nor issued by the server.
+ */
+function authorizationOf(header: string | undefined, token: string): string | undefined {
+  const given = /^bearer +(\S+) *$/i.exec(header ?? '')?.[1]
+  if (given === undefined) return NO_CREDENTIALS
+  if (isSame(given, token)) return undefined
+  if (!Tokens.isIssued(given)) throw new StatusError(401, 'Unauthorized', 'Unauthorized')
+  return header
 }

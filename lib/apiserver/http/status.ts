@@ -75,8 +75,13 @@ export function notFound(of: Pick<Named, 'group' | 'plural'>, name: string): Sta
   return new StatusError(404, 'NotFound', `${qualified(of)} "${name}" not found`, detailsOf(of, name))
 }
 
-export function alreadyExists(of: Named, name: string): StatusError {
-  return new StatusError(409, 'AlreadyExists', `${qualified(of)} "${name}" already exists`, detailsOf(of, name))
+export function alreadyExists(of: Named, name: string, prefix = ''): StatusError {
+  return new StatusError(
+    409,
+    'AlreadyExists',
+    `${prefix}${qualified(of)} "${name}" already exists`,
+    detailsOf(of, name),
+  )
 }
 
 export function generateNameConflict(of: Named, name: string): StatusError {
@@ -109,7 +114,7 @@ export function forbidden(
   causes?: readonly Cause[],
 ): StatusError {
   const details: JsonObject = { ...detailsOf(of, name), ...(causes && { causes: causes.map(causeJson) }) }
-  return new StatusError(403, 'Forbidden', `${qualified(of)} "${name}" is forbidden: ${reason}`, details)
+  return new StatusError(403, 'Forbidden', `${qualified(of)}${name && ` "${name}"`} is forbidden: ${reason}`, details)
 }
 
 /** Returns the 422 error of an invalid object, with one cause per violated rule. */
@@ -132,6 +137,17 @@ export function methodNotAllowed(): StatusError {
   )
 }
 
+/** The error of a path that does not exist below an API group. */
+export function pathNotFound(): StatusError {
+  return new StatusError(404, 'NotFound', 'the server could not find the requested resource', {})
+}
+
+/** The error of a method that a custom kind does not support. */
+export function methodNotSupported(of: Pick<Named, 'group' | 'plural'>, verb: string): StatusError {
+  const message = `${verb} is not supported on resources of kind "${qualified(of)}"`
+  return new StatusError(405, 'MethodNotAllowed', message, detailsOf(of, ''))
+}
+
 export function gone(message: string, metadata: JsonObject = {}): StatusError {
   return new StatusError(410, 'Expired', message, undefined, metadata)
 }
@@ -140,12 +156,8 @@ export function unsupportedMediaType(message: string): StatusError {
   return new StatusError(415, 'UnsupportedMediaType', message, {})
 }
 
-export function notAcceptable(accepted: readonly string[]): StatusError {
-  return new StatusError(
-    406,
-    'NotAcceptable',
-    `406: Not Acceptable\n\nAvailable representations: ${accepted.join(', ')}`,
-  )
+export function notAcceptable(message: string, details?: JsonObject): StatusError {
+  return new StatusError(406, 'NotAcceptable', message, details)
 }
 
 export function tooLarge(limit: number): StatusError {
@@ -212,7 +224,7 @@ export const fault: {
   tooMany: (field: string, count: number, max: number) => ({
     reason: 'FieldValueTooMany',
     field,
-    message: `Too many: ${count}: must have at most ${max} items`,
+    message: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
   }),
   typeInvalid: (field: string, value: unknown, detail: string) => ({
     reason: 'FieldValueTypeInvalid',

@@ -7,25 +7,37 @@ const MAX_OPERATIONS = 10_000
 
 /** Applies a JSON Patch to a copy of a document. Throws 400 for an invalid patch, 422 for a failed operation. */
 export function jsonPatch(document: Json, patch: Json): Json {
-  if (!Array.isArray(patch)) {
-    throw badRequest(
-      'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
-    )
-  }
+  if (patch === null) return document
+  if (!Array.isArray(patch)) throw undecodable(patch, 'value of type []handlers.jsonPatchOp')
+  for (const operation of patch) checkOperation(operation)
   if (patch.length > MAX_OPERATIONS) {
-    throw new StatusError(
-      413,
-      'RequestEntityTooLarge',
-      `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`,
-    )
+    const detail = `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${patch.length}`
+    throw new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: ${detail}`)
   }
   let result = clone(document)
   for (const operation of patch) result = applyOperation(result, operation)
   return result
 }
 
+/** Throws 400 for an operation with fields of a wrong type. */
+function checkOperation(operation: Json): void {
+  if (operation === null) return
+  if (!isObject(operation)) throw undecodable(operation, 'value of type handlers.jsonPatchOp')
+  for (const name of ['op', 'path', 'from']) {
+    const value = operation[name]
+    if (value !== undefined && value !== null && typeof value !== 'string') {
+      throw undecodable(value, `struct field jsonPatchOp.${name} of type string`)
+    }
+  }
+}
+
+function undecodable(value: Json, target: string): StatusError {
+  const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+  return badRequest(`error decoding patch: json: cannot unmarshal ${type} into Go ${target}`)
+}
+
 function applyOperation(document: Json, operation: Json): Json {
-  if (!isObject(operation)) throw badRequest('error decoding patch: an operation is not an object')
+  if (!isObject(operation)) throw refuse('Unexpected kind: unknown')
   const { op, path, from, value } = operation
   if (typeof path !== 'string') throw refuse(`${String(op)} operation failed to decode path: missing value`)
   switch (op) {
@@ -40,7 +52,8 @@ function applyOperation(document: Json, operation: Json): Json {
       return add(removed.document, path, removed.value)
     }
     case 'copy':
-      return add(document, path, clone(get(document, source(from))))
+      // A missing value is copied as null, as the server's library does.
+      return add(document, path, clone(find(document, source(from)) ?? null))
     case 'test':
       if (!jsonEqual(find(document, path) ?? null, value ?? null)) {
         throw refuse(`testing value ${path} failed: test failed`)
@@ -64,9 +77,8 @@ function refuse(message: string): StatusError {
 }
 
 function tokens(path: string): string[] {
-  if (path === '') return []
-  if (!path.startsWith('/')) throw refuse(`invalid JSON pointer ${JSON.stringify(path)}`)
-  return path.slice(1).split('/').map((token) => token.replace(/~1/g, '/').replace(/~0/g, '~'))
+  // The server's library ignores what precedes the first slash.
+  return path.split('/').slice(1).map((token) => token.replace(/~1/g, '/').replace(/~0/g, '~'))
 }
 
 /** Returns the container of a path's target, and the last token of the path. */
@@ -76,7 +88,7 @@ function parentOf(
   verb: string,
 ): { parent: Json[] | { [key: string]: Json | undefined }; last: string } {
   const all = tokens(path)
-  const last = all.pop()!
+  const last = all.pop() ?? ''
   let current: Json | undefined = document
   for (const token of all) current = child(current, token)
   if (Array.isArray(current) || isObject(current)) return { parent: current, last }
@@ -94,14 +106,8 @@ function find(document: Json, path: string): Json | undefined {
   return current
 }
 
-function get(document: Json, path: string): Json {
-  const value = find(document, path)
-  if (value === undefined) throw refuse(`doc is missing key: ${path}: missing value`)
-  return value
-}
-
 function add(document: Json, path: string, value: Json): Json {
-  if (path === '') return value
+  if (path === '') throw refuse('add operation does not apply: the path is empty')
   const { parent, last } = parentOf(document, path, 'add')
   if (Array.isArray(parent)) {
     const index = last === '-' ? parent.length : arrayIndex(last, parent.length + 1, path, 'add')

@@ -6,45 +6,89 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { isObject, type Json, type JsonObject, put } from '../json.ts'
 import { fieldSchema, resolve, type Schema } from '../schema/schema.ts'
-import { badRequest } from '../http/status.ts'
+import { badRequest, errorWithoutReason } from '../http/status.ts'
+import { goText } from './go_text.ts'
 
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'
 
-/** Returns the object after the patch. */
+/** Returns the object after the patch. Throws 400 for a malformed directive, 500 for lists that cannot be merged. */
 export function strategicPatch(schema: Schema, target: JsonObject, patch: JsonObject): JsonObject {
-  return (mergeObjects(schema, target, patch) ?? {}) as JsonObject
+  return mergeMap(schema, target, patch)
 }
 
-function mergeObjects(schema: Schema | undefined, target: JsonObject, patch: JsonObject): Json | undefined {
+function mergeMap(schema: Schema | undefined, target: JsonObject, patch: JsonObject): JsonObject {
   if (patch['$patch'] === 'delete') return {}
   if (patch['$patch'] === 'replace') {
     const { $patch: _, ...rest } = patch
     return rest
   }
-  if (patch['$patch'] !== undefined && patch['$patch'] !== 'merge') {
-    throw badRequest(`Unknown patch type: ${String(patch['$patch'])}`)
-  }
+  if (patch['$patch'] !== undefined) throw unknownPatchType(patch)
   const result: JsonObject = { ...target }
   retainKeys(result, patch)
+  const ordered = mergeOrderedLists(schema, result, patch)
   for (const [name, value] of Object.entries(patch)) {
-    if (name === '$patch' || name === '$retainKeys') continue
+    if (name === '$retainKeys' || name.startsWith(ORDER) || ordered.has(name)) continue
     if (name.startsWith(DELETE_FROM)) deleteFromList(result, name.slice(DELETE_FROM.length), value)
-    else if (!name.startsWith(ORDER)) mergeField(schema, result, name, value)
-  }
-  for (const [name, value] of Object.entries(patch)) {
-    if (name.startsWith(ORDER)) orderList(schema, result, name.slice(ORDER.length), value)
+    else mergeField(schema, result, name, value)
   }
   return result
 }
 
+function unknownPatchType(patch: JsonObject): Error {
+  return errorWithoutReason(500, `unknown patch type: ${String(patch['$patch'])} in map: ${goText(patch)}`)
+}
+
 function retainKeys(result: JsonObject, patch: JsonObject): void {
   const keys = patch['$retainKeys']
-  if (!Array.isArray(keys)) return
-  for (const name of Object.keys(patch)) {
-    if (!name.startsWith('$') && !keys.includes(name)) throw badRequest('invalid patch format of retainKeys')
+  if (keys === undefined) return
+  if (!Array.isArray(keys)) throw badRequest('invalid patch format of retainKeys')
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null || name === '$retainKeys' || name.startsWith(DELETE_FROM) || name.startsWith(ORDER)) continue
+    if (!keys.includes(name)) throw badRequest('invalid patch format of retainKeys')
   }
   for (const name of Object.keys(result)) if (!keys.includes(name)) delete result[name]
+}
+
+/** Merges the lists with a `$setElementOrder` in the patch, in its order. Returns their names. */
+function mergeOrderedLists(schema: Schema | undefined, result: JsonObject, patch: JsonObject): Set<string> {
+  const merged = new Set<string>()
+  for (const [directive, order] of Object.entries(patch)) {
+    if (!directive.startsWith(ORDER)) continue
+    const name = directive.slice(ORDER.length)
+    const given = patch[name]
+    const before = result[name]
+    if (!Array.isArray(order) || (given !== undefined && !Array.isArray(given))) {
+      throw badRequest('invalid patch format of setElementOrder list')
+    }
+    const property = schema && fieldSchema(schema, name)
+    const key = property?.['x-kubernetes-patch-merge-key']
+    checkOrder(given ?? [], order, key)
+    merged.add(name)
+    if (!Array.isArray(before) && given === undefined) continue
+    const list = Array.isArray(before)
+      ? given === undefined ? before : mergeLists(property, before, given)
+      : withoutDirectives(given!) as Json[]
+    put(result, name, inOrder(list, order, Array.isArray(before) ? before : [], key))
+  }
+  return merged
+}
+
+/** Throws if the items of a patch have another order than its `$setElementOrder`. */
+function checkOrder(patch: readonly Json[], order: readonly Json[], key: string | undefined): void {
+  const items = patch.filter((item) => !(isObject(item) && item['$patch'] !== undefined))
+  if (patch.length === 0 || order.length === 0) return
+  let at = 0
+  for (const each of order) if (at < items.length && isSame(items[at]!, each, key)) at++
+  if (at === items.length) return
+  throw errorWithoutReason(
+    500,
+    `The order in patch list:\n${goText([...patch])}\n doesn't match $setElementOrder list:\n${goText([...order])}\n`,
+  )
+}
+
+function isSame(a: Json, b: Json, key: string | undefined): boolean {
+  return key && isObject(a) && isObject(b) ? jsonEqual(a[key], b[key]) : jsonEqual(a, b)
 }
 
 function mergeField(schema: Schema | undefined, result: JsonObject, name: string, value: Json | undefined): void {
@@ -54,73 +98,127 @@ function mergeField(schema: Schema | undefined, result: JsonObject, name: string
   }
   const property = schema && fieldSchema(schema, name)
   const before = Object.hasOwn(result, name) ? result[name] : undefined
-  const strategies = (property?.['x-kubernetes-patch-strategy'] ?? '').split(',')
-  if (isObject(value)) {
-    const isReplaced = strategies.includes('replace')
-    const merged = isReplaced ? value : mergeObjects(property, isObject(before) ? before : {}, value)
-    put(result, name, merged)
-  } else if (Array.isArray(value) && strategies.includes('merge')) {
-    put(result, name, mergeLists(property!, Array.isArray(before) ? before : [], value))
-  } else put(result, name, value)
+  const isReplaced = (property?.['x-kubernetes-patch-strategy'] ?? '').split(',').includes('replace')
+  if (isObject(value) && isObject(before)) put(result, name, isReplaced ? value : mergeMap(property, before, value))
+  else if (Array.isArray(value) && Array.isArray(before)) put(result, name, mergeLists(property, before, value))
+  else {
+    // A new value, or one of another type, is taken without its nulls.
+    const kept = withoutDirectives(withoutNulls(value))
+    if (kept === undefined) delete result[name]
+    else put(result, name, kept)
+  }
 }
 
-function mergeLists(schema: Schema, target: readonly Json[], patch: readonly Json[]): Json[] {
-  const key = schema['x-kubernetes-patch-merge-key']
-  const items = resolve(schema).items!
-  if (!key || !resolve(items).properties) return mergeScalars(target, patch)
-  if (patch.some((item) => isObject(item) && item['$patch'] === 'replace')) {
-    return patch.filter(
-      (item) => !(isObject(item) && item['$patch'] === 'replace'),
-    )
+/** Removes the objects with a `$patch` directive. */
+function withoutDirectives(value: Json): Json | undefined {
+  if (Array.isArray(value)) {
+    return value.map(withoutDirectives).filter((item): item is Json => item !== undefined)
   }
-  let result = [...target]
-  for (const item of patch) {
-    if (!isObject(item)) throw badRequest(`expected an object in a list that merges by ${key}`)
-    const id = item[key]
-    if (id === undefined) throw badRequest(`map: ${JSON.stringify(item)} does not contain declared merge key: ${key}`)
-    const isSame = (other: Json): boolean => isObject(other) && jsonEqual(other[key], id)
-    if (item['$patch'] === 'delete') {
-      result = result.filter((other) => !isSame(other))
-      continue
-    }
-    const at = result.findIndex(isSame)
-    const merged = mergeObjects(items, at < 0 ? {} : result[at] as JsonObject, item)!
-    if (at < 0) result.push(merged)
-    else result[at] = merged
+  if (!isObject(value)) return value
+  if (value['$patch'] !== undefined) return undefined
+  const result: JsonObject = {}
+  for (const [name, child] of Object.entries(value)) {
+    const kept = withoutDirectives(child!)
+    if (kept !== undefined) put(result, name, kept)
   }
   return result
 }
 
-function mergeScalars(target: readonly Json[], patch: readonly Json[]): Json[] {
-  return [...target, ...patch.filter((item) => !target.some((other) => jsonEqual(other, item)))]
+function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isObject(value)) return value
+  const result: JsonObject = {}
+  for (const [name, child] of Object.entries(value)) {
+    if (child !== null && child !== undefined) put(result, name, withoutNulls(child))
+  }
+  return result
+}
+
+function mergeLists(schema: Schema | undefined, target: readonly Json[], patch: readonly Json[]): Json[] {
+  if (!schema || !(schema['x-kubernetes-patch-strategy'] ?? '').split(',').includes('merge')) return [...patch]
+  if (target.length === 0 && patch.length === 0) return []
+  const all = [...target, ...patch]
+  if (all.some((item) => isObject(item) !== isObject(all[0]) || typeof item !== typeof all[0])) {
+    throw errorWithoutReason(500, `list element types are not identical: ${goText([[...target], [...patch]])}`)
+  }
+  if (!isObject(all[0])) {
+    return inOrder(all.filter((item, index) => all.indexOf(item) === index), patch, target, undefined)
+  }
+  const key = schema['x-kubernetes-patch-merge-key'] ?? ''
+  const { kept, items } = withoutSpecialItems(target, patch as readonly JsonObject[], key)
+  const merged = [...kept]
+  for (const item of items) {
+    const id = idOf(item, key)
+    const at = merged.findIndex((other) => jsonEqual((other as JsonObject)[key], id))
+    if (at < 0) merged.push(item)
+    else merged[at] = mergeMap(resolve(schema).items, merged[at] as JsonObject, item)
+  }
+  return inOrder(merged, items, kept, key)
+}
+
+/** Follows the directives of list items: returns the items that stay, and those to merge into them. */
+function withoutSpecialItems(
+  target: readonly Json[],
+  patch: readonly JsonObject[],
+  key: string,
+): { kept: readonly Json[]; items: readonly JsonObject[] } {
+  let kept = target
+  const items: JsonObject[] = []
+  for (const item of patch) {
+    switch (item['$patch']) {
+      case undefined:
+        items.push(item)
+        break
+      case 'delete': {
+        const id = idOf(item, key)
+        kept = kept.filter((other) => !jsonEqual((other as JsonObject)[key], id))
+        break
+      }
+      case 'replace':
+        break
+      case 'merge':
+        throw errorWithoutReason(500, 'merging lists cannot yet be specified in the patch')
+      default:
+        throw unknownPatchType(item)
+    }
+  }
+  return patch.some((item) => item['$patch'] === 'replace') ? { kept: items, items: [] } : { kept, items }
+}
+
+function idOf(item: JsonObject, key: string): Json {
+  const id = item[key]
+  if (id === undefined) {
+    throw errorWithoutReason(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
+  }
+  return id
 }
 
 function deleteFromList(result: JsonObject, name: string, values: Json | undefined): void {
   const list = result[name]
   if (!Array.isArray(list) || !Array.isArray(values)) return
-  const kept = list.filter((item) => !values.some((value) => jsonEqual(value, item)))
-  if (kept.length > 0) put(result, name, kept)
-  else delete result[name]
+  put(result, name, list.filter((item) => !values.some((value) => jsonEqual(value, item))))
 }
 
-/** Sorts the items that `$setElementOrder` names; the other items keep their place after their predecessors. */
-function orderList(schema: Schema | undefined, result: JsonObject, name: string, order: Json | undefined): void {
-  const list = result[name]
-  if (!Array.isArray(list) || !Array.isArray(order)) return
-  const key = (schema && fieldSchema(schema, name))?.['x-kubernetes-patch-merge-key']
-  const idOf = (item: Json): Json | undefined => (key && isObject(item) ? item[key] : item)
-  const rank = (item: Json): number => order.findIndex((each) => jsonEqual(idOf(each), idOf(item)))
-  const ordered = list.filter((item) => rank(item) >= 0).sort((a, b) => rank(a) - rank(b))
-  const others = list.map((item, index) => ({ item, index })).filter(({ item }) => rank(item) < 0)
-  const merged = [...ordered]
-  for (const { item, index } of others) {
-    // Insert after the last item that preceded it in the original list.
-    const before = list.slice(0, index)
-    const last = merged.reduce<number>(
-      (found, each, place) => (before.some((other) => jsonEqual(idOf(other), idOf(each))) ? place : found),
-      -1,
-    )
-    merged.splice(last + 1, 0, item)
+/**
+ * Sorts the items of a merged list that `order` has like it. The others keep their order, and stay before the next
+ * item of `order` only if they were before it in the original list.
+ */
+function inOrder(
+  list: readonly Json[],
+  order: readonly Json[],
+  original: readonly Json[],
+  key: string | undefined,
+): Json[] {
+  const placeIn = (items: readonly Json[], item: Json): number => items.findIndex((each) => isSame(each, item, key))
+  const wanted = list.filter((item) => placeIn(order, item) >= 0)
+    .sort((a, b) => placeIn(order, a) - placeIn(order, b))
+  const others = list.filter((item) => placeIn(order, item) < 0)
+    .sort((a, b) => placeIn(original, a) - placeIn(original, b))
+  const result: Json[] = []
+  while (wanted.length > 0 && others.length > 0) {
+    const left = placeIn(original, others[0]!)
+    const right = placeIn(original, wanted[0]!)
+    result.push(left >= 0 && right >= 0 && left < right ? others.shift()! : wanted.shift()!)
   }
-  put(result, name, merged)
+  return [...result, ...others, ...wanted]
 }

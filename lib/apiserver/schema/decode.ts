@@ -1,6 +1,8 @@
 /** Decodes objects like Go decodes JSON into typed structs. */
 import { isObject, type Json, type JsonObject, put } from '../json.ts'
-import { isEmbeddedStruct, isEmbeddedTime, resolve, type Schema } from './schema.ts'
+import { goTypeOf } from '../patch/go_text.ts'
+import { inlineStruct } from './inline_structs.ts'
+import { isAlwaysWritten, isEmbeddedStruct, resolve, type Schema } from './schema.ts'
 
 /** A decoded object, and the paths of its unknown fields, which are dropped. */
 export interface Decoded {
@@ -11,69 +13,131 @@ export interface Decoded {
 /** Thrown for a value of the wrong type, with Go's message. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
+  /** The message of a strategic merge patch, which the real server converts without JSON. */
+  readonly converted: string
+
+  constructor(message: string, converted: string = message) {
+    super(message)
+    this.converted = converted
+  }
+}
+
+/** Where a value is: `path` for reports of unknown fields, `fields` and `struct` for Go's errors. */
+interface Place {
+  /** With indexes and keys of maps: `spec.ports[0].name`. */
+  readonly path: string
+  /** The fields of structs only: `spec.ports.name`. */
+  readonly fields: string
+  /** The Go name of the innermost struct. */
+  readonly struct: string
 }
 
 /**
- * Decodes `value` by a built-in schema. Unknown fields are dropped and reported; nulls and empty values of optional
- * fields are omitted; embedded structs are always present.
+ * Decodes `value` by a built-in schema. Unknown fields are dropped and reported in the order of the document, below
+ * `path`; nulls and empty values of optional fields are omitted; embedded structs are always present. `struct` is the
+ * Go name of the type.
  */
-export function decodeTyped(schema: Schema, value: JsonObject, path = ''): Decoded {
+export function decodeTyped(
+  schema: Schema,
+  value: JsonObject,
+  path = '',
+  struct: string = structName(schema),
+): Decoded {
   const unknown: string[] = []
-  const object = decodeStruct(schema, value, path, unknown)
+  const object = decodeStruct(schema, value, { path, fields: '', struct }, unknown)
   return { object, unknown }
 }
 
-/** Returns the zero value of a struct: the base that a create is compared with. */
+/** Returns the zero value of a struct: the base that a create is compared with. Do not change it. */
 export function zeroValue(schema: Schema): JsonObject {
-  const { properties = {}, required = [] } = resolve(schema)
-  const result: JsonObject = {}
-  for (const [name, property] of Object.entries(properties)) {
-    if (isEmbeddedStruct(property)) result[name] = zeroValue(property)
-    else if (isEmbeddedTime(property)) result[name] = null
-    else if (required.includes(name)) result[name] = null
+  const target = resolve(schema)
+  let result = zeros.get(target)
+  if (!result) {
+    result = {}
+    for (const { name, property } of writtenFields(target)) {
+      result[name] = isEmbeddedStruct(property) ? zeroValue(property) : zeroOf(property)
+    }
+    zeros.set(target, result)
   }
   return result
 }
 
-function decodeStruct(schema: Schema, value: JsonObject, path: string, unknown: string[]): JsonObject {
-  const { properties = {}, required = [] } = resolve(schema)
+const zeros = new WeakMap<Schema, JsonObject>()
+
+interface Field {
+  readonly name: string
+  readonly property: Schema
+}
+
+/** Returns the fields of a struct that Go always writes. */
+function writtenFields(target: Schema): readonly Field[] {
+  let result = written.get(target)
+  if (!result) {
+    const { properties = {}, required = [] } = target
+    result = Object.entries(properties).map(([name, property]) => ({ name, property })).filter(({ name, property }) =>
+      isEmbeddedStruct(property) || isAlwaysWritten(property) || required.includes(name)
+    )
+    written.set(target, result)
+  }
+  return result
+}
+
+const written = new WeakMap<Schema, readonly Field[]>()
+
+function decodeStruct(schema: Schema, value: JsonObject, place: Place, unknown: string[]): JsonObject {
+  const target = resolve(schema)
+  const { properties = {}, required = [] } = target
   const result: JsonObject = {}
+  const struct = structName(schema) || place.struct
   for (const [name, child] of Object.entries(value)) {
-    const childPath = path ? `${path}.${name}` : name
+    const path = place.path ? `${place.path}.${name}` : name
     if (!Object.hasOwn(properties, name)) {
-      unknown.push(childPath)
+      unknown.push(path)
       continue
     }
     if (child === null || child === undefined) continue
     const property = properties[name]!
-    const decoded = decodeValue(property, child, childPath, unknown, structName(schema))
+    const inline = inlineStruct(struct, name)
+    const fields = [place.fields, inline, name].filter(Boolean).join('.')
+    const decoded = decodeValue(property, child, { path, fields, struct: inline || struct }, unknown)
     if (required.includes(name) || !isOmitted(property, decoded)) put(result, name, decoded)
   }
-  for (const [name, property] of Object.entries(properties)) {
+  for (const { name, property } of writtenFields(target)) {
     if (result[name] !== undefined) continue
-    if (isEmbeddedStruct(property)) result[name] = decodeStruct(property, {}, path, unknown)
-    else if (isEmbeddedTime(property)) result[name] = null
+    result[name] = isEmbeddedStruct(property) ? decodeStruct(property, {}, place, unknown) : zeroOf(property)
   }
   return result
+}
+
+/** Returns a struct without any value set, as Go writes it. */
+export function emptyStruct(schema: Schema): JsonObject {
+  return decodeTyped(schema, {}).object
+}
+
+/** Returns the zero value of a required field, which Go writes always: null for what is behind a pointer. */
+function zeroOf(property: Schema): Json {
+  if (property.default !== undefined) return property.default
+  const target = resolve(property)
+  if (target.format === 'quantity') return '0'
+  return target.format === 'int-or-string' ? 0 : null
 }
 
 /** Returns whether Go's omitempty omits a value. Fields of any type hold raw JSON, so an empty list in them is kept. */
 function isOmitted(property: Schema, value: Json): boolean {
   if (property['x-kubernetes-preserve-unknown-fields']) return false
   if (Array.isArray(value)) return value.length === 0
+  if (isAlwaysWritten(property)) return false
   if (isObject(value)) return Object.keys(value).length === 0 && resolve(property).additionalProperties !== undefined
   if (property.omitZero) return value === 0 || value === false
   return value === '' && resolve(property).type === 'string' && !property.keepEmpty
 }
 
-function decodeValue(schema: Schema, value: Json, path: string, unknown: string[], struct: string): Json {
+function decodeValue(schema: Schema, value: Json, place: Place, unknown: string[]): Json {
   const target = resolve(schema)
-  const refuse = (type: string): never => {
-    throw new DecodeError(
-      `json: cannot unmarshal ${jsonType(value)} into Go struct field ${struct}.${
-        path.replace(/\[\d+\]/g, '')
-      } of type ${type}`,
-    )
+  const refuse = (type: string, given = jsonType(value)): never => {
+    const where = place.fields ? `struct field ${place.struct}.${place.fields}` : 'value'
+    const message = `json: cannot unmarshal ${given} into Go ${where} of type ${type}`
+    throw new DecodeError(message, conversionError(target, value, type))
   }
   switch (target.type) {
     case 'string':
@@ -82,48 +146,63 @@ function decodeValue(schema: Schema, value: Json, path: string, unknown: string[
       return typeof value === 'boolean' ? value : refuse('bool')
     case 'integer':
       if (typeof value !== 'number') return refuse(target.format!)
-      if (!Number.isInteger(value)) {
-        throw new DecodeError(
-          `json: cannot unmarshal number ${value} into Go struct field ${struct}.${path} of type ${target.format}`,
-        )
-      }
-      return value
+      return isInteger(value, target.format) ? value : refuse(target.format!, `number ${value}`)
     case 'number':
       return typeof value === 'number' ? value : refuse('float64')
     case 'array':
       if (!Array.isArray(value)) return refuse(goType(schema))
-      return value.map((item, index) => decodeItem(target.items!, item, `${path}[${index}]`, unknown, struct))
+      return value.map((item, index) =>
+        decodeItem(target.items!, item, { ...place, path: `${place.path}[${index}]` }, unknown)
+      )
     case 'object':
-      return decodeObject(schema, target, value, path, unknown, struct, refuse)
+      return decodeObject(schema, target, value, place, unknown, refuse)
     default:
-      if (target.objectAs && isObject(value)) return decodeStruct({ $ref: target.objectAs }, value, path, unknown)
-      return decodeSpecial(target, value)
+      if (target.objectAs && isObject(value)) return decodeStruct({ $ref: target.objectAs }, value, place, unknown)
+      return decodeSpecial(target, value, refuse)
   }
 }
 
-function decodeItem(schema: Schema, item: Json, path: string, unknown: string[], struct: string): Json {
-  if (item !== null) return decodeValue(schema, item, path, unknown, struct)
+/** Returns the error of converting a value without JSON, as the real server does it for a strategic merge patch. */
+export function conversionError(target: Schema, value: Json, type: string): string {
+  const given = goTypeOf(value)
+  const kind = given.startsWith('map') ? 'map' : given.startsWith('[]') ? 'slice' : given
+  if (target.type === 'array' || target.format === 'byte') return `cannot restore slice from ${kind}`
+  if (target.type === 'object') {
+    return target.properties ? `cannot restore struct from: ${kind}` : `cannot restore map from ${kind}`
+  }
+  // Go converts integers to strings and between numbers, which JSON does not.
+  const isNumber = typeof value === 'number'
+  const isConvertible = isNumber && (target.type !== 'boolean' && (target.type !== 'string' || Number.isInteger(value)))
+  return isConvertible ? `cannot convert ${given} to ${type}` : `unrecognized type: ${type}`
+}
+
+function isInteger(value: number, format: string | undefined): boolean {
+  return Number.isInteger(value) && (format !== 'int32' || (value >= -(2 ** 31) && value < 2 ** 31))
+}
+
+function decodeItem(schema: Schema, item: Json, place: Place, unknown: string[]): Json {
+  if (item !== null) return decodeValue(schema, item, place, unknown)
   // A null in a list becomes the zero value.
   const target = resolve(schema)
-  return target.properties ? decodeStruct(schema, {}, path, unknown) : target.type === 'string' ? '' : null
+  return target.properties ? decodeStruct(schema, {}, place, unknown) : target.type === 'string' ? '' : null
 }
 
 function decodeObject(
   schema: Schema,
   target: Schema,
   value: Json,
-  path: string,
+  place: Place,
   unknown: string[],
-  struct: string,
   refuse: (type: string) => never,
 ): Json {
   if (!isObject(value)) return refuse(goType(schema))
-  if (target.properties) return decodeStruct(schema, value, path, unknown)
+  if (target.properties) return decodeStruct(schema, value, place, unknown)
   const element = target.additionalProperties
   if (!isObject(element as Json)) return value
   const result: JsonObject = {}
   for (const [key, child] of Object.entries(value)) {
-    if (child !== undefined) put(result, key, decodeItem(element as Schema, child, `${path}.${key}`, unknown, struct))
+    if (child === undefined) continue
+    put(result, key, decodeItem(element as Schema, child, { ...place, path: `${place.path}.${key}` }, unknown))
   }
   return result
 }
@@ -145,7 +224,8 @@ function decodeString(target: Schema, value: Json, refuse: (type: string) => nev
     !/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replace(/[\r\n]/g, ''))
   ) {
     const validLength = /^(?:[A-Za-z0-9+/]{4})*/.exec(value)![0].length
-    throw new DecodeError(`illegal base64 data at input byte ${validLength}`)
+    const problem = `illegal base64 data at input byte ${validLength}`
+    throw new DecodeError(problem, `error decoding from json: ${problem}`)
   }
   return value
 }
@@ -173,25 +253,25 @@ function decodeMicroTime(text: string): string {
   )
 }
 
-function decodeSpecial(target: Schema, value: Json): Json {
+function decodeSpecial(target: Schema, value: Json, refuse: (type: string, given?: string) => never): Json {
   if (target.format === 'quantity') {
     const canonical = typeof value === 'string' || typeof value === 'number'
       ? canonicalQuantity(String(value))
       : undefined
     if (canonical === undefined) {
-      throw new DecodeError(
-        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-      )
+      throw new DecodeError(INVALID_QUANTITY)
     }
     return canonical
   }
-  if (target.format === 'int-or-string' && typeof value !== 'string' && !Number.isInteger(value)) {
-    throw new DecodeError(`json: cannot unmarshal ${jsonType(value)} into Go value of type int32`)
+  if (target.format === 'int-or-string' && typeof value !== 'string') {
+    if (typeof value !== 'number') return refuse('int32')
+    if (!isInteger(value, 'int32')) return refuse('int32', `number ${value}`)
   }
   return value
 }
 
 function jsonType(value: Json): string {
+  if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'
   return typeof value
@@ -207,11 +287,17 @@ function goType(schema: Schema): string {
   if (schema.$ref) return schema.$ref.split('.').slice(-2).join('.')
   if (target.type === 'array') return `[]${goType(target.items!)}`
   const values = target.additionalProperties
+  if (isObject(values as Json) && (values as Schema).format === 'quantity') return 'v1.ResourceList'
   if (target.type === 'object') {
     return `map[string]${isObject(values as Json) ? goType(values as Schema) : 'interface {}'}`
   }
+  if (target.format === 'byte') return '[]uint8'
   return target.type === 'boolean' ? 'bool' : target.format ?? target.type ?? 'interface {}'
 }
+
+/** The message for a string that is not a quantity. */
+export const INVALID_QUANTITY =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 /** Quantities: `100m`, `1.5Gi`, `2e3`. */
 const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d+))?$/
@@ -231,7 +317,7 @@ const DECIMAL: readonly (readonly [string, number])[] = [
 const BINARY: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
 /** Returns the API server's canonical form; undefined for an invalid quantity. */
-function canonicalQuantity(text: string): string | undefined {
+export function canonicalQuantity(text: string): string | undefined {
   const match = QUANTITY.exec(text)
   if (!match) return undefined
   const [, sign, digits, binary, decimal, exponent] = match

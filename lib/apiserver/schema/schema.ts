@@ -1,6 +1,6 @@
 /** The schema type of built-in and custom kinds, and the parser of built-in definitions. */
 import { BUILTIN_SCHEMAS } from '../builtin/schemas.ts'
-import { isObject, type Json, type JsonObject } from '../json.ts'
+import { isObject, type Json } from '../json.ts'
 
 export interface Schema {
   readonly $ref?: string
@@ -95,9 +95,10 @@ export function fieldSchema(schema: Schema, name: string): Schema | undefined {
   return additionalProperties === true ? ANYTHING : undefined
 }
 
-/** Returns whether a built-in field holds a time by value, which is null if unset. */
-export function isEmbeddedTime(schema: Schema): boolean {
-  return schema.default === null
+/** Returns whether a built-in field is always written, null or zero if it is unset: times by value, and some more. */
+export function isAlwaysWritten(schema: Schema): boolean {
+  const { default: value } = schema
+  return value === null || value === '' || value === 0 || value === false
 }
 
 /** Returns whether a built-in field holds a Go struct by value, which is always written. */
@@ -106,7 +107,7 @@ export function isEmbeddedStruct(schema: Schema): boolean {
 }
 
 /** The defaults of required scalars, which Go always writes. */
-const ZERO: Readonly<Record<string, Json>> = { string: '', int32: 0, int64: 0, bool: false }
+const ZERO: Readonly<Record<string, Json>> = { string: '', int32: 0, int64: 0, double: 0, bool: false }
 
 /** The format of a field in builtin/schemas.ts. */
 const FIELD =
@@ -129,7 +130,7 @@ function parseDefinition(line: string): Schema {
       ...parseType(type!),
       ...(zeroMark === '*' && { keepEmpty: true }),
       ...(zeroMark === '-' && { omitZero: true }),
-      ...(mark && ZERO[type!] !== undefined && { default: ZERO[type!]! }),
+      ...(mark && zeroMark !== '*' && ZERO[type!] !== undefined && { default: ZERO[type!]! }),
       ...(topology === 'map' && { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys!.split(',') }),
       ...(topology === 'set' && { 'x-kubernetes-list-type': 'set' }),
       ...(topology === 'atomic' && { 'x-kubernetes-map-type': 'atomic' }),
@@ -148,18 +149,17 @@ function parseDefinition(line: string): Schema {
 }
 
 function parseType(text: string): Schema {
+  // A plus after anything but a reference: the field is always written, null or zero if it is unset.
+  if (text.endsWith('+') && !text.startsWith('@')) {
+    const type = text.slice(0, -1)
+    return { ...parseType(type), default: ZERO[type] ?? null }
+  }
   if (text.startsWith('[]')) return { type: 'array', items: parseType(text.slice(2)) }
   if (text.startsWith('{}')) return { type: 'object', additionalProperties: parseType(text.slice(2)) }
   if (text.startsWith('@')) {
     return text.endsWith('+') ? { $ref: text.slice(1, -1), default: {} } : { $ref: text.slice(1) }
   }
-  // A time by value is written even if it is zero.
-  const atom = text.endsWith('+') ? { ...ATOMS[text.slice(0, -1)]!, default: null } : ATOMS[text]
+  const atom = ATOMS[text]
   if (!atom) throw new TypeError(`Cannot parse schema type "${text}": regenerate builtin/schemas.ts`)
   return atom
-}
-
-/** Returns a schema as plain JSON. */
-export function schemaJson(schema: Schema): JsonObject {
-  return schema as unknown as JsonObject
 }

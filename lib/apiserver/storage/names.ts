@@ -1,5 +1,5 @@
 /** Validates names, labels and annotations, with the messages of apimachinery. */
-import type { Meta } from '../json.ts'
+import type { JsonObject, Meta } from '../json.ts'
 import { type Cause, fault } from '../http/status.ts'
 
 export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path'
@@ -36,7 +36,7 @@ export function nameProblems(name: string, rule: NameRule): string[] {
     case 'subdomain':
       return dnsProblems(name, 253, SUBDOMAIN, SUBDOMAIN_MESSAGE)
     case 'label':
-      return dnsProblems(name, 63, LABEL, LABEL_MESSAGE)
+      return labelProblems(name)
     case 'label1035':
       return dnsProblems(name, 63, LABEL_1035, LABEL_1035_MESSAGE)
     case 'path':
@@ -44,8 +44,17 @@ export function nameProblems(name: string, rule: NameRule): string[] {
   }
 }
 
+function labelProblems(name: string): string[] {
+  const problems = name.length > 63 ? ['must be no more than 63 characters'] : []
+  if (LABEL.test(name)) return problems
+  return [...problems, SUBDOMAIN.test(name) ? 'must not contain dots' : LABEL_MESSAGE]
+}
+
 function dnsProblems(text: string, max: number, pattern: RegExp, message: string): string[] {
-  return [...(text.length > max ? [`must be no more than ${max} bytes`] : []), ...(pattern.test(text) ? [] : [message])]
+  return [
+    ...(text.length > max ? [`must be no more than ${max} characters`] : []),
+    ...(pattern.test(text) ? [] : [message]),
+  ]
 }
 
 function pathProblems(name: string): string[] {
@@ -72,7 +81,12 @@ export function qualifiedNameProblems(text: string): string[] {
   if (parts.length === 2) {
     const prefix = parts[0]!
     if (prefix === '') problems.push('prefix part must be non-empty')
-    else problems.push(...nameProblems(prefix, 'subdomain').map((message) => `prefix part ${message}`))
+    else {
+      // The texts of qualified names count in bytes, those of names in characters.
+      problems.push(
+        ...nameProblems(prefix, 'subdomain').map((message) => `prefix part ${message.replace(/characters$/, 'bytes')}`),
+      )
+    }
   }
   if (name === '') problems.push('name part must be non-empty')
   else if (name.length > 63) problems.push('name part must be no more than 63 bytes')
@@ -111,7 +125,8 @@ export function metaFaults(meta: Meta, rule: NameRule, namespaced: boolean): Cau
   const faults: Cause[] = []
   if (meta.generateName) {
     faults.push(
-      ...nameProblems(meta.generateName.replace(/-$/, 'a'), rule).map((m) =>
+      // The real server masks the last two characters of a base that ends with a dash.
+      ...nameProblems(meta.generateName.replace(/.-$/, 'a'), rule).map((m) =>
         fault.invalid('metadata.generateName', meta.generateName, m)
       ),
     )
@@ -130,12 +145,20 @@ export function metaFaults(meta: Meta, rule: NameRule, namespaced: boolean): Cau
   } else if (meta.namespace) {
     faults.push(fault.forbidden('metadata.namespace', 'not allowed on this type'))
   }
-  faults.push(
+  return [...faults, ...commonFaults(meta), ...finalizerFaults(meta)]
+}
+
+/** Returns the faults of labels, annotations and owner references. */
+export function commonFaults(meta: Meta): Cause[] {
+  return [
     ...labelFaults(meta.labels, 'metadata.labels'),
     ...annotationFaults(meta.annotations, 'metadata.annotations'),
-  )
-  faults.push(...ownerFaults(meta), ...finalizerFaults(meta))
-  return faults
+    ...ownerFaults(meta),
+  ]
+}
+
+function pathOf(owner: JsonObject): string {
+  return `${String(owner['kind'] ?? '')}/${String(owner['name'] ?? '')}`
 }
 
 function ownerFaults(meta: Meta): Cause[] {
@@ -165,39 +188,59 @@ function ownerFaults(meta: Meta): Cause[] {
             'metadata.ownerReferences',
             meta.ownerReferences,
             `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${
-              String(owner['name'])
+              pathOf(owner)
             }`,
           ),
         )
-      } else controller = String(owner['name'])
+      } else controller = pathOf(owner)
+    }
+    if (owner['apiVersion'] === 'v1' && owner['kind'] === 'Event') {
+      faults.push(fault.invalid('metadata.ownerReferences', owner, '/v1, Kind=Event is disallowed from being an owner'))
     }
   }
   return faults
 }
 
 function finalizerFaults(meta: Meta): Cause[] {
-  const faults: Cause[] = []
   const finalizers = meta.finalizers ?? []
-  for (const [index, finalizer] of finalizers.entries()) {
-    faults.push(
-      ...qualifiedNameProblems(finalizer).map((message) => fault.invalid('metadata.finalizers', finalizer, message)),
-    )
-    const standard = ['orphan', 'foregroundDeletion', 'kubernetes', 'customresourcecleanup.apiextensions.k8s.io']
-      .includes(finalizer)
-    if (!finalizer.includes('/') && !standard) {
-      faults.push(
-        fault.invalid(
-          `metadata.finalizers[${index}]`,
-          finalizer,
-          'name is neither a standard finalizer name nor is it fully qualified',
-        ),
-      )
-    }
-  }
+  const faults = finalizers.flatMap((finalizer) =>
+    qualifiedNameProblems(finalizer).map((message) => fault.invalid('metadata.finalizers', finalizer, message))
+  )
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
     faults.push(
       fault.invalid('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'),
     )
   }
   return faults
+}
+
+const STANDARD_FINALIZERS: readonly string[] = ['orphan', 'foregroundDeletion', 'kubernetes']
+
+/** Returns the faults of finalizers without a domain; built-in kinds only. */
+export function finalizerNameFaults({ finalizers = [] }: Meta): Cause[] {
+  return finalizers.flatMap((finalizer, index) =>
+    finalizer.includes('/') || STANDARD_FINALIZERS.includes(finalizer) ? [] : [
+      fault.invalid(
+        `metadata.finalizers[${index}]`,
+        finalizer,
+        'name is neither a standard finalizer name nor is it fully qualified',
+      ),
+    ]
+  )
+}
+
+/** Returns the warnings about the names of new finalizers of a custom object. */
+export function finalizerWarnings({ finalizers = [] }: Meta, before: readonly string[]): string[] {
+  const added = [...new Set(finalizers)].filter((finalizer) => !before.includes(finalizer)).sort()
+  return added.flatMap((finalizer) => {
+    const named = `metadata.finalizers: ${JSON.stringify(finalizer)}: `
+    const problems = qualifiedNameProblems(finalizer)
+    if (!finalizer.includes('/') && !STANDARD_FINALIZERS.includes(finalizer)) {
+      const path = finalizer.includes('.') ? 'including a path (/) ' : ''
+      problems.push(
+        `prefer a domain-qualified finalizer name ${path}to avoid accidental conflicts with other finalizer writers`,
+      )
+    }
+    return problems.map((problem) => named + problem)
+  })
 }

@@ -1,11 +1,15 @@
 /** Creates the system namespaces, and deletes namespaces after their contents. */
+import { jsonEqual } from '../../core/equal.ts'
 import { type Backend, fromStored, putObject, readObject, removeObject } from '../backend.ts'
 import { readJsonBody } from '../http/body.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
-import { badRequest, methodNotAllowed } from '../http/status.ts'
+import { conflict, methodNotAllowed, MODIFIED_MESSAGE } from '../http/status.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject, put } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { instant, newUid } from './objects.ts'
+import { decodeBody } from '../schema/incoming.ts'
+import { isDryRun } from '../verbs/write.ts'
+import { checkNameInUrl, instant, newUid } from './objects.ts'
+import { contentConditions } from './namespace_conditions.ts'
 import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 
 const SYSTEM_NAMESPACES: readonly string[] = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
@@ -37,16 +41,42 @@ export function deleteContents(backend: Backend, name: string): void {
     }
   }
   finalizeIfEmpty(backend, name)
+  const namespace = backend.store.get('namespaces', name)
+  if (namespace) reportContents(backend, namespace)
 }
 
-/** Removes the finalizer of a deleted namespace if it is empty. Called after the removal of an object in it. */
+/**
+ * Removes the finalizer of a deleted namespace if it is empty; otherwise, updates the conditions that report its
+ * contents. Called after the removal of an object in it.
+ */
 export function finalizeIfEmpty(backend: Backend, name: string): void {
   const namespace = backend.store.get('namespaces', name)
   if (!namespace?.metadata.deletionTimestamp) return
   const isEmpty = backend.kinds.stored().every((kind) =>
-    !kind.namespaced || backend.store.list(kind.storage.id, `${name}/`).length === 0
+    !kind.namespaced || backend.store.countIn(kind.storage.id, name) === 0
   )
   if (isEmpty) removeFinalizer(backend, namespace)
+  // Without conditions, the contents are being deleted: what is left is reported at the end.
+  else if (at(namespace, 'status', 'conditions')) reportContents(backend, namespace, MAX_UPDATED)
+}
+
+/** An update for each removed object takes quadratic time, so there is none while more objects are left. */
+const MAX_UPDATED = 100
+
+/** Writes the conditions of a deleted namespace, unless more than `max` objects are left in it. */
+function reportContents(backend: Backend, namespace: ApiObject, max = Infinity): void {
+  const name = namespace.metadata.name!
+  const remaining = backend.kinds.stored().flatMap((kind) => {
+    const objects = kind.namespaced ? backend.store.list(kind.storage.id, `${name}/`) : []
+    return objects.length > 0 ? [{ plural: kind.plural, group: kind.group, objects }] : []
+  })
+  if (remaining.length === 0 || remaining.reduce((sum, { objects }) => sum + objects.length, 0) > max) return
+  const old = at(namespace, 'status', 'conditions')
+  const conditions = contentConditions(old, remaining, instant(backend.clock.now()))
+  if (jsonEqual(old, conditions)) return
+  const next = clone(namespace)
+  next['status'] = { ...(isObject(next['status']) ? next['status'] : {}), conditions }
+  backend.store.put('namespaces', name, next)
 }
 
 /** Removes the namespace controller's finalizer; if it was the last one, removes the namespace. */
@@ -73,12 +103,20 @@ function putFinalizers(namespace: ApiObject, finalizers: Json[]): void {
 /** Handles PUT to /finalize: removes a deleted namespace if it has no finalizers in spec and metadata. */
 export function finalize(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
   if (call.method !== 'PUT') throw methodNotAllowed()
+  const { value, duplicates } = readJsonBody(call, kind)
+  const object = decodeBody(backend, kind, value, duplicates, call)
+  checkNameInUrl(object.metadata.name, route.name)
   const old = readObject(backend, kind, route)
-  const { value } = readJsonBody(call)
-  if (!isObject(value)) throw badRequest('the body of the request must be a Namespace')
+  const { resourceVersion } = object.metadata
+  if (resourceVersion && resourceVersion !== old.metadata.resourceVersion) {
+    throw conflict(kind, route.name, MODIFIED_MESSAGE)
+  }
+  const { labels, annotations } = object.metadata
   const next = clone(old)
-  const finalizers = at(value, 'spec', 'finalizers')
+  Object.assign(next.metadata, { labels, annotations })
+  const finalizers = at(object, 'spec', 'finalizers')
   putFinalizers(next, Array.isArray(finalizers) ? finalizers as Json[] : [])
+  if (isDryRun(call.query.getAll('dryRun'))) return next
   const count = (next.metadata.finalizers ?? []).length + (Array.isArray(finalizers) ? finalizers.length : 0)
   if (old.metadata.deletionTimestamp && count === 0) {
     removeObject(backend, kind, old)

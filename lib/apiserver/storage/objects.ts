@@ -2,13 +2,15 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, type JsonObject, type Meta } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { metaFaults } from './names.ts'
-import { badRequest, type Cause, conflict, fault, MODIFIED_MESSAGE, quote } from '../http/status.ts'
+import { commonFaults, finalizerNameFaults, metaFaults } from './names.ts'
+import { badRequest, type Cause, conflict, fault, MODIFIED_MESSAGE, quote, type StatusError } from '../http/status.ts'
 
 /** The inputs for new metadata. */
 export interface CreateContext {
   nowMs(): number
   random(): number
+  /** Returns whether an object has this name. */
+  isTaken(name: string): boolean
 }
 
 /** Formats a time as `metav1.Time`: whole seconds. */
@@ -27,6 +29,7 @@ export function newUid(random: () => number): string {
 
 const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
 const MAX_GENERATED_LENGTH = 63
+const MAX_NAME_TRIES = 8
 
 /** Returns `base` with five random letters, truncated to the length of a label. */
 function generateName(base: string, random: () => number): string {
@@ -34,9 +37,19 @@ function generateName(base: string, random: () => number): string {
   return base.slice(0, MAX_GENERATED_LENGTH - 5) + suffix
 }
 
+/** Throws 400 if the body has another name than the URL, or none. */
+export function checkNameInUrl(name: unknown, inUrl: string): void {
+  if (!name) {
+    throw badRequest(`the name of the object (${inUrl} based on URL) was undeterminable: name must be provided`)
+  }
+  if (name !== inUrl) {
+    throw badRequest(`the name of the object (${String(name)}) does not match the name on the URL (${inUrl})`)
+  }
+}
+
 /** Sets the namespace of the URL, in place. Throws 400 if the body has a different one. */
 export function ensureNamespace(meta: Meta, kind: Kind, namespace: string): void {
-  if (!kind.namespaced) return
+  if (!kind.namespaced) return void delete meta.namespace
   if (meta.namespace && meta.namespace !== namespace) {
     throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`)
   }
@@ -47,51 +60,50 @@ export function ensureNamespace(meta: Meta, kind: Kind, namespace: string): void
 export function initMetadata(object: ApiObject, kind: Kind, context: CreateContext): void {
   const { metadata } = object
   if (!metadata.name && metadata.generateName) {
-    metadata.name = generateName(metadata.generateName, () => context.random())
+    // Like the real server, try other letters for a name that is taken.
+    for (let tries = 0; tries < MAX_NAME_TRIES && (tries === 0 || context.isTaken(metadata.name!)); tries++) {
+      metadata.name = generateName(metadata.generateName, () => context.random())
+    }
   }
-  for (const name of ['resourceVersion', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const) {
-    delete metadata[name]
-  }
+  delete metadata.resourceVersion
   metadata.uid = newUid(() => context.random())
   metadata.creationTimestamp = instant(context.nowMs())
   if (kind.rules.generation) metadata.generation = 1
-  else delete metadata.generation
 }
 
-/** Restores the fields that an update cannot change, in place. Returns faults for forbidden changes. */
-export function preserveMetadata(object: ApiObject, old: ApiObject, kind: Kind): Cause[] {
+/** Restores the fields that an update cannot change, in place. Throws 409 for another version. */
+export function preserveMetadata(object: ApiObject, old: ApiObject, kind: Kind): void {
   const { metadata } = object
   const before = old.metadata
-  checkPreconditions(metadata, before, kind)
-  const faults: Cause[] = []
-  const same = (name: 'uid' | 'creationTimestamp'): void => {
-    if (
-      metadata[name] !== undefined && metadata[name] !== null && metadata[name] !== '' &&
-      metadata[name] !== before[name]
-    ) {
-      faults.push(immutable(`metadata.${name}`, metadata[name]))
-    }
-    metadata[name] = before[name] as string
+  checkVersion(metadata, before, kind)
+  metadata.uid ||= before.uid!
+  metadata.creationTimestamp = before.creationTimestamp!
+  if (before.deletionTimestamp) metadata.deletionTimestamp = before.deletionTimestamp
+  if (before.deletionGracePeriodSeconds !== undefined) {
+    metadata.deletionGracePeriodSeconds ??= before.deletionGracePeriodSeconds
   }
-  same('uid')
-  same('creationTimestamp')
-  faults.push(...deletionFaults(metadata, before))
-  for (const name of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'generation', 'generateName'] as const) {
-    if (before[name] === undefined) delete metadata[name]
-    else (metadata as JsonObject)[name] = before[name]
-  }
+  if (before.generation === undefined) delete metadata.generation
+  else metadata.generation = before.generation
   delete metadata['selfLink']
+}
+
+/** Returns the faults of the metadata of an update. */
+export function metadataUpdateFaults(metadata: Meta, before: Meta, kind: Kind): Cause[] {
+  const faults = deletionFaults(metadata, before)
+  for (const name of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    if (metadata[name] !== before[name]) faults.push(immutable(`metadata.${name}`, metadata[name]))
+  }
+  faults.push(...commonFaults(metadata), ...(kind.custom ? [] : finalizerNameFaults(metadata)))
   return faults
 }
 
-function checkPreconditions(metadata: Meta, before: Meta, kind: Kind): void {
-  if (metadata.uid && metadata.uid !== before.uid) {
-    throw conflict(
-      kind,
-      before.name!,
-      storageError(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`),
-    )
-  }
+/** Throws 409 if a PUT has another uid than the object. */
+export function checkUid(metadata: Meta, before: Meta, kind: Kind): void {
+  if (!metadata.uid || metadata.uid === before.uid) return
+  throw storageConflict(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`)
+}
+
+function checkVersion(metadata: Meta, before: Meta, kind: Kind): void {
   if (
     metadata.resourceVersion && metadata.resourceVersion !== '0' && metadata.resourceVersion !== before.resourceVersion
   ) {
@@ -99,11 +111,13 @@ function checkPreconditions(metadata: Meta, before: Meta, kind: Kind): void {
   }
 }
 
-/** Returns the message of the real server's storage for a failed precondition. */
-function storageError(kind: Kind, meta: Meta, problem: string): string {
+/** Returns the 409 error of the real server's storage for a failed precondition. */
+export function storageConflict(kind: Kind, meta: Meta, problem: string): StatusError {
   const place = kind.custom ? `${kind.group}/${kind.plural}` : kind.plural
   const key = `/registry/${place}/${meta.namespace ? `${meta.namespace}/` : ''}${meta.name}`
-  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${problem}`
+  const message =
+    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${problem}`
+  return conflict(kind, meta.name!, message)
 }
 
 /** Returns a fault if an update adds finalizers to an object that is being deleted. */
@@ -125,9 +139,12 @@ export function immutable(path: string, value: unknown): Cause {
 }
 
 /** Increments the generation if anything except metadata and status has changed, in place. */
-export function updateGeneration(object: ApiObject, old: ApiObject, kind: Kind): void {
+export function updateGeneration(object: ApiObject, old: ApiObject, kind: Kind, isStatus: boolean): void {
   if (!kind.rules.generation) return
-  const changed = !jsonEqual(generationFields(object, kind), generationFields(old, kind))
+  const { annotations } = object.metadata
+  const changed = !jsonEqual(generationFields(object, kind), generationFields(old, kind)) ||
+    (kind.rules.generationCountsAnnotations === true && !isStatus &&
+      !jsonEqual(annotations ?? {}, old.metadata.annotations ?? {}))
   const generation = old.metadata.generation ?? 0
   object.metadata.generation = changed ? generation + 1 : generation
   if (object.metadata.generation === 0) delete object.metadata.generation
@@ -142,5 +159,8 @@ function generationFields(object: ApiObject, kind: Kind): JsonObject {
 
 /** Returns the faults of an object's metadata, without the rules for updates. */
 export function metadataFaults(object: ApiObject, kind: Kind): Cause[] {
-  return metaFaults(object.metadata, kind.rules.nameRule, kind.namespaced)
+  const { metadata } = object
+  const faults = metaFaults(metadata, kind.rules.nameRule, kind.namespaced)
+  // Custom kinds get a warning instead.
+  return kind.custom || kind.group === 'apiextensions.k8s.io' ? faults : [...faults, ...finalizerNameFaults(metadata)]
 }

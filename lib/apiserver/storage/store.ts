@@ -1,6 +1,8 @@
 /** Stores objects, their revisions and a bounded history of changes. */
-import { type ApiObject, type JsonObject } from '../json.ts'
+import type { ApiObject, JsonObject } from '../json.ts'
 import { gone } from '../http/status.ts'
+import { forgetJson } from '../texts.ts'
+import { shareEqual } from './share_equal.ts'
 
 /** One write. */
 export interface Change {
@@ -11,6 +13,10 @@ export interface Change {
   /** The state after the write; for a deletion, the last state, at the revision of the deletion. */
   readonly object: ApiObject
   readonly before: ApiObject | undefined
+  /** The time of the write, on the monotonic clock. */
+  readonly atMs: number
+  /** The size of `before` as JSON, which only the history keeps; 0 if it is unknown. */
+  readonly size: number
 }
 
 /** The content of a store as JSON. */
@@ -21,15 +27,31 @@ export interface SavedStore {
 
 interface Bucket {
   readonly objects: Map<string, ApiObject>
-  /** The sorted keys; undefined after a key was added or removed. */
+  /** The sorted keys; undefined if they must be sorted again. */
   sorted: string[] | undefined
+  /** How often `sorted` was edited since it was last read. */
+  edits: number
+  /** The number of objects by namespace. */
+  readonly counts: Map<string, number>
   history: Change[]
+  /** The sum of the sizes in `history`. */
+  historySize: number
   /** The revision before the first entry of `history`; older changes are dropped. */
   trimmed: number
   readonly listeners: Set<(change: Change) => void>
 }
 
+/** The number of changes of a storage that are kept; up to twice as many before the oldest are dropped. */
 const HISTORY_LENGTH = 4096
+/** Older changes are dropped, except for the last ones of each storage. As long as etcd keeps them on a real server. */
+const HISTORY_MS = 5 * 60_000
+const MIN_HISTORY_LENGTH = 100
+/** The size of the changes of a storage, from which on the oldest half is dropped. */
+const MAX_HISTORY_SIZE = 64 * 1024 * 1024
+/** The time between two searches for old changes. */
+const TRIM_EVERY_MS = 60_000
+/** The number of keys that are inserted into, or removed from, the sorted ones before sorting them again is faster. */
+const MAX_EDITS = 64
 
 /**
  * The objects in memory.
@@ -39,10 +61,18 @@ const HISTORY_LENGTH = 4096
  * and watches from earlier revisions.
  */
 export class Store {
+  readonly #nowMs: () => number
+  #trimmedMs: number
   #revision = 1
   /** The revision of the last {@link compact}: older states cannot be read. */
   #compacted = 0
   readonly #buckets = new Map<string, Bucket>()
+
+  /** `nowMs`: returns the monotonic time, for the age of changes. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+    this.#trimmedMs = nowMs()
+  }
 
   get revision(): number {
     return this.#revision
@@ -55,9 +85,20 @@ export class Store {
   /** Returns all objects whose key starts with `prefix`, in key order. */
   list(storage: string, prefix: string): readonly ApiObject[] {
     const bucket = this.#bucket(storage)
-    bucket.sorted ??= [...bucket.objects.keys()].sort(byBytes)
-    const keys = prefix ? bucket.sorted.filter((key) => key.startsWith(prefix)) : bucket.sorted
-    return keys.map((key) => bucket.objects.get(key)!)
+    const sorted = (bucket.sorted ??= [...bucket.objects.keys()].sort(byBytes))
+    bucket.edits = 0
+    const found: ApiObject[] = []
+    for (let at = prefix ? positionOf(sorted, prefix) : 0; at < sorted.length; at++) {
+      const key = sorted[at]!
+      if (!key.startsWith(prefix)) break
+      found.push(bucket.objects.get(key)!)
+    }
+    return found
+  }
+
+  /** Returns the number of objects in a namespace. */
+  countIn(storage: string, namespace: string): number {
+    return this.#bucket(storage).counts.get(namespace) ?? 0
   }
 
   /** Like {@link list}, at an earlier revision. Throws 410 if that revision is dropped. */
@@ -87,8 +128,9 @@ export class Store {
     const bucket = this.#bucket(storage)
     const before = bucket.objects.get(key)
     const stored = this.#stamp(object)
+    if (before) shareEqual(stored, before)
+    else addKey(bucket, key)
     bucket.objects.set(key, stored)
-    if (!before) bucket.sorted = undefined
     this.#publish(bucket, {
       revision: this.#revision,
       type: before ? 'MODIFIED' : 'ADDED',
@@ -96,6 +138,8 @@ export class Store {
       key,
       object: stored,
       before,
+      atMs: this.#nowMs(),
+      size: before ? forgetJson(before) : 0,
     })
     return stored
   }
@@ -105,9 +149,10 @@ export class Store {
     const bucket = this.#bucket(storage)
     const before = bucket.objects.get(key)!
     bucket.objects.delete(key)
-    bucket.sorted = undefined
+    removeKey(bucket, key)
     const object = this.#stamp(last ?? before)
-    this.#publish(bucket, { revision: this.#revision, type: 'DELETED', storage, key, object, before })
+    const change = { revision: this.#revision, type: 'DELETED', storage, key, object, before } as const
+    this.#publish(bucket, { ...change, atMs: this.#nowMs(), size: forgetJson(before) })
     return object
   }
 
@@ -121,7 +166,7 @@ export class Store {
   /** Drops the history: reads and watches at older revisions get 410. */
   compact(): void {
     this.#compacted = this.#revision
-    for (const bucket of this.#buckets.values()) bucket.history = []
+    for (const bucket of this.#buckets.values()) Object.assign(bucket, { history: [], historySize: 0 })
   }
 
   save(): SavedStore {
@@ -137,14 +182,28 @@ export class Store {
     this.#revision = saved.revision
     this.#compacted = saved.revision
     for (const [storage, objects] of Object.entries(saved.objects)) {
-      for (const object of objects) this.#bucket(storage).objects.set(keyOf(object.metadata), object)
+      const bucket = this.#bucket(storage)
+      for (const object of objects) {
+        const key = keyOf(object.metadata)
+        bucket.objects.set(key, object)
+        addKey(bucket, key)
+      }
     }
   }
 
   #bucket(storage: string): Bucket {
     let bucket = this.#buckets.get(storage)
     if (!bucket) {
-      bucket = { objects: new Map(), sorted: undefined, history: [], trimmed: 0, listeners: new Set() }
+      bucket = {
+        objects: new Map(),
+        sorted: undefined,
+        edits: 0,
+        counts: new Map(),
+        history: [],
+        historySize: 0,
+        trimmed: 0,
+        listeners: new Set(),
+      }
       this.#buckets.set(storage, bucket)
     }
     return bucket
@@ -161,12 +220,76 @@ export class Store {
 
   #publish(bucket: Bucket, change: Change): void {
     bucket.history.push(change)
-    if (bucket.history.length > 2 * HISTORY_LENGTH) {
-      const dropped = bucket.history.splice(0, bucket.history.length - HISTORY_LENGTH)
-      bucket.trimmed = dropped[dropped.length - 1]!.revision
-    }
+    bucket.historySize += change.size
+    if (bucket.history.length > 2 * HISTORY_LENGTH) trim(bucket, bucket.history.length - HISTORY_LENGTH)
+    if (bucket.historySize > MAX_HISTORY_SIZE) trimLarge(bucket)
+    if (change.atMs - this.#trimmedMs >= TRIM_EVERY_MS) this.#trimOld(change.atMs)
     for (const listener of [...bucket.listeners]) listener(change)
   }
+
+  /** Drops old changes of all storages. */
+  #trimOld(nowMs: number): void {
+    this.#trimmedMs = nowMs
+    for (const bucket of this.#buckets.values()) {
+      const { history } = bucket
+      const most = history.length - MIN_HISTORY_LENGTH
+      let old = 0
+      while (old < most && nowMs - history[old]!.atMs > HISTORY_MS) old++
+      trim(bucket, old)
+    }
+  }
+}
+
+/** Drops the oldest changes. */
+function trim(bucket: Bucket, count: number): void {
+  if (count <= 0) return
+  bucket.trimmed = bucket.history[count - 1]!.revision
+  for (let i = 0; i < count; i++) bucket.historySize -= bucket.history[i]!.size
+  bucket.history = bucket.history.slice(count)
+}
+
+/** Drops the oldest half of the changes by size, except for the last ones. */
+function trimLarge(bucket: Bucket): void {
+  const { history } = bucket
+  const most = history.length - MIN_HISTORY_LENGTH
+  let [count, size] = [0, bucket.historySize]
+  while (count < most && size > MAX_HISTORY_SIZE / 2) size -= history[count++]!.size
+  trim(bucket, count)
+}
+
+function addKey(bucket: Bucket, key: string): void {
+  const namespace = namespaceOf(key)
+  bucket.counts.set(namespace, (bucket.counts.get(namespace) ?? 0) + 1)
+  edit(bucket, (sorted) => void sorted.splice(positionOf(sorted, key), 0, key))
+}
+
+function removeKey(bucket: Bucket, key: string): void {
+  const namespace = namespaceOf(key)
+  const count = bucket.counts.get(namespace)! - 1
+  if (count > 0) bucket.counts.set(namespace, count)
+  else bucket.counts.delete(namespace)
+  edit(bucket, (sorted) => void sorted.splice(positionOf(sorted, key), 1))
+}
+
+function edit(bucket: Bucket, change: (sorted: string[]) => void): void {
+  if (bucket.sorted && bucket.edits++ < MAX_EDITS) change(bucket.sorted)
+  else bucket.sorted = undefined
+}
+
+/** Returns the position of the first key that is not less than `key`. */
+function positionOf(sorted: readonly string[], key: string): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (sorted[middle]! < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Returns the namespace of a key; empty for cluster-scoped kinds. */
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')))
 }
 
 /** Returns the key of an object: `namespace/name`, or `name`. */

@@ -1,16 +1,19 @@
 /** Handles DELETE of one object or a collection; finalizers delay the removal. */
 import { type Backend, fromStored, putObject, readObject, removeObject } from '../backend.ts'
+import { jsonEqual } from '../../core/equal.ts'
 import { readOptions } from '../http/body.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
 import { instant } from '../storage/objects.ts'
 import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
-import { conflict, fault, invalid } from '../http/status.ts'
-import { selectObjects } from './list.ts'
+import { conflict, fault, forbidden } from '../http/status.ts'
+import { intParam, list, type Page } from './list.ts'
+import { dryRunFaults, invalidOptions } from './options.ts'
 import { isDryRun } from './write.ts'
 import { admitDelete } from '../webhooks/admission.ts'
 
-interface DeleteOptions {
+/** The options of a deletion. */
+export interface DeleteOptions {
   readonly uid: string | undefined
   readonly resourceVersion: string | undefined
   readonly policy: Policy | undefined
@@ -29,12 +32,17 @@ export const PLAIN_DELETE: DeleteOptions = {
   dryRun: false,
 }
 
+/** The objects that cannot be deleted, by storage, as the admission plugin NamespaceLifecycle has them. */
+const PROTECTED: Readonly<Record<string, readonly string[]>> = { namespaces: ['default', 'kube-public', 'kube-system'] }
+
 /** Deletes one object. Returns the object if it still exists, otherwise a Status. */
 export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
   const options = deleteOptions(call)
   const object = readObject(backend, kind, route)
   const remaining = deleteObject(backend, kind, object, options)
-  return remaining ?? {
+  if (remaining) return remaining
+  if (kind.rules.returnsDeleted) return deletedForm(backend, kind, object)
+  return {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
@@ -48,17 +56,28 @@ export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call:
   }
 }
 
-/** Deletes the objects that match the selectors. Returns them as they were before. */
-export function removeCollection(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): readonly ApiObject[] {
+function deletedForm(backend: Backend, kind: Kind, object: ApiObject): ApiObject {
+  if (!kind.rules.gracePeriod) return object
+  const generation = object.metadata.generation ?? 0
+  const deletion = {
+    deletionTimestamp: instant(backend.clock.now()),
+    deletionGracePeriodSeconds: 0,
+    ...(generation && !object.metadata.deletionTimestamp && { generation: generation + 1 }),
+  }
+  return { ...object, metadata: { ...object.metadata, ...deletion } }
+}
+
+/** Deletes the objects that match the selectors, or one page of them. Returns them as they were before. */
+export function removeCollection(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Page {
   const options = deleteOptions(call)
   const { webhooks } = backend
   // A request that waits for a webhook runs again: it deletes what it has listed first, each object once.
-  const objects = webhooks.once('objects', () => selectObjects(backend, kind, route, call))
-  kind.rules.prepare?.(objects)
-  for (const stored of objects) {
+  const page = webhooks.once('objects', () => list(backend, kind, route, call))
+  kind.rules.prepare?.(page.objects)
+  for (const stored of page.objects) {
     webhooks.once(stored.metadata.uid!, () => void deleteObject(backend, kind, fromStored(kind, stored), options))
   }
-  return objects.map((stored) => fromStored(kind, stored))
+  return { ...page, objects: page.objects.map((stored) => fromStored(kind, stored)) }
 }
 
 /** Deletes an object, or starts its deletion. Returns the object if it still exists. */
@@ -68,21 +87,26 @@ export function deleteObject(
   object: ApiObject,
   options: DeleteOptions,
 ): ApiObject | undefined {
+  if (PROTECTED[kind.storage.id]?.includes(object.metadata.name!)) {
+    throw forbidden(kind, object.metadata.name!, `this ${kind.singular} may not be deleted`)
+  }
   checkPreconditions(kind, object, options)
   admitDelete(backend, kind, object, options.dryRun)
-  const next = clone(object)
   if (kind.rules.beginDelete && !object.metadata.deletionTimestamp) {
+    const next = clone(object)
     kind.rules.beginDelete(next, instant(backend.clock.now()))
     return options.dryRun ? next : putObject(backend, kind, next)
   }
+  if (object.metadata.deletionTimestamp && kind.rules.isHeld?.(object)) return object
   const finalizers = finalizersAfter(object.metadata.finalizers ?? [], options.policy)
-  if (finalizers.length > 0) next.metadata.finalizers = finalizers
-  else delete next.metadata.finalizers
   const grace = kind.rules.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
   if (finalizers.length === 0 && grace === 0) {
     if (!options.dryRun) removeObject(backend, kind, object)
     return undefined
   }
+  const next = clone(object)
+  if (finalizers.length > 0) next.metadata.finalizers = finalizers
+  else delete next.metadata.finalizers
   const isNew = !object.metadata.deletionTimestamp
   const isShorter = !isNew && grace < (object.metadata.deletionGracePeriodSeconds ?? 0)
   if (isNew || isShorter) {
@@ -90,7 +114,7 @@ export function deleteObject(
     next.metadata.deletionGracePeriodSeconds = grace
     if (isNew && next.metadata.generation) next.metadata.generation++
   }
-  const isSame = !isNew && !isShorter && finalizers.length === (object.metadata.finalizers ?? []).length
+  const isSame = !isNew && !isShorter && jsonEqual(finalizers, object.metadata.finalizers ?? [])
   return isSame || options.dryRun ? next : putObject(backend, kind, next)
 }
 
@@ -102,7 +126,12 @@ function finalizersAfter(finalizers: readonly string[], policy: Policy | undefin
   return [...others, policy === 'Orphan' ? 'orphan' : 'foregroundDeletion']
 }
 
-function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resourceVersion }: DeleteOptions): void {
+/** Throws 409 if an object does not have the uid and version that a deletion requires. */
+export function checkPreconditions(
+  kind: Kind,
+  { metadata }: ApiObject,
+  { uid, resourceVersion }: DeleteOptions,
+): void {
   // Unlike other errors, these name the kind instead of the resource.
   const named = { group: kind.group, plural: kind.kind }
   if (uid !== undefined && uid !== metadata.uid) {
@@ -126,28 +155,31 @@ function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resource
 /** Parses the options of a delete from its body or its query. */
 function deleteOptions(call: Call): DeleteOptions {
   const body = readOptions(call)
-  const query = call.query
+  // A body stands for all options: those of the query are ignored.
+  return readDeleteOptions(
+    body,
+    call.body === undefined || call.body.length === 0 ? call.query : new URLSearchParams(),
+  )
+}
+
+/** Parses the options of a delete from a body, or else from a query. */
+export function readDeleteOptions(body: JsonObject, query: URLSearchParams): DeleteOptions {
   const policy = text(body['propagationPolicy']) ?? query.get('propagationPolicy') ?? undefined
   const orphan = body['orphanDependents'] ??
     (query.has('orphanDependents') ? flag(query, 'orphanDependents') : undefined)
   const grace = body['gracePeriodSeconds'] ??
-    (query.has('gracePeriodSeconds') ? Number(query.get('gracePeriodSeconds')) : undefined)
+    (query.has('gracePeriodSeconds') ? intParam(query, 'gracePeriodSeconds') : undefined)
+  const dryRun = Array.isArray(body['dryRun']) ? body['dryRun'].map(String) : query.getAll('dryRun')
+  const faults = dryRunFaults(dryRun)
   if (policy !== undefined && !['Orphan', 'Background', 'Foreground'].includes(policy)) {
-    throw invalid(
-      { group: 'meta.k8s.io', kind: 'DeleteOptions' },
-      '',
-      [fault.notSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan'])],
-    )
+    faults.unshift(fault.notSupported('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']))
   }
   if (policy !== undefined && orphan !== undefined && orphan !== null) {
-    throw invalid(
-      { group: 'meta.k8s.io', kind: 'DeleteOptions' },
-      '',
-      [fault.invalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set')],
-    )
+    const detail = 'orphanDependents and deletionPropagation cannot be both set'
+    faults.unshift(fault.invalid('propagationPolicy', policy, detail))
   }
+  if (faults.length > 0) throw invalidOptions('DeleteOptions', faults)
   const preconditions = body['preconditions']
-  const dryRun = Array.isArray(body['dryRun']) ? body['dryRun'].map(String) : query.getAll('dryRun')
   return {
     uid: isObject(preconditions) ? text(at(preconditions, 'uid')) : undefined,
     resourceVersion: isObject(preconditions) ? text(at(preconditions, 'resourceVersion')) : undefined,

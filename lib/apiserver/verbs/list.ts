@@ -2,9 +2,10 @@
 import { type Backend, fromStored } from '../backend.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { fieldSelector, labelSelector } from '../selectors.ts'
+import { goJsonError } from '../http/go_json.ts'
+import { fieldSelector, labelSelector, selectedName } from '../selectors.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
-import { badRequest, fault, gone, invalid, StatusError } from '../http/status.ts'
+import { badRequest, type Cause, errorWithoutReason, fault, gone, invalid, StatusError } from '../http/status.ts'
 import { keyOf } from '../storage/store.ts'
 
 /** One page of a collection; the objects are in their stored version. */
@@ -15,44 +16,67 @@ export interface Page {
 
 export function list(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Page {
   const { query } = call
-  if (query.has('sendInitialEvents')) {
-    throw invalid(
-      LIST_OPTIONS,
-      '',
-      [fault.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list')],
-    )
-  }
-  const limit = intParam(query, 'limit')
+  const limit = checkedLimit(query)
   const token = query.get('continue') ?? ''
   const matches = selectorOf(kind, query)
   const prefix = prefixOf(route)
   const position = token ? readToken(backend, token, query) : undefined
   const revision = position?.revision ?? revisionOf(backend, query)
-  const found = listAt(backend, kind, prefix, revision, position, query)
-  if (query.get('fieldSelector')) kind.rules.prepare?.(found)
-  const all = found.filter(matches)
-  const from = position ? all.findIndex((object) => keyOf(object.metadata) > position.after) : 0
-  const rest = from < 0 ? [] : all.slice(from)
-  const objects = limit > 0 ? rest.slice(0, limit) : rest
+  const found = candidates(listAt(backend, kind, prefix, revision, position, query), kind, route, query)
+  const rest = position ? found.slice(firstAfter(found, position.after)) : found
+  if (query.get('fieldSelector')) kind.rules.prepare?.(rest)
+  const objects: ApiObject[] = []
+  let left = rest.length
+  for (const object of rest) {
+    if (limit > 0 && objects.length >= limit) break
+    left--
+    if (matches(object)) objects.push(object)
+  }
   kind.rules.prepare?.(objects)
-  const remaining = rest.length - objects.length
   const isSelective = query.get('labelSelector') || query.get('fieldSelector')
-  const next = remaining > 0 ? writeToken(revision, keyOf(objects[objects.length - 1]!.metadata)) : ''
+  // As on the real server, objects that do not match count: the last page of a selection may be empty.
+  const next = left > 0 ? writeToken(revision, keyOf(objects[objects.length - 1]!.metadata)) : ''
   return {
     objects,
     metadata: {
       resourceVersion: String(revision),
       ...(next && { continue: next }),
-      ...(remaining > 0 && !isSelective && { remainingItemCount: remaining }),
+      ...(left > 0 && !isSelective && { remainingItemCount: left }),
     },
   }
 }
 
-/** Returns the stored objects that match the selectors of a request. */
-export function selectObjects(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): readonly ApiObject[] {
-  const found = backend.store.list(kind.storage.id, prefixOf(route))
-  if (call.query.get('fieldSelector')) kind.rules.prepare?.(found)
-  return found.filter(selectorOf(kind, call.query))
+/** Returns the position of the first object whose key is greater than `key`. The objects are in key order. */
+function firstAfter(objects: readonly ApiObject[], key: string): number {
+  let [low, high] = [0, objects.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (keyOf(objects[middle]!.metadata) > key) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** Returns the only object that a selector of its name allows: the real server reads it by its key, without pages. */
+function candidates(
+  objects: readonly ApiObject[],
+  kind: Kind,
+  route: ResourceRoute,
+  query: URLSearchParams,
+): readonly ApiObject[] {
+  const fields = query.get('fieldSelector')
+  const name = fields && (route.namespace || !kind.namespaced) ? selectedName(fields) : undefined
+  return name === undefined ? objects : objects.filter(({ metadata }) => metadata.name === name)
+}
+
+/** Returns the page size, 0 without a limit. Throws 400 for a number that does not parse, 422 for invalid options. */
+function checkedLimit(query: URLSearchParams): number {
+  intParam(query, 'timeoutSeconds')
+  const limit = intParam(query, 'limit')
+  const faults = listOptionFaults(query)
+  if (faults.length > 0) throw invalid(LIST_OPTIONS, '', faults)
+  // A list from version 0 is never paged.
+  return query.get('resourceVersion') === '0' && !query.get('resourceVersionMatch') ? 0 : limit
 }
 
 /** Returns a predicate on stored objects for `labelSelector` and `fieldSelector`. */
@@ -70,11 +94,26 @@ export function prefixOf({ namespace }: ResourceRoute): string {
   return namespace ? `${namespace}/` : ''
 }
 
-function intParam(query: URLSearchParams, name: string): number {
+const MAX_INT64 = 2n ** 63n - 1n
+
+/** Returns an integer parameter; 0 if it is missing. Throws 400 if it does not parse. */
+export function intParam(query: URLSearchParams, name: string): number {
   const text = query.get(name)
-  if (!text) return 0
-  if (!/^-?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
-  return Number(text)
+  if (text === null) return 0
+  const isNumber = /^[+-]?\d+$/.test(text)
+  if (isNumber && BigInt(text.replace('+', '')) <= MAX_INT64 && BigInt(text.replace('+', '')) >= -MAX_INT64 - 1n) {
+    return Number(text)
+  }
+  const reason = isNumber ? 'value out of range' : 'invalid syntax'
+  throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${reason}`)
+}
+
+/** Checks the version of a read of one object. Throws 500 if it does not parse, 504 if it is in the future. */
+export function checkReadVersion(backend: Backend, query: URLSearchParams): void {
+  const version = query.get('resourceVersion') ?? ''
+  if (version === '' || version === '0') return
+  const revision = watchVersion(version)
+  if (revision > backend.store.revision) throw tooLargeVersion(revision, backend.store.revision)
 }
 
 /** Returns the revision to list at. Throws 400 for an invalid version, 504 for a future one. */
@@ -82,7 +121,6 @@ function revisionOf(backend: Backend, query: URLSearchParams): number {
   const version = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
   const current = backend.store.revision
-  if (match) checkMatch(version, match)
   if (version === '' || version === '0') return current
   const revision = parseVersion(version)
   if (revision > current) throw tooLargeVersion(revision, current)
@@ -92,32 +130,39 @@ function revisionOf(backend: Backend, query: URLSearchParams): number {
 
 const LIST_OPTIONS = { group: 'meta.k8s.io', kind: 'ListOptions' }
 
-function checkMatch(version: string, match: string): void {
-  if (match !== 'Exact' && match !== 'NotOlderThan') {
-    throw invalid(LIST_OPTIONS, '', [fault.notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', ''])])
-  }
-  if (!version) {
-    throw invalid(
-      LIST_OPTIONS,
-      '',
-      [fault.forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided')],
-    )
+function listOptionFaults(query: URLSearchParams): Cause[] {
+  const version = query.get('resourceVersion') ?? ''
+  const match = query.get('resourceVersionMatch') ?? ''
+  const faults: Cause[] = []
+  const forbid = (detail: string): void => void faults.push(fault.forbidden('resourceVersionMatch', detail))
+  if (match && !version) forbid('resourceVersionMatch is forbidden unless resourceVersion is provided')
+  if (match && query.get('continue')) forbid('resourceVersionMatch is forbidden when continue is provided')
+  if (match && match !== 'Exact' && match !== 'NotOlderThan') {
+    faults.push(fault.notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']))
   }
   if (match === 'Exact' && version === '0') {
-    throw invalid(
-      LIST_OPTIONS,
-      '',
-      [fault.forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')],
-    )
+    forbid('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
   }
+  if (query.has('sendInitialEvents')) {
+    faults.push(fault.forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  }
+  return faults
 }
 
-export function parseVersion(version: string): number {
-  if (!/^\d+$/.test(version)) {
-    const reason = `strconv.ParseUint: parsing ${JSON.stringify(version)}: invalid syntax`
-    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(version)}: ${reason}`)
-  }
+/** Returns the version that a watch starts from. Throws 500, as the real server, if it does not parse. */
+export function watchVersion(version: string): number {
+  if (!/^\d+$/.test(version)) throw errorWithoutReason(500, versionProblem(version))
   return Number(version)
+}
+
+function parseVersion(version: string): number {
+  if (!/^\d+$/.test(version)) throw badRequest(`invalid resource version: ${versionProblem(version)}`)
+  return Number(version)
+}
+
+function versionProblem(version: string): string {
+  const text = JSON.stringify(version)
+  return `resourceVersion: Invalid value: ${text}: strconv.ParseUint: parsing ${text}: invalid syntax`
 }
 
 export function tooLargeVersion(revision: number, current: number): StatusError {
@@ -143,22 +188,42 @@ function readToken(backend: Backend, token: string, query: URLSearchParams): Pos
   if (query.get('resourceVersion') && query.get('resourceVersion') !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue')
   }
-  let value: Json
-  try {
-    value = JSON.parse(atob(token.replace(/-/g, '+').replace(/_/g, '/'))) as Json
-  } catch (cause) {
-    throw Object.assign(badRequest('invalid continue token: continue key is not valid: illegal base64 data'), { cause })
+  const value = tokenValue(token)
+  const { v: version = '', rv: revision = 0, start = '' } = isObject(value) ? value : {}
+  if (typeof revision !== 'number') {
+    const type = typeof revision === 'string' ? 'string' : 'object'
+    throw refuseToken(`json: cannot unmarshal ${type} into Go struct field continueToken.rv of type int64`)
   }
-  if (!isObject(value) || typeof value['rv'] !== 'number' || typeof value['start'] !== 'string') {
-    throw badRequest(
-      'invalid continue token: continue key is not valid',
-    )
+  if (version !== 'meta.k8s.io/v1') {
+    throw refuseToken(`server does not recognize this encoded version ${String(version)}`)
+  }
+  if (revision === 0) throw refuseToken('incorrect encoded start resourceVersion (version meta.k8s.io/v1)')
+  if (typeof start !== 'string' || start === '') {
+    throw refuseToken('encoded start key empty (version meta.k8s.io/v1)')
+  }
+  if (start.replace(/^\//, '').split('/').some((part) => part === '' || part === '.' || part === '..')) {
+    throw refuseToken(start)
   }
   // -1 is the "newest state" token that a 410 response contains.
-  return {
-    revision: value['rv'] < 0 ? backend.store.revision : value['rv'],
-    after: value['start'].replace(/\u0000$/, ''),
+  const current = backend.store.revision
+  return { revision: revision < 0 ? current : revision, after: start.replace(/\u0000$/, '') }
+}
+
+function tokenValue(token: string): Json {
+  const invalidAt = token.search(/[^A-Za-z0-9_-]/)
+  if (invalidAt >= 0 || token.length % 4 === 1) {
+    throw refuseToken(`illegal base64 data at input byte ${invalidAt >= 0 ? invalidAt : token.length - 1}`)
   }
+  const text = atob(token.replace(/-/g, '+').replace(/_/g, '/'))
+  try {
+    return JSON.parse(text) as Json
+  } catch (cause) {
+    throw Object.assign(refuseToken(goJsonError(text) ?? ''), { cause })
+  }
+}
+
+function refuseToken(problem: string): StatusError {
+  return badRequest(`invalid continue token: continue key is not valid: ${problem}`)
 }
 
 function listAt(

@@ -1,13 +1,22 @@
 /** Handles PATCH: selects one of four patch types by media type. */
 import type { Backend } from '../backend.ts'
-import { applyManagedFields, checkApplyConfig } from '../apply/managed_fields.ts'
-import { listProblems } from '../apply/typed.ts'
-import { mediaType, parseBody } from '../http/body.ts'
-import { DecodeError, zeroValue } from '../schema/decode.ts'
-import { decodeObject, fieldValidationOf, reportStrictFaults, setDefaults, strictFaults } from '../schema/incoming.ts'
+import { LAST_APPLIED } from '../apply/last_applied.ts'
+import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/managed_fields.ts'
+import { listProblems, typeProblem } from '../apply/typed.ts'
+import { mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../http/body.ts'
+import { conversionError, DecodeError, zeroValue } from '../schema/decode.ts'
+import {
+  decodeByKind,
+  decodeOther,
+  fieldValidationOf,
+  reportStrictFaults,
+  setDefaults,
+  strictFaults,
+} from '../schema/incoming.ts'
+import { goText } from '../patch/go_text.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
-import { ensureNamespace } from '../storage/objects.ts'
+import { checkNameInUrl, ensureNamespace } from '../storage/objects.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
 import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
@@ -21,6 +30,7 @@ import {
   StatusError,
   unsupportedMediaType,
 } from '../http/status.ts'
+import { APPLY, checkWriteOptions, JSON_PATCH, MERGE, STRATEGIC } from './options.ts'
 import {
   checkNamespace,
   createObject,
@@ -32,50 +42,43 @@ import {
   type Written,
 } from './write.ts'
 
-const JSON_PATCH = 'application/json-patch+json'
-const MERGE = 'application/merge-patch+json'
-const STRATEGIC = 'application/strategic-merge-patch+json'
-const APPLY = 'application/apply-patch+yaml'
-
 export function patch(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
-  const type = mediaType(call)
-  const supported = [JSON_PATCH, MERGE, ...(kind.custom ? [] : [STRATEGIC]), APPLY]
-  if (!supported.includes(type)) {
-    // For strategic merge on a custom kind the message differs from that for unknown media types.
-    if (kind.custom && type === STRATEGIC) {
-      throw new StatusError(
-        415,
-        'UnsupportedMediaType',
-        `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
-      )
-    }
-    throw unsupportedMediaType('415: Unsupported Media Type')
-  }
+  const type = patchType(kind, call)
+  checkWriteOptions(call)
   return type === APPLY ? apply(backend, kind, route, call) : patchObject(backend, kind, route, call, type)
 }
 
+/** Returns the media type of a patch. Throws 415 if the kind does not support it. */
+export function patchType(kind: Kind, call: Call): string {
+  const type = mediaType(call)
+  const supported = [JSON_PATCH, MERGE, ...(kind.custom ? [] : [STRATEGIC]), APPLY]
+  if (supported.includes(type)) return type
+  if (!kind.custom) throw unsupportedMediaType('415: Unsupported Media Type')
+  throw new StatusError(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
+  )
+}
+
 function patchObject(backend: Backend, kind: Kind, route: ResourceRoute, call: Call, type: string): Written {
-  if (flag(call.query, 'force')) {
-    throw invalid(
-      { group: 'meta.k8s.io', kind: 'PatchOptions' },
-      '',
-      [fault.forbidden('force', 'may not be specified for non-apply patch')],
-    )
-  }
-  const { value, duplicates } = parsePatch(call)
   const old = liveObject(backend, kind, route)
   if (!old) throw notFound(kind, route.name)
+  const { value, duplicates } = parsePatch(call, type)
   const patched = patchedJson(kind, old, value, type)
-  if (!isObject(patched)) throw badRequest('the patched document is not an object')
-  const { object, unknown } = decodeObject(kind, patched)
+  const refuse = (reason: string): StatusError =>
+    invalid({ group: '', kind: '' }, '', [fault.invalid('patch', patchText(type, value, patched), reason)])
+  const { object, unknown } = decodePatched(backend, kind, patched, type, refuse)
   reportStrictFaults(
-    strictFaults(unknown, duplicates),
+    type === JSON_PATCH
+      ? [...jsonPatchFaults(value, duplicates), ...strictFaults([...unknown].sort(), [])]
+      : strictFaults([...unknown].sort(), duplicates),
     fieldValidationOf(backend, call),
     call,
-    (list) => invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(patched), list)]),
+    refuse,
   )
   setDefaults(kind, object)
-  checkIdentity(patched, object, kind, route)
+  checkIdentity(object, kind, route)
   return updateObject(
     backend,
     kind,
@@ -87,66 +90,126 @@ function patchObject(backend: Backend, kind: Kind, route: ResourceRoute, call: C
   )
 }
 
-function parsePatch(call: Call): ReturnType<typeof parseBody> {
+function parsePatch(call: Call, type: string): ReturnType<typeof parseBody> {
   try {
     return parseBody(call)
   } catch (cause) {
-    throw cause instanceof StatusError && cause.code === 400
-      ? Object.assign(
-        badRequest(`error decoding patch: ${cause.message.replace(/^.*json parse error: /, '')}`),
-        { cause },
-      )
-      : cause
+    if (!(cause instanceof StatusError) || cause.code !== 400) throw cause
+    throw Object.assign(undecodable(type, cause.message.replace(/^.*json parse error: /, '')), { cause })
   }
 }
 
-function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): Json {
-  if (type === JSON_PATCH) return jsonPatch(old, value)
-  if (!isObject(value)) throw badRequest('error decoding patch: json: cannot unmarshal into a map')
-  return type === MERGE ? mergePatch(old, value) : strategicPatch(kind.schema, old, value)
+function undecodable(type: string, reason: string): StatusError {
+  return badRequest(type === STRATEGIC ? reason : `error decoding patch: ${reason}`)
 }
 
-/** Throws if a patch changes the identity of the object. */
-function checkIdentity(patched: JsonObject, object: ApiObject, kind: Kind, route: ResourceRoute): void {
+/** Decodes a patched object. Throws 422 for a wrong type, and for a kind or a version that the patch has changed. */
+function decodePatched(
+  backend: Backend,
+  kind: Kind,
+  patched: JsonObject,
+  type: string,
+  refuse: (reason: string) => StatusError,
+): ReturnType<typeof decodeByKind> {
+  const wrong = wrongTypeMeta(patched)
+  if (wrong) {
+    throw refuse(type === STRATEGIC ? conversionError({ type: 'string' }, wrong.given, 'string') : wrong.message)
+  }
+  const apiVersion = String(patched['apiVersion'] ?? '')
+  const given = String(patched['kind'] ?? '')
+  if (kind.custom) checkCustomType(kind, patched, refuse)
+  else if ((given && given !== kind.kind) || (apiVersion && apiVersion !== apiVersionOf(kind))) {
+    const reason = decodeOther(backend, patched, given, apiVersion)
+    throw reason === undefined ? badRequest(`the object provided is a ${given}`) : refuse(reason)
+  }
+  try {
+    return decodeByKind(kind, patched)
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    // Of several wrong values, the real server reports the first in the order of the fields.
+    const first = firstError(() => decodeByKind(kind, sorted(patched) as JsonObject)) ?? error
+    throw refuse(type === STRATEGIC ? first.converted : first.message)
+  }
+}
+
+function firstError(decode: () => unknown): DecodeError | undefined {
+  try {
+    decode()
+    return undefined
+  } catch (error) {
+    return error instanceof DecodeError ? error : undefined
+  }
+}
+
+function checkCustomType(kind: Kind, patched: JsonObject, refuse: (reason: string) => StatusError): void {
   const { apiVersion, kind: given } = patched
-  if (apiVersion !== undefined && apiVersion !== apiVersionOf(kind)) {
-    throw badRequest(
-      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${
-        apiVersionOf(kind)
-      })`,
-    )
+  if (!given) throw refuse(`Object 'Kind' is missing in '${JSON.stringify(sorted(patched))}'`)
+  const faults = [
+    ...(given === kind.kind ? [] : [fault.invalid('kind', given, `must be ${kind.kind}`)]),
+    ...(apiVersion === apiVersionOf(kind)
+      ? []
+      : [fault.invalid('apiVersion', apiVersion ?? '', `must be ${apiVersionOf(kind)}`)]),
+  ]
+  const group = String(apiVersion ?? '').split('/').slice(0, -1).join('/')
+  const name = String(at(patched, 'metadata', 'name') ?? '')
+  if (faults.length > 0) throw invalid({ group, kind: String(given) }, name, faults)
+}
+
+const OPERATION_FIELDS: readonly string[] = ['op', 'path', 'from', 'value']
+
+/** Returns the messages of unknown and duplicate fields in the operations of a JSON patch. */
+function jsonPatchFaults(patch: Json, duplicates: readonly string[]): string[] {
+  const unknown = (Array.isArray(patch) ? patch : []).flatMap((operation, index) =>
+    Object.keys(isObject(operation) ? operation : {}).filter((name) => !OPERATION_FIELDS.includes(name))
+      .map((name) => `[${index}].${name}`)
+  )
+  return strictFaults(unknown, duplicates.filter((path) => /^\[\d+\]\.[^.[]+$/.test(path)))
+    .map((problem) => `json patch ${problem}`)
+}
+
+/** Returns what the error of a strict patch shows: the patch as Go prints a map, or the patched object. */
+function patchText(type: string, patch: Json, patched: JsonObject): string {
+  return type === STRATEGIC ? goText(patch) : JSON.stringify(sorted(patched))
+}
+
+function sorted(value: Json | undefined): Json {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isObject(value)) return value ?? null
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
+}
+
+function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): JsonObject {
+  if (type === JSON_PATCH) return jsonPatch(old, value) as JsonObject
+  if (value === null) {
+    if (type === STRATEGIC) return old
+    throw badRequest('Invalid JSON Patch')
   }
-  if (given !== undefined && given !== kind.kind) {
-    throw badRequest(
-      `the object provided is unrecognized (must be of type ${kind.kind}): kind ${String(given)} does not match`,
-    )
+  if (!isObject(value)) {
+    const given = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+    throw undecodable(type, `json: cannot unmarshal ${given} into Go value of type map[string]interface {}`)
   }
-  const { metadata } = object
-  if (metadata.name !== undefined && metadata.name !== route.name) {
-    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${route.name})`)
-  }
-  if (metadata.name === undefined) throw badRequest('name must be provided')
+  return type === MERGE ? mergePatch(old, value) as JsonObject : strategicPatch(kind.schema, old, value)
+}
+
+/** Throws if a patch changes the name or the namespace of the object. Sets the namespace, in place. */
+function checkIdentity({ metadata }: ApiObject, kind: Kind, route: ResourceRoute): void {
+  checkNameInUrl(metadata.name, route.name)
   ensureNamespace(metadata, kind, route.namespace)
 }
 
 /** Performs a server-side apply. */
 function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
-  if (!call.query.get('fieldManager')) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
-      fault.required('fieldManager', 'is required for apply patch'),
-    ])
-  }
-  const { value, duplicates } = parsePatch(call)
-  if (!isObject(value)) throw badRequest('error decoding YAML: the configuration is not an object')
+  const old = liveObject(backend, kind, route)
+  if (!old && route.subresource) throw notFound(kind, route.name)
+  const { value, duplicates } = readApplyBody(call)
   checkApplyConfig(value, kind)
   const config = checkedConfig(backend, kind, route, call, value, duplicates)
   const writer = writerOf(backend, kind, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const force = flag(call.query, 'force')
-  const old = liveObject(backend, kind, route)
   const typing = typingOf(kind, route.subresource)
+  const namespace = at(value, 'metadata', 'namespace')
   if (!old) {
-    if (route.subresource) throw notFound(kind, route.name)
     const uid = at(config, 'metadata', 'uid')
     if (uid) {
       throw conflict(
@@ -157,14 +220,29 @@ function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): 
     }
     const live = kind.custom ? { apiVersion: apiVersionOf(kind), kind: kind.kind } : zeroValue(kind.schema)
     const applied = applyManagedFields(typing, live, undefined, config, writer, force)
-    const object = decodeMerged(kind, route, applied.object ?? live)
+    const object = decodeMerged(kind, route, withLastApplied(applied.object ?? live, value, writer), namespace)
+    delete object.metadata.resourceVersion
     checkNamespace(backend, kind, object)
     return createObject(backend, kind, object, writer, dryRun, applied.managedFields)
   }
   const applied = applyManagedFields(typing, old, old.metadata.managedFields, config, writer, force)
-  const object = decodeMerged(kind, route, applied.object ?? old)
+  const object = decodeMerged(kind, route, withLastApplied(applied.object ?? old, value, writer), namespace)
   object.metadata.resourceVersion ??= old.metadata.resourceVersion!
   return updateObject(backend, kind, route.subresource, old, object, writer, dryRun, applied.managedFields)
+}
+
+/**
+ * Returns the object with the annotation of client-side apply updated, if it has one and kubectl applies: so that a
+ * later client-side apply knows the configuration.
+ */
+function withLastApplied(object: JsonObject, config: JsonObject, { manager }: Writer): JsonObject {
+  const annotations = at(object, 'metadata', 'annotations')
+  if (manager !== 'kubectl' || !isObject(annotations) || !annotations[LAST_APPLIED]) return object
+  const applied = clone(config)
+  const given = at(applied, 'metadata', 'annotations')
+  if (isObject(given)) delete given[LAST_APPLIED]
+  const next = { ...annotations, [LAST_APPLIED]: `${JSON.stringify(sorted(applied))}\n` }
+  return { ...object, metadata: { ...object['metadata'] as JsonObject, annotations: next } }
 }
 
 /** Returns the configuration with name and namespace of the URL. Unknown fields are errors in every validation mode. */
@@ -177,15 +255,15 @@ function checkedConfig(
   duplicates: readonly string[],
 ): JsonObject {
   const validation = fieldValidationOf(backend, call)
-  const { unknown } = decodeObject(kind, value)
-  if (unknown.length > 0) {
-    throw typedPatchError(
-      kind,
-      value,
-      unknown.map((path) => `.${path}: field not declared in schema`).join('\n'),
-    )
-  }
-  reportStrictFaults(strictFaults([], duplicates), validation, call, (list) => badRequest(list))
+  const problem = typeProblem(kind.schema, value)
+  if (problem) throw typedPatchError(kind, value, problem)
+  reportStrictFaults(
+    strictFaults([], duplicates),
+    validation,
+    call,
+    (list) =>
+      badRequest(list.replace('strict decoding error', 'error strict decoding YAML: error converting YAML to JSON')),
+  )
   const problems = listProblems(kind.schema, value)
   if (problems.length > 0) {
     throw typedPatchError(
@@ -209,21 +287,26 @@ function checkedConfig(
 
 function typedPatchError(kind: Kind, config: JsonObject, reason: string): StatusError {
   const metadata = isObject(config['metadata']) ? config['metadata'] : {}
-  const target = `${String(metadata['namespace'] ?? '')}/${String(metadata['name'] ?? '')}; ${
-    apiVersionOf(kind)
-  }, Kind=${kind.kind}`
+  const target = `${String(metadata['namespace'] ?? '')}/${String(metadata['name'] ?? '')}; ` +
+    `${kind.group}/${kind.version}, Kind=${kind.kind}`
   return errorWithoutReason(500, `failed to create typed patch object (${target}): ${reason}`)
 }
 
-/** Decodes a merged object like a request body: typed, with defaults. */
-function decodeMerged(kind: Kind, route: ResourceRoute, merged: JsonObject): ApiObject {
+/** Decodes a merged object like a request body: typed, with defaults. Throws 500 for a value of a wrong type. */
+function decodeMerged(kind: Kind, route: ResourceRoute, merged: JsonObject, namespace: Json | undefined): ApiObject {
   try {
-    const { object } = decodeObject(kind, merged)
+    const { object } = decodeByKind(kind, merged)
     setDefaults(kind, object, 'keep')
     object.metadata.name ??= route.name
     if (kind.namespaced) object.metadata.namespace ??= route.namespace
     return object
   } catch (error) {
-    throw error instanceof DecodeError ? badRequest(error.message) : error
+    if (!(error instanceof DecodeError)) throw error
+    const type = `${kind.group}/${kind.version}, Kind=${kind.kind}`
+    throw errorWithoutReason(
+      500,
+      `failed to convert new object (${String(namespace ?? '')}/${route.name}; ${type}) to proper version: ` +
+        `unable to convert unstructured object to ${type}: ${error.converted}`,
+    )
   }
 }

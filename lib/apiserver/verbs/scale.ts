@@ -2,7 +2,17 @@
 import { type Backend, readObject } from '../backend.ts'
 import { mediaType, parseBody, readJsonBody } from '../http/body.ts'
 import { selectorText } from '../selectors.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject, type Meta, putAt } from '../json.ts'
+import {
+  type ApiObject,
+  at,
+  clone,
+  isObject,
+  type Json,
+  type JsonObject,
+  type ManagedFieldsEntry,
+  type Meta,
+  putAt,
+} from '../json.ts'
 import type { Kind, ScalePaths } from '../kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
@@ -16,15 +26,24 @@ import {
   unsupportedMediaType,
 } from '../http/status.ts'
 import { mutated, placeOf, validated } from '../webhooks/admission.ts'
-import { isDryRun, updateObject, writerOf } from './write.ts'
+import { DecodeError, decodeTyped } from '../schema/decode.ts'
+import { definition } from '../schema/schema.ts'
+import { checkNameInUrl } from '../storage/objects.ts'
+import { APPLY, checkWriteOptions, JSON_PATCH, MERGE, STRATEGIC } from './options.ts'
+import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
+import { isDryRun, typingOf, updateObject, writerOf } from './write.ts'
+
+const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const
 
 export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {
   const object = readObject(backend, kind, { ...route, subresource: '' })
   const now = scaleOf(object, paths)
   if (call.method === 'GET') return now
   if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
-  const given = call.method === 'PUT' ? readJsonBody(call).value : patched(now, call)
+  checkWriteOptions(call)
+  const given = call.method === 'PUT' ? readJsonBody(call, SCALE).value : patched(now, call)
   if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
+  checkScale(given, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const admission = {
     ...placeOf(kind, object),
@@ -32,15 +51,16 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
     subresource: 'scale',
     old: now as ApiObject,
     dryRun,
-    objectKind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+    objectKind: SCALE,
   } as const
   const scaled = { ...now, spec: {}, ...given, metadata: { ...now['metadata'] as Meta, ...given['metadata'] as Meta } }
   const wanted = mutated(backend, { ...admission, object: scaled as unknown as ApiObject }, () => {})
   const version = at(wanted, 'metadata', 'resourceVersion')
   if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
   const replicas = at(wanted, 'spec', 'replicas') ?? 0
-  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
-  if (replicas < 0) {
+  if (typeof replicas !== 'number') throw badRequest('spec.replicas must be an integer')
+  // That of a custom kind is refused by its own field.
+  if (replicas < 0 && !kind.custom) {
     throw invalid(
       { group: 'autoscaling', kind: 'Scale' },
       route.name,
@@ -50,36 +70,62 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
   validated(backend, { ...admission, object: wanted })
   const next = clone(object)
   putAt(next, paths.specReplicas, replicas)
-  const { object: written } = updateObject(
-    backend,
-    kind,
-    '',
-    object,
-    next,
-    {
-      ...writerOf(backend, kind, route, call),
-      subresource: 'scale',
-    },
-    dryRun,
-  )
+  const writer = { ...writerOf(backend, kind, route, call), subresource: 'scale' }
+  const entries = scaleEntries(kind, paths, object, next, writer)
+  const { object: written } = updateObject(backend, kind, '', object, next, writer, dryRun, entries)
   return scaleOf(written, paths)
+}
+
+/** Returns the managedFields after a write to /scale. */
+function scaleEntries(
+  kind: Kind,
+  { specReplicas }: ScalePaths,
+  object: ApiObject,
+  next: ApiObject,
+  writer: Writer,
+): ManagedFieldsEntry[] {
+  const before = object.metadata.managedFields ?? []
+  const path = specReplicas.map((name) => `f:${name}`)
+  // A Scale has the entries that own the replicas; as for any object, none of them means that owners are not kept.
+  if (!before.some(({ fieldsV1 }) => at(fieldsV1, ...path) !== undefined)) return before
+  const entries = updateManagedFields(typingOf(kind, ''), object, object, next, writer) ?? []
+  // A Scale omits zero replicas, so its writer does not own them.
+  if (at(next, ...specReplicas) !== 0) return entries
+  return entries.filter(({ manager, subresource }) => manager !== writer.manager || subresource !== 'scale')
+}
+
+/** Throws 400 if a Scale has the wrong types, or another name than the URL. */
+function checkScale(given: JsonObject, { name }: ResourceRoute, { method }: Call): void {
+  try {
+    decodeTyped(definition('autoscaling.v1.Scale'), given, '', 'Scale')
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    if (method === 'PATCH') {
+      throw invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(given), error.message)])
+    }
+    throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${error.message}`)
+  }
+  checkNameInUrl(at(given, 'metadata', 'name'), name)
 }
 
 function patched(now: JsonObject, call: Call): Json {
   const type = mediaType(call)
   const { value } = parseBody(call)
-  if (type === 'application/json-patch+json') return jsonPatch(now, value)
-  if (type === 'application/merge-patch+json' || type === 'application/strategic-merge-patch+json') {
-    return mergePatch(now, value)
-  }
-  if (type === 'application/apply-patch+yaml') return mergePatch(now, value)
+  if (type === JSON_PATCH) return jsonPatch(now, value)
+  if ([MERGE, STRATEGIC, APPLY].includes(type)) return mergePatch(now, value)
   throw unsupportedMediaType(`the body of the request was in an unknown format - ${type}`)
+}
+
+/** A ReplicationController selects by labels alone. */
+function isLabelMap(selector: Json | undefined): selector is JsonObject {
+  return isObject(selector) && Object.values(selector).length > 0 &&
+    Object.values(selector).every((value) => typeof value === 'string')
 }
 
 function scaleOf(object: ApiObject, { specReplicas, statusReplicas, selector }: ScalePaths): JsonObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
   const found = selector && at(object, ...selector)
-  const text = typeof found === 'string' ? found : selectorText(found)
+  const text = typeof found === 'string' ? found : selectorText(isLabelMap(found) ? { matchLabels: found } : found)
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',

@@ -2,14 +2,15 @@
 import type { Backend } from '../backend.ts'
 import { readJsonBody } from '../http/body.ts'
 import { decodeBody } from '../schema/incoming.ts'
-import type { ApiObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
-import { ensureNamespace } from '../storage/objects.ts'
+import { checkNameInUrl, checkUid, ensureNamespace } from '../storage/objects.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
-import { badRequest, notFound } from '../http/status.ts'
+import { notFound } from '../http/status.ts'
+import { checkWriteOptions } from './options.ts'
 import { createObject, isDryRun, liveObject, updateObject, writerOf, type Written } from './write.ts'
 
 export function create(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+  checkWriteOptions(call)
   const { value, duplicates } = readJsonBody(call, kind)
   const object = decodeBody(backend, kind, value, duplicates, call)
   ensureNamespace(object.metadata, kind, route.namespace)
@@ -23,27 +24,17 @@ export function create(backend: Backend, kind: Kind, route: ResourceRoute, call:
 }
 
 export function update(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+  checkWriteOptions(call)
   const { value, duplicates } = readJsonBody(call, kind)
   const object = decodeBody(backend, kind, value, duplicates, call)
-  checkIdentity(object, kind, route)
+  checkNameInUrl(object.metadata.name, route.name)
+  ensureNamespace(object.metadata, kind, route.namespace)
   const writer = writerOf(backend, kind, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const old = liveObject(backend, kind, route)
+  if (old) checkUid(object.metadata, old.metadata, kind)
   if (old) return updateObject(backend, kind, route.subresource, old, object, writer, dryRun)
-  if (!kind.rules.createOnUpdate || route.subresource || object.metadata.resourceVersion) {
-    throw notFound(kind, route.name)
-  }
+  if (!kind.rules.createOnUpdate || route.subresource) throw notFound(kind, route.name)
+  delete object.metadata.resourceVersion
   return createObject(backend, kind, object, writer, dryRun)
-}
-
-/** Checks that name and namespace match the URL, and fills in the namespace, in place. */
-function checkIdentity(object: ApiObject, kind: Kind, route: ResourceRoute): void {
-  const { name } = object.metadata
-  if (name && name !== route.name) {
-    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${route.name})`)
-  }
-  if (!name) {
-    throw badRequest(`the name of the object (${route.name} based on URL) was undeterminable: name must be provided`)
-  }
-  ensureNamespace(object.metadata, kind, route.namespace)
 }

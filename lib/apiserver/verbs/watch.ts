@@ -1,26 +1,31 @@
 /** Handles GET with `watch`: sends the initial state if requested, then each change. */
-import type { HttpBody, HttpResponse } from '../../core/transport.ts'
+import type { HttpResponse } from '../../core/transport.ts'
 import { type Backend, fromStored } from '../backend.ts'
 import { selectedName } from '../selectors.ts'
 import type { ApiObject, JsonObject } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { warningHeaders } from '../http/respond.ts'
 import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
-import { fault, invalid, StatusError } from '../http/status.ts'
+import { type Cause, fault, invalid, StatusError } from '../http/status.ts'
 import type { Change } from '../storage/store.ts'
 import { OrderedWork } from '../webhooks/ordered_work.ts'
-import { parseVersion, prefixOf, selectorOf, tooLargeVersion } from './list.ts'
+import { SharedEvents, type WatchEvent } from './shared_events.ts'
+import { WatchBody } from './watch_body.ts'
+import { intParam, prefixOf, selectorOf, tooLargeVersion, watchVersion } from './list.ts'
 
 /** Renders an object: in full, as a table, or as metadata only. */
 export type Rendering = (object: ApiObject, isFirst: boolean) => string
+
+const encoder = new TextEncoder()
 
 const BOOKMARK_EVERY_MS = 60_000
 /** Minimum timeout without `timeoutSeconds`: the real server ends such a watch after 30 to 60 minutes. */
 const MIN_TIMEOUT_MS = 30 * 60_000
 
-/** The open watches, so that the server can end them. */
+/** The open watches, so that the server can end them, and the lines that they share. */
 export class Watches {
   readonly #open = new Set<WatchBody>()
+  readonly shared: SharedEvents = new SharedEvents()
 
   add(body: WatchBody): void {
     this.#open.add(body)
@@ -59,31 +64,49 @@ export function watch(
   /** The definition of a custom kind may have changed since the watch started. */
   const currentKind = (): Kind => backend.kinds.find(kind.group, kind.version, kind.plural) ?? kind
   let isFirst = true
-  const lineOf = (type: string, object: ApiObject): string => {
-    const line = `{"type":"${type}","object":${render(object, isFirst)}}\n`
-    isFirst = false
-    return line
-  }
+  const { shared } = watches
+  const version = shared.numberOf(kind)
+  const [selection, form] = [selectionOf(version, route, call), formOf(version, call)]
+  const lineOf = (type: string, object: ApiObject, first: boolean): string =>
+    `{"type":"${type}","object":${render(object, first)}}\n`
   const sendBookmark = (annotations?: JsonObject): void => {
-    const metadata = {
-      resourceVersion: String(backend.store.revision),
-      creationTimestamp: null,
-      ...(annotations && { annotations }),
-    }
-    body.push(
-      `{"type":"BOOKMARK","object":${JSON.stringify({ kind: kind.kind, apiVersion: apiVersionOf(kind), metadata })}}\n`,
-    )
+    const metadata = { resourceVersion: String(backend.store.revision), ...(annotations && { annotations }) }
+    const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata } as ApiObject
+    body.push(encoder.encode(lineOf('BOOKMARK', object, next())))
   }
-  /** `isOwn`: whether it runs in a session of this watch, and not in that of the request that has written. */
-  const sendChange = (change: Change, isOwn: boolean): void => {
-    if (change.revision <= plan.after || !change.key.startsWith(scope.prefix)) return
-    const find = (): ReturnType<typeof eventFor> =>
-      eventFor(change, (object) => scope.isNamed(object) && matches(object))
-    const event = isOwn ? backend.webhooks.once(`event ${change.revision}`, find) : find()
-    if (event) body.push(lineOf(event.type, fromStored(currentKind(), event.object)))
+  const find = (change: Change): WatchEvent | undefined =>
+    eventFor(change, (object) => scope.isNamed(object) && matches(object))
+  const isInScope = ({ revision, key }: Change): boolean => revision > plan.after && key.startsWith(scope.prefix)
+  const next = (): boolean => {
+    const first = isFirst
+    isFirst = false
+    return first
+  }
+  /** Sends a change in a session of this watch, and not in that of the request that has written. */
+  const sendOwn = (change: Change): void => {
+    if (!isInScope(change)) return
+    const event = backend.webhooks.once(`event ${change.revision}`, () => find(change))
+    if (!event) return
+    const object = fromStored(currentKind(), event.object)
+    body.push(encoder.encode(lineOf(event.type, object, next())))
+  }
+  const sendShared = (change: Change): void => {
+    if (!isInScope(change)) return
+    const event = shared.event(change, selection, find)
+    if (!event) return
+    const first = next()
+    body.push(
+      shared.line(
+        change,
+        event,
+        first ? `${form} first` : form,
+        () => lineOf(event.type, fromStored(currentKind(), event.object), first),
+      ),
+    )
   }
 
   try {
+    if (plan.error) throw plan.error
     const changes = plan.from === 'version' ? backend.store.since(kind.storage.id, plan.after) : []
     kind.rules.prepare?.(
       plan.from === 'state'
@@ -92,15 +115,18 @@ export function watch(
     )
     if (plan.from === 'state') {
       for (const object of backend.store.list(kind.storage.id, scope.prefix)) {
-        if (scope.isNamed(object) && matches(object)) body.pushInitial(lineOf('ADDED', fromStored(kind, object)))
+        if (!scope.isNamed(object) || !matches(object)) continue
+        const [shown, first] = [fromStored(kind, object), next()]
+        // Rendered when it is read: until then, it takes no memory.
+        body.pushInitial(() => encoder.encode(lineOf('ADDED', shown, first)))
       }
       if (plan.endBookmark) sendBookmark({ 'k8s.io/initial-events-end': 'true' })
     }
-    for (const change of changes) sendChange(change, true)
+    for (const change of changes) sendOwn(change)
   } catch (error) {
     // A watch from an expired version returns 200 with an ERROR event: clients expect this event.
     if (!(error instanceof StatusError)) throw error
-    body.push(`{"type":"ERROR","object":${JSON.stringify(error.body())}}\n`)
+    body.push(encoder.encode(`{"type":"ERROR","object":${JSON.stringify(error.body())}}\n`))
     body.end()
     return answer(body, call)
   }
@@ -108,8 +134,8 @@ export function watch(
   // Events that wait for a conversion stay in order, also with bookmarks.
   const converting = new OrderedWork(backend.webhooks, () => body.isOpen)
   cleanups.push(backend.store.listen(kind.storage.id, (change) => {
-    if (converting.isBusy || currentKind().rules.convert) converting.add(() => sendChange(change, true))
-    else sendChange(change, false)
+    if (converting.isBusy || currentKind().rules.convert) converting.add(() => sendOwn(change))
+    else sendShared(change)
   }))
   cleanups.push(backend.clock.after(plan.timeoutMs, () => body.end()))
   if (plan.bookmarks) {
@@ -140,6 +166,8 @@ function repeat(backend: Backend, fn: () => void): () => void {
 }
 
 interface Plan {
+  /** Sent as an ERROR event, after which the watch ends. */
+  readonly error?: StatusError
   /** What the watch sends first: the current state, the changes since a version, or nothing. */
   readonly from: 'state' | 'version' | 'now'
   /** Changes up to this revision are not sent. */
@@ -153,48 +181,40 @@ function planOf(backend: Backend, call: Call): Plan {
   const { query } = call
   const version = query.get('resourceVersion') ?? ''
   const bookmarks = flag(query, 'allowWatchBookmarks')
-  const seconds = Number(query.get('timeoutSeconds') ?? '0')
+  const seconds = intParam(query, 'timeoutSeconds')
+  intParam(query, 'limit')
   const timeoutMs = seconds > 0 ? seconds * 1000 : MIN_TIMEOUT_MS * (1 + backend.random())
   const current = backend.store.revision
   const initial = query.has('sendInitialEvents') ? flag(query, 'sendInitialEvents') : undefined
   checkOptions(query, initial)
-  const base = { bookmarks, timeoutMs, endBookmark: initial === true && bookmarks }
-  const revision = version === '' || version === '0' ? 0 : parseVersion(version)
+  // A watch without a version has initial events by default, and so their bookmark.
+  const isLegacy = initial === undefined && (version === '' || version === '0')
+  const base = { bookmarks, timeoutMs, endBookmark: (initial === true || isLegacy) && bookmarks }
+  const revision = version === '' || version === '0' ? 0 : watchVersion(version)
   if (initial === true) {
-    if (revision > current) throw tooLargeVersion(revision, current)
-    return { ...base, from: 'state', after: current }
+    const error = revision > current ? tooLargeVersion(revision, current) : undefined
+    return { ...base, from: 'state', after: current, ...(error && { error }) }
   }
   if (revision > 0) return { ...base, from: 'version', after: revision }
   return { ...base, from: initial === false ? 'now' : 'state', after: current }
 }
 
+/** Throws 422 for invalid combinations of options. */
 function checkOptions(query: URLSearchParams, initial: boolean | undefined): void {
   const match = query.get('resourceVersionMatch') ?? ''
-  const refuse = (field: string, detail: string): StatusError =>
-    invalid(
-      { group: 'meta.k8s.io', kind: 'ListOptions' },
-      '',
-      [fault.forbidden(field, detail)],
-    )
-  if (initial === undefined) {
-    if (match) {
-      throw refuse(
-        'resourceVersionMatch',
-        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-      )
-    }
-    return
+  const faults: Cause[] = []
+  const forbid = (detail: string): void => void faults.push(fault.forbidden('resourceVersionMatch', detail))
+  if (initial !== undefined && match !== 'NotOlderThan') {
+    forbid('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
   }
-  if (match !== 'NotOlderThan') {
-    const faults = [
-      fault.forbidden(
-        'resourceVersionMatch',
-        'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
-      ),
-    ]
-    if (match) faults.push(fault.notSupported('resourceVersionMatch', match, ['NotOlderThan']))
-    throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', faults)
+  if (match && initial === undefined) {
+    forbid('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
   }
+  if (match && match !== 'NotOlderThan') {
+    faults.push(fault.notSupported('resourceVersionMatch', match, ['NotOlderThan']))
+  }
+  if (match && query.get('continue')) forbid('resourceVersionMatch is forbidden when continue is provided')
+  if (faults.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', faults)
 }
 
 /** Returns the key prefix and the name filter of a watch. */
@@ -209,11 +229,36 @@ function scopeOf(
   return { prefix, isNamed: (object) => !name || object.metadata.name === name }
 }
 
+/** Returns what decides which objects a watch selects. Without selectors, all watches of a storage select the same. */
+function selectionOf(version: number, { name }: ResourceRoute, { query }: Call): string {
+  const [labels, fields] = [query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '']
+  return name || labels || fields ? JSON.stringify([version, name, labels, fields]) : ''
+}
+
+/** The parameters that do not change how an event looks. */
+const NOT_FORM: readonly string[] = [
+  'allowWatchBookmarks',
+  'fieldSelector',
+  'labelSelector',
+  'limit',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'sendInitialEvents',
+  'timeoutSeconds',
+  'watch',
+]
+
+/** Returns what decides how the events of a watch look: the kind, the accepted media types and parameters. */
+function formOf(version: number, { headers, query }: Call): string {
+  const parameters = [...query].filter(([name]) => !NOT_FORM.includes(name))
+  return JSON.stringify([version, headers['accept'] ?? '', ...parameters])
+}
+
 /** Converts a change to a watch event: objects that enter the selector are ADDED, objects that leave are DELETED. */
 function eventFor(
   change: Change,
   matches: (object: ApiObject) => boolean,
-): { type: string; object: ApiObject } | undefined {
+): WatchEvent | undefined {
   const matchedBefore = change.before !== undefined && matches(change.before)
   if (change.type === 'DELETED') return matchedBefore ? { type: 'DELETED', object: change.object } : undefined
   const matchesNow = matches(change.object)
@@ -224,95 +269,5 @@ function eventFor(
   return {
     type: 'DELETED',
     object: { ...change.before!, metadata: { ...change.before!.metadata, resourceVersion: resourceVersion! } },
-  }
-}
-
-const encoder = new TextEncoder()
-
-/** Maximum number of buffered lines. A slower reader is disconnected, as on the real server, and lists again. */
-const MAX_BUFFERED_LINES = 100_000
-/** Maximum number of lines per chunk of a long backlog. */
-const MAX_CHUNK_LINES = 1000
-
-/** The response body of a watch: buffers pushed lines for the reader. */
-export class WatchBody implements HttpBody {
-  readonly #lines: string[] = []
-  readonly #onEnd: () => void
-  #max = MAX_BUFFERED_LINES
-  #state: 'open' | 'ended' | 'failed' = 'open'
-  #failure: unknown
-  #wake: (() => void) | undefined
-
-  /** `onEnd` is called once, when the reader has cancelled or the writer has ended the body. */
-  constructor(onEnd: () => void) {
-    this.#onEnd = onEnd
-  }
-
-  get isOpen(): boolean {
-    return this.#state === 'open'
-  }
-
-  /** Adds a line of the initial state, which does not count against the limit: no reader could have read it yet. */
-  pushInitial(line: string): void {
-    this.#max++
-    this.push(line)
-  }
-
-  push(line: string): void {
-    if (this.#state !== 'open') return
-    this.#lines.push(line)
-    if (this.#lines.length > this.#max) this.end()
-    this.#wake?.()
-  }
-
-  /** Ends the body. Buffered lines can still be read. */
-  end(): void {
-    this.#close('ended')
-  }
-
-  /** Called when the reader's signal is aborted: drops buffered lines and throws the reason to the reader. */
-  fail(reason: unknown): void {
-    if (this.#state !== 'open') return
-    this.#failure = reason
-    this.#lines.length = 0
-    this.#close('failed')
-  }
-
-  cancel(): void {
-    this.#lines.length = 0
-    this.#close('ended')
-  }
-
-  async text(): Promise<string> {
-    const decoder = new TextDecoder()
-    let text = ''
-    for await (const chunk of this) text += decoder.decode(chunk, { stream: true })
-    return text + decoder.decode()
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    try {
-      for (;;) {
-        if (this.#lines.length > 0) yield encoder.encode(this.#nextChunk())
-        else if (this.#state === 'failed') throw this.#failure
-        else if (this.#state === 'ended') return
-        else await new Promise<void>((resolve) => (this.#wake = resolve))
-      }
-    } finally {
-      this.cancel()
-    }
-  }
-
-  /** Returns the buffered lines, or only the first 1000 of a long backlog, which bounds the chunk size. */
-  #nextChunk(): string {
-    const count = this.#lines.length > 2 * MAX_CHUNK_LINES ? MAX_CHUNK_LINES : this.#lines.length
-    return this.#lines.splice(0, count).join('')
-  }
-
-  #close(state: 'ended' | 'failed'): void {
-    if (this.#state !== 'open') return
-    this.#state = state
-    this.#onEnd()
-    this.#wake?.()
   }
 }

@@ -1,16 +1,28 @@
 /** The steps that create, update, patch and apply share: validates and stores the new object. */
 import { jsonEqual } from '../../core/equal.ts'
-import { zeroValue } from '../schema/decode.ts'
+import { emptyStruct, zeroValue } from '../schema/decode.ts'
+import { fieldSchema } from '../schema/schema.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder } from '../apply/field_set.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import type { Typing } from '../apply/updater.ts'
 import { type Backend, fromStored, nowIso, putObject, removeObject, storeKey, toStored } from '../backend.ts'
-import { validateCustom } from '../crd/validate.ts'
-import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
-import { apiVersionOf, type Kind } from '../kinds.ts'
-import { initMetadata, metadataFaults, preserveMetadata, updateGeneration } from '../storage/objects.ts'
+import { scaleFaults } from '../crd/scale_values.ts'
+import { customFaults } from '../crd/validate.ts'
+import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../json.ts'
+import { ADMIN, userInfo } from '../access/user.ts'
+import { attributesOf } from '../access/attributes.ts'
+import { apiVersionOf, type Kind, type PrepareContext } from '../kinds.ts'
+import {
+  initMetadata,
+  metadataFaults,
+  metadataUpdateFaults,
+  preserveMetadata,
+  updateGeneration,
+} from '../storage/objects.ts'
+import { finalizerWarnings } from '../storage/names.ts'
 import type { Call, ResourceRoute } from '../http/routes.ts'
 import { isAdmitting, mutated, placeOf, validated } from '../webhooks/admission.ts'
+import { MAX_MANAGER_BYTES } from './options.ts'
 import {
   alreadyExists,
   type Cause,
@@ -29,32 +41,43 @@ export interface Written {
   readonly created: boolean
 }
 
-/** Returns whether a write is a dry run. Throws 422 for any value except `All`. */
+/** Returns whether a write is a dry run. {@link checkWriteOptions} has refused other values than `All`. */
 export function isDryRun(values: readonly string[]): boolean {
-  const wrong = values.filter((value) => value && value !== 'All')
-  if (wrong.length > 0) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'CreateOptions' }, '', [fault.notSupported('dryRun', wrong, ['All'])])
-  }
   return values.includes('All')
 }
 
-const MAX_MANAGER_LENGTH = 128
-
 /** Returns the field manager: the `fieldManager` parameter, or the program name of the User-Agent. */
 export function writerOf(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Writer {
-  const given = call.query.get('fieldManager')
-  if (given && given.length > MAX_MANAGER_LENGTH) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'CreateOptions' }, '', [
-      fault.tooLong('fieldManager', MAX_MANAGER_LENGTH),
-    ])
+  const manager = call.query.get('fieldManager') ||
+    (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_BYTES) || 'unknown'
+  return {
+    manager,
+    apiVersion: apiVersionOf(kind),
+    subresource: route.subresource,
+    now: nowIso(backend),
+    warnings: call.warnings,
   }
-  const manager = given || (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_LENGTH) || 'unknown'
-  return { manager, apiVersion: apiVersionOf(kind), subresource: route.subresource, now: nowIso(backend) }
 }
 
 /** Returns the schema and field rules for the ownership of an endpoint's fields. */
 export function typingOf(kind: Kind, subresource: string): Typing {
   return { schema: kind.schema, ignored: ignoredFields(kind, subresource), isBuiltin: !kind.custom }
+}
+
+/** Throws 403 if the user of the request lacks a right for the content of an object. */
+function guard(
+  backend: Backend,
+  kind: Kind,
+  object: ApiObject,
+  old: ApiObject | undefined,
+  subresource: string,
+): void {
+  const call = backend.webhooks.current?.call
+  if (!call || !backend.access.isChecked(call.user)) return
+  const request = attributesOf(call, call.user)
+  // A PUT or an apply that creates its object.
+  if (!old && request.verb !== 'create') backend.access.check({ ...request, verb: 'create' })
+  kind.rules.guard?.({ object, old, subresource, request }, backend.access)
 }
 
 const STATUS_ONLY = fieldSet(['f:status'])
@@ -90,7 +113,7 @@ export function checkNamespace(backend: Backend, kind: Kind, object: ApiObject):
     }
     const error = forbidden(
       kind,
-      object.metadata.name ?? '',
+      object.metadata.name || object.metadata.generateName || '',
       `unable to create new content in namespace ${name} because it is being terminated`,
     )
     throw new StatusError(403, 'Forbidden', error.message, { ...error.details, causes: [cause] })
@@ -106,35 +129,50 @@ export function createObject(
   dryRun: boolean,
   managedFields?: ManagedFieldsEntry[],
 ): Written {
+  kind.rules.prepareRules?.(wanted)
+  if (kind.rules.noCreate) throw forbidden(kind, wanted.metadata.name ?? '', kind.rules.noCreate)
   let object = clone(wanted)
-  if (object.metadata.resourceVersion) {
+  wipeSystemFields(object)
+  if (/^0*[1-9]\d*$/.test(object.metadata.resourceVersion ?? '')) {
     throw errorWithoutReason(500, 'resourceVersion should not be set on objects to be created')
   }
   checkNamespace(backend, kind, object)
-  const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroValue(kind.schema)
+  const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroObject(kind, object)
   setManagedFields(object, managedFields ?? updateManagedFields(typingOf(kind, ''), undefined, before, object, writer))
   const admission = isAdmitting(backend, kind) &&
     { operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
   if (admission) object = mutated(backend, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
-  const isGenerated = !object.metadata.name && !!object.metadata.generateName
-  const context = { nowMs: () => backend.clock.now(), random: backend.random }
-  initMetadata(object, kind, context)
+  guard(backend, kind, object, undefined, '')
+  const isTaken = (name: string): boolean =>
+    backend.store.get(kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', name)) !== undefined
+  initMetadata(object, kind, { nowMs: () => backend.clock.now(), random: backend.random, isTaken })
   if (kind.status && kind.custom) delete object['status']
-  kind.rules.prepareCreate?.(object, { random: backend.random, nowIso: () => nowIso(backend) })
+  else if (kind.status && !kind.rules.keepsStatus) object['status'] = emptyStruct(fieldSchema(kind.schema, 'status')!)
+  kind.rules.prepareCreate?.(object, prepareContext(backend))
+  const ownFaults = metadataFaults(object, kind)
   throwIfInvalid(
     kind,
     object,
     [
-      ...metadataFaults(object, kind),
-      ...validateCustom(kind, object, undefined),
+      ...ownFaults,
+      ...customFaults(kind, object, undefined, ownFaults, warnerOf(backend)),
+      ...scaleFaults(kind, object, ''),
       ...(kind.rules.validate?.(object, undefined) ?? []),
     ],
   )
+  if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, []))
   if (admission) object = validated(backend, { ...placeOf(kind, object), ...admission, object })
-  if (backend.store.get(kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!))) {
-    throw (isGenerated ? generateNameConflict : alreadyExists)(kind, object.metadata.name!)
-  }
+  const { name, namespace, generateName } = object.metadata
+  const existing = backend.store.get(kind.storage.id, storeKey(kind, namespace ?? '', name!))
+  if (existing?.metadata.deletionTimestamp) throw alreadyExists(kind, name!, 'object is being deleted: ')
+  if (existing) throw (generateName ? generateNameConflict : alreadyExists)(kind, name!)
   return { object: dryRun ? object : putObject(backend, kind, object), created: true }
+}
+
+/** Returns the Go struct that a create is compared with. A missing list that is written as null belongs to it. */
+function zeroObject(kind: Kind, object: ApiObject): JsonObject {
+  const nulls = Object.entries(object).filter(([, value]) => value === null)
+  return { ...zeroValue(kind.schema), ...Object.fromEntries(nulls) }
 }
 
 /** Stores the next state of an object. `old` is the stored object in the kind's version. */
@@ -148,6 +186,7 @@ export function updateObject(
   dryRun: boolean,
   managedFields?: ManagedFieldsEntry[],
 ): Written {
+  kind.rules.prepareRules?.(wanted)
   // Webhooks have admitted a write to /scale before, as a Scale.
   const admission = writer.subresource !== 'scale' && isAdmitting(backend, kind) &&
     { ...placeOf(kind, old), operation: 'UPDATE', subresource, old, dryRun } as const
@@ -158,7 +197,8 @@ export function updateObject(
     )
   const admitted = admission ? mutated(backend, { ...admission, object: wanted }, ownFields) : wanted
   let object = clone(admitted)
-  if (!object.metadata.resourceVersion && !kind.rules.unconditionalUpdate) {
+  guard(backend, kind, object, old, subresource)
+  if (!parseUpdateVersion(object.metadata) && !kind.rules.unconditionalUpdate) {
     // Unlike other errors, this one names the resource instead of the kind.
     throw invalid(
       { group: kind.group, kind: kind.plural },
@@ -166,18 +206,20 @@ export function updateObject(
       [fault.invalid('metadata.resourceVersion', 0, 'must be specified for an update')],
     )
   }
-  const faults = preserveMetadata(object, old, kind)
+  preserveMetadata(object, old, kind)
   // The webhooks have seen, and may have changed, the managedFields.
   if (admitted === wanted) ownFields(object)
-  restoreUnwritten(kind, subresource, object, old)
-  updateGeneration(object, old, kind)
-  const isStatus = subresource === 'status'
-  faults.push(...metadataFaults(object, kind), ...validateCustom(kind, object, old))
-  faults.push(...((isStatus ? kind.rules.validateStatus?.(object, old) : kind.rules.validate?.(object, old)) ?? []))
+  restoreUnwritten(backend, kind, subresource, object, old)
+  updateGeneration(object, old, kind, subresource === 'status')
+  const metaFaults = metadataUpdateFaults(object.metadata, old.metadata, kind)
+  // The real server checks the metadata of every kind, and the kind's own check repeats that.
+  const faults = [...metaFaults, ...metaFaults, ...updatedFaults(backend, kind, object, old, subresource, metaFaults)]
+  faults.push(...(validatorOf(kind, subresource)?.(object, old) ?? []))
   throwIfInvalid(kind, object, faults)
+  if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
   object.metadata.resourceVersion = old.metadata.resourceVersion!
   if (admission) object = validated(backend, { ...admission, object })
-  if (isLastFinalizerGone(object)) {
+  if (isLastFinalizerGone(object) && !kind.rules.isHeld?.(object)) {
     if (!dryRun) removeObject(backend, kind, old)
     return { object, created: false }
   }
@@ -189,11 +231,60 @@ export function updateObject(
   return { object: putObject(backend, kind, object), created: false }
 }
 
-/** Removes what clients cannot set on a new object, in place; only then, webhooks see it. */
-function wipeSystemFields({ metadata }: ApiObject): void {
-  for (const field of ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
-    delete metadata[field]
+function prepareContext(backend: Backend): PrepareContext {
+  return {
+    random: backend.random,
+    nowIso: () => nowIso(backend),
+    find: (storage, key) => backend.store.get(storage, key),
+    all: (storage) => backend.store.list(storage, ''),
+    user: userInfo(backend.webhooks.current?.call?.user ?? ADMIN),
   }
+}
+
+/** Rewrites a fault for /status: its path in the message begins below the status. */
+function fromStatus({ field, message, ...rest }: Cause): Cause {
+  return {
+    ...rest,
+    field: field === '<nil>' ? 'status' : field,
+    message: message.replace(/\bstatus(?:\.(?=\S+ in body )|(?= in body ))/, '').replace(
+      / in status\.(?=\S+$)/,
+      ' in ',
+    ),
+  }
+}
+
+const SYSTEM_FIELDS = [
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'selfLink',
+] as const
+
+/** Returns the faults of an updated custom object. A write to /status names its fields from the status on. */
+function updatedFaults(
+  backend: Backend,
+  kind: Kind,
+  object: ApiObject,
+  old: ApiObject,
+  subresource: string,
+  others: readonly Cause[],
+): readonly Cause[] {
+  const faults = customFaults(kind, object, old, others, warnerOf(backend))
+  const named = subresource === 'status' ? faults.map(fromStatus) : faults
+  return [...named, ...scaleFaults(kind, object, subresource)]
+}
+
+/** Removes what clients cannot set on a new object, in place. Nothing owns it, and webhooks do not see it. */
+function wipeSystemFields({ metadata }: ApiObject): void {
+  for (const field of SYSTEM_FIELDS) delete metadata[field]
+}
+
+/** Returns the version of an update; 0 if it has none. Throws 500, as the real server, if it is not a number. */
+function parseUpdateVersion({ resourceVersion }: Meta): number {
+  if (!resourceVersion) return 0
+  if (/^\d+$/.test(resourceVersion)) return Number(resourceVersion)
+  throw errorWithoutReason(500, `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
 }
 
 function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[] | undefined): void {
@@ -202,15 +293,31 @@ function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[] | und
 }
 
 /** Restores the fields that this endpoint does not write, in place. */
-function restoreUnwritten(kind: Kind, subresource: string, object: ApiObject, old: ApiObject): void {
+function restoreUnwritten(
+  backend: Backend,
+  kind: Kind,
+  subresource: string,
+  object: ApiObject,
+  old: ApiObject,
+): void {
+  const context = prepareContext(backend)
+  const part = kind.rules.parts?.[subresource]
+  if (part) return part.prepare(object, old, context)
   if (subresource === 'status') {
     restoreAllButStatus(kind, object, old)
     if (kind.rules.statusKeepsLabels) restoreLabels(object, old)
-    kind.rules.prepareStatus?.(object, old)
+    kind.rules.prepareStatus?.(object, old, context)
   } else {
     if (kind.status) restoreField(object, old, 'status')
-    kind.rules.prepareUpdate?.(object, old)
+    kind.rules.prepareUpdate?.(object, old, context)
   }
+}
+
+function validatorOf(
+  { rules }: Kind,
+  subresource: string,
+): ((object: ApiObject, old: ApiObject) => readonly Cause[]) | undefined {
+  return rules.parts?.[subresource]?.validate ?? (subresource === 'status' ? rules.validateStatus : rules.validate)
 }
 
 function restoreAllButStatus(kind: Kind, object: ApiObject, old: ApiObject): void {
@@ -233,6 +340,11 @@ function restoreLabels({ metadata }: ApiObject, old: ApiObject): void {
 function restoreField(object: ApiObject, old: ApiObject, name: string): void {
   if (old[name] === undefined) delete object[name]
   else object[name] = clone(old[name])
+}
+
+/** Returns a function that adds warnings to the response of the running request. */
+function warnerOf({ webhooks }: Backend): (text: string) => void {
+  return (text) => void webhooks.current?.call?.warnings.push(text)
 }
 
 function throwIfInvalid(kind: Kind, object: ApiObject, faults: readonly Cause[]): void {

@@ -1,16 +1,18 @@
 /** Admits writes: finds the webhooks of a request and calls them, first the mutating ones, then the validating ones. */
 import { jsonEqual } from '../../core/equal.ts'
 import type { Backend } from '../backend.ts'
+import { celEngine } from '../cel/load.ts'
 import { selectorMatches } from '../selectors.ts'
 import { readOptions } from '../http/body.ts'
 import { routeOf } from '../http/routes.ts'
-import { badRequest, fault, internal, invalid, StatusError } from '../http/status.ts'
+import { badRequest, fault, forbidden, internal, invalid, StatusError } from '../http/status.ts'
 import { type ApiObject, clone, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
 import { apiVersionOf, type Kind } from '../kinds.ts'
 import { jsonPatch } from '../patch/json_patch.ts'
 import { decodeObject, setDefaults } from '../schema/incoming.ts'
 import { newUid } from '../storage/objects.ts'
-import { CallError, type WebhookClientConfig } from './call.ts'
+import type { WebhookClientConfig } from '../../core/resource.ts'
+import { CallError } from './call.ts'
 import {
   type Admission,
   type AdmissionResponse,
@@ -42,7 +44,7 @@ interface Hook {
   readonly matchPolicy: string
   readonly namespaceSelector: JsonObject
   readonly objectSelector: JsonObject
-  readonly matchConditions?: readonly JsonObject[]
+  readonly matchConditions?: readonly { readonly expression: string }[]
   readonly failurePolicy: string
   readonly timeoutSeconds: number
   readonly sideEffects: string
@@ -63,14 +65,9 @@ function hooksOf(backend: Backend, type: string): readonly Hook[] {
       const webhooks = (Array.isArray(config['webhooks']) ? config['webhooks'] : []) as unknown as Hook[]
       hooks = webhooks.map((hook, index) => ({ ...hook, id: `${name}/${hook.name}/${index}` }))
       hooksOfConfig.set(config, hooks)
-      for (const hook of hooks) {
-        if (!hook.matchConditions?.length) continue
-        backend.log.warn('The embedded API does not evaluate matchConditions: the webhook is called without them', {
-          configuration: name,
-          webhook: hook.name,
-        })
-      }
     }
+    // The conditions are evaluated while the request waits for webhooks, when it cannot wait for the engine.
+    if (hooks.some(({ matchConditions }) => matchConditions?.length)) celEngine()
     return hooks
   })
 }
@@ -222,6 +219,7 @@ async function dispatchMutating(
       const before = object
       await ignoring(backend, hook, async () => {
         const response = await callHook(backend, session, hook, target, { ...admission, object }, true)
+        if (!response) return
         warnings.push(...response.warnings)
         if (!response.allowed) throw denial(hook.name, response.status)
         object = patched(hook, response, object, target, admission)
@@ -261,6 +259,7 @@ async function converted(
   return { ...(to.rules.fromStored && !to.custom ? to.rules.fromStored(stored) : stored), apiVersion: apiVersionOf(to) }
 }
 
+/** Calls a webhook. Returns undefined if the request does not meet its conditions. */
 async function callHook(
   backend: Backend,
   session: Session,
@@ -268,14 +267,8 @@ async function callHook(
   target: Kind,
   admission: Admission,
   mutating: boolean,
-): Promise<AdmissionResponse> {
+): Promise<AdmissionResponse | undefined> {
   const { kind, object, old, dryRun } = admission
-  if (dryRun && hook.sideEffects !== 'None' && hook.sideEffects !== 'NoneOnDryRun') {
-    throw badRequest(`admission webhook ${JSON.stringify(hook.name)} does not support dry run`)
-  }
-  if (!hook.admissionReviewVersions.includes('v1')) {
-    throw new CallError('could not create admission objects: the embedded API sends AdmissionReview v1 only')
-  }
   const uid = newUid(backend.random)
   const options = reviewOptions(
     admission,
@@ -283,9 +276,34 @@ async function callHook(
     admission.operation === 'DELETE' ? readOptions(session.call!) : {},
   )
   const oldObject = await converted(old, kind, target, admission)
-  const review = admissionReview(uid, admission, target, object, oldObject, options)
+  const review = admissionReview(uid, admission, target, object, oldObject, options, session.call!.user)
+  if (!meetsConditions(hook, admission, review['request'] as JsonObject)) return undefined
+  if (dryRun && hook.sideEffects !== 'None' && hook.sideEffects !== 'NoneOnDryRun') {
+    throw badRequest(`admission webhook ${JSON.stringify(hook.name)} does not support dry run`)
+  }
+  if (!hook.admissionReviewVersions.includes('v1')) {
+    throw new CallError('could not create admission objects: the embedded API sends AdmissionReview v1 only')
+  }
   const answer = await post(backend, hook, review, session.signal)
   return admissionResponse(answer, uid, mutating)
+}
+
+/**
+ * Returns whether a request meets all conditions of a webhook.
+ *
+ * @throws StatusError 403 if a condition fails, none is false, and the policy is `Fail`.
+ */
+function meetsConditions(
+  { matchConditions = [], failurePolicy }: Hook,
+  { kind, name }: Admission,
+  { object = null, oldObject = null, ...request }: JsonObject,
+): boolean {
+  if (matchConditions.length === 0) return true
+  const expressions = matchConditions.map(({ expression }) => expression.trim())
+  const result = celEngine().evaluateConditions(expressions, { object, oldObject, request })
+  if (typeof result === 'boolean') return result
+  if (failurePolicy === 'Ignore') return false
+  throw forbidden(kind, name, result.length === 1 ? result[0]! : `[${result.join(', ')}]`)
 }
 
 async function post(
@@ -384,6 +402,7 @@ export function validated(backend: Backend, admission: Admission): ApiObject {
       ignoring(backend, hook, async () => {
         const inVersion = { ...sent, object: await converted(kept, admission.kind, target, admission) }
         const response = await callHook(backend, session, hook, target, inVersion, false)
+        if (!response) return
         warnings.push(...response.warnings)
         if (!response.allowed) throw denial(hook.name, response.status)
       })

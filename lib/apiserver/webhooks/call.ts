@@ -1,21 +1,8 @@
 /** How a webhook is called, and its failures, described as a real API server does. */
 import type { NetworkError } from '../../core/errors.ts'
-import { goParseError } from '../http/body.ts'
+import type { WebhookClientConfig } from '../../core/resource.ts'
+import { goJsonError } from '../http/go_json.ts'
 import { isObject, type Json, type JsonObject } from '../json.ts'
-
-/** The address of a webhook, as in a webhook configuration or the `conversion` of a CustomResourceDefinition. */
-export interface WebhookClientConfig {
-  /** `https://host[:port]/path`. Either this or `service` is set. */
-  readonly url?: string
-  readonly service?: {
-    readonly namespace: string
-    readonly name: string
-    readonly path?: string
-    readonly port?: number
-  }
-  /** The CAs that sign the webhook's certificate: PEM in base64. Default: the system's CAs. */
-  readonly caBundle?: string
-}
 
 /** Options of a call. */
 export interface WebhookCallOptions {
@@ -96,7 +83,7 @@ export function responseText(status: number, body: string): JsonObject {
   try {
     value = JSON.parse(body) as Json
   } catch (cause) {
-    throw new CallError(`couldn't get version/kind; json parse error: ${goParseError(body)}`, { cause })
+    throw new CallError(`couldn't get version/kind; json parse error: ${goJsonError(body)}`, { cause })
   }
   if (isObject(value)) return value
   const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value

@@ -3,8 +3,10 @@ import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from 
 import { errorWithoutReason } from '../http/status.ts'
 import { annotationFaults, labelFaults } from '../storage/names.ts'
 import { newUid } from '../storage/objects.ts'
-import { CallError, type WebhookClientConfig } from './call.ts'
-import { Suspension, type Webhooks } from './session.ts'
+import type { WebhookClientConfig } from '../../core/resource.ts'
+import { CallError } from './call.ts'
+import { Suspension } from '../suspension.ts'
+import type { Webhooks } from './session.ts'
 
 /** A real API server gives conversions the default timeout of its requests. */
 const TIMEOUT_MS = 30_000

@@ -1,6 +1,7 @@
 /** Builds AdmissionReviews, and checks the responses. */
 import { isObject, type Json, type JsonObject } from '../json.ts'
 import type { Kind } from '../kinds.ts'
+import { type User, userInfo } from '../access/user.ts'
 import type { ApiObject } from '../json.ts'
 import type { Call } from '../http/routes.ts'
 import { StatusError } from '../http/status.ts'
@@ -32,9 +33,6 @@ interface GroupVersionKind {
   readonly kind: string
 }
 
-/** Embedded requests carry no credentials: every client is an administrator. */
-const USER_INFO: JsonObject = { username: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] }
-
 /** Returns the review of an admission for a webhook that is called with `target`, which may be an equivalent kind. */
 export function admissionReview(
   uid: string,
@@ -43,6 +41,7 @@ export function admissionReview(
   object: ApiObject | undefined,
   old: ApiObject | undefined,
   options: JsonObject,
+  user: User,
 ): JsonObject {
   const { kind, objectKind, subresource, name, namespace, operation, dryRun } = admission
   return {
@@ -59,7 +58,7 @@ export function admissionReview(
       ...(name && { name }),
       ...(namespace && { namespace }),
       operation,
-      userInfo: USER_INFO,
+      userInfo: userInfo(user),
       object: object ?? null,
       oldObject: old ?? null,
       dryRun,

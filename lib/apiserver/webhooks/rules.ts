@@ -1,11 +1,18 @@
 /** The rules of webhook configurations, and of the conversion in a CustomResourceDefinition. */
+import { celEngine } from '../cel/load.ts'
 import { selectorFaults } from '../selectors.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
 import type { Rules } from '../kinds.ts'
-import { nameProblems } from '../storage/names.ts'
+import { nameProblems, qualifiedNameProblems } from '../storage/names.ts'
 import { type Cause, fault } from '../http/status.ts'
 
-const rules: Partial<Rules> = { generation: true, unconditionalUpdate: false }
+const rules: Partial<Rules> = {
+  generation: true,
+  unconditionalUpdate: false,
+  prepareRules: (config) => {
+    if (webhooksOf(config).some((hook) => objects(hook['matchConditions']).length > 0)) celEngine()
+  },
+}
 
 export const WEBHOOK_RULES: Readonly<Record<string, Partial<Rules>>> = {
   'mutatingwebhookconfigurations.admissionregistration.k8s.io': {
@@ -85,10 +92,26 @@ function hookFaults(hook: JsonObject, path: string, mutating: boolean): Cause[] 
   if ((clientConfig['url'] === undefined) === (clientConfig['service'] === undefined)) {
     faults.push(fault.required(`${path}.clientConfig`, 'exactly one of url or service is required'))
   } else faults.push(...clientFaults(clientConfig, `${path}.clientConfig`))
-  for (const [index, condition] of objects(hook['matchConditions']).entries()) {
-    const at = `${path}.matchConditions[${index}]`
-    if (!condition['expression']) faults.push(fault.required(`${at}.expression`))
-    if (!condition['name']) faults.push(fault.required(`${at}.name`))
+  return [...faults, ...conditionsFaults(objects(hook['matchConditions']), `${path}.matchConditions`)]
+}
+
+const MAX_CONDITIONS = 64
+
+function conditionsFaults(conditions: readonly JsonObject[], path: string): Cause[] {
+  const names = new Set<Json>()
+  const faults = conditions.length > MAX_CONDITIONS ? [fault.tooMany(path, conditions.length, MAX_CONDITIONS)] : []
+  for (const [index, { name, expression }] of conditions.entries()) {
+    const at = `${path}[${index}]`
+    const source = String(expression ?? '').trim()
+    const problem = source ? celEngine().conditionProblem(source) : undefined
+    if (!source) faults.push(fault.required(`${at}.expression`))
+    if (problem !== undefined) faults.push(fault.invalid(`${at}.expression`, source, problem))
+    if (!name) faults.push(fault.required(`${at}.name`))
+    else {
+      faults.push(...qualifiedNameProblems(String(name)).map((each) => fault.invalid(`${at}.name`, name, each)))
+      if (names.has(name)) faults.push(fault.duplicate(`${at}.name`, name))
+      names.add(name)
+    }
   }
   return faults
 }

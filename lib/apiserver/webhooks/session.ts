@@ -2,19 +2,12 @@
 import { abortScope, untilAborted } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
 import type { Log } from '../../observe/log.ts'
+import type { WebhookClientConfig } from '../../core/resource.ts'
 import type { ApiObject, JsonObject } from '../json.ts'
 import type { Call } from '../http/routes.ts'
 import { StatusError } from '../http/status.ts'
-import { CallError, type CallWebhook, clientUrl, goWords, responseText, type WebhookClientConfig } from './call.ts'
-
-/** Thrown by a request that needs an answer. `work` gets it; then the request runs again from its start. */
-export class Suspension {
-  readonly work: () => Promise<void>
-
-  constructor(work: () => Promise<void>) {
-    this.work = work
-  }
-}
+import { Suspension } from '../suspension.ts'
+import { CallError, type CallWebhook, clientUrl, goWords, responseText } from './call.ts'
 
 interface Outcome {
   readonly value?: unknown

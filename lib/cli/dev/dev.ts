@@ -3,29 +3,27 @@
  */
 import { type Api, Cluster } from 'kubeloop'
 import { type AbortScope, abortScope } from '../../async/abort.ts'
-import { sleep, systemClock } from '../../async/clock.ts'
+import { systemClock } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
 import type { SessionRequest } from './session.ts'
 import { freePort } from '../../runtime/net/loopback.ts'
 import { exists } from '../../runtime/os/files.ts'
-import { onSignals } from '../../runtime/os/signals.ts'
 import { isTerminal, writeLine } from '../../runtime/os/terminal.ts'
-import { optionalEnv } from '../../runtime/os/env.ts'
-import { onOutputClosed, parentPid } from '../../runtime/os/this_runtime.ts'
-import { absolutePath, pathOfUrl, urlOfPath } from '../../runtime/os/user_files.ts'
-import { ManifestApplier, watchManifests } from './apply.ts'
-import type { DevOptions } from '../arguments.ts'
-import { claimDevFolder, type DevFolder, FOLDER, kubeconfigIn } from './folder.ts'
+import { onOutputClosed } from '../../runtime/os/this_runtime.ts'
+import { absolutePath, pathOfUrl, remove, urlOfPath } from '../../runtime/os/user_files.ts'
+import { lineWriter } from '../../testing/rights_recorder.ts'
+import { ManifestApplier } from '../api/apply.ts'
+import { watchManifests } from './saved_manifests.ts'
+import type { DevOptions } from '../commands.ts'
+import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
+import { claimDevFolder, type DevFolder, FOLDER, kubeconfigIn, rightsIn } from '../api/folder.ts'
 import { contextOf, startEmbeddedApi } from './embedded_api.ts'
-import { type DevEvent, jsonLine, prettyLines } from './events.ts'
+import { type DevEvent, jsonLine, prettyLines } from '../api/events.ts'
 import { findRuntime, type FoundRuntime } from '../runtimes.ts'
 import type { Manifest } from '../manifests.ts'
 import { OperatorRunner } from './operator_runner.ts'
 import { SessionHost } from './session_host.ts'
 import { packageVersion } from '../package_files.ts'
-
-/** A second signal within this time is the same Ctrl-C, once from the terminal and once from npm. */
-const SAME_SIGNAL_MS = 500
 
 export interface DevRun {
   readonly options: DevOptions
@@ -87,9 +85,11 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
   const kubeconfig = kubeconfigIn(path)
   const { port, fresh, elect, passed } = options
   const file = absolutePath(options.file)
+  if (fresh) await remove(rightsIn(path))
   const sessions = new SessionHost({
     clock: systemClock,
     changed: () => runner.changed,
+    onRight: lineWriter(rightsIn(path), 'dev'),
     prepare: ({ clusters }) => api.setClusters(clusters.map(({ name }) => name)),
     onStart,
   })
@@ -106,7 +106,8 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
     const transport = api.transportOf(cluster)
     return transport && new Cluster({ name: 'kubeloop-dev', transport }).api
   }
-  const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, report })
+  const retried = 'it is saved or the operator restarts'
+  const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, report, retried })
   const runner = new OperatorRunner({
     runtime,
     file,
@@ -160,35 +161,6 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
     release()
     scope.abort()
     await api.close()
-  }
-}
-
-function stopOnClosedOutput(scope: AbortScope): void {
-  scope.abort(new DOMException('Standard output is closed', 'AbortError'))
-}
-
-/** The first signal stops the command, a later one kills the operator. */
-function stopOnSignals(scope: AbortScope, kill: () => void): () => void {
-  let first: number | undefined
-  return onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], (signal) => {
-    const now = systemClock.monotonic()
-    if (first !== undefined && now - first > SAME_SIGNAL_MS) kill()
-    first ??= now
-    scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
-  })
-}
-
-/** The interval of checks that npm still runs. */
-const NPM_CHECK_MS = 500
-
-/** Stops the command with npm: a signal to npm or npx ends it and its shell, but does not reach this process. */
-async function stopWithNpm({ signal, abort }: AbortScope, parent: number): Promise<void> {
-  if (optionalEnv('npm_lifecycle_event') === undefined) return
-  try {
-    while (parentPid() === parent) await sleep(systemClock, NPM_CHECK_MS, signal)
-    abort(new DOMException('npm has ended', 'AbortError'))
-  } catch {
-    // Aborted: the command stops for another reason.
   }
 }
 

@@ -3,19 +3,20 @@
  * definitions of kinds.
  */
 import { Cluster, type Transport } from 'kubeloop'
-import { ApiServer, type SavedState, serve } from 'kubeloop/apiserver'
+import { ApiServer, type SavedState } from 'kubeloop/apiserver'
 import type { KubeObject } from '../../core/objects.ts'
 import { CRD } from '../../core/resource.ts'
 import type { HttpRequest } from '../../core/transport.ts'
 import { answerJson } from '../../apiserver/http/respond.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
-import type { Clock } from '../../async/clock.ts'
+import { type Clock, pause } from '../../async/clock.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { writePrivate } from '../../runtime/os/files.ts'
 import { remove } from '../../runtime/os/user_files.ts'
-import { kubeconfigIn, readState, StateFile, stateIn } from './folder.ts'
-import type { DevEvent } from './events.ts'
+import { kubeconfigIn, readState, StateFile, stateIn } from '../api/folder.ts'
+import type { DevEvent } from '../api/events.ts'
+import { CONTEXT, kubeconfigText, listen } from '../api/serving.ts'
 import { pathOfCluster } from './session.ts'
 import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
 import type { SessionHost } from './session_host.ts'
@@ -57,6 +58,9 @@ interface OneApi {
   readonly transport: Transport
 }
 
+/** The garbage collector starts later: its watches of all kinds would delay the operator's start by 25 ms. */
+const COLLECT_AFTER_MS = 300
+
 /** @throws Error if the port is in use. */
 export async function startEmbeddedApi(
   { folder, port, fresh, sessions, clock, log, report }: EmbeddedApiOptions,
@@ -64,7 +68,7 @@ export async function startEmbeddedApi(
   const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
   const problem = (message: string): void => report({ kind: 'problem', message })
   if (fresh) await remove(state)
-  const serverOf = (saved: SavedState): ApiServer => new ApiServer({ clock, log, state: saved })
+  const serverOf = (saved: SavedState): ApiServer => new ApiServer({ clock, log, bootstrap: true, state: saved })
   const restored = await readState(state, (saved) => {
     const others = Object.entries((saved as DevState).clusters ?? {})
     return { own: serverOf(saved as DevState), others: others.map(([name, each]) => [name, serverOf(each)] as const) }
@@ -81,15 +85,19 @@ export async function startEmbeddedApi(
   const collecting: Promise<void>[] = []
   const open = async (server: ApiServer, cluster?: string): Promise<OneApi> => {
     const transport = await listenTo(server.handle, { onWrite: () => file.changed(), onDefinition: report }, cluster)
-    collecting.push(new GarbageCollector({ transport, clock, log: loopLog(problem) }).start(loops.signal))
+    const collector = new GarbageCollector({ transport, clock, log: loopLog(problem) })
+    collecting.push(pause(clock, COLLECT_AFTER_MS, loops.signal).then(() => collector.start(loops.signal)))
     return { server, transport }
   }
-  const own = await open(restored?.own ?? new ApiServer({ clock, log }))
+  const own = await open(restored?.own ?? new ApiServer({ clock, log, bootstrap: true }))
   for (const [name, server] of restored?.others ?? []) others.set(name, await open(server, name))
   const routed = byPath(own.transport, (name) => others.get(name)?.transport)
-  const served = await listen(sessions.over(routed), port)
+  const served = await listen(sessions.over(routed), { port })
   const writeKubeconfig = (names: readonly string[]): Promise<void> =>
-    writePrivate(kubeconfig, kubeconfigText(served, names))
+    writePrivate(
+      kubeconfig,
+      kubeconfigText(served, names.map((name) => ({ context: contextOf(name), path: pathOfCluster(name) }))),
+    )
   await writeKubeconfig([...others.keys()])
   report({ kind: 'serving', server: served.url, kubeconfig })
   const reported = new Set<string>()
@@ -98,7 +106,7 @@ export async function startEmbeddedApi(
     transportOf: (cluster) => (cluster === undefined ? own : others.get(cluster))?.transport,
     async setClusters(names) {
       for (const name of names) {
-        if (!others.has(name)) others.set(name, await open(new ApiServer({ clock, log }), name))
+        if (!others.has(name)) others.set(name, await open(new ApiServer({ clock, log, bootstrap: true }), name))
       }
       await writeKubeconfig(names)
       for (const name of names) {
@@ -138,54 +146,9 @@ function loopLog(problem: (message: string) => void): Log {
   return { ...silentLog, error: problem }
 }
 
-async function listen(handle: Transport, port: number | undefined): Promise<Awaited<ReturnType<typeof serve>>> {
-  try {
-    return await serve({ handle }, { host: '127.0.0.1', port: port ?? 0 })
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== 'EADDRINUSE') throw error
-    const remedy = 'choose another one with --port, or leave --port out for a free one'
-    throw new Error(`Cannot serve the API on 127.0.0.1:${port}: the port is in use; ${remedy}`, { cause: error })
-  }
-}
-
-interface ServedAt {
-  readonly url: string
-  readonly token: string
-  /** PEM. */
-  readonly ca: string
-}
-
-/** The context of the operator's own cluster, the current context. */
-const OWN = 'kubeloop'
-
-/** Returns a kubeconfig as JSON, which needs no YAML parser. Each of the operator's other clusters has a context. */
-export function kubeconfigText({ url, token, ca }: ServedAt, others: readonly string[] = []): string {
-  const clusters = [
-    { name: OWN, server: url },
-    ...others.map((name) => ({ name: contextOf(name), server: url + pathOfCluster(name) })),
-  ]
-  return `${
-    JSON.stringify(
-      {
-        apiVersion: 'v1',
-        kind: 'Config',
-        'current-context': OWN,
-        contexts: clusters.map(({ name }) => ({ name, context: { cluster: name, user: OWN, namespace: 'default' } })),
-        clusters: clusters.map(({ name, server }) => ({
-          name,
-          cluster: { server, 'certificate-authority-data': btoa(ca) },
-        })),
-        users: [{ name: OWN, user: { token } }],
-      },
-      null,
-      2,
-    )
-  }\n`
-}
-
 /** Returns the context of another cluster: its name, unless the operator's own cluster has that context. */
 export function contextOf(name: string): string {
-  return name === OWN ? `${OWN}.other` : name
+  return name === CONTEXT ? `${CONTEXT}.other` : name
 }
 
 interface NetworkListener {

@@ -1,11 +1,11 @@
 /** Runs the operator's process, and restarts it when one of its files is saved. */
 import { abortScope } from '../../async/abort.ts'
-import { type Clock, sleep } from '../../async/clock.ts'
+import { type Clock, pause, sleep } from '../../async/clock.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
 import { type ChildProcess, spawnInherited } from '../../runtime/os/child_process.ts'
 import { shortPath } from '../../runtime/os/terminal.ts'
 import { OUTPUT_CLOSED, REPORTED } from './session.ts'
-import type { DevEvent } from './events.ts'
+import type { DevEvent } from '../api/events.ts'
 import { type FoundRuntime, launchArguments } from '../runtimes.ts'
 import { type Saved, type SavedFiles, savedFilesOf } from './saved_files.ts'
 
@@ -136,7 +136,7 @@ export class OperatorRunner {
   }
 
   async #stopsSoon(signal: AbortSignal): Promise<boolean> {
-    await sleep(this.#options.clock, 100, signal).catch(() => {}) // aborted: returned below
+    await pause(this.#options.clock, 100, signal) // aborted: returned below
     return signal.aborted
   }
 

@@ -8,6 +8,7 @@ import { resourceId } from '../../core/resource.ts'
 import { lineBatches } from '../../async/lines.ts'
 import type { ClosableTransport } from '../../runtime/net/transport.ts'
 import type { OtherCluster } from '../../operator/context.ts'
+import type { RecordLine } from '../../testing/rights_recorder.ts'
 import { hasWebhooks, type OperatorDescription, watchedResources } from '../../operator/description.ts'
 
 /** The path of sessions. No API group can have this name. */
@@ -15,6 +16,9 @@ export const SESSION_PATH = '/kubeloop/dev/session'
 
 /** The path of the notice that an operator's webhooks are installed. */
 export const INSTALLED_PATH: string = `${SESSION_PATH}/installed`
+
+/** The path of the rights that an operator asks for, each a line of a record. */
+export const RIGHTS_PATH: string = `${SESSION_PATH}/rights`
 
 /** Returns the path prefix of another cluster's API. All clusters share a port, so that Deno needs one permission. */
 export function pathOfCluster(name: string): string {
@@ -55,6 +59,8 @@ export interface Session {
   readonly ended: Promise<void>
   /** Sends the notice that the operator's webhooks are installed. */
   installed(): Promise<void>
+  /** Sends a line of the record. Never rejects: the command has ended then. */
+  record(line: RecordLine): Promise<void>
 }
 
 /** Opens a session, which then owns the connection. Resolves with undefined if the server is not `kubeloop dev`. */
@@ -92,11 +98,16 @@ export async function openSession(
     first = next.value[0]
   }
   const ended = drain(batches).finally(() => connection.close())
-  const installed = async (): Promise<void> => {
-    const { body } = await connection({ method: 'POST', path: INSTALLED_PATH, headers, body: '{}' })
+  const post = async (path: string, sent: object): Promise<void> => {
+    const { body } = await connection({ method: 'POST', path, headers, body: JSON.stringify(sent) })
     body.cancel()
   }
-  return { response: JSON.parse(first) as SessionResponse, ended, installed }
+  return {
+    response: JSON.parse(first) as SessionResponse,
+    ended,
+    installed: () => post(INSTALLED_PATH, {}),
+    record: (line) => post(RIGHTS_PATH, line).catch(() => {}),
+  }
 }
 
 async function drain(batches: AsyncIterator<unknown>): Promise<void> {

@@ -3,12 +3,15 @@ import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../core/
 import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
-import { INSTALLED_PATH, SESSION_PATH, type SessionRequest, type SessionResponse } from './session.ts'
+import type { RecordLine } from '../../testing/rights_recorder.ts'
+import { INSTALLED_PATH, RIGHTS_PATH, SESSION_PATH, type SessionRequest, type SessionResponse } from './session.ts'
 
 export interface SessionHostOptions {
   readonly clock: Clock
   /** Returns the saved file that caused the last restart, and the time of the save by `clock.now()`. */
   changed(): { readonly file: string; readonly atMs: number } | undefined
+  /** Called with each line of the record of rights. Default: they are dropped. */
+  onRight?(line: RecordLine): void
   /** Awaited before a session is accepted, so that the operator's clusters are served then. */
   prepare(request: SessionRequest): Promise<void>
   /**
@@ -45,6 +48,7 @@ export class SessionHost {
   over(network: Transport): Transport {
     return (request) => {
       if (request.path === INSTALLED_PATH) return this.#noteInstalled()
+      if (request.path === RIGHTS_PATH) return this.#noteRight(request)
       return request.path === SESSION_PATH ? this.#open(request) : network(request)
     }
   }
@@ -78,7 +82,12 @@ export class SessionHost {
 
   #noteInstalled(): Promise<HttpResponse> {
     this.#installed.open()
-    return Promise.resolve({ status: 200, headers: {}, body: new OpenBody('', [AbortSignal.abort()], () => {}) })
+    return accepted()
+  }
+
+  #noteRight({ body }: HttpRequest): Promise<HttpResponse> {
+    this.#options.onRight?.(JSON.parse(textOf(body)) as RecordLine)
+    return accepted()
   }
 
   #restart(start: number): SessionResponse {
@@ -91,6 +100,10 @@ export class SessionHost {
     const why = changed?.file ?? 'a file that it imports'
     return downMs <= MAX_RESTART_MS ? { start, changed: why, downMs } : { start, changed: why }
   }
+}
+
+function accepted(): Promise<HttpResponse> {
+  return Promise.resolve({ status: 200, headers: {}, body: new OpenBody('', [AbortSignal.abort()], () => {}) })
 }
 
 /** A body of one line that stays open until one of the signals is aborted. */

@@ -179,7 +179,7 @@ export function cachesSynced(caches: readonly Cache[]): HealthCheck {
     const informers = caches.flatMap((cache) => [...cache.informers()])
     const bad = informers.filter(({ isSynced, optional, failure }) => !optional && (!isSynced || isRefused(failure)))
     if (bad.length === 0) return
-    const reasons = bad.flatMap(({ title, failure }) => failure === undefined ? [] : `${title}: ${messageOf(failure)}`)
+    const reasons = bad.flatMap(({ title, problem }) => problem === undefined ? [] : `${title}: ${problem}`)
     throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, {
       cause: reasons.join('; ') || undefined,
     })

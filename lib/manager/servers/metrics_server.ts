@@ -15,8 +15,8 @@ export interface MetricsServerOptions extends ListenOptions {
 const METRICS = '/metrics'
 
 /**
- * Serves a registry. There is no authentication, as in controller-runtime by default: beyond loopback, restrict access
- * with a NetworkPolicy or a proxy.
+ * Serves a registry. By itself it has no authentication, as in controller-runtime by default: beyond loopback, use the
+ * operator's `metrics: { tls, auth }`, or restrict access with a NetworkPolicy or a proxy.
  */
 export class MetricsServer extends Server {
   readonly #registry: ScrapeSource

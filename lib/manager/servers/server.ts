@@ -1,11 +1,11 @@
 /** An HTTP server as a runnable, for health, metrics, profiling and the user's own endpoints. */
-import { messageOf } from '../../core/errors.ts'
+import { ConfigError, messageOf } from '../../core/errors.ts'
 import type { Runnable } from '../../core/runnable.ts'
 import { aborted, abortScope, untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
 import { type Log, safeLog } from '../../observe/log.ts'
-import { type HttpServer, serveHttp } from '../../runtime/net/http_server.ts'
+import { type HttpServer, type HttpServerOptions, serveHttp } from '../../runtime/net/http_server.ts'
 import { type ListenAddress, parseAddress } from './address.ts'
 
 /** Answers a request, with the types of the Fetch API. The request's signal is aborted when the client disconnects. */
@@ -48,6 +48,9 @@ export interface ServerOptions extends ListenOptions {
   /** A longer body is answered with 413. The body is read completely before `fetch` is called. Default: 4 MiB. */
   readonly maxBodyBytes?: number | undefined
 }
+
+/** Starts to listen. The signal is that of the server's start. */
+export type Listen = (options: HttpServerOptions, signal: AbortSignal) => Promise<HttpServer>
 
 /**
  * Serves HTTP from its start to its stop. It is ready when it listens; its start rejects if the port is in use.
@@ -94,6 +97,8 @@ export class Server implements Runnable {
 
   /** Listens until the signal is aborted, then waits for open requests. Settles when all connections are closed. */
   async start(signal: AbortSignal): Promise<void> {
+    // Not a public option: how the operator's metrics are served with a certificate.
+    const { listen = serveHttp } = this.#options as { readonly listen?: Listen }
     const { name, tls, shutdownTimeoutMs = 10_000, maxBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
     const log = safeLog(this.#options.log)
     if (this.#started) throw new Error(`Cannot start the server "${name}": it was started already`)
@@ -102,15 +107,12 @@ export class Server implements Runnable {
     try {
       const onError = (error: unknown): void =>
         log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
-      server = await serveHttp({
-        ...this.#address,
-        tls,
-        maxBodyBytes,
-        fetch: (request) => this.#options.fetch(request),
-        onError,
-      })
+      const fetch: Fetch = (request) => this.#options.fetch(request)
+      server = await listen({ ...this.#address, tls, maxBodyBytes, fetch, onError }, signal)
     } catch (cause) {
-      const error = new Error(`Cannot start the server "${name}": ${messageOf(cause)}`, { cause })
+      if (signal.aborted && cause === signal.reason) return this.#listening.open({ error: cause })
+      const message = `Cannot start the server "${name}": ${messageOf(cause)}`
+      const error = cause instanceof ConfigError ? new ConfigError(message, { cause }) : new Error(message, { cause })
       this.#listening.open({ error })
       throw error
     }

@@ -32,8 +32,13 @@ export function parseServer(server: string, field: 'server' | 'proxy' = 'server'
     port,
     prefix: url.pathname.replace(/\/+$/, ''),
     authority: `${url.hostname}:${port}`,
-    loopback: host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host),
+    loopback: isLoopback(host),
   }
+}
+
+/** Returns whether only this machine reaches a host. An IPv6 address has no brackets. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
 /** A proxy's address and credentials. */

@@ -14,8 +14,7 @@ import {
 } from './server_exchange.ts'
 
 /** The same as in controller-runtime's servers. */
-const IDLE_TIMEOUT_MS = 90_000
-const HEADER_TIMEOUT_MS = 32_000
+export const TIMEOUTS = { idleTimeoutMs: 90_000, headerTimeoutMs: 32_000 } as const
 
 export interface HttpServerOptions {
   /** Default: all interfaces. */
@@ -44,32 +43,35 @@ export interface HttpServer {
  * Rejects if it cannot listen: the port is in use, or the key does not match the certificate.
  */
 export async function serveHttp(options: HttpServerOptions): Promise<HttpServer> {
-  const { host, port, tls, maxBodyBytes, onError } = options
-  const scheme = tls ? 'https' : 'http'
-  const exchange: ExchangeOptions = {
-    maxBodyBytes,
-    onError,
-    handle: (request) => callFetch(options.fetch, request, scheme),
-    refuseBody: () => responseOf(tooLarge(maxBodyBytes)),
-  }
+  const { host, port, tls } = options
+  const exchange = exchangeOf(options, tls ? 'https' : 'http')
   if (tls) {
     const { serveHttps } = await import('./https_server.ts').catch(fileMissing('Cannot serve TLS', 'https.js'))
-    return await serveHttps({
-      ...exchange,
-      ...tls,
-      host,
-      port,
-      idleTimeoutMs: IDLE_TIMEOUT_MS,
-      headerTimeoutMs: HEADER_TIMEOUT_MS,
-    })
+    return await serveHttps({ ...exchange, ...TIMEOUTS, ...tls, host, port })
   }
-  const server = builtins.http().createServer({ keepAliveTimeout: IDLE_TIMEOUT_MS, headersTimeout: HEADER_TIMEOUT_MS })
+  const server = builtins.http().createServer({
+    keepAliveTimeout: TIMEOUTS.idleTimeoutMs,
+    headersTimeout: TIMEOUTS.headerTimeoutMs,
+  })
   const exchanges = newExchanges(exchange)
   const sockets = trackSockets(server, 'connection')
   server.on('request', (request, response) => exchanges.begin(request, response))
   const bound = await listen(server, host, port)
   let closing: Promise<void> | undefined
   return { ...bound, close: (deadline) => (closing ??= closeServer(server, exchanges, sockets, deadline)) }
+}
+
+/** Returns how a server handles its requests: each is a call of `fetch`. */
+export function exchangeOf(
+  { maxBodyBytes, fetch, onError }: Pick<HttpServerOptions, 'maxBodyBytes' | 'fetch' | 'onError'>,
+  scheme: 'http' | 'https',
+): ExchangeOptions {
+  return {
+    maxBodyBytes,
+    onError,
+    handle: (request) => callFetch(fetch, request, scheme),
+    refuseBody: () => responseOf(tooLarge(maxBodyBytes)),
+  }
 }
 
 async function closeServer(

@@ -1,9 +1,12 @@
 /** Binds a server to its address, and tracks its connections. */
 import type { Server, Socket } from 'node:net'
-import { messageOf } from '../../core/errors.ts'
+import { ConfigError, messageOf } from '../../core/errors.ts'
 import { requireListening } from '../os/env.ts'
 
-/** Starts listening; an undefined host means all interfaces. Resolves to the bound address; rejects if that fails. */
+/**
+ * Starts listening; an undefined host means all interfaces. Resolves to the bound address. Rejects with a ConfigError
+ * with the `code` of the system if the address is in use or cannot be used.
+ */
 export function listen(
   server: Server,
   host: string | undefined,
@@ -15,7 +18,9 @@ export function listen(
         ? 'the address is in use; stop what listens there or choose another port'
         : messageOf(cause)
       reject(
-        Object.assign(new Error(`Cannot listen on ${host ?? ''}:${port}: ${why}`, { cause }), { code: cause.code }),
+        Object.assign(new ConfigError(`Cannot listen on ${host ?? ''}:${port}: ${why}`, { cause }), {
+          code: cause.code,
+        }),
       )
     }
     const onListening = (): void => {

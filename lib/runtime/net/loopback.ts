@@ -1,8 +1,5 @@
 /** Finds a free port for a server on loopback, and asks a server whether it is ready. */
-import { randomInt } from 'node:crypto'
-import { request as requestPlain } from 'node:http'
-import { request as requestTls } from 'node:https'
-import { createServer } from 'node:net'
+import { builtins } from '../os/builtins.ts'
 
 const MAX_ATTEMPTS = 50
 const PROBE_TIMEOUT_MS = 5000
@@ -16,7 +13,7 @@ const PROBE_TIMEOUT_MS = 5000
 export async function freePort(): Promise<number> {
   for (let left = MAX_ATTEMPTS;; left--) {
     try {
-      return await listenOnce(randomInt(20_000, 30_000))
+      return await listenOnce(builtins.crypto().randomInt(20_000, 30_000))
     } catch (cause) {
       if (left === 0) {
         throw new Error(
@@ -31,7 +28,7 @@ export async function freePort(): Promise<number> {
 
 function listenOnce(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const server = createServer()
+    const server = builtins.net().createServer()
     server.once('error', reject)
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(port)))
   })
@@ -48,7 +45,9 @@ export interface ProbeTls {
 export function probe(url: string, tls: ProbeTls): Promise<boolean> {
   return new Promise((resolve) => {
     const options = { agent: false as const, timeout: PROBE_TIMEOUT_MS }
-    const sent = url.startsWith('https:') ? requestTls(url, { ...options, ...tls }) : requestPlain(url, options)
+    const sent = url.startsWith('https:')
+      ? builtins.https().request(url, { ...options, ...tls })
+      : builtins.http().request(url, options)
     sent.once('response', (answer) => {
       answer.resume()
       resolve(answer.statusCode === 200)

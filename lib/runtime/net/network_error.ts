@@ -25,6 +25,12 @@ export function networkError(thrown: unknown, phase: Phase, address: string): Ne
   })
 }
 
+/** Tests whether a connection failed as the server's certificate is not signed by a trusted CA. Nothing was sent. */
+export function isUntrusted(error: unknown): boolean {
+  if (!(error instanceof NetworkError) || error.phase !== 'connect') return false
+  return BY_CODE[error.code ?? '']?.startsWith(NOT_SIGNED) ?? false
+}
+
 /** Returns an error's code from the system or the TLS library, if it has one. */
 export function codeOf(thrown: unknown): string | undefined {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
@@ -56,8 +62,8 @@ const LOST_IN: Readonly<Record<Phase, string>> = {
   body: 'it broke off before its end',
 }
 
-const WRONG_CA =
-  'its certificate is not signed by a CA that is trusted here; check certificate-authority-data of the cluster'
+const NOT_SIGNED = 'its certificate is not signed by a CA that is trusted here'
+const WRONG_CA = `${NOT_SIGNED}; check certificate-authority-data of the cluster`
 const CLIENT_CERTIFICATE =
   'the server refuses the client certificate, or asks for one that is missing; check client-certificate-data of the user'
 const NOT_TLS =

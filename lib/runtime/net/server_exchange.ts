@@ -1,6 +1,7 @@
 /** Handles a server's requests, the same for HTTP and TLS, HTTP/1.1 and HTTP/2. */
 import type { IncomingMessage, ServerResponse as Http1Response } from 'node:http'
 import { LazyAbort } from '../../async/abort.ts'
+import { concatenate } from '../../core/bytes.ts'
 import type { HttpBody } from '../../core/transport.ts'
 import type { BodyLimits } from './body_limits.ts'
 
@@ -43,6 +44,11 @@ export interface ExchangeOptions {
   readonly handle: (request: ServerRequest) => Promise<ServerResponse>
   /** Returns the response to a request whose body is refused. */
   readonly refuseBody: (why: BodyRefusal, request: RequestHead) => ServerResponse
+  /**
+   * Calls `onLate`, which ends the request, when a client has taken nothing of a response for too long. Returns a
+   * function that cancels the call. Default: no limit.
+   */
+  readonly beginSend?: ((onLate: () => void) => () => void) | undefined
   /** Called with what {@link ExchangeOptions.handle} rejected with, and with errors of response bodies. */
   readonly onError: (error: unknown) => void
 }
@@ -248,7 +254,19 @@ class Exchange implements ServerRequest {
       await this.#stream(body)
     }
     // Destroying the connection earlier would truncate the response.
+    const cancel = this.#limitSend()
     while (!this.#isSent && !this.#end) await this.#woken()
+    cancel?.()
+  }
+
+  /** Limits the time in which the client must take what is written. Returns a function that ends the limit. */
+  #limitSend(): (() => void) | undefined {
+    return this.#shared.beginSend?.(() => {
+      const { stream, socket } = this.#request
+      if (stream) stream.close(CANCEL)
+      else socket.destroy()
+      this.abort(new Error('The client does not read the response'))
+    })
   }
 
   /**
@@ -275,7 +293,9 @@ class Exchange implements ServerRequest {
         if (!next || next.done) break
         if (!response.write(next.value)) {
           const drained = new Promise<void>((resolve) => response.once('drain', resolve))
+          const cancel = this.#limitSend()
           await this.#unlessEnded(drained)
+          cancel?.()
         }
         if (this.#end) break
       }
@@ -295,6 +315,8 @@ class Exchange implements ServerRequest {
 
 /** NGHTTP2_NO_ERROR: the response is complete, and the rest of the request is not needed (RFC 9113, section 8.1). */
 const NO_ERROR = 0
+/** The response is not needed any more (RFC 9113, section 7). */
+const CANCEL = 8
 
 function headersOf(request: Incoming): Record<string, string> {
   const headers: Record<string, string> = {}
@@ -305,15 +327,4 @@ function headersOf(request: Incoming): Record<string, string> {
     else if (!name.startsWith(':')) headers[name] = text
   }
   return headers
-}
-
-function concatenate(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0]!
-  const whole = new Uint8Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return whole
 }

@@ -17,6 +17,7 @@ import { type Log, silentLog } from '../../observe/log.ts'
 import { AgentPool } from './agent.ts'
 import { parseProxy, parseServer, type ServerAddress } from './address.ts'
 import { type Exchange, exchange } from './exchange.ts'
+import { isUntrusted } from './network_error.ts'
 
 /** Options of {@link httpTransport}. */
 export interface TransportOptions {
@@ -46,8 +47,9 @@ export type ClosableTransport = Transport & {
 /**
  * Returns a transport to a cluster. It connects at the first request.
  *
- * A request is sent again in two cases only: after a 401, with new credentials, if the config has `invalidate`; and if
- * the server had closed a kept connection, provided the request is a GET or none of it was sent.
+ * A request is sent again in three cases only: after a 401, with new credentials, if the config has `invalidate`; if
+ * the CAs of the config have changed and the server's certificate is not signed by the last ones; and if the server had
+ * closed a kept connection, provided the request is a GET or none of it was sent.
  *
  * If the server is silent until a deadline (of this transport, or an abort with a `TimeoutError`, as by
  * `AbortSignal.timeout`), all idle connections are closed, so that a retry opens a new one. Other aborts close none.
@@ -87,7 +89,7 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
 
   async function sendOrRenew(request: HttpRequest): Promise<HttpResponse> {
     const usedGeneration = generation
-    const response = await send(request, fixed ?? await fresh(request))
+    const response = await sendTrusting(request, fixed ?? await fresh(request))
     if (response.status !== 401 || !config.invalidate) return response
     log.debug('The server refused the credentials, fetching new ones', { server: address.authority })
     response.body.cancel()
@@ -95,7 +97,21 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
       generation++
       config.invalidate()
     }
-    return send(request, await fresh(request))
+    return sendTrusting(request, await fresh(request))
+  }
+
+  /** Sends the request, once more if the server is not trusted and the CAs have changed since they were read. */
+  async function sendTrusting(request: HttpRequest, access: Access): Promise<HttpResponse> {
+    try {
+      return await send(request, access)
+    } catch (error) {
+      if (!config.invalidateCa || !isUntrusted(error)) throw error
+      config.invalidateCa()
+      const renewed = await fresh(request)
+      if (renewed.ca === access.ca) throw error
+      log.debug('The trusted CAs have changed, opening a new connection', { server: address.authority })
+      return await send(request, renewed)
+    }
   }
 
   function fresh({ signal }: HttpRequest): Promise<Access> {

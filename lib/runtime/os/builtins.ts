@@ -10,6 +10,8 @@ import type crypto from 'node:crypto'
 import type fs from 'node:fs'
 import type http from 'node:http'
 import type http2 from 'node:http2'
+import type https from 'node:https'
+import type net from 'node:net'
 import process from 'node:process'
 import type tls from 'node:tls'
 import type zlib from 'node:zlib'
@@ -20,6 +22,8 @@ export const builtins = {
   fs: (): typeof fs => process.getBuiltinModule('node:fs'),
   http: (): typeof http => process.getBuiltinModule('node:http'),
   http2: (): typeof http2 => process.getBuiltinModule('node:http2'),
+  https: (): typeof https => process.getBuiltinModule('node:https'),
+  net: (): typeof net => process.getBuiltinModule('node:net'),
   tls: (): typeof tls => process.getBuiltinModule('node:tls'),
   zlib: (): typeof zlib => process.getBuiltinModule('node:zlib'),
 } as const

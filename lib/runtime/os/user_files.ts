@@ -1,4 +1,5 @@
 /** Reads, lists and writes the command's files without overwriting those of the user. */
+import { appendFileSync, mkdirSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import process from 'node:process'
@@ -6,9 +7,44 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /** Writes a new file, and creates its folder. Rejects with `EEXIST` if the file exists. */
-export async function writeNew(file: string, content: string): Promise<void> {
+export async function writeNew(file: string, content: string | Uint8Array): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true })
   await writeFile(file, content, { flag: 'wx' })
+}
+
+/** Appends text to a file, and creates it and its folder. The text is written when this returns. */
+export function appendText(file: string, text: string): void {
+  mkdirSync(path.dirname(file), { recursive: true })
+  appendFileSync(file, text)
+}
+
+/** Returns the paths of the files in a folder whose names end so, sorted; undefined if there is no such folder. */
+export async function filesIn(folder: string, end: string): Promise<string[] | undefined> {
+  try {
+    const names = await readdir(folder)
+    return names.filter((name) => name.endsWith(end)).sort().map((name) => path.join(folder, name))
+  } catch (error) {
+    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
+    throw error
+  }
+}
+
+/** Creates a folder and those above it. Resolves with the uppermost that did not exist; undefined if all did. */
+export async function createFolder(folder: string): Promise<string | undefined> {
+  // Not with the option recursive: in a folder of the system such as /proc, Node never ends.
+  try {
+    await mkdir(folder)
+    return folder
+  } catch (error) {
+    const { code } = error as { code?: unknown }
+    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return undefined
+    const above = path.dirname(folder)
+    if (code !== 'ENOENT' || above === folder) throw error
+    const created = await createFolder(above)
+    if (created === undefined) throw error
+    await mkdir(folder)
+    return created
+  }
 }
 
 /** Creates a folder readable only by this user. Resolves to false if it exists. Only one process succeeds. */

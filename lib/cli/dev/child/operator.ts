@@ -1,4 +1,6 @@
 /** Changes an operator's options under `kubeloop dev`. */
+import type { ClusterConfig } from '../../../core/cluster_config.ts'
+import type { Transport } from '../../../core/transport.ts'
 import { systemClock } from '../../../async/clock.ts'
 import { type Log, silentLog } from '../../../observe/log.ts'
 import { optionalEnv } from '../../../runtime/os/env.ts'
@@ -8,10 +10,12 @@ import { ownPid } from '../../../runtime/os/this_runtime.ts'
 import type { ReconcileReport } from '../../../controller/controller.ts'
 import { hotKeys } from '../../../controller/hot_keys.ts'
 import type { DevOperator, DevStart } from '../../../operator/tool_hooks.ts'
-import type { OperatorDescription } from '../../../operator/description.ts'
+import { type OperatorDescription, usedResources } from '../../../operator/description.ts'
+import { httpTransport } from '../../../runtime/net/transport.ts'
+import { RightsRecorder } from '../../../testing/rights_recorder.ts'
 import type { Parts } from '../../../operator/context.ts'
 import type { StartOptions } from '../../../operator/start.ts'
-import { openSession, pathOfCluster } from '../session.ts'
+import { openSession, pathOfCluster, type Session } from '../session.ts'
 import { LiveView, reportFields } from './live_view.ts'
 
 /** Set by `kubeloop dev`: `pretty` or `json`, the format of lines. */
@@ -36,15 +40,18 @@ export async function prepareOperator(
   const { start = 1, changed, downMs } = session?.response ?? {}
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
+  const others = description.clusters.map(({ name }) => ({
+    name,
+    config: { ...cluster, server: cluster.server + pathOfCluster(name) },
+  }))
   const common: StartOptions = {
     cluster,
     log,
     // The operator's own configurations of other clusters are used only without this command.
     ...(session &&
       {
-        clusters: Object.fromEntries(
-          description.clusters.map(({ name }) => [name, { ...cluster, server: cluster.server + pathOfCluster(name) }]),
-        ),
+        clusters: Object.fromEntries(others.map(({ name, config }) => [name, config])),
+        ...recordingTransports({ description, cluster, log, others, session }),
       }),
     // During development a schema changes often, and stored objects must not stop the operator.
     crds: { mode: 'install', narrow: session !== undefined },
@@ -56,6 +63,7 @@ export async function prepareOperator(
   }
   const hot = hotKeys(systemClock)
   const onReconcile = (report: ReconcileReport): void => {
+    common.onReconcile?.(report)
     options.onReconcile?.(report)
     const problem = hot.ended(`${report.controller} ${report.key}`, report)
     if (problem) log.warn(problem)
@@ -68,6 +76,32 @@ export async function prepareOperator(
   return {
     options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onAssembled, onReconcile },
     flush,
+  }
+}
+
+interface Recording extends Pick<DevOperator, 'description' | 'cluster' | 'log'> {
+  readonly others: readonly { readonly name: string; readonly config: ClusterConfig }[]
+  readonly session: Session
+}
+
+/** Returns connections that send the rights that the operator asks for to the command. */
+function recordingTransports(
+  { description, cluster, log, others, session }: Recording,
+): Pick<StartOptions, 'transport' | 'transports' | 'onReconcile'> {
+  const { name: operator } = description.options
+  const recorder = new RightsRecorder({
+    operator,
+    resources: [undefined, ...description.clusters].flatMap((each) => usedResources(description, each)),
+    write: (line) => void session.record(line),
+  })
+  const open = (config: ClusterConfig, name: string | null): Transport => {
+    const connection = httpTransport(config, { log, userAgent: `${operator} kubeloop`, cluster: name ?? undefined })
+    return recorder.around(connection, name)
+  }
+  return {
+    transport: open(cluster, null),
+    transports: Object.fromEntries(others.map(({ name, config }) => [name, open(config, name)])),
+    onReconcile: (report) => recorder.reconciled(report),
   }
 }
 

@@ -1,0 +1,140 @@
+/** Decides by roles and bindings what users may do. Pure: reads the roles through an interface. */
+import type { Attributes } from './attributes.ts'
+import { parseServiceAccount, type User } from './user.ts'
+
+/** A rule of a role. */
+export interface PolicyRule {
+  readonly verbs: readonly string[]
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly resourceNames?: readonly string[]
+  readonly nonResourceURLs?: readonly string[]
+}
+
+interface Subject {
+  readonly kind: string
+  readonly name: string
+  readonly namespace?: string
+}
+
+export interface RoleRef {
+  readonly kind: string
+  readonly name: string
+  readonly apiGroup?: string
+}
+
+/** A binding of a role to subjects. */
+export interface Binding {
+  readonly name: string
+  readonly subjects: readonly Subject[]
+  readonly roleRef: RoleRef
+}
+
+/** The roles and bindings of a cluster. */
+export interface Roles {
+  clusterBindings(): readonly Binding[]
+  bindings(namespace: string): readonly Binding[]
+  /** Returns undefined if the role does not exist. */
+  clusterRole(name: string): readonly PolicyRule[] | undefined
+  role(namespace: string, name: string): readonly PolicyRule[] | undefined
+}
+
+/** Whether an action is allowed, and why. */
+export interface Decision {
+  readonly allowed: boolean
+  /** The text of a real server: the binding that allows the action, or bindings of missing roles. May be empty. */
+  readonly reason: string
+}
+
+interface Granted {
+  readonly rule: PolicyRule
+  /** Describes the binding. */
+  source(): string
+}
+
+/** Decides whether any binding allows an action. */
+export function decide(roles: Roles, attributes: Attributes): Decision {
+  const problems = new Set<string>()
+  for (const each of rulesFor(roles, attributes.user, attributes.namespace)) {
+    if (typeof each === 'string') problems.add(each)
+    else if (ruleAllows(each.rule, attributes)) return { allowed: true, reason: `RBAC: allowed by ${each.source()}` }
+  }
+  return { allowed: false, reason: problems.size > 0 ? `RBAC: ${aggregate(problems)}` : '' }
+}
+
+/** Joins messages like Go's aggregated errors. */
+export function aggregate(messages: Iterable<string>): string {
+  const all = [...messages]
+  return all.length === 1 ? all[0]! : `[${all.join(', ')}]`
+}
+
+/** Yields the rules that apply to a user in a namespace (none: cluster-wide), and a message for each missing role. */
+export function* rulesFor(roles: Roles, user: User, namespace: string): Generator<Granted | string> {
+  for (const binding of roles.clusterBindings()) yield* rulesOf(roles, binding, user, '')
+  if (!namespace) return
+  for (const binding of roles.bindings(namespace)) yield* rulesOf(roles, binding, user, namespace)
+}
+
+function* rulesOf(roles: Roles, binding: Binding, user: User, namespace: string): Generator<Granted | string> {
+  const subject = binding.subjects.find((each) => appliesTo(each, user, namespace))
+  if (!subject) return
+  const rules = referencedRules(roles, binding.roleRef, namespace)
+  if (typeof rules === 'string') return yield rules
+  for (const rule of rules) yield { rule, source: () => describe(binding, subject, namespace) }
+}
+
+/** Returns the rules of a role, or a message if it does not exist. */
+export function referencedRules(roles: Roles, ref: RoleRef, namespace: string): readonly PolicyRule[] | string {
+  const { kind, name } = ref
+  if (kind !== 'Role' && kind !== 'ClusterRole') return `unsupported role reference kind: ${JSON.stringify(kind)}`
+  const rules = kind === 'Role' ? roles.role(namespace, name) : roles.clusterRole(name)
+  return rules ?? `${kind.toLowerCase()}.rbac.authorization.k8s.io ${JSON.stringify(name)} not found`
+}
+
+function appliesTo(subject: Subject, user: User, bindingNamespace: string): boolean {
+  switch (subject.kind) {
+    case 'User':
+      return user.name === subject.name
+    case 'Group':
+      return user.groups.includes(subject.name)
+    case 'ServiceAccount': {
+      const account = parseServiceAccount(user.name)
+      const namespace = subject.namespace || bindingNamespace
+      return account !== undefined && account.name === subject.name && account.namespace === namespace
+    }
+    default:
+      return false
+  }
+}
+
+function describe({ name, roleRef }: Binding, subject: Subject, namespace: string): string {
+  const kind = namespace ? 'RoleBinding' : 'ClusterRoleBinding'
+  const own = namespace ? `${name}/${namespace}` : name
+  const isAccount = subject.kind === 'ServiceAccount'
+  const target = isAccount ? `${subject.name}/${subject.namespace || namespace}` : subject.name
+  return `${kind} ${JSON.stringify(own)} of ${roleRef.kind} ${JSON.stringify(roleRef.name)} to ${subject.kind} ${
+    JSON.stringify(target)
+  }`
+}
+
+/** Returns whether a rule allows an action. */
+export function ruleAllows(rule: PolicyRule, attributes: Attributes): boolean {
+  const { isResource, verb, path, group, resource, subresource, name } = attributes
+  if (!includes(rule.verbs, verb)) return false
+  if (!isResource) return (rule.nonResourceURLs ?? []).some((url) => url === path || coversPath(url, path))
+  const { apiGroups, resources, resourceNames } = rule
+  const combined = subresource ? `${resource}/${subresource}` : resource
+  return includes(apiGroups, group) &&
+    (includes(resources, combined) || (subresource !== '' && !!resources?.includes(`*/${subresource}`))) &&
+    (!resourceNames?.length || resourceNames.includes(name))
+}
+
+/** Returns whether a URL of a rule that ends with `*` covers a path. */
+export function coversPath(url: string, path: string): boolean {
+  return url.endsWith('*') && path.startsWith(url.replace(/\*+$/, ''))
+}
+
+/** Returns whether a list of a rule, which may be missing, has a value or `*`. */
+function includes(list: readonly string[] | null | undefined, value: string): boolean {
+  return !!list && (list.includes('*') || list.includes(value))
+}

@@ -1,0 +1,295 @@
+/** IP addresses, networks and URLs. */
+import { CelError, Entries, type LibraryValue, ListValue, type Value } from '../values.ts'
+import type { Row } from './table.ts'
+
+class Ip implements LibraryValue {
+  readonly typeName = 'net.IP'
+  /** 32 for IPv4, 128 for IPv6. */
+  readonly bits: number
+  readonly address: bigint
+
+  constructor(bits: number, address: bigint) {
+    this.bits = bits
+    this.address = address
+  }
+
+  equals(other: Ip): boolean {
+    return this.bits === other.bits && this.address === other.address
+  }
+}
+
+class Cidr implements LibraryValue {
+  readonly typeName = 'net.CIDR'
+  readonly ip: Ip
+  readonly length: number
+
+  constructor(ip: Ip, length: number) {
+    this.ip = ip
+    this.length = length
+  }
+
+  equals(other: Cidr): boolean {
+    return this.ip.equals(other.ip) && this.length === other.length
+  }
+}
+
+class ParseFailure extends Error {}
+
+function ipv4(text: string): bigint | undefined {
+  const parts = text.split('.')
+  if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) {
+    return undefined
+  }
+  return parts.reduce((sum, part) => sum * 256n + BigInt(part), 0n)
+}
+
+function ipv6(text: string): bigint | undefined {
+  const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text)
+  const last = dotted ? ipv4(dotted[2]!) : undefined
+  if (dotted && last === undefined) return undefined
+  const hex = dotted ? `${dotted[1]}${(last! >> 16n).toString(16)}:${(last! & 0xffffn).toString(16)}` : text
+  const halves = hex.split('::')
+  if (halves.length > 2) return undefined
+  const [head, tail] = halves.map((half) => (half ? half.split(':') : []))
+  const count = head!.length + (tail?.length ?? 0)
+  if (tail ? count > 7 : count !== 8) return undefined
+  const groups = [...head!, ...Array<string>(tail ? 8 - count : 0).fill('0'), ...(tail ?? [])]
+  if (!groups.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined
+  return groups.reduce((sum, group) => sum * 65536n + BigInt(`0x${group}`), 0n)
+}
+
+function parseIp(text: string): Ip {
+  const quoted = JSON.stringify(text)
+  const [plain = '', zone] = text.split('%')
+  const four = ipv4(text)
+  if (four !== undefined) return new Ip(32, four)
+  const six = text.includes(':') ? ipv6(plain) : undefined
+  if (six === undefined) {
+    throw new ParseFailure(`IP Address ${quoted} parse error during conversion from string: ${ipProblem(text)}`)
+  }
+  if (zone) throw new ParseFailure(`IP address ${quoted} with zone value is not allowed`)
+  if (six >> 32n === 0xffffn) throw new ParseFailure(`IPv4-mapped IPv6 address ${quoted} is not allowed`)
+  return new Ip(128, six)
+}
+
+/** Describes an invalid address in the words of Go's netip, as far as they are simple. */
+function ipProblem(text: string): string {
+  const quoted = JSON.stringify(text)
+  if (!/[.:%]/.test(text)) return `ParseAddr(${quoted}): unable to parse IP`
+  if (!text.includes(':') && text.includes('.')) {
+    const parts = text.split('.')
+    if (parts.some((part) => /^\d+$/.test(part) && Number(part) > 255)) {
+      return `ParseAddr(${quoted}): IPv4 field has value >255`
+    }
+    if (parts.every((part) => /^\d+$/.test(part))) {
+      if (parts.some((part) => /^0\d/.test(part))) return `ParseAddr(${quoted}): IPv4 field has octet with leading zero`
+      return `ParseAddr(${quoted}): IPv4 address too ${parts.length < 4 ? 'short' : 'long'}`
+    }
+    const at = text.search(/[^\d.]/)
+    if (at >= 0) return `ParseAddr(${quoted}): unexpected character (at ${JSON.stringify(text.slice(at))})`
+  }
+  return `ParseAddr(${quoted}): unable to parse IP`
+}
+
+function parseCidr(text: string): Cidr {
+  const prefix = 'network address parse error during conversion from string: '
+  const slash = text.lastIndexOf('/')
+  const refuse = (reason: string): never => {
+    throw new ParseFailure(`${prefix}netip.ParsePrefix(${JSON.stringify(text)}): ${reason}`)
+  }
+  if (slash < 0) refuse("no '/'")
+  const address = text.slice(0, slash)
+  const four = ipv4(address)
+  const six = four === undefined && address.includes(':') ? ipv6(address) : undefined
+  if (four === undefined && six === undefined) refuse(ipProblem(address))
+  const ip = four === undefined ? new Ip(128, six!) : new Ip(32, four)
+  const bits = text.slice(slash + 1)
+  if (!/^(?:0|[1-9]\d*)$/.test(bits)) refuse(`bad bits after slash: ${JSON.stringify(bits)}`)
+  if (Number(bits) > ip.bits) refuse('prefix length out of range')
+  if (ip.bits === 128 && ip.address >> 32n === 0xffffn) {
+    throw new ParseFailure(`IPv4-mapped IPv6 address ${JSON.stringify(text)} is not allowed`)
+  }
+  return new Cidr(ip, Number(bits))
+}
+
+function parsed<T>(parse: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return parse(text)
+    } catch (error) {
+      throw error instanceof ParseFailure ? new CelError(error.message) : error
+    }
+  }
+}
+
+function parses(parse: (text: string) => unknown): (text: string) => boolean {
+  return (text) => {
+    try {
+      parse(text)
+      return true
+    } catch (error) {
+      if (error instanceof ParseFailure) return false
+      throw error
+    }
+  }
+}
+
+function ipText({ bits, address }: Ip): string {
+  if (bits === 32) return [24n, 16n, 8n, 0n].map((shift) => String((address >> shift) & 255n)).join('.')
+  const groups = Array.from({ length: 8 }, (_, index) => ((address >> BigInt(112 - 16 * index)) & 0xffffn).toString(16))
+  let best = { at: 0, length: 1 }
+  for (let at = 0; at < 8; at++) {
+    let length = 0
+    while (groups[at + length] === '0') length++
+    if (length > best.length) best = { at, length }
+  }
+  if (best.length === 1) return groups.join(':')
+  return `${groups.slice(0, best.at).join(':')}::${groups.slice(best.at + best.length).join(':')}`
+}
+
+function masked({ ip, length }: Cidr): Cidr {
+  const shift = BigInt(ip.bits - length)
+  return new Cidr(new Ip(ip.bits, (ip.address >> shift) << shift), length)
+}
+
+function containsIp(cidr: Cidr, ip: Ip): boolean {
+  const shift = BigInt(cidr.ip.bits - cidr.length)
+  return cidr.ip.bits === ip.bits && cidr.ip.address >> shift === ip.address >> shift
+}
+
+function containsCidr(cidr: Cidr, other: Cidr): boolean {
+  return cidr.length <= other.length && containsIp(cidr, other.ip)
+}
+
+function isLoopback({ bits, address }: Ip): boolean {
+  return bits === 32 ? address >> 24n === 127n : address === 1n
+}
+
+function isMulticast({ bits, address }: Ip): boolean {
+  return bits === 32 ? address >> 28n === 14n : address >> 120n === 0xffn
+}
+
+function isLinkLocalMulticast({ bits, address }: Ip): boolean {
+  return bits === 32 ? address >> 8n === 0xe00000n : (address >> 112n & 0xff0fn) === 0xff02n
+}
+
+function isLinkLocalUnicast({ bits, address }: Ip): boolean {
+  return bits === 32 ? address >> 16n === 0xa9fen : address >> 118n === 0x3fan
+}
+
+function isGlobalUnicast(ip: Ip): boolean {
+  if (ip.bits === 32 && (ip.address === 0n || ip.address === 0xffffffffn)) return false
+  return ip.address !== 0n && !isLoopback(ip) && !isMulticast(ip) && !isLinkLocalUnicast(ip)
+}
+
+const ip = parsed(parseIp)
+/** The real server names the failure twice. */
+function cidr(text: string): Cidr {
+  try {
+    return parseCidr(text)
+  } catch (error) {
+    if (!(error instanceof ParseFailure)) throw error
+    throw new CelError(`network address parse error during conversion from string: ${error.message}`)
+  }
+}
+
+class Url implements LibraryValue {
+  readonly typeName = 'kubernetes.URL'
+  readonly text: string
+  readonly scheme: string
+  readonly host: string
+  readonly path: string
+  readonly query: string
+
+  constructor(text: string) {
+    const [, scheme = '', authority, path = '', query = ''] = URL_PARTS.exec(text) ?? []
+    this.text = text
+    this.scheme = scheme.toLowerCase()
+    this.host = authority?.slice(authority.lastIndexOf('@') + 1) ?? ''
+    this.path = path
+    this.query = query
+  }
+
+  equals(other: Url): boolean {
+    return this.text === other.text
+  }
+}
+
+const URL_PARTS = /^(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s
+
+function parseUrl(text: string): Url {
+  const refuse = (reason: string): never => {
+    throw new ParseFailure(
+      `URL parse error during conversion from string: parse ${JSON.stringify(text)}: ${reason}`,
+    )
+  }
+  // deno-lint-ignore no-control-regex -- Go refuses these
+  if (/[\x00-\x1f\x7f]/.test(text)) refuse('net/url: invalid control character in URL')
+  if (text === '') refuse('empty url')
+  if (/^:/.test(text)) refuse('missing protocol scheme')
+  const url = new Url(text)
+  if (!url.scheme && !text.startsWith('/')) refuse('invalid URI for request')
+  if (/[\s<>"{}|\\^`]/.test(url.host)) {
+    refuse(`invalid character ${JSON.stringify(/[\s<>"{}|\\^`]/.exec(url.host)![0])} in host name`)
+  }
+  const port = /:([^:\]]*)$/.exec(url.host.replace(/^\[.*\]/, ''))?.[1]
+  if (port !== undefined && !/^\d*$/.test(port)) refuse(`invalid port ${JSON.stringify(`:${port}`)} after host`)
+  const escape = /%(?![0-9a-fA-F]{2}).{0,2}/.exec(url.path)
+  if (escape) refuse(`invalid URL escape ${JSON.stringify(escape[0])}`)
+  return url
+}
+
+function hostname({ host }: Url): string {
+  return /^\[(.*)\]/.exec(host)?.[1] ?? host.replace(/:\d*$/, '')
+}
+
+function escapedPath({ path }: Url): string {
+  return path.replace(
+    /%[0-9a-fA-F]{2}|[^A-Za-z0-9\-_.~$&+,/:;=@!'()*]/gu,
+    (part) => part.startsWith('%') && part.length === 3 ? part : encodeURIComponent(part),
+  )
+}
+
+function queryOf({ query }: Url): Entries {
+  const result = new Entries()
+  const lists = new Map<string, Value[]>()
+  for (const [name, value] of new URLSearchParams(query)) lists.set(name, [...(lists.get(name) ?? []), value])
+  for (const [name, values] of lists) result.set(name, new ListValue(values))
+  return result
+}
+
+export const NETWORK: readonly Row[] = [
+  ['ip', '(string) -> IP', 'string_to_ip', ip],
+  ['isIP', '(string) -> bool', 'is_ip', parses(parseIp)],
+  ['ip.isCanonical', '(string) -> bool', 'ip_is_canonical', (text) => ipText(ip(text)) === text],
+  ['string', '(IP) -> string', 'ip_to_string', ipText],
+  ['family', 'IP.() -> int', 'ip_family', ({ bits }: Ip) => bits === 32 ? 4n : 6n],
+  ['isUnspecified', 'IP.() -> bool', 'ip_is_unspecified', ({ address }: Ip) => address === 0n],
+  ['isLoopback', 'IP.() -> bool', 'ip_is_loopback', isLoopback],
+  ['isLinkLocalMulticast', 'IP.() -> bool', 'ip_is_link_local_multicast', isLinkLocalMulticast],
+  ['isLinkLocalUnicast', 'IP.() -> bool', 'ip_is_link_local_unicast', isLinkLocalUnicast],
+  ['isGlobalUnicast', 'IP.() -> bool', 'ip_is_global_unicast', isGlobalUnicast],
+  ['cidr', '(string) -> CIDR', 'string_to_cidr', cidr],
+  ['isCIDR', '(string) -> bool', 'is_cidr', parses(parseCidr)],
+  ['string', '(CIDR) -> string', 'cidr_to_string', (value: Cidr) => `${ipText(value.ip)}/${value.length}`],
+  ['containsIP', 'CIDR.(string) -> bool', 'cidr_contains_ip_string', (value, text) => containsIp(value, ip(text))],
+  ['containsIP', 'CIDR.(IP) -> bool', 'cidr_contains_ip_ip', containsIp],
+  [
+    'containsCIDR',
+    'CIDR.(string) -> bool',
+    'cidr_contains_cidr_string',
+    (value, text) => containsCidr(value, cidr(text)),
+  ],
+  ['containsCIDR', 'CIDR.(CIDR) -> bool', 'cidr_contains_cidr', containsCidr],
+  ['ip', 'CIDR.() -> IP', 'cidr_ip', (value: Cidr) => value.ip],
+  ['prefixLength', 'CIDR.() -> int', 'cidr_prefix_length', (value: Cidr) => BigInt(value.length)],
+  ['masked', 'CIDR.() -> CIDR', 'cidr_masked', masked],
+  ['url', '(string) -> URL', 'string_to_url', parsed(parseUrl)],
+  ['isURL', '(string) -> bool', 'is_url_string', parses(parseUrl)],
+  ['getScheme', 'URL.() -> string', 'url_get_scheme', (url: Url) => url.scheme],
+  ['getHost', 'URL.() -> string', 'url_get_host', (url: Url) => url.host],
+  ['getHostname', 'URL.() -> string', 'url_get_hostname', hostname],
+  ['getPort', 'URL.() -> string', 'url_get_port', ({ host }: Url) => /:(\d*)$/.exec(host)?.[1] ?? ''],
+  ['getEscapedPath', 'URL.() -> string', 'url_get_escaped_path', escapedPath],
+  ['getQuery', 'URL.() -> map<string, list<string>>', 'url_get_query', queryOf],
+]

@@ -1,0 +1,202 @@
+/** Quantities of Kubernetes, and semantic versions. */
+import { CelError, type LibraryValue } from '../values.ts'
+import type { Row } from './table.ts'
+
+const NANO = 1_000_000_000n
+
+class Quantity implements LibraryValue {
+  readonly typeName = 'kubernetes.Quantity'
+  readonly nanos: bigint
+
+  constructor(nanos: bigint) {
+    this.nanos = nanos
+  }
+
+  equals(other: Quantity): boolean {
+    return this.nanos === other.nanos
+  }
+}
+
+const QUANTITY = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d+))?$/
+const DECIMAL = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
+const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+
+/** Parses a quantity; a fraction of a nano is rounded up. Returns undefined if it is none. */
+function parseQuantity(text: string): Quantity | undefined {
+  const match = QUANTITY.exec(text)
+  if (!match) return undefined
+  const [, sign, digits, binary, decimal = '', exponent] = match
+  const [whole = '', fraction = ''] = digits!.split('.')
+  const power = exponent === undefined ? (DECIMAL.indexOf(decimal) - 3) * 3 : Number(exponent)
+  const scale = binary ? 1024n ** BigInt(BINARY.indexOf(binary)) : 1n
+  let value = BigInt(whole + fraction) * scale * NANO
+  const shift = (binary ? 0 : power) - fraction.length
+  if (shift >= 0) value *= 10n ** BigInt(shift)
+  else {
+    const divisor = 10n ** BigInt(-shift)
+    value = (value + divisor - 1n) / divisor
+  }
+  return new Quantity(sign === '-' ? -value : value)
+}
+
+function quantity(text: string): Quantity {
+  const value = parseQuantity(text)
+  if (value) return value
+  throw new CelError(
+    text === ''
+      ? "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+      : /^[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)$/.test(text)
+      ? "unable to parse quantity's suffix"
+      : "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+  )
+}
+
+function isInteger({ nanos }: Quantity): boolean {
+  const value = nanos / NANO
+  return nanos % NANO === 0n && value < 2n ** 63n && value >= -(2n ** 63n)
+}
+
+function asInteger(value: Quantity): bigint {
+  if (!isInteger(value)) throw new CelError('cannot convert value to integer')
+  return value.nanos / NANO
+}
+
+function sign(value: bigint): bigint {
+  return value > 0n ? 1n : value < 0n ? -1n : 0n
+}
+
+class Semver implements LibraryValue {
+  readonly typeName = 'kubernetes.Semver'
+  readonly numbers: readonly bigint[]
+  readonly pre: readonly string[]
+
+  constructor(numbers: readonly bigint[], pre: readonly string[]) {
+    this.numbers = numbers
+    this.pre = pre
+  }
+
+  equals(other: Semver): boolean {
+    return compare(this, other) === 0n
+  }
+}
+
+/** Parses a semantic version. Returns it, or what is wrong with it in the words of the real server's library. */
+function parseSemver(text: string, normalize = false): Semver | string {
+  const source = normalize ? normalized(text) : text
+  if (source === undefined) return 'short version cannot contain PreRelease/Build meta data'
+  if (source === '') return 'Version string empty'
+  const [major = '', minor, rest] = splitAt(source, 3)
+  if (minor === undefined || rest === undefined) return 'No Major.Minor.Patch elements found'
+  const [, patch = '', pre, build] = /^([^-+]*)(?:-([^+]*))?(?:\+(.*))?$/s.exec(rest) ?? []
+  for (const [name, part] of [['major', major], ['minor', minor], ['patch', patch]] as const) {
+    const label = name[0]!.toUpperCase() + name.slice(1)
+    if (!/^\d*$/.test(part)) return `Invalid character(s) found in ${name} number ${JSON.stringify(part)}`
+    if (/^0\d/.test(part)) return `${label} number must not contain leading zeroes ${JSON.stringify(part)}`
+    if (part === '') return `strconv.ParseUint: parsing "": invalid syntax`
+  }
+  for (const part of pre?.split('.') ?? []) {
+    if (part === '') return 'Prerelease is empty'
+    if (/^0\d+$/.test(part)) return `Numeric PreRelease version must not contain leading zeroes ${JSON.stringify(part)}`
+    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in prerelease ${JSON.stringify(part)}`
+  }
+  for (const part of build?.split('.') ?? []) {
+    if (part === '') return 'Build meta data is empty'
+    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in build meta data ${JSON.stringify(part)}`
+  }
+  return new Semver([major, minor, patch].map(BigInt), pre?.split('.') ?? [])
+}
+
+function splitAt(text: string, count: number): string[] {
+  const parts = text.split('.')
+  return [...parts.slice(0, count - 1), ...(parts.length >= count ? [parts.slice(count - 1).join('.')] : [])]
+}
+
+function normalized(text: string): string | undefined {
+  const parts = splitAt(text.replace(/^v/, ''), 3).map((part) =>
+    part.length > 1 ? part.replace(/^0+/, '').replace(/^(?!\d)/, '0') : part
+  )
+  if (parts.length < 3 && /[+-]/.test(parts.at(-1)!)) return undefined
+  while (parts.length < 3) parts.push('0')
+  return parts.join('.')
+}
+
+function semver(text: string, normalize = false): Semver {
+  const value = parseSemver(text, normalize)
+  if (typeof value === 'string') throw new CelError(value)
+  return value
+}
+
+function compare(a: Semver, b: Semver): bigint {
+  for (const [index, number] of a.numbers.entries()) {
+    if (number !== b.numbers[index]) return number > b.numbers[index]! ? 1n : -1n
+  }
+  if (a.pre.length === 0 || b.pre.length === 0) return sign(BigInt(b.pre.length) - BigInt(a.pre.length))
+  for (let at = 0; at < Math.min(a.pre.length, b.pre.length); at++) {
+    const order = comparePart(a.pre[at]!, b.pre[at]!)
+    if (order !== 0n) return order
+  }
+  return sign(BigInt(a.pre.length) - BigInt(b.pre.length))
+}
+
+function comparePart(a: string, b: string): bigint {
+  const numeric = [a, b].map((part) => /^\d+$/.test(part))
+  if (numeric[0] && numeric[1]) return sign(BigInt(a) - BigInt(b))
+  if (numeric[0] !== numeric[1]) return numeric[0] ? -1n : 1n
+  return a === b ? 0n : a > b ? 1n : -1n
+}
+
+export const NUMBERS: readonly Row[] = [
+  ['quantity', '(string) -> Quantity', 'string_to_quantity', quantity],
+  ['isQuantity', '(string) -> bool', 'is_quantity_string', (text) => parseQuantity(text) !== undefined],
+  ['sign', '(Quantity) -> int', 'quantity_sign', ({ nanos }: Quantity) => sign(nanos)],
+  ['isGreaterThan', 'Quantity.(Quantity) -> bool', 'quantity_is_greater_than', (a, b) => a.nanos > b.nanos],
+  ['isLessThan', 'Quantity.(Quantity) -> bool', 'quantity_is_less_than', (a, b) => a.nanos < b.nanos],
+  [
+    'compareTo',
+    'Quantity.(Quantity) -> int',
+    'quantity_compare_to',
+    (a: Quantity, b: Quantity) => sign(a.nanos - b.nanos),
+  ],
+  ['asApproximateFloat', 'Quantity.() -> double', 'quantity_get_float', ({ nanos }: Quantity) => Number(nanos) / 1e9],
+  ['asInteger', 'Quantity.() -> int', 'quantity_get_int', asInteger],
+  ['isInteger', 'Quantity.() -> bool', 'quantity_is_integer', isInteger],
+  [
+    'add',
+    'Quantity.(Quantity) -> Quantity',
+    'quantity_add',
+    (a: Quantity, b: Quantity) => new Quantity(a.nanos + b.nanos),
+  ],
+  [
+    'add',
+    'Quantity.(int) -> Quantity',
+    'quantity_add_int',
+    (a: Quantity, b: bigint) => new Quantity(a.nanos + b * NANO),
+  ],
+  [
+    'sub',
+    'Quantity.(Quantity) -> Quantity',
+    'quantity_sub',
+    (a: Quantity, b: Quantity) => new Quantity(a.nanos - b.nanos),
+  ],
+  [
+    'sub',
+    'Quantity.(int) -> Quantity',
+    'quantity_sub_int',
+    (a: Quantity, b: bigint) => new Quantity(a.nanos - b * NANO),
+  ],
+  ['semver', '(string) -> Semver', 'string_to_semver', semver],
+  ['semver', '(string, bool) -> Semver', 'string_bool_to_semver', semver],
+  ['isSemver', '(string) -> bool', 'is_semver_string', (text) => typeof parseSemver(text) !== 'string'],
+  [
+    'isSemver',
+    '(string, bool) -> bool',
+    'is_semver_string_bool',
+    (text, normalize) => typeof parseSemver(text, normalize) !== 'string',
+  ],
+  ['isGreaterThan', 'Semver.(Semver) -> bool', 'semver_is_greater_than', (a, b) => compare(a, b) > 0n],
+  ['isLessThan', 'Semver.(Semver) -> bool', 'semver_is_less_than', (a, b) => compare(a, b) < 0n],
+  ['compareTo', 'Semver.(Semver) -> int', 'semver_compare_to', compare],
+  ['major', 'Semver.() -> int', 'semver_major', (value: Semver) => value.numbers[0]!],
+  ['minor', 'Semver.() -> int', 'semver_minor', (value: Semver) => value.numbers[1]!],
+  ['patch', 'Semver.() -> int', 'semver_patch', (value: Semver) => value.numbers[2]!],
+]

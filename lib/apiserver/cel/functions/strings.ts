@@ -1,0 +1,235 @@
+/** Functions of strings. Offsets and sizes count characters, not UTF-16 units. */
+import {
+  CelError,
+  display,
+  goNumber,
+  isMap,
+  ListValue,
+  noSuchOverload,
+  Timestamp,
+  typeNameOf,
+  Uint,
+  type Value,
+} from '../values.ts'
+import { Duration } from '../values.ts'
+import { findAll, findFirst, matches } from './regex.ts'
+import type { Row } from './table.ts'
+import { durationText, timestampText } from './time.ts'
+
+function outOfRange(at: bigint): CelError {
+  return new CelError(`index out of range: ${at}`)
+}
+
+function charAt(text: string, at: bigint): string {
+  const chars = [...text]
+  if (at < 0n || at > BigInt(chars.length)) throw outOfRange(at)
+  return chars[Number(at)] ?? ''
+}
+
+function startsAt(chars: readonly string[], part: readonly string[], at: number): boolean {
+  return part.every((char, index) => chars[at + index] === char)
+}
+
+function indexOf(text: string, part: string, from = 0n): bigint {
+  const chars = [...text]
+  const wanted = [...part]
+  if (wanted.length === 0) return from
+  if (from < 0n || from >= BigInt(Math.max(chars.length, 1))) throw outOfRange(from)
+  for (let at = Number(from); at <= chars.length - wanted.length; at++) {
+    if (startsAt(chars, wanted, at)) return BigInt(at)
+  }
+  return -1n
+}
+
+function lastIndexOf(text: string, part: string, from?: bigint): bigint {
+  const chars = [...text]
+  const wanted = [...part]
+  if (from !== undefined && (from < 0n || from >= BigInt(Math.max(chars.length, 1)))) throw outOfRange(from)
+  if (wanted.length === 0) return from ?? BigInt(chars.length)
+  const last = chars.length - wanted.length
+  for (let at = from === undefined ? last : Math.min(Number(from), last); at >= 0; at--) {
+    if (startsAt(chars, wanted, at)) return BigInt(at)
+  }
+  return -1n
+}
+
+function substring(text: string, start: bigint, end?: bigint): string {
+  const chars = [...text]
+  const size = BigInt(chars.length)
+  if (end === undefined) {
+    if (start < 0n || start > size) throw outOfRange(start)
+    return chars.slice(Number(start)).join('')
+  }
+  if (start > end) throw new CelError(`invalid substring range. start: ${start}, end: ${end}`)
+  if (start < 0n || start > size) throw outOfRange(start)
+  if (end < 0n || end > size) throw outOfRange(end)
+  return chars.slice(Number(start), Number(end)).join('')
+}
+
+function replace(text: string, from: string, to: string, count = -1n): string {
+  if (count < 0n) {
+    return from === '' ? [to, ...[...text].flatMap((char) => [char, to])].join('') : text.replaceAll(from, () => to)
+  }
+  let result = ''
+  let rest = text
+  for (let left = count; left > 0n; left--) {
+    const at = rest.indexOf(from)
+    if (at < 0) break
+    const step = from === '' && result !== '' ? [...rest][0]?.length ?? 0 : 0
+    result += rest.slice(0, at + step) + to
+    rest = rest.slice(at + step + from.length)
+  }
+  return result + rest
+}
+
+function split(text: string, by: string, max = -1n): ListValue {
+  if (max === 0n) return new ListValue([])
+  const all = by === '' ? [...text] : text.split(by)
+  if (max < 0n || all.length <= Number(max)) return new ListValue(all)
+  const first = all.slice(0, Number(max) - 1)
+  return new ListValue([...first, all.slice(Number(max) - 1).join(by)])
+}
+
+function ascii(text: string, from: RegExp, change: (char: string) => string): string {
+  return text.replace(from, change)
+}
+
+/** The white space of Unicode, which differs from what `String.prototype.trim` removes. */
+const BLANK = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+'
+const AROUND = new RegExp(`^${BLANK}|${BLANK}$`, 'g')
+
+function join({ items }: ListValue, by = ''): string {
+  if (items.some((each) => typeof each !== 'string')) throw noSuchOverload()
+  return items.join(by)
+}
+
+const QUOTED: Readonly<Record<string, string>> = {
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+  '"': '\\"',
+}
+
+function quote(text: string): string {
+  // deno-lint-ignore no-control-regex -- these are what is escaped
+  return `"${text.replace(/[\x07-\r\\"]/g, (char) => QUOTED[char] ?? char)}"`
+}
+
+/** Formats arguments as the clauses of a text say, such as `%d` and `%.2f`. */
+function format(text: string, { items }: ListValue): string {
+  let next = 0
+  return text.replace(/%(?:(%)|(?:\.(\d+))?(.)?)/g, (_clause, percent?: string, precision?: string, verb?: string) => {
+    if (percent) return '%'
+    if (verb === undefined) throw new CelError('unexpected end of string')
+    if (next >= items.length) throw new CelError(`index ${next} out of range`)
+    return formatted(items[next++]!, verb, precision === undefined ? undefined : Number(precision))
+  })
+}
+
+function formatted(value: Value, verb: string, precision: number | undefined): string {
+  const number = value instanceof Uint ? value.value : value
+  const refuse = (wanted: string): never => {
+    throw new CelError(
+      `error during formatting: ${wanted} clause can only be used on ${CLAUSES[verb]}, was given ${typeNameOf(value)}`,
+    )
+  }
+  switch (verb) {
+    case 's':
+      return textOf(value)
+    case 'd':
+      if (typeof number === 'bigint') return String(number)
+      return typeof number === 'number' ? goNumber(number) : refuse('decimal')
+    case 'f':
+      return typeof number === 'number' || typeof number === 'bigint'
+        ? Number(number).toFixed(precision ?? 6)
+        : refuse('fixed-point')
+    case 'e':
+      return typeof number === 'number' || typeof number === 'bigint'
+        ? Number(number).toExponential(precision ?? 6).replace(/e([+-])(\d)$/, 'e$10$2')
+        : refuse('scientific')
+    case 'b':
+      if (typeof number === 'boolean') return number ? '1' : '0'
+      return typeof number === 'bigint' ? number.toString(2) : refuse('binary')
+    case 'o':
+      return typeof number === 'bigint' ? number.toString(8) : refuse('octal')
+    case 'x':
+    case 'X': {
+      const hex = hexadecimal(number) ?? refuse('hex')
+      return verb === 'X' ? hex.toUpperCase() : hex
+    }
+    default:
+      throw new CelError(`could not parse formatting clause: unrecognized formatting clause "${verb}"`)
+  }
+}
+
+function hexadecimal(value: Value): string | undefined {
+  if (typeof value === 'bigint') return value.toString(16)
+  const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
+  if (!(bytes instanceof Uint8Array)) return undefined
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+const CLAUSES: Readonly<Record<string, string>> = {
+  d: 'integers and doubles',
+  f: 'doubles',
+  e: 'doubles',
+  b: 'integers and bools',
+  o: 'integers',
+  x: 'integers, byte buffers, and strings',
+  X: 'integers, byte buffers, and strings',
+}
+
+function textOf(value: Value): string {
+  if (value instanceof ListValue) return `[${value.items.map(textOf).join(', ')}]`
+  if (value instanceof Duration) return durationText(value)
+  if (value instanceof Timestamp) return timestampText(value)
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value)
+  if (value !== null && isMap(value)) {
+    return `{${[...value.keys()].map((key) => `${textOf(key)}: ${textOf(value.get(key)!)}`).toSorted().join(', ')}}`
+  }
+  return display(value)
+}
+
+export const STRINGS: readonly Row[] = [
+  ['startsWith', 'string.(string) -> bool', 'starts_with_string', (text, part) => text.startsWith(part)],
+  ['endsWith', 'string.(string) -> bool', 'ends_with_string', (text, part) => text.endsWith(part)],
+  ['contains', 'string.(string) -> bool', 'contains_string', (text, part) => text.includes(part)],
+  ['matches', '(string, string) -> bool', 'matches', matches],
+  ['matches', 'string.(string) -> bool', 'matches_string', matches],
+  ['find', 'string.(string) -> string', 'string_find_string', findFirst],
+  ['findAll', 'string.(string) -> list<string>', 'string_find_all_string', findAll],
+  ['findAll', 'string.(string, int) -> list<string>', 'string_find_all_string_int', findAll],
+  ['charAt', 'string.(int) -> string', 'string_char_at_int', charAt],
+  ['indexOf', 'string.(string) -> int', 'string_index_of_string', indexOf],
+  ['indexOf', 'string.(string, int) -> int', 'string_index_of_string_int', indexOf],
+  ['lastIndexOf', 'string.(string) -> int', 'string_last_index_of_string', lastIndexOf],
+  ['lastIndexOf', 'string.(string, int) -> int', 'string_last_index_of_string_int', lastIndexOf],
+  [
+    'lowerAscii',
+    'string.() -> string',
+    'string_lower_ascii',
+    (text) => ascii(text, /[A-Z]/g, (char) => char.toLowerCase()),
+  ],
+  [
+    'upperAscii',
+    'string.() -> string',
+    'string_upper_ascii',
+    (text) => ascii(text, /[a-z]/g, (char) => char.toUpperCase()),
+  ],
+  ['replace', 'string.(string, string) -> string', 'string_replace_string_string', replace],
+  ['replace', 'string.(string, string, int) -> string', 'string_replace_string_string_int', replace],
+  ['split', 'string.(string) -> list<string>', 'string_split_string', split],
+  ['split', 'string.(string, int) -> list<string>', 'string_split_string_int', split],
+  ['substring', 'string.(int) -> string', 'string_substring_int', substring],
+  ['substring', 'string.(int, int) -> string', 'string_substring_int_int', substring],
+  ['trim', 'string.() -> string', 'string_trim', (text) => text.replace(AROUND, '')],
+  ['format', 'string.(list<dyn>) -> string', 'string_format', format],
+  ['strings.quote', '(string) -> string', 'strings_quote', quote],
+  ['join', 'list<string>.() -> string', 'list_join', join],
+  ['join', 'list<string>.(string) -> string', 'list_join_string', join],
+]

@@ -1,0 +1,51 @@
+/** Validates the fields of a custom object that /scale reads. */
+import { type Cause, fault } from '../http/status.ts'
+import { type ApiObject, at, isObject, type Json } from '../json.ts'
+import { goText, goTypeOf } from '../patch/go_text.ts'
+import type { Kind } from '../kinds.ts'
+
+const MAX_INT32 = 2 ** 31 - 1
+
+/** Returns the faults of the replicas and the selector. A write to /status checks only those of the status. */
+export function scaleFaults({ scale, custom }: Kind, object: ApiObject, subresource: string): Cause[] {
+  if (!scale || !custom) return []
+  const faults = subresource === 'status' ? [] : replicasFaults(object, scale.specReplicas)
+  faults.push(...replicasFaults(object, scale.statusReplicas))
+  if (scale.selector) {
+    const problem = accessProblem(object, scale.selector, 'string')
+    if (problem) faults.push(fault.invalid(dotted(scale.selector), '', problem))
+  }
+  return faults
+}
+
+function replicasFaults(object: ApiObject, path: readonly string[]): Cause[] {
+  const problem = accessProblem(object, path, 'int64')
+  if (problem) return [fault.invalid(dotted(path), 0, problem)]
+  const replicas = at(object, ...path)
+  if (typeof replicas !== 'number') return []
+  if (replicas < 0) return [fault.invalid(dotted(path), replicas, 'should be a non-negative integer')]
+  if (replicas <= MAX_INT32) return []
+  return [fault.invalid(dotted(path), replicas, `should be less than or equal to ${MAX_INT32}`)]
+}
+
+function dotted(path: readonly string[]): string {
+  return `.${path.join('.')}`
+}
+
+/** Returns Go's error of reading a nested field; undefined if it is missing or has the type. */
+function accessProblem(object: ApiObject, path: readonly string[], type: string): string | undefined {
+  let current: Json | undefined = object
+  for (const [index, name] of path.entries()) {
+    if (!isObject(current)) {
+      return problemOf(path.slice(0, index + 1), current, 'map[string]interface{}')
+    }
+    current = current[name]
+    if (current === undefined) return undefined
+  }
+  return goTypeOf(current) === type ? undefined : problemOf(path, current, type)
+}
+
+function problemOf(path: readonly string[], value: Json, type: string): string {
+  const shown = goText(value)
+  return `${dotted(path)} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${type}`
+}

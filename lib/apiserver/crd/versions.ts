@@ -1,0 +1,235 @@
+/** Checks the versions of a CustomResourceDefinition: schemas, subresources, columns and selectable fields. */
+import { jsonEqual } from '../../core/equal.ts'
+import { fieldOf } from '../cel/field_path.ts'
+import { celEngine, hasRules } from '../cel/load.ts'
+import type { RuleSchema } from '../cel/schema.ts'
+import { at, isObject, type Json, type JsonObject } from '../json.ts'
+import { type Cause, fault } from '../http/status.ts'
+import type { Schema } from '../schema/schema.ts'
+import { nameProblems } from '../storage/names.ts'
+import { defaultFaults } from './defaults.ts'
+import { schemaFormFaults } from './schema_form.ts'
+import { structuralFaults } from './structural.ts'
+
+export function versionsFaults(spec: JsonObject, old: JsonObject | undefined): Cause[] {
+  const versions = Array.isArray(spec['versions']) ? spec['versions'].filter(isObject) : []
+  const faults: Cause[] = []
+  const names = versions.map((version) => String(version['name'] ?? ''))
+  for (const [index, version] of versions.entries()) {
+    if (!isObject(schemaOf(version))) faults.push(fault.required(`spec.versions[${index}].schema.openAPIV3Schema`))
+  }
+  for (const [index, version] of versions.entries()) {
+    const path = `spec.versions[${index}]`
+    const problems = nameProblems(names[index]!, 'label1035')
+    if (problems.length > 0) faults.push(fault.invalid(`${path}.name`, names[index], problems.join(',')))
+    faults.push(...deprecationFaults(version, `${path}.deprecationWarning`))
+  }
+  const shown = versions.map(versionJson)
+  if (new Set(names).size < names.length) {
+    faults.push(fault.invalid('spec.versions', shown, 'must contain unique version names'))
+  }
+  if (versions.filter((version) => version['storage'] === true).length !== 1) {
+    const detail = 'must have exactly one version marked as storage version'
+    faults.push(fault.invalid('spec.versions', shown, detail))
+  }
+  const firstProblems = versions.length > 0 ? nameProblems(names[0]!, 'label1035') : []
+  if (firstProblems.length > 0) faults.push(fault.invalid('spec.version', names[0], firstProblems.join(',')))
+  return [...faults, ...partsFaults(versions, old)]
+}
+
+/** The real server keeps the schema, the subresources and the columns beside the versions here. */
+function versionJson({ name, served, storage, deprecated, deprecationWarning }: JsonObject): JsonObject {
+  return {
+    Name: name ?? '',
+    Served: served ?? false,
+    Storage: storage ?? false,
+    Deprecated: deprecated ?? false,
+    DeprecationWarning: deprecationWarning ?? null,
+    Schema: null,
+    Subresources: null,
+    AdditionalPrinterColumns: null,
+    SelectableFields: null,
+  }
+}
+
+function schemaOf(version: JsonObject): Json | undefined {
+  return at(version, 'schema', 'openAPIV3Schema')
+}
+
+const MAX_WARNING_BYTES = 256
+
+function deprecationFaults({ deprecated, deprecationWarning: text }: JsonObject, path: string): Cause[] {
+  if (typeof text !== 'string') return []
+  if (deprecated !== true) return [fault.invalid(path, text, 'can only be set for deprecated versions')]
+  const faults: Cause[] = []
+  const wrong = (detail: string): number => faults.push(fault.invalid(path, text, detail))
+  if (new TextEncoder().encode(text).length > MAX_WARNING_BYTES) wrong('must be <= 256 characters long')
+  if (text === '') wrong('must not be an empty string')
+  const hidden = text.search(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u)
+  if (hidden >= 0) {
+    wrong(`must only contain printable UTF-8 characters; non-printable character found at index ${hidden}`)
+  }
+  return faults
+}
+
+type Part = 'schema' | 'subresources' | 'additionalPrinterColumns' | 'selectableFields'
+
+/** Checks the parts of the versions. Those that all versions have in common are reported once, outside of them. */
+function partsFaults(versions: readonly JsonObject[], old: JsonObject | undefined): Cause[] {
+  const isCommon = (part: Part): boolean =>
+    versions.every((each) => jsonEqual(each[part] ?? null, versions[0]![part] ?? null))
+  const each = (
+    part: Part,
+    common: string,
+    check: (version: JsonObject, path: string) => readonly Cause[],
+  ): Cause[] => {
+    if (versions.length === 0) return []
+    if (isCommon(part)) return [...check(versions[0]!, `spec.${common}`)]
+    return versions.flatMap((version, index) => check(version, `spec.versions[${index}].${part}`))
+  }
+  const hasStatus = versions.some((version) => isObject(at(version, 'subresources', 'status')))
+  return [
+    ...each('schema', 'validation', (version, path) => {
+      const schema = schemaOf(version)
+      const before = schemaOfVersion(old, String(version['name']))
+      return isObject(schema) ? schemaFaults(schema, `${path}.openAPIV3Schema`, before, hasStatus) : []
+    }),
+    ...each(
+      'subresources',
+      'subresources',
+      (version, path) => scaleFaults(at(version, 'subresources', 'scale'), `${path}.scale`),
+    ),
+    ...each(
+      'additionalPrinterColumns',
+      'additionalPrinterColumns',
+      (version, path) =>
+        objects(version['additionalPrinterColumns']).flatMap((column, index) =>
+          columnFaults(column, `${path}[${index}]`)
+        ),
+    ),
+    ...each('selectableFields', 'selectableFields', (version, path) => selectableFaults(version, path)),
+  ]
+}
+
+function objects(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** The keywords that concern only an object as a whole: the others would be lost for a status by itself. */
+const AT_ROOT = [
+  ...['description', 'type', 'format', 'title', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum'],
+  ...['maxLength', 'minLength', 'pattern', 'maxItems', 'minItems', 'uniqueItems', 'multipleOf', 'required', 'items'],
+  ...['properties', 'externalDocs', 'example', 'x-kubernetes-preserve-unknown-fields', 'x-kubernetes-validations'],
+]
+
+/** Returns the faults of a schema. Its rules are checked only if it is structural and its defaults are valid. */
+function schemaFaults(
+  schema: JsonObject,
+  path: string,
+  old: Json | undefined,
+  hasStatus: boolean,
+): readonly Cause[] {
+  const faults: Cause[] = []
+  const { type } = schema
+  if (hasStatus && type !== undefined && type !== 'object') {
+    const detail = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+    faults.push(fault.invalid(`${path}.type`, type, detail))
+  }
+  if (hasStatus && Object.keys(schema).some((keyword) => !AT_ROOT.includes(keyword))) {
+    const names = AT_ROOT.map((each) =>
+      each.replace('x-kubernetes-', 'x-').replace(/(?:^|-)(\w)/g, (_, char: string) => char.toUpperCase())
+    )
+    const detail = `only [${names.join(' ')}] fields are allowed at the root of the schema if the status subresource ` +
+      'is enabled'
+    faults.push(fault.invalid(path, schema, detail))
+  }
+  if (schema['nullable'] === true) {
+    faults.push(fault.forbidden(`${path}.nullable`, 'nullable cannot be true at the root'))
+  }
+  const form = schemaFormFaults(schema, path)
+  const structural = form.some(({ message }) => message.endsWith(' is not supported'))
+    ? []
+    : structuralFaults(schema, path)
+  const inner = structural.length > 0 ? structural : defaultFaults(schema as unknown as Schema, path)
+  faults.push(...inner, ...form)
+  if (inner.length > 0 || !hasRules(schema)) return faults
+  const isUnchanged = old !== undefined && jsonEqual(schema, old)
+  return [...faults, ...celEngine().definitionFaults(schema as RuleSchema, path, isUnchanged, faults)]
+}
+
+function schemaOfVersion(spec: JsonObject | undefined, name: string): Json | undefined {
+  const version = objects(spec?.['versions']).find((each) => each['name'] === name)
+  return version && schemaOf(version)
+}
+
+function simplePathFaults(path: string, at: string): Cause[] {
+  return path.startsWith('.') ? [] : [fault.invalid(at, path, 'must be a simple json path starting with .')]
+}
+
+function scaleFaults(scale: Json | undefined, path: string): Cause[] {
+  if (!isObject(scale)) return []
+  const check = (name: string, under: readonly string[], isRequired: boolean): Cause[] => {
+    const at = `${path}.${name}`
+    const value = String(scale[name] ?? '')
+    if (value === '') return isRequired ? [fault.required(at)] : []
+    const faults = simplePathFaults(value, at)
+    if (faults.length > 0 || under.some((each) => value.startsWith(`${each}.`))) return faults
+    const place = under.length > 1 ? `either ${under.join(' or ')}` : under[0]!
+    return [fault.invalid(at, value, `should be a json path under ${place}`)]
+  }
+  return [
+    ...check('specReplicasPath', ['.spec'], true),
+    ...check('statusReplicasPath', ['.status'], true),
+    ...check('labelSelectorPath', ['.spec', '.status'], false),
+  ]
+}
+
+const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string']
+const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
+
+function columnFaults({ name, type, format, jsonPath }: JsonObject, path: string): Cause[] {
+  const faults: Cause[] = []
+  const types = `must be one of ${COLUMN_TYPES.join(',')}`
+  if (!name) faults.push(fault.required(`${path}.name`))
+  if (!type) faults.push(fault.required(`${path}.type`, types))
+  else if (!COLUMN_TYPES.includes(String(type))) faults.push(fault.invalid(`${path}.type`, type, types))
+  if (format && !COLUMN_FORMATS.includes(String(format))) {
+    faults.push(fault.invalid(`${path}.format`, format, `must be one of ${COLUMN_FORMATS.join(',')}`))
+  }
+  // The real server writes the field as its struct does.
+  if (!jsonPath) faults.push(fault.required(`${path}.JSONPath`))
+  else faults.push(...simplePathFaults(String(jsonPath), `${path}.JSONPath`))
+  return faults
+}
+
+const MAX_SELECTABLE = 8
+
+function selectableFaults(version: JsonObject, path: string): Cause[] {
+  const schema = schemaOf(version)
+  if (!isObject(schema)) return []
+  const known = new Set<string>()
+  const faults = objects(version['selectableFields']).flatMap(({ jsonPath }, index): Cause[] => {
+    const at = `${path}[${index}].jsonPath`
+    const text = String(jsonPath ?? '')
+    if (text === '') return [fault.required(at)]
+    const field = fieldOf(text, schema as RuleSchema, false)
+    if (typeof field === 'string') return [fault.invalid(at, text, `is an invalid path: ${field}`)]
+    const wrong: Cause[] = []
+    if (field.path.startsWith('metadata')) {
+      wrong.push(fault.invalid(at, text, 'must not point to fields in metadata'))
+    }
+    if (!isSelectable(field.schema)) {
+      const detail = 'must point to a field of type string, boolean or integer. Enum string fields and strings with ' +
+        'formats are allowed.'
+      wrong.push(fault.invalid(at, text, detail))
+    }
+    if (known.has(field.path)) wrong.push(fault.duplicate(at, text))
+    known.add(field.path)
+    return wrong
+  })
+  return known.size > MAX_SELECTABLE ? [...faults, fault.tooMany(path, known.size, MAX_SELECTABLE)] : faults
+}
+
+function isSelectable({ type }: RuleSchema): boolean {
+  return type === 'string' || type === 'boolean' || type === 'integer'
+}

@@ -1,0 +1,89 @@
+/** Handles POST to /binding of a pod and to bindings: assigns a pod to a node. */
+import type { HttpResponse } from '../../core/transport.ts'
+import { type Backend, nowIso, putObject, readObject } from '../backend.ts'
+import { answerJson } from '../http/respond.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import { badRequest, conflict, errorWithoutReason, fault, methodNotAllowed } from '../http/status.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+import { storageConflict } from '../storage/objects.ts'
+import { setCondition } from './conditions.ts'
+import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
+
+const BINDING = { group: '', version: 'v1', kind: 'Binding', definitions: 'core.v1' }
+
+export const SUCCESS: string = JSON.stringify({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  code: 201,
+})
+
+/** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/storage.go BindingREST */
+export function bind(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
+  if (call.method !== 'POST') throw methodNotAllowed()
+  const binding = readUnstored(backend, bodyKind(BINDING), route, call)
+  const name = route.name || (binding.metadata.name ?? '')
+  if (name !== (binding.metadata.name ?? '')) throw badRequest('name in URL does not match name in Binding object')
+  checkTarget(binding)
+  const dryRun = isDryRunCall(call)
+  const { metadata, target } = admitted(backend, kind, { ...route, name }, BINDING, binding, dryRun)
+  const pods = backend.kinds.find('', 'v1', 'pods')!
+  const pod = readObject(backend, pods, { ...route, plural: 'pods', name, subresource: '' })
+  checkPreconditions(pods, pod, metadata)
+  const problem = bindingProblem(pod)
+  if (problem) throw conflict({ group: '', plural: 'pods/binding' }, name, problem)
+  const next = clone(pod)
+  putAt(next, ['spec', 'nodeName'], String(at(target, 'name')))
+  if (isObject(next['status'])) delete next['status']['nominatedNodeName']
+  if (metadata.annotations) next.metadata.annotations = { ...next.metadata.annotations, ...metadata.annotations }
+  if (metadata.labels) next.metadata.labels = { ...next.metadata.labels, ...metadata.labels }
+  setCondition(next, { type: 'PodScheduled', status: 'True' }, nowIso(backend))
+  if (!dryRun) putObject(backend, pods, next)
+  return answerJson(201, SUCCESS, call.warnings)
+}
+
+/** Throws the errors of a real server, which have no reason. */
+function checkTarget({ target }: ApiObject): void {
+  const kind = at(target, 'kind') ?? ''
+  const faults = [
+    ...(['', 'Node'].includes(String(kind)) ? [] : [fault.notSupported('target.kind', kind, ['Node', '<empty>'])]),
+    ...(at(target, 'name') ? [] : [fault.required('target.name')]),
+  ]
+  if (faults.length === 0) return
+  const lines = faults.map(({ field, message }) => `${field}: ${message}`)
+  throw errorWithoutReason(500, lines.length === 1 ? lines[0]! : `[${lines.join(', ')}]`)
+}
+
+function checkPreconditions(kind: Kind, pod: ApiObject, { uid, resourceVersion }: JsonObject): void {
+  if (uid && uid !== pod.metadata.uid) {
+    throw storageConflict(
+      kind,
+      pod.metadata,
+      `UID in precondition: ${text(uid)}, UID in object meta: ${pod.metadata.uid}`,
+    )
+  }
+  if (resourceVersion && resourceVersion !== pod.metadata.resourceVersion) {
+    throw storageConflict(
+      kind,
+      pod.metadata,
+      `ResourceVersion in precondition: ${
+        text(resourceVersion)
+      }, ResourceVersion in object meta: ${pod.metadata.resourceVersion}`,
+    )
+  }
+}
+
+function text(value: Json): string {
+  return String(value)
+}
+
+function bindingProblem(pod: ApiObject): string | undefined {
+  const { name, deletionTimestamp } = pod.metadata
+  const node = at(pod, 'spec', 'nodeName')
+  const gates = at(pod, 'spec', 'schedulingGates')
+  if (deletionTimestamp) return `pod ${name} is being deleted, cannot be assigned to a host`
+  if (node) return `pod ${name} is already assigned to node ${JSON.stringify(node)}`
+  return Array.isArray(gates) && gates.length > 0 ? `pod ${name} has non-empty .spec.schedulingGates` : undefined
+}

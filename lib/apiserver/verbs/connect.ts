@@ -1,0 +1,111 @@
+/** Answers requests that a real server forwards to a kubelet, a pod or a service, of which there are none. */
+import type { HttpResponse } from '../../core/transport.ts'
+import { type Backend, readObject } from '../backend.ts'
+import { answerText } from '../http/respond.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import {
+  badRequest,
+  errorWithoutReason,
+  fault,
+  invalid,
+  methodNotAllowed,
+  notFound,
+  StatusError,
+} from '../http/status.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+
+type Answer = (backend: Backend, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
+
+/** Returns the error of a request to the kubelet of a node: that of a real server, if the node reports no address. */
+function kubeletError(node: ApiObject): StatusError {
+  const addresses = at(node, 'status', 'addresses')
+  return errorWithoutReason(
+    500,
+    Array.isArray(addresses) && addresses.length > 0
+      ? 'the embedded API server does not connect to kubelets'
+      : 'no preferred addresses found; known addresses: []',
+  )
+}
+
+/** Returns the error of a request to the kubelet of a pod. */
+function podError(backend: Backend, kind: Kind, pod: ApiObject): StatusError {
+  const name = String(at(pod, 'spec', 'nodeName'))
+  const node = backend.store.get('nodes', name)
+  // A real server names the kind of the request here, not the node.
+  return node ? kubeletError(node) : notFound(kind, name)
+}
+
+export const logs: Answer = (backend, kind, route, call) => {
+  if (call.method !== 'GET') throw methodNotAllowed()
+  const faults = ['tailLines', 'limitBytes', 'sinceSeconds'].flatMap((name) => {
+    const value = call.query.get(name)
+    const min = name === 'tailLines' ? 0 : 1
+    return value !== null && Number(value) < min
+      ? [fault.invalid(name, Number(value), `must be greater than ${min === 0 ? 'or equal to 0' : '0'}`)]
+      : []
+  })
+  if (faults.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, route.name, faults)
+  const pod = readObject(backend, kind, route)
+  checkContainer(pod, call.query.get('container') ?? '')
+  // No container of a pod without a node has ever run.
+  if (!at(pod, 'spec', 'nodeName')) return answerText(204, '')
+  throw podError(backend, kind, pod)
+}
+
+/** Throws 400 if a pod has no such container, or several ones and none is chosen. */
+function checkContainer(pod: ApiObject, name: string): void {
+  const of = (field: string): string[] => {
+    const list = at(pod, 'spec', field)
+    return (Array.isArray(list) ? list as Json[] : []).filter(isObject).map((each) => String(each['name']))
+  }
+  const names = of('containers')
+  const chosen = name || (names.length === 1 ? names[0]! : '')
+  if (!chosen) {
+    throw badRequest(
+      `a container name must be specified for pod ${pod.metadata.name}, choose one of: [${names.join(' ')}]`,
+    )
+  }
+  if (![...names, ...of('initContainers'), ...of('ephemeralContainers')].includes(chosen)) {
+    throw badRequest(`container ${chosen} is not valid for pod ${pod.metadata.name}`)
+  }
+}
+
+/** Answers exec, attach and portforward. */
+export const exec: Answer = (backend, kind, route, call) => {
+  if (call.method !== 'GET' && call.method !== 'POST') throw methodNotAllowed()
+  const pod = readObject(backend, kind, route)
+  if (!at(pod, 'spec', 'nodeName')) throw badRequest(`pod ${route.name} does not have a host assigned`)
+  throw podError(backend, kind, pod)
+}
+
+export const proxyPod: Answer = (backend, kind, route) => {
+  readObject(backend, kind, { ...route, name: partsOf(route.name).name })
+  throw badRequest('address not allowed')
+}
+
+export const proxyNode: Answer = (backend, kind, route) => {
+  throw kubeletError(readObject(backend, kind, { ...route, name: partsOf(route.name).name }))
+}
+
+export const proxyService: Answer = (backend, kind, route) => {
+  const { name, port } = partsOf(route.name)
+  const service = readObject(backend, kind, { ...route, name })
+  const ports = at(service, 'spec', 'ports')
+  const hasPort = (Array.isArray(ports) ? ports as Json[] : []).filter(isObject).some((each: JsonObject) =>
+    port === undefined || each['name'] === port || String(each['port']) === port
+  )
+  if (!hasPort) {
+    const message = `no service port ${port ?? ''} found for service ${JSON.stringify(name)}`
+    throw new StatusError(503, 'ServiceUnavailable', message)
+  }
+  // A real server looks for the endpoints, which only a running pod has.
+  throw notFound(kind, name)
+}
+
+/** Splits `scheme:name:port` and `name:port`. */
+function partsOf(text: string): { readonly name: string; readonly port: string | undefined } {
+  const parts = text.split(':')
+  if (parts.length === 3) return { name: parts[1]!, port: parts[2] || undefined }
+  return { name: parts[0]!, port: parts[1] || undefined }
+}

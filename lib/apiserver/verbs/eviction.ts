@@ -1,0 +1,200 @@
+/** Handles POST to a pod's /eviction: deletes the pod if its PodDisruptionBudget allows it. */
+import type { HttpResponse } from '../../core/transport.ts'
+import { jsonEqual } from '../../core/equal.ts'
+import { type Backend, nowIso, putObject, readObject } from '../backend.ts'
+import { readJsonBody } from '../http/body.ts'
+import { answerJson } from '../http/respond.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import {
+  badRequest,
+  errorWithoutReason,
+  fault,
+  forbidden,
+  invalid,
+  methodNotAllowed,
+  StatusError,
+} from '../http/status.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject, putAt } from '../json.ts'
+import { apiVersionOf, type Kind } from '../kinds.ts'
+import { selectorMatches } from '../selectors.ts'
+import { SUCCESS } from './binding.ts'
+import { conditionsOf, setCondition } from './conditions.ts'
+import { checkPreconditions, deleteObject, type DeleteOptions, readDeleteOptions } from './delete.ts'
+import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
+import { updateObject } from './write.ts'
+
+const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction', definitions: 'policy.v1' }
+const BETA = 'policy/v1beta1'
+
+/** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/eviction.go */
+export function evict(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
+  if (call.method !== 'POST') throw methodNotAllowed()
+  const given = readEviction(backend, route, call)
+  if ((given.metadata.name ?? '') !== route.name) throw badRequest('name in URL does not match name in Eviction object')
+  const dryRun = isDryRunCall(call)
+  const eviction = admitted(backend, kind, route, EVICTION, given, dryRun)
+  const options = optionsOf(eviction, dryRun)
+  const pod = readObject(backend, kind, route)
+  // The webhooks have admitted the eviction; the deletion itself calls none.
+  backend.webhooks.within(undefined, () => {
+    const version = isBudgetIgnored(pod) ? undefined : checkBudget(backend, pod, options.dryRun)
+    remove(backend, kind, pod, { ...options, resourceVersion: options.resourceVersion ?? version })
+  })
+  return answerJson(201, SUCCESS, call.warnings)
+}
+
+/** Reads the body, whose version may be v1beta1 too. */
+function readEviction(backend: Backend, route: ResourceRoute, call: Call): ApiObject {
+  const kind = bodyKind(EVICTION)
+  const { value } = readJsonBody(call, kind)
+  const isBeta = isObject(value) && value['apiVersion'] === BETA
+  return readUnstored(backend, isBeta ? { ...kind, version: 'v1beta1' } : kind, route, call)
+}
+
+function optionsOf(eviction: ApiObject, dryRun: boolean): DeleteOptions {
+  const body = isObject(eviction['deleteOptions']) ? eviction['deleteOptions'] : {}
+  const own = Array.isArray(body['dryRun']) ? body['dryRun'] : []
+  if (dryRun && own.length > 0 && !jsonEqual(own, ['All'])) {
+    throw errorWithoutReason(500, `Non-matching dry-run options in request and content: [All] and [${own.join(' ')}]`)
+  }
+  if (body['ignoreStoreReadErrorWithClusterBreakingPotential'] === true) {
+    throw invalid(EVICTION, eviction.metadata.name!, [
+      fault.invalid(
+        'deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential',
+        true,
+        'can not be set for pod eviction, try after removing the option',
+      ),
+    ])
+  }
+  const wrong = own.some((each) => each !== 'All')
+  if (wrong) {
+    const problem = fault.notSupported('dryRun', own, ['All'])
+    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [problem])
+  }
+  const { dryRun: isDry, ...options } = readDeleteOptions(body, new URLSearchParams())
+  return { ...options, dryRun: isDry || dryRun }
+}
+
+/** Returns whether a pod is evicted without regard to budgets: it is not running, or already being deleted. */
+function isBudgetIgnored(pod: ApiObject): boolean {
+  const phase = String(at(pod, 'status', 'phase') ?? '')
+  return ['Succeeded', 'Failed', 'Pending'].includes(phase) || pod.metadata.deletionTimestamp !== undefined
+}
+
+/** Marks the pod, then deletes it. */
+function remove(backend: Backend, kind: Kind, pod: ApiObject, options: DeleteOptions): void {
+  checkPreconditions(kind, pod, options)
+  if (options.dryRun) return void deleteObject(backend, kind, pod, options)
+  const next = clone(pod)
+  const condition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+  }
+  setCondition(next, condition, nowIso(backend))
+  const marked = jsonEqual(next, pod) ? pod : putObject(backend, kind, next)
+  deleteObject(backend, kind, marked, { ...options, resourceVersion: undefined })
+}
+
+/**
+ * Counts the eviction in the budget of a pod.
+ *
+ * @returns The version that the pod must still have, if the budget does not count it because it is not ready.
+ * @throws StatusError 429 if the budget does not allow it; 500 if there are several budgets.
+ */
+function checkBudget(backend: Backend, pod: ApiObject, dryRun: boolean): string | undefined {
+  const kind = backend.kinds.find('policy', 'v1', 'poddisruptionbudgets')!
+  const budgets = backend.store.list(kind.storage.id, `${pod.metadata.namespace}/`).filter((each) => {
+    const selector = at(each, 'spec', 'selector')
+    return isObject(selector) && selectorMatches(selector, pod.metadata.labels)
+  })
+  if (budgets.length > 1) {
+    const message = 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.'
+    throw errorWithoutReason(500, message)
+  }
+  const [budget] = budgets
+  if (!budget) return undefined
+  const { currentHealthy, desiredHealthy } = numbersOf(budget)
+  const isReady = conditionsOf(pod).some((each) => each['type'] === 'Ready' && each['status'] === 'True')
+  const isAlways = at(budget, 'spec', 'unhealthyPodEvictionPolicy') === 'AlwaysAllow'
+  if (!isReady && (isAlways || (currentHealthy >= desiredHealthy && desiredHealthy > 0))) {
+    return pod.metadata.resourceVersion
+  }
+  countDown(backend, kind, budget, pod.metadata.name!, dryRun)
+  return undefined
+}
+
+const VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
+const MAX_DISRUPTED_PODS = 2000
+const RETRY_SECONDS = 10
+
+function tooMany(message: string, retryAfterSeconds?: number): StatusError {
+  return new StatusError(429, 'TooManyRequests', VIOLATION, {
+    causes: [{ reason: 'DisruptionBudget', message }],
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  })
+}
+
+function countDown(backend: Backend, kind: Kind, budget: ApiObject, podName: string, dryRun: boolean): void {
+  const { name = '', generation = 0 } = budget.metadata
+  const { observedGeneration, disruptionsAllowed } = numbersOf(budget)
+  const disrupted = at(budget, 'status', 'disruptedPods')
+  if (observedGeneration < generation) {
+    throw tooMany(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
+  }
+  const refuse = (reason: string): StatusError =>
+    forbidden({ group: 'policy', plural: 'poddisruptionbudget' }, name, reason)
+  if (disruptionsAllowed < 0) throw refuse('pdb disruptions allowed is negative')
+  if (isObject(disrupted) && Object.keys(disrupted).length > MAX_DISRUPTED_PODS) {
+    throw refuse('DisruptedPods map too big - too many evictions not confirmed by PDB controller')
+  }
+  if (disruptionsAllowed === 0) throw tooMany(refusalOf(budget))
+  if (dryRun) return
+  const next = clone(budget)
+  const now = nowIso(backend)
+  putAt(next, ['status', 'disruptionsAllowed'], disruptionsAllowed - 1)
+  if (disruptionsAllowed === 1) {
+    const condition = { type: 'DisruptionAllowed', status: 'False', observedGeneration, reason: 'InsufficientPods' }
+    setCondition(next, { ...condition, message: '' }, now)
+  }
+  putAt(next, ['status', 'disruptedPods'], { ...(isObject(disrupted) ? disrupted : {}), [podName]: now })
+  const writer = { manager: 'kube-apiserver', apiVersion: apiVersionOf(kind), subresource: 'status', now }
+  updateObject(backend, kind, 'status', budget, next, writer, false)
+}
+
+function refusalOf(budget: ApiObject): string {
+  const { name } = budget.metadata
+  const { currentHealthy, desiredHealthy } = numbersOf(budget)
+  const condition: JsonObject =
+    conditionsOf(budget).find((each) =>
+      each['type'] === 'DisruptionAllowed' && each['status'] === 'False' && each['message']
+    ) ?? {}
+  const { reason, message } = condition
+  const start = `The disruption budget ${name}`
+  if (reason === 'SyncFailed') {
+    return `${start} does not allow evicting pods currently because it failed sync: ${String(message)}`
+  }
+  if (currentHealthy <= desiredHealthy) {
+    return `${start} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`
+  }
+  const why = message ? ` (${String(reason)}): ${String(message)}` : ''
+  return `${start} does not allow evicting pods currently${why}`
+}
+
+interface Numbers {
+  readonly observedGeneration: number
+  readonly disruptionsAllowed: number
+  readonly currentHealthy: number
+  readonly desiredHealthy: number
+}
+
+function numbersOf({ status }: ApiObject): Numbers {
+  const of = (name: string): number => Number(at(status, name) ?? 0)
+  return {
+    observedGeneration: of('observedGeneration'),
+    disruptionsAllowed: of('disruptionsAllowed'),
+    currentHealthy: of('currentHealthy'),
+    desiredHealthy: of('desiredHealthy'),
+  }
+}

@@ -1,0 +1,25 @@
+/** The subresources that are not parts of their object, by `plural.group/name`; `bindings` is a kind that is one. */
+import type { HttpResponse } from '../../core/transport.ts'
+import { requestToken } from '../access/token_request.ts'
+import type { Backend } from '../backend.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import type { Kind } from '../kinds.ts'
+import { bind } from './binding.ts'
+import { exec, logs, proxyNode, proxyPod, proxyService } from './connect.ts'
+import { evict } from './eviction.ts'
+
+type Answer = (backend: Backend, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
+
+export const SUBRESOURCES: Readonly<Record<string, Answer>> = {
+  bindings: bind,
+  'nodes/proxy': proxyNode,
+  'pods/attach': exec,
+  'pods/binding': bind,
+  'pods/eviction': evict,
+  'pods/exec': exec,
+  'pods/log': logs,
+  'pods/portforward': exec,
+  'pods/proxy': proxyPod,
+  'serviceaccounts/token': requestToken,
+  'services/proxy': proxyService,
+}

@@ -1,0 +1,77 @@
+/** Reads the body of a create that stores nothing: a review, an eviction, a token request. */
+import { updateManagedFields } from '../apply/managed_fields.ts'
+import type { Backend } from '../backend.ts'
+import { kindsOf } from '../builtin/group.ts'
+import { readJsonBody } from '../http/body.ts'
+import type { Call, ResourceRoute } from '../http/routes.ts'
+import type { ApiObject } from '../json.ts'
+import type { Kind } from '../kinds.ts'
+import { decodeBody } from '../schema/incoming.ts'
+import { ensureNamespace } from '../storage/objects.ts'
+import { zeroValue } from '../schema/decode.ts'
+import { isAdmitting, mutated, placeOf, validated } from '../webhooks/admission.ts'
+import { isDryRun, typingOf, writerOf } from './write.ts'
+
+/** The body of a subresource. */
+interface BodyType {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  /** The prefix of its definition, such as `policy.v1`. */
+  readonly definitions: string
+}
+
+/** Returns the kind of a subresource's body, which no path serves by itself. */
+export function bodyKind({ group, version, kind, definitions }: BodyType): Kind {
+  const row = { kind, plural: `${kind.toLowerCase()}s`, verbs: [], stored: false } as const
+  return kindsOf({ group, version, definitions, kinds: [row] })[0]!
+}
+
+/** Returns the object of a body. `defaults` sets default values, in place, before the managedFields are computed. */
+export function readUnstored(
+  backend: Backend,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  defaults: (object: ApiObject) => void = () => {},
+): ApiObject {
+  const { value, duplicates } = readJsonBody(call, kind)
+  const object = decodeBody(backend, kind, value, duplicates, call)
+  if (kind.namespaced) ensureNamespace(object.metadata, kind, route.namespace)
+  else delete object.metadata.namespace
+  for (
+    const name of ['creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'managedFields'] as const
+  ) {
+    delete object.metadata[name]
+  }
+  defaults(object)
+  const writer = writerOf(backend, kind, route, call)
+  const entries = updateManagedFields(typingOf(kind, ''), undefined, zeroValue(kind.schema), object, writer)
+  if (entries && entries.length > 0) object.metadata.managedFields = entries
+  return object
+}
+
+export function isDryRunCall(call: Call): boolean {
+  return isDryRun(call.query.getAll('dryRun'))
+}
+
+/** Returns the body of a subresource's create after the webhooks. */
+export function admitted(
+  backend: Backend,
+  kind: Kind,
+  route: ResourceRoute,
+  { group, version, kind: name }: Pick<BodyType, 'group' | 'version' | 'kind'>,
+  object: ApiObject,
+  dryRun: boolean,
+): ApiObject {
+  if (!isAdmitting(backend, kind)) return object
+  const admission = {
+    ...placeOf(kind, { ...object, metadata: { name: route.name, namespace: route.namespace } }),
+    operation: 'CREATE',
+    subresource: route.subresource,
+    old: undefined,
+    dryRun,
+    objectKind: { group, version, kind: name },
+  } as const
+  return validated(backend, { ...admission, object: mutated(backend, { ...admission, object }, () => {}) })
+}

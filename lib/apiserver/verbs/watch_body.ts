@@ -1,0 +1,127 @@
+/** The response body of a watch: buffers lines until they are read, within bounds. */
+import { concatenate } from '../../core/bytes.ts'
+import type { HttpBody } from '../../core/transport.ts'
+
+/**
+ * The unread lines of a watch. A slower reader is disconnected, as on the real server, and lists again. Watches of the
+ * same form share their lines, so that many slow readers take as much memory as one.
+ */
+const MAX_UNREAD_LINES = 100_000
+const MAX_UNREAD_BYTES = 128 * 1024 * 1024
+/** The size from which a chunk gets no more lines. */
+const CHUNK_BYTES = 256 * 1024
+
+/** A line, or a function that renders it when it is read. */
+type Line = Uint8Array | (() => Uint8Array)
+
+/** The response body of a watch. */
+export class WatchBody implements HttpBody {
+  #lines: Line[] = []
+  /** The position of the first unread line. */
+  #at = 0
+  #unread = 0
+  #unreadBytes = 0
+  readonly #onEnd: () => void
+  #state: 'open' | 'ended' | 'failed' = 'open'
+  #failure: unknown
+  #wake: (() => void) | undefined
+
+  /** `onEnd` is called once, when the reader has cancelled or the writer has ended the body. */
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open'
+  }
+
+  /** Adds a line of the initial state, which does not count against the limits: no reader could have read it yet. */
+  pushInitial(line: () => Uint8Array): void {
+    if (this.#state === 'open') this.#lines.push(line)
+  }
+
+  /** Adds a line, which must not be changed later. Ends the body without its unread lines if they are too many. */
+  push(line: Uint8Array): void {
+    if (this.#state !== 'open') return
+    this.#lines.push(line)
+    this.#unread++
+    this.#unreadBytes += line.byteLength
+    if (this.#unread > MAX_UNREAD_LINES || this.#unreadBytes > MAX_UNREAD_BYTES) this.cancel()
+    else this.#wake?.()
+  }
+
+  /** Ends the body. Buffered lines can still be read. */
+  end(): void {
+    this.#close('ended')
+  }
+
+  /** Called when the reader's signal is aborted: drops buffered lines and throws the reason to the reader. */
+  fail(reason: unknown): void {
+    if (this.#state !== 'open') return
+    this.#failure = reason
+    this.#drop()
+    this.#close('failed')
+  }
+
+  cancel(): void {
+    this.#drop()
+    this.#close('ended')
+  }
+
+  async text(): Promise<string> {
+    const decoder = new TextDecoder()
+    let text = ''
+    for await (const chunk of this) text += decoder.decode(chunk, { stream: true })
+    return text + decoder.decode()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      for (;;) {
+        if (this.#at < this.#lines.length) yield this.#nextChunk()
+        else if (this.#state === 'failed') throw this.#failure
+        else if (this.#state === 'ended') return
+        else await new Promise<void>((resolve) => (this.#wake = resolve))
+      }
+    } finally {
+      this.cancel()
+    }
+  }
+
+  /** Returns the first unread lines. */
+  #nextChunk(): Uint8Array {
+    const lines: Uint8Array[] = []
+    let size = 0
+    while (this.#at < this.#lines.length && size < CHUNK_BYTES) {
+      const line = this.#lines[this.#at++]!
+      const bytes = typeof line === 'function' ? line() : line
+      if (bytes === line) {
+        this.#unread--
+        this.#unreadBytes -= bytes.byteLength
+      }
+      lines.push(bytes)
+      size += bytes.byteLength
+    }
+    this.#forgetRead()
+    return concatenate(lines, size)
+  }
+
+  #forgetRead(): void {
+    if (this.#at === this.#lines.length) this.#lines = []
+    else if (this.#at > 1000 && this.#at > this.#lines.length / 2) this.#lines = this.#lines.slice(this.#at)
+    else return
+    this.#at = 0
+  }
+
+  #drop(): void {
+    this.#lines = []
+    this.#at = 0
+  }
+
+  #close(state: 'ended' | 'failed'): void {
+    if (this.#state !== 'open') return
+    this.#state = state
+    this.#onEnd()
+    this.#wake?.()
+  }
+}

@@ -1,0 +1,179 @@
+/** Applies manifests to the embedded API, and waits until their kinds are served. */
+import type { Api } from '../../client/api.ts'
+import { isReason, messageOf } from '../../core/errors.ts'
+import { formatKey } from '../../core/objects.ts'
+import type { AnyResource } from '../../core/resource.ts'
+import { type Clock, sleep } from '../../async/clock.ts'
+import { inCluster } from '../../controller/change_summary.ts'
+import type { DevEvent } from './events.ts'
+import type { Manifest, ManifestObject } from '../manifests.ts'
+
+export interface ApplyOptions {
+  /** Returns the API of a cluster; undefined if the operator has no cluster of that name. No name: its own cluster. */
+  readonly apiOf: (cluster: string | undefined) => Api | undefined
+  readonly clock: Clock
+  readonly report: (event: DevEvent) => void
+  /** When a refused object is tried again, for the report of it. Default: never. */
+  readonly retried?: string
+}
+
+interface Pending {
+  readonly object: ManifestObject
+  readonly manifest: string
+  readonly cluster: string | undefined
+}
+
+interface ResourceList {
+  readonly resources: readonly { readonly name: string; readonly kind: string; readonly namespaced: boolean }[]
+}
+
+/** How long to wait for a kind. An operator installs its kinds as soon as it starts. */
+const KIND_TIMEOUT_MS = 10_000
+
+export class ManifestApplier {
+  readonly #options: ApplyOptions
+  #pending: readonly Pending[]
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(manifests: readonly Manifest[], options: ApplyOptions) {
+    this.#options = options
+    this.#pending = pendingOf(manifests)
+  }
+
+  /**
+   * Called when an operator starts: applies pending objects in order. Reports failures, and retries them at the next
+   * start.
+   */
+  apply(signal: AbortSignal): Promise<void> {
+    this.#running = this.#running.then(() => this.#applyPending(signal))
+    return this.#running
+  }
+
+  /**
+   * Replaces the objects of saved manifests, and applies them if an operator has started. Objects that the manifests no
+   * longer have are not deleted. Unchanged objects are reported only if all of them are unchanged.
+   */
+  reapply(
+    manifests: readonly Manifest[],
+    { started }: { readonly started: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const isSaved = ({ manifest, cluster }: Pending): boolean =>
+      manifests.some((each) => each.name === manifest && each.cluster === cluster)
+    this.#running = this.#running.then(async () => {
+      const saved = pendingOf(manifests)
+      const others = this.#pending.filter((each) => !isSaved(each))
+      this.#pending = started ? saved : [...others, ...saved]
+      if (!started) return
+      await this.#applyPending(signal, true)
+      this.#pending = [...others, ...this.#pending]
+    })
+    return this.#running
+  }
+
+  async #applyPending(signal: AbortSignal, again = false): Promise<void> {
+    const { retried } = this.#options
+    const failed: Pending[] = []
+    const unchanged: DevEvent[] = []
+    let reported = 0
+    const report = (event: DevEvent): void => {
+      if (again && event.kind === 'applied' && event.result === 'unchanged') return void unchanged.push(event)
+      reported++
+      this.#options.report(event)
+    }
+    for (const pending of this.#pending) {
+      if (signal.aborted) return
+      try {
+        report(await this.#applyOne(pending, signal))
+      } catch (error) {
+        if (signal.aborted) return
+        failed.push(pending)
+        report({
+          kind: 'problem',
+          message: `${messageOf(error)} (${pending.manifest}${retried ? `; retried when ${retried}` : ''})`,
+        })
+      }
+    }
+    if (reported === 0) unchanged.forEach(this.#options.report)
+    this.#pending = failed
+  }
+
+  async #applyOne({ object, manifest, cluster }: Pending, signal: AbortSignal): Promise<DevEvent> {
+    const { apiOf } = this.#options
+    const api = apiOf(cluster)
+    const { name } = object.metadata
+    if (!api) {
+      throw new Error(
+        `Cannot apply ${object.kind} "${name}" in ${cluster}: the operator has no cluster of that name; name one of app.cluster(…)`,
+      )
+    }
+    const resource = await this.#served(object, api, cluster, signal)
+    const namespace = resource.scope === 'Namespaced' ? (object.metadata.namespace ?? 'default') : undefined
+    const target = { resource, name, namespace }
+    const wanted = { ...object, metadata: { ...object.metadata, ...(namespace ? { namespace } : {}) } }
+    const before = await api.get(target, signal).catch((error: unknown) => {
+      if (isReason(error, 'NotFound')) return undefined
+      throw error
+    })
+    const query = { fieldManager: 'kubeloop-dev', fieldValidation: 'Strict', force: true } as const
+    const { object: after, created } = await api.patch(target, 'apply', wanted, query, signal)
+    const unchanged = before?.metadata.resourceVersion === after.metadata.resourceVersion
+    const result = created ? 'created' : unchanged ? 'unchanged' : 'changed'
+    return {
+      kind: 'applied',
+      object: `${resource.kind} ${formatKey({ namespace, name })}`,
+      ...(cluster && { cluster }),
+      result,
+      manifest,
+    }
+  }
+
+  /**
+   * Resolves with the kind when the API serves it.
+   *
+   * @throws Error if the API does not serve it in time.
+   */
+  async #served(
+    { apiVersion, kind, metadata }: ManifestObject,
+    api: Api,
+    cluster: string | undefined,
+    signal: AbortSignal,
+  ): Promise<AnyResource> {
+    const { clock } = this.#options
+    const deadline = clock.monotonic() + KIND_TIMEOUT_MS
+    for (let waitMs = 10;; waitMs = Math.min(waitMs * 2, 250)) {
+      const resource = await find(api, apiVersion, kind, signal)
+      if (resource) return resource
+      if (clock.monotonic() >= deadline) {
+        throw new Error(
+          `Cannot apply ${kind} "${metadata.name}"${
+            inCluster(cluster)
+          }: the API does not serve ${apiVersion} ${kind}; does the operator define it?`,
+        )
+      }
+      await sleep(clock, waitMs, signal)
+    }
+  }
+}
+
+function pendingOf(manifests: readonly Manifest[]): Pending[] {
+  return manifests.flatMap(({ name, cluster, objects }) =>
+    objects.map((object) => ({ object, manifest: name, cluster }))
+  )
+}
+
+async function find(api: Api, apiVersion: string, kind: string, signal: AbortSignal): Promise<AnyResource | undefined> {
+  const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+  let list: ResourceList
+  try {
+    const request = { method: 'GET', path, headers: { accept: 'application/json' } } as const
+    list = (await api.raw(request, `list the kinds of ${apiVersion}`, signal)) as ResourceList
+  } catch (error) {
+    if (isReason(error, 'NotFound')) return undefined
+    throw error
+  }
+  const found = list.resources.find((each) => each.kind === kind && !each.name.includes('/'))
+  if (!found) return undefined
+  const [version, group] = apiVersion.split('/').reverse() as [string, string | undefined]
+  return { group: group ?? '', version, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' }
+}

@@ -1,0 +1,93 @@
+/** Formats the command's events as lines of text or JSON. */
+import type { LogLevel } from '../../observe/log.ts'
+import { inCluster } from '../../controller/change_summary.ts'
+
+export type DevEvent =
+  | {
+    readonly kind: 'started'
+    readonly version: string
+    readonly runtime: string
+    readonly runtimeVersion: string
+    /** The operator's file. Absent: the API is served without an operator. */
+    readonly file?: string
+  }
+  | { readonly kind: 'serving'; readonly server: string; readonly kubeconfig: string }
+  /** A command for the user to try. `cluster`: the name of another cluster. `remark`: what to know of the path. */
+  | { readonly kind: 'try'; readonly command: string; readonly cluster?: string; readonly remark?: string }
+  /** Another cluster of the operator, and its context in the kubeconfig. */
+  | { readonly kind: 'cluster'; readonly name: string; readonly context: string; readonly server: string }
+  /** The API has the state of the last run. `file`: where that was kept, if the user has named it. */
+  | { readonly kind: 'restored'; readonly file?: string }
+  /** `cluster`, here and below: the operator's name of it; absent for its own. */
+  | {
+    readonly kind: 'definition'
+    readonly name: string
+    readonly cluster?: string
+    readonly versions: readonly string[]
+    readonly result: 'installed' | 'updated'
+  }
+  | {
+    readonly kind: 'applied'
+    readonly object: string
+    readonly cluster?: string
+    readonly result: 'created' | 'changed' | 'unchanged'
+    readonly manifest: string
+  }
+  | { readonly kind: 'problem' | 'warning'; readonly message: string }
+  | { readonly kind: 'stopped' }
+
+/** The column of remarks. */
+const REMARK = 74
+
+const NOT_FOR_PRODUCTION = 'in memory, not for production'
+
+export function prettyLines(event: DevEvent): string[] {
+  switch (event.kind) {
+    case 'started':
+      return [
+        remarked(
+          `kubeloop ${event.version} · ${event.runtime} ${event.runtimeVersion} · ${event.file ?? 'Kubernetes API'}`,
+          NOT_FOR_PRODUCTION,
+        ),
+      ]
+    case 'serving':
+    case 'cluster':
+      return []
+    case 'try':
+      return [
+        event.cluster
+          ? `  ${event.command}`
+          : remarked(`  ${event.command}`, `(${event.remark ?? 'same path every time; state survives restarts'})`),
+      ]
+    case 'restored':
+      return [remarked('  restored   the state of the last run', event.file ?? '--fresh forgets it')]
+    case 'definition':
+      return [`  ${event.result.padEnd(9)}  ${event.name}/${event.versions.join(',')}${inCluster(event.cluster)}`]
+    case 'applied':
+      return [
+        remarked(
+          `  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}${inCluster(event.cluster)}`,
+          event.manifest,
+        ),
+      ]
+    case 'problem':
+    case 'warning':
+      return [event.message]
+    case 'stopped':
+      return []
+  }
+}
+
+/** Returns an event as a line of the log's form. The formatter of logs would load the whole client for its errors. */
+export function jsonLine(event: DevEvent, timeMs: number): string {
+  const { kind, ...fields } = event
+  const level: LogLevel = kind === 'problem' ? 'error' : kind === 'warning' ? 'warn' : 'info'
+  const head = { time: new Date(timeMs).toISOString(), level }
+  return JSON.stringify(
+    'message' in fields ? { ...head, message: fields.message } : { ...head, message: kind, ...fields },
+  )
+}
+
+function remarked(text: string, remark: string): string {
+  return `${text.padEnd(REMARK)}  ${remark}`
+}

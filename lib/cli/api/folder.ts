@@ -1,0 +1,132 @@
+/** Claims `.kubeloop`, the folder of a command's files, for one process at a time; keeps the API's state in a file. */
+import type { Clock } from '../../async/clock.ts'
+import { messageOf } from '../../core/errors.ts'
+import { guardProcesses, type ProcessGuard } from '../../runtime/os/child_process.ts'
+import { readTextIfExists, writePrivate } from '../../runtime/os/files.ts'
+import { ownPid, processExists } from '../../runtime/os/this_runtime.ts'
+import { absolutePath, claimFolder, remove, renameFile } from '../../runtime/os/user_files.ts'
+
+export const FOLDER = '.kubeloop'
+
+/** Returns the path of the kubeconfig in such a folder. */
+export const kubeconfigIn = (folder: string): string => `${folder}/kubeconfig`
+/** Returns the path of the API's state in such a folder. */
+export const stateIn = (folder: string): string => `${folder}/state.json`
+/** Returns the path of the record of the operator's rights in such a folder. */
+export const rightsIn = (folder: string): string => `${folder}/rights`
+
+export interface DevFolder {
+  /** Ends these processes when this one ends, also if it is killed. */
+  guard(pids: readonly number[]): void
+  release(): Promise<void>
+}
+
+/** @throws Error if another process uses the folder. */
+export async function claimDevFolder(folder: string): Promise<DevFolder> {
+  // Exists while a process uses the folder. It is a folder because only one process succeeds in creating one.
+  const lock = `${folder}/running`
+  if (!(await claimFolder(lock))) await takeOver(lock)
+  await writePrivate(`${lock}/pid`, `${ownPid()}\n`)
+  if ((await readTextIfExists(`${folder}/.gitignore`)) === undefined) await writePrivate(`${folder}/.gitignore`, '*\n')
+  let guard: ProcessGuard | undefined
+  return {
+    guard(pids) {
+      // The guard also removes the lock if this process is killed.
+      guard ??= guardProcesses(absolutePath(lock))
+      guard.watch(pids)
+    },
+    async release() {
+      await guard?.release()
+      await remove(lock)
+    },
+  }
+}
+
+/** Takes over the lock of a process that has ended. */
+async function takeOver(lock: string): Promise<void> {
+  const pid = Number(await readTextIfExists(`${lock}/pid`))
+  if (pid && pid !== ownPid() && processExists(pid)) {
+    throw new Error(
+      `Cannot start: kubeloop already runs in this folder (process ${pid}); stop it, or use another folder`,
+    )
+  }
+  await remove(lock)
+  if (await claimFolder(lock)) return
+  throw new Error(
+    'Cannot start: another kubeloop has just started in this folder; stop it, or use another folder',
+  )
+}
+
+/**
+ * Reads the saved state; undefined if there is none. If `check` throws or the file is not JSON, renames the file and
+ * reports that.
+ */
+export async function readState<T>(
+  file: string,
+  check: (value: unknown) => T,
+  report: (problem: string) => void,
+): Promise<T | undefined> {
+  const text = await readTextIfExists(file)
+  if (text === undefined) return undefined
+  try {
+    return check(JSON.parse(text))
+  } catch (error) {
+    const aside = `${file}.bad`
+    await renameFile(file, aside)
+    report(
+      `Cannot use the state of the last run: ${messageOf(error)}; it is kept in ${aside}; this run starts without it`,
+    )
+    return undefined
+  }
+}
+
+/** The delay from a change to its save. Changes in between are saved with it. */
+const SAVE_AFTER_MS = 300
+/** Of many objects, a save takes long: at most this part of the time is spent on it. */
+const SAVING_PART = 0.05
+
+/** Saves the API's state in a file, to restore it at the next start. */
+export class StateFile {
+  readonly #file: string
+  readonly #clock: Clock
+  readonly #save: () => unknown
+  readonly #onError: (error: unknown) => void
+  #cancel: (() => void) | undefined
+  #dirty = false
+  #tookMs = 0
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(file: string, options: { clock: Clock; save: () => unknown; onError: (error: unknown) => void }) {
+    this.#file = file
+    this.#clock = options.clock
+    this.#save = options.save
+    this.#onError = options.onError
+  }
+
+  /** Schedules a save. */
+  changed(): void {
+    this.#dirty = true
+    this.#cancel ??= this.#clock.after(Math.max(SAVE_AFTER_MS, this.#tookMs / SAVING_PART), () => {
+      this.#cancel = undefined
+      this.#write()
+    })
+  }
+
+  /** Saves pending changes now. */
+  async close(): Promise<void> {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#write()
+    await this.#writing
+  }
+
+  /** Writes in sequence, so that the last state is the one that remains. */
+  #write(): void {
+    if (!this.#dirty) return
+    this.#dirty = false
+    const beganMs = this.#clock.monotonic()
+    const text = JSON.stringify(this.#save())
+    this.#tookMs = this.#clock.monotonic() - beganMs
+    this.#writing = this.#writing.then(() => writePrivate(this.#file, text)).catch(this.#onError)
+  }
+}

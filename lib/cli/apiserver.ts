@@ -1,0 +1,156 @@
+/** `kubeloop apiserver`: serves the embedded API without an operator. */
+import { ApiServer, type SavedState } from 'kubeloop/apiserver'
+import { aborted, type AbortScope, abortScope } from '../async/abort.ts'
+import { systemClock } from '../async/clock.ts'
+import { messageOf } from '../core/errors.ts'
+import type { Transport } from '../core/transport.ts'
+import { type Log, silentLog } from '../observe/log.ts'
+import { writePrivate } from '../runtime/os/files.ts'
+import { exitProcess } from '../runtime/os/signals.ts'
+import { isTerminal, writeLine } from '../runtime/os/terminal.ts'
+import { onOutputClosed, thisRuntime } from '../runtime/os/this_runtime.ts'
+import { remove } from '../runtime/os/user_files.ts'
+import { type DevEvent, jsonLine, prettyLines } from './api/events.ts'
+import { claimDevFolder, FOLDER, kubeconfigIn, readState, StateFile } from './api/folder.ts'
+import { isLoopback } from '../runtime/net/address.ts'
+import { kubeconfigText, listen } from './api/serving.ts'
+import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from './api/stopping.ts'
+import { UsageError } from './arguments.ts'
+import type { ApiServerOptions } from './commands.ts'
+import type { Manifest } from './manifests.ts'
+import { packageVersion } from './package_files.ts'
+
+/**
+ * Runs until a signal stops it, or standard output is closed. `parent`: the parent process at the start.
+ *
+ * @throws Error if it cannot start.
+ */
+export async function apiServer(options: ApiServerOptions, parent: number): Promise<void> {
+  const scope = abortScope()
+  onOutputClosed(() => stopOnClosedOutput(scope))
+  // A second signal does not wait for open requests.
+  const release = stopOnSignals(scope, () => exitProcess(1))
+  void stopWithNpm(scope, parent)
+  const pretty = !options.json && isTerminal()
+  const report = (event: DevEvent): void => {
+    if (pretty) prettyLines(event).forEach(writeLine)
+    else writeLine(jsonLine(event, systemClock.now()))
+  }
+  const manifests = await manifestsOf(options.apply)
+  // A kubeconfig elsewhere needs no folder, so that scripts can run several servers in one.
+  const folder = options.kubeconfig === undefined ? await claimDevFolder(FOLDER) : undefined
+  try {
+    await serveUntilStopped({ options, manifests, scope, report })
+  } finally {
+    release()
+    await folder?.release()
+  }
+  report({ kind: 'stopped' })
+}
+
+async function manifestsOf(files: readonly string[]): Promise<readonly Manifest[]> {
+  if (files.length === 0) return []
+  const { readManifests } = await import('./manifests.ts')
+  const manifests = await readManifests(files)
+  const other = manifests.find(({ cluster }) => cluster !== undefined)
+  if (!other) return manifests
+  const remedy = `write ./${other.cluster}=${other.name} if that is the file's name`
+  throw new UsageError(`Cannot apply ${other.name} in ${other.cluster}: kubeloop apiserver has one cluster; ${remedy}`)
+}
+
+interface Run {
+  readonly options: ApiServerOptions
+  readonly manifests: readonly Manifest[]
+  /** Aborted when the command must stop. */
+  readonly scope: AbortScope
+  readonly report: (event: DevEvent) => void
+}
+
+async function serveUntilStopped({ options, manifests, scope, report }: Run): Promise<void> {
+  const { host, port, state, kubeconfig = kubeconfigIn(FOLDER) } = options
+  const { signal } = scope
+  const { name, version } = thisRuntime()
+  const problem = (message: string): void => report({ kind: 'problem', message })
+  report({ kind: 'started', version: await packageVersion(), runtime: name, runtimeVersion: version })
+  const log = logTo(report)
+  const serverOf = (saved?: SavedState): ApiServer =>
+    new ApiServer({ clock: systemClock, log, bootstrap: true, ...(saved && { state: saved }) })
+  const restored = state === undefined
+    ? undefined
+    : await readState(state, (saved) => serverOf(saved as SavedState), problem)
+  if (restored && state !== undefined) report({ kind: 'restored', file: state })
+  const server = restored ?? serverOf()
+  const file = state === undefined ? undefined : new StateFile(state, {
+    clock: systemClock,
+    save: () => server.save(),
+    onError: (error) => problem(`Cannot save the state of the API: ${messageOf(error)}`),
+  })
+  const transport = file ? notingWrites(server.handle, file) : server.handle
+  const served = await listen(transport, { host, port })
+  const loops: Promise<void>[] = []
+  try {
+    const url = `https://${reachable(served.host)}:${served.port}`
+    await writePrivate(kubeconfig, kubeconfigText({ ...served, url }))
+    report({ kind: 'serving', server: url, kubeconfig })
+    if (!isLoopback(served.host)) {
+      const why = 'every client that has the token in the kubeconfig has all rights; it is not for production'
+      report({ kind: 'warning', message: `The API listens on ${served.host}, for other machines too: ${why}` })
+    }
+    report({
+      kind: 'try',
+      command: `kubectl --kubeconfig ${kubeconfig} get namespaces`,
+      remark: state === undefined ? 'the objects are gone at the end' : `the objects are kept in ${state}`,
+    })
+    if (options.garbageCollector) {
+      const { GarbageCollector } = await import('../simcluster/garbage_collector.ts')
+      loops.push(new GarbageCollector({ transport, clock: systemClock, log }).start(signal))
+    }
+    if (manifests.length > 0) await apply(manifests, { transport, report, signal })
+    await aborted(signal)
+  } finally {
+    scope.abort()
+    await Promise.all(loops)
+    server.closeWatches()
+    await served.close()
+    await file?.close()
+    await remove(kubeconfig)
+  }
+}
+
+async function apply(
+  manifests: readonly Manifest[],
+  { transport, report, signal }: {
+    readonly transport: Transport
+    readonly report: (event: DevEvent) => void
+    readonly signal: AbortSignal
+  },
+): Promise<void> {
+  const [{ Cluster }, { ManifestApplier }] = await Promise.all([import('kubeloop'), import('./api/apply.ts')])
+  const { api } = new Cluster({ name: 'kubeloop-apiserver', transport })
+  await new ManifestApplier(manifests, { apiOf: () => api, clock: systemClock, report }).apply(signal)
+}
+
+/** Wraps a transport to save the state after each successful write. */
+function notingWrites(inner: Transport, file: StateFile): Transport {
+  return async (request) => {
+    const response = await inner(request)
+    if (request.method !== 'GET' && response.status < 400) file.changed()
+    return response
+  }
+}
+
+/** Returns the host that clients on this machine use in a URL. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  const address = host === '::' ? '::1' : host
+  return address.includes(':') ? `[${address}]` : address
+}
+
+/** Returns a log that reports the failures of the server. */
+function logTo(report: (event: DevEvent) => void): Log {
+  const line = (kind: 'problem' | 'warning') => (message: string, fields?: Readonly<Record<string, unknown>>): void => {
+    const error = fields?.['error']
+    report({ kind, message: error === undefined ? message : `${message}: ${messageOf(error)}` })
+  }
+  return { ...silentLog, warn: line('warning'), error: line('problem') }
+}

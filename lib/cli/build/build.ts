@@ -1,0 +1,108 @@
+/** `kubeloop build FILE`: writes the operator as one file that runs where nothing is installed. */
+import { messageOf } from '../../core/errors.ts'
+import { exists } from '../../runtime/os/files.ts'
+import { builtins } from '../../runtime/os/builtins.ts'
+import { writeLine } from '../../runtime/os/terminal.ts'
+import { writeErrorLine } from '../../runtime/os/this_runtime.ts'
+import { absolutePath, createFolder, fileName, remove, renameFile, writeNew } from '../../runtime/os/user_files.ts'
+import { load, type Loaded } from '../load.ts'
+import { type BuildFacts, type Bundle, bundle } from './bundle.ts'
+import { findEsbuild } from './esbuild.ts'
+
+export interface BuildOptions extends Loaded {
+  /** The folder of the bundle. */
+  readonly out: string
+}
+
+/**
+ * Writes the bundle and its source map, after the bundle was loaded. Writes nothing on a failure.
+ *
+ * @throws Error if the file or its bundle cannot be loaded, does not have one operator, or cannot be written.
+ */
+export async function buildOperator({ out, ...from }: BuildOptions): Promise<void> {
+  const { file } = from
+  if (!(await exists(file))) throw new Error(`Cannot build ${file}: there is no such file`)
+  const name = outName(file)
+  const outFile = absolutePath(out, name)
+  if (outFile === absolutePath(file)) {
+    throw new Error(`Cannot build ${file}: the bundle would replace it; choose another folder with --out`)
+  }
+  const esbuild = await findEsbuild(file)
+  const facts = await factsOf(from)
+  const made = await bundle(esbuild, { file, outFile, parts: facts })
+  await write(made, { file, out, name, check: (draft) => checkBundle({ ...from, file: draft }, file, facts) })
+  for (const note of made.notes) writeErrorLine(note)
+  for (const line of reportOf(made, facts, `${out.replace(/\/+$/, '')}/${name}`)) writeLine(line)
+}
+
+/** A module's file name, whatever the package.json above it says, if the source's is one. */
+function outName(file: string): string {
+  return fileName(file).replace(/\.([cm]?)[jt]sx?$/, (_, kind: string) => kind === 'm' ? '.mjs' : '.js')
+}
+
+async function factsOf(from: Loaded): Promise<BuildFacts> {
+  const [facts] = await load(from, { kind: 'build' })
+  return facts as BuildFacts
+}
+
+/** Loads the bundle as its file was loaded. @throws Error if that fails. */
+async function checkBundle(draft: Loaded, file: string, { name }: BuildFacts): Promise<void> {
+  const loaded = await factsOf(draft).catch((error: unknown) => {
+    // Without the place, whose line is a large part of the bundle.
+    const why = messageOf(error).split('\n')[0]!.replaceAll(draft.file, 'it').replace(/^Cannot load it: /, '')
+    throw new Error(`Cannot build ${file}: it was bundled, but the bundle cannot be loaded: ${why}`)
+  })
+  if (loaded.name !== name) {
+    throw new Error(`Cannot build ${file}: its operator is "${name}", but that of the bundle is "${loaded.name}"`)
+  }
+}
+
+interface Place {
+  readonly file: string
+  readonly out: string
+  readonly name: string
+  /** Called with the path of the written bundle. Throws if it is not usable. */
+  check(draft: string): Promise<void>
+}
+
+/** Writes both files to a folder of their own, checks them, and moves them to their place. */
+async function write({ code, map }: Bundle, { file, out, name, check }: Place): Promise<void> {
+  const draft = absolutePath(out, `.${name}-${crypto.randomUUID()}`)
+  const cannot = (error: unknown): never => {
+    throw new Error(`Cannot build ${file}: ${out} cannot be written (${messageOf(error)}); choose another with --out`)
+  }
+  const created = await createFolder(absolutePath(out)).catch(cannot)
+  let isDone = false
+  try {
+    await createFolder(draft).catch(cannot)
+    await Promise.all([writeNew(`${draft}/${name}`, code), writeNew(`${draft}/${name}.map`, map)]).catch(cannot)
+    await check(`${draft}/${name}`)
+    for (const each of [`${name}.map`, name]) {
+      await renameFile(`${draft}/${each}`, absolutePath(out, each)).catch(cannot)
+    }
+    isDone = true
+  } finally {
+    // The folders above are new as well, if they did not exist.
+    await remove(isDone || created === undefined ? draft : created)
+  }
+}
+
+/** Returns the lines for the user: the files, their sizes, and how the bundle is run. */
+function reportOf({ code, map }: Bundle, facts: BuildFacts, path: string): string[] {
+  const zipped = builtins.zlib().gzipSync(code, { level: 9 }).byteLength
+  const { name, ...parts } = facts
+  const left = Object.entries(parts).filter(([part, used]) => !used && !(part === 'metricsOverTls' && !facts.metrics))
+    .map(([part]) => part === 'metricsOverTls' ? 'metrics over TLS' : part)
+  return [
+    `wrote ${path}: ${kilobytes(code.byteLength)}, gzipped ${kilobytes(zipped)}, operator "${name}"`,
+    `wrote ${path}.map: ${kilobytes(map.byteLength)}`,
+    ...(left.length > 0 ? [`without ${left.join(', ')}, which it does not use`] : []),
+    `run   node --enable-source-maps ${path}`,
+    `or    bun ${path}`,
+    `or    deno run --allow-net --allow-read --allow-env --allow-sys=hostname ${path}`,
+  ]
+}
+
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1000).toFixed(0)} kB`
+}

@@ -1,0 +1,119 @@
+/** `kubeloop crd FILE --check PATH`: compares committed definitions with those of the operator. */
+import { messageOf } from '../../core/errors.ts'
+import { CRD, type CustomResourceDefinition } from '../../core/resource.ts'
+import { exists, readText } from '../../runtime/os/files.ts'
+import { writtenBelow } from '../../runtime/os/user_files.ts'
+import { type ManifestObject, parseManifest } from '../manifests.ts'
+import { type CommittedCrd, type CrdChange, crdChanges } from './changes.ts'
+import { configurationChanges } from './configurations.ts'
+
+/** An object, and the file in which it is. */
+interface Committed {
+  readonly file: string
+  readonly object: ManifestObject
+}
+
+const WEBHOOKS = /^(?:Mutating|Validating)WebhookConfiguration$/
+
+/** The result of a comparison: lines of a diff. */
+export interface CheckResult {
+  readonly lines: readonly string[]
+  /** The number of lines with changes that break, or may break, stored objects or clients. */
+  readonly breaking: number
+}
+
+/**
+ * Resolves with the differences between the objects that `kubeloop crd` prints and those of a file or folder.
+ *
+ * @throws Error if nothing is at the path, a file cannot be read, an object is there twice, or there is no definition.
+ */
+export async function checkCommitted(objects: readonly object[], path: string): Promise<CheckResult> {
+  const committed = await readCommitted(path)
+  const found: { readonly title: string; readonly changes: readonly CrdChange[] }[] = []
+  const names = new Set<string>()
+  const groups = new Set<string>()
+  const hasWebhooks = committed.some(({ object }) => WEBHOOKS.test(object.kind))
+  for (const object of objects as readonly ManifestObject[]) {
+    const { kind, metadata: { name } } = object
+    const isCrd = kind === CRD.kind
+    if (!isCrd && !hasWebhooks) continue
+    names.add(`${kind} ${name}`)
+    if (isCrd) groups.add(groupOf(name))
+    const there = committed.find((each) => each.object.kind === kind && each.object.metadata.name === name)
+    const title = `${there?.file ?? path}: ${isCrd ? name : `${kind} ${name}`}`
+    if (!there) found.push({ title, changes: [{ text: 'is missing' }] })
+    else if (!isCrd) found.push({ title, changes: configurationChanges(there.object, object) })
+    else {
+      const changes = crdChanges(committedCrd(there), object as unknown as CustomResourceDefinition)
+      found.push({ title, changes })
+    }
+  }
+  // Definitions of other operators may be in the same folder.
+  for (const { file, object: { kind, metadata: { name } } } of committed) {
+    if (kind !== CRD.kind || names.has(`${kind} ${name}`) || !groups.has(groupOf(name))) continue
+    const text = 'is not defined by the operator'
+    found.push({ title: `${file}: ${name}`, changes: [{ text, effect: 'deleting it deletes its objects' }] })
+  }
+  const all = found.flatMap(({ title, changes }) => changes.map((change) => ({ title, ...change })))
+  return {
+    lines: all.map(({ title, text, effect }) => `${title} ${text}${effect ? ` (${effect})` : ''}`),
+    breaking: all.filter(({ effect }) => effect).length,
+  }
+}
+
+function groupOf(name: string): string {
+  return name.slice(name.indexOf('.') + 1)
+}
+
+async function readCommitted(path: string): Promise<readonly Committed[]> {
+  const cannot = (why: string): Error => new Error(`Cannot check ${path}: ${why}`)
+  if (!(await exists(path))) throw cannot('there is no such file or folder')
+  const below = [...(await writtenBelow(path, (name, isFolder) => isFolder ? isShown(name) : YAML.test(name))).keys()]
+  const files = below.length > 0 ? below.toSorted() : [path]
+  const committed: Committed[] = []
+  for (const file of files) {
+    const text = await readText(file).catch((error: unknown) => {
+      const isFolder = (error as { code?: unknown }).code === 'EISDIR'
+      throw cannot(isFolder ? 'there is no .yaml, .yml or .json file in it' : messageOf(error))
+    })
+    // A folder may also hold templates, and files of other tools.
+    if (file !== path && !/\bkind["']?: *["']?(?:CustomResourceDefinition|\w+WebhookConfiguration|List)\b/.test(text)) {
+      continue
+    }
+    for (const object of await parseManifest(text, file)) {
+      if (object.kind === CRD.kind || WEBHOOKS.test(object.kind)) committed.push({ file, object })
+    }
+  }
+  for (const [at, { file, object: { kind, metadata: { name } } }] of committed.entries()) {
+    const other = committed.slice(0, at).find(({ object }) => object.kind === kind && object.metadata.name === name)
+    if (!other) continue
+    throw cannot(`${kind} "${name}" is in it twice${other.file === file ? '' : `, in ${other.file} and in ${file}`}`)
+  }
+  if (!committed.some(({ object }) => object.kind === CRD.kind)) {
+    throw cannot('there is no CustomResourceDefinition in it')
+  }
+  return committed
+}
+
+const YAML = /\.(?:ya?ml|json)$/
+
+function isShown(folder: string): boolean {
+  return !folder.startsWith('.') && folder !== 'node_modules'
+}
+
+/** Returns a definition whose parts can be compared. */
+function committedCrd({ file, object }: Committed): CommittedCrd {
+  const cannot = (why: string): Error => new Error(`Cannot check ${file}: ${object.metadata.name} ${why}`)
+  const { spec } = object as { readonly spec?: { readonly versions?: unknown; readonly names?: unknown } }
+  if (object.apiVersion !== `${CRD.group}/${CRD.version}`) {
+    throw cannot(`is of ${object.apiVersion}, not of ${CRD.group}/${CRD.version}`)
+  }
+  if (!isFields(spec)) throw cannot('has no spec')
+  if (!Array.isArray(spec.versions) || !spec.versions.every(isFields)) throw cannot('has no list of versions')
+  if (!isFields(spec.names)) throw cannot('has no names')
+  return object as unknown as CommittedCrd
+}
+
+function isFields(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

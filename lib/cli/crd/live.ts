@@ -1,0 +1,62 @@
+/** `kubeloop crd FILE --against live`: finds stored objects that do not fit the operator's definitions. */
+import { isReason, messageOf } from '../../core/errors.ts'
+import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
+import { CRD, type CustomResourceDefinition, type CustomResourceVersion, type Resource } from '../../core/resource.ts'
+import type { JsonObject } from '../../apiserver/json.ts'
+import { judgeOf } from '../../apiserver/crd/judge.ts'
+import type { Cluster } from 'kubeloop'
+import { forEachStored, resourceOf, storedVersions } from '../../operator/stored_objects.ts'
+
+/** The result for one definition. */
+export interface StoredResult {
+  readonly name: string
+  /** The number of stored objects. */
+  readonly seen: number
+  /** The number of those that do not fit. */
+  readonly unfit: number
+}
+
+interface StoredCrd extends KubeObject {
+  readonly spec: { readonly versions: readonly CustomResourceVersion[] }
+}
+
+/**
+ * Checks the stored objects of a kind as a server with this definition would check a write, its CEL rules included, and
+ * calls `report` with a line for each problem. A kind that the cluster does not have has no objects.
+ *
+ * @throws Error if the cluster does not answer, or the rights are missing.
+ */
+export async function checkStored(
+  crd: CustomResourceDefinition,
+  { api, client }: Pick<Cluster, 'api' | 'client'>,
+  report: (line: string) => void,
+): Promise<StoredResult> {
+  const { name } = crd.metadata
+  const result = { name, seen: 0, unfit: 0 }
+  try {
+    const live = (await api.get({ resource: CRD, name })) as StoredCrd
+    const versions = storedVersions(crd, live.spec.versions).filter(({ served }, at, all) =>
+      served !== undefined && all.findIndex((each) => each.served?.name === served.name) === at
+    )
+    const keys = new Set<string>()
+    for (const { served, ours } of versions) {
+      const judge = await judgeOf(ours as unknown as JsonObject)
+      const of = crd.spec.conversion ? ` ${ours.name}` : ''
+      await forEachStored(client.pages(resourceOf(crd, served!.name) as Resource<KubeObject>), (object) => {
+        const key = formatKey(keyOf(object))
+        const problems = judge(object as unknown as JsonObject)
+        result.seen += keys.has(key) ? 0 : 1
+        keys.add(key)
+        if (problems.length > 0) result.unfit++
+        for (const problem of problems) report(`${crd.spec.names.kind}${of} "${key}": ${problem}`)
+      })
+    }
+    return result
+  } catch (error) {
+    // One without a name comes from a server that has no definitions at all.
+    if (isReason(error, 'NotFound') && error.status.details?.name) return result
+    const rights = 'it needs the rights to get customresourcedefinitions and to list the kind'
+    const remedy = isReason(error, 'Forbidden') || isReason(error, 'Unauthorized') ? `; ${rights}` : ''
+    throw new Error(`Cannot check the stored objects of ${name}: ${messageOf(error)}${remedy}`, { cause: error })
+  }
+}

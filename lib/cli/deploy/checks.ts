@@ -1,0 +1,83 @@
+/** Refuses an operator that no objects can run, and makes hints for its user. */
+import { isLabel, isNamespace } from '../../core/names.ts'
+import { parseAddress } from '../../manager/servers/address.ts'
+import { type OperatorDescription, usedResources } from '../../operator/description.ts'
+import { metricsNotes } from './metrics.ts'
+import type { DeployOptions } from './options.ts'
+import { addressOf, portOf } from './ports.ts'
+
+/** @throws Error if no objects can run this operator. */
+export function checkDeployment(description: OperatorDescription, namespace: string, replicas: number): void {
+  const { options } = description
+  const cannot = `Cannot write manifests of operator "${options.name}"`
+  // The Service has the strictest rule; its name is the operator's, or longer by "-metrics".
+  if (!isLabel(options.name) || options.name.length > 55) {
+    throw new Error(
+      `${cannot}: its name also names a Service and a label: at most 55 lower-case letters, digits and dashes, ` +
+        'beginning with a letter',
+    )
+  }
+  if (!isNamespace(namespace)) {
+    throw new Error(
+      `${cannot}: the namespace "${namespace}" is not a name: at most 63 lower-case letters, digits and dashes`,
+    )
+  }
+  const unscoped = usedResources(description).find(({ scope }) => scope !== 'Namespaced' && scope !== 'Cluster')
+  if (unscoped) {
+    throw new Error(`${cannot}: the kind ${unscoped.kind} has no scope, which is "Namespaced" or "Cluster"`)
+  }
+  const { service } = options.webhooks ?? {}
+  const called = typeof service === 'object' ? service.name : service
+  if (called !== undefined && !isLabel(called)) {
+    throw new Error(
+      `${cannot}: the Service of its webhooks is called "${called}"; a name has at most 63 lower-case letters, digits ` +
+        'and dashes, beginning with a letter',
+    )
+  }
+  if (replicas > 1 && !options.leaderElection) {
+    throw new Error(
+      `${cannot}: it has no leader election, so ${replicas} replicas would write at the same time; set ` +
+        'leaderElection: true in operator()',
+    )
+  }
+}
+
+/** Returns what the user should know of the objects. */
+export function* notesOf(
+  { options, clusters }: OperatorDescription,
+  { image, serviceMonitor }: DeployOptions,
+): Iterable<string> {
+  const { name, health, metrics, webhooks = {} } = options
+  if (image === undefined) yield `The image is "${name}": give the one that runs your file with --image`
+  else if (!/[:@][^/]+$/.test(image)) {
+    yield `The image "${image}" has no tag, so its content can change: add one, or a digest`
+  }
+  const [probed, scraped] = [addressOf(health), addressOf(metrics)]
+  if (probed === undefined) {
+    yield `The pod has no probes: set health: ':8081' in operator()`
+  } else if (portOf(probed) === undefined) {
+    yield `The pod has no probes, as the kubelet cannot reach ${shown(probed)}: set health: ':${
+      parseAddress(probed).port || 8081
+    }' in operator()`
+  }
+  if (scraped !== undefined && portOf(scraped) === undefined) {
+    yield `Prometheus cannot reach the metrics on ${shown(scraped)}: set metrics: ':${
+      parseAddress(scraped).port || 8080
+    }' in operator()`
+  }
+  if (serviceMonitor && portOf(scraped) === undefined) {
+    yield 'There is no ServiceMonitor, as no metrics can be reached'
+  }
+  yield* metricsNotes(options)
+  if (options.grace === 'forever') yield 'With grace: "forever" the kubelet still ends the pod: after one hour here'
+  for (const other of clusters) {
+    yield `The rights in the cluster "${other.name}" are not printed: its configuration names the user`
+  }
+  if (typeof webhooks.certs === 'string') {
+    yield `The certificate is mounted from the Secret "${name}-webhook-certs" at ${webhooks.certs}: cert-manager can keep it`
+  }
+}
+
+function shown(address: number | string): string {
+  return typeof address === 'number' ? `127.0.0.1:${address}` : address
+}

@@ -1,0 +1,160 @@
+/** Builds the objects that run an operator in a cluster. */
+import { crdModeOf, type OperatorDescription } from '../../operator/description.ts'
+import type { WebhookTarget } from '../../webhook/configurations.ts'
+import { checkDeployment, notesOf } from './checks.ts'
+import { metricsEndpoint, metricsReader } from './metrics.ts'
+import { type DeployOptions, namespaceOf } from './options.ts'
+import { addressOf, portOf, reachable } from './ports.ts'
+import { type Rights, rightsOf, type Rule } from './rights.ts'
+import { workload } from './workload.ts'
+
+/** The objects, in the order in which they can be applied, and hints for the user. */
+export interface Deployment {
+  readonly objects: readonly object[]
+  readonly notes: readonly string[]
+}
+
+/** What a cluster must have besides the objects that are made here. */
+export interface Definitions {
+  readonly crds: readonly object[]
+  readonly configurations: readonly object[]
+  /** How the API server calls the webhooks. Undefined without webhooks. */
+  readonly target?: WebhookTarget | undefined
+  /** Default: those that follow from the description. */
+  readonly rights?: Rights | undefined
+}
+
+/**
+ * Returns the objects of an operator.
+ *
+ * @throws Error if an option does not fit the operator, or its name is too long for a label.
+ */
+export function deploymentOf(
+  description: OperatorDescription,
+  { crds, configurations, target, rights }: Definitions,
+  options: DeployOptions,
+): Deployment {
+  const { name } = description.options
+  const { replicas = 1, chart = false } = options
+  const isMany = replicas > 1 || (chart && Boolean(description.options.leaderElection))
+  const namespace = namespaceOf(description, options)
+  checkDeployment(description, namespace, replicas)
+  const installs = crdModeOf(description.options).mode === 'install'
+  const notes = [...notesOf(description, options)]
+  if (installs) notes.push('Its definitions are not printed: the operator installs them itself (crds: "install")')
+  const allowed = rights ?? rightsOf(description, namespace)
+  const others = [...allowed.inNamespaces.keys()].filter((place) => place !== namespace).toSorted()
+  if (others.length > 0) notes.push(`Roles are in other namespaces, which must exist: ${others.join(', ')}`)
+  const labels = { 'app.kubernetes.io/name': name }
+  const meta = { name, namespace, labels }
+  const metrics = portOf(addressOf(description.options.metrics))
+  const objects: (object | undefined)[] = [
+    options.createNamespace ? namespaceObject(namespace) : undefined,
+    ...(installs ? [] : crds),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: meta },
+    ...rolesOf(name, namespace, labels, allowed),
+    metrics === undefined ? undefined : metricsReader(description.options, labels),
+    target && 'service' in target ? webhookService(target.service, labels) : undefined,
+    metrics === undefined
+      ? undefined
+      : serviceOf({ ...meta, name: `${name}-metrics` }, labels, 'metrics', metrics, 'metrics'),
+    workload(description, { ...options, namespace, replicas, isMany }, labels),
+    isMany ? disruptionBudget(meta, labels) : undefined,
+    networkPolicy(meta, labels, description),
+    (chart || options.serviceMonitor) && metrics !== undefined ? serviceMonitor(meta, labels, description) : undefined,
+    // Last: from then on, requests wait for the webhooks.
+    ...(installs ? [] : configurations),
+  ]
+  return { objects: objects.filter((each) => each !== undefined), notes }
+}
+
+function namespaceObject(name: string): object {
+  // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
+  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
+}
+
+type Labels = Readonly<Record<string, string>>
+
+/** Returns the ClusterRole and the Roles of an operator, each with its binding. */
+export function rolesOf(
+  name: string,
+  namespace: string,
+  labels: Labels,
+  { everywhere, inNamespaces }: Rights,
+): object[] {
+  const apiVersion = 'rbac.authorization.k8s.io/v1'
+  const subjects = [{ kind: 'ServiceAccount', name, namespace }]
+  const pair = (prefix: 'Cluster' | '', metadata: object, rules: readonly Rule[]): object[] => [
+    { apiVersion, kind: `${prefix}Role`, metadata, rules },
+    {
+      apiVersion,
+      kind: `${prefix}RoleBinding`,
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name },
+      subjects,
+    },
+  ]
+  return [
+    ...(everywhere.length > 0 ? pair('Cluster', { name, labels }, everywhere) : []),
+    ...[...inNamespaces].flatMap(([place, rules]) => pair('', { name, namespace: place, labels }, rules)),
+  ]
+}
+
+function serviceOf(
+  metadata: object,
+  selector: Labels,
+  portName: string,
+  port: number,
+  targetPort: string | number,
+): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: { selector, ports: [{ name: portName, port, protocol: 'TCP', targetPort }] },
+  }
+}
+
+/** Returns the Service that the API server calls. */
+function webhookService({ port = 443, ...place }: { readonly port?: number | undefined }, labels: Labels): object {
+  return serviceOf({ ...place, labels }, labels, 'webhooks', port, 'webhooks')
+}
+
+function disruptionBudget(metadata: object, matchLabels: Labels): object {
+  return {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata,
+    spec: { maxUnavailable: 1, selector: { matchLabels } },
+  }
+}
+
+/** Allows connections to the ports that others need, from anywhere: the API server and the kubelet are not pods. */
+function networkPolicy(metadata: object, matchLabels: Labels, description: OperatorDescription): object {
+  const ports = reachable(description).map(({ containerPort }) => ({ port: containerPort, protocol: 'TCP' }))
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata,
+    spec: {
+      podSelector: { matchLabels },
+      policyTypes: ['Ingress'],
+      ...(ports.length > 0 && { ingress: [{ ports }] }),
+    },
+  }
+}
+
+function serviceMonitor(
+  metadata: { readonly name: string; readonly namespace: string },
+  matchLabels: Labels,
+  { options }: OperatorDescription,
+): object {
+  const endpoint = metricsEndpoint(options, `${metadata.name}-metrics.${metadata.namespace}.svc`)
+  return {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'ServiceMonitor',
+    metadata,
+    spec: { selector: { matchLabels }, endpoints: [endpoint] },
+  }
+}

@@ -1,0 +1,104 @@
+/** Builds the Deployment of an operator, with what the restricted Pod Security profile asks for. */
+import { toMs } from '../../core/duration.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
+import { metricsCertificate } from './metrics.ts'
+import type { DeployOptions } from './options.ts'
+import { addressOf, portOf, reachable } from './ports.ts'
+
+/** Not in any image of a common base, so that files of the image belong to another user. */
+export const USER = 65_532
+
+/** After the grace of reconciles: the lease is released, Events are sent and servers close. */
+const STOP_SECONDS = 15
+
+/** Returns the Deployment. `labels` are those of its pods. */
+export function workload(
+  description: OperatorDescription,
+  { image, namespace, replicas, isMany }: DeployOptions & {
+    readonly namespace: string
+    readonly replicas: number
+    readonly isMany: boolean
+  },
+  labels: Readonly<Record<string, string>>,
+): object {
+  const { name, leaderElection, grace, webhooks = {} } = description.options
+  const graceMs = grace === undefined ? 30_000 : grace === 'forever' ? 3_600_000 : toMs(grace)
+  const folder = hasWebhooks(description) && typeof webhooks.certs !== 'object'
+    ? webhooks.certs ?? `/tmp/${CERTIFICATE_FOLDER}`
+    : undefined
+  const metricsCerts = metricsCertificate(description.options)
+  const volumes = [
+    { name: 'tmp', emptyDir: {} },
+    ...(folder === undefined ? [] : [{ name: 'certs', secret: { secretName: `${name}-webhook-certs` } }]),
+    ...(metricsCerts ? [metricsCerts.volume] : []),
+  ]
+  const container = {
+    name: 'operator',
+    image: image ?? name,
+    // The last line of the log says why the process ended.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    ...portsOf(description),
+    ...probesOf(description),
+    resources: { requests: { cpu: '10m', memory: '128Mi' }, limits: { memory: '256Mi' } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    volumeMounts: [
+      { name: 'tmp', mountPath: '/tmp' },
+      ...(folder === undefined ? [] : [{ name: 'certs', mountPath: folder, readOnly: true }]),
+      ...(metricsCerts ? [metricsCerts.mount] : []),
+    ],
+  }
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace, labels },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      // Without a lease, the old pod must have ended before the new one writes.
+      ...(!leaderElection && { strategy: { type: 'Recreate' } }),
+      template: {
+        metadata: { labels },
+        spec: {
+          serviceAccountName: name,
+          terminationGracePeriodSeconds: Math.ceil(graceMs / 1000) + STOP_SECONDS,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: USER,
+            runAsGroup: USER,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          ...(isMany && {
+            topologySpreadConstraints: [{
+              maxSkew: 1,
+              topologyKey: 'kubernetes.io/hostname',
+              whenUnsatisfiable: 'ScheduleAnyway',
+              labelSelector: { matchLabels: labels },
+              matchLabelKeys: ['pod-template-hash'],
+            }],
+          }),
+          containers: [container],
+          volumes,
+        },
+      },
+    },
+  }
+}
+
+function portsOf(description: OperatorDescription): object {
+  const ports = reachable(description)
+  return ports.length > 0 ? { ports } : {}
+}
+
+function probesOf({ options: { health } }: OperatorDescription): object {
+  if (portOf(addressOf(health)) === undefined) return {}
+  const probe = (path: string): object => ({ httpGet: { path, port: 'health' } })
+  return {
+    livenessProbe: { ...probe('/healthz'), initialDelaySeconds: 15, periodSeconds: 20 },
+    readinessProbe: { ...probe('/readyz'), periodSeconds: 5 },
+  }
+}

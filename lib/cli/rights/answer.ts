@@ -1,0 +1,92 @@
+/** Answers `kubeloop rights` in the operator's process: its roles, or how a written role differs from them. */
+import { firstOf } from '../../core/errors.ts'
+import type { ClusterDescription, OperatorDescription } from '../../operator/description.ts'
+import { pathOfUrl, textOf } from '../../runtime/os/user_files.ts'
+import { rolesOf } from '../deploy/objects.ts'
+import { namespaceOf } from '../deploy/options.ts'
+import { likelyRights, ownRights, type Place } from '../deploy/rights.ts'
+import { compareRoles } from './compare.ts'
+import { type LeastRights, leastRights } from './least.ts'
+import { readRecord } from './record.ts'
+import type { WrittenRule } from './written_roles.ts'
+
+/** What the command asks of the operator's process. */
+export interface RightsRequest {
+  /** Where the operator runs. Default: `NAME-system`. */
+  readonly namespace?: string | undefined
+  /** The operator's name of another cluster. Default: its own cluster. */
+  readonly cluster?: string | undefined
+  /** The folder of the record. Default: the rights follow from the description. */
+  readonly record?: string | undefined
+  /** The rules to compare with. Default: print the roles. */
+  readonly check?: readonly WrittenRule[] | undefined
+}
+
+/** The answer to a comparison. */
+export interface RightsReport {
+  /** One line for each right that the written role lacks, then for each that it exceeds. Empty if it fits. */
+  readonly problems: readonly string[]
+}
+
+/** A line on standard error of every answer from a record. */
+const UNSEEN = 'Only what was asked for while it was recorded is known: a right that no test exercised is missing here'
+
+/** Returns the roles as objects, or one {@link RightsReport}. `url`: of the operator's file. */
+export async function rightsAnswer(
+  description: OperatorDescription,
+  { namespace: stated, cluster: named, record, check }: RightsRequest,
+  url: string,
+): Promise<{ readonly objects: readonly object[]; readonly notes: readonly string[] } | { readonly error: string }> {
+  const { name } = description.options
+  const cluster = named === undefined ? undefined : description.clusters.find((each) => each.name === named)
+  if (named !== undefined && !cluster) return { error: noSuchCluster(description, named) }
+  const place = { namespace: namespaceOf(description, { namespace: stated }), cluster }
+  const least = record === undefined ? undefined : await recordedRights(description, record, place, url)
+  if (check) {
+    const { problems, notes } = compareRoles(check, {
+      needed: (least?.rights ?? ownRights(description, place)).grants(),
+      likely: likelyRights(description, place).grants(),
+      asked: least?.asked ?? [],
+      namespace: place.namespace,
+      isRecorded: least !== undefined,
+    })
+    return { objects: [{ problems } satisfies RightsReport], notes: [...(least?.notes ?? []), ...notes] }
+  }
+  const rights = (least?.rights ?? likelyRights(description, place)).rights()
+  const objects = rolesOf(name, place.namespace, { 'app.kubernetes.io/name': name }, rights)
+  const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
+  return { objects: roles, notes: [...(least?.notes ?? []), ...notesOf(description, cluster)] }
+}
+
+function notesOf({ options, clusters }: OperatorDescription, cluster: ClusterDescription | undefined): string[] {
+  if (cluster || clusters.length === 0) return []
+  const [first] = clusters
+  return [`The operator "${options.name}" needs rights in other clusters, too: see --cluster ${first!.name}`]
+}
+
+function noSuchCluster({ options, clusters }: OperatorDescription, named: string): string {
+  const names = firstOf(clusters.map(({ name }) => `"${name}"`), 5).join(', ')
+  return `Cannot compute the rights in the cluster "${named}": the operator "${options.name}" has ${
+    names ? `the clusters ${names}` : 'no other cluster'
+  }`
+}
+
+/**
+ * Returns the least rights by a record.
+ *
+ * @throws Error as {@link readRecord} does.
+ */
+export async function recordedRights(
+  description: OperatorDescription,
+  folder: string,
+  place: Place,
+  url: string,
+): Promise<LeastRights> {
+  const record = await readRecord(folder, description.options.name, place.cluster?.name)
+  const files = new Set([pathOfUrl(url), ...record.rights.flatMap(({ at }) => at?.replace(/:\d+:\d+$/, '') ?? [])])
+  const texts = await Promise.all([...files].map(textOf))
+  const stands = (text: string): boolean =>
+    texts.some((each) => [`'${text}'`, `"${text}"`, `\`${text}\``].some((literal) => each?.includes(literal)))
+  const least = leastRights(description, place, record, stands)
+  return { ...least, notes: [...least.notes, UNSEEN] }
+}

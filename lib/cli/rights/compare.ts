@@ -1,0 +1,138 @@
+/** Compares written roles with the rights that an operator needs. Pure. */
+import { shortPath } from '../../runtime/os/terminal.ts'
+import type { Grant } from '../deploy/rights.ts'
+import { type Atom, atomsOf, includes } from './atoms.ts'
+import type { WrittenRule } from './written_roles.ts'
+
+export interface Expected {
+  /** What the roles must allow. */
+  readonly needed: readonly Grant[]
+  /** What they may allow besides: the operator's code is likely to ask for it. */
+  readonly likely: readonly Grant[]
+  /** Where the operator asked. */
+  readonly asked: readonly (Grant & { readonly at: readonly string[] })[]
+  /** The namespace of a Role that states none. */
+  readonly namespace: string
+  /** Whether there is a record. Without one, what the roles exceed is unknown. */
+  readonly isRecorded: boolean
+}
+
+export interface Comparison {
+  /** One line for each right that is lacking, then for each that exceeds. */
+  readonly problems: readonly string[]
+  readonly notes: readonly string[]
+}
+
+/** `*` in a list of a rule stands for all. */
+const ALL = '*'
+
+/** A right of a written rule, whose parts may be `*`. */
+interface Written extends Atom {
+  readonly role: string
+}
+
+export function compareRoles(rules: readonly WrittenRule[], expected: Expected): Comparison {
+  const written = rules.flatMap((rule) => writtenAtoms(rule, expected.namespace))
+  const needed = atomsOf(expected.needed)
+  const lacking = needed.filter((atom) => !written.some((each) => covers(each, atom)))
+  const lacks = lacking.map((atom) => `lacks: ${titleOf(atom)}${reasonOf(atom, expected)}`)
+  if (!expected.isRecorded) {
+    const note = 'Compared with what kubeloop itself requests: without --record, nothing is known about the ' +
+      "operator's own requests, and a role that exceeds them is not found"
+    return { problems: lacks, notes: [note] }
+  }
+  const likely = atomsOf(expected.likely)
+  const exceeding: (Written & { readonly why: string })[] = []
+  const tolerated: Written[] = []
+  for (const each of written) {
+    if (isWithin(each, needed)) continue
+    if (isWithin(each, [...needed, ...likely])) tolerated.push(each)
+    else exceeding.push({ ...each, why: whyExceeds(each, needed) })
+  }
+  return {
+    problems: [...lacks, ...joined(exceeding).map((line) => `exceeds: ${line}`)],
+    notes: joined(tolerated.map((each) => ({ ...each, why: TOLERATED }))),
+  }
+}
+
+const TOLERATED = "not asked for in the record, but kinds of the operator's description suggest it"
+
+/** Returns why a written right is too wide: by its names or namespaces, or as a whole. */
+function whyExceeds(written: Atom, needed: readonly Atom[]): string {
+  const same = needed.filter(({ verb, group, resource }) =>
+    verb === written.verb && group === written.group && resource === written.resource
+  )
+  if (same.length === 0) return 'not asked for in the record'
+  const places = [...new Set(same.map(({ namespace }) => namespace))]
+  const wanted = same.filter(({ namespace }) => namespace === written.namespace)
+  if (wanted.length === 0) return `needed only in ${places.map((each) => each ?? 'all namespaces').sort().join(', ')}`
+  return `needed only for ${wanted.map(({ name }) => `"${name}"`).sort().join(', ')}`
+}
+
+/** Returns whether a written right includes a needed one, as the API server decides. */
+function covers(written: Atom, needed: Atom): boolean {
+  const [, subresource] = needed.resource.split('/')
+  const resources = [needed.resource, ALL, ...(subresource === undefined ? [] : [`*/${subresource}`])]
+  return resources.includes(written.resource) && includes({
+    ...written,
+    verb: written.verb === ALL ? needed.verb : written.verb,
+    group: written.group === ALL ? needed.group : written.group,
+    resource: needed.resource,
+  }, needed)
+}
+
+/** Returns whether a written right is not wider than an expected one. A `*` always is. */
+function isWithin(written: Atom, expected: readonly Atom[]): boolean {
+  return expected.some((each) => includes(each, written))
+}
+
+function writtenAtoms(
+  { role, namespaces, apiGroups, resources, verbs, resourceNames, nonResourceURLs }: WrittenRule,
+  own: string,
+): Written[] {
+  const atoms: Written[] = []
+  for (const place of namespaces) {
+    const namespace = place === '' ? undefined : place ?? own
+    for (const verb of verbs) {
+      for (const group of apiGroups) {
+        for (const resource of resources) {
+          for (const name of resourceNames.length > 0 ? resourceNames : [undefined]) {
+            atoms.push({ role, namespace, group, resource, verb, name })
+          }
+        }
+      }
+      for (const url of nonResourceURLs) {
+        atoms.push({ role, namespace, group: '', resource: url, verb, name: undefined })
+      }
+    }
+  }
+  return atoms
+}
+
+/** Returns a line for each resource, with its verbs. */
+function joined(atoms: readonly (Written & { readonly why: string })[]): string[] {
+  const lines = new Map<string, { readonly atom: Written & { readonly why: string }; readonly verbs: Set<string> }>()
+  for (const atom of atoms) {
+    const key = JSON.stringify([atom.role, atom.namespace, atom.group, atom.resource, atom.name, atom.why])
+    const found = lines.get(key) ?? { atom, verbs: new Set() }
+    lines.set(key, found)
+    found.verbs.add(atom.verb)
+  }
+  return [...lines.values()].map(({ atom, verbs }) =>
+    `${titleOf({ ...atom, verb: [...verbs].join(', ') })} (${atom.role}): ${atom.why}`
+  )
+}
+
+function titleOf({ verb, group, resource, namespace, name }: Atom): string {
+  const of = resource.startsWith('/') ? `the path ${resource}` : `${resource} (${group === '' ? 'core' : group})`
+  const where = namespace === undefined ? '' : ` in ${namespace}`
+  return `${verb} of ${of}${name === undefined ? '' : ` "${name}"`}${where}`
+}
+
+/** Returns the place that asked, or that kubeloop itself does. */
+function reasonOf(atom: Atom, { asked }: Expected): string {
+  const found = asked.filter((each) => atomsOf([each]).some((own) => includes(own, atom)))
+  const [at] = found.flatMap((each) => each.at)
+  if (at !== undefined) return `: ${shortPath(at)}`
+  return found.length > 0 ? ': asked for in the record' : ': kubeloop itself requests it'
+}

@@ -1,0 +1,160 @@
+/** Computes the least rights of an operator: what kubeloop itself needs, and what the operator was seen to ask for. */
+import { type AnyResource, groupResourceOf } from '../../core/resource.ts'
+import { leaseOf, type OperatorDescription, usedResources } from '../../operator/description.ts'
+import { ANY, type AskedRight } from '../../testing/rights_recorder.ts'
+import { configurationNames } from '../../webhook/configurations.ts'
+import {
+  type Collector,
+  definitionNames,
+  eventPlaces,
+  type Grant,
+  ownRights,
+  type Place,
+  placesIn,
+} from '../deploy/rights.ts'
+import { withoutIncluded } from './atoms.ts'
+import type { RightsRecord } from './record.ts'
+
+export interface LeastRights {
+  readonly rights: Collector
+  /** Each right that the operator asked for, with the places in its files. */
+  readonly asked: readonly (Grant & { readonly at: readonly string[] })[]
+  /** Hints for the user. */
+  readonly notes: readonly string[]
+}
+
+/** Verbs whose requests have no name, or whose name a rule cannot limit. */
+const NAMELESS: ReadonlySet<string> = new Set(['create', 'list', 'watch', 'deletecollection'])
+
+const EVENTS = 'events.k8s.io'
+
+/**
+ * Returns the least rights. `stands` returns whether a name or namespace stands in the operator's files. Rules are
+ * limited to those that do, unless a reconciled object has the same: then it may come from there.
+ */
+export function leastRights(
+  description: OperatorDescription,
+  place: Place,
+  record: RightsRecord,
+  stands: (text: string) => boolean,
+): LeastRights {
+  const { cluster } = place
+  const notes: string[] = []
+  const isConstant = (text: string | undefined): boolean =>
+    text !== undefined && text !== ANY && !record.reconciled.has(text) && stands(text)
+  const places = placesOfRequests(description, place, isConstant, notes)
+  const isPart = partsOf(description, place)
+  const groups = new Map<string, { readonly grant: Grant; readonly names: Set<string | undefined>; at: Set<string> }>()
+  for (const line of record.rights) {
+    if (isPart(line)) continue
+    for (const { verb, group, resource } of completed(line)) {
+      for (const namespace of places(line)) {
+        const grant = { namespace, group, resource, verb, names: [] }
+        const key = JSON.stringify([namespace, group, resource, verb])
+        const found = groups.get(key) ?? { grant, names: new Set(), at: new Set() }
+        groups.set(key, found)
+        found.names.add(NAMELESS.has(verb) || !isConstant(line.name) ? undefined : line.name)
+        if (line.at !== undefined) found.at.add(line.at)
+      }
+    }
+  }
+  const asked = [...groups.values()].map(({ grant, names, at }) => ({
+    ...grant,
+    names: names.has(undefined) ? [] : [...names].filter((name) => name !== undefined).sort(),
+    at: [...at].sort(),
+  }))
+  for (const { verb, resource, names } of asked) {
+    if (names.length === 0) continue
+    const quoted = names.map((name) => `"${name}"`).join(', ')
+    notes.push(
+      `${verb} of ${resource} is limited to ${quoted}, as no other name was asked for, and it stands in the file`,
+    )
+  }
+  for (const { verb, path, at } of record.paths) {
+    notes.push(
+      `Not in the roles: ${verb} of the path ${path}${at === undefined ? '' : ` (${at})`}; see nonResourceURLs`,
+    )
+  }
+  for (const { sources, options } of description.controllers) {
+    for (const source of sources) {
+      if (source.kind !== 'owns' || options.cluster !== cluster) continue
+      const { group, plural } = source.resource
+      if (asked.some((each) => each.group === group && each.resource === plural && WRITES.has(each.verb))) continue
+      notes.push(`The record has no write of ${plural}, which the operator owns: do its tests cover that?`)
+    }
+  }
+  const own = ownRights(description, place).grants()
+  return { rights: withoutIncluded([...own, ...asked]), asked, notes: [...new Set(notes)] }
+}
+
+const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
+
+type On = Pick<Grant, 'verb' | 'group' | 'resource'>
+
+/** Returns what a request needs together with what kubeloop sends beside it in other cases. */
+function completed({ verb, group, resource, at }: AskedRight): On[] {
+  const on = { verb, group, resource }
+  // An Event that occurs again is patched.
+  if (isEvent(on, at)) return [{ ...on, verb: 'create' }, { ...on, verb: 'patch' }]
+  // After a conflict, the object is read again.
+  if (verb === 'update' && !resource.includes('/')) return [on, { ...on, verb: 'get' }]
+  return [on]
+}
+
+function isEvent({ group, resource }: On, at: string | undefined): boolean {
+  return at === undefined && group === EVENTS && resource === 'events'
+}
+
+/**
+ * Returns a test for requests of kubeloop itself, whose rights follow from the description: those of the record depend
+ * on how the operator was run, as without a lease, or with definitions that were installed.
+ */
+function partsOf(description: OperatorDescription, { namespace, cluster }: Place): (line: AskedRight) => boolean {
+  const { options } = description
+  const { certs } = options.webhooks ?? {}
+  const names: Readonly<Record<string, readonly string[]>> = {
+    'leases.coordination.k8s.io': [leaseOf(options, namespace).lease],
+    'customresourcedefinitions.apiextensions.k8s.io': definitionNames(description, cluster),
+    'mutatingwebhookconfigurations.admissionregistration.k8s.io': [configurationNames(options.name).mutating],
+    'validatingwebhookconfigurations.admissionregistration.k8s.io': [configurationNames(options.name).validating],
+    'secrets.': typeof certs === 'object' ? [certs.secret] : [],
+  }
+  const used = new Set(usedResources(description, cluster).map(groupResourceOf))
+  return ({ verb, group, resource, name, at }) => {
+    if (at !== undefined) return false
+    if (name !== undefined && names[`${resource}.${group}`]?.includes(name)) return true
+    // Of its caches, and for the check of a new definition.
+    return (verb === 'list' || verb === 'watch') && used.has(groupResourceOf({ group, plural: resource }))
+  }
+}
+
+/** Returns a function that finds where a rule must hold for a request; undefined in its result is everywhere. */
+function placesOfRequests(
+  description: OperatorDescription,
+  { cluster }: Place,
+  isConstant: (text: string | undefined) => boolean,
+  notes: string[],
+): (line: AskedRight) => readonly (string | undefined)[] {
+  const watched = placesIn(description, cluster)
+  const known = new Map<string, AnyResource>(
+    usedResources(description, cluster).map((each) => [groupResourceOf(each), each]),
+  )
+  const events = eventPlaces(description, cluster)
+  return ({ verb, group, resource, namespace, at }) => {
+    if (namespace === undefined) return [undefined]
+    const [plural = ''] = resource.split('/')
+    const kind = known.get(groupResourceOf({ group, plural })) ?? { ...NAMESPACED, group, plural }
+    const places = isEvent({ verb, group, resource }, at) ? events : watched(kind)
+    if (places.includes(namespace)) return places
+    if (isConstant(namespace)) return [namespace]
+    if (!places.includes(undefined) && namespace !== ANY) {
+      notes.push(
+        `${verb} of ${resource} is allowed in all namespaces: it was asked for in "${namespace}", which is not among ` +
+          'those that the operator watches, and does not stand in the file',
+      )
+    }
+    return [undefined]
+  }
+}
+
+const NAMESPACED = { version: 'v1', kind: '', scope: 'Namespaced' } as const

@@ -1,0 +1,188 @@
+/** Serves metrics over TLS, to clients whose token has the right. Loaded only for operators that ask for it. */
+import { aborted, abortScope } from '../../async/abort.ts'
+import type { Clock } from '../../async/clock.ts'
+import { Latch } from '../../async/latch.ts'
+import { Timeouts } from '../../async/timeouts.ts'
+import type { Api } from '../../client/api.ts'
+import { fileMissing, messageOf } from '../../core/errors.ts'
+import { printable } from '../../core/printable.ts'
+import { type Log, RateLimitedLog } from '../../observe/log.ts'
+import { BodyLimits } from '../../runtime/net/body_limits.ts'
+import { exchangeOf, type HttpServer, type HttpServerOptions, TIMEOUTS } from '../../runtime/net/http_server.ts'
+import type { HttpsServer } from '../../runtime/net/https_server.ts'
+import type { BodyRefusal, RequestHead, ServerResponse } from '../../runtime/net/server_exchange.ts'
+import { validityOf } from '../../runtime/os/builtins.ts'
+import { FileCertificates } from '../../webhook/file_certificates.ts'
+import type { CertificatePair, CertificateSource } from '../../webhook/handler.ts'
+import { inMemoryCertificates } from '../../webhook/memory_certificates.ts'
+import type { CertificateMeter } from '../../webhook/metrics.ts'
+import { AccessReviews, bearerToken } from './access.ts'
+import type { Fetch } from './server.ts'
+
+/** A scraper has one connection and one request at a time. */
+const MAX_STREAMS = 32
+const MAX_HELD_BYTES = 16 * 1024 * 1024
+/** How long a request body may take, and how long a client may take nothing of a response. */
+const SLOW_MS = 30_000
+
+export interface SecureMetricsOptions {
+  /** The folder with `tls.crt` and `tls.key`. Undefined: a certificate that lives as long as the process. */
+  readonly certs: string | undefined
+  /** Reviews the clients' tokens. Undefined: all clients are served. */
+  readonly api: Pick<Api, 'raw'> | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly meter: CertificateMeter | undefined
+}
+
+/** Starts a server. Rejects if it has no certificate, or cannot listen; with the signal's reason if that is aborted. */
+export async function serveSecurely(
+  options: SecureMetricsOptions,
+  http: HttpServerOptions,
+  signal: AbortSignal,
+): Promise<HttpServer> {
+  const { clock } = options
+  const { serveHttps } = await import('../../runtime/net/https_server.ts').catch(
+    fileMissing('Cannot serve TLS', 'https.js'),
+  )
+  const scope = abortScope()
+  const slow = new Timeouts(clock, SLOW_MS)
+  let server: HttpsServer | undefined
+  const certificate = following(options, (pair) => server?.setCertificate(pair.cert, pair.key), scope.signal)
+  const end = async (): Promise<void> => {
+    scope.abort()
+    scope[Symbol.dispose]()
+    slow.close()
+    await certificate.ended
+  }
+  try {
+    const pair = await Promise.race([certificate.first, aborted(signal).then(() => Promise.reject(signal.reason))])
+    server = await serveHttps({
+      ...exchangeOf({ ...http, fetch: guarded(http.fetch, options, scope.signal) }, 'https'),
+      ...TIMEOUTS,
+      ...pair,
+      host: http.host,
+      port: http.port,
+      clock,
+      maxStreams: MAX_STREAMS,
+      bodyLimits: new BodyLimits({ clock, timeoutMs: SLOW_MS, maxHeldBytes: MAX_HELD_BYTES }),
+      beginSend: (onLate) => slow.begin(onLate),
+      refuse: options.api && refuseWithoutToken,
+      refuseBody: (why) => responseOf(BODY_REFUSALS[why]),
+      onClientError: reporting(options),
+    })
+    // Replaced while the server began to listen.
+    const { cert, key } = certificate.current() ?? pair
+    if (cert !== pair.cert || key !== pair.key) server.setCertificate(cert, key)
+  } catch (error) {
+    await end()
+    throw error
+  }
+  const { host, port, close } = server
+  return { host, port, close: (deadline) => close(deadline).finally(end) }
+}
+
+/** The certificate of a server. */
+interface Following {
+  /** Rejects if there is no certificate to begin with. */
+  readonly first: Promise<CertificatePair>
+  readonly ended: Promise<void>
+  current(): CertificatePair | undefined
+}
+
+/** Calls `replace` with each pair that replaces the first one, until the signal is aborted. */
+function following(
+  { certs, clock, log, meter: meters }: SecureMetricsOptions,
+  replace: (pair: CertificatePair) => void,
+  signal: AbortSignal,
+): Following {
+  const meter = meters?.certificates('metrics')
+  const first = new Latch<CertificatePair>()
+  const source: CertificateSource = certs === undefined
+    ? inMemoryCertificates({
+      // As controller-runtime's: no client can verify it anyway.
+      names: { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'] },
+      commonName: 'kubeloop-metrics',
+      clock,
+    })
+    : new FileCertificates({ folder: certs, use: METRICS, clock, log, meter })
+  let current: CertificatePair | undefined
+  const use = (pair: CertificatePair): void => {
+    const { toMs } = validityOf(pair.cert)
+    replace(pair)
+    const notAfter = new Date(toMs).toISOString()
+    if (toMs <= clock.now()) log.warn('The certificate of the metrics has expired; replace it', { notAfter })
+    if (current) log.info('Serving metrics with a new certificate', { notAfter })
+    meter?.notAfter.set(toMs / 1000)
+    current = pair
+    first.open(pair)
+  }
+  const running = source.run(use, signal)
+  return {
+    // The source ends without a first pair only when the signal is aborted.
+    first: Promise.race([first.opened, running.then(() => first.opened)]),
+    ended: running.catch(() => {}),
+    current: () => current,
+  }
+}
+
+const METRICS = {
+  what: 'metrics',
+  remedy: (folder: string) =>
+    `mount one at "${folder}" with tls.crt and tls.key, as cert-manager writes them, or let the operator make its own ` +
+    'with `metrics: { tls: true }`',
+} as const
+
+function guarded(fetch: Fetch, { api, clock, log }: SecureMetricsOptions, signal: AbortSignal): Fetch {
+  if (!api) return fetch
+  const access = new AccessReviews({ api, clock, log, signal })
+  return async (request) => {
+    const { method, headers, signal } = request
+    // The path as the handlers see it.
+    const { pathname: path } = new URL(request.url)
+    const refusal = await access.check({ authorization: headers.get('authorization'), method, path, signal })
+    if (!refusal) return await fetch(request)
+    const { status, headers: own, body } = responseOf(refusal)
+    return new Response(body, { status, headers: own })
+  }
+}
+
+/** Refuses a request before its body is read. */
+function refuseWithoutToken({ headers }: RequestHead): ServerResponse | undefined {
+  if (bearerToken(headers['authorization']) !== undefined) return undefined
+  return responseOf({ status: 401, text: 'Unauthorized' })
+}
+
+const BODY_REFUSALS: Readonly<Record<BodyRefusal, { readonly status: number; readonly text: string }>> = {
+  'too large': { status: 413, text: 'The body is too long' },
+  'too slow': { status: 408, text: `The body was not complete after ${SLOW_MS / 1000} s` },
+  'too many': { status: 429, text: 'Too many bytes of other requests are held; try again' },
+}
+
+function responseOf(
+  { status, text }: { readonly status: number; readonly text: string },
+): ServerResponse & { readonly body: Uint8Array<ArrayBuffer> } {
+  return {
+    status,
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+      ...(status === 429 && { 'retry-after': '1' }),
+    },
+    body: new TextEncoder().encode(`${text}\n`),
+  }
+}
+
+/** Reports clients that could not connect. Probes that only open a connection are not reported. */
+function reporting({ clock, log }: SecureMetricsOptions): (error: Error & { readonly code?: string }) => void {
+  const errors = new RateLimitedLog(clock)
+  return (error) => {
+    if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return
+    errors.line((more) =>
+      log.warn(`A client of the metrics could not connect, or did not speak TLS and HTTP${more}`, {
+        error: printable(error.code ?? messageOf(error)).slice(0, 200),
+      })
+    )
+  }
+}

@@ -1,0 +1,54 @@
+/** Reads the stored objects of a kind, to check whether they fit the schema of a new definition. */
+import type { KubeObject } from '../core/objects.ts'
+import type { AnyResource, CustomResourceDefinition, CustomResourceVersion } from '../core/resource.ts'
+import { nextTurn } from '../async/clock.ts'
+
+/** The number of objects checked in one turn of the event loop, which must also renew the lease. */
+const CHECKED_PER_TURN = 50
+
+/** A version in the cluster, and the new version whose schema its objects must fit. */
+export interface StoredVersion<Theirs> {
+  readonly theirs: Theirs
+  readonly ours: CustomResourceVersion
+  /** The version in which the server returns the objects. Undefined if it serves none. */
+  readonly served: Theirs | undefined
+}
+
+/**
+ * Returns the versions to compare. The server keeps each object in the version in which it was written, so with a
+ * conversion, each version has its own schema; without one, all versions have the schema of the stored one.
+ */
+export function storedVersions<Theirs extends { readonly name: string; readonly served: boolean }>(
+  { spec }: CustomResourceDefinition,
+  versions: readonly Theirs[],
+): readonly StoredVersion<Theirs>[] {
+  const first = versions.find(({ served }) => served)
+  return versions.flatMap((theirs) => {
+    const ours = spec.versions.find(({ name, storage }) => spec.conversion ? name === theirs.name : storage)
+    const served = spec.conversion ? (theirs.served ? theirs : undefined) : first
+    return ours ? { theirs, ours, served } : []
+  })
+}
+
+/** Calls `check` with each object of pages, in turns. Resolves with their number. */
+export async function forEachStored(
+  pages: AsyncIterable<{ readonly items: readonly KubeObject[] }>,
+  check: (object: KubeObject) => void,
+): Promise<number> {
+  let seen = 0
+  for await (const { items } of pages) {
+    for (const object of items) {
+      if (++seen % CHECKED_PER_TURN === 0) await nextTurn()
+      check(object)
+    }
+  }
+  return seen
+}
+
+/** Returns the resource of a version of a definition. */
+export function resourceOf(
+  { spec: { group, scope, names: { kind, plural } } }: CustomResourceDefinition,
+  version: string,
+): AnyResource {
+  return { group, version, kind, plural, scope }
+}

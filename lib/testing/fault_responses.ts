@@ -1,0 +1,230 @@
+/** The responses that faults cause: refusals, broken and late bodies, and old states. */
+import { NetworkError, type Transport } from 'kubeloop'
+import { lineBatches } from '../async/lines.ts'
+import { type Clock, sleep } from '../async/clock.ts'
+import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
+
+const encoder = new TextEncoder()
+
+/** The reasons of a real API server for its status codes. */
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  405: 'MethodNotAllowed',
+  409: 'Conflict',
+  410: 'Expired',
+  413: 'RequestEntityTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+}
+
+/** Returns a Status of a code. `retryAfterMs` is sent in whole seconds, rounded up. */
+export function refusal(code: number, reason: string | undefined, retryAfterMs: number | undefined): HttpResponse {
+  const seconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000)
+  const text = JSON.stringify({
+    kind: 'Status',
+    apiVersion: 'v1',
+    status: 'Failure',
+    message: `the test asked for status ${code}`,
+    reason: reason ?? REASONS[code],
+    ...(seconds !== undefined && { details: { retryAfterSeconds: seconds } }),
+    code,
+  })
+  const headers: Record<string, string> = { 'content-type': 'application/json' }
+  if (seconds !== undefined) headers['retry-after'] = String(seconds)
+  return { status: code, headers, body: bodyOf(once(encoder.encode(text)), () => {}) }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes
+}
+
+export function brokenOff(phase: 'response' | 'body'): NetworkError {
+  const what = phase === 'body' ? 'Cannot read on' : 'Cannot reach the server'
+  return new NetworkError(`${what}: the connection was cut, as the test asked`, { phase, code: 'ECONNRESET' })
+}
+
+/** How long an operator's own transport waits for the head of a response. */
+const ANSWER_TIMEOUT_MS = 75_000
+
+/** Rejects when an operator's own transport would give up, or with the reason when the request is aborted. */
+export async function noAnswer(clock: Clock, signal: AbortSignal | undefined): Promise<never> {
+  await sleep(clock, ANSWER_TIMEOUT_MS, signal)
+  const message = `Cannot reach the server: no answer within ${ANSWER_TIMEOUT_MS / 1000} s, as the test asked`
+  throw new NetworkError(message, { phase: 'response', code: 'ETIMEDOUT' })
+}
+
+/** Returns a body that fails before its first byte. */
+export function brokenBody(inner: HttpBody): HttpBody {
+  const fail = (): Promise<never> => {
+    inner.cancel()
+    return Promise.reject(brokenOff('body'))
+  }
+  return { text: fail, cancel: () => inner.cancel(), [Symbol.asyncIterator]: () => ({ next: fail }) }
+}
+
+/** Returns a body that fails in the middle of its first line. */
+export function tornBody(inner: HttpBody): HttpBody {
+  return bodyOf(torn(inner), () => inner.cancel())
+}
+
+async function* torn(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const [line] of lineBatches(inner)) {
+    if (line === undefined) continue
+    const bytes = encoder.encode(line)
+    yield bytes.subarray(0, Math.ceil(bytes.length / 2))
+    throw brokenOff('body')
+  }
+  throw brokenOff('body')
+}
+
+/** Returns a body whose bytes arrive later, in order. An abort is not delayed. */
+export function lateBody(inner: HttpBody, clock: Clock, lagMs: number, signal: AbortSignal | undefined): HttpBody {
+  const stop = new AbortController()
+  const chunks: { readonly bytes?: Uint8Array; readonly error?: unknown; readonly dueMs: number }[] = []
+  let wake = (): void => {}
+  const add = (chunk: { readonly bytes?: Uint8Array; readonly error?: unknown }): void => {
+    chunks.push({ ...chunk, dueMs: clock.monotonic() + lagMs })
+    wake()
+  }
+  const pump = async (): Promise<void> => {
+    try {
+      for await (const bytes of inner) add({ bytes: bytes.slice() })
+      add({})
+    } catch (error) {
+      add({ error })
+    }
+  }
+  async function* late(): AsyncGenerator<Uint8Array, void, undefined> {
+    const end = (): void => stop.abort(signal?.reason)
+    signal?.addEventListener('abort', end, { once: true })
+    try {
+      for (;;) {
+        signal?.throwIfAborted()
+        const chunk = chunks.shift()
+        if (!chunk) {
+          await new Promise<void>((resolve) => {
+            wake = resolve
+            stop.signal.addEventListener('abort', () => resolve(), { once: true })
+          })
+          continue
+        }
+        const waitMs = chunk.dueMs - clock.monotonic()
+        if (waitMs > 0) await sleep(clock, waitMs, stop.signal)
+        if (chunk.bytes) yield chunk.bytes
+        else if ('error' in chunk) throw chunk.error
+        else return
+      }
+    } finally {
+      signal?.removeEventListener('abort', end)
+    }
+  }
+  void pump()
+  return bodyOf(late(), () => {
+    stop.abort()
+    inner.cancel()
+  })
+}
+
+/** Returns the body of a watch that has each event twice, bookmarks once. */
+export function repeatedBody(inner: HttpBody): HttpBody {
+  return bodyOf(repeated(inner), () => inner.cancel())
+}
+
+async function* repeated(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const lines of lineBatches(inner)) {
+    for (const line of lines) {
+      const isEvent = /^\{"type":"(?:ADDED|MODIFIED|DELETED)"/.test(line)
+      yield encoder.encode(isEvent ? `${line}\n${line}\n` : `${line}\n`)
+    }
+  }
+}
+
+interface ListJson {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly resourceVersion: string }
+  readonly items: readonly { readonly metadata: object }[]
+}
+
+/**
+ * Answers a list, or a watch that begins with a list, with the state at an older version. The watch then goes on from
+ * there. Other requests, and those that the server refuses for this version, are answered as without the fault.
+ */
+export async function staleResponse(inner: Transport, request: HttpRequest, version: string): Promise<HttpResponse> {
+  const url = new URL(request.path, 'http://localhost')
+  const query = url.searchParams
+  const isList = !isTrue(query.get('watch'))
+  const from = query.get('resourceVersion') ?? ''
+  // A watch that goes on from a version has no old state.
+  if (query.has('continue') || (!isList && !query.has('sendInitialEvents') && from !== '' && from !== '0')) {
+    return await inner(request)
+  }
+  const at = (change: (query: URLSearchParams) => void): HttpRequest => {
+    const old = new URL(url)
+    for (const name of ['resourceVersion', 'resourceVersionMatch', 'sendInitialEvents']) old.searchParams.delete(name)
+    change(old.searchParams)
+    return { ...request, path: old.pathname + old.search }
+  }
+  const list = await inner(at((query) => {
+    for (const name of ['watch', 'allowWatchBookmarks', 'timeoutSeconds']) query.delete(name)
+    query.set('resourceVersion', version)
+    query.set('resourceVersionMatch', 'Exact')
+  }))
+  if (list.status !== 200) {
+    list.body.cancel()
+    return await inner(request)
+  }
+  if (isList) return list
+  const { apiVersion, kind, metadata, items } = JSON.parse(await list.body.text()) as ListJson
+  const watch = await inner(at((query) => query.set('resourceVersion', metadata.resourceVersion)))
+  if (watch.status !== 200) return watch
+  const type = { apiVersion, kind: kind.replace(/List$/, '') }
+  const lines = items.map((item) => JSON.stringify({ type: 'ADDED', object: { ...type, ...item } }))
+  if (isTrue(query.get('sendInitialEvents'))) {
+    const annotations = { 'k8s.io/initial-events-end': 'true' }
+    lines.push(
+      JSON.stringify({
+        type: 'BOOKMARK',
+        object: { ...type, metadata: { resourceVersion: metadata.resourceVersion, annotations } },
+      }),
+    )
+  }
+  const first = encoder.encode(lines.map((line) => `${line}\n`).join(''))
+  return { ...watch, body: bodyOf(followed(first, watch.body), () => watch.body.cancel()) }
+}
+
+async function* followed(first: Uint8Array, rest: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
+  if (first.length > 0) yield first
+  yield* rest
+}
+
+function isTrue(value: string | null): boolean {
+  return value !== null && value !== 'false' && value !== '0'
+}
+
+/** Returns a body of chunks. `cancel` is called when the reader needs no more of them. */
+function bodyOf(chunks: AsyncGenerator<Uint8Array, void, undefined>, cancel: () => void): HttpBody {
+  return {
+    cancel,
+    async text() {
+      const decoder = new TextDecoder()
+      let text = ''
+      for await (const chunk of chunks) text += decoder.decode(chunk, { stream: true })
+      return text + decoder.decode()
+    },
+    async *[Symbol.asyncIterator]() {
+      try {
+        yield* chunks
+      } finally {
+        cancel()
+      }
+    },
+  }
+}

@@ -1,0 +1,298 @@
+/** Records which rights an operator asks for, with the places in its file, for `kubeloop rights --record`. */
+import type { AnyResource, Transport } from 'kubeloop'
+import { attributesOf } from '../apiserver/access/attributes.ts'
+import { ADMIN } from '../apiserver/access/user.ts'
+import { readCall } from '../apiserver/http/routes.ts'
+import type { ReconcileReport } from '../controller/controller.ts'
+import { messageOf } from '../core/errors.ts'
+import type { HttpRequest } from '../core/transport.ts'
+import { parseKey } from '../core/objects.ts'
+import { apiVersionOf } from '../core/resource.ts'
+import { userFrames } from '../observe/stack.ts'
+import { appendText } from '../runtime/os/user_files.ts'
+
+/** The environment variable that names the folder of the record in tests. */
+export const RIGHTS = 'KUBELOOP_RIGHTS'
+
+/** One right that an operator has asked for, as a line of the record. */
+export interface AskedRight {
+  /** The operator's name. */
+  readonly operator: string
+  /** The operator's name of the cluster. Absent for its own. */
+  readonly cluster?: string
+  readonly verb: string
+  readonly group: string
+  /** With its subresource, as `foos/status`. */
+  readonly resource: string
+  /** Absent for cluster-scoped objects and for all namespaces. {@link ANY} after too many. */
+  readonly namespace?: string
+  /** For a create, the name in the body. Absent without one. {@link ANY} after too many. */
+  readonly name?: string
+  /** Where the operator's code has asked, as `file:line:column`. Absent for requests of kubeloop itself. */
+  readonly at?: string
+}
+
+/** The path of a request that is not for a resource. */
+export interface AskedPath {
+  readonly operator: string
+  readonly cluster?: string
+  readonly verb: string
+  readonly path: string
+  readonly at?: string
+}
+
+/** An object that was reconciled: its name comes from a user, and does not stand in the operator's file. */
+interface Reconciled {
+  readonly operator: string
+  /** `namespace/name`, or the name of a cluster-scoped object. */
+  readonly reconciled: string
+}
+
+export type RecordLine = AskedRight | AskedPath | Reconciled
+
+/** Stands for all names or namespaces. */
+export const ANY = '*'
+
+/** The maximum number of lines for a verb on a resource, and of reconciled objects. */
+const MAX_LINES = 200
+
+/** Deep enough for the frames of kubeloop between a request and the operator's code. */
+const FRAMES = 60
+
+export interface RecorderOptions {
+  readonly operator: string
+  /** The kinds of the operator, to find those of owner references. */
+  readonly resources: readonly AnyResource[]
+  /** Called once for each line. */
+  readonly write: (line: RecordLine) => void
+}
+
+/**
+ * Creates a file in a folder, so that many processes can write to the folder at once, and returns a function that
+ * appends a line to it.
+ *
+ * @throws Error, now and from each call, if the file cannot be written.
+ */
+export function lineWriter(folder: string, operator: string): (line: RecordLine) => void {
+  const file = `${folder}/${operator}-${crypto.randomUUID()}.jsonl`
+  const append = (text: string): void => {
+    try {
+      appendText(file, text)
+    } catch (cause) {
+      throw new Error(`Cannot record the rights of operator "${operator}" in ${folder}: ${messageOf(cause)}`, { cause })
+    }
+  }
+  append('')
+  return (line) => append(`${JSON.stringify(line)}\n`)
+}
+
+export class RightsRecorder {
+  readonly #options: RecorderOptions
+  readonly #known = new Set<string>()
+  readonly #counts = new Map<string, number>()
+
+  constructor(options: RecorderOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Wraps a transport of the operator, outside of all others, so that the call's stack leads to its code. `cluster`:
+   * the cluster's name; null for the operator's own.
+   */
+  around(inner: Transport, cluster: string | null): Transport {
+    return (request) => {
+      this.#record(request, cluster)
+      return inner(request)
+    }
+  }
+
+  /**
+   * Notes an object that was reconciled, and the writes of the run that were not sent, as they would have changed
+   * nothing: another time they are.
+   */
+  reconciled({ key, cluster, writes }: Pick<ReconcileReport, 'key' | 'cluster' | 'writes'>): void {
+    const { operator, resources } = this.#options
+    this.#add('reconciled', key, () => ({ operator, reconciled: key }))
+    for (const write of writes) {
+      if (write.result !== 'unchanged') continue
+      const found = resources.find(({ kind }) => kind === write.kind)
+      const verbs = UNSENT[write.verb]
+      if (!found || !verbs) continue
+      const { namespace, name } = parseKey(write.key)
+      const resource = write.verb === 'status' ? `${found.plural}/status` : found.plural
+      for (const verb of verbs) {
+        const asked = { ...NOTHING, verb, group: found.group, resource, namespace: namespace ?? '', name }
+        // A line of its own: that of the request has its place.
+        this.#addAsked(asked, write.cluster ?? cluster ?? null, () => ({}), 'unsent ')
+      }
+    }
+  }
+
+  #record(request: HttpRequest, cluster: string | null): void {
+    const { operator } = this.#options
+    const origin = { operator, ...(cluster !== null && { cluster }) }
+    let place: { readonly at?: string } | undefined
+    // A stack costs more than all the rest, so it is taken only for a new line.
+    const at = (): { readonly at?: string } => place ??= placeOfCall()
+    for (const { kind, ...right } of this.#rightsOf(request)) {
+      if (kind === 'path') {
+        const { verb, path } = right
+        this.#add(`${cluster} ${verb} ${path}`, '', () => ({ ...origin, verb, path, ...at() }))
+        continue
+      }
+      this.#addAsked({ kind, ...right }, cluster, at)
+    }
+  }
+
+  #addAsked(
+    { verb, group, resource, namespace, name }: Asked,
+    cluster: string | null,
+    at: () => { readonly at?: string },
+    prefix = '',
+  ): void {
+    const on = { operator: this.#options.operator, ...(cluster !== null && { cluster }), verb, group, resource }
+    this.#add(
+      `${prefix}${cluster} ${verb} ${group}/${resource}`,
+      `${namespace}/${name}`,
+      () => ({ ...on, ...(namespace && { namespace }), ...(name && { name }), ...at() }),
+      () => ({ ...on, ...(namespace && { namespace: ANY }), ...(name && { name: ANY }), ...at() }),
+    )
+  }
+
+  #add(what: string, each: string, line: () => RecordLine, overflow?: () => RecordLine): void {
+    const key = `${what} ${each}`
+    if (this.#known.has(key)) return
+    const count = (this.#counts.get(what) ?? 0) + 1
+    if (count > MAX_LINES + 1) return
+    this.#counts.set(what, count)
+    if (count <= MAX_LINES) {
+      this.#known.add(key)
+      this.#options.write(line())
+    } else if (overflow) this.#options.write(overflow())
+  }
+
+  *#rightsOf(request: HttpRequest): Generator<Asked> {
+    const call = readCall(request)
+    const impersonated = [...impersonations(call.headers)]
+    // The request itself needs the rights of that user.
+    if (impersonated.length > 0) return yield* impersonated
+    const { isResource, verb, group, resource, subresource, namespace, name, path } = attributesOf(call, ADMIN)
+    if (!isResource) {
+      if (!ALLOWED_PATHS.test(path)) yield { ...NOTHING, kind: 'path', verb, path }
+      return
+    }
+    const body = bodyOf(request)
+    const asked = {
+      ...NOTHING,
+      verb,
+      group,
+      resource: subresource ? `${resource}/${subresource}` : resource,
+      // The path of a Namespace is within itself, but a Role cannot be in one that does not exist yet.
+      namespace: group === '' && resource === 'namespaces' ? '' : namespace,
+      name: name || (verb === 'create' ? nameIn(body) : ''),
+    }
+    yield asked
+    // An apply creates a missing object, and the server then asks for that right, too.
+    if (verb === 'patch' && !subresource && /apply-patch/.test(call.headers['content-type'] ?? '')) {
+      yield { ...asked, verb: 'create' }
+    }
+    yield* this.#blockedOwners(body, namespace)
+  }
+
+  /** The admission plugin OwnerReferencesPermissionEnforcement asks whether the writer may set finalizers of owners. */
+  *#blockedOwners(body: string, namespace: string): Generator<Asked> {
+    if (!body.includes('"blockOwnerDeletion":true')) return
+    for (const { apiVersion, kind, name, blockOwnerDeletion } of ownersIn(body)) {
+      const owner = this.#options.resources.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion)
+      if (!owner || blockOwnerDeletion !== true) continue
+      const place = owner.scope === 'Namespaced' ? namespace : ''
+      const resource = `${owner.plural}/finalizers`
+      yield { ...NOTHING, verb: 'update', group: owner.group, resource, namespace: place, name: name ?? '' }
+    }
+  }
+}
+
+interface Asked {
+  readonly kind: 'resource' | 'path'
+  readonly verb: string
+  readonly group: string
+  readonly resource: string
+  readonly namespace: string
+  readonly name: string
+  readonly path: string
+}
+
+const NOTHING = { kind: 'resource', group: '', resource: '', namespace: '', name: '', path: '' } as const
+
+/** The verbs of writes that are not sent if they change nothing. */
+const UNSENT: Readonly<Record<string, readonly string[]>> = { status: ['patch'], apply: ['patch', 'create'] }
+
+/** Every authenticated user may read these, by the roles system:discovery and system:public-info-viewer. */
+const ALLOWED_PATHS = /^\/(?:$|(?:apis?|openapi|version|healthz|livez|readyz)(?:\/|$))/
+
+/** Yields the rights to act as another user. */
+function* impersonations(headers: Readonly<Record<string, string>>): Generator<Asked> {
+  const impersonate = (resource: string, name: string, group = '', namespace = ''): Asked => ({
+    ...NOTHING,
+    verb: 'impersonate',
+    group,
+    resource,
+    namespace,
+    name,
+  })
+  for (const [header, value] of Object.entries(headers)) {
+    if (header === 'impersonate-user') {
+      const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(value) ?? []
+      yield name ? impersonate('serviceaccounts', name, '', namespace) : impersonate('users', value)
+    } else if (header === 'impersonate-group') {
+      for (const group of [value].flat()) yield impersonate('groups', group)
+    } else if (header === 'impersonate-uid') yield impersonate('uids', value, 'authentication.k8s.io')
+    else if (header.startsWith('impersonate-extra-')) {
+      const key = header.slice('impersonate-extra-'.length)
+      yield impersonate(`userextras/${decodeURIComponent(key)}`, String(value), 'authentication.k8s.io')
+    }
+  }
+}
+
+function bodyOf({ body }: HttpRequest): string {
+  return typeof body === 'string' ? body : body === undefined ? '' : new TextDecoder().decode(body)
+}
+
+interface Metadata {
+  readonly name?: string
+  readonly ownerReferences?: readonly {
+    readonly apiVersion?: string
+    readonly kind?: string
+    readonly name?: string
+    readonly blockOwnerDeletion?: boolean
+  }[]
+}
+
+function metadataIn(body: string): Metadata {
+  try {
+    return (JSON.parse(body) as { readonly metadata?: Metadata } | null)?.metadata ?? {}
+  } catch {
+    return {} // not JSON: the server refuses it
+  }
+}
+
+function nameIn(body: string): string {
+  return metadataIn(body).name ?? ''
+}
+
+function ownersIn(body: string): NonNullable<Metadata['ownerReferences']> {
+  return metadataIn(body).ownerReferences ?? []
+}
+
+/** The line of a stack for the function that runs an operator. A bundler may add a number to its name. */
+const START = /\n[^\n]*\bstartOperator\d*\b/
+
+function placeOfCall(): { readonly at?: string } {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = FRAMES
+  const { stack } = new Error()
+  Error.stackTraceLimit = limit
+  // What awaits the whole operator, as the line with `app.run`, has not asked for this.
+  const [at] = userFrames(stack?.split(START)[0])
+  return at === undefined ? {} : { at }
+}

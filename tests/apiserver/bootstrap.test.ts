@@ -1,0 +1,58 @@
+/** The objects of a new cluster. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer, type ApiServerOptions } from '../../lib/apiserver/mod.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+
+async function names(server: ApiServer, path: string): Promise<string[]> {
+  const response = await server.handle({ method: 'GET', path })
+  const list = JSON.parse(await response.body.text()) as { items: { metadata: { name: string } }[] }
+  return list.items.map(({ metadata }) => metadata.name)
+}
+
+const start = (options: ApiServerOptions = {}): ApiServer => new ApiServer({ clock: new FakeClock(), ...options })
+
+test('a new server has only its namespaces; with bootstrap, also the other objects of a real one', async () => {
+  const plain = start()
+  for (const path of ['/api/v1/services', '/apis/rbac.authorization.k8s.io/v1/clusterroles']) {
+    assert.deepEqual(await names(plain, path), [])
+  }
+  const full = start({ bootstrap: true })
+  // Two first requests create the objects once.
+  const [services, roles] = await Promise.all([
+    names(full, '/api/v1/services'),
+    names(full, '/apis/rbac.authorization.k8s.io/v1/clusterroles'),
+  ])
+  assert.deepEqual(services, ['kubernetes'])
+  assert.equal(roles.length, 69)
+  assert.deepEqual(['admin', 'cluster-admin', 'edit', 'view'].filter((name) => !roles.includes(name)), [])
+  assert.deepEqual(await names(full, '/apis/scheduling.k8s.io/v1/priorityclasses'), [
+    'system-cluster-critical',
+    'system-node-critical',
+  ])
+  assert.equal((await names(full, '/apis/apiregistration.k8s.io/v1/apiservices')).length, 21)
+  assert.deepEqual(await names(full, '/apis/networking.k8s.io/v1/servicecidrs'), ['kubernetes'])
+})
+
+test('aggregated roles have the rules of the roles that they collect', async () => {
+  const server = start({ bootstrap: true })
+  const rulesOf = async (name: string): Promise<{ verbs: string[]; resources?: string[] }[]> => {
+    const response = await server.handle({
+      method: 'GET',
+      path: `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`,
+    })
+    return JSON.parse(await response.body.text()).rules
+  }
+  const reads = (each: { verbs: string[]; resources?: string[] }): boolean =>
+    each.verbs.includes('get') && !!each.resources?.includes('configmaps')
+  for (const name of ['view', 'edit', 'admin']) assert.ok((await rulesOf(name)).some(reads), name)
+})
+
+test('a restored server has the saved objects and no new ones', async () => {
+  const full = start({ bootstrap: true })
+  await full.handle({ method: 'DELETE', path: '/apis/rbac.authorization.k8s.io/v1/clusterroles/view' })
+  const restored = start({ bootstrap: true, state: full.save() })
+  const roles = await names(restored, '/apis/rbac.authorization.k8s.io/v1/clusterroles')
+  assert.equal(roles.length, 68)
+  assert.ok(!roles.includes('view'))
+})

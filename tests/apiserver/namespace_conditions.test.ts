@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+
+const NAMESPACE = '/api/v1/namespaces/full'
+const CONFIG_MAPS = `${NAMESPACE}/configmaps`
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+/** A server with a namespace that is being deleted, and config maps with a finalizer in it. */
+async function deletedNamespace(count: number) {
+  const clock = new FakeClock()
+  const { handle } = new ApiServer({ clock })
+  const send = async (method: Method, path: string, body?: unknown) => {
+    const response = await handle({
+      method,
+      path,
+      headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    const text = await response.body.text()
+    assert.ok(response.status < 300, text)
+    return JSON.parse(text)
+  }
+  await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'full' } })
+  for (let i = 0; i < count; i++) {
+    const metadata = { name: `map-${i}`, finalizers: ['example.com/hold'] }
+    await send('POST', CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata })
+  }
+  await send('DELETE', NAMESPACE)
+  return {
+    clock,
+    release: (i: number) => send('PATCH', `${CONFIG_MAPS}/map-${i}`, { metadata: { finalizers: null } }),
+    conditions: async () => (await send('GET', NAMESPACE)).status.conditions as readonly Record<string, string>[],
+  }
+}
+
+const remaining = (conditions: readonly Record<string, string>[]): string | undefined =>
+  conditions.find((each) => each['type'] === 'NamespaceContentRemaining')?.['message']
+
+test('the conditions of a deleted namespace count what is left, and keep their time', async () => {
+  const { clock, release, conditions } = await deletedNamespace(2)
+  const first = await conditions()
+  assert.equal(remaining(first), 'Some resources are remaining: configmaps. has 2 resource instances')
+  await clock.advance(60_000)
+  await release(0)
+  const second = await conditions()
+  assert.equal(remaining(second), 'Some resources are remaining: configmaps. has 1 resource instances')
+  assert.deepEqual(
+    second.map((each) => each['lastTransitionTime']),
+    first.map((each) => each['lastTransitionTime']),
+  )
+})
+
+test('the conditions are updated for each removed object only when at most 100 are left', async () => {
+  const { release, conditions } = await deletedNamespace(103)
+  const all = 'Some resources are remaining: configmaps. has 103 resource instances'
+  assert.equal(remaining(await conditions()), all)
+  await release(0)
+  await release(1)
+  assert.equal(remaining(await conditions()), all)
+  await release(2)
+  assert.equal(remaining(await conditions()), 'Some resources are remaining: configmaps. has 100 resource instances')
+})

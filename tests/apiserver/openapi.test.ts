@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { builtinKinds } from '../../lib/apiserver/builtin/kinds.ts'
+
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+interface Document {
+  readonly paths: Record<
+    string,
+    { readonly serverRelativeURL: string; readonly post?: { readonly [field: string]: unknown } }
+  >
+  readonly components: { readonly schemas: Record<string, unknown> }
+}
+
+async function read(server: ApiServer, path: string): Promise<Document> {
+  const response = await server.handle({ method: 'GET', path })
+  assert.equal(response.status, 200, path)
+  return JSON.parse(await response.body.text()) as Document
+}
+
+async function hashOf(server: ApiServer, name: string): Promise<string> {
+  const { paths } = await read(server, '/openapi/v3')
+  return paths[name]!.serverRelativeURL.split('hash=')[1]!
+}
+
+function definition(
+  names: { readonly plural: string; readonly kind: string },
+  properties: object = {},
+  group = 'example.com',
+): string {
+  return JSON.stringify({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${names.plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Cluster',
+      names,
+      versions: [{
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', properties } },
+      }],
+    },
+  })
+}
+
+test('each built-in kind has a schema and its paths in the document of its version', async () => {
+  const server = new ApiServer()
+  const { paths } = await read(server, '/openapi/v3')
+  for (const kind of builtinKinds()) {
+    const name = kind.group ? `apis/${kind.group}/${kind.version}` : `api/${kind.version}`
+    assert.ok(paths[name], name)
+    const document = await read(server, paths[name].serverRelativeURL)
+    assert.ok(document.paths[`/${name}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`], kind.plural)
+    for (const [, reference] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+      assert.ok(document.components.schemas[reference!], `${name}: ${reference}`)
+    }
+  }
+})
+
+test('a hash changes with the schema of a kind, and only that one', async () => {
+  const server = new ApiServer()
+  const names = { plural: 'foos', kind: 'Foo' }
+  await server.handle({ method: 'POST', path: CRDS, body: definition(names) })
+  const [foo, apps] = [await hashOf(server, 'apis/example.com/v1'), await hashOf(server, 'apis/apps/v1')]
+  assert.equal(await hashOf(server, 'apis/example.com/v1'), foo)
+  const patch = JSON.stringify({ metadata: { labels: { a: 'b' } } })
+  const headers = { 'content-type': 'application/merge-patch+json' }
+  await server.handle({ method: 'PATCH', path: `${CRDS}/foos.example.com`, headers, body: patch })
+  assert.equal(await hashOf(server, 'apis/example.com/v1'), foo)
+  const other = new ApiServer()
+  await other.handle({ method: 'POST', path: CRDS, body: definition(names, { spec: { type: 'string' } }) })
+  assert.notEqual(await hashOf(other, 'apis/example.com/v1'), foo)
+  assert.equal(await hashOf(other, 'apis/apps/v1'), apps)
+  await server.handle({ method: 'POST', path: CRDS, body: definition({ plural: 'bars', kind: 'Bar' }) })
+  assert.notEqual(await hashOf(server, 'apis/example.com/v1'), foo)
+})
+
+test('kinds of one version share a document; names are those of the definition', async () => {
+  const server = new ApiServer()
+  const group = 'my-apps.k8s.io'
+  const annotated = (text: string): string =>
+    text.replace('"metadata":{', '"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved"},')
+  for (const [plural, kind] of [['apples', 'Apple'], ['dogs', 'Dogs'], ['classes', 'Class']] as const) {
+    const response = await server.handle({
+      method: 'POST',
+      path: CRDS,
+      body: annotated(definition({ plural, kind }, {}, group)),
+    })
+    assert.equal(response.status, 201, await response.body.text())
+  }
+  const { paths, components } = await read(server, `/openapi/v3/apis/${group}/v1`)
+  assert.deepEqual(Object.keys(paths), [...Object.keys(paths)].sort())
+  const { post } = paths[`/apis/${group}/v1/apples`]!
+  assert.equal(post!['description'], 'create an Apple')
+  assert.equal(post!['operationId'], 'createMyAppsV1Apple')
+  assert.deepEqual(post!['tags'], ['myApps_v1'])
+  assert.equal(paths[`/apis/${group}/v1/dogs`]!.post!['description'], 'create Dogs')
+  assert.equal(paths[`/apis/${group}/v1/classes`]!.post!['description'], 'create a Class')
+  for (const name of ['Apple', 'AppleList', 'Dogs', 'Class']) {
+    assert.ok(components.schemas[`io.k8s.my-apps.v1.${name}`], name)
+  }
+  assert.ok(!JSON.stringify({ paths, components }).toLowerCase().includes('qq'))
+})
+
+test('int-or-string keeps its own alternatives; embedded objects get their metadata', async () => {
+  const server = new ApiServer()
+  const properties = {
+    plain: { 'x-kubernetes-int-or-string': true },
+    typed: { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }], pattern: 'a' },
+    more: { 'x-kubernetes-int-or-string': true, anyOf: [{ pattern: 'a' }, { pattern: 'b' }] },
+    embedded: {
+      type: 'object',
+      'x-kubernetes-embedded-resource': true,
+      'x-kubernetes-preserve-unknown-fields': true,
+      required: ['kind'],
+    },
+    off: { type: 'boolean', default: false, nullable: false },
+  }
+  await server.handle({ method: 'POST', path: CRDS, body: definition({ plural: 'foos', kind: 'Foo' }, properties) })
+  const { components } = await read(server, '/openapi/v3/apis/example.com/v1')
+  const foo = components.schemas['com.example.v1.Foo'] as { properties: Record<string, Record<string, unknown>> }
+  const types = [{ type: 'integer' }, { type: 'string' }]
+  const { plain, typed, more, embedded, off } = foo.properties
+  assert.deepEqual(plain!['anyOf'], types)
+  assert.deepEqual(typed, { anyOf: types, pattern: 'a', 'x-kubernetes-int-or-string': true })
+  assert.deepEqual(more!['allOf'], [{ anyOf: types }])
+  assert.deepEqual(embedded!['required'], ['kind', 'apiVersion'])
+  assert.deepEqual(Object.keys(embedded!['properties'] as object), ['apiVersion', 'kind', 'metadata'])
+  assert.deepEqual(off, { type: 'boolean', default: false })
+})
+
+test('audit ids are random, but numbers on a server with a given source of randomness', async () => {
+  const idOf = async (server: ApiServer): Promise<string> =>
+    (await server.handle({ method: 'GET', path: '/livez' })).headers['audit-id']!
+  const server = new ApiServer()
+  assert.notEqual(await idOf(server), await idOf(server))
+  for (let run = 0; run < 2; run++) {
+    let draws = 0
+    const seeded = new ApiServer({ random: () => (draws++, 0.5) })
+    const before = draws
+    assert.equal(await idOf(seeded), '00000000-0000-4000-8000-000000000001')
+    assert.equal(await idOf(seeded), '00000000-0000-4000-8000-000000000002')
+    assert.equal(draws, before)
+  }
+})

@@ -1,0 +1,220 @@
+/** Tests of the pure parts of authorization: rules, bindings, and the attributes of requests. */
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { attributesOf, notAllowed, resourceAttributes } from '../../lib/apiserver/access/attributes.ts'
+import { escalationProblem, FULL_AUTHORITY } from '../../lib/apiserver/access/escalation.ts'
+import {
+  type Binding,
+  decide,
+  type PolicyRule,
+  type Roles,
+  ruleAllows,
+  rulesFor,
+} from '../../lib/apiserver/access/rbac.ts'
+import { parseServiceAccount, type User } from '../../lib/apiserver/access/user.ts'
+import { readCall } from '../../lib/apiserver/http/routes.ts'
+
+const JANE: User = { name: 'jane', groups: ['devs', 'system:authenticated'] }
+
+type Given = Parameters<typeof resourceAttributes>[0]
+const action = (given: Partial<Given>): ReturnType<typeof resourceAttributes> =>
+  resourceAttributes({ user: JANE, verb: 'get', resource: 'pods', ...given })
+
+/** Rules, and the actions that they allow and refuse. */
+const RULES: readonly (readonly [PolicyRule, readonly Partial<Given>[], readonly Partial<Given>[]])[] = [
+  [
+    { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods'] },
+    [{}, { verb: 'list' }, { name: 'a' }, { namespace: 'x' }],
+    [{ verb: 'watch' }, { group: 'apps' }, { resource: 'nodes' }, { subresource: 'log' }],
+  ],
+  [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }, [{}, {
+    group: 'a',
+    resource: 'b',
+    subresource: 'c',
+    verb: 'd',
+  }], [
+    { isResource: false, path: '/x' },
+  ]],
+  [{ verbs: ['get'], apiGroups: [''], resources: ['pods/log'] }, [{ subresource: 'log' }], [{}, {
+    subresource: 'status',
+  }]],
+  [
+    { verbs: ['get'], apiGroups: ['*'], resources: ['*/scale'] },
+    [{ subresource: 'scale' }, { group: 'apps', resource: 'deployments', subresource: 'scale' }],
+    [{}, { subresource: 'status' }, { resource: 'scale' }],
+  ],
+  [{ verbs: ['get'], apiGroups: [''], resources: ['pods/*'] }, [], [{}, { subresource: 'log' }]],
+  [
+    { verbs: ['get'], apiGroups: [''], resources: ['pods'], resourceNames: ['a'] },
+    [{ name: 'a' }],
+    [{}, { name: 'b' }, { name: 'a', subresource: 'log' }],
+  ],
+  [
+    { verbs: ['get'], nonResourceURLs: ['/a', '/b/*', '/c*'] },
+    [['/a'], ['/b/'], ['/b/x/y'], ['/c'], ['/cd']].map(([path]) => ({ isResource: false, path: path! })),
+    [['/'], ['/a/'], ['/b'], ['/d']].map(([path]) => ({ isResource: false, path: path! })),
+  ],
+  [{ verbs: ['post'], nonResourceURLs: ['*'] }, [{ isResource: false, path: '/x', verb: 'post' }], [
+    { isResource: false, path: '/x' },
+    { verb: 'post' },
+  ]],
+  [{ verbs: ['get'] }, [], [{}, { isResource: false, path: '/x' }]],
+]
+
+test('a rule allows by verb, group, resource, subresource, name and URL', () => {
+  for (const [rule, allowed, refused] of RULES) {
+    for (const given of allowed) assert.equal(ruleAllows(rule, action(given)), true, JSON.stringify([rule, given]))
+    for (const given of refused) assert.equal(ruleAllows(rule, action(given)), false, JSON.stringify([rule, given]))
+  }
+})
+
+/** Returns the roles of two maps, by name and by `namespace/name`. */
+function rolesOf(
+  bindings: readonly Binding[],
+  local: readonly Binding[],
+  rules: Readonly<Record<string, readonly PolicyRule[]>>,
+): Roles {
+  return {
+    clusterBindings: () => bindings,
+    bindings: (namespace) => (namespace === 'x' ? local : []),
+    clusterRole: (name) => rules[name],
+    role: (namespace, name) => rules[`${namespace}/${name}`],
+  }
+}
+
+const READ: PolicyRule = { verbs: ['get'], apiGroups: [''], resources: ['pods'] }
+const bind = (
+  name: string,
+  subject: Partial<Binding['subjects'][0]>,
+  role = 'read',
+  kind = 'ClusterRole',
+): Binding => ({
+  name,
+  roleRef: { kind, name: role },
+  subjects: [{ kind: 'User', name: 'nobody' }, { kind: 'User', name: '', ...subject }],
+})
+
+test('a binding grants a role to users, groups and service accounts', () => {
+  const account: User = { name: 'system:serviceaccount:x:bot', groups: [] }
+  const grants = (subject: Partial<Binding['subjects'][0]>, user: User): string => {
+    const roles = rolesOf([bind('b', subject)], [], { read: [READ] })
+    return decide(roles, action({ user })).reason
+  }
+  const reason = (to: string): string => `RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "read" to ${to}`
+  assert.equal(grants({ name: 'jane' }, JANE), reason('User "jane"'))
+  assert.equal(grants({ kind: 'Group', name: 'devs' }, JANE), reason('Group "devs"'))
+  assert.equal(
+    grants({ kind: 'ServiceAccount', name: 'bot', namespace: 'x' }, account),
+    reason('ServiceAccount "bot/x"'),
+  )
+  assert.equal(grants({ kind: 'User', name: account.name }, account), reason(`User "${account.name}"`))
+  for (
+    const subject of [
+      { kind: 'ServiceAccount', name: 'bot' },
+      { kind: 'ServiceAccount', name: 'bot', namespace: 'y' },
+      { kind: 'Group', name: 'jane' },
+      { kind: 'Other', name: 'jane' },
+    ]
+  ) {
+    assert.equal(grants(subject, account), '')
+  }
+})
+
+test('a RoleBinding grants rights in its namespace only, by a Role or a ClusterRole', () => {
+  const roles = rolesOf([], [bind('b', { name: 'jane' }), bind('c', { name: 'jim' }, 'own', 'Role')], {
+    read: [READ],
+    'x/own': [READ],
+  })
+  assert.deepEqual(decide(roles, action({ namespace: 'x' })), {
+    allowed: true,
+    reason: 'RBAC: allowed by RoleBinding "b/x" of ClusterRole "read" to User "jane"',
+  })
+  assert.equal(decide(roles, action({ namespace: 'y' })).allowed, false)
+  assert.equal(decide(roles, action({ namespace: '' })).allowed, false)
+  const jim: User = { name: 'jim', groups: [] }
+  assert.equal(
+    decide(roles, action({ user: jim, namespace: 'x' })).reason,
+    'RBAC: allowed by RoleBinding "c/x" of Role "own" to User "jim"',
+  )
+})
+
+test('missing roles are reported once, and do not hide the rights of other bindings', () => {
+  const missing = [bind('a', { name: 'jane' }, 'gone'), bind('b', { name: 'jane' }, 'gone')]
+  const local = [bind('c', { name: 'jane' }, 'lost', 'Role'), bind('d', { name: 'jane' }, 'odd', 'Other')]
+  const roles = rolesOf(missing, local, { read: [READ] })
+  const gone = 'clusterrole.rbac.authorization.k8s.io "gone" not found'
+  assert.equal(decide(roles, action({})).reason, `RBAC: ${gone}`)
+  assert.equal(
+    decide(roles, action({ namespace: 'x' })).reason,
+    `RBAC: [${gone}, role.rbac.authorization.k8s.io "lost" not found, unsupported role reference kind: "Other"]`,
+  )
+  const both = rolesOf([...missing, bind('e', { name: 'jane' })], [], { read: [READ] })
+  assert.equal(decide(both, action({})).allowed, true)
+  assert.equal([...rulesFor(both, JANE, '')].filter((each) => typeof each !== 'string').length, 1)
+})
+
+test('rights cover others by verb, group, resource, name and URL', () => {
+  const problem = (own: readonly PolicyRule[], wanted: readonly PolicyRule[]): string[] =>
+    escalationProblem(JANE, own, wanted)?.split('\n').slice(1) ?? []
+  assert.deepEqual(problem(FULL_AUTHORITY, [...FULL_AUTHORITY, READ]), [])
+  assert.deepEqual(problem([READ], [READ, { ...READ, resourceNames: ['a'] }]), [])
+  assert.deepEqual(problem([{ ...READ, resourceNames: ['a'] }], [READ]), [
+    '{APIGroups:[""], Resources:["pods"], Verbs:["get"]}',
+  ])
+  assert.deepEqual(problem([{ ...READ, resourceNames: ['a'] }], [{ ...READ, resourceNames: ['a', 'b'] }]), [
+    '{APIGroups:[""], Resources:["pods"], ResourceNames:["b"], Verbs:["get"]}',
+  ])
+  assert.deepEqual(problem([{ ...READ, resources: ['*/scale'] }], [{ ...READ, resources: ['pods/scale', 'pods'] }]), [
+    '{APIGroups:[""], Resources:["pods"], Verbs:["get"]}',
+  ])
+  const urls = (verbs: string[], ...nonResourceURLs: string[]): PolicyRule => ({ verbs, nonResourceURLs })
+  assert.deepEqual(problem([urls(['get'], '/a/*')], [urls(['get'], '/a/b', '/a/*')]), [])
+  assert.deepEqual(problem([urls(['get'], '/a/*')], [urls(['get', 'put'], '/a')]), [
+    '{NonResourceURLs:["/a"], Verbs:["get"]}',
+    '{NonResourceURLs:["/a"], Verbs:["put"]}',
+  ])
+  // Rights of several own rules add up.
+  assert.deepEqual(problem([READ, { ...READ, verbs: ['list'] }], [{ ...READ, verbs: ['get', 'list'] }]), [])
+  assert.match(
+    escalationProblem(JANE, [], [READ])!,
+    /^user "jane" \(groups=\["devs" "system:authenticated"\]\) is attempting to grant RBAC permissions not currently held:\n/,
+  )
+})
+
+test('the attributes of a request name its verb, resource and place', () => {
+  const of = (method: 'GET' | 'POST' | 'DELETE', path: string): unknown[] => {
+    const { verb, group, resource, subresource, namespace, name, isResource } = attributesOf(
+      readCall({ method, path }),
+      JANE,
+    )
+    return isResource ? [verb, group, resource, subresource, namespace, name] : [verb]
+  }
+  assert.deepEqual(of('GET', '/api/v1/pods'), ['list', '', 'pods', '', '', ''])
+  assert.deepEqual(of('GET', '/api/v1/namespaces'), ['list', '', 'namespaces', '', '', ''])
+  assert.deepEqual(of('GET', '/api/v1/namespaces/a/pods/b/status'), ['get', '', 'pods', 'status', 'a', 'b'])
+  assert.deepEqual(of('POST', '/api/v1/namespaces/a/finalize'), ['create', '', 'namespaces', 'finalize', 'a', 'a'])
+  assert.deepEqual(of('DELETE', '/apis/a.b/v1/foos'), ['deletecollection', 'a.b', 'foos', '', '', ''])
+  assert.deepEqual(of('GET', '/apis/a.b/v1/foos?watch=false'), ['list', 'a.b', 'foos', '', '', ''])
+  assert.deepEqual(of('GET', '/apis/a.b/v1/foos?watch'), ['watch', 'a.b', 'foos', '', '', ''])
+  assert.deepEqual(of('GET', '/api/v1/watch/namespaces/a/pods/b'), ['watch', '', 'pods', '', 'a', 'b'])
+  for (const path of ['/', '/api', '/api/v1', '/apis', '/apis/a.b', '/apis/a.b/v1', '/healthz/etcd']) {
+    assert.deepEqual(of('GET', path), ['get'], path)
+  }
+})
+
+test('a refusal escapes what looks like HTML', () => {
+  const { message } = notAllowed(action({ user: { name: '<b>&', groups: [] } }))
+  assert.equal(
+    message,
+    'pods is forbidden: User "&lt;b&gt;&amp;" cannot get resource "pods" in API group "" at the cluster scope',
+  )
+})
+
+test('the name of a service account has two parts', () => {
+  assert.deepEqual(parseServiceAccount('system:serviceaccount:a:b'), { namespace: 'a', name: 'b' })
+  for (
+    const name of ['system:serviceaccount:a', 'system:serviceaccount:a:', 'system:serviceaccount:a:b:c', 'a:b', '']
+  ) {
+    assert.equal(parseServiceAccount(name), undefined, name)
+  }
+})

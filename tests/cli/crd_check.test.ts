@@ -1,0 +1,344 @@
+/** Tests `kubeloop crd --check` and `--against live`: files, bad input, and the whole command. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type AnyResource, Cluster, defineResource } from 'kubeloop'
+import { cel } from 'kubeloop/schema'
+import { ApiServer, serve } from 'kubeloop/apiserver'
+import * as z from 'zod'
+import { checkCommitted } from '../../lib/cli/crd/check.ts'
+import { checkStored } from '../../lib/cli/crd/live.ts'
+import { refusals } from '../../lib/cli/crd/refused.ts'
+import { kubeconfigText } from '../../lib/cli/api/serving.ts'
+import { yamlText } from '../../lib/cli/yaml_text.ts'
+import { Api } from '../../lib/client/api.ts'
+import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
+import { crdOf } from '../../lib/schema/crds.ts'
+import { recorder } from '../client/transports.ts'
+import { type Folder, inFolder } from './dev_command.ts'
+
+const of = (spec: z.ZodType, more: object = {}): AnyResource =>
+  defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec, ...more }) as AnyResource
+const crd = (...resources: AnyResource[]): CustomResourceDefinition => crdOf(resources)[0]!
+const size = (max: number): AnyResource => of(z.object({ size: z.int32().max(max) }))
+const bar = of(z.object({}), { kind: 'Bar' })
+const webhook = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingWebhookConfiguration',
+  metadata: { name: 'foo' },
+  webhooks: [{ name: 'a' }],
+}
+
+const yaml = (...objects: readonly object[]): string => objects.map(yamlText).join('---\n')
+
+test('definitions in a file of several, and in a folder with other files, are found', async () => {
+  await inFolder(async (folder) => {
+    folder.write(
+      'all.yaml',
+      yaml({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'x' } }, crd(size(10)), crd(bar)),
+    )
+    folder.write('crds/a/foo.json', JSON.stringify(crd(size(10))))
+    folder.write('crds/b.yml', yaml(crd(bar), webhook))
+    folder.write('crds/other.yaml', yaml(crd(of(z.object({}), { group: 'other.example.com' }))))
+    folder.write('crds/kustomization.yaml', 'resources: [a/foo.json]\n')
+    folder.write('crds/templates/x.yaml', '{{ if .Values.x }}\nkind: ConfigMap\n{{ end }}\n')
+    folder.write('crds/.hidden/x.yaml', 'kind: CustomResourceDefinition\n')
+    for (const path of ['all.yaml', 'crds']) {
+      const at = `${folder.path}/${path}`
+      assert.deepEqual(await checkCommitted([crd(size(10)), crd(bar)], at), { lines: [], breaking: 0 }, path)
+    }
+    const { lines, breaking } = await checkCommitted(
+      [crd(size(5)), { ...webhook, webhooks: [] }],
+      `${folder.path}/crds`,
+    )
+    assert.deepEqual(lines.map((line) => line.replace(`${folder.path}/`, '')), [
+      'crds/a/foo.json: foos.example.com v1 spec.size: maximum is 5, not 10 (breaks stored objects)',
+      'crds/b.yml: ValidatingWebhookConfiguration foo webhooks is [], not [{"name":"a"}]',
+      'crds/b.yml: bars.example.com is not defined by the operator (deleting it deletes its objects)',
+    ])
+    assert.equal(breaking, 2)
+    // Webhook configurations may be somewhere else; a definition must be there.
+    assert.deepEqual(
+      (await checkCommitted(
+        [crd(size(10)), crd(of(z.object({}), { kind: 'New' })), webhook],
+        `${folder.path}/all.yaml`,
+      ))
+        .lines.map((line) => line.replace(`${folder.path}/`, '')),
+      [
+        'all.yaml: news.example.com is missing',
+        'all.yaml: bars.example.com is not defined by the operator (deleting it deletes its objects)',
+      ],
+    )
+  })
+})
+
+const whole = crd(size(10))
+const BAD: readonly (readonly [string, (folder: Folder) => void, RegExp])[] = [
+  ['no file', () => {}, /^Cannot check PATH: there is no such file or folder$/],
+  [
+    'an empty folder',
+    (folder) => folder.write('path/x.txt', ''),
+    /^Cannot check PATH: there is no \.yaml, \.yml or \.json file in it$/,
+  ],
+  [
+    'no definition',
+    (folder) => folder.write('path', yaml(webhook)),
+    /^Cannot check PATH: there is no CustomResourceDefinition in it$/,
+  ],
+  [
+    'a folder without one',
+    (folder) => folder.write('path/x.yaml', 'a: 1'),
+    /^Cannot check PATH: there is no CustomResourceDefinition in it$/,
+  ],
+  ['no YAML', (folder) => folder.write('path', 'a: [1\nb: }'), /^Cannot read PATH: it is not valid YAML or JSON: /],
+  ['no object', (folder) => folder.write('path', '- 1\n'), /^Cannot read PATH: it is not an object$/],
+  [
+    'one twice',
+    (folder) => folder.write('path', yaml(whole, whole)),
+    /^Cannot check PATH: CustomResourceDefinition "foos\.example\.com" is in it twice$/,
+  ],
+  ['one in two files', (folder) => {
+    folder.write('path/a.yaml', yaml(whole))
+    folder.write('path/b.yaml', yaml(whole))
+  }, /is in it twice, in PATH\/a\.yaml and in PATH\/b\.yaml$/],
+  [
+    'an old one',
+    (folder) => folder.write('path', yaml({ ...whole, apiVersion: 'apiextensions.k8s.io/v1beta1' })),
+    /^Cannot check PATH: foos\.example\.com is of apiextensions\.k8s\.io\/v1beta1, not of apiextensions\.k8s\.io\/v1$/,
+  ],
+  [
+    'one without a spec',
+    (folder) => folder.write('path', yaml({ ...whole, spec: undefined })),
+    /foos\.example\.com has no spec$/,
+  ],
+  [
+    'one without versions',
+    (folder) => folder.write('path', yaml({ ...whole, spec: { ...whole.spec, versions: 'v1' } })),
+    /has no list of versions$/,
+  ],
+  [
+    'one without names',
+    (folder) => folder.write('path', yaml({ ...whole, spec: { ...whole.spec, names: undefined } })),
+    /has no names$/,
+  ],
+]
+
+for (const [name, write, message] of BAD) {
+  test(`committed definitions are refused with a reason: ${name}`, async () => {
+    await inFolder(async (folder) => {
+      write(folder)
+      const path = `${folder.path}/path`
+      await assert.rejects(checkCommitted([whole], path), (error: Error) => {
+        assert.match(error.message.replaceAll(path, 'PATH'), message)
+        return !error.message.includes('\n')
+      })
+    })
+  })
+}
+
+test('what an API server would refuse is said with the path of the schema and the rule', async () => {
+  const lines = await refusals(crd(of(z.object({
+    pairs: z.array(z.string()).check(cel('self.all(a, self.all(b, a == b))')),
+    items: z.array(z.object({ name: z.string().check(cel('self.first == 1')) })),
+    byName: z.record(z.string(), z.string().check(cel('self.size()'))),
+    text: z.int32().check(cel('self > 1', { messageExpression: "'not ' + string(self)" })),
+  }))))
+  const over = 'than 100 times what an API server allows; limit the lists and strings'
+  assert.deepEqual(
+    lines.map((line) => line.replace(/^foos\.example\.com v1 /, '').replace(/ \(\.max.*$/, '')).toSorted(),
+    [
+      'spec.byName{}: the rule "self.size()" is refused: cel expression must evaluate to a bool',
+      'spec.items[].name: the rule "self.first == 1" is refused: compilation failed: type \'string\' does not support field selection',
+      `spec.pairs: the rule "self.all(a, self.all(b, a == b))" costs more ${over}`,
+      `spec.text: the rule "self > 1" has a messageExpression that costs more ${over}`,
+    ],
+  )
+  // Limits make it cheap enough.
+  const cheap = z.array(z.string().max(20)).max(20).check(cel('self.all(a, self.all(b, a == b))'))
+  assert.deepEqual(await refusals(crd(of(z.object({ pairs: cheap })))), [])
+  // Syntax that only a server knows is left to it.
+  const optional = z.object({ a: z.string().max(9).optional() }).check(cel("[?self.?a].all(x, x != 'y')"))
+  assert.deepEqual(await refusals(crd(of(z.object({ optional })))), [])
+  // What metadata or columns state is checked by the server alone.
+  const stated = of(
+    z.object({ bag: z.array(z.string()).meta({ 'x-kubernetes-list-type': 'bag' }), n: z.int32() }),
+    {
+      columns: { N: { path: '.spec.n', type: 'text' } },
+      selectableFields: ['.spec.n', '.spec.n', '.spec.a', '.spec.bag'],
+    },
+  )
+  assert.deepEqual(await refusals(crd(stated)), [
+    'foos.example.com v1 spec.bag: x-kubernetes-list-type is refused: Unsupported value: "bag": supported values: "atomic", "set", "map"',
+    'foos.example.com additionalPrinterColumns[0].type: is refused: "text": must be one of boolean,date,integer,number,string',
+    'foos.example.com selectableFields[1].jsonPath: is refused: Duplicate value: ".spec.n"',
+    'foos.example.com selectableFields[2].jsonPath: is refused: ".spec.a": is an invalid path: does not refer to a valid field',
+    'foos.example.com selectableFields[3].jsonPath: is refused: ".spec.bag": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
+  ])
+  // Each is allowed, but not all together.
+  const dear = z.array(z.string().max(60)).max(400).check(cel('self.all(a, self.all(b, a == b))'))
+  const many = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, dear]))
+  assert.match(
+    (await refusals(crd(of(z.object(many))))).join('\n'),
+    /v1 the schema: all rules together cost [\d.]+ times what/,
+  )
+})
+
+async function stocked(resource: AnyResource, specs: readonly object[]): Promise<ApiServer> {
+  const server = new ApiServer()
+  const api = new Api({ transport: server.handle })
+  const definition = crd(resource)
+  await api.create({ resource: CRD, name: definition.metadata.name }, definition as never, {})
+  for (const [at, spec] of specs.entries()) {
+    const metadata = { namespace: 'default', name: `o${at}` }
+    await api.create({ resource, namespace: 'default', name: metadata.name }, { metadata, spec }, {})
+  }
+  return server
+}
+
+const before = of(z.object({ size: z.int32(), old: z.string().optional(), names: z.array(z.string()).default([]) }))
+const after = of(
+  z.object({
+    size: z.int32().max(10),
+    names: z.array(z.string().max(20)).max(20).default([]),
+    mode: z.string().default('x'),
+  }).check(
+    cel("self.size > 1 || self.mode == 'b'", 'too small'),
+    cel('self.size >= oldSelf.size', 'shrinks'),
+    cel("[?self.?mode].all(x, x != 'y')"),
+  ),
+)
+
+test('stored objects that do not fit are listed with path and reason, CEL rules included', async () => {
+  const server = await stocked(before, [{ size: 5 }, { size: 12 }, { size: 5, old: 'x' }, {
+    size: 1,
+    names: ['a'.repeat(21)],
+  }, { size: 1 }])
+  const lines: string[] = []
+  const cluster = new Cluster({ name: 'test', transport: server.handle })
+  const result = await checkStored(crd(after), cluster, (line) => void lines.push(line))
+  assert.deepEqual(result, { name: 'foos.example.com', seen: 5, unfit: 4 })
+  assert.deepEqual(lines, [
+    'Foo "default/o1": spec.size: Invalid value: 12: spec.size in body should be less than or equal to 10',
+    'Foo "default/o2": spec.old would be lost',
+    'Foo "default/o3": spec.names[0]: Too long: may not be more than 20 bytes',
+    'Foo "default/o3": rules were not checked because of these problems',
+    'Foo "default/o4": spec: Invalid value: too small',
+  ])
+  assert.deepEqual(await checkStored(crd(before), cluster, assert.fail), {
+    name: 'foos.example.com',
+    seen: 5,
+    unfit: 0,
+  })
+})
+
+test('objects of a kind with several versions are counted once, in the version that is stored next', async () => {
+  const v2 = of(z.object({ size: z.int32() }), { version: 'v2' })
+  const v1 = of(z.object({ size: z.int32() }))
+  const server = new ApiServer()
+  const cluster = new Cluster({ name: 'test', transport: server.handle })
+  const definition = crd(v1, v2)
+  await cluster.api.create({ resource: CRD, name: definition.metadata.name }, definition as never, {})
+  const metadata = { namespace: 'default', name: 'a' }
+  await cluster.api.create({ resource: v1, ...metadata }, { metadata, spec: { size: 7 } }, {})
+  const lines: string[] = []
+  const next = [of(z.object({ size: z.int32() })), of(z.object({ size: z.int32().max(5) }), { version: 'v2' })]
+  assert.deepEqual(await checkStored(crd(...next), cluster, (line) => void lines.push(line)), {
+    name: 'foos.example.com',
+    seen: 1,
+    unfit: 1,
+  })
+  assert.equal(lines.length, 1)
+})
+
+test('stored objects are read in pages of 500, and a kind that is not there has none', async () => {
+  const server = await stocked(before, Array.from({ length: 501 }, () => ({ size: 11 })))
+  const network = recorder(server.handle)
+  const cluster = new Cluster({ name: 'test', transport: network.transport })
+  let count = 0
+  const result = await checkStored(crd(after), cluster, () => void count++)
+  assert.deepEqual([result.seen, result.unfit, count], [501, 501, 501])
+  const lists = network.take().filter((line) => line.includes('/v1/foos'))
+  assert.equal(lists.length, 2)
+  assert.deepEqual(await checkStored(crd(bar), cluster, assert.fail), {
+    name: 'bars.example.com',
+    seen: 0,
+    unfit: 0,
+  })
+})
+
+const OPERATOR = (max: number, rule = 'self.size > 0'): string => `
+import { defineResource } from 'kubeloop'
+import { cel } from 'kubeloop/schema'
+import * as z from 'zod'
+export const Foo = defineResource({
+  group: 'example.com', version: 'v1', kind: 'Foo',
+  spec: z.object({ size: z.int32().max(${max}) }).check(cel(${JSON.stringify(rule)})),
+})
+`
+
+test('the command compares files: exit code 0 if they are the same, else 1 with the differences', async () => {
+  await inFolder(async (folder) => {
+    folder.write('op.ts', OPERATOR(10))
+    const printed = folder.run('crd', 'op.ts')
+    assert.equal(await printed.ended, 0, printed.output())
+    folder.write('foo.yaml', printed.printed())
+    const same = folder.run('crd', 'op.ts', '--check', 'foo.yaml')
+    assert.equal(await same.ended, 0, same.output())
+    assert.equal(same.printed(), 'foo.yaml has the definitions of op.ts')
+    folder.write('op.ts', OPERATOR(5))
+    const other = folder.run('crd', 'op.ts', '--namespace', 'there', '--check', 'foo.yaml')
+    assert.equal(await other.ended, 1)
+    assert.equal(
+      other.printed(),
+      'foo.yaml: foos.example.com v1 spec.size: maximum is 5, not 10 (breaks stored objects)',
+    )
+    assert.equal(
+      other.errors(),
+      'foo.yaml differs from op.ts in 1 place, of which 1 may break objects or clients; write it again with "kubeloop crd op.ts --namespace there"',
+    )
+    folder.write('op.ts', OPERATOR(5, 'self.sized'))
+    const refused = folder.run('crd', 'op.ts')
+    assert.equal(await refused.ended, 1)
+    assert.equal(refused.printed(), '')
+    assert.match(
+      refused.errors(),
+      /^An API server would refuse these definitions:\nfoos\.example\.com v1 spec: the rule "self\.sized" is refused: .*undefined field 'sized'$/,
+    )
+  })
+})
+
+test('the command checks the objects in a cluster: exit code 1 if some do not fit', async () => {
+  await inFolder(async (folder) => {
+    const served = await serve(await stocked(size(100), [{ size: 5 }, { size: 50 }]))
+    try {
+      folder.write('op.ts', OPERATOR(10))
+      folder.write('kubeconfig', kubeconfigText(served))
+      const args = ['--against', 'live', '--kubeconfig', 'kubeconfig']
+      const unfit = folder.run('crd', 'op.ts', ...args)
+      assert.equal(await unfit.ended, 1, unfit.output())
+      assert.deepEqual(unfit.printed().split('\n'), [
+        'Foo "default/o1": spec.size: Invalid value: 50: spec.size in body should be less than or equal to 10',
+        'foos.example.com: 1 of 2 stored objects do not fit',
+      ])
+      assert.equal(unfit.errors(), '1 stored object does not fit the definitions')
+      folder.write('op.ts', OPERATOR(50))
+      const fits = folder.run('crd', 'op.ts', ...args)
+      assert.equal(await fits.ended, 0, fits.output())
+      assert.equal(fits.printed(), 'foos.example.com: 0 of 2 stored objects do not fit')
+      const other = folder.run('crd', 'op.ts', ...args, '--context', 'nowhere')
+      assert.equal(await other.ended, 1)
+      assert.match(other.errors(), /nowhere/)
+      folder.write('wrong', kubeconfigText({ ...served, token: 'wrong' }))
+      const denied = folder.run('crd', 'op.ts', '--against', 'live', '--kubeconfig', 'wrong')
+      assert.equal(await denied.ended, 1)
+      assert.match(
+        denied.errors(),
+        /^Cannot check the stored objects of foos\.example\.com: .*; it needs the rights to get customresourcedefinitions and to list the kind$/,
+      )
+    } finally {
+      await served.close()
+    }
+    const gone = folder.run('crd', 'op.ts', '--against', 'live', '--kubeconfig', 'kubeconfig')
+    assert.equal(await gone.ended, 1)
+    assert.match(gone.errors(), /^Cannot check the stored objects of foos\.example\.com: [^\n]*$/)
+  })
+})

@@ -1,0 +1,80 @@
+/** An operator with all that manifests can have, and its objects as the command makes them. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { defineResource, type Operator, operator } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+import * as z from 'zod'
+import { describeDeployment } from '../../lib/cli/deploy/describe.ts'
+import type { AnyObject } from '../../lib/cli/deploy/files.ts'
+import { chartFiles, chartOptions } from '../../lib/cli/deploy/helm.ts'
+import type { DeployOptions } from '../../lib/cli/deploy/options.ts'
+
+/** What a template must not read as an action. */
+export const BRACES = 'Like {{ .Values.x }}, {{- y -}} and {{{z}}} with `ticks`, "quotes" and \\n'
+
+const Foo = defineResource({
+  group: 'full.example.com',
+  version: 'v1',
+  kind: 'Foo',
+  spec: z.object({ n: z.int32().describe(BRACES) }),
+})
+const OldFoo = defineResource({
+  group: 'full.example.com',
+  version: 'v1beta1',
+  kind: 'Foo',
+  spec: z.object({ m: z.int32() }),
+})
+
+/** `namespaces`: default all. */
+export function fullOperator(namespaces?: string[]): Operator {
+  const app = operator({
+    name: 'full',
+    leaderElection: true,
+    health: ':8081',
+    metrics: { address: ':8443', tls: { certs: '/metrics-certs' }, auth: true },
+    webhooks: { certs: { secret: 'full-tls' } },
+    ...(namespaces && { namespaces }),
+  })
+  app.controllerFor(Foo).owns(ConfigMap).reconcile(async () => {})
+  app.convert(OldFoo, Foo, {
+    up: ({ spec: { m } }) => ({ spec: { n: m } }),
+    down: ({ spec: { n } }) => ({ spec: { m: n } }),
+  })
+  app.admission(Foo, { validate: () => [] })
+  return app
+}
+
+export const IMAGE = 'registry.example.com/full:1.2.3'
+
+export async function objectsOf(app: Operator, options: DeployOptions = { image: IMAGE }): Promise<AnyObject[]> {
+  const { objects } = await describeDeployment(app.description, options, import.meta.url)
+  // As they come from the process that loads the file.
+  return JSON.parse(JSON.stringify(objects)) as AnyObject[]
+}
+
+export async function chartOf(app: Operator, options: DeployOptions = { image: IMAGE }): Promise<Map<string, string>> {
+  return chartFiles(await objectsOf(app, chartOptions(options)), options)
+}
+
+/** Calls `use` with a new folder, and removes it. */
+export async function withFolder<T>(use: (folder: string) => Promise<T> | T): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-deploy-'))
+  try {
+    return await use(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+export function writeAll(folder: string, files: ReadonlyMap<string, string>): void {
+  for (const [name, text] of files) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    writeFileSync(join(folder, name), text)
+  }
+}
+
+/** Returns the files as one text, for a golden file. */
+export function asText(files: ReadonlyMap<string, string>): string {
+  return [...files].map(([name, text]) => `=== ${name}\n${text}`).join('')
+}

@@ -1,0 +1,272 @@
+/** Cases of rules in CEL: each rule, what is refused in a definition, and how rules are evaluated. */
+import assert from 'node:assert/strict'
+import { type Api, type Body, type Case, CRDS, MERGE } from './api.ts'
+import { CONDITION_CASES } from './cel_conditions.ts'
+import { EXPRESSIONS } from './cel_expressions.ts'
+import { CHANGES, changingSchema, FORMS, OLD, SCHEMA, SPECS } from './cel_features.ts'
+import { type RuleCase, RULES } from './cel_rules.ts'
+import { DEFINITION_CASES } from './definitions.ts'
+import { LIFECYCLE_CASES } from './lifecycle.ts'
+
+interface Definition {
+  readonly body: Body
+  /** The path of the kind, which is not namespaced. */
+  readonly path: string
+  object(spec: unknown, more?: Body): Body
+}
+
+function definition(api: Api, name: string, schema: unknown): Definition {
+  const plural = `${name}s`
+  const kind = name[0]!.toUpperCase() + name.slice(1)
+  return {
+    body: {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${api.group}` },
+      spec: {
+        group: api.group,
+        scope: 'Cluster',
+        names: { plural, kind },
+        versions: [
+          {
+            name: 'v1',
+            served: true,
+            storage: true,
+            subresources: { status: {} },
+            schema: { openAPIV3Schema: schema },
+          },
+        ],
+      },
+    },
+    path: `/apis/${api.group}/v1/${plural}`,
+    object: (spec, more = {}) => ({
+      apiVersion: `${api.group}/v1`,
+      kind,
+      metadata: { name: api.namespace },
+      spec,
+      ...more,
+    }),
+  }
+}
+
+/** Installs a definition, if another case has not done so on the same server. */
+async function install(api: Api, name: string, schema: unknown): Promise<Definition> {
+  const made = definition(api, name, schema)
+  const answer = await api.request('POST', CRDS, made.body)
+  assert.ok(answer.status === 201 || answer.status === 409, JSON.stringify(answer.body))
+  for (let tries = 0; tries < 5000; tries++) {
+    const { status } = await api.request('POST', `${made.path}?dryRun=All`, { ...made.object({}), kind: 'Wrong' })
+    if (status !== 404) return made
+  }
+  assert.fail('the kind was never served')
+}
+
+/** Returns the causes of a refusal as `Reason field: message`. */
+function causesOf(body: Body): string[] {
+  const causes: Body[] = body.details?.causes ?? []
+  return causes.map(({ reason, field, message }) => `${String(reason).replace('FieldValue', '')} ${field}: ${message}`)
+}
+
+/** Go visits the fields of an object in any order. */
+function sorted(list: readonly string[]): readonly string[] {
+  return list.toSorted()
+}
+
+function ruleCase(group: string, index: number, { rule, accepted, broken = [], failing = [] }: RuleCase): Case {
+  return {
+    name: `a rule is evaluated: ${rule}`,
+    async run(api) {
+      const parts = RULES[group]!.map((each, at) =>
+        [`c${at}`, {
+          type: 'object',
+          properties: each.fields,
+          'x-kubernetes-validations': [{ rule: each.rule }],
+        }] as const
+      )
+      const schema = { type: 'object', properties: { spec: { type: 'object', properties: Object.fromEntries(parts) } } }
+      const made = await install(api, `rule${group}`, schema)
+      const answerTo = async (spec: Body): Promise<string | undefined> => {
+        const wanted = made.object({ [`c${index}`]: spec.new ?? spec })
+        const answer = await (spec.new ? change(api, made, `c${index}`, spec.old, wanted) : api.request(
+          'POST',
+          `${made.path}?dryRun=All`,
+          wanted,
+        ))
+        if (answer.status < 300) return undefined
+        return causesOf(answer.body).join('\n').replace(`Invalid spec.c${index}: Invalid value: `, '')
+      }
+      for (const spec of accepted) assert.equal(await answerTo(spec), undefined, JSON.stringify(spec))
+      for (const spec of broken) assert.equal(await answerTo(spec), `failed rule: ${rule}`, JSON.stringify(spec))
+      for (const [spec, message] of failing) {
+        const text = message.endsWith(' evaluating rule') ? `"object": ${message}: ${rule}` : `"object": ${message}`
+        assert.equal(await answerTo(spec), text, JSON.stringify(spec))
+      }
+    },
+  }
+}
+
+/** Sends an update of an object that has just been created. */
+async function change(api: Api, made: Definition, field: string, old: Body, wanted: Body): ReturnType<Api['request']> {
+  const { metadata } = await api.expect(201, 'POST', made.path, made.object({ [field]: old }))
+  const path = `${made.path}/${metadata.name}`
+  const answer = await api.request('PUT', path, { ...wanted, metadata })
+  await api.expect(200, 'DELETE', path)
+  return answer
+}
+
+const EXPRESSION_FIELDS = {
+  a: { type: 'integer' },
+  n: { type: 'integer', nullable: true },
+  s: { type: 'string' },
+  short: { type: 'string', maxLength: 10 },
+  l: { type: 'array', items: { type: 'string' } },
+  bl: { type: 'array', maxItems: 5, items: { type: 'string', maxLength: 5 } },
+  o: { type: 'object', properties: { x: { type: 'string' } } },
+  m: { type: 'object', additionalProperties: { type: 'integer' } },
+  io: { 'x-kubernetes-int-or-string': true },
+  d: { type: 'number' },
+  t: { type: 'string', format: 'date-time' },
+  dur: { type: 'string', format: 'duration' },
+  b: { type: 'string', format: 'byte' },
+  ll: { type: 'array', items: { type: 'array', items: { type: 'integer' } } },
+  'x-y': { type: 'string' },
+  u: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  lo: { type: 'array', items: { type: 'object', properties: { k: { type: 'string' } } } },
+}
+
+function expressionCase([rule, problems]: (typeof EXPRESSIONS)[number]): Case {
+  return {
+    name: `an expression is ${problems ? 'refused' : 'accepted'}: ${rule.replaceAll('\n', ' ')}`,
+    async run(api) {
+      const spec = {
+        type: 'object',
+        properties: EXPRESSION_FIELDS,
+        'x-kubernetes-validations': [{ rule, ...(rule.includes('\n') && { message: 'm' }) }],
+      }
+      const { body } = definition(api, 'expression', { type: 'object', properties: { spec } })
+      const answer = await api.request('POST', `${CRDS}?dryRun=All`, body)
+      if (!problems) assert.equal(answer.status, 201, JSON.stringify(answer.body))
+      else {
+        const messages = (answer.body.details.causes as Body[]).map(({ message }) =>
+          // The type of `self` has a new name each time. The rule itself is shown as the value.
+          (message as string).replaceAll(/selfType\d*/g, 'selfType').replace(
+            /^Invalid value: \{"Rule":.*?\}: (?=c)/,
+            '',
+          )
+        )
+        assert.deepEqual(messages, problems)
+      }
+    },
+  }
+}
+
+const FEATURE_CASES: readonly Case[] = [
+  ...SPECS.map(([spec, causes]): Case => ({
+    name: `the rules of a schema: ${JSON.stringify(spec)}`,
+    async run(api) {
+      const made = await install(api, 'ruled', SCHEMA)
+      const { body } = await api.request('POST', `${made.path}?dryRun=All`, made.object(spec))
+      assert.deepEqual(sorted(causesOf(body)), sorted(causes))
+    },
+  })),
+  ...FORMS.map(([name, schema, causes]): Case => ({
+    name: `a definition with rules: ${name}`,
+    async run(api) {
+      const { body } = await api.request('POST', `${CRDS}?dryRun=All`, definition(api, 'formed', schema).body)
+      const given = causesOf(body).map((each) => each.replaceAll(/selfType\d*/g, 'selfType'))
+      // Of equally expensive rules, the real server shows any four.
+      const isShown = (cause: string): boolean => name !== 'total' || !cause.includes('contributed to')
+      assert.deepEqual(sorted(given.filter(isShown)), sorted(causes.filter(isShown)))
+      assert.equal(given.length, causes.length)
+    },
+  })),
+  {
+    name: 'rules at the root of an object are reported at the field <nil>',
+    async run(api) {
+      const rule = { rule: "self.metadata.name != 'bad' && self.kind != 'No'", message: 'root' }
+      const made = await install(api, 'rooted', { type: 'object', 'x-kubernetes-validations': [rule] })
+      const wrong = { ...made.object({}), metadata: { name: 'bad' } }
+      const { message, details } = await api.refused(422, 'Invalid', 'POST', made.path, wrong)
+      assert.deepEqual(details.causes, [
+        { reason: 'FieldValueInvalid', field: '<nil>', message: 'Invalid value: root' },
+      ])
+      assert.equal(message, `Rooted.${api.group} "bad" is invalid: <nil>: Invalid value: root`)
+    },
+  },
+  {
+    name: 'rules are evaluated for patches, applies and status updates',
+    async run(api) {
+      const made = await install(api, 'ruled', SCHEMA)
+      const created = await api.expect(201, 'POST', made.path, made.object({ a: { x: 2 } }))
+      const path = `${made.path}/${created.metadata.name}`
+      const broken = ['Invalid spec.a: Invalid value: x must be large']
+      const patched = await api.request('PATCH', path, { spec: { a: { x: 1 } } }, { type: MERGE })
+      assert.deepEqual(causesOf(patched.body), broken)
+      const { managedFields: _, ...metadata } = created.metadata
+      const config = { ...made.object({ a: { x: 1 } }), metadata: { name: metadata.name } }
+      const applied = await api.request('PATCH', `${path}?fieldManager=m&force=true`, config, {
+        type: 'application/apply-patch+yaml',
+      })
+      assert.deepEqual(causesOf(applied.body), broken)
+      const status = await api.request('PUT', `${path}/status`, { ...created, status: { n: 1 } })
+      assert.deepEqual(causesOf(status.body), ['Invalid status: Invalid value: failed rule: self.n > 1'])
+      assert.deepEqual((await api.expect(200, 'GET', path)).spec, { a: { x: 2 } }, 'nothing is stored')
+    },
+  },
+  {
+    name: 'rules that an unchanged value breaks are warnings',
+    async run(api) {
+      const made = await install(api, 'changing', changingSchema(false))
+      const created = await api.expect(201, 'POST', made.path, made.object(OLD))
+      const path = `${made.path}/${created.metadata.name}`
+      const crd = await api.expect(200, 'GET', `${CRDS}/${made.body.metadata.name}`)
+      crd.spec.versions[0].schema.openAPIV3Schema = changingSchema(true)
+      await api.expect(200, 'PUT', `${CRDS}/${made.body.metadata.name}`, crd)
+      for (let tries = 0; tries < 5000; tries++) {
+        if ((await api.request('POST', `${made.path}?dryRun=All`, made.object({ p: { x: 1 } }))).status === 422) break
+      }
+      for (const [change, causes, warnings] of CHANGES) {
+        const next = { ...created, spec: { ...created.spec, ...change } }
+        const { body, headers } = await api.request('PUT', `${path}?dryRun=All`, next)
+        assert.deepEqual(causesOf(body), causes, JSON.stringify(change))
+        const given = [...(headers['warning'] ?? '').matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)]
+        assert.deepEqual(sorted(given.map(([, text]) => JSON.parse(`"${text}"`) as string)), warnings)
+      }
+    },
+  },
+  {
+    name: 'a new object may use an optional oldSelf',
+    async run(api) {
+      const made = await install(api, 'optional', changingSchema(false))
+      const { body } = await api.request('POST', made.path, made.object({ o: 11 }))
+      assert.deepEqual(causesOf(body), ['Invalid spec.o: Invalid value: 11: starts small'])
+    },
+  },
+  {
+    name: 'an evaluation that costs too much is ended',
+    async run(api) {
+      const rule = 'self.l.all(x, self.l.all(y, x != y || x == y))'
+      const spec = {
+        type: 'object',
+        properties: { l: { type: 'array', maxItems: 1000, items: { type: 'integer' } } },
+        'x-kubernetes-validations': [{ rule }],
+      }
+      const made = await install(api, 'costly', { type: 'object', properties: { spec } })
+      const l = Array.from({ length: 900 }, (_, index) => index)
+      const { body } = await api.request('POST', made.path, made.object({ l }))
+      assert.deepEqual(causesOf(body), [
+        `Invalid spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further ` +
+        `validation rules will be run due to call cost exceeds limit for rule: ${rule}`,
+      ])
+    },
+  },
+]
+
+export const CEL_CASES: readonly Case[] = [
+  ...Object.entries(RULES).flatMap(([group, rules]) => rules.map((rule, index) => ruleCase(group, index, rule))),
+  ...EXPRESSIONS.map(expressionCase),
+  ...FEATURE_CASES,
+  ...CONDITION_CASES,
+  ...DEFINITION_CASES,
+  ...LIFECYCLE_CASES,
+]

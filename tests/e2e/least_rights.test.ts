@@ -1,0 +1,33 @@
+/** On the embedded API: the least roles of examples make them work, and each right in them is needed. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ApiServer } from 'kubeloop/apiserver'
+import { type OpenStage, recordedRights, removals, withRights } from './least_rights.ts'
+import { REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
+
+const open: OpenStage = () => {
+  const { handle } = new ApiServer({ authorization: 'rbac' })
+  return Promise.resolve({
+    admin: handle,
+    as: (namespace, account) => (request) =>
+      handle({
+        ...request,
+        headers: { ...request.headers, 'impersonate-user': `system:serviceaccount:${namespace}:${account}` },
+      }),
+    config: { server: 'https://127.0.0.1:1' },
+    inEffect: () => Promise.resolve(),
+  })
+}
+
+const SCENARIOS = { sample: SAMPLE, finalizers: REPLICATOR, webhooks: SITES, namespaces: TEAMS }
+
+for (const [title, scenario] of Object.entries(SCENARIOS)) {
+  test(`${title}: the least roles are enough, and none of their rights is too much`, async () => {
+    const recorded = await recordedRights(scenario, open)
+    assert.deepEqual(await withRights(scenario, open, recorded.grants), [])
+    // The embedded API has no OwnerReferencesPermissionEnforcement, which asks for it; real_rights.test.ts has it.
+    const found = await removals(scenario, open, recorded, ({ resource }) => resource.endsWith('/finalizers'))
+    assert.deepEqual(found.filter(({ isNamed }) => !isNamed), [])
+    assert.ok(found.length > 10, `${found.length}`)
+  })
+}

@@ -1,0 +1,272 @@
+/**
+ * Proves least roles: an operator works with them, and fails without any one verb of any one rule. The same on the
+ * embedded API and on a real API server.
+ */
+import { type ClusterConfig, Informer, type Transport } from 'kubeloop'
+import type { AnyResource } from '../../lib/core/resource.ts'
+import type { OperatorDescription } from '../../lib/operator/description.ts'
+import { systemClock } from '../../lib/async/clock.ts'
+import { Latch } from '../../lib/async/latch.ts'
+import { messageOf } from '../../lib/core/errors.ts'
+import { KubeClient } from '../../lib/client/kube_client.ts'
+import { Api } from '../../lib/client/api.ts'
+import type { Client } from '../../lib/client/client.ts'
+import { Collector, type Grant } from '../../lib/cli/deploy/rights.ts'
+import { rolesOf } from '../../lib/cli/deploy/objects.ts'
+import { leastRights } from '../../lib/cli/rights/least.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { startOperator } from '../../lib/operator/start.ts'
+import { usedResources } from '../../lib/operator/description.ts'
+import { type AskedRight, RightsRecorder } from '../../lib/testing/rights_recorder.ts'
+
+/** An API server without the objects of earlier runs. */
+interface Stage {
+  readonly admin: Transport
+  /** The requests of a ServiceAccount. */
+  as(namespace: string, account: string): Transport
+  /** The address of the server, for the operator's configuration. */
+  readonly config: ClusterConfig
+  /** Resolves when the roles of a ServiceAccount, created before, are in effect. */
+  inEffect(namespace: string, account: string, grants: readonly Grant[]): Promise<void>
+}
+
+/** One way in which an operator runs. */
+export interface Phase {
+  readonly name: string
+  /** Whether the definitions of earlier runs must be gone. Their deletion takes a real server a while. */
+  readonly needsNoDefinitions?: boolean
+  /** Creates what is there before the operator starts. */
+  prepare?(client: Client): Promise<void>
+  /** Wraps the operator's connection, for conditions that are rare. */
+  around?(inner: Transport, client: Client): Transport
+  /** Resolves when the operator has done all its work. Called when it leads. */
+  work(client: Client, until: Until): Promise<void>
+}
+
+/** Resolves when an object fulfils a condition. */
+type Until = (
+  resource: AnyResource,
+  key: string,
+  condition: (object: unknown) => boolean,
+) => Promise<void>
+
+export interface Scenario {
+  readonly description: OperatorDescription
+  /** What stands in the operator's file, besides names of test objects. */
+  readonly stands?: (text: string) => boolean
+  /** The names and namespaces of reconciled objects that stand in the file as well. */
+  readonly reconciled?: readonly string[]
+  readonly phases: readonly Phase[]
+}
+
+/** The outcome of a run: what was refused or failed, in order. Empty if the operator worked. */
+export type Problems = readonly string[]
+
+/** Much longer than any state takes, and shorter than the test runner waits. */
+const MAX_MS = 30_000
+
+const ACCOUNT = 'operator'
+
+/** The operator's own namespace. */
+export const HOME = 'operator-home'
+
+export function clientOf(transport: Transport): Client {
+  return new KubeClient({ api: new Api({ transport }), fieldManager: 'test' })
+}
+
+/** Runs an operator in one phase. Its requests go over `connection`. */
+async function run(
+  { description }: Scenario,
+  phase: Phase,
+  { admin, config }: Stage,
+  connection: Transport,
+): Promise<Problems> {
+  const client = clientOf(admin)
+  const stopping = new AbortController()
+  const problems: string[] = []
+  const [failed, leads] = [new Latch(), new Latch()]
+  const note = (message: string, { error }: { error?: unknown } = {}): void => {
+    const text = error === undefined ? message : `${message}: ${messageOf(error)}`
+    // A real server's plugin for owner references finds a new kind up to ten seconds later.
+    if (!/forbidden|its role lacks/i.test(text) || text.includes('cannot find RESTMapping')) return
+    problems.push(text)
+    failed.open()
+  }
+  const ended = startOperator(description, stopping.signal, {
+    cluster: { ...config, namespace: HOME },
+    transport: connection,
+    log: { ...silentLog, warn: note, error: note },
+    onAssembled: ({ manager }) => void manager.elected.then(() => leads.open(), () => {}),
+  }).catch((error: unknown) => {
+    problems.push(messageOf(error))
+    failed.open()
+  })
+  const scope = new AbortController()
+  const watches: Promise<unknown>[] = []
+  const until: Until = (resource, key, condition) =>
+    new Promise((resolve, reject) => {
+      // The run may be over while the phase still sends its requests.
+      if (scope.signal.aborted) return
+      const api = new Api({ transport: admin })
+      const informer = new Informer({ api, resource, clock: systemClock, log: silentLog })
+      const stop = systemClock.after(
+        MAX_MS,
+        () => reject(new Error(`${phase.name}: ${key} does not become as expected`)),
+      )
+      const evaluate = (): void => {
+        if (!informer.isSynced || !condition(informer.store.get(key))) return
+        stop()
+        resolve()
+      }
+      informer.addHandler(evaluate)
+      scope.signal.addEventListener('abort', stop)
+      watches.push(informer.start(scope.signal))
+      informer.synced(scope.signal).then(evaluate, () => {})
+    })
+  const work = leads.opened.then(async () => await phase.work(client, until))
+  work.catch(() => {})
+  try {
+    await Promise.race([work, failed.opened])
+  } finally {
+    stopping.abort(new DOMException('The run is over', 'AbortError'))
+    scope.abort(new DOMException('The run is over', 'AbortError'))
+    await Promise.allSettled([ended, ...watches])
+  }
+  return problems
+}
+
+/** Opens a stage for each run. */
+export type OpenStage = (phase: Phase) => Promise<Stage>
+
+/** The least rights, and the phases in which they are used. */
+export interface Recorded {
+  readonly grants: readonly Grant[]
+  phasesOf(grant: Grant): readonly Phase[]
+}
+
+/** Returns the least rights of a scenario, by a record of all its phases with all rights. */
+export async function recordedRights(scenario: Scenario, open: OpenStage): Promise<Recorded> {
+  const { description, stands = () => false } = scenario
+  const rights: AskedRight[] = []
+  const used = new Map<Phase, Set<string>>()
+  for (const phase of scenario.phases) {
+    const own = new Set<string>()
+    used.set(phase, own)
+    const recorder = new RightsRecorder({
+      operator: description.options.name,
+      resources: usedResources(description),
+      write: (line) => {
+        if (!('resource' in line)) return
+        rights.push(line)
+        own.add(`${line.verb} ${line.resource}`)
+      },
+    })
+    const stage = await open(phase)
+    await prepare(phase, stage)
+    // The recorder is outermost, as its stacks must lead to the operator's code.
+    const problems = await run(scenario, phase, stage, recorder.around(around(phase, stage, stage.admin), null))
+    if (problems.length > 0) throw new Error(`${phase.name} failed with all rights: ${problems.join('; ')}`)
+  }
+  const record = { rights, paths: [], reconciled: new Set(scenario.reconciled) }
+  const { phases } = scenario
+  return {
+    grants: leastRights(description, { namespace: HOME }, record, stands).rights.grants(),
+    phasesOf({ verb, resource }) {
+      const found = phases.filter((phase) => used.get(phase)!.has(`${verb} ${resource}`))
+      // The last one first: it has the definitions already.
+      return found.length > 0 ? found.reverse() : phases
+    },
+  }
+}
+
+function around(phase: Phase, { admin }: Stage, connection: Transport): Transport {
+  return phase.around?.(connection, clientOf(admin)) ?? connection
+}
+
+async function prepare(phase: Phase, { admin }: Stage): Promise<void> {
+  const client = clientOf(admin)
+  await create(admin, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: HOME } })
+  await phase.prepare?.(client)
+}
+
+/** Creates an object of a core or RBAC kind, unless it exists. */
+async function create(admin: Transport, object: object): Promise<void> {
+  const { apiVersion, kind, metadata } = object as {
+    readonly apiVersion: string
+    readonly kind: string
+    readonly metadata: { readonly namespace?: string }
+  }
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+  const place = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
+  const { status, body } = await admin({
+    method: 'POST',
+    path: `${root}${place}/${kind.toLowerCase()}s`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(object),
+  })
+  const answer = await body.text()
+  if (status >= 300 && status !== 409) throw new Error(`Cannot create ${kind}: ${answer}`)
+}
+
+/** Runs a scenario's phases with only these rights, until one has problems. */
+export async function withRights(
+  scenario: Scenario,
+  open: OpenStage,
+  grants: readonly Grant[],
+  phases: readonly Phase[] = scenario.phases,
+): Promise<Problems> {
+  const collector = new Collector()
+  for (const { namespace, group, resource, verb, names } of grants) {
+    collector.allow(namespace, group, resource, [verb], names)
+  }
+  for (const phase of phases) {
+    const stage = await open(phase)
+    await prepare(phase, stage)
+    // A name of its own for each run: a real server sees changes of roles a moment later.
+    const name = `${ACCOUNT}-${++accounts}`
+    for (const object of rolesOf(name, HOME, {}, collector.rights())) await create(stage.admin, object)
+    await stage.inEffect(HOME, name, grants)
+    const problems = await run(scenario, phase, stage, around(phase, stage, stage.as(HOME, name)))
+    if (problems.length > 0) return problems.map((each) => `${phase.name}: ${each}`)
+  }
+  return []
+}
+
+let accounts = 0
+
+/** One right that is taken away, and what follows. */
+export interface Removal {
+  readonly right: string
+  readonly problems: Problems
+  /** Whether a problem names the right. */
+  readonly isNamed: boolean
+}
+
+/** Takes away one right after the other: one verb on one resource, or one of its names. */
+export async function removals(
+  scenario: Scenario,
+  open: OpenStage,
+  { grants, phasesOf }: Recorded,
+  skip: (grant: Grant) => boolean = () => false,
+): Promise<readonly Removal[]> {
+  const found: Removal[] = []
+  for (const [at, grant] of grants.entries()) {
+    // The watch of one Lease or Secret only makes a change known sooner.
+    if (skip(grant) || (grant.verb === 'watch' && grant.names.length > 0)) continue
+    for (const name of grant.names.length > 0 ? grant.names : [undefined]) {
+      const names = grant.names.filter((each) => each !== name)
+      const others = grants.filter((_, index) => index !== at)
+      const left = names.length > 0 ? [...others, { ...grant, names }] : others
+      const { verb, group, resource, namespace } = grant
+      const right = `${verb} ${resource}.${group}${name === undefined ? '' : ` "${name}"`}${
+        namespace === undefined ? '' : ` in ${namespace}`
+      }`
+      const problems = await withRights(scenario, open, left, phasesOf(grant))
+      const refusal = resource.endsWith('/finalizers')
+        ? "you can't set finalizers on"
+        : `cannot ${verb} resource "${resource}"`
+      found.push({ right, problems, isNamed: problems.some((each) => each.includes(refusal)) })
+    }
+  }
+  return found
+}

@@ -1,0 +1,88 @@
+/** Runs programs on client-go and controller-runtime with the embedded API and a real one, and compares what they print. */
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { ApiServer, serve, type ServedApi } from '../../lib/apiserver/mod.ts'
+import { type Envtest, kubeconfigText, startEnvtest } from '../../lib/testing/envtest.ts'
+
+const SOURCES = new URL('../go/', import.meta.url).pathname
+const PROGRAMS = ['client_go', 'controller_runtime'] as const
+
+/** Lines that differ, as `program section: label`, and why. */
+const DIFFERENT: Readonly<Record<string, string>> = {
+  'client_go workloads: status': 'a scale that is applied is recorded as an update',
+}
+
+const missing = !process.env['KUBEBUILDER_ASSETS']
+  ? 'KUBEBUILDER_ASSETS is not set: no real kube-apiserver to compare with'
+  : spawnSync('go', ['version']).status !== 0
+  ? 'Go is not installed: its clients cannot be built'
+  : false
+
+let folder = ''
+let served: ServedApi | undefined
+let envtest: Envtest | undefined
+
+before(async () => {
+  if (missing) return
+  folder = mkdtempSync(join(tmpdir(), 'kubeloop-go-'))
+  const server = new ApiServer()
+  served = await serve(server)
+  envtest = await startEnvtest()
+})
+
+after(async () => {
+  await served?.close()
+  await envtest?.stop()
+  if (folder) rmSync(folder, { recursive: true, force: true })
+})
+
+for (const program of PROGRAMS) {
+  test(`${program} prints the same on the embedded API and on a real one`, { skip: missing }, async () => {
+    const { url: server, ca, token } = served!
+    const embedded = labelled(program, await runWith(program, kubeconfigText({ server, ca, token })))
+    const real = labelled(program, await runWith(program, envtest!.kubeconfig(envtest!.tokenConfig)))
+    assert.ok(real.length > 20)
+    const unknown = (line: Line) => !(line.label in DIFFERENT)
+    assert.deepEqual(embedded.filter(unknown), real.filter(unknown))
+    const texts = new Map(embedded.map(({ label, text }) => [label, text]))
+    const equal = real.filter(({ label, text }) => label in DIFFERENT && texts.get(label) === text)
+    assert.deepEqual(equal.map(({ label }) => label), [], 'these no longer differ: remove them from DIFFERENT')
+  })
+}
+
+/** Returns what a program prints. Rejects if it fails. Go keeps the built program in its cache. */
+function runWith(program: string, kubeconfig: string): Promise<string> {
+  const file = join(folder, `${program}.kubeconfig`)
+  writeFileSync(file, kubeconfig)
+  return new Promise((resolve, reject) => {
+    const args = ['run', '-ldflags=-s -w', `./${program}`, file]
+    const child = spawn('go', args, { cwd: SOURCES, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    let errors = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => output += text)
+    child.stderr.setEncoding('utf8').on('data', (text: string) => errors += text)
+    child.on('error', reject)
+    child.on('close', (code) => {
+      if (code === 0) resolve(output)
+      else reject(new Error(`${program} ended with code ${code}:\n${output}\n${errors}`))
+    })
+  })
+}
+
+interface Line {
+  readonly label: string
+  readonly text: string
+}
+
+/** Splits the output into lines, each with its program, its section (`# name`) and what is before its first colon. */
+function labelled(program: string, output: string): Line[] {
+  let section = ''
+  return output.split('\n').map((text) => {
+    if (text.startsWith('# ')) section = text.slice(2)
+    return { label: `${program} ${section}: ${text.split(':')[0]}`, text }
+  })
+}

@@ -1,0 +1,280 @@
+/** The real API server takes the manifests of every example, and an operator runs with the rights in them. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { after, before, test } from 'node:test'
+import {
+  type Client,
+  Cluster,
+  type ClusterConfig,
+  defineResource,
+  httpTransport,
+  type Operator,
+  operator,
+} from 'kubeloop'
+import { Deployment } from 'kubeloop/kinds'
+import * as z from 'zod'
+import { kustomizeFiles } from '../../lib/cli/deploy/kustomize.ts'
+import { yamlText } from '../../lib/cli/yaml_text.ts'
+import { describeWebhooks } from '../../lib/operator/webhooks.ts'
+import { hasWebhooks, usedResources } from '../../lib/operator/description.ts'
+import { Latch } from '../../lib/async/latch.ts'
+import type { JsonObject } from '../../lib/apiserver/json.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { crdOf } from '../../lib/schema/crds.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import sample, { Foo } from '../../examples/1_sample_controller.ts'
+import replicator from '../../examples/2_secret_replicator.ts'
+import { buckets } from '../../examples/3_external_bucket.ts'
+import pools from '../../examples/4_pools_and_claims.ts'
+import copier from '../../examples/5_config_copier.ts'
+import report from '../../examples/6_nightly_report.ts'
+import sites from '../../examples/8_site_webhooks.ts'
+import { BRACES, chartOf, fullOperator, objectsOf, withFolder, writeAll } from '../cli/deploy_sample.ts'
+import { MemoryCloud } from '../examples/memory_cloud.ts'
+import { watching } from './watching.ts'
+
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
+
+let envtest: Envtest
+let transport: ReturnType<typeof httpTransport>
+let client: Client
+before(async () => {
+  if (skip) return
+  envtest = await startEnvtest()
+  transport = httpTransport(envtest.config)
+  client = new Cluster({ name: 'test', transport, log: silentLog }).client
+})
+after(async () => {
+  transport?.close()
+  await envtest?.stop()
+})
+
+const DEPLOYED = { image: 'x:1', createNamespace: true }
+
+/** All examples that are an operator, and one with everything. */
+const APPS = [sample, replicator, buckets(new MemoryCloud()), pools, copier, report, sites, fullOperator()]
+
+/** Returns what an operator with `crds: 'install'` writes itself. */
+function installedBy({ description }: Operator): readonly object[] {
+  const { name, crds } = description.options
+  if (crds !== 'install') return []
+  const webhooks = hasWebhooks(description) ? describeWebhooks(description, `${name}-system`) : undefined
+  return [
+    ...crdOf(usedResources(description), { ...description, conversion: webhooks?.conversion }),
+    ...(webhooks?.configurations ?? []),
+  ]
+}
+
+const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
+
+interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+}
+
+function pathOf({ apiVersion, kind, metadata: { namespace } }: Manifest): string {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+  return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${
+    PLURALS[kind] ?? `${kind.toLowerCase()}s`
+  }`
+}
+
+/** Creates an object as `kubectl create --validate=strict` does. */
+async function create(object: object): Promise<JsonObject> {
+  const { status, body } = await transport({
+    method: 'POST',
+    path: `${pathOf(object as Manifest)}?fieldValidation=Strict`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(object),
+  })
+  const answer = JSON.parse(await body.text()) as JsonObject
+  assert.equal(status, 201, JSON.stringify(answer))
+  return answer
+}
+
+/** Returns the cluster as a pod of this ServiceAccount reaches it. */
+async function asAccount(namespace: string, name: string): Promise<ClusterConfig> {
+  const { status, body } = await transport({
+    method: 'POST',
+    path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }),
+  })
+  const answer = await body.text()
+  assert.equal(status, 201, answer)
+  const { server, ca } = envtest.tokenConfig
+  return { server, ...(ca !== undefined && { ca }), namespace, token: JSON.parse(answer).status.token as string }
+}
+
+test(
+  'the printed rights are enough for an operator that installs its definitions and reconciles',
+  { skip },
+  async () => {
+    const [name, namespace] = ['sample-controller', 'sample-controller-system']
+    for (const object of await objectsOf(sample, DEPLOYED)) await create(object)
+
+    const stopping = new AbortController()
+    const problems: string[] = []
+    const note = (message: string): void => void problems.push(message)
+    const ready = new Latch()
+    const ended = sample.start(stopping.signal, {
+      cluster: await asAccount(namespace, name),
+      log: { ...silentLog, warn: note, error: note },
+      onAssembled: ({ manager }) => void manager.elected.then(() => ready.open()),
+    })
+    await Promise.race([ready.opened, ended])
+    const foos = watching(transport, Foo, stopping.signal)
+    const deployments = watching(transport, Deployment, stopping.signal)
+    try {
+      const metadata = { namespace: 'default', name: 'rights' }
+      await client.create(Foo, { metadata, spec: { deploymentName: 'rights', replicas: 2 } })
+      await deployments.watching.until('default/rights', 'created', (found) => found !== undefined)
+      await client.setStatus(Deployment, (await client.get(Deployment, metadata))!, {
+        replicas: 2,
+        readyReplicas: 2,
+        availableReplicas: 2,
+      })
+      // The operator copies it.
+      const isAvailable = (found: unknown): boolean =>
+        (found as { status?: { availableReplicas?: number } } | undefined)?.status?.availableReplicas === 2
+      await foos.watching.until('default/rights', 'available', isAvailable)
+    } finally {
+      stopping.abort()
+      await Promise.allSettled([ended, foos.ended, deployments.ended])
+    }
+    assert.deepEqual(problems, [])
+  },
+)
+
+/** Runs kubectl, or helm, as the administrator. */
+function run(folder: string, program: string, ...args: string[]) {
+  writeFileSync(join(folder, 'kubeconfig'), envtest.kubeconfig())
+  const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') }
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' })
+  return { code: status, stdout, stderr }
+}
+
+const STRICT = ['apply', '--server-side', '--validate=strict']
+
+test(
+  'the manifests of all examples pass strict validation, and their pods the restricted profile',
+  { skip },
+  () =>
+    withFolder(async (folder) => {
+      const kubectl = (...args: string[]): string[] => {
+        const { code, stdout, stderr } = run(folder, envtest.kubectl, ...args)
+        assert.equal(code, 0, stderr)
+        assert.equal(stderr, '')
+        return stdout.trim().split('\n').sort()
+      }
+      const all = await Promise.all(APPS.map((app) => objectsOf(app, DEPLOYED)))
+      const printed = [...APPS.flatMap(installedBy), ...all.flat()]
+      writeFileSync(join(folder, 'all.yaml'), printed.map(yamlText).join('---\n'))
+      assert.equal(kubectl(...STRICT, '-f', 'all.yaml').length, printed.length)
+
+      const names = APPS.map(({ description }) => description.options.name)
+      for (const [at, objects] of all.entries()) writeAll(join(folder, 'bases', names[at]!), kustomizeFiles(objects))
+      writeFileSync(join(folder, 'bases/kustomization.yaml'), JSON.stringify({ resources: names }))
+      assert.equal(kubectl(...STRICT, '-k', 'bases').length, all.flat().length)
+
+      const pods = all.flat().filter(({ kind }) => kind === 'Deployment').map(({ metadata, spec }) => ({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: metadata.namespace, name: metadata.name },
+        spec: (spec as { template: { spec: object } }).template.spec,
+      }))
+      assert.equal(pods.length, APPS.length)
+      // Each namespace enforces the profile.
+      writeFileSync(join(folder, 'pods.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items: pods }))
+      assert.equal(kubectl('create', '--validate=strict', '-f', 'pods.json').length, pods.length)
+      const bad = {
+        ...pods[0]!,
+        metadata: { ...pods[0]!.metadata, name: 'bad' },
+        spec: { containers: [{ name: 'a', image: 'a' }] },
+      }
+      writeFileSync(join(folder, 'bad.json'), JSON.stringify(bad))
+      assert.match(run(folder, envtest.kubectl, 'create', '-f', 'bad.json').stderr, /violates PodSecurity "restricted/)
+    }),
+)
+
+const helm = process.env['KUBELOOP_HELM']
+const skipHelm = skip || (helm ? false : 'KUBELOOP_HELM is not set to the path of helm')
+
+test('the charts of all examples pass strict validation', { skip: skipHelm }, () =>
+  withFolder(async (folder) => {
+    for (const app of APPS) {
+      const { name } = app.description.options
+      writeAll(join(folder, name), await chartOf(app, DEPLOYED))
+      const rendered = run(folder, helm!, 'template', name, name, '--namespace', `${name}-system`)
+      assert.equal(rendered.code, 0, rendered.stderr)
+      writeFileSync(join(folder, `${name}.yaml`), rendered.stdout)
+    }
+    const files = APPS.flatMap(({ description }) => ['-f', `${description.options.name}.yaml`])
+    const { code, stderr } = run(folder, envtest.kubectl, ...STRICT, '--dry-run=server', ...files)
+    assert.equal(code, 0, stderr)
+    assert.equal(stderr, '')
+  }))
+
+test(
+  'a chart is installed, upgraded and rolled back, and its definitions stay',
+  { skip: skipHelm },
+  () =>
+    withFolder(async (folder) => {
+      const done = (program: string, ...args: string[]): string => {
+        const { code, stdout, stderr } = run(folder, program, ...args)
+        assert.equal(code, 0, stderr)
+        return stdout
+      }
+      const got = (...args: string[]): string => done(envtest.kubectl, 'get', ...args)
+      const shape = (): string =>
+        got('deployment,pdb', '-n', 'release', '-o', 'jsonpath={range .items[*]}{.kind}{.spec..image} {end}')
+      const CA = '{.spec.conversion.webhook.clientConfig.caBundle}'
+      const crd = ['crd', 'gadgets.chart.example.com']
+
+      writeAll(join(folder, 'chart'), await chartOf(gadgets(), { image: 'gadgets:1' }))
+      done(helm!, 'install', 'gadgets', 'chart', '--namespace', 'release', '--create-namespace')
+      assert.equal(shape(), 'Deploymentgadgets:1 ')
+      // The operator writes its CA, which no upgrade may remove.
+      const ca = btoa((await createAuthority()).ca)
+      const patch = [{ op: 'add', path: '/spec/conversion/webhook/clientConfig/caBundle', value: ca }]
+      done(envtest.kubectl, 'patch', ...crd, '--type=json', '-p', JSON.stringify(patch))
+
+      writeAll(join(folder, 'chart'), await chartOf(gadgets('added'), { image: 'gadgets:2' }))
+      done(helm!, 'upgrade', 'gadgets', 'chart', '--namespace', 'release', '--set', 'replicas=2')
+      assert.equal(shape(), 'Deploymentgadgets:2 PodDisruptionBudget ')
+      assert.match(got(...crd, '-o', 'json'), /"added"/)
+      assert.equal(got(...crd, '-o', `jsonpath=${CA}`), ca)
+
+      done(helm!, 'rollback', 'gadgets', '1', '--namespace', 'release')
+      assert.equal(shape(), 'Deploymentgadgets:1 ')
+      assert.doesNotMatch(got(...crd, '-o', 'json'), /"added"/)
+      assert.equal(got(...crd, '-o', `jsonpath=${CA}`), ca)
+
+      done(helm!, 'uninstall', 'gadgets', '--namespace', 'release')
+      assert.equal(shape(), '')
+      assert.match(got(...crd, '-o', 'name'), /gadgets/)
+      // The same release takes them over again.
+      done(helm!, 'install', 'gadgets', 'chart', '--namespace', 'release')
+    }),
+)
+
+/** Returns an operator with a conversion, and a kind with this field. */
+function gadgets(field = 'size'): Operator {
+  const define = (version: string) =>
+    defineResource({
+      group: 'chart.example.com',
+      version,
+      kind: 'Gadget',
+      spec: z.object({ [field]: z.string().optional().describe(BRACES) }),
+    })
+  const [Old, Gadget] = [define('v1beta1'), define('v1')]
+  const app = operator({ name: 'gadgets', leaderElection: true, webhooks: { certs: { secret: 'gadgets-tls' } } })
+  app.controllerFor(Gadget).reconcile(async () => {})
+  app.convert(Old, Gadget, { up: ({ spec }) => ({ spec }), down: ({ spec }) => ({ spec }) })
+  return app
+}

@@ -1,0 +1,95 @@
+/**
+ * On a real API server with RBAC: the least roles of examples make them work, and each right in them is needed. The
+ * table of one example runs always, those of the others with KUBELOOP_ALL_RIGHTS.
+ */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { httpTransport } from 'kubeloop'
+import { CRD } from '../../lib/core/resource.ts'
+import { sleep, systemClock } from '../../lib/async/clock.ts'
+import type { Grant } from '../../lib/cli/deploy/rights.ts'
+import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { clientOf, type OpenStage, recordedRights, removals, type Scenario, withRights } from './least_rights.ts'
+import { clean, REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
+
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
+
+let envtest: Envtest
+let admin: ReturnType<typeof httpTransport>
+before(async () => {
+  if (skip) return
+  // With it, an owner reference that blocks deletion needs a right, as on OpenShift.
+  const plugin = '--enable-admission-plugins=OwnerReferencesPermissionEnforcement'
+  envtest = await startEnvtest({ extraArgs: { apiServer: [plugin] } })
+  admin = httpTransport(envtest.config)
+})
+after(async () => {
+  admin?.close()
+  await envtest?.stop()
+})
+
+const open: OpenStage = async ({ needsNoDefinitions = false }) => {
+  const client = clientOf(admin)
+  await clean(client, needsNoDefinitions)
+  while (needsNoDefinitions && (await client.list(CRD)).length > 0) await sleep(systemClock, 5)
+  return {
+    admin,
+    as: (namespace, account) => (request) =>
+      admin({
+        ...request,
+        headers: { ...request.headers, 'impersonate-user': userOf(namespace, account) },
+      }),
+    config: { server: envtest.config.server },
+    async inEffect(namespace, account, grants) {
+      // One of each role: a role and its binding are seen as a whole.
+      const roles = new Map(grants.map((grant) => [grant.namespace, grant]))
+      for (const grant of roles.values()) {
+        while (!await allows(userOf(namespace, account), grant)) await sleep(systemClock, 5)
+      }
+    },
+  }
+}
+
+function userOf(namespace: string, account: string): string {
+  return `system:serviceaccount:${namespace}:${account}`
+}
+
+async function allows(user: string, { namespace = '', group, resource, verb, names: [name] }: Grant): Promise<boolean> {
+  const [plural, subresource] = resource.split('/')
+  const resourceAttributes = { namespace, verb, group, resource: plural, subresource, name }
+  const { body } = await admin({
+    method: 'POST',
+    path: '/apis/authorization.k8s.io/v1/subjectaccessreviews',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: { user, resourceAttributes },
+    }),
+  })
+  return (JSON.parse(await body.text()) as { status: { allowed: boolean } }).status.allowed
+}
+
+const rest = process.env['KUBELOOP_ALL_RIGHTS'] ? false : 'KUBELOOP_ALL_RIGHTS is not set: it takes a minute'
+
+async function prove(scenario: Scenario): Promise<void> {
+  const recorded = await recordedRights(scenario, open)
+  assert.deepEqual(await withRights(scenario, open, recorded.grants), [])
+  const found = await removals(scenario, open, recorded)
+  assert.deepEqual(found.filter(({ isNamed }) => !isNamed), [])
+  assert.ok(found.length > 10, `${found.length}`)
+}
+
+test(
+  'finalizers: the least roles are enough, and none of their rights is too much',
+  { skip: skip },
+  () => prove(REPLICATOR),
+)
+
+for (const [title, scenario] of Object.entries({ sample: SAMPLE, webhooks: SITES, namespaces: TEAMS })) {
+  test(
+    `${title}: the least roles are enough, and none of their rights is too much`,
+    { skip: rest || skip },
+    () => prove(scenario),
+  )
+}

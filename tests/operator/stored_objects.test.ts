@@ -1,0 +1,27 @@
+/** Tests which versions of stored objects are compared with which schema. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
+import { storedVersions } from '../../lib/operator/stored_objects.ts'
+
+const version = (name: string, { served = true, storage = false } = {}) => ({ name, served, storage })
+const crd = (names: readonly string[], stored: string, conversion?: object): CustomResourceDefinition =>
+  ({
+    spec: {
+      versions: names.map((name) => version(name, { storage: name === stored })),
+      ...(conversion && { conversion }),
+    },
+  }) as unknown as CustomResourceDefinition
+const pairs = (definition: CustomResourceDefinition, theirs: readonly ReturnType<typeof version>[]) =>
+  storedVersions(definition, theirs).map(({ theirs, ours, served }) => [theirs.name, ours.name, served?.name])
+
+test('without a conversion all objects are read in a served version, and must fit the stored one', () => {
+  const theirs = [version('v1', { served: false, storage: true }), version('v2'), version('v3')]
+  assert.deepEqual(pairs(crd(['v1', 'v4'], 'v4'), theirs), [['v1', 'v4', 'v2'], ['v2', 'v4', 'v2'], ['v3', 'v4', 'v2']])
+})
+
+test('with a conversion each version has its own schema, and one that is not served cannot be read', () => {
+  const theirs = [version('v1', { served: false, storage: true }), version('v2'), version('v3')]
+  const definition = crd(['v1', 'v2'], 'v2', { strategy: 'Webhook' })
+  assert.deepEqual(pairs(definition, theirs), [['v1', 'v1', undefined], ['v2', 'v2', 'v2']])
+})

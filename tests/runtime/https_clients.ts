@@ -1,0 +1,63 @@
+/** Clients of a TLS server, over HTTP/1.1 and HTTP/2. */
+import { type ClientHttp2Session, connect as connectH2 } from 'node:http2'
+import { type Agent, request as httpsRequest } from 'node:https'
+
+export interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly headers: Readonly<Record<string, unknown>>
+}
+
+export interface Call {
+  readonly path?: string
+  readonly method?: string
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The CA that a client trusts, and its own certificate. */
+export interface Tls {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+}
+
+export function openSession(port: number, options: Tls): ClientHttp2Session {
+  const session = connectH2(`https://127.0.0.1:${port}`, options)
+  session.on('error', () => {})
+  return session
+}
+
+/** Calls over HTTP/2. */
+export function ask2(session: ClientHttp2Session, call: Call): Promise<Answer> {
+  const { path = '/', method = 'POST', body = '', headers = {} } = call
+  return new Promise((resolve, reject) => {
+    const stream = session.request({ ':path': path, ':method': method, ...headers })
+    let text = ''
+    let answered: Record<string, unknown> = {}
+    stream.on('response', (head) => (answered = head))
+    stream.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
+    stream.on('error', reject)
+    stream.on('close', () => resolve({ status: Number(answered[':status']), headers: answered, text }))
+    if (method === 'POST') stream.end(body)
+  })
+}
+
+/** Calls over HTTP/1.1. */
+export function ask1(
+  port: number,
+  call: Call & Tls & { readonly agent?: Agent },
+): Promise<Answer> {
+  const { path = '/', method = 'POST', body = '', headers = {}, agent, ...tls } = call
+  return new Promise((resolve, reject) => {
+    const to = { host: '127.0.0.1', port, path, method, headers, ALPNProtocols: ['http/1.1'], ...tls }
+    const request = httpsRequest({ ...to, agent: agent ?? false }, (response) => {
+      let text = ''
+      response.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
+      response.on('error', reject)
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}

@@ -1,0 +1,148 @@
+/** Tests that an operator survives each fault, and that each fault does what it says. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Log, operator, predicates } from 'kubeloop'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { type Fault, type World, world } from 'kubeloop/testing'
+
+const ref = (name: string) => ({ namespace: 'default', name })
+const isOurs = predicates.matchesLabels('ours')
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+const map = (name: string, text: string) => ({ metadata: { ...ref(name), labels: { ours: '' } }, data: { text } })
+
+/** Returns an operator that keeps a Secret with the text of each ConfigMap, and the texts it has seen. */
+function copying() {
+  const seen: string[] = []
+  const app = operator({ name: 'copy' })
+  app.controllerFor(ConfigMap, { when: isOurs }).owns(Secret).reconcile(async (own, { client }) => {
+    seen.push(own.data?.['text'] ?? '')
+    await client.apply(Secret, { metadata: ref(own.metadata.name), stringData: { text: own.data?.['text'] ?? '' } }, {
+      owner: own,
+    })
+  })
+  return { app, seen }
+}
+
+async function copied(w: World, name: string): Promise<string | undefined> {
+  const secret = await w.client.get(Secret, ref(name))
+  return secret?.data?.['text'] === undefined ? undefined : atob(secret.data['text'])
+}
+
+const survived: readonly Fault[] = [
+  ...[409, 410, 429, 500, 503].map((status): Fault => ({ verb: 'patch', resource: Secret, status, times: 3 })),
+  { verb: 'patch', resource: Secret, name: 'a', status: 429, retryAfter: '20s' },
+  { verb: 'patch', resource: Secret, delay: '30s' },
+  { verb: 'patch', resource: Secret, cut: true, times: 2 },
+  { verb: 'patch', resource: Secret, cut: 'answer', times: 2 },
+  { verb: 'patch', resource: Secret, cut: 'line', times: 2 },
+  { verb: 'watch', resource: ConfigMap, cut: true, times: 2 },
+  { verb: 'watch', resource: ConfigMap, cut: 'answer', times: 2 },
+  { verb: 'watch', resource: ConfigMap, cut: 'line', times: 3 },
+  { verb: 'watch', resource: ConfigMap, status: 410, times: 2 },
+  { verb: 'watch', resource: ConfigMap, status: 503, times: 2 },
+  { verb: 'patch', resource: Secret, status: 503, retryAfter: '2s', times: 3 },
+  { verb: 'patch', resource: Secret, drop: 'request' },
+  { verb: 'patch', resource: Secret, drop: 'answer' },
+  { verb: 'watch', resource: ConfigMap, drop: 'request' },
+  { verb: 'watch', resource: Secret, drop: 'answer' },
+  { verb: 'watch', lag: '10s', times: Infinity },
+  { verb: 'watch', repeat: true, times: Infinity },
+]
+
+for (const fault of survived) {
+  const what = JSON.stringify({ ...fault, resource: fault.resource?.kind })
+  for (const when of ['from its start', 'in the middle'] as const) {
+    test(`an operator survives ${what}, ${when}`, async () => {
+      const { app } = copying()
+      const w = await world(app, { log: silent, ...(when === 'from its start' && { faults: [fault] }) })
+      await w.client.create(ConfigMap, map('a', 'one'))
+      if (when === 'in the middle') {
+        await w.advance('15s')
+        w.fault(fault)
+        // Watches are opened again.
+        w.closeWatches()
+      }
+      await w.client.create(ConfigMap, map('b', 'two'))
+      await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { text: 'three' }))
+      await w.advance('6m')
+      assert.deepEqual([await copied(w, 'a'), await copied(w, 'b')], ['three', 'two'])
+      assert.deepEqual(await w.settle(), [])
+      await w.stop()
+    })
+  }
+}
+
+test('a cut answer is of a write that the server has stored', async () => {
+  const { app } = copying()
+  const w = await world(app, { log: silent })
+  // Otherwise the event of the stored Secret would cause the next reconcile at once.
+  w.fault({ verb: 'watch', resource: Secret, lag: '1h' })
+  w.closeWatches()
+  await w.advance('1m')
+  w.fault({ verb: 'patch', resource: Secret, cut: 'answer' })
+  await w.client.create(ConfigMap, map('a', 'one'))
+  const failing = await w.settle()
+  assert.match(String(failing[0]?.error), /the connection was cut, as the test asked/)
+  assert.equal(await copied(w, 'a'), 'one')
+  await w.advance('1s')
+  assert.deepEqual(await w.settle(), [])
+  await w.stop()
+})
+
+test('a stale list shows an old state, from which the watch goes on', async () => {
+  const { app, seen } = copying()
+  const w = await world(app, { log: silent })
+  const { metadata: { resourceVersion } } = await w.client.create(ConfigMap, map('a', 'old'))
+  await w.client.create(ConfigMap, map('late', 'new'))
+  await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { text: 'new' }))
+  await w.advance('1s')
+  seen.length = 0
+  // Its next watch has to list again, and gets the state before both changes.
+  w.fault({ verb: 'watch', resource: ConfigMap, status: 410 })
+  w.fault({ verb: 'watch', resource: ConfigMap, stale: resourceVersion, lag: '10s' })
+  w.fault({ verb: 'list', resource: ConfigMap, stale: resourceVersion })
+  w.closeWatches()
+  await w.advance('1m')
+  assert.ok(seen.includes('old'), `it has seen ${seen.join(', ')}`)
+  assert.deepEqual([await copied(w, 'a'), await copied(w, 'late')], ['new', 'new'])
+  await w.stop()
+})
+
+test('a version that the server has dropped is not served, and a compaction makes all kinds list again', async () => {
+  const { app, seen } = copying()
+  const w = await world(app, { log: silent })
+  const { metadata: { resourceVersion } } = await w.client.create(ConfigMap, map('a', 'old'))
+  await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { text: 'new' }))
+  await w.settle()
+  w.compact()
+  seen.length = 0
+  w.fault({ verb: 'watch', resource: ConfigMap, status: 410 })
+  w.fault({ verb: 'watch', resource: ConfigMap, stale: resourceVersion })
+  w.closeWatches()
+  await w.client.create(ConfigMap, map('b', 'two'))
+  await w.advance('1m')
+  assert.deepEqual([seen.includes('old'), await copied(w, 'a'), await copied(w, 'b')], [false, 'new', 'two'])
+  await w.stop()
+})
+
+test('with a lag of its watches an operator sees changes later, in order', async () => {
+  const { app, seen } = copying()
+  const w = await world(app, { log: silent, faults: [{ verb: 'watch', resource: ConfigMap, lag: '10s' }] })
+  await w.advance('10s')
+  await w.client.create(ConfigMap, map('a', 'one'))
+  await w.advance('9s')
+  assert.deepEqual(seen, [])
+  await w.advance('1s')
+  assert.deepEqual([...new Set(seen)], ['one'])
+  await w.stop()
+})
+
+test('compactions and closed watches are of one cluster, and unknown clusters are refused', async () => {
+  const { app } = copying()
+  const w = await world(app, { log: silent })
+  const nowhere = operator({ name: 'x' }).cluster('nowhere', { server: 'https://127.0.0.1:1' })
+  for (const act of [() => w.compact(nowhere), () => w.closeWatches(nowhere)]) {
+    assert.throws(act, /^TypeError: Cannot use the cluster "nowhere": the operator has no cluster of that name$/)
+  }
+  await w.stop()
+})
