@@ -57,6 +57,7 @@ test('what differs from run to run is replaced', () => {
       '  Warning  ClusterIPNotAllocated  1s   a     b\n',
       'Events:  <none>\n',
     ],
+    ['event/web.1\nevent/web.187a5f0c9e3b2d10\nevent/web.2\n', 'event/web.1\nevent/web.2\n'],
     ['uid: 0f0e0d0c-1111-2222-3333-444455556666', 'uid: <uid>'],
     ['80:31234/TCP on 10.96.3.4', '80:<port>/TCP on <ip>'],
   ]

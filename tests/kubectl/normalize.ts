@@ -37,6 +37,8 @@ const VOLATILE: readonly Replacement[] = [
   [/-{4,}/g, '----'],
   // A controller of kube-apiserver reports a Service whose IPAddress its cache does not have yet.
   [/^.*\bClusterIPNotAllocated\b.*\n/gm, ''],
+  // With `-o name`: the name that it gives its event is the Service's and a time.
+  [/^event\/[a-z-]+\.[0-9a-f]{16}\n/gm, ''],
   [/^Events:\n +Type +Reason +Age +From +Message\n[ -]+\n(?! )/gm, 'Events:  <none>\n'],
 ]
 

@@ -80,7 +80,8 @@ export const READING: Lane = {
     'kubectl get hpa',
     'kubectl get roles,rolebindings -o wide',
     'kubectl get leases,endpoints,endpointslices',
-    'kubectl get events',
+    // Not in a namespace with Services: kube-apiserver may have an event about them.
+    'kubectl get events -n kube-node-lease',
     'kubectl get deployments.v1.apps web',
     'kubectl get deployments.apps/web --subresource=scale',
     'kubectl get deployment web --subresource=status -o name',
