@@ -167,13 +167,12 @@ export function parseCommand(args: readonly string[]): Command {
     }
   }
   if (name === 'rights') {
-    const last = (option: string): string | undefined => values.get(option)?.at(-1)
-    const [record, check, cluster] = ['record', 'check', 'cluster'].map(last)
+    const [record, check, cluster] = ['record', 'check', 'cluster'].map(lastOf(values))
     const namespace = namespaceOf(name, values)
     return { kind: name, file: file!, runtime: options.runtime, passed, record, check, namespace, cluster }
   }
   if (name === 'build') {
-    return { kind: name, file: file!, runtime: options.runtime, passed, out: values.get('out')?.at(-1) ?? 'dist' }
+    return { kind: name, file: file!, runtime: options.runtime, passed, out: lastOf(values)('out') ?? 'dist' }
   }
   return name === 'demo' ? { kind: 'demo', options } : { kind: 'dev', options: { ...options, file: file! } }
 }
@@ -211,7 +210,7 @@ function fileOf(name: CommandName, words: readonly string[]): string | undefined
 }
 
 function runOptions(name: CommandName, values: Split['values']): Omit<DevOptions, 'file' | 'passed'> {
-  const last = (option: string): string | undefined => values.get(option)?.at(-1)
+  const last = lastOf(values)
   const runtime = last('runtime')
   if (runtime !== undefined && !RUNTIMES.includes(runtime as RuntimeName)) {
     const known = `${RUNTIMES.slice(0, -1).join(', ')} or ${RUNTIMES.at(-1)}`
@@ -227,9 +226,13 @@ function runOptions(name: CommandName, values: Split['values']): Omit<DevOptions
   }
 }
 
+/** Returns a function that returns the last value of an option. */
+function lastOf(values: Split['values']): (option: string) => string | undefined {
+  return (option) => values.get(option)?.at(-1)
+}
+
 function crdOptions(values: Split['values']): Pick<Command & { kind: 'crd' }, 'check' | 'live' | 'namespace'> {
-  const last = (option: string): string | undefined => values.get(option)?.at(-1)
-  const [check, against, kubeconfig, context] = ['check', 'against', 'kubeconfig', 'context'].map(last)
+  const [check, against, kubeconfig, context] = ['check', 'against', 'kubeconfig', 'context'].map(lastOf(values))
   const wrong = (what: string): UsageError => new UsageError(`Cannot run kubeloop crd: ${what}`)
   if (against !== undefined && against !== 'live') throw wrong(`--against is "${against}", and must be live`)
   if (against !== undefined && check !== undefined) throw wrong('it takes --check or --against, not both')
@@ -244,7 +247,7 @@ function crdOptions(values: Split['values']): Pick<Command & { kind: 'crd' }, 'c
 }
 
 function deployOptions(values: Split['values']): DeployOptions {
-  const last = (option: string): string | undefined => values.get(option)?.at(-1)
+  const last = lastOf(values)
   const replicas = last('replicas')
   if (replicas !== undefined && !/^[1-9]\d{0,2}$/.test(replicas)) {
     throw new UsageError(
@@ -269,7 +272,7 @@ function deployOptions(values: Split['values']): DeployOptions {
 }
 
 function namespaceOf(name: CommandName, values: Split['values']): string | undefined {
-  const namespace = values.get('namespace')?.at(-1)
+  const namespace = lastOf(values)('namespace')
   if (namespace === undefined || isNamespace(namespace)) return namespace
   throw new UsageError(
     `Cannot run kubeloop ${name}: --namespace is "${namespace}", and must be a name of at most 63 lower-case letters, ` +
@@ -296,7 +299,7 @@ function folderTarget(values: Split['values']): FolderTarget | undefined {
 }
 
 function apiServerOptions(values: Split['values']): ApiServerOptions {
-  const last = (option: string): string | undefined => values.get(option)?.at(-1)
+  const last = lastOf(values)
   return {
     apply: values.get('apply') ?? [],
     port: portOf('apiserver', last('port')),

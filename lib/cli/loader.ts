@@ -12,7 +12,7 @@ import { placeLine, writeLine } from '../runtime/os/terminal.ts'
 import { programArguments } from '../runtime/os/this_runtime.ts'
 import { crdOf } from '../schema/crds.ts'
 import type { BuildFacts } from './build/bundle.ts'
-import type { DeployOptions } from './deploy/options.ts'
+import { type DeployOptions, namespaceOf } from './deploy/options.ts'
 import type { RightsRequest } from './rights/answer.ts'
 
 /** The URL of this program. In the built package, the bundler chooses its name. */
@@ -150,7 +150,7 @@ async function webhooksOf(
   if (some.length === 0) return []
   const { describeWebhooks } = await import('../operator/webhooks.ts')
   return some.map((each) => {
-    const namespace = stated ?? `${each.options.name}-system`
+    const namespace = namespaceOf(each, { namespace: stated })
     const described = describeWebhooks(each, namespace)
     const { service } = each.options.webhooks ?? {}
     const isKnown = stated !== undefined || 'url' in described.target ||

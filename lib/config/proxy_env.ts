@@ -3,6 +3,7 @@
  *
  * @see https://pkg.go.dev/golang.org/x/net/http/httpproxy#Config
  */
+import { hostOf } from '../runtime/net/address.ts'
 
 /** Reads a variable. One that Deno does not permit counts as unset. */
 export type ReadVariable = (name: string) => string | undefined
@@ -21,7 +22,7 @@ export function proxyFromEnvironment(server: string, read: ReadVariable): string
 }
 
 function isExempt(url: URL, list: string): boolean {
-  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  const host = hostOf(url).toLowerCase()
   const port = url.port || (url.protocol === 'http:' ? '80' : '443')
   const address = addressOf(host)
   if (

@@ -53,8 +53,9 @@ export class LeaderElector {
   /** The error of the last renewal, since the last success. */
   #failure: unknown
   /** The last warning since the last success, so that a refusal is not logged every 2 s. */
-  #equalWarnings = 0
   #lastWarning: string | undefined
+  /** How often it came again. */
+  #equalWarnings = 0
 
   /** Throws a RangeError for invalid timings, a TypeError for a missing name. */
   constructor(given: LeaderElectorOptions) {

@@ -25,7 +25,7 @@ import {
   type WebhookConfigurations,
   type WebhookTarget,
 } from '../webhook/configurations.ts'
-import { isLoopback } from '../runtime/net/address.ts'
+import { hostOf, isLoopback } from '../runtime/net/address.ts'
 import { conversionHandler, CONVERT_PATH } from '../webhook/conversion.ts'
 import { CERTIFICATE_FOLDER, WEBHOOK_PORT } from '../webhook/defaults.ts'
 import { FileCertificates } from '../webhook/file_certificates.ts'
@@ -203,8 +203,8 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
 /** Whether only this machine can call the webhooks. */
 function isOnLoopback(reached: WebhookTarget | 'loopback'): boolean {
   if (reached === 'loopback') return true
-  const host = 'url' in reached ? URL.parse(reached.url)?.hostname.replace(/^\[|\]$/g, '') : undefined
-  return host !== undefined && isLoopback(host)
+  const url = 'url' in reached ? URL.parse(reached.url) : null
+  return url !== null && isLoopback(hostOf(url))
 }
 
 function loopback(port: number): { readonly url: string } {

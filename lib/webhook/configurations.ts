@@ -3,6 +3,7 @@ import { encodeBase64 } from '../core/base64.ts'
 import { toMs } from '../core/duration.ts'
 import type { AnyResource, CustomResourceConversion, WebhookClientConfig } from '../core/resource.ts'
 import type { LabelSelector } from '../core/selectors.ts'
+import { hostOf } from '../runtime/net/address.ts'
 import type { ServerNames } from '../runtime/net/certificates.ts'
 import { type AdmissionDescription, cannot, checkAdmission, type MatchCondition } from './admission_options.ts'
 
@@ -194,8 +195,7 @@ export function namesOf(target: WebhookTarget): Required<ServerNames> {
     const service = `${name}.${namespace}`
     return { dnsNames: [`${service}.svc`, `${service}.svc.cluster.local`, service], ipAddresses: [] }
   }
-  const { hostname } = urlOf(target.url)
-  const host = hostname.replace(/^\[|\]$/g, '')
+  const host = hostOf(urlOf(target.url))
   const isAddress = /^[\d.]+$/.test(host) || host.includes(':')
   const [dnsNames, ipAddresses] = [new Set(['localhost']), new Set(['127.0.0.1', '::1'])]
   ;(isAddress ? ipAddresses : dnsNames).add(host)

@@ -3,6 +3,7 @@ import { printable } from '../../core/printable.ts'
 import { folderOf, readText } from '../../runtime/os/files.ts'
 import { installedFile, isRuntimeModule } from '../../runtime/os/modules.ts'
 import { absolutePath } from '../../runtime/os/user_files.ts'
+import { OLDEST_NODE } from '../runtimes.ts'
 import type { Esbuild, Message, Metafile, Plugin } from './esbuild.ts'
 
 /** The parts of kubeloop that an operator uses, besides those that each one needs. */
@@ -39,12 +40,13 @@ const PART_FILES: Readonly<Record<keyof UsedParts, readonly [string, string]>> =
 const LEFT_OUT = new Set(Object.values(PART_FILES).map(([file]) => `./${file}`))
 
 /** The oldest Node that runs kubeloop, as in its package.json. */
-const OLDEST_NODE = '22.19'
+const [MAJOR, MINOR] = OLDEST_NODE
 
 /** Runs before the bundle. An older Node fails somewhere in it, with an error that does not say why. */
-const VERSION_CHECK = `{const [a,b]=process.versions.node.split('.'),[c,d]='${OLDEST_NODE}'.split('.');` +
-  `if(a-c<0||(a===c&&b-d<0)){console.error('Cannot start this operator: it needs Node ≥ ${OLDEST_NODE}; this is '+` +
-  `process.versions.node);process.exit(1)}}`
+const VERSION_CHECK = `{const [a,b]=process.versions.node.split('.').map(Number);` +
+  `if(a<${MAJOR}||(a===${MAJOR}&&b<${MINOR})){` +
+  `console.error('Cannot start this operator: it needs Node ≥ ${MAJOR}.${MINOR}; this is '+process.versions.node);` +
+  'process.exit(1)}}'
 
 /** CommonJS packages call `require` for the runtime's modules, which a module does not have. */
 const REQUIRE =

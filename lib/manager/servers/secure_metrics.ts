@@ -121,7 +121,10 @@ function following(
   return {
     // The source ends without a first pair only when the signal is aborted.
     first: Promise.race([first.opened, running.then(() => first.opened)]),
-    ended: running.catch(() => {}),
+    // Without a first pair, `first` has the error.
+    ended: running.catch((error: unknown) => {
+      if (current) log.error('The certificate of the metrics is not replaced any more', { error: messageOf(error) })
+    }),
     current: () => current,
   }
 }

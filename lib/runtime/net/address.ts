@@ -24,7 +24,7 @@ export function parseServer(server: string, field: 'server' | 'proxy' = 'server'
     throw new ConfigError(`Cannot use ${field} "${withoutUser(server)}": it must be a URL such as ${example}`)
   }
   const tls = url.protocol === 'https:'
-  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const host = hostOf(url)
   const port = Number(url.port) || (tls ? 443 : 80)
   return {
     tls,
@@ -34,6 +34,11 @@ export function parseServer(server: string, field: 'server' | 'proxy' = 'server'
     authority: `${url.hostname}:${port}`,
     loopback: isLoopback(host),
   }
+}
+
+/** Returns the host of a URL: that of IPv6 without its brackets. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '')
 }
 
 /** Returns whether only this machine reaches a host. An IPv6 address has no brackets. */
