@@ -1,13 +1,14 @@
 /**
- * All checks: `npm test`. The checks of the sources and the build first, then the same test files under Node, Bun and Deno, each file in
- * a process of its own. The last line is `N passed, N failed`; the exit code is 0 only when nothing failed.
+ * All checks: `npm test`. The checks of the sources and the build first, then the same test files under Node, Bun and
+ * Deno, each file in a process of its own. The last line is `N passed, N failed`; the exit code is 0 only when nothing
+ * failed.
  *
  *   node tests/run.js [--only node,bun,deno] [--jobs N] [--timeout SECONDS] [--again] [--tests] [PATH…]
  *   node tests/run.js --check [NAME…]
  *
  * PATHs are test files or the beginnings of their paths; with one, or with --tests, the sources are not checked, and
- * the package is built only for the tests that look at it. With --again, a file that fails runs once more. `--check` runs the checks of the sources alone, or those
- * whose names begin with a NAME: types, format, lint, unused, doc.
+ * the package is built only for the tests that look at it. With --again, a file that fails runs once more. `--check`
+ * runs the checks of the sources alone, or those whose names begin with a NAME: types, format, lint, unused, doc.
  * Plain JavaScript without dependencies: it runs on Node 20 to say what is wrong with an installation.
  */
 import { spawn, spawnSync } from 'node:child_process'
@@ -73,8 +74,6 @@ const running = new Set()
 const total = { passed: 0, failed: 0 }
 /** What is printed again at the end, in short. */
 const failures = []
-/** How often a file runs again after a crash of the runtime. */
-const MAX_CRASHES = 4
 /** Files that ran once more, and why. */
 const repeated = []
 const skips = new Map()
@@ -198,11 +197,8 @@ async function runFile(job) {
   const begun = Date.now()
   const what = `${job.runtime}: ${job.file}`
   let attempt = await runOnce(job)
-  for (let crashes = 0, isRepeated = false;;) {
-    const why = reasonToRepeat(attempt)
-    const isCrash = attempt.code === 'SIGSEGV'
-    if (!why || (isCrash ? ++crashes > MAX_CRASHES : isRepeated)) break
-    isRepeated ||= !isCrash
+  const why = reasonToRepeat(attempt)
+  if (why) {
     repeated.push(`${what}: ${why}`)
     console.log(`${what}: ${why}; the file runs once more\n${indent(attempt.output.trimEnd())}`)
     attempt = await runOnce(job)
@@ -222,12 +218,10 @@ async function runFile(job) {
 }
 
 /**
- * Returns why a file runs once more. No program in JavaScript can cause a SIGSEGV: it is a fault of the runtime. Deno
- * 2.9.6 has ended so in 8 of 35 runs of a file whose server replaces its certificate under load. With `--again`, each
- * failure is a reason, once: answers of a real API server depend on when a second ends, and on how far its caches are.
+ * Returns why a file runs once more. With `--again`, a failure is a reason: answers of a real API server depend on when
+ * a second ends, and on how far its caches are.
  */
-function reasonToRepeat({ code, failed, wrong }) {
-  if (code === 'SIGSEGV') return 'the runtime crashed (SIGSEGV)'
+function reasonToRepeat({ failed, wrong }) {
   if (!options.again || (!wrong && failed.length === 0)) return undefined
   return wrong ?? `failed: ${failed.map((test) => test.name).join(', ')}`
 }

@@ -85,7 +85,7 @@ interface Route {
 }
 
 /**
- * Serves webhooks from its start to its stop, over HTTP/2 and HTTP/1.1.
+ * Serves webhooks from its start to its stop, over HTTP/2 and HTTP/1.1; on Deno over HTTP/1.1 alone.
  *
  * A new certificate is used at once for new connections; open connections end after their open requests.
  */

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect as connectH2 } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -15,6 +14,7 @@ import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { FileCertificates } from '../../lib/webhook/file_certificates.ts'
 import type { WebhookHandler } from '../../lib/webhook/handler.ts'
 import { WebhookServer } from '../../lib/webhook/webhook_server.ts'
+import { noHttp2, openSession } from '../runtime/https_clients.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real kube-apiserver'
 const GROUP = '/apis/admissionregistration.k8s.io/v1'
@@ -184,10 +184,7 @@ test(
       await settled(() => calls >= 2)
       const old = authority, next = await createAuthority({ commonName: 'ca-2' })
       // A session of before the swap, which the swap must close.
-      const session = connectH2(`https://127.0.0.1:${port}`, { ca: old.ca })
-      session.on('error', () => {})
-      await once(session, 'connect')
-      const isClosed = once(session, 'close')
+      const session = noHttp2 ? undefined : await sessionOf(port, old.ca)
 
       let isOver = false
       const failures: unknown[] = []
@@ -210,10 +207,8 @@ test(
       await trust(old.ca + next.ca)
       await sleep(systemClock, 1500)
       await put(next)
-      await isClosed
-      const served = connectTls({ host: '127.0.0.1', port, ca: next.ca })
-      await once(served, 'secureConnect')
-      served.destroy()
+      await session?.closed
+      await servedBy(port, next.ca)
       await sleep(systemClock, 1000)
       await trust(next.ca)
       const callsAtEnd = calls
@@ -227,3 +222,25 @@ test(
       assert.ok(calls - callsBefore >= 2 * creates - 4, `${calls - callsBefore} calls for ${creates} creates`)
     }),
 )
+
+/** Opens a session. `closed` resolves when it has ended. */
+async function sessionOf(port: number, ca: string): Promise<{ readonly closed: Promise<unknown> }> {
+  const session = openSession(port, { ca })
+  await once(session, 'connect')
+  return { closed: once(session, 'close') }
+}
+
+/** Connects until the server's certificate is of this CA. */
+async function servedBy(port: number, ca: string): Promise<void> {
+  for (let attempt = 0;; attempt++) {
+    const socket = connectTls({ host: '127.0.0.1', port, ca })
+    try {
+      return void await once(socket, 'secureConnect')
+    } catch (error) {
+      assert.ok(attempt < 200, String(error))
+      await sleep(systemClock, 25)
+    } finally {
+      socket.destroy()
+    }
+  }
+}

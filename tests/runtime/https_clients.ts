@@ -1,6 +1,10 @@
 /** Clients of a TLS server, over HTTP/1.1 and HTTP/2. */
 import { type ClientHttp2Session, connect as connectH2 } from 'node:http2'
-import { type Agent, request as httpsRequest } from 'node:https'
+import { Agent, request as httpsRequest } from 'node:https'
+import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
+
+/** Why servers have no HTTP/2; false where they have it. */
+export const noHttp2 = thisRuntime().name !== 'deno' ? false : 'Deno crashes: github.com/denoland/deno/issues/36788'
 
 export interface Answer {
   readonly status: number
@@ -60,4 +64,21 @@ export function ask1(
     request.on('error', reject)
     request.end(body)
   })
+}
+
+/** A client that keeps its connections. */
+export interface KeptClient {
+  ask(call?: Call): Promise<Answer>
+  /** Ends open requests, too. */
+  close(): void
+}
+
+/** Opens a client of HTTP/2, or of HTTP/1.1 where servers have no other. */
+export function openClient(port: number, options: Tls): KeptClient {
+  if (noHttp2) {
+    const agent = new Agent({ keepAlive: true })
+    return { ask: (call = {}) => ask1(port, { ...call, ...options, agent }), close: () => agent.destroy() }
+  }
+  const session = openSession(port, options)
+  return { ask: (call = {}) => ask2(session, call), close: () => session.destroy() }
 }

@@ -12,7 +12,15 @@ import { BodyLimits } from '../../lib/runtime/net/body_limits.ts'
 import { dialTls, type HttpsServer, type HttpsServerOptions, serveHttps } from '../../lib/runtime/net/https_server.ts'
 import type { BodyRefusal, ServerRequest, ServerResponse } from '../../lib/runtime/net/server_exchange.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { type Answer, ask1 as http1, ask2 as http2, openSession as openHttp2 } from './https_clients.ts'
+import {
+  type Answer,
+  ask1 as http1,
+  ask2 as http2,
+  type KeptClient,
+  noHttp2,
+  openClient as openKept,
+  openSession as openHttp2,
+} from './https_clients.ts'
 
 const names = { dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], usage: 'server' } as const
 let authority: Authority, clients: Authority
@@ -56,12 +64,17 @@ async function serving(
   }
 }
 
+type Version = 'HTTP/1.1' | 'HTTP/2'
+const VERSIONS: readonly Version[] = noHttp2 ? ['HTTP/1.1'] : ['HTTP/1.1', 'HTTP/2']
+
 type TlsOptions = Partial<Pick<IssuedCertificate, 'cert' | 'key'>>
 
 const ask1 = (port: number, call: Parameters<typeof http1>[1] = {}): Promise<Answer> =>
   http1(port, { ca: authority.ca, ...call })
 const openSession = (port: number, options: TlsOptions = {}): ClientHttp2Session =>
   openHttp2(port, { ca: authority.ca, ...options })
+const openClient = (port: number, options: TlsOptions = {}): KeptClient =>
+  openKept(port, { ca: authority.ca, ...options })
 const ask2 = (session: ClientHttp2Session, body = '', headers: Record<string, string> = {}): Promise<Answer> =>
   http2(session, { body, headers })
 
@@ -85,57 +98,64 @@ function tls1(port: number): TLSSocket {
   return connectTls({ port, host: '127.0.0.1', ca: authority.ca, ALPNProtocols: ['http/1.1'] })
 }
 
-test('a swap serves the new certificate, and ends HTTP/2 sessions after their open requests', async () => {
-  let answer = (_: ServerResponse): void => {}
-  let begun = (): void => {}
-  const asked = new Promise<void>((resolve) => (begun = resolve))
-  const handle = (): Promise<ServerResponse> => (begun(), new Promise((resolve) => (answer = resolve)))
-  await serving({ handle }, async (server) => {
-    assert.equal(await servedBy(server.port), 'first')
-    const session = openSession(server.port)
-    const open = ask2(session)
-    await asked
-    const isClosed = once(session, 'close')
-    const goaway = once(session, 'goaway')
-    server.setCertificate(second.cert, second.key)
-    assert.equal(await servedBy(server.port), 'second')
-    await goaway
-    answer(text(200, 'late'))
-    assert.equal((await open).text, 'late')
-    await isClosed
-  })
-})
+test(
+  'a swap serves the new certificate, and ends HTTP/2 sessions after their open requests',
+  { skip: noHttp2 },
+  async () => {
+    let answer = (_: ServerResponse): void => {}
+    let begun = (): void => {}
+    const asked = new Promise<void>((resolve) => (begun = resolve))
+    const handle = (): Promise<ServerResponse> => (begun(), new Promise((resolve) => (answer = resolve)))
+    await serving({ handle }, async (server) => {
+      assert.equal(await servedBy(server.port), 'first')
+      const session = openSession(server.port)
+      const open = ask2(session)
+      await asked
+      const isClosed = once(session, 'close')
+      const goaway = once(session, 'goaway')
+      server.setCertificate(second.cert, second.key)
+      assert.equal(await servedBy(server.port), 'second')
+      await goaway
+      answer(text(200, 'late'))
+      assert.equal((await open).text, 'late')
+      await isClosed
+    })
+  },
+)
 
 test('after a swap, a kept HTTP/1.1 connection closes with its next response', () =>
   serving({}, async (server) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     assert.notEqual((await ask1(server.port, { agent })).headers['connection'], 'close')
     server.setCertificate(second.cert, second.key)
+    assert.equal(await servedBy(server.port), 'second')
     assert.equal((await ask1(server.port, { agent })).headers['connection'], 'close')
     // A connection of after the swap is kept.
     assert.notEqual((await ask1(server.port, { agent })).headers['connection'], 'close')
     agent.destroy()
   }))
 
-test('a pair that does not match, or cannot be parsed, leaves the last one in use, and its sessions open', () =>
+test('a pair that does not match, or cannot be parsed, leaves the last one in use, and its connections open', () =>
   serving({}, async (server) => {
-    const session = openSession(server.port)
-    await ask2(session)
+    const kept = openClient(server.port)
+    await kept.ask()
     for (const [cert, key] of [[second.cert, first.key], ['torn', second.key], [second.cert, '']] as const) {
       assert.throws(() => server.setCertificate(cert, key))
     }
     assert.equal(await servedBy(server.port), 'first')
-    assert.equal((await ask2(session)).status, 200)
-    session.close()
+    const { status, headers } = await kept.ask()
+    assert.equal(status, 200)
+    assert.notEqual(headers['connection'], 'close')
+    kept.close()
   }))
 
 test('clients are trusted by the CA that was set last, and others are answered, too', async () => {
   const handle = ({ isTrusted }: ServerRequest): Promise<ServerResponse> => Promise.resolve(text(200, `${isTrusted}`))
   const all = async (port: number, options: TlsOptions): Promise<string[]> => {
-    const session = openSession(port, options)
-    const two = (await ask2(session)).text
-    session.close()
-    return [two, (await ask1(port, options)).text]
+    const kept = openClient(port, options)
+    const first = (await kept.ask()).text
+    kept.close()
+    return [first, (await ask1(port, options)).text]
   }
   const pick = ({ cert, key }: IssuedCertificate): TlsOptions => ({ cert, key })
   await serving({ handle, clientCa: clients.ca }, async (server) => {
@@ -200,7 +220,9 @@ test('an idle HTTP/1.1 connection is closed at the idle timeout, and not while a
 })
 
 for (const version of ['HTTP/1.1', 'HTTP/2'] as const) {
-  test(`${version}: a body that is not complete at its timeout is refused, and its bytes are freed`, async () => {
+  test(`${version}: a body that is not complete at its timeout is refused, and its bytes are freed`, {
+    skip: version === 'HTTP/2' && noHttp2,
+  }, async () => {
     const clock = new FakeClock()
     const refusals: BodyRefusal[] = []
     let seen = (): void => {}
@@ -224,31 +246,41 @@ for (const version of ['HTTP/1.1', 'HTTP/2'] as const) {
       await clock.advance(30_000)
       await slow.ended
       assert.deepEqual(refusals, ['too slow'])
-      const session = openSession(server.port)
-      assert.equal((await ask2(session, 'x'.repeat(1000))).text, 'read 1000')
-      session.close()
+      assert.equal((await ask1(server.port, { body: 'x'.repeat(1000) })).text, 'read 1000')
     })
   })
 }
 
-function slowClient(version: 'HTTP/1.1' | 'HTTP/2', port: number) {
+/** Sends a request whose body is not complete. */
+function slowClient(version: Version, port: number, path = '/') {
   if (version === 'HTTP/2') {
     const session = openSession(port)
-    const stream = session.request({ ':path': '/', ':method': 'POST' })
+    const stream = session.request({ ':path': path, ':method': 'POST' })
     stream.on('error', () => {})
     stream.write('a'.repeat(700))
     const status = once(stream, 'response').then(([head]) => Number(head[':status']))
     const ended = once(stream, 'close').then(() => session.destroy())
     stream.resume()
-    return { status, ended, write: (text: string) => void stream.write(text) }
+    // When the test ends it early.
+    for (const each of [status, ended]) each.catch(() => {})
+    return { status, ended, write: (text: string) => void stream.write(text), end: () => session.destroy() }
   }
   const socket = tls1(port)
   socket.on(
     'secureConnect',
-    () => socket.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\n${'a'.repeat(700)}`),
+    () => socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: 900\r\n\r\n${'a'.repeat(700)}`),
   )
-  const status = closed(socket).then((got) => Number(got.split(' ')[1]))
-  return { status, ended: status, write: (text: string) => void socket.write(text) }
+  const status = once(socket, 'data').then(([head]: Uint8Array[]) =>
+    Number(new TextDecoder().decode(head).split(' ')[1])
+  )
+  // When the test ends it early.
+  status.catch(() => {})
+  return {
+    status,
+    ended: closed(socket),
+    write: (text: string) => void socket.write(text),
+    end: () => void socket.destroy(),
+  }
 }
 
 test('bodies of open requests have a limit together, which counts until their responses', async () => {
@@ -261,36 +293,37 @@ test('bodies of open requests have a limit together, which counts until their re
     refuseBody: (why) => text(429, why),
   }
   await serving(options, async (server) => {
-    const session = openSession(server.port)
+    const { port } = server
     const asked = new Promise<void>((resolve) => (begun = resolve))
-    const open = ask2(session, 'x'.repeat(600))
+    const open = ask1(port, { body: 'x'.repeat(600) })
     await asked
-    assert.deepEqual(await ask2(session, 'x'.repeat(401)).then(({ status, text }) => [status, text]), [429, 'too many'])
+    const refused = await ask1(port, { body: 'x'.repeat(401) })
+    assert.deepEqual([refused.status, refused.text], [429, 'too many'])
     answers.pop()!()
     assert.equal((await open).status, 200)
     begun = () => answers.pop()!()
     // Also the bytes of the refused body are free again.
-    assert.equal((await ask2(session, 'x'.repeat(1000))).status, 200)
-    session.close()
+    assert.equal((await ask1(port, { body: 'x'.repeat(1000) })).status, 200)
   })
 })
 
 test('a request can be refused before its body is read', async () => {
   let handled = 0
+  const clock = new FakeClock()
   const options: Partial<HttpsServerOptions> = {
+    clock,
+    bodyLimits: new BodyLimits({ clock, timeoutMs: 30_000, maxHeldBytes: 1500 }),
     handle: () => (handled++, Promise.resolve(text(200, ''))),
     refuse: ({ method, path }) => text(404, `${method} ${path}`),
   }
   await serving(options, async (server) => {
-    const session = openSession(server.port)
-    // The client never ends this body.
-    const stream = session.request({ ':path': '/none?a=b', ':method': 'POST' })
-    stream.on('error', () => {})
-    stream.resume()
-    stream.write('begin')
-    const [[head]] = await Promise.all([once(stream, 'response'), once(stream, 'end')])
-    assert.equal(head[':status'], 404)
-    session.destroy()
+    for (const version of VERSIONS) {
+      // The client never ends this body.
+      const unended = slowClient(version, server.port, '/none?a=b')
+      assert.equal(await unended.status, 404)
+      await clock.advance(30_000)
+      await unended.ended
+    }
     const agent = new Agent({ keepAlive: true })
     const { text: why, headers } = await ask1(server.port, { agent, path: '/none', body: 'x' })
     agent.destroy()
@@ -298,11 +331,37 @@ test('a request can be refused before its body is read', async () => {
   })
 })
 
+test('over HTTP/1.1 a client that sends its whole body before it reads gets the refusal', () =>
+  serving({ maxBodyBytes: 4_000_000 }, async ({ port }) => {
+    for (const head of ['content-length: 4000001', 'transfer-encoding: chunked']) {
+      const socket = tls1(port)
+      await once(socket, 'secureConnect')
+      const body = 'x'.repeat(4_000_001)
+      const sent = head.startsWith('content') ? body : `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+      await new Promise<void>((resolve) =>
+        socket.write(`POST / HTTP/1.1\r\nhost: x\r\n${head}\r\n\r\n${sent}`, () => resolve())
+      )
+      const answer = await closed(socket)
+      assert.match(answer, /^HTTP\/1.1 413 [^]*connection: close[^]*too large$/i)
+    }
+  }))
+
+test('over HTTP/1.1 a client that goes on with a refused body is disconnected', () =>
+  serving({}, async ({ port }) => {
+    const socket = tls1(port)
+    const end = closed(socket)
+    await once(socket, 'secureConnect')
+    const more = (): void => void (socket.destroyed || socket.write('b'.repeat(500), () => setImmediate(more)))
+    socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000000\r\n\r\n', more)
+    assert.match(await end, /^HTTP\/1.1 413 /)
+  }))
+
 test('a client that disconnects, or resets its request, aborts the request, before and after its body', async () => {
   let begun = (_: AbortSignal): void => {}
   const handle = ({ signal }: ServerRequest): Promise<ServerResponse> => (begun(signal), new Promise(() => {}))
-  await serving({ handle }, async (server) => {
-    for (const how of ['session', 'stream', 'HTTP/1.1'] as const) {
+  let headSeen = (): void => {}
+  await serving({ handle, refuse: () => void headSeen() }, async (server) => {
+    for (const how of ['HTTP/1.1', ...(noHttp2 ? [] : ['session', 'stream'] as const)] as const) {
       const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
       const end = how === 'HTTP/1.1' ? begin1(server.port) : begin2(server.port, how)
       const signal = await asked
@@ -311,11 +370,12 @@ test('a client that disconnects, or resets its request, aborts the request, befo
       await isAborted
     }
     // In the middle of a body: the server's close waits for no such request.
-    const session = openSession(server.port)
-    const stream = session.request({ ':path': '/', ':method': 'POST' })
-    stream.on('error', () => {})
-    stream.write('half')
-    session.destroy()
+    for (const version of VERSIONS) {
+      const seen = new Promise<void>((resolve) => (headSeen = resolve))
+      const slow = slowClient(version, server.port)
+      await seen
+      slow.end()
+    }
   })
 })
 
@@ -355,20 +415,67 @@ test('garbage, plain HTTP, old TLS, huge heads and broken requests end alone: th
     await closed(connectTls({ port, host: '127.0.0.1', ca: authority.ca, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' }))
     assert.match(await tls('garbage\r\n\r\n'), /^HTTP\/1.1 400 |^$/)
     assert.doesNotMatch(await tls(`GET / HTTP/1.1\r\nhost: x\r\na: ${'b'.repeat(100_000)}\r\n\r\n`), /200/)
-    const session = openSession(port)
-    const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`h${i}`, 'b']))
-    await assert.rejects(ask2(session, '', many))
-    const stream = session.request({ ':path': '/', ':method': 'POST' })
-    stream.on('error', () => {})
-    stream.write('half')
-    stream.close(8)
-    session.destroy()
+    if (!noHttp2) {
+      const session = openSession(port)
+      const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`h${i}`, 'b']))
+      await assert.rejects(ask2(session, '', many))
+      const stream = session.request({ ':path': '/', ':method': 'POST' })
+      stream.on('error', () => {})
+      stream.write('half')
+      stream.close(8)
+      session.destroy()
+    }
     const half = tls1(port)
     half.on('error', () => {})
     await once(half, 'secureConnect')
     half.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\nhalf')
     half.destroy()
     assert.equal((await ask1(port, { body: 'x' })).text, 'read 1')
+  }))
+
+/** A frame of HTTP/2. */
+function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head.set([type, flags], 3)
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+
+/** Headers of HPACK: each literal, without indexing, of less than 127 bytes. */
+function headers(...pairs: readonly (readonly [string, string])[]): Buffer {
+  return Buffer.concat(pairs.flatMap(([name, value]) => [
+    Buffer.from([0, name.length]),
+    Buffer.from(name),
+    Buffer.from([value.length]),
+    Buffer.from(value),
+  ]))
+}
+
+// On Deno 2.9.6 an HTTP/2 server ends within twenty of these: https://github.com/denoland/deno/issues/36788
+test('a client that goes on after its GOAWAY ends alone: the server stays', () =>
+  serving({}, async (server) => {
+    const HEADERS = 1, SETTINGS = 4, PING = 6, GOAWAY = 7, END = 5
+    const head = headers([':method', 'GET'], [':scheme', 'https'], [':path', '/'], [':authority', 'localhost'])
+    const goaway = frame(GOAWAY, 0, 0, Buffer.alloc(8))
+    const [first, rest] = [
+      [Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0), frame(HEADERS, END, 1, head)],
+      [goaway, frame(PING, 0, 0, Buffer.alloc(8)), frame(HEADERS, END, 5, head), goaway],
+    ]
+    for (let round = 0; round < 50; round++) {
+      const socket = connectTls({
+        port: server.port,
+        host: '127.0.0.1',
+        ca: authority.ca,
+        ALPNProtocols: ['h2', 'http/1.1'],
+      })
+      const end = closed(socket)
+      await once(socket, 'secureConnect')
+      socket.write(Buffer.concat(first))
+      socket.end(Buffer.concat(rest))
+      await end
+    }
+    assert.equal((await ask1(server.port, { body: 'x' })).text, 'read 1')
   }))
 
 test('a dial completes a handshake, and rejects when nothing listens or the signal is aborted', async () => {

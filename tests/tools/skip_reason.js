@@ -16,13 +16,13 @@ export function skipReason({ name, line }, source, others) {
   const words = (expression.match(/[\w$]+(?![\w$]|\?\.|\.)/g) ?? []).filter((word) => word !== 'false')
   const title = name.split(' > ').at(-1).replace(/^\w+: /, '')
   return first(words, (word) => ofCase(title, word, [source, ...others])) ??
-    first(words, (word) => constant(word, source)) ??
+    first(words, (word) => first([source, ...others], (text) => constant(word, text))) ??
     expression
 }
 
-function first(words, reasonOf) {
-  for (const word of words) {
-    const reason = reasonOf(word)
+function first(items, reasonOf) {
+  for (const item of items) {
+    const reason = reasonOf(item)
     if (reason !== undefined) return reason
   }
   return undefined

@@ -59,6 +59,8 @@ export async function serve(server: { readonly handle: Transport }, options: Ser
     cert,
     key,
     maxBodyBytes: MAX_BODY_BYTES,
+    // Go's clients have all their watches on one connection.
+    http2: true,
     handle: (request) => handle(server, token, request),
     refuseBody: () => answerError(tooLarge(MAX_BODY_BYTES)),
     onError: (error) => log.error('The API server failed to handle a request', { error }),

@@ -1,15 +1,21 @@
 /**
- * Serves HTTP/1.1 and HTTP/2 over TLS, the same on Node, Bun and Deno.
+ * Serves HTTP/1.1 and HTTP/2 over TLS on Node, Bun and Deno.
  *
  * Uses http2.createSecureServer with allowHTTP1: on Bun, other servers cannot replace their certificate while they run.
+ * On Deno 2.9.6 a client ends the process with a few frames after a GOAWAY, so that servers there have HTTP/1.1 alone,
+ * unless only the user's own programs can reach them.
+ *
+ * @see https://github.com/denoland/deno/issues/36788
  */
-import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
+import type { Http2SecureServer, SecureServerOptions, ServerHttp2Session } from 'node:http2'
+import type { ServerOptions as HttpsOptions } from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { type Deadline, deadline as newDeadline } from '../../async/deadline.ts'
 import { builtins, isPair } from '../os/builtins.ts'
+import { thisRuntime } from '../os/this_runtime.ts'
 import { listen, trackSockets } from './listen.ts'
 import { type ExchangeOptions, type Exchanges, type Incoming, newExchanges, type Outgoing } from './server_exchange.ts'
 
@@ -34,6 +40,8 @@ export interface HttpsServerOptions extends ExchangeOptions {
   readonly headerTimeoutMs?: number | undefined
   /** How many requests a connection may have open. Default: the runtime's. */
   readonly maxStreams?: number | undefined
+  /** Default: on, but on Deno. */
+  readonly http2?: boolean | undefined
   /** The clock of the timeouts of HTTP/1.1 connections. Default: the real one. */
   readonly clock?: Clock | undefined
   /** Called when a client fails to connect, or sends something that is not HTTP. Default: ignored. */
@@ -58,14 +66,14 @@ export interface HttpsServer {
 /** Starts a server. Rejects if it cannot listen: the port is in use, or the key does not match the certificate. */
 export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServer> {
   const { cert, key, clientCa, idleTimeoutMs, headerTimeoutMs, maxStreams } = options
+  const { http2 = thisRuntime().name !== 'deno' } = options
   checkPair(cert, key)
-  const server = builtins.http2().createSecureServer({
+  const server = createServer(http2, {
     ...secrets(cert, key, clientCa),
     // Judged per request: the API server's conversion calls never carry a certificate.
     ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: false }),
     ...(headerTimeoutMs !== undefined && { handshakeTimeout: headerTimeoutMs }),
     ...(maxStreams !== undefined && { settings: { maxConcurrentStreams: maxStreams } }),
-    allowHTTP1: true,
     // The runtimes' default, whatever their options and environment say.
     minVersion: 'TLSv1.2',
   })
@@ -104,6 +112,12 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
     },
     close: (deadline) => (closing ??= closeServer(server, exchanges, connections, deadline)),
   }
+}
+
+function createServer(http2: boolean, options: SecureServerOptions): Http2SecureServer {
+  if (http2) return builtins.http2().createSecureServer({ ...options, allowHTTP1: true })
+  // What is used of it is the same; it never has a session.
+  return builtins.https().createServer(options as HttpsOptions) as unknown as Http2SecureServer
 }
 
 /** Checks the pair early: Deno accepts any pair and then cannot serve; Node and Bun throw later. */

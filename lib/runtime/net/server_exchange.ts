@@ -1,6 +1,7 @@
 /** Handles a server's requests, the same for HTTP and TLS, HTTP/1.1 and HTTP/2. */
 import type { IncomingMessage, ServerResponse as Http1Response } from 'node:http'
 import { LazyAbort } from '../../async/abort.ts'
+import { nextTurn } from '../../async/clock.ts'
 import { concatenate } from '../../core/bytes.ts'
 import type { HttpBody } from '../../core/transport.ts'
 import type { BodyLimits } from './body_limits.ts'
@@ -42,7 +43,7 @@ export interface ExchangeOptions {
   readonly refuse?: ((request: RequestHead) => ServerResponse | undefined) | undefined
   /** Responds to a request. If it rejects, the client gets an empty 500. */
   readonly handle: (request: ServerRequest) => Promise<ServerResponse>
-  /** Returns the response to a request whose body is refused. */
+  /** Returns the response to a request whose body is refused. It must not wait. */
   readonly refuseBody: (why: BodyRefusal, request: RequestHead) => ServerResponse
   /**
    * Calls `onLate`, which ends the request, when a client has taken nothing of a response for too long. Returns a
@@ -178,10 +179,10 @@ class Exchange implements ServerRequest {
 
   async #answer(): Promise<void> {
     const refused = this.#shared.refuse?.(this)
-    if (refused) return await this.#send(refused, true)
+    if (refused) return await this.#refuse(refused)
     const why = await this.#readBody()
     if (this.#end) return
-    if (why) return await this.#send(this.#shared.refuseBody(why, this), true)
+    if (why) return await this.#refuse(this.#shared.refuseBody(why, this), why)
     let result: ServerResponse
     try {
       const handled = this.#shared.handle(this)
@@ -197,7 +198,7 @@ class Exchange implements ServerRequest {
       this.#shared.onError(error)
       result = { status: 500, headers: {}, body: NO_BYTES }
     }
-    await this.#send(result, false)
+    await this.#send(result)
   }
 
   /** Reads the whole body. Resolves as soon as it is refused, read, or the exchange ends. */
@@ -241,18 +242,48 @@ class Exchange implements ServerRequest {
     })
   }
 
-  async #send({ status, headers, body }: ServerResponse, isRefusal: boolean): Promise<void> {
+  /**
+   * Answers a request whose body is not read, or not whole. The rest is read and dropped: a client that cannot send it
+   * may miss the response.
+   */
+  async #refuse({ status, headers, body }: ServerResponse, why?: BodyRefusal): Promise<void> {
+    this.#shared.bodyLimits?.free(this.#held)
+    this.#held = 0
+    const bytes = body instanceof Uint8Array ? body : await allOf(body)
+    const { stream } = this.#request
+    this.#request.resume()
+    if (stream) {
+      // Go's clients miss the response if the stream is reset.
+      const cancel = this.#shared.bodyLimits?.begin(() => stream.close(NO_ERROR))
+      if (cancel) this.#response.on('close', cancel)
+      return await this.#send({ status, headers, body: bytes })
+    }
+    // On Deno a write that begins while more of the request is being read may never end.
+    await nextTurn()
+    if (this.#end) return
+    const response = this.#response
+    response.writeHead(status, { ...headers, 'content-length': String(bytes.byteLength), connection: 'close' })
+    // With these bytes the client has the whole response. The end closes the connection, with the rest of the request.
+    response.write(bytes)
+    if (why !== 'too slow') await this.#untilRead()
+    response.end()
+    await this.#untilSent()
+  }
+
+  async #send({ status, headers, body }: ServerResponse): Promise<void> {
     if (this.#end) return 'cancel' in body ? body.cancel() : undefined
     const response = this.#response
-    const close = isRefusal && this.#request.httpVersionMajor < 2 ? { connection: 'close' } : undefined
-    if (isRefusal) this.#drain()
     if (body instanceof Uint8Array) {
-      response.writeHead(status, { ...headers, 'content-length': String(body.byteLength), ...close })
+      response.writeHead(status, { ...headers, 'content-length': String(body.byteLength) })
       response.end(body)
     } else {
-      response.writeHead(status, { ...headers, ...close })
+      response.writeHead(status, headers)
       await this.#stream(body)
     }
+    await this.#untilSent()
+  }
+
+  async #untilSent(): Promise<void> {
     // Destroying the connection earlier would truncate the response.
     const cancel = this.#limitSend()
     while (!this.#isSent && !this.#end) await this.#woken()
@@ -269,16 +300,26 @@ class Exchange implements ServerRequest {
     })
   }
 
-  /**
-   * Reads and drops the rest of a request: a client that cannot send it may miss the response. Go's clients also miss
-   * it if the stream is reset, so a stream is only reset if the rest takes too long.
-   */
-  #drain(): void {
-    this.#request.resume()
-    const { stream } = this.#request
-    if (!stream) return
-    const cancel = this.#shared.bodyLimits?.begin(() => stream.close(NO_ERROR))
-    if (cancel) this.#response.on('close', cancel)
+  /** Resolves when the request over HTTP/1.1 is read, or the rest of it is too long or late, or the client has gone. */
+  #untilRead(): Promise<void> {
+    const { maxBodyBytes, bodyLimits } = this.#shared
+    const request = this.#request
+    if (request.readableEnded) return Promise.resolve()
+    return new Promise((resolve) => {
+      let size = 0
+      const done = (): void => {
+        cancel?.()
+        resolve()
+      }
+      const cancel = bodyLimits?.begin(done)
+      request.on('data', (chunk: Uint8Array) => {
+        size += chunk.byteLength
+        if (size > maxBodyBytes) done()
+      })
+      request.on('end', done)
+      this.#wake = () => this.#end && done()
+      this.#wake()
+    })
   }
 
   /** Writes a body as fast as the client reads it. Ends it cleanly when the server closes. */
@@ -317,6 +358,12 @@ class Exchange implements ServerRequest {
 const NO_ERROR = 0
 /** The response is not needed any more (RFC 9113, section 7). */
 const CANCEL = 8
+
+async function allOf(body: Omit<HttpBody, 'text'>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  return concatenate(chunks, chunks.reduce((size, { byteLength }) => size + byteLength, 0))
+}
 
 function headersOf(request: Incoming): Record<string, string> {
   const headers: Record<string, string> = {}
