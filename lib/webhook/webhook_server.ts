@@ -17,10 +17,13 @@ import { followCaFile } from './file_certificates.ts'
 import type { CertificatePair, CertificateSource, WebhookHandler, WebhookRequest, WebhookResponse } from './handler.ts'
 import type { CertificateMetrics, PathMetrics, WebhookMeter, WebhookMetrics } from './metrics.ts'
 
-/** The port of controller-runtime's webhook server, and of kubebuilder's Services. */
 /** As in controller-runtime. */
 const HEADER_TIMEOUT_MS = 32_000
-const IDLE_TIMEOUT_MS = 90_000
+/**
+ * Longer than the 90 s of the API server, which then ends idle connections, and not the server: over HTTP/1.1 it does
+ * not repeat a POST on a connection that the server is closing.
+ */
+const IDLE_TIMEOUT_MS = 120_000
 /** The maximum of Go's servers. A client with more opens another connection. */
 const MAX_STREAMS = 250
 /** The API server refuses objects above 3 MiB, and a review may have two: the object and its old version. */

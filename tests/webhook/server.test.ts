@@ -1,5 +1,6 @@
 /** Tests the webhook server: paths, limits, certificates, client certificates, start, readiness and stop. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Agent, request as httpsRequest } from 'node:https'
 import { connect as connectTcp } from 'node:net'
@@ -304,6 +305,21 @@ test('a client CA that is not a certificate is a ConfigError', async () => {
     (error) => error instanceof ConfigError && /clientCa\) is not a certificate in PEM/.test(error.message),
   )
 })
+
+test('an idle HTTP/1.1 connection stays open for longer than the 90 s of the API server', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ call, clock, port }) => {
+    const agent = new Agent({ keepAlive: true })
+    await ask1(port, { ca: certs.authority.ca, agent, path: '/validate' })
+    const [socket] = Object.values(agent.freeSockets).flat()
+    const ended = once(socket!, 'close')
+    // The server has seen the end of the first call before it answers the next one.
+    await call({ path: '/validate' })
+    await clock.advance(119_000)
+    await call({ path: '/validate' })
+    assert.equal(socket!.destroyed, false)
+    await clock.advance(1000)
+    await ended
+  }))
 
 test('a new certificate is served, with one line; one that does not match throws to its source', () =>
   running({}, (server) => server.handle('/validate', echo), async ({ source, lines, call, port }) => {

@@ -173,8 +173,14 @@ class Exchange implements ServerRequest {
       // Such as an invalid header. A body that fails later ends early.
       if (!this.#response.headersSent) this.#response.writeHead(500).end()
     } finally {
-      this.#shared.bodyLimits?.free(this.#held)
+      this.#release()
     }
+  }
+
+  /** The bytes of the body do not count any more. */
+  #release(): void {
+    this.#shared.bodyLimits?.free(this.#held)
+    this.#held = 0
   }
 
   async #answer(): Promise<void> {
@@ -247,8 +253,7 @@ class Exchange implements ServerRequest {
    * may miss the response.
    */
   async #refuse({ status, headers, body }: ServerResponse, why?: BodyRefusal): Promise<void> {
-    this.#shared.bodyLimits?.free(this.#held)
-    this.#held = 0
+    this.#release()
     const bytes = body instanceof Uint8Array ? body : await allOf(body)
     const { stream } = this.#request
     this.#request.resume()
