@@ -638,7 +638,10 @@ export const WEBHOOK_CASES: readonly Case[] = [
       await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: 'a' } } }, { type: MERGE })
       await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: null } } }, { type: MERGE })
       await api.expect(200, 'PATCH', `${api.configMaps}/a`, { data: { x: 'y' } }, { type: MERGE })
-      assert.deepEqual([never!.length, labelled!.length], [0, 2])
+      // A real server may try a write first on a cached state, which may still have the label, and then on the stored one.
+      const isStale = ({ object, oldObject }: Body): boolean =>
+        object.data.x === 'y' && oldObject.metadata.labels?.app === 'a'
+      assert.deepEqual([never!.length, labelled!.filter((each) => !isStale(each)).length], [0, 2])
     },
   },
   {
