@@ -140,7 +140,11 @@ export async function startOperator(
       running,
       installed,
       webhooks,
-      afterWebhooks: (signal) => isLate ? prepare(undefined, signal) : Promise.resolve(),
+      async afterWebhooks(signal) {
+        if (!isLate) return
+        await prepare(undefined, signal)
+        await webhooks.trustConversions(signal)
+      },
       serves,
       listens,
       leaderElection,

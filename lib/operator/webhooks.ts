@@ -8,7 +8,7 @@ import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
-import { type Clock, pause, type TurnBudget } from '../async/clock.ts'
+import { type Clock, pause, type TurnBudget, within } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
@@ -30,7 +30,7 @@ import { conversionHandler, CONVERT_PATH } from '../webhook/conversion.ts'
 import { CERTIFICATE_FOLDER, WEBHOOK_PORT } from '../webhook/defaults.ts'
 import { FileCertificates } from '../webhook/file_certificates.ts'
 import type { CertificateSource, WebhookHandler } from '../webhook/handler.ts'
-import { injectCa, installConfigurations, warnOfDifferences } from '../webhook/install.ts'
+import { injectCa, installConfigurations, trustConversions, warnOfDifferences } from '../webhook/install.ts'
 import { lossWarnings } from '../webhook/lost_fields.ts'
 import { inMemoryCertificates } from '../webhook/memory_certificates.ts'
 import { SelfMadeCertificates } from '../webhook/self_made_certificates.ts'
@@ -51,6 +51,9 @@ const RESTORE_MS = 60_000
 
 /** How often the CA beside a certificate in files is read. */
 const CA_REREAD_MS = 10_000
+
+/** The time limit for work that a start waits for. The leader repeats it later. */
+const INJECTION_MS = 10_000
 
 /**
  * `stated`: as the operator's options state. `memory`: the server does not listen, and its handlers are called in this
@@ -98,6 +101,16 @@ export interface OperatorWebhooks {
   readonly handlers: ReadonlyMap<string, WebhookHandler>
   /** Resolves with the `spec.conversion` of CRDs, when the server listens. Undefined without conversions. */
   conversion(signal: AbortSignal): Promise<CustomResourceConversion | undefined>
+  /**
+   * Makes the API server trust this replica's certificate for conversions, where it does not. For every replica, before
+   * its caches list. A failure is logged.
+   */
+  trustConversions(signal: AbortSignal): Promise<void>
+  /**
+   * Writes the CAs into the configurations and definitions that others install. For the leader, before its controllers
+   * start. Rejects after 10 s.
+   */
+  injectCa(api: Api, signal: AbortSignal): Promise<void>
   /** Writes the configurations. `api` is fenced for the leader. */
   install(api: Api, signal: AbortSignal): Promise<void>
   /** The leader's work after {@link install}: restores configurations that were deleted or changed by others. */
@@ -166,6 +179,10 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   /** The differences of which a warning was logged. */
   const named = new Set<string>()
   const crds = [...new Set(conversions.map(({ hub }) => groupResourceOf(hub)))]
+  const inTime = (work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> => {
+    const late = (): Error => new Error(`Cannot set the trusted CAs of the webhooks within ${INJECTION_MS / 1000} s`)
+    return within(clock, INJECTION_MS, late, work, signal)
+  }
   const install = async (api: Api, signal: AbortSignal): Promise<void> =>
     await installConfigurations(configurations(await trust.bundle(signal)), dependencies(api), signal)
   return {
@@ -176,6 +193,24 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     async conversion(signal) {
       return conversions.length === 0 ? undefined : conversionOf(target(), await trust.bundle(signal))
     },
+    async trustConversions(signal) {
+      if (crds.length === 0) return
+      try {
+        await inTime(async (signal) => {
+          const bundle = await trust.bundle(signal)
+          const api = dependencies(setup.api)
+          if (bundle !== undefined) await trustConversions(bundle, { crds, target: target() }, api, signal)
+        }, signal)
+      } catch (error) {
+        if (signal.aborted) throw error
+        log.warn(`${messageOf(error)}; starting anyway`)
+      }
+    },
+    injectCa: (api, signal) =>
+      inTime(async (signal) => {
+        const bundle = await trust.bundle(signal)
+        if (bundle !== undefined) await injectCa(bundle, { crds, target: target() }, dependencies(api), signal)
+      }, signal),
     install,
     async keepInstalled(api, signal) {
       await pause(clock, RESTORE_MS, signal)

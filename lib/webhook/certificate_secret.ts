@@ -3,6 +3,7 @@ import { encodeBase64 } from '../core/base64.ts'
 import type { KubeObject } from '../core/objects.ts'
 import {
   type CertificateFacts,
+  certificatesIn,
   createAuthority,
   openAuthority,
   readCertificate,
@@ -82,8 +83,7 @@ export function factsOf(texts: CertificateTexts, names: ServerNames): SecretFact
 }
 
 function casOf({ ca }: CertificateTexts): { readonly pem: string; readonly facts: CertificateFacts }[] {
-  const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  return blocks.flatMap((block) => {
+  return certificatesIn(ca).flatMap((block) => {
     const facts = readCertificate(block)
     return facts?.isAuthority ? [{ pem: `${block}\n`, facts }] : []
   })

@@ -7,6 +7,7 @@ import { type AnyResource, CRD, type WebhookClientConfig } from '../core/resourc
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
+import { certificatesIn } from '../runtime/net/certificates.ts'
 import {
   configurationNames,
   conversionOf,
@@ -168,11 +169,41 @@ export async function injectCa(
     if (object) found.push(object)
   }
   const configuration: Change = (object) => withCa(object as Configuration, caBundle, dependencies.operator)
-  const crd: Change = (object) => withConversionCa(object as Crd, caBundle, target)
+  const crd: Change = (object) => withConversionCa(object as Crd, target, () => caBundle)
   await inject(MUTATING, names.mutating, configuration)
   await inject(VALIDATING, names.validating, configuration)
   for (const name of crds) await inject(CRD, name, crd)
   return { written, found }
+}
+
+/**
+ * Adds the CAs of a bundle, given in PEM, to those that the operator's CRDs trust for their conversion. Of the CRDs (by
+ * name), those count that {@link injectCa} would change.
+ *
+ * Safety: every replica may do this without the lease, as what is trusted stays trusted. The leader cannot do it for
+ * them: it is elected when its caches have synced, and their lists may need the conversion.
+ */
+export async function trustConversions(
+  bundle: string,
+  { crds, target }: { readonly crds: readonly string[]; readonly target: WebhookTarget },
+  dependencies: InstallDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const change: Change = (crd) => withConversionCa(crd as Crd, target, (stored) => withMissingCas(stored, bundle))
+  for (const name of crds) await injectOne(CRD, name, change, dependencies, signal)
+}
+
+/** Returns the stored CAs with those that they lack, or as they are. */
+function withMissingCas(stored: string | undefined, bundle: string): string | undefined {
+  const trusted = certificatesIn(stored === undefined ? '' : atob(stored))
+  const known = new Set(trusted.map(withoutSpace))
+  const missing = certificatesIn(bundle).filter((pem) => !known.has(withoutSpace(pem)))
+  if (missing.length === 0) return stored
+  return encodeBase64([...missing, ...trusted].map((pem) => `${pem}\n`).join(''))
+}
+
+function withoutSpace(pem: string): string {
+  return pem.replace(/\s/g, '')
 }
 
 /**
@@ -250,11 +281,18 @@ function withCa(before: Configuration, caBundle: string, operator: string): Conf
   }
 }
 
-function withConversionCa(before: Crd, caBundle: string, target: WebhookTarget): Crd {
+/** `trusted`: returns what to trust in place of the stored CAs. */
+function withConversionCa(
+  before: Crd,
+  target: WebhookTarget,
+  trusted: (stored: string | undefined) => string | undefined,
+): Crd {
   const { conversion } = before.spec
   const clientConfig = conversion?.webhook?.clientConfig
   const ours = conversionOf(target).webhook.clientConfig
   if (conversion?.strategy !== 'Webhook' || !clientConfig || !isSameServer(clientConfig, ours)) return before
+  const caBundle = trusted(clientConfig.caBundle)
+  if (caBundle === undefined) return before
   const webhook = { ...conversion.webhook, clientConfig: { ...clientConfig, caBundle } }
   return { ...before, spec: { ...before.spec, conversion: { ...conversion, webhook } } }
 }

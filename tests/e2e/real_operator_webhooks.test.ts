@@ -11,7 +11,9 @@ import { Api } from '../../lib/client/api.ts'
 import type { Client } from '../../lib/client/client.ts'
 import type { OperatorWebhooks } from '../../lib/operator/webhooks.ts'
 import { silentLog } from '../../lib/observe/log.ts'
+import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
+import { sites, trusted, untilReconciled, upgrade } from '../operator/converted_sites.ts'
 import { watching } from './watching.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
@@ -194,4 +196,15 @@ test('fields that the operator does not know survive its defaults', { skip }, as
     const made = await client.create(Wide, { ...at('w'), spec: { theirs: [1, 2, 3] } })
     assert.deepEqual(made.spec, { a: 'filled in', theirs: [1, 2, 3] })
   }, { crds: 'ignore', onWebhooks: (opened) => void (webhooks = opened) })
+})
+
+test('a conversion that others installed is trusted before the caches list', { skip }, async () => {
+  const port = await freePort()
+  await upgrade(transport, port)
+  const events = await untilReconciled(['b'], (seen) => sites(port, seen), transport)
+  const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
+  assert.equal(await trusted(new Api({ transport })), atob(secret!.data!['ca.crt']!))
+  // The API server calls the webhooks for what the controllers write.
+  const order = ['PUT sites-mutating-webhook-configuration', 'reconcile']
+  assert.deepEqual(events.filter((event) => order.includes(event)).slice(0, 2), order)
 })

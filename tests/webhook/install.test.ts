@@ -1,47 +1,27 @@
-/** Webhook configurations on the embedded API, which stores them as it stores custom objects. */
+/** Webhook configurations on the embedded API. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
-import { type AnyResource, CRD } from '../../lib/core/resource.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { configurationsOf } from '../../lib/webhook/configurations.ts'
 import { injectCa, installConfigurations } from '../../lib/webhook/install.ts'
-import { CASES, installLab, MUTATING, Site, VALIDATING } from './install_cases.ts'
+import { CASES, installLab, Site } from './install_cases.ts'
 
-const PEMS = { old: 'old CA\n', new: 'new CA\n' }
+const PEMS = { old: pemOf('old CA'), new: pemOf('new CA') }
 
-/** Returns a server with the two kinds, which the embedded API does not have. */
-async function serverWithKinds(): Promise<ApiServer> {
-  const server = new ApiServer()
-  const api = new Api({ transport: server.handle })
-  for (const { group, version, kind, plural } of [MUTATING, VALIDATING] as readonly AnyResource[]) {
-    await api.create({ resource: CRD }, {
-      metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' } },
-      spec: {
-        group,
-        scope: 'Cluster',
-        names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-        versions: [{
-          name: version,
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        }],
-      },
-    }, {})
-  }
-  return server
+function pemOf(content: string): string {
+  return `-----BEGIN CERTIFICATE-----\n${btoa(content)}\n-----END CERTIFICATE-----\n`
 }
 
 for (const [name, run] of CASES) {
-  test(name, async () => run(installLab((await serverWithKinds()).handle, 'sites', PEMS), 'sites'))
+  test(name, () => run(installLab(new ApiServer().handle, 'sites', PEMS), 'sites'))
 }
 
 test('a lost lease and an abort are not wrapped in other errors', async () => {
-  const api = new Api({ transport: (await serverWithKinds()).handle })
+  const api = new Api({ transport: new ApiServer().handle })
   const lost = new LeadershipLost('the lease is lost')
   const fence: Fence = {
     check() {

@@ -12,7 +12,7 @@ import {
   conversionOf,
   type WebhookEntry,
 } from '../../lib/webhook/configurations.ts'
-import { type CaInjection, injectCa, installConfigurations } from '../../lib/webhook/install.ts'
+import { type CaInjection, injectCa, installConfigurations, trustConversions } from '../../lib/webhook/install.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
 
@@ -50,6 +50,7 @@ export interface InstallLab {
   readonly pems: Pems
   install(over?: Partial<ConfigurationOptions>): Promise<void>
   inject(bundle: string, crds?: readonly string[], target?: ConfigurationOptions['target']): Promise<CaInjection>
+  trust(bundle: string, crds: readonly string[], target?: ConfigurationOptions['target']): Promise<void>
   stored(resource: AnyResource): Promise<Stored>
   /** Returns the writes since the last call. */
   writes(): string[]
@@ -80,6 +81,7 @@ export function installLab(transport: Transport, operator: string, pems: Pems): 
         never,
       ),
     inject: (bundle, crds = [], target = TARGET) => injectCa(bundle, { crds, target }, dependencies, never),
+    trust: (bundle, crds, target = TARGET) => trustConversions(bundle, { crds, target }, dependencies, never),
     stored: async (resource) => (await api.get({ resource, name: nameOf(resource, operator) })) as Stored,
     writes: () => network.take().filter((line) => !line.startsWith('GET')),
   }
@@ -281,6 +283,41 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     await one.api.create({ resource: CRD }, byService, {})
     assert.equal((await one.inject(one.pems.new, [`e${operator}.web.example.dev`], service)).written, 1)
     for (const name of [...names, `e${operator}.web.example.dev`]) await one.api.delete({ resource: CRD, name }, {})
+  }],
+  ['CAs are added to those of a conversion, and none is removed', async (one, operator) => {
+    const { crd } = Site.definition
+    const plural = `t${operator}`
+    const name = `${plural}.web.example.dev`
+    const names = { ...crd.spec.names, plural, singular: plural, kind: plural, listKind: `${plural}List` }
+    const create = (target: ConfigurationOptions['target'], ca?: string): Promise<unknown> => {
+      const spec = { ...crd.spec, names, conversion: conversionOf(target, ca) }
+      return one.api.create({ resource: CRD }, { ...crd, metadata: { name }, spec }, {})
+    }
+    const trusted = async (): Promise<string | undefined> => {
+      const { spec } = (await one.api.get({ resource: CRD, name })) as never as Converted
+      const { caBundle } = spec.conversion!.webhook.clientConfig
+      return caBundle && atob(caBundle).replace(/\s/g, '')
+    }
+    const text = (...pems: string[]): string => pems.join('').replace(/\s/g, '')
+    await create(TARGET)
+    one.writes()
+    await one.trust('not a certificate', [name])
+    assert.deepEqual([await trusted(), one.writes()], [undefined, []])
+    await one.trust(one.pems.old, [name, 'missing.web.example.dev'])
+    await one.trust(one.pems.new, [name])
+    const both = text(one.pems.new, one.pems.old)
+    assert.equal(await trusted(), both)
+    assert.equal(one.writes().length, 2)
+    await one.trust(`${one.pems.old.trimEnd()}\n\n${one.pems.new}`, [name])
+    assert.deepEqual([await trusted(), one.writes()], [both, []])
+    await one.inject(one.pems.new, [name])
+    assert.equal(await trusted(), text(one.pems.new))
+    await one.trust(one.pems.old, [name], { url: 'https://127.0.0.1:2' })
+    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
+    await one.api.patch({ resource: CRD, name }, 'merge', { metadata: { annotations } }, {})
+    await one.trust(one.pems.old, [name])
+    assert.equal(await trusted(), text(one.pems.new))
+    await one.api.delete({ resource: CRD, name }, {})
   }],
   ['another writer that keeps putting its own CA is an error, not an endless fight', async (one, operator) => {
     await one.install()

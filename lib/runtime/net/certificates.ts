@@ -155,6 +155,11 @@ export function readCertificate(pem: string): CertificateFacts | undefined {
   }
 }
 
+/** Returns the certificates of a PEM text, without what is between them. */
+export function certificatesIn(text: string): string[] {
+  return text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+}
+
 function parsed(pem: string): X509Certificate | undefined {
   try {
     return new X509Certificate(pem)
