@@ -1,6 +1,7 @@
 /** Assembles the manager of one start from an operator's description and its clusters. */
 import { type Duration, toMs } from '../core/duration.ts'
 import type { KubeObject } from '../core/objects.ts'
+import { groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
@@ -68,8 +69,9 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     clusters.of(cluster).cache.declare(resource, kept)
   }
   const controllers = description.controllers.map((controller) => controllerOf(controller, options, manager, setup))
+  const converted = new Set(description.conversions.map(({ hub }) => groupResourceOf(hub)))
   const endpoints = serves
-    ? addEndpoints(options, { manager, clusters, elector, meter, clock, log })
+    ? addEndpoints(options, { manager, clusters, elector, converted, meter, clock, log })
     : { health: undefined, metrics: undefined }
   if (setup.webhooks) addWebhooks(setup.webhooks, setup, endpoints.health, manager)
   if (elector) manager.add(leaseCheck(elector, clock))

@@ -414,7 +414,7 @@ async function untilServed(
   for (let waitMs = 20;; waitMs = Math.min(waitMs * 2, 1000)) {
     const { status } = (await api.get({ resource: CRD, name: crd.metadata.name }, signal)) as Crd
     const isEstablished = status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')
-    const served = isEstablished && (await isServed(crd, api, signal))
+    const served = isEstablished && (await isServed(crd, status?.storedVersions ?? [], api, signal))
     if (served) return served === 'converted'
     if (clock.monotonic() >= deadline) {
       const refused = status?.conditions?.find(({ status }) => status === 'False')?.message
@@ -432,18 +432,22 @@ async function untilServed(
  */
 async function isServed(
   crd: CustomResourceDefinition,
+  stored: readonly string[],
   api: Api,
   signal: AbortSignal,
 ): Promise<'converted' | 'not converted' | undefined> {
   let answer: 'converted' | 'not converted' = 'converted'
   const { versions } = crd.spec
   const isPreferred = versions.some(({ served, deprecated }) => served && !deprecated)
-  for (const { name: version, served, deprecated } of versions) {
-    // The server would warn of the request for a deprecated version, as if it were the user's.
-    if (!served || (deprecated && isPreferred)) continue
+  // The server would warn of the request for a deprecated version, as if it were the user's.
+  const asked = versions.filter(({ served, deprecated }) => served && !(deprecated && isPreferred))
+  // An object that is read in all versions that are stored is converted. Otherwise it may be any of them.
+  const isOneEnough = stored.every((version) => asked.some(({ name }) => name === version))
+  for (const { name: version } of asked) {
     const resource = resourceOf(crd, version)
     try {
-      await api.listPage({ resource }, { limit: 1 }, signal)
+      const objects = pages(api, { resource }, { limit: isOneEnough ? 1 : undefined, signal })
+      for await (const _ of objects) if (isOneEnough) break
     } catch (error) {
       if (signal.aborted) throw error
       // The kind is served; this operator may be about to serve the conversion.

@@ -1,7 +1,6 @@
 /** Decides when an operator's CRDs and webhook configurations are written or verified, and by which replica. */
 import { fileMissing, LeadershipLost, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
-import { type AnyResource, resourceId } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
@@ -12,14 +11,7 @@ import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import type { Dependencies } from './crds.ts'
-import {
-  crdModeOf,
-  isOptional,
-  type OperatorDescription,
-  type OperatorOptions,
-  optionalIn,
-  usedResources,
-} from './description.ts'
+import { crdModeOf, isOptional, type OperatorDescription, type OperatorOptions, ownKinds } from './description.ts'
 import { untilDone } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
 
@@ -175,16 +167,6 @@ async function prepareIn(
 
 /** The place in errors about a definition, which the name of a cluster replaces. */
 const HERE = 'in this cluster'
-
-/** Returns the operator's own kinds in a cluster. CRDs of optional kinds are not the operator's. */
-function ownKinds(description: OperatorDescription, cluster: OtherCluster | undefined): AnyResource[] {
-  const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
-  const ours = new Map<string, AnyResource>()
-  for (const resource of usedResources(description, cluster)) {
-    if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
-  }
-  return [...ours.values()]
-}
 
 async function dependenciesOf(
   setup: DefinitionSetup,

@@ -402,6 +402,16 @@ export function optionalIn(
   return (resource) => dispensable.has(resourceId(resource)) && !needed.has(resourceId(resource))
 }
 
+/** Returns the kinds that the operator defines in a cluster. CRDs of optional kinds are not the operator's. */
+export function ownKinds(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
+  const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
+  const ours = new Map<string, AnyResource>()
+  for (const resource of usedResources(description, cluster)) {
+    if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
+  }
+  return [...ours.values()]
+}
+
 /**
  * Returns the time limits of first lists in a cluster, in milliseconds: the shortest `syncTimeout` of the controllers
  * that watch the kind there, else the operator's, else undefined.

@@ -40,6 +40,8 @@ export interface EndpointSetup {
   readonly manager: Manager
   readonly clusters: Clusters
   readonly elector: LeaderElector | undefined
+  /** The kinds that the operator converts, as `plural.group`. */
+  readonly converted: ReadonlySet<string>
   readonly meter: OperatorMeter | undefined
   readonly clock: Clock
   readonly log: Log
@@ -74,11 +76,12 @@ function addCacheMetrics(meter: OperatorMeter, { manager, clusters: { main, othe
   manager.add({ name: 'metrics of the caches', role: 'server', start })
 }
 
-function healthServer(address: number | string, { clusters, elector, clock, log }: EndpointSetup): HealthServer {
+function healthServer(address: number | string, setup: EndpointSetup): HealthServer {
+  const { clusters, elector, converted, clock, log } = setup
   const server = new HealthServer({ address, clock, log })
   server.addLiveness('ping', ping)
   if (elector) server.addLiveness('leader', leaderHealthy(elector))
-  server.addReadiness('caches-synced', cachesSynced(clusters.all.map(({ cache }) => cache)))
+  server.addReadiness('caches-synced', cachesSynced(clusters.all.map(({ cache }) => cache), converted))
   return server
 }
 

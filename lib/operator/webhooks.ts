@@ -21,6 +21,7 @@ import {
   configurationsOf,
   conversionOf,
   namesOf,
+  type OwnObjects,
   type WebhookConfiguration,
   type WebhookConfigurations,
   type WebhookTarget,
@@ -41,6 +42,7 @@ import {
   crdModeOf,
   leaseOf,
   type OperatorDescription,
+  ownKinds,
   type WebhookOptions,
 } from './description.ts'
 import type { WebhookParts } from './context.ts'
@@ -203,7 +205,7 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
         }, signal)
       } catch (error) {
         if (signal.aborted) throw error
-        log.warn(`${messageOf(error)}; starting anyway`)
+        log.warn(`The API server may not trust the conversion: ${messageOf(error)}; starting anyway`)
       }
     },
     injectCa: (api, signal) =>
@@ -299,12 +301,18 @@ function reachedBy(
   return serviceOf(service, operator, namespace)
 }
 
-/** What the operator itself writes: its Lease, and its Secret. */
-function ownObjects({ options }: OperatorDescription, configured: string | undefined) {
+/** What the operator itself writes: its Lease, its Secret, and its definitions. */
+function ownObjects(description: OperatorDescription, configured: string | undefined): OwnObjects {
+  const { options } = description
   const { certs } = options.webhooks ?? {}
-  const secret = typeof certs === 'object' ? certs : undefined
-  const { lease, namespace } = leaseOf(options, configured)
-  return { namespace: secret?.namespace ?? namespace ?? 'default', lease, secret: secret?.secret }
+  const { lease, namespace: leases = 'default' } = leaseOf(options, configured)
+  const namespace = configured || 'default'
+  return {
+    namespace,
+    lease: { namespace: leases, name: lease },
+    secret: typeof certs === 'object' ? { namespace: certs.namespace ?? namespace, name: certs.secret } : undefined,
+    crds: [...new Set(ownKinds(description).map(groupResourceOf))],
+  }
 }
 
 function trustOf(
@@ -347,33 +355,38 @@ function trustOf(
       rotate: (leader, signal) => made.rotate(leader, signal),
     }
   }
-  const bundle = (): Promise<string | undefined> => readTextIfExists(resolvePath(certs, 'ca.crt'))
+  let last: { readonly ca: string; readonly trusted: string } | undefined
+  const trusted = async (): Promise<string | undefined> => {
+    const ca = await readTextIfExists(resolvePath(certs, 'ca.crt'))
+    if (ca === undefined) return undefined
+    // Other replicas may serve a certificate of the earlier CA for a moment.
+    if (ca !== last?.ca) last = { ca, trusted: last ? `${ca.trimEnd()}\n${last.ca}` : ca }
+    return last.trusted
+  }
   let isWarned = false
   return {
     source: new FileCertificates({ folder: certs, clock, log, meter: meter?.certificates('webhooks') }),
     async bundle() {
-      const ca = await bundle()
-      if (ca === undefined && !isWarned) {
+      const bundle = await trusted()
+      if (bundle === undefined && !isWarned) {
         isWarned = true
         log.warn(
           `There is no ca.crt in "${certs}", so kubeloop cannot tell the API server which CA to trust: add it, or annotate ` +
             'the webhook configurations and definitions with cert-manager.io/inject-ca-from',
         )
       }
-      return ca
+      return bundle
     },
     async rotate({ inject }, signal) {
-      let last: { readonly ca: string; readonly trusted: string } | undefined
-      let injectedMs = -Infinity
+      let injected: { readonly bundle: string; readonly atMs: number } | undefined
       const follow = async (): Promise<void> => {
-        const ca = await bundle()
-        if (ca === undefined || (ca === last?.ca && clock.monotonic() - injectedMs < RESTORE_MS)) return
-        // Other replicas may serve a certificate of the earlier CA for a moment.
-        if (ca !== last?.ca) last = { ca, trusted: last ? `${ca.trimEnd()}\n${last.ca}` : ca }
+        const bundle = await trusted()
+        if (bundle === undefined) return
+        if (bundle === injected?.bundle && clock.monotonic() - injected.atMs < RESTORE_MS) return
         try {
           // Also without a change: what applies the configurations may be late, or remove the CA.
-          await inject(last.trusted, signal)
-          injectedMs = clock.monotonic()
+          await inject(bundle, signal)
+          injected = { bundle, atMs: clock.monotonic() }
         } catch (error) {
           if (signal.aborted || !isReason(error, 'Forbidden')) throw error
           // What installed the configurations without the operator cares for their CA, too.

@@ -143,12 +143,19 @@ async function withLeaf(texts: CertificateTexts, { names, nowMs, timings }: Step
   const ca = casOf(texts)[0]?.pem ?? ''
   const authority = await openAuthority(ca, texts.caKey)
   const commonName = 'kubeloop-webhook'
+  const before = readCertificate(texts.cert)
   const leaf = await authority.issue({
     commonName,
-    ...names,
+    // Replicas of another version of the operator may be called by other names until they end.
+    ...(before && !before.hasNames(names) ? allNames(names, before.names) : names),
     usage: 'server',
     validForMs: timings.leafLifeMs,
     now: nowMs,
   })
   return { ...texts, ...leaf }
+}
+
+function allNames(a: ServerNames, b: ServerNames): ServerNames {
+  const all = (field: keyof ServerNames): string[] => [...new Set([...a[field] ?? [], ...b[field] ?? []])]
+  return { dnsNames: all('dnsNames'), ipAddresses: all('ipAddresses') }
 }

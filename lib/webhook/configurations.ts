@@ -26,12 +26,19 @@ export interface ConfigurationOptions {
 }
 
 /** Objects of the operator itself. */
-interface OwnObjects {
+export interface OwnObjects {
+  /** Where the operator runs. */
   readonly namespace: string
-  /** The name of the Lease. */
-  readonly lease?: string | undefined
-  /** The name of the Secret with the certificates. */
-  readonly secret?: string | undefined
+  readonly lease?: Place | undefined
+  /** The Secret with the certificates. */
+  readonly secret?: Place | undefined
+  /** The names of the definitions of its kinds. */
+  readonly crds?: readonly string[] | undefined
+}
+
+interface Place {
+  readonly namespace: string
+  readonly name: string
 }
 
 /** The two objects of an operator; undefined if it has no webhook of that kind. */
@@ -155,16 +162,25 @@ function entryName(path: string, operator: string): string {
 
 /** Excludes the operator's own objects: if they were refused, it could never lead, nor mend its certificates. */
 function exceptions({ group, plural }: AnyResource, own: OwnObjects | undefined): MatchCondition[] {
-  const name = group === 'coordination.k8s.io' && plural === 'leases'
-    ? own?.lease
-    : group === '' && plural === 'secrets'
-    ? own?.secret
-    : undefined
-  if (!own || name === undefined) return []
-  const expression = `!(request.namespace == ${JSON.stringify(own.namespace)} && request.name == ${
-    JSON.stringify(name)
-  })`
-  return [{ name: `not-of-${plural}-of-the-operator`, expression }]
+  const expression = excluded(group, plural, own)
+  return expression === undefined ? [] : [{ name: `not-of-${plural}-of-the-operator`, expression }]
+}
+
+function excluded(group: string, plural: string, own: OwnObjects | undefined): string | undefined {
+  switch (`${group}/${plural}`) {
+    case 'coordination.k8s.io/leases':
+      return own?.lease && notAt(own.lease)
+    case '/secrets':
+      return own?.secret && notAt(own.secret)
+    case 'apiextensions.k8s.io/customresourcedefinitions':
+      return own?.crds?.length ? `!(request.name in ${JSON.stringify(own.crds)})` : undefined
+    default:
+      return undefined
+  }
+}
+
+function notAt({ namespace, name }: Place): string {
+  return `!(request.namespace == ${JSON.stringify(namespace)} && request.name == ${JSON.stringify(name)})`
 }
 
 /** Tests for a kind that may be needed to start a Pod. */

@@ -121,18 +121,28 @@ export function nextStep(facts: RotationFacts, timings: RotationTimings): Rotati
 }
 
 /**
- * Returns what must be stored before a replica can serve anything, or undefined if the leaf can be served. Any replica
- * may do this, as the server must answer before a leader is elected; all else is left to the leader.
+ * Returns what must be stored before a replica can serve anything that the API server accepts, or undefined if the leaf
+ * can be served. Any replica may do this: without a conversion no cache syncs, so that no leader is ever elected. All
+ * else is left to the leader.
  */
 export function firstStep(
   secret: SecretFacts | undefined,
   nowMs: number,
   timings: RotationTimings,
 ): WriteStep | undefined {
-  if (secret?.leaf) return undefined
+  const leaf = secret?.leaf
+  if (leaf && leaf.issuer >= 0 && leaf.hasNames && nowMs < leaf.notAfterMs) return undefined
   const step = nextStep({ secret, nowMs, injection: undefined, leafForMs: 0 }, timings)
-  // Without a leaf, a new CA alone would need a second write. Other steps without a leaf are writes.
-  return step.kind === 'addCa' ? { ...step, kind: 'replace' } : (step as WriteStep)
+  switch (step.kind) {
+    case 'addCa':
+      // With a new CA alone, a second write would be needed.
+      return { ...step, kind: 'replace' }
+    case 'inject':
+    case 'wait':
+      return { kind: 'issueLeaf', why: 'it has expired or lacks names of the server' }
+    default:
+      return step
+  }
 }
 
 /** Returns when two thirds of a life are over. Measured from its end, as its begin is antedated. */

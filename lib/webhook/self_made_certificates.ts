@@ -105,6 +105,8 @@ export class SelfMadeCertificates implements CertificateSource {
   readonly #timings: RotationTimings
   readonly #lines: RateLimitedLog
   readonly #title: string
+  /** The last complete content, from which a deleted or damaged Secret is restored. */
+  #last: CertificateTexts | undefined
   /** Wakes the rotation when the Secret has changed. */
   #wake = (): void => {}
 
@@ -203,7 +205,7 @@ export class SelfMadeCertificates implements CertificateSource {
         return rotation.injected(written, clock.monotonic())
       }
       default:
-        await this.#store(api, step, found, found?.facts.cas.length ? found.texts : rotation.last, signal)
+        await this.#store(api, step, found, signal)
     }
   }
 
@@ -215,7 +217,7 @@ export class SelfMadeCertificates implements CertificateSource {
       const step = firstStep(found?.facts, clock.now(), this.#timings)
       if (!step) return found!
       try {
-        return await this.#store(api, step, found, found?.texts, signal)
+        return await this.#store(api, step, found, signal)
       } catch (error) {
         if (!isRace(error) || races === MAX_RACES) throw error
       }
@@ -243,7 +245,9 @@ export class SelfMadeCertificates implements CertificateSource {
       )
     }
     const texts = textsOf(object)
-    return { object, texts, facts: factsOf(texts, names) }
+    const facts = factsOf(texts, names)
+    if (facts.cas.length > 0 && facts.hasCaKey && facts.leaf) this.#last = texts
+    return { object, texts, facts }
   }
 
   /** Stores the content after a step. Rejects with Conflict or AlreadyExists if the Secret has changed meanwhile. */
@@ -251,11 +255,11 @@ export class SelfMadeCertificates implements CertificateSource {
     api: Api,
     step: WriteStep,
     found: Found | undefined,
-    base: CertificateTexts | undefined,
     signal: AbortSignal,
   ): Promise<Found> {
     const { operator, names, clock, log } = this.#options
-    // New content keeps what clients trust and replicas serve: a leader knows it if the Secret was deleted or damaged.
+    // New content keeps what clients trust and replicas serve, also if the Secret was deleted or damaged.
+    const base = found?.facts.cas.length ? found.texts : this.#last ?? found?.texts
     const kind = base && base !== found?.texts ? 'addCa' : step.kind
     const texts = await takeStep(kind, base, { names, nowMs: clock.now(), timings: this.#timings })
     const { namespace, name } = this.#target
@@ -331,8 +335,6 @@ export class SelfMadeCertificates implements CertificateSource {
 
 /** What the past of the Secret and of the configurations this leader knows. Times are monotonic. */
 class Rotation {
-  /** The last complete content, from which a deleted or damaged Secret is restored. */
-  last: CertificateTexts | undefined
   bundle = ''
   #leaf: { readonly cert: string; readonly sinceMs: number } | undefined
   #injection: { readonly bundle: string; readonly sinceMs: number; readonly checkedMs: number } | undefined
@@ -340,9 +342,8 @@ class Rotation {
   /** Called with each content that is read. */
   see(found: Found | undefined, nowMs: number): void {
     if (!found) return
-    const { texts, facts } = found
+    const { texts } = found
     this.bundle = bundleOf(texts)
-    if (facts.cas.length > 0 && facts.hasCaKey && facts.leaf) this.last = texts
     if (this.#leaf?.cert !== texts.cert) this.#leaf = { cert: texts.cert, sinceMs: nowMs }
     if (this.#injection?.bundle !== this.bundle) this.#injection = undefined
   }

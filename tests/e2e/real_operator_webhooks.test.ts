@@ -205,6 +205,6 @@ test('a conversion that others installed is trusted before the caches list', { s
   const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
   assert.equal(await trusted(new Api({ transport })), atob(secret!.data!['ca.crt']!))
   // The API server calls the webhooks for what the controllers write.
-  const order = ['PUT sites-mutating-webhook-configuration', 'reconcile']
+  const order = ['PUT converted-mutating-webhook-configuration', 'reconcile']
   assert.deepEqual(events.filter((event) => order.includes(event)).slice(0, 2), order)
 })

@@ -207,6 +207,7 @@ test('a name is unique, and added before the start', async () => {
 test('the check of the caches fails without a first list or on a refusal, with the names; the reasons are only in the cause', () => {
   const informer = (plural: string, isSynced: boolean, failure?: unknown, namespace?: string) => ({
     title: `${plural}.example.dev${namespace ? ` in namespace "${namespace}"` : ''}`,
+    resource: { group: 'example.dev', plural },
     isSynced,
     failure,
     problem: failure && messageOf(failure),
@@ -240,6 +241,17 @@ test('the check of the caches fails without a first list or on a refusal, with t
   ) as Error
   assert.equal(error.message, 'not synced: bars.example.dev in namespace "a", bazes.example.dev, quxes.example.dev')
   assert.match(String(error.cause), /bars.example.dev in namespace "a": Cannot list bars: user "secret" may not; quxes/)
+})
+
+test('the first list of a converted kind does not count, as it may wait for this process; a refusal does', () => {
+  const check = (failure?: unknown): void => {
+    const informer = { title: 'foos', resource: { group: 'example.dev', plural: 'foos' }, isSynced: false, failure }
+    const cache = { informers: () => [informer] } as unknown as Cache
+    void cachesSynced([cache], new Set(['foos.example.dev']))(new AbortController().signal)
+  }
+  check()
+  check(new ApiError('conversion webhook failed', { reason: 'InternalError' }, { code: 500 }))
+  assert.throws(() => check(new ApiError('no', { reason: 'Forbidden' }, { code: 403 })), /^Error: not synced: foos$/)
 })
 
 test('the check of the leader asks the elector', () => {

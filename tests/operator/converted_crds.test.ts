@@ -5,11 +5,12 @@ import { defineResource } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { CRD, type CustomResourceConversion, type DefinedResource } from '../../lib/core/resource.ts'
 import { createCrds, installCrds, verifyCrds } from '../../lib/operator/crds.ts'
 import { describeConversion } from '../../lib/schema/conversions.ts'
-import { type Recorder, recorder, refusal } from '../client/transports.ts'
+import { answer, type Recorder, recorder, refusal } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
 
 const TARGET = { resource: CRD, name: 'sites.example.com' }
@@ -209,6 +210,36 @@ test('a webhook that does not convert is replaced by any replica: without a cach
   }
 })
 
+test('objects are read until one needs the webhook, if the version in which it is stored is not read itself', async () => {
+  for (const over of [{ deprecated: true }, { served: false }]) {
+    const From = defineResource({ ...common, version: 'v1alpha1', ...over, spec: z.object({ size: z.int().max(10) }) })
+    const { before, after, api, stored, network } = setup(webhook('https://new.example/convert'))
+    const site = (version: string, name: string, spec: object) =>
+      api.create({ resource: { ...Hub, version }, namespace: 'default' }, {
+        metadata: { namespace: 'default', name },
+        spec,
+      }, {})
+    await installCrds([Old], before, never)
+    await site('v1alpha1', 'b', { size: 1 })
+    const mixed = { ...after, conversions: [describeConversion(From, Hub, { up: convert, down: convert })] }
+    await installCrds([Hub], { ...mixed, conversion: webhook('https://gone.example/convert') }, never)
+    network.take()
+    await site('v1', 'a', { sizes: [1] })
+    network.intercept = async (request, next) => {
+      const isGone = JSON.stringify((await stored()).spec.conversion).includes('gone.example')
+      if (!request.path.startsWith('/apis/example.com/')) return await next(request)
+      assert.match(request.path, /^\/apis\/example\.com\/v1\//)
+      if (request.path.includes('continue=')) {
+        return refusal(500, '', {}, 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no such host')
+      }
+      const metadata = isGone ? { continue: 'next' } : {}
+      return answer(200, { kind: 'SiteList', apiVersion: 'example.com/v1', metadata, items: [] })
+    }
+    await createCrds([Hub], mixed, never)
+    assert.deepEqual((await stored()).spec.conversion, webhook('https://new.example/convert'))
+  }
+})
+
 test('certificates that another writer injected are kept', async () => {
   const { after, stored, api, writes } = setup()
   await installCrds([Hub], after, never)
@@ -261,6 +292,22 @@ test('each version is checked for stored objects that its own new schema does no
   assert.deepEqual((await stored()).spec, spec)
   await installCrds([Hub], { ...narrower, narrow: true }, never)
   assert.notDeepEqual((await stored()).spec, spec)
+})
+
+test('the check of stored objects waits 10 s for the conversion', async () => {
+  const { before, after, network } = setup()
+  await installCrds([Hub], after, never)
+  const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no endpoints available'
+  network.intercept = (request, next) =>
+    request.path.startsWith('/apis/example.com/v1alpha1/') ? Promise.resolve(refusal(500, '', {}, text)) : next(request)
+  const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up: convert, down: convert })] }
+  const clock = before.clock as FakeClock
+  const beganMs = clock.monotonic()
+  let failed: Error | undefined
+  installCrds([Hub], narrower, never).catch((error: Error) => (failed = error))
+  while (!failed) await (clock.pending > 0 ? clock.advance(250) : nextTurn())
+  assert.match(failed.message, /no endpoints available/)
+  assert.equal(clock.monotonic() - beganMs, 10_000)
 })
 
 test('verify requires the conversion, and not its address', async () => {

@@ -32,7 +32,7 @@ export function sites(
   options: Partial<Options> = {},
 ): Operator {
   const app = operator({
-    name: 'sites',
+    name: 'converted',
     leaderElection: true,
     syncTimeout: '10s',
     webhooks: { port, certs: { secret: 'tls' } },

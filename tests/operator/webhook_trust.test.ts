@@ -41,7 +41,7 @@ for (const leaderElection of [true, false]) {
     assert.equal(await trusted(api), atob(secret!.data!['ca.crt']!))
     assert.deepEqual(events.filter((event) => event.startsWith('Cannot')), [])
     // The API server calls the webhooks for what the controllers write.
-    const order = ['PUT sites-mutating-webhook-configuration', 'reconcile']
+    const order = ['PUT converted-mutating-webhook-configuration', 'reconcile']
     assert.deepEqual(events.filter((event) => order.includes(event)).slice(0, 2), order)
   })
 }
@@ -117,7 +117,8 @@ test('an operator that may not read the definition starts, and says which right 
   const lines = await leadingWith(() => Promise.resolve(refusal(403, 'Forbidden', {}, denied)))
   const title = `CustomResourceDefinition "${NAME}"`
   assert.deepEqual(lines, [
-    `Cannot set the trusted CAs of ${title}: Cannot get ${title}: ${denied}; its role lacks { apiGroups: ` +
+    `The API server may not trust the conversion: Cannot set the trusted CAs of ${title}: Cannot get ${title}: ` +
+    `${denied}; its role lacks { apiGroups: ` +
     '["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get", "update"] }; starting anyway',
   ])
 })
@@ -130,6 +131,7 @@ test('an API server that does not answer holds the start for 10 s, before the ca
     if (++requests <= 2) void nextTurn().then(() => clock.advance(10_000))
     return silence(request)
   }, { clock })
-  assert.deepEqual(lines, ['Cannot set the trusted CAs of the webhooks within 10 s; starting anyway'])
+  const late = 'Cannot set the trusted CAs of the webhooks within 10 s'
+  assert.deepEqual(lines, [`The API server may not trust the conversion: ${late}; starting anyway`])
   assert.ok(requests >= 2)
 })

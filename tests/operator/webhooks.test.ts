@@ -9,6 +9,8 @@ import { Cluster, defineResource, isReason, type Log, type Operator, operator, t
 import { ApiServer } from 'kubeloop/apiserver'
 import {
   ConfigMap,
+  CustomResourceDefinition as Definition,
+  Lease,
   MutatingWebhookConfiguration,
   Namespace,
   Secret,
@@ -23,8 +25,9 @@ import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
+import { describeWebhooks, type OperatorWebhooks } from '../../lib/operator/webhooks.ts'
 import { refusal } from '../client/transports.ts'
-import { Seen } from '../webhook/secret_lab.ts'
+import { Seen, TimerClock } from '../webhook/secret_lab.ts'
 
 const names = { group: 'web.example.dev', kind: 'Site' }
 const Old = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string() }) })
@@ -532,10 +535,11 @@ test('with a URL of loopback the webhooks listen on loopback', async () => {
   }
 })
 
-/** Runs an operator that does not install its webhooks, and has its certificate from files. */
+/** Runs an operator that has its certificate from files, and does not install its webhooks by default. */
 async function runningWithFiles(
   handle: Transport,
-  work: (lines: Seen<string>, clock: FakeClock, running: Running) => Promise<void>,
+  work: (lines: Seen<string>, clock: TimerClock, running: Running, folder: string) => Promise<void>,
+  crds: 'ignore' | 'install' = 'ignore',
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
   const authority = await createAuthority()
@@ -543,14 +547,14 @@ async function runningWithFiles(
   for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.ca })) {
     writeFileSync(join(folder, name), text)
   }
-  const clock = new FakeClock({ nowMs: Date.now() })
-  const app = operator({ name: 'guard', crds: 'ignore', webhooks: { port: 0, host: '127.0.0.1', certs: folder } })
+  const clock = new TimerClock({ nowMs: Date.now() })
+  const app = operator({ name: 'guard', crds, webhooks: { port: 0, host: '127.0.0.1', certs: folder } })
   app.admission(ConfigMap, { validate: () => [] })
   const lines = new Seen<string>()
   const line = (level: string) => (message: string) => lines.add(`${level} ${message}`)
   const log: Log = { debug() {}, info: line('info'), warn: line('warn'), error: line('error') }
   try {
-    await running(app, (one) => work(lines, clock, one), { ...PORT, clock, log }, handle)
+    await running(app, (one) => work(lines, clock, one, folder), { ...PORT, clock, log }, handle)
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -613,4 +617,158 @@ test('a configuration that is missing, lacks a webhook or calls another server i
     await clock.advance(60_000)
     assert.equal(await again, first)
   })
+})
+
+test('with a new CA in the files the configurations have both, and are not written again', () =>
+  runningWithFiles(new ApiServer().handle, async (lines, clock, { client, events }, folder) => {
+    const bundle = async (): Promise<string> => {
+      const [{ webhooks } = {}] = await client.list(ValidatingWebhookConfiguration)
+      return atob(String(webhooks?.[0]?.clientConfig.caBundle))
+    }
+    const before = await bundle()
+    const { ca } = await createAuthority()
+    writeFileSync(join(folder, 'ca.crt'), ca)
+    const injected = lines.is((line) => line.startsWith('info Set the trusted CAs of Validating'))
+    await clock.advance(10_000)
+    await injected
+    const writes = events.length
+    for (let minute = 0; minute < 4; minute++) {
+      const restored = clock.waits(60_000)
+      await clock.advance(60_000)
+      await restored
+    }
+    assert.equal(await bundle(), ca + before)
+    assert.deepEqual(events.slice(writes), [])
+  }, 'install'))
+
+test('an operator that checks definitions installs its own, also if its certificate was lost', async () => {
+  const { handle } = new ApiServer()
+  const checked: string[] = []
+  const start = (spec: object, work: (running: Running) => Promise<void>): Promise<void> => {
+    const Kind = defineResource({ ...names, version: 'v1', spec: z.object(spec) })
+    const app = operator({ name: 'sites', crds: 'install', webhooks: { port: 0, certs: { secret: 'tls' } } })
+    app.controllerFor(Kind).reconcile(async () => {})
+    app.admission(Definition, { validate: ({ metadata }) => void checked.push(metadata.name) })
+    return running(app, work, PORT, handle)
+  }
+  await start({ hosts: z.array(z.string()) }, async ({ client }) => {
+    await client.delete(Secret, { namespace: 'default', name: 'tls' })
+  })
+  await start({ hosts: z.array(z.string()), issuer: z.string().optional() }, async ({ client }) => {
+    const { crd } = defineResource({ ...names, kind: 'Other', version: 'v1', spec: z.object({}) }).definition
+    await client.create(Definition, crd as never, { dryRun: true })
+  })
+  assert.deepEqual(checked, ['others.web.example.dev'])
+})
+
+test('the Lease and the Secret of the operator are not admitted, each in its namespace', () => {
+  const app = operator({
+    name: 'guard',
+    leaderElection: { namespace: 'leases' },
+    webhooks: { certs: { secret: 'tls', namespace: 'certs' } },
+  })
+  for (const kind of [Lease, Secret]) app.admission(kind, { validate: () => [] })
+  const excluded = (): unknown =>
+    describeWebhooks(app.description, 'here').configurations[0]?.webhooks.map((webhook) => {
+      const [{ expression } = {}] = webhook['matchConditions'] as { expression?: string }[]
+      return expression
+    })
+  assert.deepEqual(excluded(), [
+    '!(request.namespace == "leases" && request.name == "guard")',
+    '!(request.namespace == "certs" && request.name == "tls")',
+  ])
+})
+
+test('a replica is ready for the Service through which its own caches need its conversion', async () => {
+  let parts: Parts | undefined
+  let webhooks: OperatorWebhooks | undefined
+  const [elected, refused] = [new Latch<string>(), new Latch<string>()]
+  const { handle } = new ApiServer({
+    async callWebhook({ service }, text, { signal }) {
+      const { status } = await parts!.health!.fetch(new Request('http://localhost/readyz'))
+      if (status !== 200) refused.open('no endpoints available for service')
+      const body = new TextEncoder().encode(text)
+      return await webhooks!.handlers.get(service!.path!)!({ contentType: 'application/json', body, signal })
+    },
+  })
+  const old = operator({ name: 'sites', crds: 'install' })
+  old.controllerFor(Old).reconcile(async () => {})
+  await running(
+    old,
+    async ({ client }) => {
+      await client.create(Old, { ...at('a'), spec: { host: 'a' } })
+    },
+    {},
+    handle,
+  )
+  const app = operator({
+    name: 'sites',
+    crds: 'install',
+    health: 0,
+    leaderElection: true,
+    webhooks: { port: 0, host: '127.0.0.1', service: 'sites', certs: { secret: 'tls', namespace: 'default' } },
+  })
+  app.convert(Old, Site, {
+    up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
+    down: ({ spec }) => ({ spec: { host: spec.hosts.join() } }),
+  })
+  app.controllerFor(Site).reconcile(async () => {})
+  const stopping = new AbortController()
+  const ended = app.start(stopping.signal, {
+    instance: 'test',
+    transport: handle,
+    onWebhooks: (opened) => void (webhooks = opened),
+    onAssembled: (assembled) => {
+      parts = assembled
+      void assembled.manager.elected.then(() => elected.open('elected'))
+    },
+  })
+  assert.equal(await Promise.race([elected.opened, refused.opened, ended]), 'elected')
+  stopping.abort()
+  await ended
+})
+
+test('a replica whose server has another name than that of the last run converts before it leads', async () => {
+  const { handle } = new ApiServer()
+  const start = async (webhooks: object, work: (running: Running) => Promise<void>): Promise<void> => {
+    const certs = { secret: 'tls', namespace: 'default' }
+    const all = { port: 0, host: '127.0.0.1', certs, ...webhooks }
+    const app = operator({ name: 'sites', crds: 'install', leaderElection: true, webhooks: all })
+    app.convert(Old, Site, {
+      up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
+      down: ({ spec }) => ({ spec: { host: spec.hosts.join() } }),
+    })
+    app.controllerFor(Old).reconcile(async () => {})
+    const refused = new Latch<string>()
+    const transport: Transport = async (request) => {
+      const answer = await handle(request)
+      // The list of a cache, and not the one that tests whether the webhook of the last run converts.
+      if (answer.status === 500 && !/limit=1(&|$)/.test(request.path)) refused.open(await answer.body.text())
+      return answer
+    }
+    const ended = running(app, work, { ...PORT, transport }, handle)
+    await Promise.race([ended, refused.opened.then((text) => assert.fail(text))])
+  }
+  await start({ service: 'hooks' }, async ({ client }) => {
+    await client.create(Site, { ...at('a'), spec: { hosts: ['a'] } })
+  })
+  await start({}, async ({ client }) => {
+    assert.deepEqual((await client.get(Old, at('a').metadata))?.spec, { host: 'a' })
+  })
+})
+
+test('the certificate is rotated under the fence of the leader', async () => {
+  const rotating = new Latch<Cluster['api']>()
+  await running(sites({ leaderElection: true }), async () => {}, {
+    onWebhooks: (opened) =>
+      void Object.assign(opened, {
+        rotate(api: Cluster['api']) {
+          rotating.open(api)
+          return Promise.resolve()
+        },
+      }),
+  })
+  const api = await rotating.opened
+  const target = { resource: Secret, namespace: 'default', name: 'tls' }
+  await assert.rejects(api.delete(target, {}), /the grace period|stop|lead/i)
 })

@@ -133,7 +133,7 @@ test('the facts of a certificate: its validity, its issuer and its names', async
     await createAuthority({ now: NOON, validForMs: 2 * DAY_MS }),
     await createAuthority({ now: NOON }),
   ]
-  const names = { dnsNames: ['localhost', 'a.b.svc'], ipAddresses: ['127.0.0.1', '::1'] }
+  const names = { dnsNames: ['localhost', 'a.b.svc'], ipAddresses: ['127.0.0.1', '::1', 'fd12:3456::78'] }
   const { cert } = await ours.issue({ commonName: 'x', ...names, usage: 'server', validForMs: DAY_MS })
   const leaf = readCertificate(cert)!
   assert.deepEqual([leaf.isAuthority, leaf.notAfterMs], [false, NOON + DAY_MS])
@@ -144,6 +144,8 @@ test('the facts of a certificate: its validity, its issuer and its names', async
   assert.equal(leaf.isIssuedBy(other.ca), false, 'the same name, another key')
   assert.equal(leaf.isIssuedBy('nonsense'), false)
   assert.equal(leaf.hasNames(names), true)
+  assert.deepEqual(leaf.names, { ...names, ipAddresses: ['127.0.0.1', '0:0:0:0:0:0:0:1', 'fd12:3456:0:0:0:0:0:78'] })
+  assert.deepEqual(ca.names, { dnsNames: [], ipAddresses: [] })
   assert.equal(leaf.hasNames({ dnsNames: ['a.b.svc'], ipAddresses: ['0:0:0:0:0:0:0:1'] }), true)
   assert.equal(leaf.hasNames({}), true)
   for (

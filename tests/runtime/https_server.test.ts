@@ -193,6 +193,16 @@ test('an HTTP/1.1 connection without a whole head is closed at the timeout of he
   })
 })
 
+test('no timeout of an HTTP/1.1 connection outlives the server', async () => {
+  const clock = new FakeClock()
+  await serving({ clock, headerTimeoutMs: 32_000, idleTimeoutMs: 90_000 }, async (server) => {
+    await once(tls1(server.port).on('error', () => {}), 'secureConnect')
+    await ask1(server.port)
+  })
+  // The server's side of a connection may close a turn later.
+  while (clock.pending > 0) await nextTurn()
+})
+
 test('an idle HTTP/1.1 connection is closed at the idle timeout, and not while a request is open', async () => {
   const clock = new FakeClock()
   let answer = (): void => {}

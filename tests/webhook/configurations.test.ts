@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { type AnyResource, defineResource } from 'kubeloop'
 import { Lease, Pod, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
+import { CRD } from '../../lib/core/resource.ts'
 import {
   type AdmissionDescription,
   type AdmissionOptions,
@@ -24,7 +25,12 @@ const Site = defineResource({
 })
 const URL_TARGET = { url: 'https://127.0.0.1:9443' }
 const SERVICE = { service: { namespace: 'prod', name: 'hooks' } }
-const OWN = { namespace: 'prod', lease: 'sites', secret: 'sites-certs' }
+const OWN = {
+  namespace: 'prod',
+  lease: { namespace: 'leases', name: 'sites' },
+  secret: { namespace: 'certs', name: 'sites-certs' },
+  crds: ['sites.web.example.dev'],
+}
 
 function admission(over: Partial<AdmissionDescription> & { options?: object } = {}): AdmissionDescription {
   return { resource: Site, path: '/validate-web-example-dev-v1-site', mutating: false, ...over } as AdmissionDescription
@@ -176,15 +182,26 @@ test('the operator itself is not blocked by its webhooks on built-in kinds', () 
   }
   assert.equal(of(Pod, SERVICE)['matchConditions'], undefined)
   assert.deepEqual(of(Lease, URL_TARGET, { matchConditions: [{ name: 'a', expression: 'b' }] })['matchConditions'], [
-    { name: 'not-of-leases-of-the-operator', expression: '!(request.namespace == "prod" && request.name == "sites")' },
+    {
+      name: 'not-of-leases-of-the-operator',
+      expression: '!(request.namespace == "leases" && request.name == "sites")',
+    },
     { name: 'a', expression: 'b' },
   ])
   assert.deepEqual(of(Secret, URL_TARGET)['matchConditions'], [
     {
       name: 'not-of-secrets-of-the-operator',
-      expression: '!(request.namespace == "prod" && request.name == "sites-certs")',
+      expression: '!(request.namespace == "certs" && request.name == "sites-certs")',
     },
   ])
+  assert.deepEqual(of(CRD, URL_TARGET)['matchConditions'], [
+    {
+      name: 'not-of-customresourcedefinitions-of-the-operator',
+      expression: '!(request.name in ["sites.web.example.dev"])',
+    },
+  ])
+  const without = entryOf({ resource: CRD, path: '/x' }, { target: URL_TARGET, own: { ...OWN, crds: [] } })
+  assert.equal(without['matchConditions'], undefined)
 })
 
 test('invalid options are refused with what to do', () => {

@@ -241,7 +241,13 @@ test('a CA rotates while the API server calls the webhook: no call fails', { ski
 test('a webhook that does not answer blocks other objects, and not those of the operator', { skip }, async () => {
   const operator = 'dead'
   const dependencies = { api: admin, log: silentLog, operator }
-  const own = { namespace: 'kube-node-lease', lease: 'lead', secret: 'certs' }
+  const namespace = 'kube-node-lease'
+  const own = {
+    namespace,
+    lease: { namespace, name: 'lead' },
+    secret: { namespace, name: 'certs' },
+    crds: ['dead.example.com'],
+  }
   const service = { service: { namespace: own.namespace, name: 'none' } }
   const admissions = [Secret, Lease, Pod].map((resource) => ({
     resource,

@@ -96,10 +96,19 @@ test('the configurations are checked again, and no wait is longer than until the
   assert.deepEqual(step({ leaf: soon }), { kind: 'wait', ms: 7 })
 })
 
-test('a replica stores something only if nothing can be served', () => {
+test('a replica stores something only if it could serve nothing that the API server accepts', () => {
   const first = (secret: SecretFacts | undefined): string | undefined => firstStep(secret, NOW, TIMINGS)?.kind
   assert.equal(first(STEADY), undefined)
-  assert.equal(first({ ...STEADY, leaf: { ...LEAF, notAfterMs: NOW - 1, hasNames: false } }), undefined)
+  assert.equal(first({ ...STEADY, leaf: { ...LEAF, notAfterMs: NOW + 1, notBeforeMs: NOW + 1 } }), undefined)
+  for (const wrong of [{ notAfterMs: NOW }, { hasNames: false }, { issuer: -1 }]) {
+    const leaf = { ...LEAF, ...wrong }
+    assert.equal(first({ ...STEADY, leaf }), 'issueLeaf')
+    assert.equal(first({ ...STEADY, leaf, hasCaKey: false }), 'replace')
+  }
+  for (const wrong of [{ notAfterMs: NOW }, { hasNames: false }]) {
+    assert.equal(first({ ...STEADY, cas: [CA, CA], leaf: { ...LEAF, ...wrong, issuer: 1 } }), 'issueLeaf')
+  }
+  assert.equal(first({ ...STEADY, cas: [CA, CA], leaf: { ...LEAF, issuer: 1 } }), undefined)
   assert.equal(first({ ...STEADY, hasCaKey: false }), undefined)
   assert.equal(first(undefined), 'create')
   assert.equal(first({ cas: [], hasCaKey: false, leaf: undefined }), 'replace')

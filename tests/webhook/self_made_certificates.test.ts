@@ -388,11 +388,9 @@ test('another leader goes on where the first was stopped', async () => {
 })
 
 test('new names are in the leaf before the configurations are written', async () => {
-  const { one, before } = await started(0)
+  const { one, served } = await started(0)
   const names = { dnsNames: ['new.default.svc'], ipAddresses: ['::1'] }
   const replica = one.replica({ names })
-  const served = one.serve(replica)
-  await served.pairs.is(({ cert }) => cert === before.cert)
   const injecting = new Seen<string>()
   const inject = async (): Promise<number> => {
     injecting.add((await one.texts()).cert)
@@ -402,6 +400,54 @@ test('new names are in the leaf before the configurations are written', async ()
   const cert = await injecting.is(() => true)
   assert.ok(readCertificate(cert)!.hasNames(names))
   await served.pairs.is((pair) => pair.cert === cert)
+  await one.stop()
+})
+
+test('at its start a replica adds its names to the leaf, and a renewal has the names of its leader alone', async () => {
+  const { one, served, before } = await started(0)
+  const names = { dnsNames: ['new.default.svc'], ipAddresses: ['::1', '10.0.0.1'] }
+  const replica = one.replica({ names })
+  const { cert } = await one.serve(replica).pairs.is(() => true)
+  const leaf = readCertificate(cert)!
+  assert.ok(leaf.isIssuedBy(before.ca) && leaf.hasNames(names) && leaf.hasNames(NAMES))
+  await served.pairs.is((pair) => pair.cert === cert)
+  await one.replica().bundle(one.signal)
+  assert.equal((await one.texts()).cert, cert)
+  await one.clock.advance(LIVES.leafLifeMs * 2 / 3)
+  void replica.rotate({ api: one.api, ...new Injected() }, one.signal)
+  const renewed = readCertificate(
+    (await served.pairs.is((pair) => pair.cert !== before.cert && pair.cert !== cert)).cert,
+  )!
+  assert.deepEqual([renewed.hasNames(names), renewed.hasNames(NAMES)], [true, false])
+  await one.stop()
+})
+
+test('at its start a replica renews a leaf that has expired, or that no CA of the Secret has issued', async () => {
+  const past = lab(Date.UTC(2025, 0, 1))
+  await past.replica().bundle(past.signal)
+  const expired = await past.texts()
+  const other = lab()
+  await other.replica().bundle(other.signal)
+  const { cert, key } = await other.texts()
+  for (
+    const [texts, nowMs] of [[expired, Date.UTC(2025, 0, 1) + LIVES.leafLifeMs], [{ ...expired, cert, key }]] as const
+  ) {
+    const one = lab(nowMs ?? Date.UTC(2025, 0, 1))
+    await one.api.create(TARGET, secretWith(texts), {})
+    const served = await one.serve(one.replica()).pairs.is(() => true)
+    assert.notEqual(served.cert, texts.cert)
+    assert.ok(readCertificate(served.cert)!.isIssuedBy(expired.ca))
+    assert.equal((await one.texts()).ca, expired.ca)
+    await one.stop()
+  }
+})
+
+test('a Secret that is missing when its CAs are asked for is made anew with the CA and the leaf that are served', async () => {
+  const { one, replica, before } = await started(0)
+  await one.api.delete(TARGET, {})
+  const bundle = await replica.bundle(one.signal)
+  assert.equal(casOf(bundle)[1], before.ca)
+  assert.equal((await one.texts()).cert, before.cert)
   await one.stop()
 })
 
@@ -440,7 +486,7 @@ test('a failing injection is retried, and a leaf that is due does not wait for i
 })
 
 test('a server that quotes what it refuses brings no key into the log', async () => {
-  const { one, replica, injected } = await started(LIVES.leafLifeMs)
+  const { one, replica, injected } = await started(LIVES.leafLifeMs * 2 / 3)
   const bodies: string[] = []
   one.network.intercept = (request, next) => {
     if (request.method !== 'PUT') return next(request)
@@ -471,7 +517,7 @@ test('the configurations are checked every minute', async () => {
 })
 
 test('writes of the leader pass its fence, and a lost lease ends the rotation', async () => {
-  const { one, replica, injected, before } = await started(LIVES.leafLifeMs)
+  const { one, replica, injected, before } = await started(LIVES.leafLifeMs * 2 / 3)
   const fence: Fence = {
     check() {
       throw new LeadershipLost('the lease is lost')
@@ -484,7 +530,7 @@ test('writes of the leader pass its fence, and a lost lease ends the rotation', 
 })
 
 test('a conflict with another writer is not reported, and the newer Secret counts', async () => {
-  const { one, replica, injected, before } = await started(LIVES.leafLifeMs)
+  const { one, replica, injected, before } = await started(LIVES.leafLifeMs * 2 / 3)
   let isFirst = true
   one.network.intercept = async (request, next) => {
     if (request.method === 'PUT' && isFirst) {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { Agent, request as httpsRequest } from 'node:https'
 import { connect as connectTcp } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
@@ -318,6 +319,20 @@ test('an idle HTTP/1.1 connection stays open for longer than the 90 s of the API
     await call({ path: '/validate' })
     assert.equal(socket!.destroyed, false)
     await clock.advance(1000)
+    await ended
+  }))
+
+test('an HTTP/1.1 connection without a request is closed after 32 s', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ call, clock, port }) => {
+    const silent = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    await once(silent, 'secureConnect')
+    // The server has seen it before it answers.
+    await call({ path: '/validate' })
+    const ended = once(silent, 'close')
+    await clock.advance(31_999)
+    await call({ path: '/validate' })
+    assert.equal(silent.destroyed, false)
+    await clock.advance(1)
     await ended
   }))
 

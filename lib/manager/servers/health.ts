@@ -1,6 +1,7 @@
 /** Serves `/healthz` and `/readyz` with the paths, bodies and status codes of controller-runtime and Kubernetes. */
 import { isReason, messageOf } from '../../core/errors.ts'
 import { formatMs } from '../../core/duration.ts'
+import { groupResourceOf } from '../../core/resource.ts'
 import { untilAborted } from '../../async/abort.ts'
 import { systemClock, within } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
@@ -172,12 +173,16 @@ export function ping(): void {}
  * Returns a check that fails while a kind has no first list or is refused (by RBAC, our identity, or a missing CRD).
  * The error names the kinds; the reason is only in its cause, which a probe does not show. A watch that breaks and
  * recovers does not fail the check: a restart of the API server would take every replica out of its service. Optional
- * kinds do not count.
+ * kinds do not count. The first list of `converted` kinds (by `plural.group`) does not count either: it may need the
+ * conversion of this process, which the API server calls through a Service only when this process is ready.
  */
-export function cachesSynced(caches: readonly Cache[]): HealthCheck {
+export function cachesSynced(caches: readonly Cache[], converted: ReadonlySet<string> = new Set()): HealthCheck {
   return () => {
     const informers = caches.flatMap((cache) => [...cache.informers()])
-    const bad = informers.filter(({ isSynced, optional, failure }) => !optional && (!isSynced || isRefused(failure)))
+    const bad = informers.filter(({ isSynced, optional, failure, resource }) => {
+      const isMissing = !isSynced && !converted.has(groupResourceOf(resource))
+      return !optional && (isMissing || isRefused(failure))
+    })
     if (bad.length === 0) return
     const reasons = bad.flatMap(({ title, problem }) => problem === undefined ? [] : `${title}: ${problem}`)
     throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, {

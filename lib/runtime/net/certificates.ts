@@ -131,6 +131,7 @@ export interface CertificateFacts {
   readonly notAfterMs: number
   /** Tests for a signature by an authority, given by its certificate in PEM. False if that cannot be parsed. */
   isIssuedBy(ca: string): boolean
+  readonly names: Required<ServerNames>
   /** Tests whether the certificate has all of these names, and perhaps others. */
   hasNames(names: ServerNames): boolean
 }
@@ -147,9 +148,16 @@ export function readCertificate(pem: string): CertificateFacts | undefined {
       const ca = parsed(pem)
       return ca !== undefined && ca.subject === certificate.issuer && certificate.verify(ca.publicKey)
     },
+    get names() {
+      const found = readNames(certificate)
+      const of = (tag: number): Uint8Array[] => found.filter((each) => each.tag === tag).map(({ content }) => content)
+      return {
+        dnsNames: of(TAG_DNS_NAME).map((bytes) => new TextDecoder().decode(bytes)),
+        ipAddresses: of(TAG_IP_ADDRESS).map(addressText),
+      }
+    },
     hasNames(names) {
-      const [list] = readAll(readExtension(readFields(certificate), OID.subjectAltName) ?? new Uint8Array())
-      const found = readAll(list?.content ?? new Uint8Array())
+      const found = readNames(certificate)
       return encodeNames(names, 'Cannot compare names').every((name) => found.some(({ whole }) => equal(whole, name)))
     },
   }
@@ -158,6 +166,22 @@ export function readCertificate(pem: string): CertificateFacts | undefined {
 /** Returns the certificates of a PEM text, without what is between them. */
 export function certificatesIn(text: string): string[] {
   return text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+}
+
+/** The tags of the names in a subjectAltName. */
+const TAG_DNS_NAME = 0x82
+const TAG_IP_ADDRESS = 0x87
+
+function readNames(certificate: X509Certificate): DerValue[] {
+  const [list] = readAll(readExtension(readFields(certificate), OID.subjectAltName) ?? new Uint8Array())
+  return readAll(list?.content ?? new Uint8Array())
+}
+
+/** Returns IPv4 with dots, and IPv6 without a gap. */
+function addressText(bytes: Uint8Array): string {
+  if (bytes.length === 4) return bytes.join('.')
+  const groups = Array.from({ length: bytes.length / 2 }, (_, at) => (bytes[2 * at]! << 8) | bytes[2 * at + 1]!)
+  return groups.map((group) => group.toString(16)).join(':')
 }
 
 function parsed(pem: string): X509Certificate | undefined {
