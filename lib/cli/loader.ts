@@ -4,7 +4,7 @@ import type { AnyResource } from '../core/resource.ts'
 import { systemClock } from '../async/clock.ts'
 import { compileErrors, placeOfError } from '../observe/stack.ts'
 import { readDescribed } from '../operator/tool_hooks.ts'
-import { hasWebhooks, type OperatorDescription, usedResources } from '../operator/description.ts'
+import { hasWebhooks, type OperatorDescription, ownKinds } from '../operator/description.ts'
 import type { WebhookDefinitions } from '../operator/webhooks.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
@@ -80,7 +80,7 @@ async function definitionsOf(
 ): Promise<LoadResult> {
   const webhooks = await webhooksOf(operators, namespace)
   const ofOperators = operators.flatMap((each) =>
-    [undefined, ...each.clusters].flatMap((cluster) => usedResources(each, cluster))
+    [undefined, ...each.clusters].flatMap((cluster) => ownKinds(each, cluster))
   )
   const crds = crdOf([...exported.filter(isDefined), ...ofOperators], {
     conversions: operators.flatMap(({ conversions }) => conversions),

@@ -27,7 +27,14 @@ function isMap(value: unknown): value is object {
     Object.values(value).some((each) => each !== undefined)
 }
 
-/** Quotes as JSON does: JSON is YAML. */
+/** Quotes as JSON does: JSON is YAML, except for characters that YAML refuses or reads as the end of a line. */
 function scalar(value: unknown): string {
-  return typeof value === 'string' && PLAIN.test(value) ? value : JSON.stringify(value)
+  if (typeof value === 'string' && PLAIN.test(value)) return value
+  return JSON.stringify(value).replace(UNPRINTABLE, (character) => `\\u${hex(character)}`)
+}
+
+const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g
+
+function hex(character: string): string {
+  return character.charCodeAt(0).toString(16).padStart(4, '0')
 }

@@ -170,6 +170,9 @@ test('YAML is read as the data it was written from, and ambiguous words are quot
   ) {
     assert.equal(yamlText(word), `${JSON.stringify(word)}\n`)
   }
+  const unprintable = '\x7f\x85\x9f\u2028\u2029\ufeff\ufffe\uffff'
+  const quoted = String.raw`"\u007f\u0085\u009f\u2028\u2029\ufeff\ufffe\uffff"`
+  assert.equal(yamlText({ [unprintable]: unprintable }), `${quoted}: ${quoted}\n`)
   for (const word of ['object', 'foos.example.com', 'a b', 'spec/x', 'yesterday', 'x-kubernetes-list-type', '_a']) {
     assert.equal(yamlText(word), `${word}\n`)
   }

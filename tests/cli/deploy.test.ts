@@ -91,7 +91,7 @@ test('rights: a lease and definitions by name, which a create cannot have', () =
   ])
 })
 
-test('rights: definitions of optional kinds belong to others', () => {
+test('definitions of optional kinds belong to others: they are neither read nor printed', async () => {
   const app = operator({ name: 'a' })
   app.cache(Plain)
   app.cache(Foo, { optional: true })
@@ -99,6 +99,13 @@ test('rights: definitions of optional kinds belong to others', () => {
     `*: get ${CRDS} [plains.deploy.example.com]`,
     `*: ${READ} deploy.example.com/foos,plains`,
   ])
+  app.add('idle', async () => {})
+  const objects = (await describeDeployment(app.description, {}, import.meta.url)).objects as readonly {
+    readonly kind: string
+    readonly metadata: { readonly name: string }
+  }[]
+  const printed = objects.filter(({ kind }) => kind === 'CustomResourceDefinition')
+  assert.deepEqual(printed.map(({ metadata }) => metadata.name), ['plains.deploy.example.com'])
 })
 
 test('rights: webhooks keep their certificates in a Secret, and the CAs in configurations and definitions', () => {

@@ -15,13 +15,13 @@ import { crdOf } from '../../lib/schema/crds.ts'
 
 const names = { group: 'converted.example.dev', kind: 'Site' }
 export const NAME = 'sites.converted.example.dev'
-export const Old = defineResource({
+const Old = defineResource({
   ...names,
   version: 'v1alpha1',
   deprecated: true,
   spec: z.object({ host: z.string() }),
 })
-export const Site = defineResource({ ...names, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
+const Site = defineResource({ ...names, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
 
 type Options = Parameters<typeof operator>[0]
 
@@ -47,7 +47,7 @@ export function sites(
   return app
 }
 
-export const at = (name: string) => ({ metadata: { namespace: 'default', name } })
+const at = (name: string) => ({ metadata: { namespace: 'default', name } })
 
 /** What `kubeloop crd` prints for the operator. */
 export function wanted(port: number) {

@@ -17,7 +17,7 @@ import { recordingLog } from '../manager/parts.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
 
 const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', scope: 'Cluster' } as const
-export const MUTATING: AnyResource = {
+const MUTATING: AnyResource = {
   ...ADMISSION,
   kind: 'MutatingWebhookConfiguration',
   plural: 'mutatingwebhookconfigurations',

@@ -1,6 +1,6 @@
 /** Describes an operator as the objects that run it in a cluster, with its definitions and webhooks. */
 import { checkDescription } from '../../operator/checks.ts'
-import { hasWebhooks, type OperatorDescription, usedResources } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription, ownKinds } from '../../operator/description.ts'
 import { crdOf } from '../../schema/crds.ts'
 import { type Deployment, deploymentOf } from './objects.ts'
 import { type DeployOptions, namespaceOf } from './options.ts'
@@ -22,7 +22,7 @@ export async function describeDeployment(
     ? (await import('../../operator/webhooks.ts')).describeWebhooks(operator, namespace)
     : undefined
   const { conversion, configurations = [], target } = webhooks ?? {}
-  const crds = crdOf(usedResources(operator), { conversions: operator.conversions, conversion })
+  const crds = crdOf(ownKinds(operator), { conversions: operator.conversions, conversion })
   if (crds.length > 0) await (await import('../crd/refused.ts')).throwIfRefused(crds)
   const observed = options.record === undefined
     ? undefined

@@ -11,11 +11,9 @@ import {
   type ClusterDescription,
   crdModeOf,
   hasWebhooks,
-  isOptional,
   leaseOf,
   type OperatorDescription,
-  optionalIn,
-  usedResources,
+  ownKinds,
   watchedResources,
 } from '../../operator/description.ts'
 import { crdOf } from '../../schema/crds.ts'
@@ -234,9 +232,7 @@ function allowLease({ options }: OperatorDescription, collector: Collector, name
 
 /** Returns the names of the definitions of the operator's kinds. Those of optional kinds are not the operator's. */
 export function definitionNames(description: OperatorDescription, cluster: OtherCluster | undefined): string[] {
-  const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
-  const defined = usedResources(description, cluster).filter((each) => each.definition && !isForeign(each))
-  return crdOf(defined, description).map(({ metadata }) => metadata.name).sort()
+  return crdOf(ownKinds(description, cluster), description).map(({ metadata }) => metadata.name).sort()
 }
 
 function allowDefinitions(
