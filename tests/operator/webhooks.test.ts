@@ -619,28 +619,6 @@ test('a configuration that is missing, lacks a webhook or calls another server i
   })
 })
 
-test('with a new CA in the files the configurations have both, and are not written again', () =>
-  runningWithFiles(new ApiServer().handle, async (lines, clock, { client, events }, folder) => {
-    const bundle = async (): Promise<string> => {
-      const [{ webhooks } = {}] = await client.list(ValidatingWebhookConfiguration)
-      return atob(String(webhooks?.[0]?.clientConfig.caBundle))
-    }
-    const before = await bundle()
-    const { ca } = await createAuthority()
-    writeFileSync(join(folder, 'ca.crt'), ca)
-    const injected = lines.is((line) => line.startsWith('info Set the trusted CAs of Validating'))
-    await clock.advance(10_000)
-    await injected
-    const writes = events.length
-    for (let minute = 0; minute < 4; minute++) {
-      const restored = clock.waits(60_000)
-      await clock.advance(60_000)
-      await restored
-    }
-    assert.equal(await bundle(), ca + before)
-    assert.deepEqual(events.slice(writes), [])
-  }, 'install'))
-
 test('an operator that checks definitions installs its own, also if its certificate was lost', async () => {
   const { handle } = new ApiServer()
   const checked: string[] = []
