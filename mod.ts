@@ -152,6 +152,7 @@ export type {
   Ensured,
   ListOptions,
   ListPage,
+  LookupOptions,
   OwnedBy,
   PageOptions,
   PatchOptions,

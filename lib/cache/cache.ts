@@ -1,20 +1,13 @@
 /** The cache of one operator: the informers of its declared kinds, shared by all controllers. */
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
-import {
-  type AnyResource,
-  groupResourceOf,
-  metadataOf,
-  resourceId,
-  type ResourceOf,
-  wholeOf,
-} from '../core/resource.ts'
+import { type AnyResource, groupResourceOf, resourceId, type ResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api, WriteInFlight, WriteObserver } from '../client/api.ts'
-import type { ListOptions, Reader } from '../client/client.ts'
+import type { ListOptions, LookupOptions, Reader } from '../client/client.ts'
 import type { Target } from '../client/requests.ts'
 import { type CacheOptions, describeOptions, isSubsumed, scopesOf } from './cache_options.ts'
 import { CachedReader } from './cached_reader.ts'
@@ -130,13 +123,12 @@ export class Cache implements Runnable, Reader, WriteObserver {
 
   /** Called before a write by a client of this cache, so that its later reads are not older than the write. */
   begin(target: Target): WriteInFlight | undefined {
-    const full = wholeOf(target.resource)
+    const kind = groupResourceOf(target.resource)
     const parts: WriteInFlight[] = []
-    for (const resource of [full, metadataOf(full)]) {
-      for (const informer of this.informersOf(resource) ?? []) {
-        const part = informer.beginWrite(target)
-        if (part) parts.push(part)
-      }
+    // Also those of the metadata alone, and of other versions of the kind.
+    for (const informer of this.informers()) {
+      const part = groupResourceOf(informer.resource) === kind && informer.beginWrite(target)
+      if (part) parts.push(part)
     }
     if (parts.length < 2) return parts[0]
     return {
@@ -164,8 +156,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
   }
 
   /** Returns the objects that an index has for a key. Rejects as {@link get}. */
-  async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
-    return await this.#reader.lookup(index, key)
+  async lookup<T extends KubeObject>(index: Index<T>, key: string, options?: LookupOptions): Promise<readonly T[]> {
+    return await this.#reader.lookup(index, key, options)
   }
 
   /** Resolves and rejects as {@link synced}. */

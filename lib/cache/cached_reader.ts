@@ -1,33 +1,44 @@
 /** Reads from the cache if possible, and from the server otherwise. */
 import { type Index, indexKeys } from '../core/object_indexer.ts'
-import { formatKey, keyOf, type KubeObject, type Ref } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, parseKey, type Ref } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, type ResourceOf } from '../core/resource.ts'
 import { formatLabels, parseLabelSelector } from '../core/selectors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import type { CachingReader, ListOptions, Reader } from '../client/client.ts'
+import type { CachingReader, ListOptions, LookupOptions, Reader } from '../client/client.ts'
+import type { LiveReader } from '../client/live_reader.ts'
 import type { Informer } from './informer.ts'
 import { BY_NAMESPACE, type StoreReader } from './store.ts'
 
+/** Reads from the server; a {@link LiveReader}, unless only the cache is read. */
+type LiveSource = Reader & Partial<Pick<LiveReader, 'listAt' | 'onIndexError'>>
+
+/** The max number of single reads for a list or a lookup; above it, everything is listed once. */
+const MAX_SINGLE_READS = 8
+
 /** The part of {@link Cache} that is used here. */
 interface Informers {
+  informersOf(resource: AnyResource): readonly Informer[] | undefined
   readableOf(resource: AnyResource): readonly Informer[] | undefined
 }
 
 /**
  * Kinds and namespaces that are not watched, or whose first list is not in the store, are read from the server: a miss
- * in an unsynced cache proves nothing.
+ * in an unsynced cache proves nothing. Reads of a declared kind return only what its informers select, also those from
+ * the server.
  */
 export class CachedReader implements CachingReader {
   readonly #cache: Informers
-  readonly #live: Reader
+  readonly #live: LiveSource
   readonly #log: Log
   /** The kinds for which a lookup warning was logged. */
-  readonly #warned = new Set<string>()
+  readonly #warned: Set<string>
 
-  constructor(cache: Informers, live: Reader, log: Log = silentLog) {
+  /** `warned`: shared by the readers of one log, as each run has its own reader. */
+  constructor(cache: Informers, live: LiveSource, log: Log = silentLog, warned: Set<string> = new Set()) {
     this.#cache = cache
     this.#live = live
     this.#log = log
+    this.#warned = warned
   }
 
   /** Returns whether a kind is read from the cache after its first list. */
@@ -38,9 +49,11 @@ export class CachedReader implements CachingReader {
   async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     const { namespace, name } = keyOf(ref)
     const informers = this.#synced(resource, namespace)
-    if (!informers) return await this.#live.get(resource, ref)
+    if (!informers) return await getSelected(this.#cache.informersOf(resource) ?? [], this.#live, resource, ref)
     const key = formatKey({ namespace, name })
     for (const informer of informers) {
+      const settling = this.#settle(resource, informer, { key })
+      if (settling) await settling
       const object = readerOf<T>(informer).get(key)
       if (object) return object
     }
@@ -59,6 +72,8 @@ export class CachedReader implements CachingReader {
       const within = informer.namespace === undefined && namespace ? namespace : undefined
       const building = within === undefined ? undefined : informer.index(BY_NAMESPACE)
       if (building) await building
+      const settling = this.#settle(resource, informer, { namespace: within })
+      if (settling) await settling
       for (const object of readerOf<T>(informer).values(within)) {
         if (!selects || selects(object.metadata.labels)) found.push(object)
       }
@@ -66,18 +81,50 @@ export class CachedReader implements CachingReader {
     return found
   }
 
-  async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
+  async lookup<T extends KubeObject>(
+    index: Index<T>,
+    key: string,
+    options: LookupOptions = {},
+  ): Promise<readonly T[]> {
     const { resource } = index
-    const informers = this.#synced(resource)
+    const namespace = resource.scope === 'Namespaced' ? options.namespace : undefined
+    const informers = this.#synced(resource, namespace)
     if (informers) {
       for (const informer of informers) {
         const building = informer.index(index as unknown as Index<KubeObject>)
         if (building) await building
+        const settling = this.#settle(resource, informer, { namespace })
+        if (settling) await settling
       }
-      return informers.flatMap((informer) => readerOf<T>(informer).lookup(index, key))
+      const selects = options.labels === undefined ? undefined : parseLabelSelector(options.labels)
+      return informers.flatMap((informer) => readerOf<T>(informer).lookup(index, key)).filter(({ metadata }) =>
+        (!namespace || metadata.namespace === namespace) && (!selects || selects(metadata.labels))
+      )
     }
     if (!this.watches(resource)) this.#warnAboutLookup(resource)
-    return (await this.#listLive(resource, {})).filter((object) => indexKeys(index, object).includes(key))
+    const all = await this.#listLive(resource, options)
+    return all.filter((object) => indexKeys(index, object, this.#live.onIndexError).includes(key))
+  }
+
+  /**
+   * Reads from the server what own writes left unclear, so that the cache shows at least these writes. Returns
+   * undefined if nothing is unclear.
+   */
+  #settle(
+    resource: AnyResource,
+    informer: Informer,
+    of: { readonly key?: string; readonly namespace?: string | undefined },
+  ): Promise<unknown> | undefined {
+    const unclear = informer.unclear(of)
+    if (!unclear || !this.#live.listAt) return undefined
+    const read = async (keys: typeof unclear, options: Parameters<typeof limitedTo>[1]): Promise<void> =>
+      await informer.settled(keys, await this.#live.listAt!(resource, limitedTo(informer, options)))
+    if (unclear.size > MAX_SINGLE_READS) return read(unclear, { namespace: of.namespace })
+    return Promise.all([...unclear].map(([key, each]) => {
+      const { namespace, name } = parseKey(key)
+      // A list, as its version bounds the answer if there is no object.
+      return read(new Map([[key, each]]), { namespace, fields: `metadata.name=${name}` })
+    }))
   }
 
   #warnAboutLookup(resource: AnyResource): void {
@@ -90,34 +137,58 @@ export class CachedReader implements CachingReader {
 
   /** Lists from the server, limited to the namespaces and selectors that the cache has for the kind. */
   async #listLive<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions): Promise<readonly T[]> {
-    const informers = this.#informers(resource, options.namespace)
+    const informers = responsible(this.#cache.informersOf(resource) ?? [], options.namespace)
     if (informers.length === 0) return await this.#live.list(resource, options)
-    const lists = await Promise.all(informers.map(({ namespace = options.namespace, selection }) => {
-      const labels = both(options.labels, selection.labels)
-      const fields = both(options.fields, selection.fields)
-      return this.#live.list(resource, {
-        ...(namespace && { namespace }),
-        ...(labels && { labels }),
-        ...(fields && { fields }),
-      })
-    }))
+    const lists = await Promise.all(
+      informers.map((informer) => this.#live.list(resource, limitedTo(informer, options))),
+    )
     return lists.flat()
-  }
-
-  /** Returns the informers that have objects of a namespace, or of any if none is given. */
-  #informers(resource: AnyResource, namespace: string | undefined): readonly Informer[] {
-    const informers = this.#cache.readableOf(resource) ?? []
-    if (!namespace || (informers.length === 1 && informers[0]!.namespace === undefined)) return informers
-    // If the namespace has its own informer, the informer of all other namespaces excludes it.
-    const named = informers.filter((informer) => informer.namespace === namespace)
-    return named.length > 0 ? named : informers.filter((informer) => informer.namespace === undefined)
   }
 
   /** Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet. */
   #synced(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
-    const informers = this.#informers(resource, namespace)
+    const informers = responsible(this.#cache.readableOf(resource) ?? [], namespace)
     return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? informers : undefined
   }
+}
+
+/** Returns the informers that have objects of a namespace, or of any if none is given. */
+function responsible(informers: readonly Informer[], namespace: string | undefined): readonly Informer[] {
+  if (!namespace || (informers.length === 1 && informers[0]!.namespace === undefined)) return informers
+  // If the namespace has its own informer, the informer of all other namespaces excludes it.
+  const named = informers.filter((informer) => informer.namespace === namespace)
+  return named.length > 0 ? named : informers.filter((informer) => informer.namespace === undefined)
+}
+
+/**
+ * Reads an object from the server. Resolves with `undefined` if it does not exist, or if the informer of its namespace
+ * does not select it. A namespace without an informer has no selection.
+ */
+export async function getSelected<T extends KubeObject>(
+  informers: readonly Informer[],
+  live: Reader,
+  resource: ResourceOf<T>,
+  ref: Ref<NoInfer<T>>,
+): Promise<T | undefined> {
+  const { namespace, name } = keyOf(ref)
+  const [informer] = responsible(informers, namespace)
+  if (!informer) return await live.get(resource, ref)
+  if (informer.selects({ namespace, name }) === undefined) {
+    return (await live.list(resource, limitedTo(informer, { namespace, fields: `metadata.name=${name}` })))[0]
+  }
+  const object = await live.get(resource, ref)
+  return object && informer.selects(object.metadata) ? object : undefined
+}
+
+/** Returns the options of a list from the server, limited to what an informer watches. */
+function limitedTo(
+  { namespace: own, selection }: Informer,
+  options: Omit<ListOptions, 'namespace'> & { readonly namespace?: string | undefined },
+): ListOptions {
+  const { namespace = own } = options
+  const labels = both(options.labels, selection.labels)
+  const fields = both(options.fields, selection.fields)
+  return { ...(namespace && { namespace }), ...(labels && { labels }), ...(fields && { fields }) }
 }
 
 /** Joins two selectors: label and field selectors are lists of terms that must all match. */

@@ -1,14 +1,15 @@
 /** Watches one kind for any number of handlers. The store is written before handlers are called. */
 import { messageOf, NetworkError } from '../core/errors.ts'
-import type { Index } from '../core/object_indexer.ts'
-import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import type { Index, IndexErrorHandler } from '../core/object_indexer.ts'
+import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import { type Api, clusterSuffix, type WriteInFlight } from '../client/api.ts'
+import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WatchEvent } from '../client/watch_events.ts'
 import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
@@ -32,7 +33,7 @@ export interface InformerOptions extends SelectOptions {
   readonly random?: (() => number) | undefined
   /**
    * Removes parts of an object before it is stored. Names, versions, labels, owners and finalizers always stay, and
-   * managedFields are always removed.
+   * managedFields are always removed. If it throws, that is logged, and the object is stored as the function left it.
    */
   readonly strip?: ((object: KubeObject) => void) | undefined
   /** Called with the `namespace/name` and the uid of each object that is removed from the store. Must not throw. */
@@ -41,6 +42,21 @@ export interface InformerOptions extends SelectOptions {
   readonly freeze?: boolean | undefined
   /** Whether a start goes on without the first list if that fails, or takes longer than 5 s. Default: false. */
   readonly optional?: boolean | undefined
+}
+
+/** Returns a function that logs, at a limited rate, an object for which a function of the user's threw. */
+export function reportingObjects(
+  of: 'an index' | 'strip',
+  { clock, log, cluster }: { readonly clock: Clock; readonly log: Log; readonly cluster: string | undefined },
+): IndexErrorHandler {
+  const limited = new RateLimitedLog(clock)
+  const effect = of === 'strip' ? 'it is kept as the function left it' : 'lookups leave it out'
+  return (object, error) => {
+    const what = `${object.kind} "${formatKey(object.metadata)}"${clusterSuffix({ cluster })}`
+    limited.line((more) =>
+      log.error(`The function of ${of} threw for ${what}, so ${effect}: ${messageOf(error)}${more}`, { error })
+    )
+  }
 }
 
 /** How long a start waits for an optional informer. */
@@ -66,7 +82,9 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   readonly optional: boolean
   readonly #name: string
   readonly #options: InformerOptions & { readonly clock: Clock; readonly log: Log }
-  readonly #store = new Store<T>()
+  readonly #store: Store<T>
+  /** Changes an object of the server into what is stored. */
+  readonly #prepare: (object: KubeObject) => void
   readonly #ownWrites: OwnWrites<T>
   readonly #handlers: HandlerSet<T>
   readonly #health: WatchHealth
@@ -98,10 +116,14 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     }`
     this.#options = { ...options, clock, log }
     this.#random = random
+    const place = { clock, log, cluster: options.api.cluster }
+    this.#store = new Store<T>(reportingObjects('an index', place))
+    const onStripError = reportingObjects('strip', place)
+    this.#prepare = (object) => prepareObject(object, { ...options, onStripError })
     this.#ownWrites = new OwnWrites({
       ...this.#options,
       store: this.#store,
-      prepare: (object) => prepareObject(object, this.#options),
+      prepare: this.#prepare,
     })
     this.#health = new WatchHealth(resource, log, { cluster: options.api.cluster, optional })
     this.#handlers = new HandlerSet({
@@ -137,6 +159,12 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     return { labels, fields }
   }
 
+  /** Returns whether namespace and selectors match an object's metadata. Undefined if only the server can decide. */
+  selects(metadata: Partial<ObjectMeta>): boolean | undefined {
+    const scope = this.#ownWrites.scopeOf?.(metadata as ObjectMeta)
+    return scope && scope === 'selected'
+  }
+
   /** Reads what the watch has delivered, which is what handlers get. */
   get store(): StoreReader<T> {
     return this.#store
@@ -150,6 +178,18 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   /** Called before a write of this kind, so that its answer is read. */
   beginWrite(target: Target): WriteInFlight | undefined {
     return this.#ownWrites.begin(target)
+  }
+
+  /** Returns the keys that own writes left unclear, which must be read from the server. Undefined if there are none. */
+  unclear(
+    of: { readonly key?: string; readonly namespace?: string | undefined },
+  ): ReadonlyMap<string, object> | undefined {
+    return this.#ownWrites.unclear(of)
+  }
+
+  /** Called with a list from the server, which began when these keys were unclear and has all their objects. */
+  async settled(keys: ReadonlyMap<string, object>, list: ListBody): Promise<void> {
+    await this.#ownWrites.settled(keys, list)
   }
 
   /** Whether the first list is in the store. */
@@ -257,7 +297,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
           ...this.#options,
           random: this.#random,
           target: { resource, namespace },
-          prepare: (object) => prepareObject(object, this.#options),
+          prepare: this.#prepare,
           replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion, scope.signal),
           apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
           onOpen: () => this.#health.recovered(),

@@ -4,19 +4,20 @@ import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
 import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 import { parseLabelSelector } from '../core/selectors.ts'
-import type { Clock } from '../async/clock.ts'
+import { type Clock, turnBudgetOf } from '../async/clock.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WriteInFlight } from '../client/api.ts'
+import type { ListBody } from '../client/codec.ts'
 import type { WatchEvent } from '../client/watch_events.ts'
-import { type OwnWrite, OwnWritesState } from './own_writes_state.ts'
+import { type OwnWrite, OwnWritesState, type Unclear } from './own_writes_state.ts'
 import { ObjectIndex, type StoreReader } from './store.ts'
 
 export interface OwnWritesOptions<T extends KubeObject> extends SelectOptions {
   readonly resource: AnyResource
   readonly namespace?: string | undefined
   readonly store: StoreReader<T>
-  readonly clock: Pick<Clock, 'monotonic'>
-  /** Changes an object of the server into what is stored. It may throw. */
+  readonly clock: Clock
+  /** Changes an object of the server into what is stored. */
   readonly prepare: (object: KubeObject) => void
 }
 
@@ -25,8 +26,9 @@ export interface OwnWritesOptions<T extends KubeObject> extends SelectOptions {
  * handlers get nothing but what the watch delivered.
  */
 export class OwnWrites<T extends KubeObject = KubeObject> {
+  /** See {@link scopeMatch}. */
+  readonly scopeOf: ((metadata: ObjectMeta) => ScopeMatch) | undefined
   readonly #options: OwnWritesOptions<T>
-  readonly #scopeOf: ((metadata: ObjectMeta) => ScopeMatch) | undefined
   readonly #state: OwnWritesState<T>
   /** Dropped when the watch has caught up, because it holds objects. */
   #view: StoreReader<T> | undefined
@@ -34,8 +36,11 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
 
   constructor(options: OwnWritesOptions<T>) {
     this.#options = options
-    this.#scopeOf = scopeMatch(options)
-    this.#state = new OwnWritesState((key) => options.store.get(key), options.labels !== undefined)
+    this.scopeOf = scopeMatch(options)
+    this.#state = new OwnWritesState(
+      (key) => options.store.get(key),
+      options.labels !== undefined || this.scopeOf === undefined,
+    )
   }
 
   /** The reader for reads: the store itself if the watch has caught up. */
@@ -47,18 +52,38 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
   }
 
   /** Called before a write of this kind. */
-  begin({ namespace, name }: Target): WriteInFlight | undefined {
-    const scopeOf = this.#scopeOf
-    if (!scopeOf || this.#ended) return undefined
+  begin({ namespace, name, subresource }: Target): WriteInFlight | undefined {
+    // A token does not change its ServiceAccount.
+    if (this.#ended || subresource === 'token') return undefined
     if (this.#options.namespace !== undefined && namespace !== undefined && namespace !== this.#options.namespace) {
       return undefined
     }
-    if (name && scopeOf({ namespace, name } as ObjectMeta) === 'outside') return undefined
+    if (name && this.scopeOf?.({ namespace, name } as ObjectMeta) === 'outside') return undefined
     const write = this.#state.begin(name ? formatKey({ namespace, name }) : undefined)
     return {
-      answered: (answer) => this.#answered(write, scopeOf, answer),
-      deleted: (answer) => this.#deleted(write, scopeOf, answer),
+      answered: (answer) => this.#answered(write, answer),
+      deleted: (answer) => this.#deleted(write, answer),
       end: () => this.#state.end(write),
+    }
+  }
+
+  /** See {@link OwnWritesState.unclear}. */
+  unclear(of: { readonly key?: string; readonly namespace?: string | undefined }): Map<string, Unclear> | undefined {
+    return this.#state.unclear(of)
+  }
+
+  /** Called with the objects of a list from the server, which began when these keys were unclear and has them all. */
+  async settled(keys: ReadonlyMap<string, object>, { items, metadata }: ListBody): Promise<void> {
+    const { clock, prepare } = this.#options
+    const budget = turnBudgetOf(clock)
+    const found = new Map(items.map((object) => [formatKey(keyOf(object)), object]))
+    for (const [key, unclear] of keys) {
+      const object = found.get(key)
+      const kept = object && cloneJson(object)
+      if (kept) prepare(kept)
+      const state = { version: metadata.resourceVersion, ...(object && { object, kept: kept as T }) }
+      if (!this.#ended) this.#state.settled(key, unclear, state, clock.monotonic())
+      if (budget.isSpent) await budget.turn()
     }
   }
 
@@ -85,36 +110,54 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     this.#view = undefined
   }
 
-  #answered(write: OwnWrite, scopeOf: (metadata: ObjectMeta) => ScopeMatch, answer: unknown): void {
-    if (this.#ended || !this.#isOwnKind(answer)) return
+  #answered(write: OwnWrite, answer: unknown): void {
+    if (this.#ended) return
+    if (!this.#isOwnKind(answer)) return this.#hidden(write, answer)
     const { metadata } = answer
-    const scope = scopeOf(metadata)
+    const scope = this.scopeOf?.(metadata)
     if (scope === 'outside') return
-    if (isRemoved(answer)) return this.#state.gone(write, metadata.uid, this.#options.clock.monotonic())
+    const nowMs = this.#options.clock.monotonic()
+    if (isRemoved(answer)) return this.#state.gone(write, metadata.uid, nowMs)
     const key = formatKey(keyOf(answer))
-    if (!this.#state.isNews(key, metadata.resourceVersion)) return
+    const { uid, resourceVersion: version } = metadata
+    if (!scope) return this.#state.hidden(write, key, { uid, version }, nowMs)
+    if (!this.#state.isNews(key, version)) return
     const kept = scope === 'selected' ? cloneJson(answer) : undefined
-    try {
-      if (kept) this.#options.prepare(kept)
-    } catch {
-      // The strip function threw. The watch delivers the same object and reports the error.
-      return
-    }
-    this.#state.answered(key, answer, kept as T | undefined, this.#options.clock.monotonic())
+    if (kept) this.#options.prepare(kept)
+    this.#state.answered(key, answer, kept as T | undefined, nowMs)
   }
 
-  #deleted(write: OwnWrite, scopeOf: (metadata: ObjectMeta) => ScopeMatch, answer: unknown): void {
+  /** Called for an answer of another kind. A scale has the uid and the version of its object. */
+  #hidden(write: OwnWrite, answer: unknown): void {
+    if (write.key === undefined) return
+    const { metadata } = (answer ?? {}) as Partial<KubeObject>
+    const isOf = metadata?.uid !== undefined && metadata.resourceVersion && write.known.has(metadata.uid)
+    const of = isOf ? { uid: metadata.uid, version: metadata.resourceVersion } : {}
+    this.#state.hidden(write, write.key, of, this.#options.clock.monotonic())
+  }
+
+  #deleted(write: OwnWrite, answer: unknown): void {
     if (this.#ended) return
+    const nowMs = this.#options.clock.monotonic()
+    if (Array.isArray((answer as Partial<ListBody> | null)?.items)) {
+      for (const { metadata } of (answer as ListBody).items) {
+        if (!metadata?.name || this.scopeOf?.(metadata) === 'outside') continue
+        // The server may list its state from before the deletion, so only a read shows what is left.
+        this.#state.hidden(write, formatKey(metadata), { uid: metadata.uid }, nowMs)
+      }
+      return
+    }
     const status = answer as
       | { kind?: unknown; apiVersion?: unknown; status?: unknown; details?: { uid?: string } }
       | null
-    const nowMs = this.#options.clock.monotonic()
     if (status?.kind === 'Status' && status.apiVersion === 'v1') {
       if (status.status === 'Success') this.#state.gone(write, status.details?.uid, nowMs)
     } else if (this.#isOwnKind(answer)) {
       // Some kinds answer with the deleted object. An object that still exists has a deletionTimestamp.
-      if (answer.metadata.deletionTimestamp) this.#answered(write, scopeOf, answer)
+      if (answer.metadata.deletionTimestamp) this.#answered(write, answer)
       else this.#state.gone(write, answer.metadata.uid, nowMs)
+    } else {
+      this.#hidden(write, answer)
     }
   }
 
@@ -216,7 +259,7 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
     const { replaced, own, indexes } = this.#differences()
     let built = indexes.get(index)
     if (!built) {
-      indexes.set(index, built = new ObjectIndex(index))
+      indexes.set(index, built = new ObjectIndex(index)) // its errors are reported by the store
       for (const [name, object] of own) built.set(name, object)
     }
     const unchanged = this.#store.lookup(index, key).filter((object) => !replaced.has(object))

@@ -6,17 +6,22 @@
  * the answer too, in any order of arrival. The answer to a deletion has no version. It is stored by uid, which is never
  * used again, until the watch delivers the deletion.
  *
- * | input                      | object of an answer, version v | deleted uid                                               |
- * |----------------------------|--------------------------------|-----------------------------------------------------------|
- * | answer with an object      | set if v is the highest known  | stays, and hides the object                               |
- * | answer: gone               | stays, to hide older states    | set, unless the watch delivered it since the request      |
- * | event or bookmark at s     | ends if v ≤ s                  | stays                                                     |
- * | DELETED event of the uid   | ends if v ≤ s                  | ends, without a label selector                            |
- * | list at s, without the uid | ends if v ≤ s                  | ends if a version ≤ s is known, without a label selector  |
- * | another list               | ends if v ≤ s                  | ends, as that list began after the answer                 |
- * | much later bookmark, list  | ends                           | ends                                                      |
+ * | input                      | object of an answer, version v | deleted uid                                               | unclear key           |
+ * |----------------------------|--------------------------------|-----------------------------------------------------------|-----------------------|
+ * | answer with an object at s | set if s is the highest known  | stays, and hides the object                               | ends if v ≤ s         |
+ * | answer: gone               | stays, to hide older states    | set, unless the watch delivered it since the request      | stays                 |
+ * | answer without the object  | stays                          | stays                                                     | set; v may be known   |
+ * | read of the key at v       | as an answer, also if missing  | stays, and hides the object                               | ends                  |
+ * | event or bookmark at s     | ends if v ≤ s                  | stays                                                     | ends if v ≤ s         |
+ * | DELETED event of the uid   | ends if v ≤ s                  | ends, without a selector                                  | ends, likewise        |
+ * | list at s, without the uid | ends if v ≤ s                  | ends if a version ≤ s is known, without a selector        | ends if v ≤ s         |
+ * | another list               | ends if v ≤ s                  | ends, as that list began after the answer                 | ends                  |
+ * | much later bookmark, list  | ends                           | ends                                                      | ends                  |
  *
- * With a label selector, a DELETED event may mean that the object no longer matches, and the object may come back.
+ * With a selector, a DELETED event may mean that the object no longer matches, and the object may come back.
+ *
+ * A key is unclear after a write whose answer does not show what the store will have: of a subresource with a kind of
+ * its own, of a deletion of many, or of an object that only the server can select. It is read from the server.
  */
 import { BoundedMap } from '../async/bounded_map.ts'
 import { isNewerVersion, type KubeObject } from '../core/objects.ts'
@@ -30,11 +35,22 @@ export interface OwnWrite {
    * deletion by name all of them are gone.
    */
   readonly known: ReadonlyMap<string, string>
-  /** The uids whose deletion the watch has delivered since then. */
+  /** The uids whose deletion the watch has delivered since then: those of the key, or all without a key. */
   readonly ended: Set<string>
 }
 
+/** A key whose object was written, with an answer that does not show it. */
+export interface Unclear {
+  /** The version of the write, if it is known. */
+  readonly version: string | undefined
+  readonly uid: string | undefined
+  readonly atMs: number
+  /** As in {@link Gone}. */
+  listed?: true
+}
+
 interface Answer<T> {
+  /** Empty for a read that found no object. */
   readonly uid: string
   readonly version: string
   /** Undefined if the object no longer matches the store's selector. */
@@ -63,13 +79,14 @@ export class OwnWritesState<T extends KubeObject> {
   readonly #selective: boolean
   readonly #answers = new BoundedMap<string, Answer<T>>(MAX_ENTRIES)
   readonly #gone = new BoundedMap<string, Gone>(MAX_ENTRIES)
+  readonly #unclear = new BoundedMap<string, Unclear>(MAX_ENTRIES)
   readonly #inFlight = new Set<OwnWrite>()
   #seen: string | undefined
   #changes = 0
 
   /**
-   * `stored` reads the store, which must have each input of the watch before this state gets it. `selective`: the store
-   * has a label selector.
+   * `stored` reads the store, which must have each input of the watch before this state gets it. `selective`: an object
+   * may leave the store without being deleted.
    */
   constructor(stored: (key: string) => T | undefined, selective = false) {
     this.#stored = stored
@@ -93,7 +110,7 @@ export class OwnWritesState<T extends KubeObject> {
     const stored = key === undefined ? undefined : this.#stored(key)
     if (stored) known.set(stored.metadata.uid, stored.metadata.resourceVersion)
     const own = key === undefined ? undefined : this.#answers.get(key)
-    if (own) known.set(own.uid, own.version)
+    if (own?.uid) known.set(own.uid, own.version)
     this.#inFlight.add(write)
     return write
   }
@@ -116,6 +133,8 @@ export class OwnWritesState<T extends KubeObject> {
     this.#changes++
     if (this.#seen === undefined) this.#forgetBefore(nowMs - MAX_AGE_MS)
     this.#answers.set(key, { uid, version, object: kept, atMs: nowMs })
+    const unclear = this.#unclear.get(key)?.version
+    if (unclear !== undefined && !isNewerVersion(unclear, version)) this.#unclear.delete(key)
   }
 
   /** Returns whether the store cannot have this or a later version yet. */
@@ -145,6 +164,58 @@ export class OwnWritesState<T extends KubeObject> {
     }
   }
 
+  /**
+   * Called for an answer that does not show the object. `uid` and `version`: those of the object, as far as the answer
+   * has them.
+   */
+  hidden(
+    { ended }: OwnWrite,
+    key: string,
+    { uid, version }: { readonly uid?: string; readonly version?: string },
+    nowMs: number,
+  ): void {
+    if (uid !== undefined && ended.has(uid)) return
+    if (version !== undefined && !isNewerVersion(version, this.#seen)) return
+    if (this.#seen === undefined) this.#forgetBefore(nowMs - MAX_AGE_MS)
+    const before = this.#unclear.get(key)
+    if (before) {
+      // It stands for both writes, whose answers may come in any order.
+      if (before.uid !== uid) uid = undefined
+      if (before.version === undefined || version === undefined) version = undefined
+      else if (isNewerVersion(before.version, version)) version = before.version
+    }
+    this.#unclear.set(key, { uid, version, atMs: nowMs })
+  }
+
+  /** Returns the unclear keys: of the objects of one namespace or with one key, or all. Undefined if there are none. */
+  unclear(of: { readonly key?: string; readonly namespace?: string | undefined }): Map<string, Unclear> | undefined {
+    if (this.#unclear.size === 0) return undefined
+    const { key, namespace } = of
+    const found = new Map<string, Unclear>()
+    for (const [each, unclear] of key === undefined ? this.#unclear : [[key, this.#unclear.get(key)] as const]) {
+      if (!unclear || (namespace !== undefined && !each.startsWith(`${namespace}/`))) continue
+      if (unclear.version === undefined || isNewerVersion(unclear.version, this.#seen)) found.set(each, unclear)
+      else this.#unclear.delete(each)
+    }
+    return found.size > 0 ? found : undefined
+  }
+
+  /**
+   * Called for a read from the server that began when the key was unclear. `object` is what it found at this version,
+   * and `kept` what reads return; both are undefined if there is no object, or the store does not select it.
+   */
+  settled(
+    key: string,
+    unclear: object,
+    { version, object, kept }: { readonly version: string; readonly object?: KubeObject; readonly kept?: T },
+    nowMs: number,
+  ): void {
+    // The key was written again since the read began.
+    if (this.#unclear.get(key) !== unclear) return
+    this.#unclear.delete(key)
+    this.answered(key, object ?? ({ metadata: { uid: '', resourceVersion: version } } as KubeObject), kept, nowMs)
+  }
+
   /** Called for an event of the key. */
   seen(key: string, version: string): void {
     this.#advance(version)
@@ -157,7 +228,8 @@ export class OwnWritesState<T extends KubeObject> {
     this.seen(key, version)
     if (this.#selective) return
     this.#gone.delete(uid)
-    for (const write of this.#inFlight) if (write.key === key) write.ended.add(uid)
+    if (this.#unclear.get(key)?.uid === uid) this.#unclear.delete(key)
+    for (const write of this.#inFlight) if (write.key === undefined || write.key === key) write.ended.add(uid)
   }
 
   /** Called for a bookmark: the watch has delivered everything up to this version. */
@@ -172,10 +244,16 @@ export class OwnWritesState<T extends KubeObject> {
     const isEnded = (key: string, uid: string, known: string | undefined): boolean =>
       !this.#selective && known !== undefined && this.#stored(key)?.metadata.uid !== uid &&
       !isNewerVersion(known, version)
+    // The server was restored to an older state, which may lack the own writes.
+    if (isNewerVersion(this.#seen, version)) this.clear()
     this.bookmark(version, nowMs)
     for (const [uid, gone] of this.#gone) {
       if (gone.listed || isEnded(gone.key, uid, gone.version)) this.#gone.delete(uid)
       else gone.listed = true
+    }
+    for (const [key, unclear] of this.#unclear) {
+      if (unclear.listed) this.#unclear.delete(key)
+      else unclear.listed = true
     }
     for (const { key, known, ended } of this.#inFlight) {
       for (const [uid, last] of known) if (isEnded(key!, uid, last)) ended.add(uid)
@@ -187,6 +265,7 @@ export class OwnWritesState<T extends KubeObject> {
     this.#changes++
     this.#answers.clear()
     this.#gone.clear()
+    this.#unclear.clear()
   }
 
   /** Returns what reads of a key return. `stored`: what the store has. */
@@ -221,7 +300,7 @@ export class OwnWritesState<T extends KubeObject> {
   }
 
   #forgetBefore(ms: number): void {
-    for (const map of [this.#answers, this.#gone]) {
+    for (const map of [this.#answers, this.#gone, this.#unclear]) {
       for (const [key, { atMs }] of map) {
         if (atMs >= ms) break
         map.delete(key)

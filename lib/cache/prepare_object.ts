@@ -1,7 +1,6 @@
 /** Prepares an object of the server for a store: metadata only, stripped, without managedFields, frozen. */
 import { deepFreeze } from '../core/clone.ts'
-import { messageOf } from '../core/errors.ts'
-import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import type { KubeObject } from '../core/objects.ts'
 import { markPartial } from '../core/partial.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { readAs } from '../client/codec.ts'
@@ -11,20 +10,15 @@ export interface StoredForm {
   readonly resource: AnyResource
   readonly strip?: ((object: KubeObject) => void) | undefined
   readonly freeze?: boolean | undefined
+  /** Called with the object for which the strip function threw. Must not throw. */
+  readonly onStripError?: ((object: KubeObject, error: unknown) => void) | undefined
 }
 
-/** Prepares an object in place. @throws Error if the strip function throws. */
-export function prepareObject(object: KubeObject, { resource, strip, freeze }: StoredForm): void {
+/** Prepares an object in place. If the strip function throws, it is kept as that has left it. */
+export function prepareObject(object: KubeObject, { resource, strip, freeze, onStripError }: StoredForm): void {
   readAs(resource, object)
   dropManagedFields(object)
-  try {
-    if (strip) stripped(object, strip)
-  } catch (cause) {
-    throw new Error(
-      `Cannot keep ${object.kind} "${formatKey(keyOf(object))}": its strip function threw: ${messageOf(cause)}`,
-      { cause },
-    )
-  }
+  if (strip) stripped(object, strip, (error) => onStripError?.(object, error))
   if (freeze) deepFreeze(object)
 }
 
@@ -43,13 +37,22 @@ const KEPT = [
   'finalizers',
 ] as const
 
-/** Strips an object and marks it as partial, so that it is not written back as if it were complete. */
-function stripped(object: KubeObject, strip: (object: KubeObject) => void): void {
+/**
+ * Strips an object and marks it as partial, so that it is not written back as if it were complete. The mark is set also
+ * if the function throws, as it may have removed some fields before.
+ */
+function stripped(object: KubeObject, strip: (object: KubeObject) => void, onError: (error: unknown) => void): void {
   const { metadata } = object
   const kept = Object.fromEntries(
     KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])),
   )
-  strip(object)
+  try {
+    // An async function is assignable, and its unhandled rejection would end the process.
+    const result: unknown = strip(object)
+    if (result instanceof Promise) result.catch(onError)
+  } catch (error) {
+    onError(error)
+  }
   Object.assign((markPartial(object) as { metadata: object }).metadata ??= {}, kept)
 }
 

@@ -1,8 +1,8 @@
 /** Stores the objects of one kind with their indexes, and returns what each write changed. */
-import { messageOf } from '../core/errors.ts'
-import { defineIndex, type Index, indexKeys } from '../core/object_indexer.ts'
+import { jsonEqual } from '../core/equal.ts'
+import { defineIndex, type Index, type IndexErrorHandler, indexKeys } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
-import { groupResourceOf, type Resource } from '../core/resource.ts'
+import type { Resource } from '../core/resource.ts'
 
 /** One change of a store. */
 export type Delta<T extends KubeObject = KubeObject> =
@@ -33,6 +33,12 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   #objects: Map<string, T> = new Map()
   /** The indexes in use, and those that are being built. */
   #indexes: Map<Index<T>, ObjectIndex<T>> = new Map()
+  readonly #onIndexError: IndexErrorHandler | undefined
+
+  /** `onIndexError`: called for each object that an index leaves out, because its function threw. */
+  constructor(onIndexError?: IndexErrorHandler) {
+    this.#onIndexError = onIndexError
+  }
 
   get size(): number {
     return this.#objects.size
@@ -63,7 +69,7 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   *building(index: Index<T>): Generator<undefined, void, undefined> {
     while (!this.has(index)) {
       const objects = this.#objects
-      const built = new ObjectIndex(index)
+      const built = new ObjectIndex(index, this.#onIndexError)
       this.#indexes.set(index, built)
       // Changes go into the index from now on. The iteration follows the map: it skips deleted objects and reaches
       // added ones.
@@ -84,7 +90,11 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
   apply(object: T): readonly Delta<T>[] {
     const key = formatKey(keyOf(object))
     const deltas: Delta<T>[] = []
-    if (!isKept(this.#objects.get(key), object, false, deltas)) this.#set(key, object)
+    const old = this.#objects.get(key)
+    if (!(old && isSameState(old, object))) {
+      noteChange(old, object, false, deltas)
+      this.#set(key, object)
+    }
     return deltas
   }
 
@@ -120,14 +130,16 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     }
     for (const [key, object] of objects) {
       const old = before.get(key)
-      if (isKept(old, object, initial, deltas)) objects.set(key, old)
-      if (++count % OBJECTS_PER_STEP === 0) yield
+      // A server that was restored from a backup may use a version again, for another content.
+      if (old && isSameState(old, object) && jsonEqual(old, object)) objects.set(key, old)
+      else noteChange(old, object, initial, deltas)
+      yield
     }
     const indexes = new Map<Index<T>, ObjectIndex<T>>()
     // The iteration reaches indexes that are added meanwhile. Incomplete ones are built again from the new objects.
     for (const [index, known] of this.#indexes) {
       if (!known.isComplete) continue
-      const built = new ObjectIndex(index)
+      const built = new ObjectIndex(index, this.#onIndexError)
       for (const [key, object] of objects) {
         if (before.get(key) === object) built.copy(key, known)
         else built.set(key, object)
@@ -161,16 +173,14 @@ export const BY_NAMESPACE: Index<any> = defineIndex(
   ({ metadata }) => metadata.namespace,
 )
 
-/** Returns whether the stored state stays. Otherwise adds the deltas of the change. */
-function isKept<T extends KubeObject>(old: T | undefined, object: T, initial: boolean, deltas: Delta<T>[]): old is T {
-  if (old && isSameState(old, object)) return true
+/** Adds the deltas of a change. */
+function noteChange<T extends KubeObject>(old: T | undefined, object: T, initial: boolean, deltas: Delta<T>[]): void {
   if (old && old.metadata.uid === object.metadata.uid) {
     deltas.push({ kind: 'updated', object, old })
   } else {
     if (old) deltas.push({ kind: 'deleted', object: old, stale: true })
     deltas.push({ kind: 'added', object, initial })
   }
-  return false
 }
 
 /**
@@ -194,51 +204,36 @@ export class ObjectIndex<T extends KubeObject> {
   readonly #namesOf = new Map<string, Set<string>>()
   /** The keys of each object. */
   readonly #keysOf = new Map<string, readonly string[]>()
-  /**
-   * The errors of the key function by object. While there is one, lookups throw, as their results would be incomplete.
-   */
-  readonly #failed = new Map<string, unknown>()
+  readonly #onError: IndexErrorHandler | undefined
 
   /** Whether the index has every object of the store. */
   isComplete = false
 
-  constructor(index: Index<T>) {
+  constructor(index: Index<T>, onError?: IndexErrorHandler) {
     this.#index = index
+    this.#onError = onError
   }
 
-  /** Adds or replaces an object. If its keys are unchanged, it keeps its position. */
+  /**
+   * Adds or replaces an object. If its keys are unchanged, it keeps its position. If the key function throws, the
+   * object has no keys.
+   */
   set(name: string, object: T): void {
-    try {
-      this.#set(name, indexKeys(this.#index, object))
-    } catch (error) {
-      this.delete(name)
-      this.#failed.set(name, error)
-    }
+    this.#set(name, indexKeys(this.#index, object, this.#onError))
   }
 
   /** Copies an object's keys from another index of the same function, without calling the function. */
   copy(name: string, from: ObjectIndex<T>): void {
-    if (from.#failed.has(name)) this.#failed.set(name, from.#failed.get(name))
-    else this.#set(name, from.#keysOf.get(name) ?? [])
+    this.#set(name, from.#keysOf.get(name) ?? [])
   }
 
   delete(name: string): void {
-    this.#failed.delete(name)
     for (const key of this.#keysOf.get(name) ?? []) this.#forget(key, name)
     this.#keysOf.delete(name)
   }
 
-  /**
-   * Returns the names of the objects with a key.
-   *
-   * @throws Error if the key function threw for an object.
-   */
+  /** Returns the names of the objects with a key. */
   lookup(key: string): Iterable<string> {
-    for (const [name, cause] of this.#failed) {
-      const { resource } = this.#index
-      const why = `its function threw for ${resource.kind} "${name}": ${messageOf(cause)}`
-      throw new Error(`Cannot look up "${key}" in an index of ${groupResourceOf(resource)}: ${why}`, { cause })
-    }
     return this.#namesOf.get(key) ?? []
   }
 

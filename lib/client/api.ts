@@ -54,7 +54,7 @@ export interface WriteObserver {
 export interface WriteInFlight {
   /** Called with the server's response if the write succeeds. Must not throw. */
   answered(answer: unknown): void
-  /** Called with the response to a delete: the object (as it is, or as it was) or a Status. Must not throw. */
+  /** Called with the response to a delete: the object or objects (as they are or were) or a Status. Must not throw. */
   deleted(answer: unknown): void
   /** Called last, exactly once, whatever happened. */
   end(): void
@@ -201,10 +201,19 @@ export class Api {
   }
 
   /** Resolves with the object while finalizers keep it, else with a Status. */
-  async delete(target: Target, options: DeleteQuery, signal?: AbortSignal): Promise<unknown> {
+  delete(target: Target, options: DeleteQuery, signal?: AbortSignal): Promise<unknown> {
+    return this.#delete(target, options, `delete ${this.describe(target)}`, signal)
+  }
+
+  async #delete(
+    target: Target,
+    options: DeleteQuery,
+    action: string,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
     const inFlight = options.dryRun ? undefined : this.#options.observer?.begin(target)
     try {
-      const answer = await this.#json(deleteRequest(target, options), `delete ${this.describe(target)}`, signal)
+      const answer = await this.#json(deleteRequest(target, options), action, signal)
       inFlight?.deleted(answer)
       return answer
     } finally {
@@ -219,12 +228,8 @@ export class Api {
     signal?: AbortSignal,
   ): Promise<KubeObject[]> {
     const all = { ...target, name: undefined }
-    return this.#itemsOf(
-      (await this.#json(deleteRequest(all, options), `delete all ${this.describe(all)}`, signal)) as
-        | Partial<ListBody>
-        | null,
-      all,
-    )
+    const answer = await this.#delete(all, options, `delete all ${this.describe(all)}`, signal)
+    return this.#itemsOf(answer as Partial<ListBody> | null, all)
   }
 
   /** Sends any request and resolves with its JSON response. */

@@ -19,6 +19,9 @@ export interface ListOptions {
   fields?: string
 }
 
+/** Selects among the objects that an index has under a key. */
+export type LookupOptions = Omit<ListOptions, 'fields'>
+
 /** Options of a list that is read page by page. */
 export interface PageOptions extends ListOptions {
   /** Max objects per page. Default: 500. */
@@ -154,10 +157,11 @@ export interface Reader {
   /** Resolves with the selected objects; with none if no object matches. */
   list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]>
   /**
-   * Resolves with the objects that an index has under a key. If the kind is not cached, each lookup lists all objects,
-   * and a warning is logged once.
+   * Resolves with the objects that an index has under a key, of those that the options select. If the kind is not
+   * cached, each lookup lists all objects, and a warning is logged once. An object for which the index's function
+   * throws has no keys.
    */
-  lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]>
+  lookup<T extends KubeObject>(index: Index<T>, key: string, options?: LookupOptions): Promise<readonly T[]>
 }
 
 /** A reader with a cache. */
@@ -244,7 +248,8 @@ export interface Client extends Reader {
   /**
    * Deletes all selected objects by one request; without selectors, all of the namespace. Namespaced kinds need a
    * namespace, as the server deletes in one namespace at a time. Resolves with the objects that are deleted or being
-   * deleted; the server does not say which. Cached reads return them until the watch reports the deletion.
+   * deleted; the server does not say which. Later cached reads ask the server once for those that the watch has not
+   * reported yet.
    */
   deleteAll<T extends KubeObject>(resource: ResourceOf<T>, options: DeleteAllOptions): Promise<readonly T[]>
   /**

@@ -28,6 +28,7 @@ import type {
   Ensured,
   ListOptions,
   ListPage,
+  LookupOptions,
   OwnedBy,
   PageOptions,
   PatchOptions,
@@ -61,6 +62,8 @@ export interface KubeClientOptions {
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
   /** Called after every successful write except dry runs. */
   readonly onWrite?: ((write: WriteRecord) => void) | undefined
+  /** Called for an object that a lookup on the server leaves out, as the index's function threw. Default: ignored. */
+  readonly onIndexError?: ((object: KubeObject, error: unknown) => void) | undefined
   /** The results of earlier applies, shared by the clients of one operator. */
   readonly applied?: ApplyCache
   /** The kinds that the server serves, shared likewise. */
@@ -79,7 +82,7 @@ export class KubeClient implements Client {
   constructor(options: KubeClientOptions) {
     this.#options = options
     this.#api = options.api
-    const live = new LiveReader(options.api)
+    const live = new LiveReader(options.api, options.onIndexError)
     this.#reader = options.reader?.(live) ?? live
     this.#applied = options.applied ?? new ApplyCache()
     this.#kinds = options.kinds ?? new RestMapper(options.api)
@@ -111,8 +114,8 @@ export class KubeClient implements Client {
     return this.#reader.list(resource, options)
   }
 
-  lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
-    return this.#reader.lookup(index, key)
+  lookup<T extends KubeObject>(index: Index<T>, key: string, options?: LookupOptions): Promise<readonly T[]> {
+    return this.#reader.lookup(index, key, options)
   }
 
   async *pages<T extends KubeObject>(

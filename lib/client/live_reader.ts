@@ -1,17 +1,20 @@
 /** Reads from the server: single objects and lists. */
-import { type Index, indexKeys } from '../core/object_indexer.ts'
+import { type Index, type IndexErrorHandler, indexKeys } from '../core/object_indexer.ts'
 import { keyOf, type KubeObject, type Ref } from '../core/objects.ts'
-import type { ResourceOf } from '../core/resource.ts'
+import type { AnyResource, ResourceOf } from '../core/resource.ts'
 import type { Api } from './api.ts'
-import type { ListOptions, Reader } from './client.ts'
-import { isMissingObject } from './codec.ts'
+import type { ListOptions, LookupOptions, Reader } from './client.ts'
+import { isMissingObject, type ListBody } from './codec.ts'
 
 /** A {@link Reader} without a cache. */
 export class LiveReader implements Reader {
   readonly #api: Api
+  /** Called for an object that a lookup leaves out, as the index's function threw. */
+  readonly onIndexError: IndexErrorHandler | undefined
 
-  constructor(api: Api) {
+  constructor(api: Api, onIndexError?: IndexErrorHandler) {
     this.#api = api
+    this.onIndexError = onIndexError
   }
 
   async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
@@ -24,11 +27,16 @@ export class LiveReader implements Reader {
   }
 
   async list<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions = {}): Promise<readonly T[]> {
-    const { namespace, labels, fields } = options
-    return (await this.#api.list({ resource, namespace }, { labels, fields })).items as T[]
+    return (await this.listAt(resource, options)).items as T[]
   }
 
-  async lookup<T extends KubeObject>(index: Index<T>, key: string): Promise<readonly T[]> {
-    return (await this.list(index.resource)).filter((object) => indexKeys(index, object).includes(key))
+  /** Returns a list with its version. */
+  async listAt(resource: AnyResource, { namespace, labels, fields }: ListOptions): Promise<ListBody> {
+    return await this.#api.list({ resource, namespace }, { labels, fields })
+  }
+
+  async lookup<T extends KubeObject>(index: Index<T>, key: string, options?: LookupOptions): Promise<readonly T[]> {
+    const all = await this.list(index.resource, options)
+    return all.filter((object) => indexKeys(index, object, this.onIndexError).includes(key))
   }
 }

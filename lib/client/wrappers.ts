@@ -82,10 +82,7 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
   return clientOf(client, (inner) => ({
     get: async (resource, ref) => inner.get(resource, withNamespace(resource, ref)),
     list: async (resource, options) => inner.list(resource, withinNamespace(resource, options)),
-    lookup: async (index, key) => {
-      const found = await inner.lookup(index, key)
-      return isNamespaced(index.resource) ? found.filter(({ metadata }) => metadata.namespace === namespace) : found
-    },
+    lookup: async (index, key, options) => inner.lookup(index, key, withinNamespace(index.resource, options)),
     pages: (resource, options) => inner.pages(resource, withinNamespace(resource, options)),
     watch: (resource, options) => inner.watch(resource, withinNamespace(resource, options)),
     create: async (resource, object, options) =>

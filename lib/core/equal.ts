@@ -2,12 +2,21 @@
 
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((item, at) => jsonEqual(item, b[at]))
+    if (!Array.isArray(b) || a.length !== b.length) return false
+    for (let at = 0; at < a.length; at++) if (!jsonEqual(a[at], b[at])) return false
+    return true
   }
   if (!isPlainObject(a) || !isPlainObject(b)) return false
-  for (const key of Object.keys(a)) if (!jsonEqual(a[key], own(b, key))) return false
-  for (const key of Object.keys(b)) if (b[key] !== undefined && own(a, key) === undefined) return false
+  const keys = Object.keys(a)
+  for (const key of keys) if (!jsonEqual(a[key], own(b, key))) return false
+  const others = Object.keys(b)
+  // Most often both have the same keys in the same order.
+  for (let at = 0; at < others.length; at++) {
+    const key = others[at]!
+    if (key !== keys[at] && b[key] !== undefined && own(a, key) === undefined) return false
+  }
   return true
 }
 

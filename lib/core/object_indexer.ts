@@ -25,8 +25,20 @@ export function defineIndex<T extends KubeObject>(
   return { resource, keys }
 }
 
-/** Returns the keys of an object as a list. */
-export function indexKeys<T extends KubeObject>(index: Index<T>, object: T): readonly string[] {
-  const keys = index.keys(object)
-  return keys === undefined ? [] : typeof keys === 'string' ? [keys] : keys
+/** Called with an object for which the function of an index threw. Must not throw. */
+export type IndexErrorHandler = (object: KubeObject, error: unknown) => void
+
+/** Returns the keys of an object as a list. If the index's function throws, it is empty, and `onError` is called. */
+export function indexKeys<T extends KubeObject>(
+  index: Index<T>,
+  object: T,
+  onError?: IndexErrorHandler,
+): readonly string[] {
+  try {
+    const keys = index.keys(object)
+    return keys === undefined ? [] : typeof keys === 'string' ? [keys] : keys
+  } catch (error) {
+    onError?.(object, error)
+    return []
+  }
 }

@@ -19,7 +19,7 @@ import { type ClosableTransport, httpTransport } from '../runtime/net/transport.
 import { Cache, describeUnsynced } from '../cache/cache.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
-import type { Informer } from '../cache/informer.ts'
+import { type Informer, reportingObjects } from '../cache/informer.ts'
 import { EventRecorder } from '../events/event_recorder.ts'
 import type { EventMeter } from '../events/metrics.ts'
 
@@ -161,10 +161,12 @@ export class Cluster implements Runnable {
       optional,
       onDeleted,
     })
-    const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log)
+    const warned = new Set<string>()
+    const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log, warned)
     this.client = new KubeClient({
       api: this.api.observed(this.cache, freeze),
       reader,
+      onIndexError: reportingObjects('an index', { cluster, clock, log }),
       fieldManager: name,
       fieldValidation,
       applied,

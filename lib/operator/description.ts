@@ -49,7 +49,7 @@ export type Address = number | string
 
 /** Selects the objects and fields that a cache keeps. */
 export interface CacheSelection<T extends KubeObject> {
-  /** A label selector: other objects are neither kept nor returned. */
+  /** A label selector: other objects are neither kept, returned nor reconciled. */
   labels?: string
   /** A field selector, with the same effect. */
   fields?: string

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
+import type { CacheOptions } from '../../lib/cache/cache_options.ts'
 import { CachedReader } from '../../lib/cache/cached_reader.ts'
-import type { Client } from '../../lib/client/client.ts'
+import type { Client, LookupOptions } from '../../lib/client/client.ts'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
+import { metadataOf } from '../../lib/core/resource.ts'
 import { ConfigMap, Namespace, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import type { Log } from '../../lib/observe/log.ts'
@@ -24,7 +26,7 @@ interface Bench {
 }
 
 /** ConfigMaps a and b in the namespaces one, two and three; those named a have the label `kept`. */
-async function bench(declare: (cluster: Cluster) => void): Promise<Bench> {
+async function bench(declare: (cluster: Cluster) => void, expect?: 'error'): Promise<Bench> {
   const clock = new FakeClock()
   const network = recorder(new ApiServer({ clock }).handle)
   const admin = new Cluster({ name: 'admin', transport: network.transport, clock }).client
@@ -42,7 +44,7 @@ async function bench(declare: (cluster: Cluster) => void): Promise<Bench> {
     debug() {},
     info() {},
     warn: (message) => warnings.push(message),
-    error: (message) => assert.fail(message),
+    error: (message) => expect ? void warnings.push(message) : assert.fail(message),
   }
   const cluster = new Cluster({ name: 'mine', transport: network.transport, clock, log })
   declare(cluster)
@@ -108,6 +110,48 @@ test('the field selectors of the cache and of the list are combined', async () =
   await b.stop()
 })
 
+test('a lookup within a namespace and by labels is the same from the cache and from the server', async () => {
+  const odd = defineIndex(
+    ConfigMap,
+    ({ metadata, data }) => metadata.name === 'b' ? assert.fail('odd') : data?.['team'],
+  )
+  for (const declared of [{}, { namespaces: ['one', 'two'] }, { read: 'live' as const }]) {
+    const b = await bench(({ cache }) => void cache.declare(ConfigMap, declared), 'error')
+    const all = declared.namespaces ? ['one', 'two'] : ['one', 'two', 'three']
+    const found = async (index: typeof byTeam, key: string, options?: LookupOptions) =>
+      names(await b.client.lookup(index, key, options))
+    for (const state of ['before', 'after']) {
+      if (state === 'after') await b.sync()
+      assert.deepEqual(
+        [
+          await found(byTeam, 't', { namespace: 'one' }),
+          await found(byTeam, 't', { labels: 'kept' }),
+          await found(byTeam, 't', { namespace: 'two', labels: { in: 'two' } }),
+          await found(byTeam, 't', { namespace: 'two', labels: 'in=one' }),
+          await found(odd, 't'),
+          await found(byTeam, 'none', { namespace: 'one' }),
+          await found(byTeam, 't', { namespace: 'three' }),
+        ],
+        [
+          'one/a one/b',
+          all.map((each) => `${each}/a`).sort().join(' '),
+          'two/a',
+          '',
+          all.map((each) => `${each}/a`).sort().join(' '),
+          '',
+          'three/a three/b',
+        ],
+        `${JSON.stringify(declared)}, ${state}`,
+      )
+    }
+    assert.equal(names(await b.client.live.lookup(odd, 't', { namespace: 'three' })), 'three/a')
+    assert.equal(b.network.take().length, declared.read ? 8 : declared.namespaces ? 2 : 1)
+    const errors = b.warnings.filter((line) => /ConfigMap "\w+\/b", so lookups leave it out: odd$/.test(line))
+    assert.ok(errors.length > 0, b.warnings.join('\n'))
+    await b.stop()
+  }
+})
+
 test('a lookup in a kind that is not cached lists it each time, and a warning is logged once per kind', async () => {
   const b = await bench(({ cache }) => void cache.declare(ConfigMap, { read: 'live' }))
   await b.sync()
@@ -115,6 +159,8 @@ test('a lookup in a kind that is not cached lists it each time, and a warning is
     assert.equal(names(await b.client.lookup(byTeam, 't')).length, 'one/a one/b two/a two/b three/a three/b'.length)
     assert.deepEqual(await b.client.lookup(secretsByType, 'Opaque'), [])
     await b.client.live.lookup(byTeam, 't')
+    // Each run has a client of its own.
+    await b.cluster.client.bound({ signal: new AbortController().signal }).lookup(byTeam, 't')
   }
   assert.deepEqual(b.warnings, [
     'Each lookup in an index of configmaps lists all of them on the server, because they are not cached; add app.cache(ConfigMap)',
@@ -123,6 +169,51 @@ test('a lookup in a kind that is not cached lists it each time, and a warning is
   await b.stop()
 })
 
+/** What is read of the config maps a and b of the namespaces one and three: three is not watched where one is. */
+const SELECTIONS: readonly (readonly [what: string, options: CacheOptions, read: string])[] = [
+  ['labels', { labels: 'kept' }, 'one/a three/a'],
+  ['fields of metadata', { fields: 'metadata.name!=a' }, 'one/b three/b'],
+  ['fields', { fields: 'immutable!=true' }, 'one/a one/b three/a three/b'],
+  ['fields and labels', { fields: 'immutable!=true', labels: 'kept' }, 'one/a three/a'],
+  ['namespaces and labels', { namespaces: ['one'], labels: 'kept' }, 'one/a three/a three/b'],
+  [
+    'a selection of each namespace',
+    { namespaces: { one: { labels: 'kept' }, '*': { labels: '!kept' } } },
+    'one/a three/b',
+  ],
+]
+
+for (const [what, options, read] of SELECTIONS) {
+  test(`an object that ${what} do not select does not exist: before the first list, after it, and for live reads`, async () => {
+    for (const mode of ['live', undefined] as const) {
+      const b = await bench(({ cache }) => {
+        for (const kind of [ConfigMap, metadataOf(ConfigMap)]) cache.declare(kind, { ...options, read: mode })
+      })
+      // Supports every field, as the server of a kind with more fields would.
+      b.network.intercept = (request, next) =>
+        next({ ...request, path: request.path.replace(/immutable(%21|!)%3Dtrue(%2C)?/, '') })
+      for (const state of ['before', 'after']) {
+        if (state === 'after') await b.sync()
+        for (const kind of [ConfigMap, metadataOf(ConfigMap)]) {
+          const got = []
+          for (const namespace of ['one', 'three']) {
+            for (const name of ['a', 'b']) got.push(await b.client.get(kind, { namespace, name }))
+          }
+          const [inOne, all] = [await b.client.list(kind, { namespace: 'one' }), await b.client.list(kind)]
+          const watched = all.filter(({ metadata }) => ['one', 'three'].includes(metadata.namespace!))
+          const selected = options.namespaces && !('*' in options.namespaces) ? read.split(' three')[0] : read
+          assert.deepEqual(
+            [names(got.filter((object) => object !== undefined)), names(inOne), names(watched)],
+            [read, read.split(' three')[0], selected],
+            `${state}, read: ${mode}`,
+          )
+        }
+      }
+      await b.stop()
+    }
+  })
+}
+
 test('a kind with read: live is watched and read from the server, own writes included', async () => {
   const b = await bench(({ cache }) => void cache.declare(ConfigMap, { read: 'live', labels: 'kept' }))
   const [informer] = b.cluster.cache.informersOf(ConfigMap)!
@@ -130,7 +221,7 @@ test('a kind with read: live is watched and read from the server, own writes inc
   assert.equal(informer!.store.size, 3)
   const ref = { namespace: 'one', name: 'a' }
   assert.equal((await b.client.get(ConfigMap, ref))?.metadata.name, 'a')
-  assert.equal((await b.client.list(ConfigMap)).length, 6)
+  assert.equal((await b.client.list(ConfigMap)).length, 3)
   const desired = { metadata: ref, data: { team: 'u' } }
   for (let time = 0; time < 2; time++) await b.client.apply(ConfigMap, desired)
   assert.deepEqual(b.network.take(), [

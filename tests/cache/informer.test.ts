@@ -10,6 +10,7 @@ import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
+import { isPartial } from '../../lib/core/partial.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import { failing, keptLog, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
@@ -253,18 +254,51 @@ test('managedFields and stripped parts are removed, and changing a frozen object
   i.stop()
 })
 
-test('a strip function that throws leaves the store unchanged and is named in the error', async () => {
+for (const kind of ['a', 'an async'] as const) {
+  test(`${kind} strip function that throws costs only its object's stripping; logged at a limited rate`, async () => {
+    const server = new ScriptedServer()
+    const stream = new Stream()
+    server.lists.push(list('5', [pod('a', '1'), pod('bad', '2', { spec: { x: 1 } })]))
+    server.watches.push(stream.answer)
+    const strip = (object: KubeObject): void => {
+      delete (object.metadata as { labels?: unknown }).labels
+      if (object.metadata.name === 'bad') assert.fail('mine')
+    }
+    const i = informing(server, { freeze: true, strip: kind === 'a' ? strip : async (object) => strip(object) })
+    await i.start()
+    assert.deepEqual([i.informer.store.size, i.informer.isSynced], [2, true])
+    for (let version = 6; version < 20; version++) {
+      stream.send('MODIFIED', pod('bad', `${version}`, { spec: { x: 1 }, labels: { l: '' } }))
+    }
+    stream.send('MODIFIED', pod('a', '20'))
+    await i.clock.advance(0)
+    const bad = i.informer.store.get('default/bad')!
+    assert.deepEqual((bad as { spec?: unknown }).spec, { x: 1 })
+    // Its function may have removed something before it threw.
+    assert.deepEqual([isPartial(bad), bad.metadata.labels, bad.metadata.resourceVersion], [true, { l: '' }, '19'])
+    assert.equal(i.informer.store.get('default/a')!.metadata.resourceVersion, '20')
+    const line = 'error The function of strip threw for Pod "default/bad", so it is kept as the function left it: mine'
+    assert.deepEqual(i.lines.filter((each) => each.startsWith('error')), Array<string>(5).fill(line))
+    i.stop()
+  })
+}
+
+test('an object for which the function of an index throws is logged, and lookups go on without it', async () => {
   const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1'), pod('bad', '2')]), list('6', [pod('a', '1')]))
-  const i = informing(server, { strip: ({ metadata }) => void (metadata.name === 'bad' && assert.fail('mine')) })
+  server.lists.push(list('5', [pod('a', '1'), pod('bad', '2')]))
+  server.watches.push(new Stream().answer)
+  const i = informing(server)
   await i.start()
-  assert.deepEqual([i.informer.store.size, i.informer.isSynced], [0, false])
-  assert.match(
-    i.lines.at(-1) ?? '',
-    /^warn Cannot keep Pod "default\/bad": its strip function threw: mine; next try in 800 ms$/,
-  )
-  await i.clock.advance(800)
-  assert.equal(i.informer.store.size, 1)
+  const index = defineIndex<KubeObject>(POD, ({ metadata }) => metadata.name === 'bad' ? assert.fail('mine') : 'x')
+  await i.informer.index(index)
+  assert.deepEqual(i.informer.reader.lookup(index, 'x').map(({ metadata }) => metadata.name), ['a'])
+  const write = i.informer.beginWrite({ resource: POD, namespace: 'default', name: 'bad' })!
+  write.answered(pod('bad', '7'))
+  write.end()
+  assert.deepEqual(i.informer.reader.lookup(index, 'x').map(({ metadata }) => metadata.name), ['a'])
+  assert.deepEqual(i.lines.filter((each) => each.startsWith('error')), [
+    'error The function of an index threw for Pod "default/bad", so lookups leave it out: mine',
+  ])
   i.stop()
 })
 

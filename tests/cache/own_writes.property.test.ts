@@ -8,13 +8,16 @@ import fc from 'fast-check'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { WriteInFlight } from '../../lib/client/api.ts'
+import type { ListBody } from '../../lib/client/codec.ts'
+import type { SelectOptions } from '../../lib/client/requests.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
 import { byKey, Store } from '../../lib/cache/store.ts'
 import type { WatchEvent } from '../../lib/client/watch_events.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { POD, pod } from './scripted_server.ts'
 
 const KEYS = ['default/a', 'default/b']
-const OPERATIONS = ['create', 'update', 'delete', 'hold', 'release', 'toggle'] as const
+const OPERATIONS = ['create', 'update', 'delete', 'hold', 'release', 'toggle', 'scale', 'evict', 'deleteAll'] as const
 type Operation = (typeof OPERATIONS)[number]
 
 /** The state of one key from a revision on; undefined if it does not exist. */
@@ -41,11 +44,24 @@ class Server {
   /** Returns the answer, or undefined for a refusal. */
   do(operation: Operation, key: string): { readonly object?: KubeObject; readonly status?: object } | undefined {
     const before = this.now(key)
+    if (operation === 'deleteAll') {
+      // The server answers with its state from before the deletion.
+      const items = KEYS.map((each) => this.now(each)).filter((object) => object !== undefined)
+      for (const each of KEYS) this.do('delete', each)
+      return { status: { kind: 'List', apiVersion: 'v1', items } }
+    }
     if (operation === 'create') return before ? undefined : { object: this.#become(key, undefined, this.#new(key)) }
     if (!before) return undefined
     const { finalizers = [], labels, name, uid } = before.metadata
     const changed = (metadata: object): KubeObject => ({ ...before, metadata: { ...before.metadata, ...metadata } })
     switch (operation) {
+      case 'scale': {
+        const { metadata } = this.#become(key, before, changed({}))
+        return { object: { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata } }
+      }
+      case 'evict':
+        this.do('delete', key)
+        return { object: { kind: 'Status', apiVersion: 'v1', status: 'Success' } as never }
       case 'update':
         return { object: this.#become(key, before, changed({})) }
       case 'toggle': {
@@ -93,7 +109,7 @@ interface Request {
   /** Undefined until the server has carried it out. */
   done?: {
     readonly answer: ReturnType<Server['do']>
-    readonly deleted: KubeObject | undefined
+    readonly deleted: readonly KubeObject[]
     readonly revision: number
   }
 }
@@ -111,30 +127,33 @@ class Model {
   /** The version of the store; undefined before the first list. */
   seen: number | undefined
   list: { readonly revision: number; readonly objects: readonly KubeObject[] } | undefined
+  /** Reads of unclear keys, with what the server had when they began. */
+  readonly reads: { readonly keys: NonNullable<ReturnType<OwnWrites['unclear']>>; readonly list: ListBody }[] = []
 
-  constructor(labels: string | undefined) {
-    this.selects = (object) => (labels === undefined || object?.metadata.labels?.['on'] === 'yes' ? object : undefined)
+  constructor(selection: SelectOptions) {
+    const isSelective = Object.keys(selection).length > 0
+    this.selects = (object) => (!isSelective || object?.metadata.labels?.['on'] === 'yes' ? object : undefined)
     this.own = new OwnWrites({
       resource: POD,
-      labels,
+      ...selection,
       store: this.store,
-      clock: { monotonic: () => 0 },
+      clock: new FakeClock(),
       prepare: Object.freeze,
     })
   }
 
   begin(operation: Operation, key: string): void {
-    const [namespace, name] = key.split('/')
+    const [namespace, name] = operation === 'deleteAll' ? ['default'] : key.split('/')
     this.requests.push({ operation, key, inFlight: this.own.begin({ resource: POD, namespace, name })! })
   }
 
   carryOut(request: Request | undefined): void {
     if (!request || request.done) return
-    const before = this.server.now(request.key)
+    const before = KEYS.map((key) => this.server.now(key))
     const answer = this.server.do(request.operation, request.key)
     request.done = {
       answer,
-      deleted: this.server.now(request.key) ? undefined : before,
+      deleted: before.filter((object, at) => object && !this.server.now(KEYS[at]!)) as KubeObject[],
       revision: this.server.revision,
     }
   }
@@ -144,10 +163,17 @@ class Model {
     const { answer, deleted, revision } = request.done
     this.requests.splice(this.requests.indexOf(request), 1)
     if (answer) {
-      if (request.operation === 'delete') request.inFlight.deleted(structuredClone(answer.status ?? answer.object))
-      else request.inFlight.answered(structuredClone(answer.object))
-      if (deleted) this.deleted.add(deleted.metadata.uid)
-      else this.floor.set(request.key, Math.max(this.floor.get(request.key)!, revision))
+      if (request.operation.startsWith('delete')) {
+        request.inFlight.deleted(structuredClone(answer.status ?? answer.object))
+      } else request.inFlight.answered(structuredClone(answer.object))
+      for (const { metadata } of deleted) this.deleted.add(metadata.uid)
+      const { items } = (answer.status ?? {}) as { readonly items?: readonly KubeObject[] }
+      for (
+        const key of items?.map(({ metadata }) => `default/${metadata.name}`) ??
+          (deleted.length > 0 ? [] : [request.key])
+      ) {
+        this.floor.set(key, Math.max(this.floor.get(key)!, revision))
+      }
     }
     request.inFlight.end()
   }
@@ -176,9 +202,23 @@ class Model {
     this.own.applied({ kind: 'bookmark', resourceVersion: String(this.seen) }, String(this.seen))
   }
 
+  #listed(): KubeObject[] {
+    return structuredClone(KEYS.map((key) => this.selects(this.server.now(key))).filter((each) => each !== undefined))
+  }
+
   beginList(): void {
-    const objects = KEYS.map((key) => this.selects(this.server.now(key))).filter((object) => object !== undefined)
-    this.list ??= { revision: this.server.revision, objects: structuredClone(objects) }
+    this.list ??= { revision: this.server.revision, objects: this.#listed() }
+  }
+
+  beginRead(key?: string): void {
+    const keys = this.own.unclear(key === undefined ? {} : { key })
+    const metadata = { resourceVersion: String(this.server.revision) }
+    if (keys) this.reads.push({ keys, list: { metadata, items: this.#listed() } })
+  }
+
+  /** With a clock that stands still, it is done at once. */
+  endRead(n: number): void {
+    for (const { keys, list } of this.reads.splice(n % (this.reads.length || 1), 1)) void this.own.settled(keys, list)
   }
 
   endList(): void {
@@ -193,6 +233,8 @@ class Model {
     if (this.seen === undefined) return
     const { reader } = this.own
     for (const key of KEYS) {
+      // It would be read from the server.
+      if (this.own.unclear({ key })) continue
       assert.ok(!this.deleted.has(reader.get(key)?.metadata.uid ?? ''), `${id(reader.get(key))} was deleted by us`)
       const shown = id(reader.get(key))
       const floor = this.floor.get(key)!
@@ -221,6 +263,9 @@ class Model {
     }
     if (this.seen === undefined) this.beginList()
     this.endList()
+    this.beginRead()
+    while (this.reads.length > 0) this.endRead(0)
+    this.check()
     while (this.seen! < this.server.revision) {
       this.watch()
       this.check()
@@ -255,17 +300,20 @@ const steps = fc.oneof(
   { weight: 5, arbitrary: which.map((n) => step(`answered ${n}`, (m) => m.answer(one(m, n)))) },
   { weight: 4, arbitrary: what.map(([o, key]) => step(`others ${o} ${key}`, (m) => void m.server.do(o, key))) },
   { weight: 6, arbitrary: fc.constant(step('watch', (m) => m.watch())) },
+  { weight: 3, arbitrary: what.map(([_, key]) => step(`read of ${key} begins`, (m) => m.beginRead(key))) },
+  { weight: 3, arbitrary: which.map((n) => step(`read ${n} ends`, (m) => m.endRead(n))) },
   { weight: 1, arbitrary: fc.constant(step('bookmark', (m) => m.bookmark())) },
   { weight: 1, arbitrary: fc.constant(step('list begins', (m) => m.beginList())) },
   { weight: 2, arbitrary: fc.constant(step('list ends', (m) => m.endList())) },
 )
 
-for (const labels of [undefined, 'on=yes']) {
-  const also = labels ? ', objects leave and enter the selection' : ''
+for (const selection of [{}, { labels: 'on=yes' }, { fields: 'status.on=yes' }]) {
+  const by = Object.keys(selection).join()
+  const also = by ? `, objects leave and enter the selection by ${by}` : ''
   test(`with writes, answers and events in any order${also}, no read is older than an own write, and at rest all equal the server`, () => {
     fc.assert(
       fc.property(fc.array(steps, { maxLength: 60, size: 'max' }), fc.boolean(), (all, synced) => {
-        const model = new Model(labels)
+        const model = new Model(selection)
         if (synced) {
           model.beginList()
           model.endList()
@@ -280,6 +328,7 @@ for (const labels of [undefined, 'on=yes']) {
           model.beginList()
           model.endList()
         }
+        assert.equal(model.own.unclear({}), undefined, 'keys are unclear although the watch has caught up')
         assert.equal(model.own.reader, model.store, 'own writes are left although the watch has caught up')
       }),
       { numRuns: Number(process.env['KUBELOOP_RUNS'] ?? 1500) },

@@ -9,7 +9,7 @@ import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import type { CacheOptions } from '../../lib/cache/cache_options.ts'
 import { Informer } from '../../lib/cache/informer.ts'
 import { Api } from '../../lib/client/api.ts'
-import { ConfigMap, Deployment, Namespace, Pod } from '../../lib/kinds/mod.ts'
+import { ConfigMap, Deployment, Namespace, Pod, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
@@ -24,7 +24,11 @@ const LAG_MS = 2000
 /**
  * A cluster that caches config maps and deployments with a watch that is two seconds late; `others` is another client.
  */
-async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions> = {}) {
+async function lagging(
+  options: CacheOptions = {},
+  more: Partial<ClusterOptions> = {},
+  declare: (cluster: Cluster) => void = () => {},
+) {
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 10; turn++) await nextTurn()
   }
@@ -42,6 +46,7 @@ async function lagging(options: CacheOptions = {}, more: Partial<ClusterOptions>
   })
   cluster.cache.declare(ConfigMap, options)
   cluster.cache.declare(Deployment)
+  declare(cluster)
   const received: string[] = []
   for (const informer of cluster.cache.informersOf(ConfigMap)!) {
     informer.addHandler((delta) => {
@@ -188,6 +193,7 @@ test('a strip function that throws does not fail the write', async () => {
     },
   })
   assert.equal((await w.client.create(ConfigMap, map('1'))).data?.['value'], '1')
+  assert.equal(await w.value(), '1')
 })
 
 test('an own write is shown if its labels match, and the object is hidden if they no longer match', async () => {
@@ -205,14 +211,136 @@ test('an own write is shown if its labels match, and the object is hidden if the
 test('an own write is shown if a field selector by name and namespace matches, and never with other fields', async () => {
   await using named = await lagging({ fields: 'metadata.name=a,metadata.namespace!=kube-system' })
   await named.client.create(ConfigMap, map('1'))
-  await named.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'b' } })
+  await named.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'b', labels: { of: 'b' } } })
   assert.deepEqual(await named.names(), ['a'])
+  await named.client.deleteAll(ConfigMap, { namespace: 'default', labels: 'of=b' })
+  named.requests.length = 0
+  assert.deepEqual([await named.names(), named.requests.length], [['a'], 0])
 
-  const clock = new FakeClock()
-  const cluster = new Cluster({ name: 'test', transport: new ApiServer({ clock }).handle, clock })
-  const [pods] = cluster.cache.declare(Pod, { fields: 'spec.nodeName=a' })
-  assert.equal(pods!.beginWrite({ resource: Pod, ...A }), undefined)
+  const pods = async (w: Awaited<ReturnType<typeof lagging>>) =>
+    [await w.client.list(Pod), await w.client.list(Pod, { namespace: 'default' })].map((found) =>
+      found.map(({ metadata }) => metadata.name).join()
+    )
+  await using w = await lagging({}, {}, ({ cache }) => void cache.declare(Pod, { fields: 'spec.nodeName=a' }))
+  const on = (name: string, nodeName?: string) => ({
+    metadata: { namespace: 'default', name },
+    spec: { ...(nodeName && { nodeName }), containers: [{ name: 'c', image: 'i' }] },
+  })
+  await w.client.create(Pod, on('a', 'a'))
+  await w.client.create(Pod, on('b', 'b'))
+  await w.client.create(Pod, { ...on('a', 'a'), metadata: { namespace: 'default', generateName: 'c-' } })
+  assert.match((await pods(w)).join(), /^a,c-\w+,a,c-\w+$/, 'its server decides')
+  await w.client.patch(Pod, A, { merge: { metadata: { labels: { at: '1' } } } })
+  assert.deepEqual((await w.client.get(Pod, A))?.metadata.labels, { at: '1' })
+  await w.client.delete(Pod, A, { gracePeriodSeconds: 0 })
+  assert.equal(await w.client.get(Pod, A), undefined)
+  await w.catchUp()
+  w.requests.length = 0
+  assert.match((await pods(w)).join(), /^c-\w+,c-\w+$/)
+  assert.deepEqual([w.requests.length, await w.client.get(Pod, { namespace: 'default', name: 'b' })], [0, undefined])
 })
+
+const DEPLOYMENT = {
+  metadata: A,
+  spec: {
+    selector: { matchLabels: { app: 'x' } },
+    replicas: 3,
+    template: { metadata: { labels: { app: 'x' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+  },
+}
+
+test('a scale is read back by get, list and lookup, with one request, and an apply after it is sent', async () => {
+  const byReplicas = defineIndex(Deployment, ({ spec }) => String(spec?.replicas))
+  for (const read of ['get', 'list', 'lookup', 'apply'] as const) {
+    await using w = await lagging()
+    await w.client.apply(Deployment, DEPLOYMENT)
+    await w.catchUp()
+    await w.client.subresource(Deployment, A, 'scale').patch({ merge: { spec: { replicas: 7 } } })
+    w.requests.length = 0
+    const found = {
+      get: async () => [(await w.client.get(Deployment, A))!],
+      list: () => w.client.list(Deployment),
+      lookup: () => w.client.lookup(byReplicas, '7'),
+      apply: async () => [await w.client.apply(Deployment, DEPLOYMENT)],
+    }
+    assert.deepEqual((await found[read]()).map(({ spec }) => spec!.replicas), [read === 'apply' ? 3 : 7])
+    assert.ok(!('managedFields' in (await w.client.get(Deployment, A))!.metadata), 'it is stored as others are')
+    assert.equal(w.requests.length, read === 'apply' ? 2 : 1)
+    assert.equal((await w.client.get(Deployment, A))!.spec!.replicas, read === 'apply' ? 3 : 7)
+    assert.equal(w.requests.length, read === 'apply' ? 2 : 1, 'it is read once')
+    await w.catchUp()
+    assert.deepEqual([w.isCaughtUp(), (await w.client.get(Deployment, A))!.spec!.replicas], [
+      true,
+      read === 'apply' ? 3 : 7,
+    ])
+  }
+})
+
+test('a scale that the watch has delivered is read from the cache', async () => {
+  await using w = await lagging()
+  await w.client.create(Deployment, DEPLOYMENT)
+  await w.catchUp()
+  await w.client.subresource(Deployment, A, 'scale').patch({ merge: { spec: { replicas: 7 } } })
+  await w.catchUp()
+  w.requests.length = 0
+  assert.deepEqual([(await w.client.get(Deployment, A))!.spec!.replicas, w.requests.length], [7, 0])
+})
+
+test('an evicted pod is read back, and the metadata of a kind, and nothing is read after a token, a dry run or for others', async () => {
+  await using w = await lagging({}, {}, ({ cache }) => {
+    for (const kind of [Pod, metadataOf(Pod), ServiceAccount]) cache.declare(kind)
+  })
+  for (const name of ['a', 'b']) {
+    await w.client.create(Pod, {
+      metadata: { ...A, name },
+      spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] },
+    })
+  }
+  await w.client.create(ServiceAccount, { metadata: A })
+  await w.catchUp()
+  const deleted = async (kind: typeof Pod) =>
+    (await w.client.list(kind, { namespace: 'default' })).filter(({ metadata }) => metadata.deletionTimestamp).map((
+      { metadata },
+    ) => metadata.name)
+  await w.client.subresource(Pod, A, 'eviction').create({}, { dryRun: true })
+  await w.client.subresource(ServiceAccount, A, 'token').create({ spec: { audiences: ['a'] } })
+  w.requests.length = 0
+  await w.client.get(ServiceAccount, A)
+  assert.deepEqual([await deleted(Pod), w.requests.length], [[], 0])
+  await w.client.subresource(Pod, A, 'eviction').create({})
+  w.requests.length = 0
+  await w.client.get(Pod, { ...A, name: 'b' })
+  assert.equal((await w.client.list(Pod, { namespace: 'other' })).length + w.requests.length, 0)
+  assert.deepEqual([await deleted(Pod), await deleted(metadataOf(Pod) as typeof Pod)], [['a'], ['a']])
+  assert.equal(w.requests.length, 2)
+})
+
+for (
+  const [options, many] of [[{}, 3], [{}, 40], [{ labels: 'app=x' }, 3], [{ namespaces: ['default'] }, 40]] as const
+) {
+  test(`what deleteAll deleted is not read, nor what stays hidden: ${many} objects in a cache of ${JSON.stringify(options)}`, async () => {
+    await using w = await lagging(options)
+    const labels = { app: 'x' }
+    for (let n = 0; n < many; n++) {
+      await w.client.create(ConfigMap, { metadata: { namespace: 'default', name: `m-${n}`, labels } })
+      if (n === many / 2) await w.catchUp()
+    }
+    await w.client.create(ConfigMap, map('1', { labels, finalizers: ['example.dev/f'] }))
+    await w.client.create(ConfigMap, {
+      metadata: { namespace: 'default', name: 'other', labels: { app: 'x', of: 'b' } },
+    })
+    await w.client.deleteAll(ConfigMap, { namespace: 'default', labels: 'app=x,!of', dryRun: true })
+    w.requests.length = 0
+    assert.deepEqual([(await w.names()).length, w.requests.length], [many + 2, 0])
+    await w.client.deleteAll(ConfigMap, { namespace: 'default', labels: 'app=x,!of' })
+    assert.deepEqual((await w.names()).sort(), ['a', 'other'])
+    assert.ok((await w.client.get(ConfigMap, A))!.metadata.deletionTimestamp)
+    assert.equal(w.requests.length, 1 + (many > 8 ? 1 : many + 1))
+    await w.catchUp()
+    assert.deepEqual([(await w.names()).sort(), w.isCaughtUp()], [['a', 'other'], true])
+    assert.equal(w.requests.length, 1 + (many > 8 ? 1 : many + 1))
+  })
+}
 
 test('each of several namespaces shows its own writes', async () => {
   await using w = await lagging({}, { namespaces: ['default', 'other'] })
@@ -238,6 +366,26 @@ test('an informer of metadata shows the metadata of own writes', async () => {
   assert.deepEqual([read.kind, read.metadata.labels, 'data' in read], ['ConfigMap', { app: 'x' }, false])
   await w.catchUp()
   assert.deepEqual([await w.client.get(OnlyMetadata, A), w.isCaughtUp()], [read, true])
+})
+
+test('a write by another version of the kind is read back; one of a kind of the same name in another group is not', async () => {
+  await using w = await lagging()
+  const { uid, resourceVersion } = (await w.client.create(Deployment, DEPLOYMENT)).metadata
+  await w.catchUp()
+  for (const [group, requests] of [['other', 0], ['apps', 1]] as const) {
+    const resource = { ...Deployment, group, version: 'v1beta2' }
+    const write = w.cluster.cache.begin({ resource, ...A })
+    const version = String(Number(resourceVersion) + 100)
+    write?.answered({
+      apiVersion: `${group}/v1beta2`,
+      kind: 'Deployment',
+      metadata: { ...A, uid, resourceVersion: version },
+    })
+    write?.end()
+    w.requests.length = 0
+    await w.client.get(Deployment, A)
+    assert.equal(w.requests.length, requests, group)
+  }
 })
 
 test('writes through the live, the bound and the fenced client are also shown', async () => {
@@ -340,7 +488,7 @@ test('a list that is older than an own write does not undo it, and handlers get 
   await ended
 })
 
-test('answers of another kind are ignored: scale, eviction, token', async () => {
+test('an answer that is not the object is not shown: of another kind, without a version, empty', async () => {
   await using w = await lagging()
   const [informer] = w.cluster.cache.informersOf(Deployment)!
   const answered = (answer: unknown): void => {
@@ -355,6 +503,19 @@ test('answers of another kind are ignored: scale, eviction, token', async () => 
   answered({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { ...A } })
   answered(null)
   assert.ok(w.isCaughtUp())
+  const isUnclear = (): boolean => {
+    const unclear = informer!.unclear({})
+    if (unclear) void informer!.settled(unclear, { metadata: { resourceVersion: '1' }, items: [] })
+    return unclear !== undefined
+  }
+  assert.deepEqual([isUnclear(), isUnclear()], [true, false])
+  // Its uid shows whether a version is that of the object.
+  answered({ apiVersion: 'x/v1', kind: 'Other', metadata: { ...A, uid: 'other', resourceVersion: '1' } })
+  assert.ok(isUnclear())
+  const deletion = informer!.beginWrite({ resource: Deployment, ...A })!
+  deletion.deleted({ apiVersion: 'x/v1', kind: 'Deletion' })
+  deletion.end()
+  assert.ok(isUnclear())
   answered({ apiVersion: 'apps/v1', kind: 'Deployment', metadata })
   assert.equal((await w.client.get(Deployment, A))?.metadata.resourceVersion, '999999999')
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { OwnWritesState } from '../../lib/cache/own_writes_state.ts'
+import { OwnWritesState, type Unclear } from '../../lib/cache/own_writes_state.ts'
 import { isNewerVersion } from '../../lib/core/objects.ts'
 import { pod } from './scripted_server.ts'
 
@@ -23,6 +23,8 @@ function knowing(stored?: string, seen?: string) {
       return shown && `${shown.uid}@${shown.resourceVersion}`
     },
     answered: (text: string, nowMs = 0) => own.answered(KEY, at(text), at(text), nowMs),
+    hidden: (uid: string, version?: string) =>
+      own.hidden(own.begin(KEY), KEY, { uid, ...(version !== undefined && { version }) }, 0),
     applied: (text: string) => {
       put(text)
       own.seen(KEY, at(text).metadata.resourceVersion)
@@ -107,6 +109,104 @@ for (const [what, does, shown, size] of AFTER_DELETION) {
     assert.deepEqual([k.shown, k.own.size], [shown, size])
   })
 }
+
+/** The store has a@5 at version 8, and an own write was answered without the object: of a at 10, or of an unknown state. Then: */
+const AFTER_HIDDEN: readonly (readonly [string, (k: Known) => void, whenKnown: boolean, whenUnknown: boolean])[] = [
+  ['nothing', () => {}, true, true],
+  ['an older event of it', (k) => k.applied('a@9'), true, true],
+  ['the event', (k) => k.applied('a@10'), false, true],
+  ['its DELETED event', (k) => k.deleted('a@9'), false, false],
+  ['the DELETED event of a predecessor', (k) => k.deleted('z@9'), true, true],
+  ['a newer event of another object', (k) => k.own.seen('default/b', '10'), false, true],
+  ['a bookmark', (k) => k.own.bookmark('9', 4 * MINUTE), true, true],
+  ['a bookmark much later', (k) => k.own.bookmark('9', 6 * MINUTE), false, false],
+  ['an older list', (k) => k.listed('9', 'a@9'), true, true],
+  ['two older lists', (k) => (k.listed('9', 'a@9'), k.listed('9', 'a@9')), false, false],
+  ['a newer list', (k) => k.listed('10', 'a@10'), false, true],
+  ['an older answer', (k) => k.answered('a@9'), true, true],
+  ['a newer answer', (k) => k.answered('a@11'), false, true],
+  ['another such answer of an older version', (k) => k.hidden('a', '9'), true, true],
+  [
+    'another such answer of a newer version, and the first event',
+    (k) => (k.hidden('a', '12'), k.applied('a@10')),
+    true,
+    true,
+  ],
+  [
+    'such answers of a successor and late of it, and its DELETED event',
+    (k) => (k.hidden('b', '12'), k.hidden('a', '9'), k.deleted('a@9')),
+    true,
+    true,
+  ],
+  ['the end of the informer', (k) => k.own.clear(), false, false],
+]
+
+for (const [what, does, whenKnown, whenUnknown] of AFTER_HIDDEN) {
+  test(`an answer without the object, then ${what}: it is read from the server ${whenKnown}, without a version ${whenUnknown}`, () => {
+    for (const [version, unclear] of [['10', whenKnown], [undefined, whenUnknown]] as const) {
+      const k = knowing('a@5', '8')
+      k.hidden('a', version)
+      does(k)
+      assert.equal(k.own.unclear({ key: KEY }) !== undefined, unclear, `version ${version}`)
+    }
+  })
+}
+
+test('a read of an unclear key is shown until the watch has reached it, also if there is no object', () => {
+  for (const found of ['a@10', undefined]) {
+    const k = knowing('a@5', '8')
+    k.hidden('a')
+    const [[, unclear]] = k.own.unclear({})! as unknown as [[string, Unclear]]
+    k.hidden('a')
+    k.own.settled(KEY, unclear, { version: '12' }, 0)
+    assert.ok(k.own.unclear({}), 'it was written again since the read began')
+    const object = found === undefined ? {} : { object: at(found), kept: at(found) }
+    k.own.settled(KEY, k.own.unclear({})!.get(KEY)!, { version: '12', ...object }, 0)
+    assert.deepEqual([k.shown, k.own.unclear({})], [found, undefined])
+    k.applied('a@9')
+    assert.equal(k.shown, found)
+    k.own.gone(k.own.begin('default/b'), 'b', 0)
+    const before = k.own.size
+    k.own.gone(k.own.begin(KEY), 'a', 0)
+    assert.equal(k.own.size, before + 1, 'a read that found nothing is no object that can be gone')
+    k.own.seen('default/b', '12')
+    assert.equal(k.own.shown(KEY, at('z@9'))?.metadata.uid, 'z')
+  }
+})
+
+test('an answer without the object marks nothing if the watch was faster', () => {
+  const k = knowing('a@5', '8')
+  const write = k.own.begin(undefined)
+  k.deleted('a@10')
+  k.own.hidden(write, KEY, { uid: 'a' }, 0)
+  k.own.hidden(write, KEY, { uid: 'b', version: '9' }, 0)
+  assert.equal(k.own.unclear({}), undefined)
+})
+
+test('a list that is older than what was seen, as after a restore of etcd, ends all own writes', () => {
+  const k = knowing('a@50', '80')
+  k.answered('a@100')
+  k.own.gone(k.own.begin('default/b'), 'b', 0)
+  k.hidden('a')
+  k.listed('80', 'a@50')
+  assert.equal(k.own.size, 2)
+  k.listed('79', 'a@50')
+  assert.deepEqual([k.shown, k.own.size, k.own.unclear({})], ['a@50', 0, undefined])
+})
+
+test('unclear keys are found by key and by namespace, and at most 50,000 are kept', () => {
+  const own = new OwnWritesState<KubeObject>(() => undefined)
+  for (const key of ['one/a', 'one/b', 'onetwo/a', 'a']) own.hidden(own.begin(key), key, {}, 0)
+  const keys = (of: Parameters<typeof own.unclear>[0]): string => [...own.unclear(of)?.keys() ?? []].join()
+  assert.deepEqual([{ namespace: 'one' }, { key: 'one/b' }, { key: 'one/c' }, {}].map(keys), [
+    'one/a,one/b',
+    'one/b',
+    '',
+    'one/a,one/b,onetwo/a,a',
+  ])
+  for (let n = 0; n < 50_010; n++) own.hidden(own.begin('x'), `x/${n}`, {}, 0)
+  assert.equal(own.unclear({})!.size, 50_000)
+})
 
 test("another client's deletion at 11 that is seen before the answer at 10 stores nothing", () => {
   const k = knowing('a@5', '8')

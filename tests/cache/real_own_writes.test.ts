@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { systemClock } from '../../lib/async/clock.ts'
 import { isReason } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
-import { ConfigMap, Namespace, ServiceAccount } from '../../lib/kinds/mod.ts'
+import { ConfigMap, Deployment, Namespace, Pod, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
@@ -107,6 +107,50 @@ test(
     assert.equal(await w.client.get(ServiceAccount, a), undefined)
     const second = await w.client.create(ServiceAccount, { metadata: a })
     assert.equal((await w.client.get(ServiceAccount, a))?.metadata.uid, second.metadata.uid)
+  },
+)
+
+test(
+  'a scale, deleteAll and writes of pods that the server selects are read back, and an apply after a scale is sent',
+  { skip, timeout: 60_000 },
+  async () => {
+    const namespace = 'hidden'
+    await using w = await caching(namespace, (inner) => delayedWatches(inner, systemClock, 100))
+    const cluster = new Cluster({ name: 'test', transport: connection, namespaces: [namespace] })
+    cluster.cache.declare(Deployment)
+    cluster.cache.declare(Pod, { fields: 'spec.nodeName!=b' })
+    const stop = new AbortController()
+    const running = cluster.start(stop.signal)
+    await cluster.ready(never)
+    const a = { namespace, name: 'a' }
+    const containers = [{ name: 'c', image: 'i' }]
+    const labels = { app: 'x' }
+    const spec = {
+      replicas: 3,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers } },
+    }
+    for (let round = 0; round < 30; round++) {
+      await cluster.client.apply(Deployment, { metadata: a, spec })
+      await cluster.client.subresource(Deployment, a, 'scale').patch({ merge: { spec: { replicas: 7 } } })
+      if (round % 2) assert.equal((await cluster.client.get(Deployment, a))?.spec?.replicas, 7)
+      await cluster.client.apply(Deployment, { metadata: a, spec })
+      assert.equal((await w.others.get(Deployment, a))?.spec?.replicas, 3)
+      const pod = await cluster.client.create(Pod, {
+        metadata: { namespace, generateName: 'p-' },
+        spec: { containers },
+      })
+      assert.equal((await cluster.client.get(Pod, pod))?.metadata.uid, pod.metadata.uid)
+      await cluster.client.delete(Pod, pod, { gracePeriodSeconds: 0 })
+      assert.equal(await cluster.client.get(Pod, pod), undefined)
+      for (let n = 0; n < (round === 0 ? 20 : 2); n++) {
+        await w.client.create(ConfigMap, { metadata: { namespace, name: `m-${n}`, labels } })
+      }
+      await w.client.deleteAll(ConfigMap, { namespace, labels })
+      assert.deepEqual(await w.client.list(ConfigMap, { namespace, labels }), [])
+    }
+    stop.abort()
+    await running
   },
 )
 

@@ -86,8 +86,9 @@ test('objects without a version (of metrics servers) always count as changed', (
   assert.deepEqual(kinds(store.apply(pod('a', ''))), ['updated a uid-a'])
 })
 
-test('a key function that throws does not affect the store and the deltas, and lookups throw until it succeeds', () => {
-  const store = new Store()
+test('an object for which a key function throws is left out of the index until it succeeds, and reported', () => {
+  const reported: string[] = []
+  const store = new Store(({ metadata }, error) => void reported.push(`${metadata.name}: ${(error as Error).message}`))
   const picky: Index<KubeObject> = defineIndex(
     POD as never,
     (
@@ -103,11 +104,8 @@ test('a key function that throws does not affect the store and the deltas, and l
     'added c uid-c',
   ])
   assert.equal(store.size, 3)
-  assert.throws(
-    () => store.lookup(picky, 'a'),
-    /Cannot look up "a" in an index of pods: its function threw for Pod "default\/bad": mine/,
-  )
-  assert.deepEqual(names(store.lookup(byTeam, 'x')), [])
+  assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], []])
+  assert.deepEqual([names(store.lookup(byTeam, 'x')), reported], [[], ['bad: mine']])
   store.apply(pod('bad', '4'))
   assert.deepEqual([names(store.lookup(picky, 'a')), names(store.lookup(picky, 'bad'))], [['a'], ['bad']])
 })
@@ -228,12 +226,26 @@ test('a list calls the key function only for changed objects', () => {
   indexed.length = 0
   store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
   assert.deepEqual(indexed.splice(0).sort(), ['b', 'bad'])
-  // Failures are copied too.
+  // Also not those for which it threw.
   store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
-  assert.deepEqual(indexed, [])
-  assert.throws(() => store.lookup(index, 'all'), /its function threw for Pod "default\/bad": mine/)
+  assert.deepEqual([indexed, names(store.lookup(index, 'all'))], [[], ['a', 'b']])
   store.replace(byKey([pod('a', '1')]), false)
   assert.deepEqual(names(store.lookup(index, 'all')), ['a'])
+})
+
+test('an object of a list with a known version and another content has changed, as after a restore of etcd', () => {
+  const store = new Store()
+  const [a, b] = [pod('a', '105', { labels: { team: 'red' } }), pod('b', '2')]
+  store.replace(byKey([a, b]), true)
+  assert.deepEqual(names(store.lookup(byTeam, 'red')), ['a'])
+  const restored = pod('a', '105', { labels: { team: 'blue' } })
+  assert.deepEqual(store.replace(byKey([restored, pod('b', '2')]), false), [{
+    kind: 'updated',
+    object: restored,
+    old: a,
+  }])
+  assert.deepEqual([store.get('default/a') === restored, store.get('default/b') === b], [true, true])
+  assert.deepEqual([names(store.lookup(byTeam, 'red')), names(store.lookup(byTeam, 'blue'))], [[], ['a']])
 })
 
 test('an unchanged object in a list stays the same instance', () => {

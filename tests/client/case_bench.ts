@@ -149,7 +149,7 @@ export function bench({ transport }: CaseContext, caches = true): Bench {
       return cached.get(('metadata' in ref ? ref.metadata : ref).name) as never
     },
     list: (resource, options) => live.list(resource, options),
-    lookup: (index, key) => live.lookup(index, key),
+    lookup: (...call) => live.lookup(...call),
   }
   const client = new KubeClient({
     api,

@@ -29,6 +29,8 @@ test('an undefined field counts as absent; null is a value', () => {
   assert.equal(jsonEqual({ a: 1 }, { a: 1, b: undefined }), true)
   assert.equal(jsonEqual({ a: null }, {}), false)
   assert.equal(jsonEqual({}, { a: null }), false)
+  assert.equal(jsonEqual({ a: undefined, b: 1 }, { b: 1, c: 2 }), false)
+  assert.equal(jsonEqual([undefined], []), false)
 })
 
 test('inherited names are not fields, and "__proto__" is an ordinary field', () => {

@@ -324,7 +324,6 @@ test('app.cache selects the objects and namespaces of a kind', async () => {
     'event of kept',
     'kept {"small":"y"}',
     'secret kept',
-    'secret west',
     'west west',
   ])
   const kept = await w.client.get(ConfigMap, ref('kept'))
