@@ -1,6 +1,6 @@
 /** Runs the workers that take keys from a queue and reconcile them. */
 import { messageOf } from '../core/errors.ts'
-import { formatKey, keyOf } from '../core/objects.ts'
+import { formatKey, keyOf, parseKey } from '../core/objects.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import { type Clock, nextTurn, systemClock, turnBudgetOf } from '../async/clock.ts'
@@ -28,6 +28,8 @@ export interface ControllerDependencies {
   /** The sources of keys; {@link Controller.watch} adds more. Default: none. */
   readonly sources?: readonly Source[] | undefined
   readonly reconcile: (run: Run) => Promise<Result>
+  /** The namespaces of the kind. A key in another one is not queued, and the first one is logged. Default: all. */
+  readonly namespaces?: ReadonlySet<string> | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
   /** Default: none. Errors of the log are ignored. */
@@ -126,6 +128,13 @@ export class Controller implements Runnable {
     const hot = (this.#hot = hotKeys(clock))
     const onTake = journal && ((key: string) => journal.begin(key, clock.monotonic()))
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
+    const { namespaces } = dependencies
+    let hasWarned = false
+    const warnOnce = (key: string, remedy: string): void => {
+      if (hasWarned) return
+      hasWarned = true
+      log.warn(`Controller "${name}" drops keys in namespaces that it does not watch, such as "${key}": ${remedy}`)
+    }
     this.#sources = new SourceSet({
       controller: name,
       sources: dependencies.sources ?? [],
@@ -137,6 +146,10 @@ export class Controller implements Runnable {
         add(key, options) {
           const text = typeof key === 'string' ? key : formatKey(keyOf(key))
           if (text === '') throw new TypeError('Cannot queue a key: it is empty')
+          const { namespace } = namespaces ? parseKey(text) : {}
+          if (namespace !== undefined && !namespaces!.has(namespace)) {
+            return warnOnce(text, `watch ${kind} in "${namespace}", or leave such keys out`)
+          }
           if (journal || hot.notes(text)) (journal ?? hot).note(text, causeIn(options))
           queue.add(text, options)
         },

@@ -129,6 +129,8 @@ export function finalizerOfFailure(error: unknown): string | undefined {
 export interface FinalizerWork {
   /** The run's own client: its writes are fenced, and end with the run. */
   readonly client: Client
+  /** Reads an object from the server; resolves with `undefined` for one that the controller's kind does not select. */
+  readonly read: (object: KubeObject) => Promise<KubeObject | undefined>
   /** Called for an object that is not being deleted and has the finalizer. */
   readonly reconcile: (object: KubeObject) => Promise<Result>
   /** Called for an object that is being deleted and has the finalizer. It is complete when it returns nothing. */
@@ -154,7 +156,7 @@ export class Finalizer {
   }
 
   /** Rejects with the error of the reconcile, the cleanup or the server. The finalizer is then unchanged. */
-  async run(object: KubeObject, { client, reconcile, cleanup }: FinalizerWork): Promise<Result> {
+  async run(object: KubeObject, { reconcile, cleanup, ...work }: FinalizerWork): Promise<Result> {
     let cleaned: string | undefined
     let current: KubeObject | undefined = object
     for (let tries = 1; current; tries++) {
@@ -174,7 +176,7 @@ export class Finalizer {
         if (result !== undefined && result !== null) return withNextRun(result)
         cleaned = uid
       }
-      const outcome = await this.#write(client, current, plan, tries)
+      const outcome = await this.#write(work, current, plan, tries)
       if (outcome.kind === 'written' && plan.kind === 'add') return await reconcile(outcome.object)
       if (plan.kind === 'clean' && (outcome.kind === 'written' || outcome.object?.metadata.uid !== uid)) {
         this.#cleanups.set(uid, 'ended')
@@ -195,7 +197,12 @@ export class Finalizer {
     }
   }
 
-  async #write(client: Client, object: KubeObject, plan: Write, tries: number): Promise<Outcome> {
+  async #write(
+    { client, read }: Pick<FinalizerWork, 'client' | 'read'>,
+    object: KubeObject,
+    plan: Write,
+    tries: number,
+  ): Promise<Outcome> {
     try {
       return { kind: 'written', object: await client.patch(this.#resource, object, { json: plan.patch }) }
     } catch (error) {
@@ -203,7 +210,8 @@ export class Finalizer {
       // The server answers Invalid both for a failed test and for an invalid object.
       const isConflict = isReason(error, 'Conflict')
       if (!(isConflict || isReason(error, 'Invalid')) || tries >= MAX_TRIES) throw this.#refused(plan, object, error)
-      const live = await client.live.get<KubeObject>(this.#resource, object)
+      // An object that has left the selection gets no finalizer, but loses the one that it has.
+      const live = plan.kind === 'add' ? await read(object) : await client.live.get<KubeObject>(this.#resource, object)
       if (live && !isConflict && jsonEqual(finalizerPlan(live, this.#name), plan)) {
         throw this.#refused(plan, object, error)
       }

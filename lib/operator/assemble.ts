@@ -8,6 +8,8 @@ import { type Clock, sleep } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
 import { type Log, withFields } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
+import { getSelected } from '../cache/cached_reader.ts'
+import type { Informer } from '../cache/informer.ts'
 import type { Recorder } from '../events/event_recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import { Finalizer, orNeedsCleanup } from '../controller/finalizer.ts'
@@ -141,7 +143,9 @@ function controllerOf(
   const events = eventsOf(cluster)
   const isReady = (cluster?: OtherCluster): boolean => clusters.isReady(cluster)
   const finalizer = finalizerOf(description, operator.name)
-  const step = stepOf(description, finalizer)
+  const filter = finalizer === undefined ? eventFilter : orNeedsCleanup(eventFilter, finalizer)
+  const informers = clusters.of(cluster).cache.declare(description.resource)
+  const step = stepOf(description, finalizer, informers)
   const reconcile = (run: Run): Promise<Result> => {
     const { key, log, attempt, onWrite } = run
     const { client, clientOf } = boundTo(clients, run, onWrite)
@@ -163,8 +167,9 @@ function controllerOf(
   return new Controller({
     name,
     kind: description.resource.kind,
-    sources: sourcesOf(description, { ...setup, clients, finalizer }),
-    when: finalizer === undefined ? eventFilter : orNeedsCleanup(eventFilter, finalizer),
+    namespaces: namespacesOf(informers),
+    sources: sourcesOf(description, { ...setup, clients, finalizer, eventFilter: filter }),
+    when: filter,
     clock,
     log: logOf(log, cluster),
     uuid,
@@ -194,6 +199,7 @@ function controllerOf(
 function stepOf(
   description: ControllerDescription,
   finalizerName: string | undefined,
+  informers: readonly Informer[],
 ): (context: Context) => Promise<Result> {
   const { resource, options: { cluster }, finalize } = description
   const step = description.step!
@@ -207,8 +213,17 @@ function stepOf(
     // The object is gone, and its dependents are garbage-collected by their owner references.
     if (!object) return step.kind === 'key' ? await step.reconcile(context.key, context) : GONE
     if (!finalizer || !finalize) return await reconcile(object)
-    return await finalizer.run(object, { client, reconcile, cleanup: (deleted) => finalize.cleanup(deleted, context) })
+    const read = (object: KubeObject): Promise<KubeObject | undefined> =>
+      getSelected(informers, client.live, resource, object)
+    const cleanup = (deleted: KubeObject): Promise<Result> => finalize.cleanup(deleted, context)
+    return await finalizer.run(object, { client, read, reconcile, cleanup })
   }
+}
+
+/** Returns the watched namespaces; undefined for all. */
+function namespacesOf(informers: readonly Informer[]): ReadonlySet<string> | undefined {
+  const namespaces = informers.flatMap(({ namespace }) => (namespace === undefined ? [] : [namespace]))
+  return namespaces.length === informers.length ? new Set(namespaces) : undefined
 }
 
 /** The delay of the check of the lease, which a quick sync of the caches makes unnecessary. */

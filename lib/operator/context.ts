@@ -192,7 +192,8 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   from(name: string, open: (context: MapContext) => AsyncIterable<Named<KeyIn<T['metadata']['namespace']>>>): this
   /**
    * Reconciles the keys that `keys` returns at each interval, with low priority; without `keys`, all objects of the
-   * controller's kind in the cache. Ticks that were missed during a stall or a slow `keys` are dropped.
+   * controller's kind that `when` and `eventFilter` pass as in a first list. Ticks that were missed during a stall or a
+   * slow `keys` are dropped.
    */
   every(interval: Duration, keys?: (context: MapContext) => Keys<KeyIn<T['metadata']['namespace']>>): this
   /**

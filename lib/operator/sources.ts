@@ -1,6 +1,6 @@
 /** Makes the sources of a controller's keys from its description. */
-import type { KubeObject, ObjectKey } from '../core/objects.ts'
-import type { Clock } from '../async/clock.ts'
+import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import { type Clock, turnBudgetOf } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Delta } from '../cache/store.ts'
@@ -8,6 +8,7 @@ import type { Call } from '../controller/bounded_call.ts'
 import { ownChanges } from '../controller/finalizer.ts'
 import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
 import { KindSource } from '../controller/kind_source.ts'
+import { and, guardedPredicate, type Predicate } from '../controller/predicates.ts'
 import type { Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
@@ -21,6 +22,8 @@ export interface SourceSetup {
   readonly clients: Clients
   /** The controller's finalizer, if it has one. */
   readonly finalizer?: string | undefined
+  /** The controller's predicate for the events of all kinds. */
+  readonly eventFilter?: Predicate | undefined
   readonly clock: Clock
   readonly log: Log
   readonly random?: (() => number) | undefined
@@ -33,10 +36,16 @@ export function sourcesOf(description: ControllerDescription, setup: SourceSetup
   const informers = clusters.of(options.cluster).cache.declare(resource)
   const when = finalizer === undefined ? options.when : ownChanges(options.when, finalizer)
   const own = new KindSource({ informers, map: ownKey, own: true, when, clock, log: logOf(log, options.cluster) })
-  return [own, ...description.sources.map((source) => sourceOf(source, description, setup))]
+  return [own, ...description.sources.map((source) => sourceOf(source, description, setup, when))]
 }
 
-function sourceOf(source: SourceDescription, description: ControllerDescription, setup: SourceSetup): Source {
+/** `when`: the predicate of the controller's own kind. */
+function sourceOf(
+  source: SourceDescription,
+  description: ControllerDescription,
+  setup: SourceSetup,
+  when: Predicate | undefined,
+): Source {
   const { resource, options } = description
   const { clusters, clock, log, random } = setup
   const cacheOf = (cluster: OtherCluster | undefined): Cache => clusters.of(cluster).cache
@@ -81,10 +90,17 @@ function sourceOf(source: SourceDescription, description: ControllerDescription,
       })
     case 'every': {
       const everything = async ({ signal }: Call): Promise<Iterable<ObjectKey>> => {
-        const objects = await setup.clients(options.cluster).bound({ signal }).list(resource)
-        return objects.map(({ metadata: { namespace, name } }) => ({ namespace, name }))
+        const budget = turnBudgetOf(clock)
+        const found: ObjectKey[] = []
+        for (const object of await setup.clients(options.cluster).bound({ signal }).list(resource)) {
+          if (passes({ kind: 'added', object, initial: true })) found.push(keyOf(object))
+          if (budget.isSpent) await budget.turn()
+        }
+        return found
       }
       const { keys } = source
+      // As for the objects of a first list.
+      const passes = guardedPredicate(and(...[when, setup.eventFilter].filter((each) => each !== undefined)), setup)
       const name = `${controllerName(description)} every ${formatMs(source.ms)}`
       return new TickerSource({
         name,

@@ -96,6 +96,7 @@ class Story {
     try {
       await this.#finalizer.run(object, {
         client,
+        read: (found) => client.live.get(ConfigMap, found as never),
         reconcile: async ({ metadata }) => {
           assert.ok(metadata.finalizers?.includes(OURS) && !metadata.deletionTimestamp)
           assert.ok(!this.#begun.has(metadata.uid), 'what is being cleaned up is not reconciled any more')

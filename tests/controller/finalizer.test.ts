@@ -6,6 +6,7 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { installCrds } from '../../lib/operator/crds.ts'
+import { ApiError } from '../../lib/core/errors.ts'
 import { Finalizer } from '../../lib/controller/finalizer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { CASES, KINDS, Thing } from './finalizer_cases.ts'
@@ -40,7 +41,8 @@ test('the last thousand objects are stored, counted from their last run', async 
     }
     const object: KubeObject = { apiVersion: 'test.dev/v1', kind: 'Thing', metadata }
     const cleanup = async () => (cleaned.push(number), results[0])
-    await finalizer.run(object, { client, reconcile: () => Promise.reject(new Error('it is being deleted')), cleanup })
+    const reconcile = () => Promise.reject(new Error('it is being deleted'))
+    await finalizer.run(object, { client, read: reconcile, reconcile, cleanup })
   }
   for (const number of [0, 1]) await clean(number, { requeueAfter: '1s' })
   await clean(0)
@@ -52,4 +54,33 @@ test('the last thousand objects are stored, counted from their last run', async 
   await clean(1001)
   await clean(0)
   assert.deepEqual(cleaned, [1001, 0])
+})
+
+test('after a conflict, an object that has left the selection gets no finalizer, and loses the one that it has', async () => {
+  for (const isDeleted of [false, true]) {
+    const name = 'example.dev/ours'
+    const metadata = { name: 'a', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: '' }
+    const deletion = { deletionTimestamp: 'now', finalizers: [name] }
+    const object = { apiVersion: 'v1', kind: 'Thing', metadata: { ...metadata, ...(isDeleted && deletion) } }
+    const calls: string[] = []
+    const status = { kind: 'Status', reason: 'Conflict', code: 409, message: 'changed' }
+    const client = {
+      patch: async () => {
+        calls.push('patch')
+        if (calls.filter((call) => call === 'patch').length === 1) {
+          throw new ApiError('changed', status as never, { code: 409 })
+        }
+        return object
+      },
+      live: { get: async () => (calls.push('live read'), object) },
+    } as unknown as Client
+    await new Finalizer(Thing, name).run(object, {
+      client,
+      read: async () => void calls.push('read within the selection'),
+      reconcile: async () => void calls.push('reconcile'),
+      cleanup: async () => void calls.push('cleanup'),
+    })
+    const expected = isDeleted ? ['cleanup', 'patch', 'live read', 'patch'] : ['patch', 'read within the selection']
+    assert.deepEqual(calls, expected)
+  }
 })

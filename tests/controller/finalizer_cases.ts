@@ -70,6 +70,7 @@ function working({ transport, resource, name }: Place, instead: Instead = () => 
     ): Promise<Result> =>
       finalizer.run(object, {
         client: by,
+        read: (found) => by.live.get(resource, found),
         reconcile: async ({ metadata }) =>
           void done.push(
             `reconciled ${metadata.uid === object.metadata.uid ? 'it' : 'another'} with ${metadata.finalizers?.join()}`,

@@ -238,6 +238,23 @@ const rows: Record<string, () => Promise<void>> = {
     assert.ok(ids.includes('run-id'), ids.join())
     await c.end()
   },
+  async namespaces() {
+    const [warnings, seen] = [[] as string[], [] as string[]]
+    const c = controlling({
+      log: { debug() {}, info() {}, warn: (line) => void warnings.push(line), error() {} },
+      namespaces: new Set(['default']),
+      sources: [{
+        name: 'keys',
+        start: async (sink) => ['default/a', 'other/b', 'cluster-scoped', 'other/c'].forEach((key) => sink.add(key)),
+      }],
+      reconcile: async ({ key }) => void seen.push(key.name),
+    })
+    await c.start()
+    assert.deepEqual([seen, warnings], [['a', 'cluster-scoped'], [
+      'Controller "test" drops keys in namespaces that it does not watch, such as "other/b": watch Pod in "other", or leave such keys out',
+    ]])
+    await c.end()
+  },
   async reconcile() {
     const seen: string[] = []
     const c = controlling({ pods: PODS, reconcile: async ({ key }) => void seen.push(`${key.namespace}/${key.name}`) })

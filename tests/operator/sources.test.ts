@@ -1,7 +1,7 @@
 /** The sources of a controller's keys in an operator file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EventChannel, operator, predicates } from 'kubeloop'
+import { type CacheDeclaration, EventChannel, type ObjectOf, operator, predicates } from 'kubeloop'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 
@@ -66,6 +66,93 @@ test('every reconciles all objects at each interval, or the keys of a function',
   })
   await w.stop()
 })
+
+for (const live of [false, true]) {
+  const read = live ? ' that are read live' : ''
+  test(`every queues what when and eventFilter pass at a start, and objects to clean up, of kinds${read}`, async () => {
+    const [runs, cleaned]: [string[], string[]] = [[], []]
+    const app = operator({ name: 'x' })
+    if (live) app.cache(ConfigMap, { read: 'live' })
+    app.controllerFor(ConfigMap, {
+      when: (now, before, change) => ours(now, before) && change.kind !== 'deleted',
+      eventFilter: ({ metadata }) => !['filtered', 'held'].includes(metadata.name),
+    })
+      .every('10m')
+      .finalize(async ({ metadata }) => {
+        cleaned.push(metadata.name)
+        return { requeueAfter: '24h' }
+      }, { finalizer: 'example.dev/x' })
+      .reconcile(async ({ metadata }) => void runs.push(metadata.name))
+    const w = await world(app)
+    for (const name of ['a', 'filtered']) await w.client.create(ConfigMap, { metadata: { ...ref(name), labels } })
+    await w.client.create(ConfigMap, { metadata: ref('foreign') })
+    await w.client.create(ConfigMap, { metadata: { ...ref('held'), finalizers: ['example.dev/x'] } })
+    await w.client.delete(ConfigMap, ref('held'))
+    await w.settle()
+    assert.deepEqual([runs.splice(0), cleaned.splice(0)], [['a'], ['held']])
+    await w.advance('10m')
+    assert.deepEqual([runs, cleaned], [['a'], ['held']])
+    for (const name of ['filtered', 'foreign']) {
+      assert.equal((await w.client.get(ConfigMap, ref(name)))!.metadata.finalizers, undefined)
+    }
+    await w.stop()
+  })
+}
+
+/** The keys of all sources are for the config map `x` of each namespace; `one` has the label, `two` has none. */
+const SELECTED: readonly (readonly [
+  string,
+  Parameters<typeof operator>[0],
+  CacheDeclaration<ObjectOf<typeof ConfigMap>>,
+  string[],
+])[] = [
+  ['namespaces of the operator', { name: 'x', namespaces: ['one'] }, {}, ['one']],
+  ['namespaces of the kind', { name: 'x' }, { namespaces: ['one'] }, ['one']],
+  ['namespaces of a kind that is read live', { name: 'x' }, { namespaces: ['one'], read: 'live' }, ['one']],
+  ['labels', { name: 'x' }, { labels: 'ours' }, ['one']],
+  ['labels of a kind that is read live', { name: 'x' }, { labels: 'ours', read: 'live' }, ['one']],
+  ['fields', { name: 'x' }, { fields: 'metadata.namespace=one', read: 'live' }, ['one']],
+  ['labels of each namespace', { name: 'x' }, { namespaces: { one: { labels: 'no' }, '*': {} } }, ['two']],
+]
+
+for (const [what, options, cached, expected] of SELECTED) {
+  test(`keys of other sources reconcile what the operator selects by ${what}, and nothing else gets a finalizer`, async () => {
+    for (const key of [false, true]) {
+      const [runs, warnings]: [Set<string>, string[]] = [new Set(), []]
+      const channel = new EventChannel<{ namespace: string; name: string }>()
+      const app = operator(options).cache(ConfigMap, cached)
+      const all = ['one', 'two'].map((namespace) => ({ namespace, name: 'x' }))
+      const controller = app.controllerFor(ConfigMap)
+        .watches(Namespace, ({ metadata }) => [{ namespace: metadata.name, name: 'x' }])
+        .from('channel', () => channel)
+        .every('10m', () => all)
+        .finalize(async () => {}, { finalizer: 'example.dev/x' })
+      // A key without an object is reconciled, too.
+      if (key) {
+        controller.reconcileKey(async (key, { client }) => {
+          if (key.name === 'x' && await client.get(ConfigMap, key)) runs.add(key.namespace)
+        })
+      } else controller.reconcile(async ({ metadata }) => void (metadata.name === 'x' && runs.add(metadata.namespace)))
+      const warn = (line: string): void => void warnings.push(line)
+      const w = await world(app, { log: { debug() {}, info() {}, warn, error: warn } })
+      for (const { namespace } of all) {
+        await w.client.create(Namespace, { metadata: { name: namespace } })
+        const metadata = { namespace, name: 'x', ...(namespace === 'one' && { labels }) }
+        await w.client.create(ConfigMap, { metadata })
+      }
+      for (const key of all) await channel.send(key)
+      await w.settle()
+      await w.advance('10m')
+      const held = []
+      for (const ref of all) {
+        if ((await w.client.get(ConfigMap, ref))!.metadata.finalizers) held.push(ref.namespace)
+      }
+      const outside = what.startsWith('namespaces') ? 1 : 0
+      assert.deepEqual([[...runs].sort(), held, warnings.length], [expected, expected, outside], warnings.join('\n'))
+      await w.stop()
+    }
+  })
+}
 
 test('eventFilter applies to all watched kinds, in addition to their own when', async () => {
   const runs: string[] = []
