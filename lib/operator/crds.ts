@@ -14,7 +14,7 @@ import {
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
-import { isMissingObject } from '../client/codec.ts'
+import { isMissingKind, isMissingObject } from '../client/codec.ts'
 import { pages } from '../client/pages.ts'
 import { type ConversionDescription, withConverted } from '../schema/conversions.ts'
 import { crdDifferences } from '../schema/crd_differences.ts'
@@ -42,6 +42,8 @@ export interface Dependencies {
   readonly fieldManager: string
   /** Whether to install a schema that stored objects do not fit. Default: false. */
   readonly narrow?: boolean | undefined
+  /** Whether the operator works without the cluster, so only the leader refuses definitions there. Default: false. */
+  readonly optional?: boolean | undefined
   /** The operator's conversions. Default: none. */
   readonly conversions?: readonly ConversionDescription[] | undefined
   /** The `spec.conversion` of kinds with conversions. Without a `caBundle`, the one in the cluster is kept. */
@@ -72,6 +74,9 @@ const MAX_NAMED = 5
  * the leader stores them in the hub: the version that is stored now may lack fields of it. A webhook that does not
  * convert is replaced by our own, as a cache that needs it could never sync, and no leader could be elected. Other
  * differences are logged and left to {@link installCrds}.
+ *
+ * @throws Error if {@link installCrds} would refuse the definition. A replica that could not lead must not become
+ * ready: a rollout would then end the replicas that can.
  */
 export async function createCrds(
   resources: readonly AnyResource[],
@@ -79,7 +84,8 @@ export async function createCrds(
   signal: AbortSignal,
 ): Promise<void> {
   const { log } = dependencies
-  await writeCrds(resources, dependencies, signal, (crd, before, isBroken) => {
+  await writeCrds(resources, dependencies, signal, async (crd, before, isBroken) => {
+    await refuseEarly(crd, before, resources, dependencies, signal)
     const versions = [...before.spec.versions]
     const stored = versions.find(({ storage }) => storage)!
     let conversion = isBroken ? conversionOf(crd, before) : before.spec.conversion
@@ -105,7 +111,7 @@ export async function createCrds(
         }; the leader installs its own`,
       )
     }
-    return Promise.resolve({ ...before, spec: { ...before.spec, versions, ...(conversion && { conversion }) } })
+    return { ...before, spec: { ...before.spec, versions, ...(conversion && { conversion }) } }
   })
 }
 
@@ -132,18 +138,11 @@ export async function installCrds(
   signal: AbortSignal,
 ): Promise<void> {
   await writeCrds(resources, dependencies, signal, async (crd, before) => {
-    const ours = new Set(crd.spec.versions.map(({ name }) => name))
-    const lost = before.status?.storedVersions?.find((name) => !ours.has(name))
-    if (lost) {
-      throw new Error(
-        `${
-          cannotInstall(crd)
-        }: objects may be stored as ${lost}, which this operator does not define; define it, too, until it is gone from status.storedVersions`,
-      )
-    }
+    refuseLostVersion(crd, before)
     before = await withOurAddress(crd, before, dependencies, signal)
-    const all = withConverted(resources, dependencies.conversions ?? [])
-    await untilConverted(() => checkStored(crd, before, all, dependencies, signal), dependencies.clock, signal)
+    const check = (): Promise<string | undefined> => checkStored(crd, before, resources, dependencies, signal)
+    const refusal = await untilConverted(check, dependencies.clock, signal)
+    if (refusal !== undefined) throw new Error(refusal)
     const { annotations } = crd.metadata
     const metadata = {
       ...before.metadata,
@@ -171,14 +170,52 @@ async function withOurAddress(
   return (await api.update({ resource: CRD, name: crd.metadata.name }, next, { fieldManager }, signal)).object as Crd
 }
 
+/**
+ * Throws what {@link installCrds} would throw, and writes nothing. The check is left to the leader while the webhook of
+ * the conversion, which may be this replica's own, does not answer, and while a new kind is not served yet.
+ */
+async function refuseEarly(
+  crd: CustomResourceDefinition,
+  before: Crd,
+  resources: readonly AnyResource[],
+  dependencies: Dependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  if (dependencies.optional) return
+  refuseLostVersion(crd, before)
+  if (dependencies.narrow) return
+  const refusal = await checkStored(crd, before, resources, dependencies, signal).catch((error: unknown) => {
+    if (signal.aborted || !(isUnconverted(error) || isMissingKind(error))) throw error
+    return undefined
+  })
+  if (refusal !== undefined) throw new Error(refusal)
+}
+
+/** Throws if objects may be stored in a version that the operator does not define. */
+function refuseLostVersion(crd: CustomResourceDefinition, { status }: Crd): void {
+  const ours = new Set(crd.spec.versions.map(({ name }) => name))
+  const lost = status?.storedVersions?.find((name) => !ours.has(name))
+  if (lost === undefined) return
+  throw new Error(
+    `${
+      cannotInstall(crd)
+    }: objects may be stored as ${lost}, which this operator does not define; define it, too, until it is gone from status.storedVersions`,
+  )
+}
+
+/** Tests whether a request failed because the webhook of the conversion did not answer. */
+function isUnconverted(error: unknown): boolean {
+  return messageOf(error).includes('conversion webhook')
+}
+
 /** Calls `work` again for at most 10 s while the server cannot convert: it uses a new address after a moment. */
-async function untilConverted(work: () => Promise<void>, clock: Clock, signal: AbortSignal): Promise<void> {
+async function untilConverted<T>(work: () => Promise<T>, clock: Clock, signal: AbortSignal): Promise<T> {
   const deadline = clock.monotonic() + CONVERTED_MS
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (!messageOf(error).includes('conversion webhook') || clock.monotonic() >= deadline) throw error
+      if (!isUnconverted(error) || clock.monotonic() >= deadline) throw error
     }
     await sleep(clock, 250, signal)
   }
@@ -250,35 +287,39 @@ async function writeCrds(
   }
 }
 
-/** Throws for stored objects that do not fit the new schema. Reads objects only if a schema became narrower. */
+/**
+ * Returns an error about stored objects that do not fit the new schema; with `narrow`, logs a warning instead. Reads
+ * objects only if a schema became narrower.
+ */
 async function checkStored(
   crd: CustomResourceDefinition,
   before: Crd,
   resources: readonly AnyResource[],
   dependencies: Dependencies,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
   for (const { theirs, ours, served } of storedVersions(crd, before.spec.versions)) {
     const narrowing = schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
     if (!narrowing) continue
-    if (served) await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
-    if (!crd.spec.conversion) return
+    const refusal = served && await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
+    if (refusal !== undefined || !crd.spec.conversion) return refusal
   }
+  return undefined
 }
 
-/** Reads the objects in a served version, and throws for those that do not fit the new schema of `ours`. */
+/** Reads the objects in a served version, and returns an error about those that do not fit the new schema of `ours`. */
 async function checkObjects(
   crd: CustomResourceDefinition,
   served: CustomResourceVersion,
   ours: CustomResourceVersion,
   narrowing: SchemaChange,
   resources: readonly AnyResource[],
-  { api, log, narrow }: Dependencies,
+  { api, log, narrow, conversions = [] }: Dependencies,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string | undefined> {
   const schema = schemaOf(ours)
   const { kind } = crd.spec.names
-  const { definition } = resources.find((resource) =>
+  const { definition } = withConverted(resources, conversions).find((resource) =>
     groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
   )!
   const broken: string[] = []
@@ -297,19 +338,18 @@ async function checkObjects(
       })`,
     )
   })
-  if (count === 0) return
+  if (count === 0) return undefined
   const which = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
   const what = `${which} becomes narrower (${
     changeText(narrowing)
   }), and ${count} of ${seen} stored objects don't fit it: ${broken.join(', ')}${count > MAX_NAMED ? ', …' : ''}`
   if (!narrow) {
-    throw new Error(
-      `${
-        cannotInstall(crd)
-      }: ${what}; change the objects or the schema, or set crds: { mode: 'install', narrow: true }`,
-    )
+    return `${
+      cannotInstall(crd)
+    }: ${what}; change the objects or the schema, or set crds: { mode: 'install', narrow: true }`
   }
   log.warn(`${titleOf(crd)}: ${what}`)
+  return undefined
 }
 
 /**
@@ -451,7 +491,7 @@ async function isServed(
     } catch (error) {
       if (signal.aborted) throw error
       // The kind is served; this operator may be about to serve the conversion.
-      if (messageOf(error).includes('conversion webhook')) {
+      if (isUnconverted(error)) {
         answer = 'not converted'
         continue
       }

@@ -182,6 +182,7 @@ async function dependenciesOf(
     log: logOf(safeLog(options.definitionLog ?? setup.log), cluster),
     fieldManager: description.options.name,
     narrow: modeOf(setup).narrow,
+    optional: isOptional(cluster),
     // Webhooks are called by the operator's own cluster alone.
     ...(!cluster && {
       conversions: description.conversions,

@@ -131,8 +131,9 @@ export interface OperatorOptions {
    * `install`.
    *
    * `install`: every replica creates missing CRDs; with leader election, only the leader changes existing ones, before
-   * its controllers start. A narrower schema is refused if a stored object would become invalid or lose fields; with
-   * `{ mode: 'install', narrow: true }` it is installed, and a warning names the objects.
+   * its controllers start. A narrower schema is refused if a stored object would become invalid or lose fields; every
+   * replica checks that before it is ready. With `{ mode: 'install', narrow: true }` it is installed, and a warning
+   * names the objects.
    *
    * `verify`: the start fails with the differences unless the cluster's CRD has all that ours has. It may have further
    * versions, optional fields, columns and names, and other descriptions.

@@ -28,7 +28,13 @@ type Shape = z.ZodRawShape
 
 function site(
   spec: Shape,
-  { version = 'v1', ...extra }: { version?: string; cluster?: boolean; status?: z.ZodType; shortNames?: string[] } = {},
+  { version = 'v1', ...extra }: {
+    version?: string
+    cluster?: boolean
+    deprecated?: boolean
+    status?: z.ZodType
+    shortNames?: string[]
+  } = {},
 ): AnyResource {
   return defineResource({ group: 'example.com', version, kind: 'Site', spec: z.object(spec), ...extra })
 }
@@ -540,6 +546,9 @@ test('every served version is waited for', async () => {
     'GET /apis/example.com/v1/sites',
     'GET /apis/example.com/v2/sites',
   ])
+  const old = setup()
+  await installCrds([site({}, { deprecated: true })], old.dependencies, never)
+  assert.equal(old.network.take().at(-1), 'GET /apis/example.com/v1/sites', 'no other version could be asked')
 })
 
 test('verify fails without a CRD that fits, and changes nothing', async () => {
@@ -646,6 +655,88 @@ test('during a rollout a restarted old replica does not restore the old schema',
   await end(world, next, again)
 })
 
+const zoned = site({ size: z.int().max(10), zone: z.string().optional() })
+const second = site({ size: z.int().max(10) }, { version: 'v2' })
+
+for (
+  const [what, newer, spec, expected] of [
+    [
+      'a field that objects have',
+      [zoned],
+      { size: 1, zone: 'x' },
+      /^Cannot install .* its schema becomes narrower \(spec\.zone is missing\), and 1 of 1 stored objects don't fit it: Site "default\/a" \(spec\.zone would be lost\)/,
+    ],
+    ['a stored version', [wide, second], { size: 1 }, /^Cannot install .*: objects may be stored as v2, which/],
+  ] as const
+) {
+  test(`a replica without ${what} ends before it is ready, and the replica that has it goes on`, async () => {
+    const world = setup()
+    const app = operator({ name: 'sites', leaderElection: true })
+    for (const kind of newer) app.controllerFor(kind, { name: kind.version }).reconcile(async () => {})
+    const good = replica(world, 'good', app)
+    await world.clock.advance(3000)
+    await world.create('a', spec)
+    const before = await world.stored()
+    for (const leads of [false, true]) {
+      if (leads) await end(world, good)
+      const back = replica(world, 'back', appOf(wide))
+      await world.clock.advance(3000)
+      assert.match(messageOf(back.outcome), expected)
+      assert.deepEqual([writes(back.network), good.outcome], [[], leads ? 'resolved' : undefined])
+      assert.equal(back.network.requests.some(({ path }) => path.includes('/leases')), false, 'it is no candidate')
+    }
+    assert.deepEqual(await world.stored(), before)
+    const verified = replica(world, 'verified', appOf(wide), { crds: 'verify' })
+    await world.clock.advance(3000)
+    assert.equal(verified.outcome, undefined, 'the definitions have all that it needs')
+    await end(world, verified)
+  })
+}
+
+test('a replica reads stored objects before it is ready only if it could refuse them', async () => {
+  const lists = async (ours: AnyResource, over: object, answer?: Transport): Promise<number> => {
+    const { dependencies, create, network, stored } = setup(over)
+    await installCrds([wide], dependencies, never)
+    await create('a', { size: 7 })
+    const before = await stored()
+    network.requests.length = 0
+    let count = 0
+    network.intercept = async (request, next) => {
+      if (!request.path.includes('limit=500')) return await next(request)
+      count++
+      return await (answer ?? next)(request)
+    }
+    await createCrds([ours], dependencies, never)
+    assert.deepEqual(await stored(), before)
+    return count
+  }
+  assert.equal(await lists(zoned, {}), 0)
+  assert.equal(await lists(narrow, { narrow: true }), 0)
+  assert.equal(await lists(narrow, { optional: true }), 0)
+  await assert.rejects(lists(narrow, {}), /1 of 1 stored objects don't fit it/)
+  await assert.rejects(lists(narrow, {}, () => Promise.resolve(refusal(403, 'Forbidden'))), /Forbidden/)
+  assert.equal(await lists(narrow, {}, () => Promise.resolve(refusal(404, 'NotFound'))), 1, 'not served yet')
+})
+
+test('an optional cluster whose definition would be refused stops neither the replica nor its caches', async () => {
+  const [world, far] = [setup(), setup()]
+  await installCrds([wide], far.dependencies, never)
+  await far.create('a', { size: 7 })
+  const app = operator({ name: 'sites', leaderElection: true })
+  const west = app.cluster('west', { server: 'https://127.0.0.1:1' }, { optional: true })
+  const seen: string[] = []
+  const map = ({ metadata }: { metadata: { name: string } }): [] => (seen.push(metadata.name), [])
+  app.controllerFor(ConfigMap, { everyReplica: true }).watches(narrow, map, { cluster: west }).reconcile(async () => {})
+  const one = replica(world, 'one', app, { transports: { west: far.network.transport } })
+  await world.clock.advance(5000)
+  assert.deepEqual([seen, one.outcome], [['a'], undefined])
+  assert.match(
+    one.lines.join('\n'),
+    /warn The controllers of the cluster "west" wait for its definitions: Cannot install/,
+  )
+  await end(world, one)
+})
+
 test("the CRDs are installed before the leader's work starts; work on every replica does not wait", async () => {
   const world = setup()
   await installCrds([wide], world.dependencies, never)
@@ -707,13 +798,14 @@ test('a leader that loses the lease while it checks stored objects does not chan
   const world = setup()
   await installCrds([wide], world.dependencies, never)
   await world.create('a', { size: 1 })
-  let isCut = false
+  let [isLeading, isCut] = [false, false]
   let answerList = (): void => {}
   const gate = new Promise<void>((resolve) => (answerList = resolve))
   const transport: Transport = async (request) => {
     if (isCut && request.path.includes('/leases')) return await silence(request)
-    // A request of the check, not of a cache.
-    if (request.path.includes('limit=500') && !request.path.includes('resourceVersion')) {
+    isLeading ||= request.path.includes('/leases')
+    // A request of the leader's check, not of the earlier one or of a cache.
+    if (isLeading && request.path.includes('limit=500') && !request.path.includes('resourceVersion')) {
       const response = await world.server.handle({ ...request, signal: undefined })
       await gate
       return response
@@ -763,15 +855,19 @@ test('a stop while the leader waits for its CRDs ends the operator and releases 
   assert.deepEqual([one.outcome, runs], ['resolved', []])
 })
 
-test('a leader that cannot install its CRDs ends with the reason, before its work starts', async () => {
+test('a leader that cannot install its CRDs any more ends with the reason, before its work starts', async () => {
   const world = setup()
-  await installCrds([wide], world.dependencies, never)
-  await world.create('a', { size: 7 })
+  const other = replica(world, 'other', appOf(wide))
+  await world.clock.advance(3000)
   const runs: string[] = []
   const app = operator({ name: 'sites', leaderElection: true })
   app.controllerFor(narrow).reconcile(async ({ metadata }) => void runs.push(metadata.name))
   const one = replica(world, 'one', app)
-  await world.clock.advance(60_000)
+  await world.clock.advance(3000)
+  // It was ready when all objects fitted its schema.
+  assert.match(one.lines.join('\n'), /Waiting for the lease/)
+  await world.create('a', { size: 7 })
+  await end(world, other)
   assert.match(messageOf(one.outcome), /1 of 1 stored objects don't fit it: Site "default\/a"/)
   assert.deepEqual(runs, [])
   const told = replica(world, 'two', app, { crds: { mode: 'install', narrow: true } })
