@@ -15,6 +15,10 @@ export function annotate(schema: JsonSchema, stated: Readonly<Record<string, unk
     else if (STATED.test(key)) added[key] = value
     // The server would drop it silently, so a misspelled extension would never take effect.
     else if (key.startsWith('x-kubernetes-')) refuse(place, `given "${key}"`, 'there is no such extension')
+    // Other metadata is a description; this is written to refuse names of fields, and a CRD would let them pass.
+    else if (key === 'propertyNames' || key === 'patternProperties') {
+      refuse(place, `given "${key}"`, 'check the names in a CEL rule, .check(cel(rule, message)) of kubeloop/schema')
+    }
   }
   return { ...schema, ...added }
 }

@@ -223,21 +223,35 @@ function recordSchema(def: $ZodRecordDef, step: Step): JsonSchema {
   const keyType: $ZodType = def.keyType
   const { type } = definitionOf(keyType)
   const { partial, mode } = def as { readonly partial?: boolean; readonly mode?: string }
-  const names = keyType._zod.values
-  if (names && type !== 'string') {
-    const keys = [...names].map(String)
-    const properties = Object.fromEntries(keys.map((key) => [key, translate(def.valueType, inside(step, key))]))
-    return { type: 'object', properties, ...(!partial && isRequired(def.valueType) && { required: keys }) }
-  }
-  if (type !== 'string') return refuse(place, `a record with keys of type ${type}`, 'keys are strings')
-  if ((checksOf(keyType).length > 0 || mode === 'loose') && !step.ruled) {
+  const names = namesOf(keyType)
+  if (type !== 'string' && !names) return refuse(place, `a record with keys of type ${type}`, 'keys are strings')
+  // No keyword is about names of fields, and whether a CEL rule states the same is unknown.
+  if (isConditional(keyType) || mode === 'loose') {
     refuse(
       place,
       'a record whose keys are checked',
-      'use z.string() for the keys, and .check(cel(rule, message)) of kubeloop/schema',
+      "use z.string() for the keys, and check them on the record: .refine(…).check(cel('self.all(key, …)', message)) of kubeloop/schema",
     )
   }
+  if (names) {
+    const properties = Object.fromEntries(names.map((key) => [key, translate(def.valueType, inside(step, key))]))
+    return { type: 'object', properties, ...(!partial && isRequired(def.valueType) && { required: names }) }
+  }
   return { type: 'object', additionalProperties: translate(def.valueType, inside(step, '{}')) }
+}
+
+/** Returns the keys of a record of enums and literals. Undefined for other types. */
+function namesOf(keyType: $ZodType): readonly string[] | undefined {
+  const def = definitionOf(keyType)
+  const isListed = def.type === 'enum' || def.type === 'literal' || (def.type === 'union' && def.options.every(namesOf))
+  return isListed ? [...keyType._zod.values ?? []].map(String) : undefined
+}
+
+/** Tests whether a schema of keys has checks, or rules, which are not translated. */
+function isConditional(keyType: $ZodType): boolean {
+  const def = definitionOf(keyType)
+  return checksOf(keyType).length > 0 || metaOf(keyType)?.[RULES] !== undefined ||
+    (def.type === 'union' && def.options.some(isConditional))
 }
 
 function unionSchema(def: Extract<Definition, { type: 'union' }>, step: Step): JsonSchema {

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import * as z from 'zod'
 import * as mini from 'zod/mini'
 import { userFrames } from '../../lib/observe/stack.ts'
+import { cel } from '../../lib/schema/checks.ts'
 import { defineResource } from '../../lib/schema/define_resource.ts'
 import type { $ZodType } from 'zod/v4/core'
 
@@ -27,6 +28,23 @@ function endless(): z.ZodType {
   })
 }
 const lazily: z.ZodType = z.lazy(() => z.array(lazily))
+
+const CHECKED_KEYS: readonly (readonly [string, z.ZodType])[] = [
+  ['a pattern of keys', z.record(z.string().regex(/^[a-z]+$/), z.string())],
+  ['a length of keys', z.record(z.string().min(2), z.string())],
+  ['a maximum length of keys', z.record(z.string().max(63), z.string())],
+  ['a format of keys', z.record(z.uuid(), z.string())],
+  ['a change of keys', z.record(z.string().toLowerCase(), z.string())],
+  ['a refinement of keys', z.record(z.string().refine((key) => key !== '..'), z.string())],
+  ['a rule of keys', z.record(z.string().check(cel('self != ".."')), z.string())],
+  ['a rule of keys as metadata', z.record(z.string().meta({ 'x-kubernetes-validations': [{ rule: 'x' }] }), z.int())],
+  ['a rule of values beside a pattern of keys', z.record(z.string().regex(/^a/), z.string().check(cel('self != ""')))],
+  ['a partial record with a pattern of keys', z.partialRecord(z.string().regex(/^a/), z.string())],
+  ['a loose record', z.looseRecord(z.string().regex(/^a/), z.string())],
+  ['a loose record of an enum', z.looseRecord(z.enum(['a']), z.string())],
+  ['a refined enum of keys', z.record(z.enum(['a', 'b']).refine((key) => key !== 'b'), z.string())],
+  ['a refined alternative of keys', z.record(z.union([z.literal('a'), z.enum(['b']).refine(() => false)]), z.string())],
+]
 
 const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   [
@@ -84,7 +102,29 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
     z.union([z.object({ a: z.string() }), z.object({ b: z.int().default(1) })]),
     /spec\.at\.b is a default in one alternative only/,
   ],
-  ['checked keys', z.record(z.string().min(2), z.string()), /spec\.at is a record whose keys are checked/],
+  ...CHECKED_KEYS.flatMap(([what, record]) => {
+    const expected =
+      /spec\.at is a record whose keys are checked, .*\.refine\(…\)\.check\(cel\('self\.all\(key, …\)', message\)\)/
+    // A rule of the record does not replace the checks of its keys.
+    return ([['', record], [' beside a rule', record.check(cel('size(self) < 9'))], [
+      ' inside of a rule',
+      record.optional().check(cel('size(self) < 9')),
+    ]] as const).map(([where, schema]) => [`${what}${where}`, schema, expected] as const)
+  }),
+  ...['propertyNames', 'patternProperties'].map((keyword) =>
+    [
+      keyword,
+      z.record(z.string(), z.string()).meta({ [keyword]: {} }).check(cel('true')),
+      new RegExp(`spec\\.at is given "${keyword}", .*; check the names in a CEL rule`),
+    ] as const
+  ),
+  ['transformed keys', z.record(z.enum(['a']).transform((key) => key), z.string()), /with keys of type pipe/],
+  ['any string beside a key', z.record(z.union([z.literal('a'), z.string()]), z.string()), /with keys of type union/],
+  [
+    'template literals as keys',
+    z.record(z.templateLiteral(['a-', z.int()]), z.string()),
+    /with keys of type template_/,
+  ],
   ['numeric keys', z.record(z.number(), z.string()), /spec\.at is a record with keys of type number/],
   [
     'a typed catchall beside fields',
@@ -95,7 +135,13 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
   ['recursion by lazy', lazily, /spec\.at(\[\])+ is recursive/],
   ['a lookahead', z.string().regex(/^(?!x)/), /spec\.at is a regular expression with lookaround/],
   ['a backreference', z.string().regex(/(a)\1/), /spec\.at is a regular expression with a backreference/],
-  ['a checksum', z.iban(), /spec\.at is a string of format "iban"/],
+  ...['credit_card', 'iban', 'jwt', 'json_string', 'emoji'].map((format) =>
+    [
+      `the format ${format}`,
+      z.stringFormat(format, /^x/),
+      new RegExp(`spec\\.at is a string of format "${format}"`),
+    ] as const
+  ),
   [
     'a format by function',
     z.stringFormat('even', (s) => s.length % 2 === 0),

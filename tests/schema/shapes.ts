@@ -223,6 +223,12 @@ const containers: readonly Shape[] = [
     refuses: [{ a: 1 }],
   },
   {
+    name: 'record of literals and an enum',
+    schema: z.record(z.union([z.literal(['a', 1]), z.enum(['b'])]), z.int()),
+    accepts: [{ a: 1, 1: 2, b: 3 }],
+    refuses: [{ a: 1, b: 3 }, { a: 1, 1: 'x', b: 3 }],
+  },
+  {
     name: 'partial record',
     schema: z.partialRecord(z.enum(['a', 'b']), z.int()),
     accepts: [{}, { a: 1 }],

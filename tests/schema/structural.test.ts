@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import * as z from 'zod'
 import { safeParse } from 'zod/v4/core'
+import { toRe2 } from '../../lib/schema/pattern.ts'
 import { structuralSchema } from '../../lib/schema/structural.ts'
 import { isValid, stored, structuralFaults } from './json_schema.ts'
 import { shapes } from './shapes.ts'
@@ -34,6 +35,11 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     maximum: 10,
     default: 1,
   }],
+  ['keys that are numbers', z.record(z.literal([1, 2]), z.boolean()), {
+    type: 'object',
+    required: ['1', '2'],
+    properties: { 1: { type: 'boolean' }, 2: { type: 'boolean' } },
+  }],
   ['exclusive limits', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
   ['safe integers', z.int(), {
     type: 'integer',
@@ -41,6 +47,19 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     minimum: Number.MIN_SAFE_INTEGER,
     maximum: Number.MAX_SAFE_INTEGER,
   }],
+  // The server's format requires seconds and an offset.
+  ...([[{}, true], [{ offset: true }, true], [{ precision: 3 }, true], [{ local: true }, false], [
+    { precision: -1 },
+    false,
+  ]] as const).map(([options, isKnown]): readonly [string, z.ZodType, object] => {
+    const schema = z.iso.datetime(options)
+    const { source } = schema._zod.def.pattern!
+    return [`an instant with ${JSON.stringify(options)}`, schema, {
+      type: 'string',
+      ...toRe2(new RegExp(source)),
+      ...(isKnown && { format: 'date-time' }),
+    }]
+  }),
   ['a date, with the format that kubectl and CEL know', z.iso.date(), {
     type: 'string',
     format: 'date',
@@ -116,6 +135,27 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     'x-kubernetes-preserve-unknown-fields': true,
     default: { a: 1, b: { c: null } },
   }],
+  ...([[z.uuid(), 'uuid'], [z.ipv4(), 'ipv4']] as const).map((
+    [schema, format],
+  ): readonly [string, z.ZodType, object] => [
+    `the format ${format}, which the server knows`,
+    schema,
+    { type: 'string', format, ...toRe2(schema._zod.def.pattern!) },
+  ]),
+  [
+    'all limits of an integer or a string',
+    z.union([z.int().gt(0).lt(9).multipleOf(3), z.string().min(1).max(5).regex(/^a/)]),
+    {
+      'x-kubernetes-int-or-string': true,
+      ...{ minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: true, multipleOf: 3 },
+      ...{ minLength: 1, maxLength: 5, pattern: '^a' },
+    },
+  ],
+  [
+    'an example of one alternative, which is none of the union',
+    z.union([z.string().min(2).meta({ examples: ['ab'] }), z.string().regex(/^x$/)]),
+    { type: 'string', anyOf: [{ minLength: 2 }, { pattern: '^x$' }] },
+  ],
   ['an inner and an outer description', z.string().describe('inner').optional().describe('outer'), {
     type: 'string',
     description: 'outer',
