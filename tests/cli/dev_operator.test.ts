@@ -1,14 +1,18 @@
 /** Tests what `kubeloop dev` changes in an operator's options. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operator } from 'kubeloop'
+import { defineResource, operator } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
+import * as z from 'zod'
+import { Api } from '../../lib/client/api.ts'
 import { RIGHTS_PATH } from '../../lib/cli/dev/session.ts'
 import { prepareOperator } from '../../lib/cli/dev/child/operator.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
-import { silentLog } from '../../lib/observe/log.ts'
+import { type Log, silentLog } from '../../lib/observe/log.ts'
 import { refusal } from '../client/transports.ts'
+import { recordingLog } from '../manager/parts.ts'
 
 const description = operator({ name: 'x' }).description
 const cluster = { server: 'https://127.0.0.1:1' }
@@ -46,6 +50,48 @@ for (
     ])
   })
 }
+
+test('on the embedded API the stored objects that lose fields are named, and new definitions are not logged', async () => {
+  const transport = new ApiServer().handle
+  const lines: string[] = []
+  // A log whose methods are its prototype's, as those of many libraries are.
+  const log = Object.create(recordingLog(lines)) as Log
+  const connection = Object.assign(() => Promise.resolve(session), { close() {} })
+  const { options } = await prepareOperator({ description, cluster, connection, log }, false)
+  const run = async (fields: z.ZodRawShape, act?: () => Promise<unknown>): Promise<void> => {
+    const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object(fields) })
+    const app = operator({ name: 'sites' })
+    const stop = new AbortController()
+    app.controllerFor(Site).reconcile(async () => {})
+    const { promise: started, resolve } = Promise.withResolvers<void>()
+    app.add('check', async () => {
+      await act?.()
+      resolve()
+    })
+    const running = app.start(stop.signal, { ...options, transport })
+    await Promise.race([started, running])
+    stop.abort()
+    await running
+  }
+  const api = new Api({ transport })
+  await run({ name: z.string(), tls: z.string().optional() }, async () => {
+    const resource = {
+      group: 'example.com',
+      version: 'v1',
+      kind: 'Site',
+      plural: 'sites',
+      scope: 'Namespaced',
+    } as const
+    const object = { metadata: { namespace: 'default', name: 'a' }, spec: { name: 'a', tls: 'b' } }
+    await api.create({ resource, namespace: 'default', name: 'a' }, object, {})
+  })
+  assert.deepEqual(lines.filter((line) => line.includes('sites.example.com')), [])
+  await run({ name: z.string() })
+  assert.deepEqual(lines.filter((line) => line.includes('sites.example.com')), [
+    'warn CustomResourceDefinition "sites.example.com": its schema becomes narrower (spec.tls is missing), and 1 of 1 ' +
+    `stored objects don't fit it: Site "default/a" (spec.tls would be lost)`,
+  ])
+})
 
 /** A report of a run that wrote. */
 function report(count: number): ReconcileReport {

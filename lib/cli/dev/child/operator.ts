@@ -55,7 +55,8 @@ export async function prepareOperator(
       }),
     // During development a schema changes often, and stored objects must not stop the operator.
     crds: { mode: 'install', narrow: session !== undefined },
-    definitionLog: session ? silentLog : log,
+    // The command itself reports changed definitions, but not the fields that stored objects lose by them.
+    definitionLog: session ? { ...silentLog, warn: (...line) => log.warn(...line) } : log,
     fieldValidation: 'Strict',
     serves: false,
     webhooks: { port: Number(optionalEnv(WEBHOOK_PORT) ?? 0) },
