@@ -84,6 +84,14 @@ const CASES: readonly (readonly [string, readonly AnyResource[], readonly string
   ['a description', [of({ ...fields, size: fields.size.describe('How large.') })], [
     'v1 spec.size: description is "How large.", not absent',
   ]],
+  ['a title and an example', [of({ ...fields, size: fields.size.meta({ title: 'Size', examples: [3] }) })], [
+    'v1 spec.size: title is "Size", not absent',
+    'v1 spec.size: example is 3, not absent',
+  ]],
+  ['a deprecation', [of(fields, { deprecated: 'use v2' })], [
+    'v1 deprecated is true, not absent',
+    'v1 deprecationWarning is "use v2", not absent',
+  ]],
   ['a record of other values', [of({ ...fields, labels: z.record(z.string(), z.int32()).optional() })], [
     `v1 spec.labels{}: type is "integer", not "string" ${BREAKS}`,
   ]],
@@ -127,6 +135,14 @@ for (const [name, after, expected] of CASES) {
   })
 }
 
+test('a scale subresource is compared', () => {
+  const status = z.object({ replicas: z.int32() })
+  const scale = { specReplicas: '.spec.size', statusReplicas: '.status.replicas' }
+  assert.deepEqual(changes([of(fields, { status })], [of(fields, { status, scale })]), [
+    'v1 scale subresource is {"specReplicasPath":".spec.size","statusReplicasPath":".status.replicas"}, not absent',
+  ])
+})
+
 test('changes that undo a restriction are harmless', () => {
   const ruled = (message: string): AnyResource => of(fields, {}, (spec) => spec.check(cel('self.size > 1', message)))
   assert.deepEqual(changes([ruled('a')], [of()]), ['v1 spec no longer has the rule "self.size > 1"'])
@@ -137,7 +153,8 @@ test('changes that undo a restriction are harmless', () => {
 })
 
 test('a definition that a server or another tool has written means the same', () => {
-  const definition = crd(of({ ...fields, at: z.object({ apiVersion: z.string() }).optional() }))
+  const tags = z.array(z.string()).optional()
+  const definition = crd(of({ ...fields, tags, at: z.object({ apiVersion: z.string() }).optional() }))
   const text = yamlText(definition)
   const other = load(text) as CommittedCrd & { spec: Record<string, unknown> }
   const { versions, names } = other.spec as {
@@ -168,6 +185,8 @@ test('a definition that a server or another tool has written means the same', ()
   }
   const spec = root.properties['spec'] as { properties: Record<string, Record<string, unknown>>; required: string[] }
   Object.assign(spec.properties['port']!, { anyOf: [{ type: 'integer' }, { type: 'string' }], nullable: false })
+  Object.assign(spec.properties['tags']!, { 'x-kubernetes-list-type': 'atomic' })
+  Object.assign(spec.properties['labels']!, { 'x-kubernetes-map-type': 'granular' })
   spec.required.reverse()
   assert.deepEqual(crdChanges(other, definition), [])
   Object.assign(spec.properties['port']!, { anyOf: [{ type: 'integer' }, { pattern: 'x' }] })

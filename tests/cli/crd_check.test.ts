@@ -13,7 +13,7 @@ import { yamlText } from '../../lib/cli/yaml_text.ts'
 import { Api } from '../../lib/client/api.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-import { recorder } from '../client/transports.ts'
+import { recorder, refusal } from '../client/transports.ts'
 import { type Folder, inFolder } from './dev_command.ts'
 
 const of = (spec: z.ZodType, more: object = {}): AnyResource =>
@@ -41,8 +41,11 @@ test('definitions in a file of several, and in a folder with other files, are fo
     folder.write('crds/other.yaml', yaml(crd(of(z.object({}), { group: 'other.example.com' }))))
     folder.write('crds/kustomization.yaml', 'resources: [a/foo.json]\n')
     folder.write('crds/templates/x.yaml', '{{ if .Values.x }}\nkind: ConfigMap\n{{ end }}\n')
-    folder.write('crds/.hidden/x.yaml', 'kind: CustomResourceDefinition\n')
-    for (const path of ['all.yaml', 'crds']) {
+    for (const skipped of ['.hidden', 'node_modules']) {
+      folder.write(`crds/${skipped}/x.yaml`, 'kind: CustomResourceDefinition\n')
+    }
+    folder.write('lists/foo.yaml', yaml({ apiVersion: 'v1', kind: 'List', items: [crd(size(10)), crd(bar)] }))
+    for (const path of ['all.yaml', 'crds', 'lists']) {
       const at = `${folder.path}/${path}`
       assert.deepEqual(await checkCommitted([crd(size(10)), crd(bar)], at), { lines: [], breaking: 0 }, path)
     }
@@ -247,6 +250,18 @@ test('objects of a kind with several versions are counted once, in the version t
     unfit: 1,
   })
   assert.equal(lines.length, 1)
+  // With a conversion, each version is read.
+  const webhook = { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://127.0.0.1:1' } }
+  const converted = {
+    ...definition,
+    spec: { ...definition.spec, conversion: { strategy: 'Webhook' as const, webhook } },
+  }
+  assert.deepEqual(await checkStored(converted, cluster, assert.fail), { name: 'foos.example.com', seen: 1, unfit: 0 })
+})
+
+test('a server that has no definitions at all is an error, not a kind without objects', async () => {
+  const cluster = new Cluster({ name: 'test', transport: () => Promise.resolve(refusal(404, 'NotFound')) })
+  await assert.rejects(checkStored(crd(bar), cluster, assert.fail), /^Error: Cannot check the stored objects of bars\./)
 })
 
 test('stored objects are read in pages of 500, and a kind that is not there has none', async () => {

@@ -12,7 +12,8 @@ import { describeDeployment } from '../../lib/cli/deploy/describe.ts'
 import { type Definitions, deploymentOf } from '../../lib/cli/deploy/objects.ts'
 import type { DeployOptions } from '../../lib/cli/deploy/options.ts'
 import { load } from '../../lib/cli/load.ts'
-import { rightsOf } from '../../lib/cli/deploy/rights.ts'
+import { reachable } from '../../lib/cli/deploy/ports.ts'
+import { ownRights, rightsOf } from '../../lib/cli/deploy/rights.ts'
 import { hasWebhooks } from '../../lib/operator/description.ts'
 import { describeWebhooks } from '../../lib/operator/webhooks.ts'
 import { inFolder } from './dev_command.ts'
@@ -77,6 +78,28 @@ test('rights: the namespaces of a kind replace those of the operator', () => {
   app.cache(ConfigMap, { namespaces: { prod: {}, '*': {} } })
   app.cache(Secret, { namespaces: ['prod'] })
   assert.deepEqual(rules(app), [`*: ${READ} /configmaps`, `prod: ${READ} /configmaps,secrets`])
+})
+
+test('rights: each cluster has its own kinds, namespaces and finalizers', () => {
+  const app = operator({ name: 'a', crds: 'ignore', cache: { namespaces: ['home'] } })
+  const east = app.cluster('east', { server: 'https://127.0.0.1:1' })
+  app.controllerFor(Plain, { cluster: east }).finalize(async () => {}).reconcile(async () => {})
+  app.cache(Plain, { cluster: east, namespaces: ['far'] })
+  app.cache(Plain)
+  assert.deepEqual(rules(app), [`home: ${READ} deploy.example.com/plains`])
+  const [, cluster] = [undefined, ...app.description.clusters]
+  const there = ownRights(app.description, { namespace: 'here', cluster }).grants()
+  assert.deepEqual(there.map(({ namespace, verb, resource }) => `${namespace}: ${verb} ${resource}`), [
+    'far: list plains',
+    'far: watch plains',
+    'far: get plains',
+    'far: patch plains',
+  ])
+})
+
+test('a port that the system chooses is in no manifest', () => {
+  const { description } = operator({ name: 'b', metrics: ':0', health: '0.0.0.0:0' })
+  assert.deepEqual(reachable(description), [])
 })
 
 test('rights: a lease and definitions by name, which a create cannot have', () => {

@@ -8,11 +8,13 @@ import { Cluster } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { Secret } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
-import { nextTurn } from '../../lib/async/clock.ts'
+import { nextTurn, turnBudgetOf } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { CRD } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
+import { silentLog } from '../../lib/observe/log.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
+import { openWebhooks } from '../../lib/operator/webhooks.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { refusal, silence } from '../client/transports.ts'
@@ -84,6 +86,27 @@ test('the ca.crt of a folder is trusted, too, and a replica that does not lead r
   } finally {
     stopping.abort()
     await ended
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('the last CA of a folder is trusted beside its successor, and earlier ones are not', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
+  const clock = new FakeClock()
+  const { api, client } = new Cluster({ name: 'admin', transport: new ApiServer().handle })
+  const { description } = sites(9443, () => {}, { webhooks: { url: 'https://127.0.0.1:9443', certs: folder } })
+  const webhooks = openWebhooks(description, {
+    ...{ api, clock, meter: undefined, namespace: undefined, mode: 'stated', log: silentLog },
+    budget: turnBudgetOf(clock),
+    client: () => client,
+  })
+  try {
+    for (const [ca, expected] of [['A', 'A'], ['B\n', 'B\nA'], ['B\n', 'B\nA'], ['C', 'C\nB\n']] as const) {
+      writeFileSync(join(folder, 'ca.crt'), ca)
+      const { webhook } = (await webhooks.conversion(new AbortController().signal))!
+      assert.equal(atob(webhook.clientConfig.caBundle!), expected)
+    }
+  } finally {
     rmSync(folder, { recursive: true })
   }
 })

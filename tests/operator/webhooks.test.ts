@@ -522,14 +522,19 @@ test('a start without an API server for the certificate ends after syncTimeout',
   await ended
 })
 
-test('with a URL of loopback the webhooks listen on loopback', async () => {
+test('with a URL of loopback the webhooks listen on loopback, unless the host is stated', async () => {
   const certs = { secret: 'tls', namespace: 'default' }
   for (
-    const [url, host] of [['https://localhost:9443', '127.0.0.1'], ['https://dev.example.com', undefined]] as const
+    const [url, host, isLoopback] of [
+      ['https://localhost:9443', undefined, true],
+      ['https://dev.example.com', undefined, false],
+      ['https://dev.example.com', '127.0.0.1', true],
+      ['https://localhost:9443', '0.0.0.0', false],
+    ] as const
   ) {
-    await running(sites({ webhooks: { port: 0, certs, url } }), ({ events }) => {
+    await running(sites({ webhooks: { port: 0, certs, url, ...(host && { host }) } }), ({ events }) => {
       const line = events.find((each) => each.startsWith('Serving webhooks on '))
-      assert.equal(line === 'Serving webhooks on 127.0.0.1', host !== undefined, String(line))
+      assert.equal(line === 'Serving webhooks on 127.0.0.1', isLoopback, String(line))
       return Promise.resolve()
     }, PORT)
   }
@@ -576,8 +581,21 @@ test('an operator that may not read the configurations leaves their CA alone, an
 test('a configuration that is missing, lacks a webhook or calls another server is warned of once; it gets the CA', async () => {
   const title = 'ValidatingWebhookConfiguration "guard-validating-webhook-configuration"'
   const isWarning = (line: string): boolean => line.startsWith('warn')
-  await runningWithFiles(new ApiServer().handle, async (lines, clock, { client }) => {
+  const { handle } = new ApiServer()
+  let reads = 0
+  const counted: Transport = (request) => {
+    if (request.path.includes('validatingwebhookconfigurations')) reads++
+    return handle(request)
+  }
+  await runningWithFiles(counted, async (lines, clock, { client }) => {
     const first = await lines.is(isWarning)
+    const before = reads
+    for (let atMs = 0; atMs < 40_000; atMs += 10_000) {
+      const next = clock.waits(10_000)
+      await clock.advance(10_000)
+      await next
+    }
+    assert.equal(reads, before, 'the file is read more often than the configurations')
     assert.ok(first.startsWith(`warn There is no ${title}, so the API server does not call these webhooks`), first)
     await clock.advance(120_000)
     assert.equal(lines.all.filter(isWarning).length, 1)

@@ -342,8 +342,24 @@ test('the types follow from the helpers', () => {
   assert.equal(read({ ...desired, every: '1h' }), '1h')
 })
 
+test('a rule may have each reason of the API', () => {
+  for (const reason of ['Invalid', 'Forbidden', 'Required', 'Duplicate'].map((each) => `FieldValue${each}` as const)) {
+    const { 'x-kubernetes-validations': rules } = schemaOf(z.string().check(cel('true', { reason: reason as never })))
+    assert.deepEqual(rules, [{ rule: 'true', reason }])
+  }
+})
+
 test('durations are read as Go reads them', () => {
-  const cases = { '1h30m': 5_400_000, '0': 0, '-1.5s': -1500, '250ms': 250, '3µs': 0.003, '.5m': 30_000, '7ns': 7e-6 }
+  const cases = {
+    '1h30m': 5_400_000,
+    '0': 0,
+    '-1.5s': -1500,
+    '250ms': 250,
+    '3\u00b5s': 0.003,
+    '3\u03bcs': 0.003,
+    '.5m': 30_000,
+    '7ns': 7e-6,
+  }
   for (const [text, ms] of Object.entries(cases)) assert.equal(durationMs(text), ms, text)
   assert.throws(() => durationMs('1d'), /^RangeError: Cannot read duration "1d": write numbers with units/)
 })

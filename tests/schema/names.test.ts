@@ -51,7 +51,19 @@ test('plurals are derived from kinds', () => {
 })
 
 test('versions are sorted as in the Kubernetes documentation', () => {
-  const ordered = ['v10', 'v2', 'v1', 'v11beta2', 'v10beta3', 'v3beta1', 'v12alpha1', 'v11alpha2', 'foo1', 'foo10']
+  const ordered = [
+    'v10',
+    'v2',
+    'v1',
+    'v11beta2',
+    'v11beta1',
+    'v10beta3',
+    'v3beta1',
+    'v12alpha1',
+    'v11alpha2',
+    'foo1',
+    'foo10',
+  ]
   for (let turn = 0; turn < ordered.length; turn++) {
     const shuffled = [...ordered.slice(turn), ...ordered.slice(0, turn)].reverse()
     assert.deepEqual(shuffled.sort(compareVersions), ordered)

@@ -88,6 +88,8 @@ test('validate takes an equal spec or status, and the limits of an equal field, 
     list: z.array(z.string().max(2)),
     id: z.string().regex(/^a/).optional(),
     mode: z.enum(['on', 'off']).optional(),
+    few: z.int().min(3).optional(),
+    even: z.int().multipleOf(2).optional(),
   }).refine(({ list }) => list.length > 0, 'list is empty')
   const { validate } = define(limited, z.object({ n: z.int() }))
   const fields = (spec: unknown, old: unknown, more: object = {}) =>
@@ -96,6 +98,9 @@ test('validate takes an equal spec or status, and the limits of an equal field, 
   assert.deepEqual(fields(stored, stored), [])
   assert.deepEqual(fields({ ...stored, mode: 'on' }, stored), [])
   assert.deepEqual(fields({ ...stored, id: 'c' }, stored), ['spec.id', 'spec.mode'])
+  const below = { list: ['a'], few: 1, even: 3 }
+  assert.deepEqual(fields({ ...below, list: ['b'] }, below), [])
+  assert.deepEqual(fields({ ...below, few: 2, even: 5 }, below), ['spec.few', 'spec.even'])
   assert.deepEqual(fields({ ...stored, list: ['abc', 'abc'] }, stored), ['spec.list[1]', 'spec.mode'])
   assert.deepEqual(fields({ list: [] }, { list: ['a'] }), ['spec'])
   assert.deepEqual(fields({ list: [], id: 'a' }, { list: [] }), ['spec'], 'a refinement concerns a changed spec')

@@ -173,9 +173,10 @@ test('a removed field of an open object allows any value, and nullable is no cha
 })
 
 test('false flags, which the server drops, and descriptions are no change', () => {
-  const plain = object({ a: text, m: { type: 'object', additionalProperties: {} } })
+  const plain = object({ a: text, d: text, m: { type: 'object', additionalProperties: {} } })
   const wordy = object({
-    a: { ...text, description: 'x', title: 'y', nullable: false, exclusiveMaximum: false, default: undefined },
+    a: { ...text, description: 'x', title: 'y', example: 'z', nullable: false, exclusiveMaximum: false },
+    d: { ...text, default: undefined, externalDocs: { url: 'https://example.com' } },
     m: { type: 'object', additionalProperties: true },
   }, { description: 'z' })
   assert.deepEqual([schemaChanges(plain, wordy), schemaChanges(wordy, plain)], [[], []])

@@ -16,7 +16,9 @@ const admission: Admission<ObjectOf<typeof Site>> = {
   async validate(site, { old, operation, user, client }) {
     calls.push(`validate ${operation} ${String(old?.spec.hosts)} ${user.username}`)
     if (site.spec.issuer === 'client') await client.get(Site, site)
-    if (site.spec.issuer === 'freeze') (site.spec as { issuer: string }).issuer = 'x'
+    for (const each of [site, old]) {
+      if (each?.spec.issuer === 'freeze') (each.spec as { issuer: string }).issuer = 'x'
+    }
     if (user.groups.includes('guests')) throw new ApiError('no guests', { reason: 'Forbidden' }, { code: 403 })
     return site.spec.hosts.includes('bad') ? [{ field: 'spec.hosts', message: 'bad' }] : []
   },
@@ -64,6 +66,8 @@ test('a throw is a 500 with its error; a client that was not given is named; obj
   assert.equal((await admit(Site, admission, site(['a'], 'client'), { client })).allowed, true)
   const frozen = await admit(Site, admission, site(['a'], 'freeze'))
   assert.ok(frozen.error instanceof TypeError)
+  const { error } = await admit(Site, admission, site(['a']), { old: site(['a'], 'freeze') })
+  assert.ok(error instanceof TypeError)
 })
 
 test('built-in kinds are admitted, too', async () => {

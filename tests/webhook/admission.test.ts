@@ -351,6 +351,9 @@ test('what a function throws is a 500 that is logged with its stack and counted,
   thrown = new Error('s3cret')
   const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' }, data: {} }
   assert.doesNotMatch((await send(secrets.validate, review({ object }))).status.message!, /s3cret/)
+  const others = handlersFor({ ...Secret, group: 'example.com' } as never, [{ validate: () => fail() }])
+  const other = { ...object, apiVersion: 'example.com/v1' }
+  assert.match((await send(others.validate, review({ object: other }))).status.message!, /: s3cret$/)
 })
 
 test('a value that a function must not return is a fault that says what to return', async () => {

@@ -173,6 +173,11 @@ test('the operator itself is not blocked by its webhooks on built-in kinds', () 
   const of = (resource: AnyResource, target: ConfigurationOptions['target'], options: AdmissionOptions = {}) =>
     entryOf({ resource, path: '/x', options }, { target, own: OWN })
   assert.deepEqual(of(Pod, SERVICE)['namespaceSelector'], selector)
+  const beside = entryOf({ resource: Pod, path: '/x' }, { target: SERVICE, own: { ...OWN, namespace: 'ops' } })
+  assert.deepEqual(beside['namespaceSelector'], {
+    matchExpressions: [{ ...selector.matchExpressions[0], values: ['kube-system', 'prod', 'ops'] }],
+  })
+  assert.deepEqual(entryOf({ resource: Pod, path: '/x' }, { target: SERVICE })['namespaceSelector'], selector)
   assert.deepEqual(of(Pod, SERVICE, { failurePolicy: 'Ignore' })['namespaceSelector'], {})
   assert.deepEqual(of(Pod, SERVICE, { namespaceSelector: {} })['namespaceSelector'], {})
   assert.deepEqual(of(Pod, URL_TARGET)['namespaceSelector'], {}, 'its Pods do not run in this cluster')
@@ -214,6 +219,12 @@ test('invalid options are refused with what to do', () => {
     [{ operations: 'CREATE' }, 'operations is "CREATE"; it must be a list'],
     [{ operations: [] }, 'operations is empty; leave it out for CREATE and UPDATE'],
     [{ subresources: ['sites/status'] }, 'subresources has "sites/status", and must have names such as "status"'],
+    ...['scale', 'eviction', 'binding', 'token', 'exec', 'attach', 'portforward', 'proxy'].map((name) =>
+      [
+        { subresources: ['status', name] },
+        `subresources has "${name}", whose objects are of another kind, which this admission cannot get`,
+      ] as const
+    ),
     [{ timeout: '31s' }, 'timeout is "31s", and must be whole seconds from "1s" to "30s"'],
     [{ timeout: 1500 }, 'timeout is 1500 ms, and must be whole seconds from "1s" to "30s"'],
     [{ timeout: 0 }, 'timeout is 0 ms, and must be whole seconds from "1s" to "30s"'],

@@ -30,7 +30,7 @@ before(async () => {
 /** Files in memory. */
 class Files implements FileAccess {
   readonly texts = new Map<string, string>()
-  readonly #watches = new Map<() => void, string>()
+  readonly #watches = new Set<{ readonly folder: string; readonly onChange: () => void }>()
   opened = 0
   /** The code of each read's error. */
   failure: string | undefined
@@ -43,8 +43,9 @@ class Files implements FileAccess {
 
   watchFolder(folder: string, onChange: () => void): () => void {
     this.opened++
-    this.#watches.set(onChange, folder)
-    return () => void this.#watches.delete(onChange)
+    const watch = { folder, onChange }
+    this.#watches.add(watch)
+    return () => void this.#watches.delete(watch)
   }
 
   put({ cert, key }: CertificatePair, folder = '/certs'): void {
@@ -52,7 +53,7 @@ class Files implements FileAccess {
   }
 
   notify(folder = '/certs'): void {
-    for (const [onChange, watched] of this.#watches) if (watched === folder) onChange()
+    for (const { folder: watched, onChange } of this.#watches) if (watched === folder) onChange()
   }
 
   get watches(): number {
@@ -243,6 +244,7 @@ test('a folder that was replaced is watched anew once the poll has noticed it', 
   await clock.advance(30_000)
   assert.equal(files.opened, 2)
   await stop()
+  assert.equal(files.watches, 0)
 })
 
 test('a burst of notifications is one read', async () => {

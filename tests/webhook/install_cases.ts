@@ -242,6 +242,15 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     const injected = { ...entry!, clientConfig: { ...entry!.clientConfig, caBundle: btoa(one.pems.new) } }
     await one.api.patch(ref(VALIDATING, operator), 'merge', { webhooks: [injected] }, {})
     assert.equal((await one.inject(one.pems.old)).written, 0)
+    const names = ['inject-ca-from-secret', 'inject-apiserver-ca'].map((name) => `cert-manager.io/${name}`)
+    for (const [name, before] of [[names[0]!, 'cert-manager.io/inject-ca-from'], [names[1]!, names[0]!]] as const) {
+      const metadata = { annotations: { [before]: null, [name]: 'true' } }
+      await one.api.patch(ref(VALIDATING, operator), 'merge', { metadata }, {})
+      assert.equal((await one.inject(one.pems.old)).written, 0, name)
+    }
+    await one.api.patch(ref(VALIDATING, operator), 'merge', {
+      metadata: { annotations: { ...annotations, [names[1]!]: null } },
+    }, {})
     await one.install({
       annotations,
       caBundle: one.pems.old,
@@ -281,6 +290,10 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     const service = { service: { namespace: 'default', name: 'hooks' } }
     const byService = named(`e${operator}`, conversionOf(service, one.pems.old))
     await one.api.create({ resource: CRD }, byService, {})
+    const elsewhere = [{ namespace: 'default', name: 'other' }, { namespace: 'other', name: 'hooks' }]
+    for (const target of [...elsewhere.map((other) => ({ service: other })), TARGET]) {
+      assert.equal((await one.inject(one.pems.new, [`e${operator}.web.example.dev`], target)).written, 0)
+    }
     assert.equal((await one.inject(one.pems.new, [`e${operator}.web.example.dev`], service)).written, 1)
     for (const name of [...names, `e${operator}.web.example.dev`]) await one.api.delete({ resource: CRD, name }, {})
   }],

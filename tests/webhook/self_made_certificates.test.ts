@@ -208,6 +208,7 @@ test('a new leaf is served as soon as the watch reports it', async () => {
     one.network.requests.filter(isWatch).every(({ path }) => path.includes('fieldSelector=metadata.name%3Dcerts')),
   )
   await one.stop()
+  assert.equal(one.clock.pending, 0, 'each watch has ended with its timer')
 })
 
 test('without a watch, and with one that is silent, the Secret is read again', async () => {

@@ -8,6 +8,7 @@ import { connect as connectTls } from 'node:tls'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { aborted } from '../../lib/async/abort.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import type { CertificateSource, WebhookHandler } from '../../lib/webhook/handler.ts'
@@ -492,6 +493,32 @@ test('ready and check complete a handshake on the own port, and leave no line', 
     for (let i = 0; i < 10; i++) await nextTurn()
     assert.deepEqual(lines, [])
   }))
+
+test('a stopped server leaves no timer', () =>
+  running({}, (server) => server.handle('/validate', echo), async ({ call, clock, stop, ended }) => {
+    assert.equal((await call({ path: '/validate?timeout=5s' })).status, 200)
+    stop.abort()
+    await ended
+    assert.equal(clock.pending, 0)
+  }))
+
+test('a certificate that is replaced while the server begins to listen is served', () => {
+  const source: CertificateSource = {
+    async run(use, signal) {
+      use(certs.first)
+      // Longer than the server takes to begin, and shorter than the system takes to listen.
+      for (let step = 0; step < 50; step++) await Promise.resolve()
+      use(certs.second)
+      await aborted(signal)
+    },
+  }
+  return running({ certificates: source }, () => {}, async ({ port }) => {
+    const socket = connectTls({ port, host: '127.0.0.1', ca: certs.authority.ca })
+    await once(socket, 'secureConnect')
+    assert.equal(socket.getPeerCertificate().subject.CN, 'second')
+    socket.destroy()
+  })
+})
 
 test('a stop lets an open request end, refuses new ones, and aborts what is left at its timeout', async () => {
   const signals: AbortSignal[] = []

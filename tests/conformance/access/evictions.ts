@@ -227,12 +227,14 @@ export const EVICTION_CASES: readonly Case[] = [
     evict('p'),
     { path: `${PODS}/p`, status: 404 },
   ]),
-  steps('a finished pod and a pod of other budgets are evicted at once', [
-    CREATE,
-    { method: 'PATCH', path: `${PODS}/p/status`, type: MERGE, body: { status: { phase: 'Succeeded' } }, status: 200 },
+  steps('a finished pod, a pending one and a pod of other budgets are evicted at once', [
     budget(),
-    evict('p'),
-    { path: `${PODS}/p`, status: 404 },
+    ...['Succeeded', 'Failed', 'Pending'].flatMap((phase): Step[] => [
+      CREATE,
+      { method: 'PATCH', path: `${PODS}/p/status`, type: MERGE, body: { status: { phase } }, status: 200 },
+      evict('p'),
+      { path: `${PODS}/p`, status: 404 },
+    ]),
     { path: PODS, body: pod('q', {}, { app: 'other' }), status: 201 },
     running('q'),
     evict('q'),
