@@ -82,6 +82,7 @@ export type {
   ClusterParts,
   Context,
   ControllerBuilder,
+  ControllerDefaults,
   ControllerOptions,
   MapContext,
   OtherCluster,
@@ -129,7 +130,7 @@ export type {
 } from './lib/core/resource.ts'
 export type { RunnableRole } from './lib/core/runnable.ts'
 export type { HttpBody, HttpRequest, HttpResponse } from './lib/core/transport.ts'
-export type { LogFields } from './lib/observe/log.ts'
+export type { LogFields, LogLevel } from './lib/observe/log.ts'
 export type {
   Counter,
   Gauge,
@@ -218,6 +219,7 @@ export type { Fetch, ListenOptions, ServerOptions } from './lib/manager/servers/
 export type {
   FinalizeOptions,
   OwnsOptions,
+  QueueOptions,
   WatchOptions as WatchesOptions,
   WorkContext,
 } from './lib/operator/context.ts'

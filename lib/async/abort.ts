@@ -104,6 +104,12 @@ export function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undef
   })
 }
 
+/** Whether an error is the signal's reason or an AbortError, or was caused by one. */
+export function isAbort(error: unknown, signal: AbortSignal): boolean {
+  if (error === signal.reason) return true
+  return error instanceof Error && (error.name === 'AbortError' || isAbort(error.cause, signal))
+}
+
 /** Resolves when the signal is aborted; never rejects. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -8,7 +8,7 @@ interface Listener<T> {
   /** The number of its next item. */
   next: number
   /** Calls of `next` that wait for an item. */
-  readonly waiting: ((result: IteratorResult<T, undefined>) => void)[]
+  readonly waiting: ((result: IteratorResult<T, 'done' | undefined>) => void)[]
 }
 
 /**
@@ -26,7 +26,7 @@ interface Listener<T> {
  * for await (const { name } of channel) console.log(name) // 'a'
  * ```
  */
-export class EventChannel<T> implements AsyncIterable<T, undefined> {
+export class EventChannel<T> implements AsyncIterable<T, 'done' | undefined> {
   readonly #capacity: number
   /** Items that some listener has not received, and the number of the first one. */
   readonly #items: T[] = []
@@ -71,7 +71,8 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
     })
   }
 
-  /** Refuses further items. Iterations end after the items in the channel. Closing again has no effect. */
+  /** Refuses further items. Iterations end after the items in the channel with the return
+   * value `done`, so that a source of the channel ends too. Closing again has no effect. */
   close(): void {
     this.#closed = true
     for (const sender of this.#senders) sender.settle(closed())
@@ -80,7 +81,7 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
   }
 
   /** Listens from this call on, until `return` is called (as `for await` does) or the channel is closed. */
-  [Symbol.asyncIterator](): AsyncIterator<T, undefined, void> {
+  [Symbol.asyncIterator](): AsyncIterator<T, 'done' | undefined, void> {
     const listener: Listener<T> = { next: this.#first, waiting: [] }
     this.#listeners.add(listener)
     return {
@@ -112,7 +113,8 @@ export class EventChannel<T> implements AsyncIterable<T, undefined> {
       if (isListening && item < this.#items.length) {
         listener.next++
         listener.waiting.shift()!({ done: false, value: this.#items[item]! })
-      } else if (!isListening || this.#closed) listener.waiting.shift()!({ done: true, value: undefined })
+      } else if (!isListening) listener.waiting.shift()!({ done: true, value: undefined })
+      else if (this.#closed) listener.waiting.shift()!({ done: true, value: 'done' })
       else break
     }
     if (listener.next > before) this.#trimSoon()

@@ -5,12 +5,13 @@ import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import { type Clock, nextTurn, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { guardedCalls, type Log, rarely, safeLog } from '../observe/log.ts'
+import { guardedCalls, type Log, rarely, safeLog, writesDebug } from '../observe/log.ts'
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMeter, ControllerMetrics } from './metrics.ts'
 import { type HotKeys, hotKeys } from './hot_keys.ts'
 import { RunHistory } from './run_history.ts'
+import { GoneKeys } from './gone_keys.ts'
 import { guardedPredicate, type Predicate } from './predicates.ts'
 import { Reconciler, type ReconcileReport } from './reconciler.ts'
 import type { Result, Run } from './result.ts'
@@ -47,14 +48,20 @@ export interface ControllerDependencies {
    * back-off is used and the error is logged.
    */
   readonly limiter?: RateLimiter<string> | undefined
+  /** Whether the events of a key in its back-off wait for its retry. Default: false, they run it at once. */
+  readonly holdEvents?: boolean | undefined
   /** Which events of any kind cause a reconcile, in addition to each source's own `when`. Default: all. */
   readonly when?: Predicate | undefined
   /** The maximum time for the first lists. Default: 2 minutes, as in controller-runtime. */
   readonly syncTimeoutMs?: number | undefined
   /** Whether the controller has {@link Controller.warmup}. Default: false. */
   readonly warmup?: boolean | undefined
+  /** Whether `reconcile` does nothing for a deleted object: a warm-up then drops its key at once. Default: false. */
+  readonly skipsGone?: boolean | undefined
   /** See {@link Runnable.everyReplica}. */
   readonly everyReplica?: boolean | undefined
+  /** Aborts the `stopping` signals of running reconciles. */
+  readonly stopping?: AbortSignal | undefined
   /** Aborts the signals of running reconciles. */
   readonly abandon?: AbortSignal | undefined
   /** Names what else is missing, for the error of a sync timeout, beside what the sources wait for. */
@@ -87,20 +94,23 @@ export class Controller implements Runnable {
   readonly name: string
   readonly everyReplica: boolean | undefined
   /**
-   * Fills the queue before this process leads, so that reconciles begin as soon as it does. Resolves when {@link start}
-   * is called, or when the signal is aborted and the sources have ended. Present only with the option `warmup`.
+   * Fills the queue before this process leads, so that reconciles begin as soon as it does. Starts only sources with
+   * {@link Source.warms}; keys of objects that were deleted meanwhile are dropped. Resolves when {@link start} is
+   * called, or when the signal is aborted and the sources have ended. Present only with the option `warmup`.
    */
   readonly warmup?: (signal: AbortSignal) => Promise<void>
   readonly #dependencies: ControllerDependencies & { readonly kind: string; readonly clock: Clock; readonly log: Log }
   readonly #queue: WorkQueue<string>
   readonly #sources: SourceSet
-  /** Present only with `onReconcile`. */
+  /** Present only with `onReconcile` or a log of debug lines. */
   readonly #journal: RunHistory | undefined
   readonly #hot: HotKeys
   #metrics: ControllerMetrics | undefined
   #reconciling: Reconciler | undefined
   readonly #started = new Latch()
   #isWarm = false
+  /** Present while a warm-up waits for the start. */
+  #gone: GoneKeys | undefined
 
   /** @throws RangeError if the concurrency is not an integer of at least 1. */
   constructor(dependencies: ControllerDependencies) {
@@ -112,6 +122,7 @@ export class Controller implements Runnable {
       onReconcile,
       concurrency = 1,
       backoff,
+      holdEvents = false,
       limiter = exponentialLimiter(backoff),
     } = dependencies
     const log = safeLog(dependencies.log)
@@ -124,8 +135,9 @@ export class Controller implements Runnable {
     this.everyReplica = dependencies.everyReplica
     if (dependencies.warmup) this.warmup = (signal) => this.#warmUp(signal)
     this.#dependencies = { ...dependencies, kind, clock, log }
-    const journal = (this.#journal = onReconcile ? new RunHistory() : undefined)
+    const journal = (this.#journal = onReconcile || writesDebug(log) ? new RunHistory() : undefined)
     const hot = (this.#hot = hotKeys(clock))
+    const gone = (): GoneKeys | undefined => this.#gone
     const onTake = journal && ((key: string) => journal.begin(key, clock.monotonic()))
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
     const { namespaces } = dependencies
@@ -150,9 +162,12 @@ export class Controller implements Runnable {
           if (namespace !== undefined && !namespaces!.has(namespace)) {
             return warnOnce(text, `watch ${kind} in "${namespace}", or leave such keys out`)
           }
+          if (gone()?.ignores(text)) return
           if (journal || hot.notes(text)) (journal ?? hot).note(text, causeIn(options))
-          queue.add(text, options)
+          // The retry comes anyway, and reads the freshest object.
+          if (!holdEvents || !queue.isRetrying(text)) queue.add(text, options)
         },
+        sees: ({ object, kind }) => gone()?.note(formatKey(keyOf(object)), kind !== 'deleted'),
         passes: guardedPredicate(dependencies.when, { clock, log }),
       },
     })
@@ -163,7 +178,7 @@ export class Controller implements Runnable {
     return this.#queue.idle && this.#sources.idle
   }
 
-  /** The keys of the running reconciles, for tools; empty without `onReconcile`. */
+  /** The keys of the running reconciles, for tools; empty without `onReconcile` or debug lines. */
   get running(): readonly string[] {
     return this.#journal?.running ?? []
   }
@@ -183,6 +198,8 @@ export class Controller implements Runnable {
   async start(signal: AbortSignal): Promise<void> {
     if (this.#started.isOpen) throw new Error(`Cannot start controller "${this.name}": it was started already`)
     this.#started.open()
+    this.#gone?.expire()
+    this.#gone = undefined
     const { concurrency = 1, log } = this.#dependencies
     const scope = abortScope(signal)
     let workers: Promise<void>[] = []
@@ -214,11 +231,16 @@ export class Controller implements Runnable {
     this.#isWarm = true
     // A controller that already runs needs no warm-up: it leads at once, or runs on every replica.
     if (this.#started.isOpen) return
+    const { clock, skipsGone = false } = this.#dependencies
+    this.#gone = new GoneKeys(clock, skipsGone, (key) => {
+      this.#queue.remove(key)
+      this.#journal?.forget(key)
+    })
     const scope = abortScope(signal)
     let synced = false
     try {
       this.#measure()
-      await this.#sources.sync(scope.signal)
+      await this.#sources.sync(scope.signal, true)
       synced = true
       await Promise.race([this.#started.opened, aborted(scope.signal), this.#sources.failure])
     } catch (error) {
@@ -241,15 +263,8 @@ export class Controller implements Runnable {
   }
 
   #reconciler(): Reconciler {
-    const { kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile } = this.#dependencies
-    const own = {
-      controller: this.name,
-      queue: this.#queue,
-      journal: this.#journal,
-      hot: this.#hot,
-      metrics: this.#metrics,
-    }
-    return new Reconciler({ ...own, kind, reconcile, clock, log, uuid, timeoutMs, abandon, onReconcile })
+    const own = { controller: this.name, queue: this.#queue, journal: this.#journal, hot: this.#hot }
+    return new Reconciler({ ...this.#dependencies, ...own, metrics: this.#metrics })
   }
 
   async #end({ synced }: { readonly synced: boolean }): Promise<void> {

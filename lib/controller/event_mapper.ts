@@ -1,8 +1,8 @@
 /**
  * Maps events to keys with a function that may be slow, fail, or never settle.
  *
- * Events are mapped in order. An event whose mapping fails is parked and retried with back-off; later events of the
- * same object wait for it, those of other objects do not.
+ * Events are mapped in order; updates of one object that wait for their turn are joined. An event whose mapping fails
+ * is parked and retried with back-off: later events of the same object wait for it, those of other objects do not.
  */
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
@@ -14,7 +14,7 @@ import { WorkQueue } from '../queue/work_queue.ts'
 import type { Delta } from '../cache/store.ts'
 import { boundedCall, type CallLimits, isThenable } from './bounded_call.ts'
 import { type KeyMapper, ownKey } from './handlers.ts'
-import { FailedEvents } from './failed_events.ts'
+import { FailedEvents, joinStates } from './failed_events.ts'
 import { LOW_PRIORITY } from './source.ts'
 
 export interface EventMapperOptions {
@@ -36,6 +36,12 @@ const MAX_NAMED = 3
 type Keys = readonly string[]
 type Answer = Keys | Promise<Keys>
 
+/** An event in the lane, or several joined ones. */
+interface Turn {
+  delta: Delta
+  states: readonly KubeObject[]
+}
+
 /** States whose mapping failed, and the last error. */
 interface Unmapped {
   readonly failed: readonly KubeObject[]
@@ -48,6 +54,8 @@ export class EventMapper {
   /** Settles with the last event that is being mapped or waits for it: keys must not overtake each other. */
   #lane: Promise<void> = Promise.resolve()
   #inLane = 0
+  /** The last event of each object that waits for its turn. */
+  readonly #waiting = new Map<string, Turn>()
   readonly #parked = new FailedEvents()
   /** Retries of parked objects. */
   readonly #retries: WorkQueue<string>
@@ -92,8 +100,15 @@ export class EventMapper {
       const keys = before ? [...now, ...before] : now
       if (this.#report(keys.length > 1 ? new Set(keys) : keys, delta)) return
     }
+    const states = delta.kind === 'updated' ? [delta.object, delta.old] : [delta.object]
+    const turn: Turn = { delta, states }
+    if (waits) {
+      const last = this.#waiting.get(eventKey(delta))
+      if (last && join(last, turn)) return
+      this.#waiting.set(eventKey(delta), turn)
+    }
     this.#inLane++
-    this.#lane = this.#lane.then(() => this.#mapInTurn(delta, first)).finally(() => this.#inLane--)
+    this.#lane = this.#lane.then(() => this.#mapInTurn(turn, first)).finally(() => this.#inLane--)
   }
 
   /** Returns whether the keys were queued. If the sink throws, the event is mapped again in its turn. */
@@ -137,13 +152,14 @@ export class EventMapper {
     }
   }
 
-  async #mapInTurn(delta: Delta, first: readonly Answer[]): Promise<void> {
+  async #mapInTurn(turn: Turn, first: readonly Answer[]): Promise<void> {
     const budget = turnBudgetOf(this.#options.clock)
     // Without this, a lane of settled results would block the event loop.
     if (budget.isSpent) await budget.turn()
     if (this.#options.signal.aborted) return
+    const { delta, states } = turn
     const key = eventKey(delta)
-    const states = delta.kind === 'updated' ? [delta.object, delta.old] : [delta.object]
+    if (this.#waiting.get(key) === turn) this.#waiting.delete(key)
     if (this.#parked.get(key)) return this.#park(key, delta, states, '')
     const { failed, error } = await this.#mapAll(delta, states, priorityOf(delta), first)
     if (failed.length === 0 || this.#options.signal.aborted) return
@@ -238,6 +254,14 @@ function priorityOf(delta: Delta): number {
   return delta.kind === 'updated' && delta.object.metadata.resourceVersion === delta.old.metadata.resourceVersion
     ? LOW_PRIORITY
     : 0
+}
+
+/** Adds an update to one that waits. Other events stay apart, as a map function may look at their kind. */
+function join(waiting: Turn, { delta, states }: Turn): boolean {
+  if (waiting.delta.kind !== 'updated' || delta.kind !== 'updated') return false
+  waiting.delta = { ...delta, old: waiting.delta.old }
+  waiting.states = joinStates(states, waiting.states)
+  return true
 }
 
 function formatAll(keys: Iterable<ObjectKey>): Keys {

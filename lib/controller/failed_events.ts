@@ -6,7 +6,7 @@
 import type { KubeObject } from '../core/objects.ts'
 import type { Delta } from '../cache/store.ts'
 
-/** The maximum number of states per object; the newest are kept. */
+/** The maximum number of states per object: the newest, and the oldest, whose keys knew the object before. */
 const MAX_STATES = 4
 /** Existing objects are in the cache anyway; deleted ones would accumulate. */
 const MAX_DELETED = 10_000
@@ -47,7 +47,7 @@ export class FailedEvents {
   add(key: string, { states, delta, priority, why }: FailedEvent): FailedEvent | undefined {
     const known = this.#objects.get(key)
     this.#objects.set(key, {
-      states: [...new Set([...states, ...(known?.states ?? [])])].slice(0, MAX_STATES),
+      states: joinStates(states, known?.states ?? []),
       delta,
       priority: Math.max(priority, known?.priority ?? priority),
       why: why || (known?.why ?? ''),
@@ -78,4 +78,10 @@ export class FailedEvents {
     this.#deleted.delete(key)
     return known
   }
+}
+
+/** Returns the states of two events of an object, the newest first: all, or the newest and the oldest. */
+export function joinStates(newer: readonly KubeObject[], older: readonly KubeObject[]): readonly KubeObject[] {
+  const all = [...new Set([...newer, ...older])]
+  return all.length > MAX_STATES ? [...all.slice(0, MAX_STATES - 1), all.at(-1)!] : all
 }

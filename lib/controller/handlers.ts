@@ -9,6 +9,7 @@ import type { Call } from './bounded_call.ts'
  * Returns the keys to reconcile after a change of an object. For an update it is called twice, with the new object and
  * the old one (`event.old`), and each key is queued once, as in controller-runtime's EnqueueRequestsFromMapFunc. If it
  * throws, rejects, or does not settle within a minute, it is called again with back-off and the object's newest event.
+ * Updates of one object that wait for a slow function are joined: it is called for the newest states and the oldest.
  *
  * @example
  * ```ts

@@ -38,6 +38,11 @@ interface Counted {
   readonly notes: Set<string>
 }
 
+/** Returns `apply Deployment "default/web" in west`. */
+export function describeWrite({ verb, kind, key, cluster }: WriteRecord): string {
+  return `${verb} ${kind} "${key}"${inCluster(cluster)}`
+}
+
 export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
   /** Keys whose runs wrote in the last 10 s, ordered by the begin of their counts. */
   const keys = new Map<string, Counted>()
@@ -62,7 +67,7 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
       keys.set(id, counted)
       counted.runs++
       if (notes(id)) {
-        for (const { verb, kind, key, cluster } of changes) note(id, `${verb} ${kind} "${key}"${inCluster(cluster)}`)
+        for (const change of changes) note(id, describeWrite(change))
       }
       if (counted.runs !== MAX_RUNS + 1) return undefined
       return `${kind} "${key}" was reconciled ${counted.runs} times in ${

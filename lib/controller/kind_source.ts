@@ -10,7 +10,7 @@ import { changeSummary } from './change_summary.ts'
 import { type KeyMapper, ownKey } from './handlers.ts'
 import { EventMapper } from './event_mapper.ts'
 import { guardedPredicate, type Predicate } from './predicates.ts'
-import type { Sink, Source } from './source.ts'
+import type { Sink, SinkOptions, Source } from './source.ts'
 
 /** Options of {@link KindSource}. */
 export interface KindSourceOptions {
@@ -18,7 +18,10 @@ export interface KindSourceOptions {
   readonly informers: readonly Informer[]
   /** Returns the keys of an event. Default: {@link ownKey}. */
   readonly map?: KeyMapper | undefined
-  /** Whether the watched kind is the controller's own, for the live view. Default: true if `map` is {@link ownKey}. */
+  /**
+   * Whether the watched kind is the controller's own, for the live view; with an explicit `true`, a warm-up also drops
+   * the keys of deleted objects. Default: true if `map` is {@link ownKey}.
+   */
   readonly own?: boolean | undefined
   /** The cluster of the watched kind, for the live view. Default: none is shown. */
   readonly cluster?: string | undefined
@@ -26,6 +29,8 @@ export interface KindSourceOptions {
   readonly optional?: boolean | undefined
   /** Which events cause a reconcile, in addition to the controller's own `when`. Default: all. */
   readonly when?: Predicate | undefined
+  /** Returns how the keys of an event are queued, if not as by default. Must not throw. */
+  readonly queue?: ((delta: Delta) => Omit<SinkOptions, 'cause'> | undefined) | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
   /** Default: none. Errors of the log are ignored. */
@@ -49,12 +54,16 @@ export interface KindSourceOptions {
  */
 export class KindSource implements Source {
   readonly name: string
+  /** A cache is filled on every replica. */
+  readonly warms = true
   readonly #options: KindSourceOptions & {
     readonly map: KeyMapper
     readonly own: boolean
     readonly clock: Clock
     readonly log: Log
   }
+  /** By default, `own` is a guess: an object of another kind may have the same name. */
+  readonly #isPrimary: boolean
   readonly #passes: (delta: Delta) => boolean
   #mapping: EventMapper | undefined
   /** One per informer, in the same order; empty before the start. */
@@ -64,6 +73,7 @@ export class KindSource implements Source {
     const { map = ownKey, own = map === ownKey, clock = systemClock } = options
     const parts = { clock, log: safeLog(options.log) }
     this.#options = { ...options, ...parts, map, own }
+    this.#isPrimary = options.own === true && map === ownKey
     this.name = [...new Set(options.informers.map(({ resource }) => groupResourceOf(resource)))].join(', ')
     this.#passes = guardedPredicate(options.when, parts)
   }
@@ -82,15 +92,19 @@ export class KindSource implements Source {
   /** Adds keys until the signal is aborted, or all informers have ended and their events are mapped. */
   async start(sink: Sink, signal: AbortSignal): Promise<void> {
     if (this.#mapping) throw new Error(`Cannot start the source of ${this.name}: it was started already`)
-    const { informers, map, own, cluster, clock, log } = this.#options
+    const { informers, map, own, cluster, queue, clock, log } = this.#options
     const scope = abortScope(signal)
     const onKeys = (keys: Iterable<string>, delta: Delta, priority: number): void => {
-      const options = { priority, cause: () => changeSummary(delta, own, cluster) }
+      const cause = (): string => changeSummary(delta, own, cluster)
+      const stated = queue?.(delta)
+      const options = stated ? { ...stated, priority: stated.priority ?? priority, cause } : { priority, cause }
       for (const key of keys) sink.add(key, options)
     }
     const mapping = (this.#mapping = new EventMapper({ map, onKeys, clock, log, signal: scope.signal }))
     const onEvent = (delta: Delta): void => {
-      if (!scope.signal.aborted && sink.passes(delta) && this.#passes(delta)) mapping.take(delta)
+      if (scope.signal.aborted) return
+      if (this.#isPrimary) sink.sees?.(delta)
+      if (sink.passes(delta) && this.#passes(delta)) mapping.take(delta)
     }
     const registrations: HandlerRegistration[] = []
     this.#registrations = registrations

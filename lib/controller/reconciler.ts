@@ -1,16 +1,17 @@
 /** Runs the reconcile of a key and decides what happens to the key afterwards. */
-import { messageOf } from '../core/errors.ts'
+import { firstOf, messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import { formatMs } from '../core/duration.ts'
-import { LazyAbort } from '../async/abort.ts'
+import { isAbort, LazyAbort } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { type Log, RateLimitedLog, withFields } from '../observe/log.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import type { RunHistory } from './run_history.ts'
-import { FailureLog } from './failures.ts'
-import type { HotKeys } from './hot_keys.ts'
+import { withoutValues } from './change_summary.ts'
+import { changesIn, FailureLog } from './failures.ts'
+import { describeWrite, type HotKeys } from './hot_keys.ts'
 import { type Disposition, disposition, type Outcome, type Result, type Run } from './result.ts'
 
 /** One run, for the live view. */
@@ -41,15 +42,21 @@ export interface ReconcilerOptions {
   readonly log: Log
   /** Returns the id of a run, for its log. Default: crypto.randomUUID. */
   readonly uuid?: (() => string) | undefined
-  readonly timeoutMs: number | undefined
-  readonly abandon: AbortSignal | undefined
+  readonly timeoutMs?: number | undefined
+  /** Whether nothing but the retry runs a key in its back-off. */
+  readonly holdEvents?: boolean | undefined
+  readonly stopping?: AbortSignal | undefined
+  readonly abandon?: AbortSignal | undefined
   readonly metrics: ControllerMetrics | undefined
-  /** Present only with `onReconcile`. */
+  /** Present only with `onReconcile` or a log of debug lines. */
   readonly journal: RunHistory | undefined
   /** Detects keys that run over and over; used for the log if there is no `onReconcile`. */
   readonly hot: HotKeys
-  readonly onReconcile: ((report: ReconcileReport) => void) | undefined
+  readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
 }
+
+/** The maximum number of causes in a debug line. */
+const MAX_CAUSES = 3
 
 export class Reconciler {
   readonly #options: ReconcilerOptions
@@ -58,7 +65,7 @@ export class Reconciler {
   readonly #hotLog: RateLimitedLog
 
   constructor(options: ReconcilerOptions) {
-    const { controller, kind, clock, log, timeoutMs, abandon } = options
+    const { controller, kind, clock, log } = options
     this.#options = options
     this.#hotLog = new RateLimitedLog(clock)
     this.#failures = new FailureLog(kind, clock, withFields(log, { controller, kind }))
@@ -67,7 +74,7 @@ export class Reconciler {
         `The reconcile of ${kind} "${key}" has run for ${formatMs(ms)}: it blocks the key and a worker until it ends`,
         { controller, kind, ...parseKey(key) },
       )
-    this.#runs = new Runs({ kind, clock, timeoutMs, abandon, onSlow })
+    this.#runs = new Runs({ ...options, onSlow })
   }
 
   /** The keys of the runs in progress, the oldest run first. */
@@ -94,34 +101,57 @@ export class Reconciler {
       () => ({ controller, kind, ...name, reconcileID: this.#options.uuid?.() ?? crypto.randomUUID() }),
     )
     metrics?.begin()
-    const run: Omit<Run, 'signal'> = { key: name, log, attempt, onWrite: (write) => void writes.push(write) }
+    const run: RunArgument = { key: name, log, attempt, onWrite: (write) => void writes.push(write) }
     const end = await this.#runs.once(key, reconcile, run)
     const { durationMs } = end
     const decided = disposition(end.outcome)
     metrics?.end(decided, end, durationMs)
     const retryInMs = this.#dispose(key, decided)
+    const { causes, count } = journal?.end(key) ?? { causes: undefined, count: 0 }
     const ended = { controller, kind, key, attempt, durationMs, disposition: decided, retryInMs, writes }
-    if (journal) return void this.#report({ ...ended, ...journal.end(key) })
+    if (this.#options.onReconcile) return void this.#report({ ...ended, causes: causes ?? [], count })
+    if (causes) {
+      const why = firstOf(causes.map(withoutValues), MAX_CAUSES).join(', ')
+      const wrote = changesIn(writes).map(describeWrite).join(', ') || 'nothing to write'
+      const fields = { attempt, count, ...(retryInMs !== undefined && { retryInMs }) }
+      log.debug(
+        `Reconciled for ${why || 'no new cause'} in ${formatMs(durationMs)}: ${decided.label}, ${wrote}`,
+        fields,
+      )
+    }
+    if (this.#isCutShort(end.outcome)) {
+      return log.debug(`The stop has cut the reconcile of ${kind} "${key}" short`)
+    }
     this.#failures.ended(ended, log)
-    const problem = hot.ended(key, ended)
+    const problem = hot.ended(key, causes ? { ...ended, causes } : ended)
     if (problem) this.#hotLog.line((more) => log.warn(`${problem}${more}`))
+  }
+
+  /** Whether a run ended because of the signal of the stop, which is no failure. */
+  #isCutShort(outcome: Outcome): boolean {
+    const { stopping, abandon } = this.#options
+    return stopping?.aborted === true && !abandon?.aborted && outcome.kind === 'threw' &&
+      isAbort(outcome.error, stopping)
   }
 
   /** Applies a disposition to the queue. Returns the delay of the next try after a failure or `{ requeue: true }`. */
   #dispose(key: string, decided: Disposition): number | undefined {
-    const { queue, clock, journal, hot } = this.#options
+    const { queue, clock, journal, hot, holdEvents } = this.#options
     const note = (cause: string, afterMs: number, isRetry: boolean): void => {
       if (journal) journal.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
       else if (hot.notes(key)) hot.note(key, cause)
     }
     // A run caused by an event during the back-off is not counted. client-go counts it: there, ten events within a
     // second turn a wait of milliseconds into one of seconds.
-    const retry = (priority: number | undefined): number => queue.retry(key, { priority, keepsWait: true })
+    const retry = (priority: number | undefined): number =>
+      queue.retry(key, { priority, keepsWait: true, alone: holdEvents })
     // Read before the key is queued, so that the noted time is not after the queue's own.
     const nowMs = journal ? clock.monotonic() : 0
     let delayMs: number | undefined
     switch (decided.kind) {
       case 'forget':
+      // The retry of an earlier failure must not run a key that was given up.
+      case 'drop':
         queue.forget(key)
         journal?.forgetRetries(key)
         break
@@ -140,8 +170,6 @@ export class Reconciler {
         delayMs = retry(decided.priority)
         note(`retry ${queue.failures(key)}`, delayMs, true)
         break
-      case 'drop':
-        break
     }
     queue.done(key)
     return delayMs
@@ -158,14 +186,7 @@ export class Reconciler {
   }
 }
 
-export interface RunsOptions {
-  /** The reconciled kind, for the reasons of aborts. */
-  readonly kind: string
-  readonly clock: Clock
-  /** Aborts a run's signal after this time. */
-  readonly timeoutMs: number | undefined
-  /** Aborts the signals of all runs. */
-  readonly abandon: AbortSignal | undefined
+export interface RunsOptions extends Pick<ReconcilerOptions, 'kind' | 'clock' | 'timeoutMs' | 'stopping' | 'abandon'> {
   /** Called once for a run that takes a minute, with its duration so far. */
   readonly onSlow?: (key: string, ms: number) => void
 }
@@ -177,11 +198,51 @@ export interface RunEnd {
   readonly durationMs: number
 }
 
-interface RunInProgress {
-  readonly key: string
+/** The argument of a reconcile without the signals. */
+export type RunArgument = Omit<Run, 'signal' | 'stopping'>
+
+/** A class, not a literal with getters: those cost as much as a small reconcile. */
+class RunInProgress implements Run {
+  readonly key: Run['key']
+  readonly log: Log
+  readonly attempt: number
+  readonly onWrite: Run['onWrite']
+  /** The key as text. */
+  readonly text: string
   readonly beganMs: number
-  readonly abort: LazyAbort
-  isSlow: boolean
+  isSlow = false
+  // A run that only reads from the cache never reads its signals.
+  readonly #signal = new LazyAbort()
+  #stopping: LazyAbort | undefined
+  readonly #stop: AbortSignal | undefined
+  #isAborted = false
+
+  constructor(run: RunArgument, text: string, beganMs: number, stop: AbortSignal | undefined) {
+    this.key = run.key
+    this.log = run.log
+    this.attempt = run.attempt
+    this.onWrite = run.onWrite
+    this.text = text
+    this.beganMs = beganMs
+    this.#stop = stop
+  }
+
+  get signal(): AbortSignal {
+    return this.#signal.signal
+  }
+
+  get stopping(): AbortSignal {
+    this.#stopping ??= new LazyAbort(this.#stop)
+    if (this.#isAborted) this.#stopping.abort(this.signal.reason)
+    return this.#stopping.signal
+  }
+
+  /** Aborts both signals. Returns false if that was done before. */
+  abort(reason: unknown): boolean {
+    this.#isAborted = true
+    this.#stopping?.abort(reason)
+    return this.#signal.abort(reason)
+  }
 }
 
 /** A run that takes longer is reported: it holds its key and a worker, and nothing else shows that. */
@@ -196,7 +257,7 @@ export class Runs {
   readonly #running = new Set<RunInProgress>()
   /** Shared by all runs: creating one takes longer than a small reconcile. */
   readonly #ended: DOMException
-  readonly #onAbandon = (): void => this.#running.forEach(({ abort }) => abort.abort(this.#options.abandon?.reason))
+  readonly #onAbandon = (): void => this.#running.forEach((run) => run.abort(this.#options.abandon?.reason))
   #listens = false
   /** One timer for all runs, not one per run. */
   #cancelTimer: (() => void) | undefined
@@ -211,31 +272,21 @@ export class Runs {
 
   /** The keys of the runs in progress, the oldest run first. */
   get keys(): readonly string[] {
-    return Array.from(this.#running, ({ key }) => key)
+    return Array.from(this.#running, ({ text }) => text)
   }
 
   /**
    * Calls the reconcile once. Never rejects: an error is the outcome. Also waits for an aborted run to end, because a
    * key must not have two runs at once.
    */
-  async once(key: string, reconcile: (run: Run) => Promise<Result>, run: Omit<Run, 'signal'>): Promise<RunEnd> {
+  async once(key: string, reconcile: (run: Run) => Promise<Result>, run: RunArgument): Promise<RunEnd> {
     const { clock } = this.#options
-    const own = this.#begin(key)
-    const { abort } = own
+    const own = this.#begin(key, run)
     let timedOut = false
-    const stopTimer = this.#deadline(key, (reason) => (timedOut = abort.abort(reason)))
+    const stopTimer = this.#deadline(key, (reason) => (timedOut = own.abort(reason)))
     let outcome: Outcome
     try {
-      const { key, log, attempt, onWrite } = run
-      const result = await reconcile({
-        key,
-        log,
-        attempt,
-        onWrite,
-        get signal() {
-          return abort.signal
-        },
-      })
+      const result = await reconcile(own)
       outcome = { kind: 'returned', result }
     } catch (error) {
       outcome = { kind: 'threw', error }
@@ -243,7 +294,7 @@ export class Runs {
     stopTimer?.()
     this.#running.delete(own)
     // Calls that the reconcile did not await must not write any more.
-    abort.abort(this.#ended)
+    own.abort(this.#ended)
     return { outcome, timedOut, durationMs: clock.monotonic() - own.beganMs }
   }
 
@@ -256,11 +307,10 @@ export class Runs {
     this.#cancelTimer = undefined
   }
 
-  #begin(key: string): RunInProgress {
-    const { abandon, clock, onSlow } = this.#options
-    // A run that only reads from the cache never reads its signal.
-    const own: RunInProgress = { key, beganMs: clock.monotonic(), abort: new LazyAbort(), isSlow: false }
-    if (abandon?.aborted) own.abort.abort(abandon.reason)
+  #begin(key: string, run: RunArgument): RunInProgress {
+    const { stopping, abandon, clock, onSlow } = this.#options
+    const own = new RunInProgress(run, key, clock.monotonic(), stopping)
+    if (abandon?.aborted) own.abort(abandon.reason)
     this.#running.add(own)
     if (!this.#listens) abandon?.addEventListener('abort', this.#onAbandon)
     this.#listens = true
@@ -286,7 +336,7 @@ export class Runs {
       const leftMs = run.beganMs + SLOW_MS - nowMs
       if (leftMs > 0) return void (this.#cancelTimer = clock.after(leftMs, () => this.#reportSlow()))
       run.isSlow = true
-      onSlow?.(run.key, nowMs - run.beganMs)
+      onSlow?.(run.text, nowMs - run.beganMs)
     }
   }
 }

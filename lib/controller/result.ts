@@ -8,8 +8,10 @@ import type { Log } from '../observe/log.ts'
 /** The argument of one run of a reconcile. */
 export interface Run {
   readonly key: ObjectKey
-  /** Aborted when the run ends, times out, or is abandoned at the end of the grace period. */
+  /** Aborted when the run ends, times out, or is abandoned shortly before the end of the grace period. */
   readonly signal: AbortSignal
+  /** Aborted when the stop begins, and with `signal`. */
+  readonly stopping: AbortSignal
   readonly log: Log
   /** 1 at first, plus one for each failure in a row whose back-off has ended. */
   readonly attempt: number

@@ -49,6 +49,11 @@ export class RunHistory {
     this.#keep(key, (this.#waiting.get(key) ?? []).filter(({ isRetry }) => !isRetry))
   }
 
+  /** Removes all causes: the queue has dropped the key. */
+  forget(key: string): void {
+    this.#waiting.delete(key)
+  }
+
   /** Begins a run. Later notes, and those with a later time, belong to the runs after it. */
   begin(key: string, nowMs: number): void {
     const waiting = this.#waiting.get(key) ?? []

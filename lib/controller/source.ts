@@ -14,6 +14,10 @@ export const LOW_PRIORITY = -100
 export interface SinkOptions {
   /** Keys with a higher priority are reconciled first. Default: 0. */
   readonly priority?: number | undefined
+  /** The delay. Default: 0. */
+  readonly afterMs?: number | undefined
+  /** Uses the delay of the back-off, and counts as a failure of the key. Default: false. */
+  readonly rateLimited?: boolean | undefined
   /** Returns why the key is queued, in a few words. Called only if the cause is shown or logged. */
   readonly cause?: (() => string) | undefined
 }
@@ -31,6 +35,8 @@ export interface Sink {
    * throws.
    */
   passes(delta: Delta): boolean
+  /** Called by the source of the controller's own kind with each event, before all predicates. */
+  sees?(delta: Delta): void
 }
 
 /**
@@ -63,6 +69,11 @@ export interface Source {
   synced?(signal: AbortSignal): Promise<void>
   /** Whether no key is on its way to the sink. Default: true. */
   readonly idle?: boolean
+  /**
+   * Whether a warm-up starts the source on a replica that waits for the lease, as it reads from a cache. Others start
+   * with the lease: a waiting replica must not receive messages that it cannot handle. Default: false.
+   */
+  readonly warms?: boolean
   /** What {@link synced} waits for and why, for the error of a sync timeout. Default: the source's name. */
   readonly missing?: readonly string[]
 }

@@ -32,7 +32,9 @@ export class SourceSet {
   readonly #first: { readonly source: Source; readonly signal: AbortSignal | undefined }[]
   readonly #running = new Set<Running>()
   readonly #stop = new AbortController()
-  #synced: Promise<void> | undefined
+  #synced: Promise<unknown> | undefined
+  /** Whether all sources may start, not only those of a warm-up. */
+  #isStarted = false
   /** Rejects if a source fails after its sync. */
   readonly #failure: Promise<never>
   #fail: (error: Error) => void = () => {}
@@ -60,24 +62,28 @@ export class SourceSet {
 
   /**
    * Adds a source, which ends with the set or with `signal`. In a set that has started, it starts at once. Resolves
-   * when its first keys are in the sink, or it has ended.
+   * when its first keys are in the sink, or it has ended; at once if it waits for the start.
    */
   async add(source: Source, signal?: AbortSignal): Promise<void> {
-    if (this.#synced) await this.#begin(source, signal)
+    if (this.#synced && this.#begins(source)) await this.#begin(source, signal)
     else this.#first.push({ source, signal })
   }
 
   /**
-   * The first call starts all sources in parallel. Each call resolves when the keys of all existing objects are in the
-   * sink, or the signal is aborted, which also stops the sources. Rejects after the sync timeout, or if a source fails.
-   * The set listens to the signal until it is aborted, so it must not outlive the sources.
+   * The first call starts all sources in parallel; `forWarmup` starts only those that warm up. Each call resolves when
+   * the keys of all existing objects are in the sink, or the signal is aborted, which also stops the sources. Rejects
+   * after the sync timeout, or if a source fails. The set listens to the signal until it is aborted, so it must not
+   * outlive the sources.
    */
-  async sync(signal: AbortSignal): Promise<void> {
+  async sync(signal: AbortSignal, forWarmup: boolean = false): Promise<void> {
     const end = (): void => this.#stop.abort(signal.reason)
     if (signal.aborted) end()
     else signal.addEventListener('abort', end, { once: true })
-    this.#synced ??= this.#syncAll()
-    await untilAborted(this.#synced, signal).catch((error: unknown) => {
+    if (!this.#isStarted && !(forWarmup && this.#synced)) {
+      this.#isStarted = !forWarmup
+      this.#synced = Promise.all([this.#synced, this.#syncAll()])
+    }
+    await untilAborted(this.#synced!, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error
     })
   }
@@ -107,7 +113,11 @@ export class SourceSet {
     })
     timeout.catch(() => {}) // handled by the race below
     try {
-      const started = this.#first.splice(0).map((first) => this.#begin(first.source, first.signal))
+      const first = this.#first.splice(0)
+      this.#first.push(...first.filter(({ source }) => !this.#begins(source)))
+      const started = first.filter(({ source }) => this.#begins(source)).map((each) =>
+        this.#begin(each.source, each.signal)
+      )
       await Promise.race([Promise.all(started), timeout, this.#failure])
     } catch (error) {
       if (signal.aborted) return
@@ -120,6 +130,10 @@ export class SourceSet {
       scope.abort()
       scope[Symbol.dispose]()
     }
+  }
+
+  #begins(source: Source): boolean {
+    return this.#isStarted || source.warms === true
   }
 
   #syncTimeout(ms: number): Error {

@@ -12,8 +12,8 @@ import { endsInTime, type Sink, type Source } from './source.ts'
 export interface StreamSourceOptions {
   readonly name: string
   /**
-   * Returns the stream. Called at the start, and again after a back-off if the stream throws. The signal is aborted
-   * when the stream is no longer read.
+   * Returns the stream. Called at the start, and again after a back-off when the stream throws or ends, unless it ends
+   * with the return value `done`. The signal is aborted when the stream is no longer read.
    */
   readonly open: (signal: AbortSignal) => AsyncIterable<ObjectKey | Pick<KubeObject, 'metadata'>>
   /** Default: 0. */
@@ -26,7 +26,11 @@ export interface StreamSourceOptions {
   readonly random?: (() => number) | undefined
 }
 
+/** What an iterator returns at its end if it must not be opened again: `return 'done'` in a generator. */
+const DONE = 'done'
 const BACKOFF = { baseMs: 100, maxMs: 30_000, jitter: 0.2 } as const
+/** The back-off starts again after a stream that was open this long, as servers end idle streams regularly. */
+const STEADY_MS = 5_000
 /** A stream that always has an item must not block timers and sockets. */
 const ITEMS_PER_TURN = 128
 
@@ -55,38 +59,50 @@ export class StreamSource implements Source {
     this.name = options.name
   }
 
-  /** Adds keys until the signal is aborted or the stream has ended. Rejects if Deno denies a permission. */
+  /** Adds keys until the signal is aborted or the stream returns `done`. Rejects if Deno denies a permission. */
   async start(sink: Sink, signal: AbortSignal): Promise<void> {
     if (this.#started) throw new Error(`Cannot start the source "${this.name}": it was started already`)
     this.#started = true
     const { clock, log, random = Math.random } = this.#options
     let attempt = 0
     while (!signal.aborted) {
+      const openedMs = clock.monotonic()
+      let count = 0
+      let failure: { readonly error: unknown } | undefined
       try {
-        await this.#read(sink, signal, () => (attempt = 0))
-        return log.debug(`The source "${this.name}" has ended with its stream`)
+        const end = await this.#read(sink, signal, () => void count++)
+        if (end === DONE) return log.debug(`The source "${this.name}" is done`)
       } catch (error) {
         if (signal.aborted) return
         if (isNotCapable(error)) throw error
-        const waitMs = backoffMs(attempt++, BACKOFF, random)
-        const text = `Cannot read the stream of the source "${this.name}": ${messageOf(error)} (opened again in ${
-          formatMs(waitMs)
-        })`
-        log.error(text, { attempt, waitMs, error })
-        await pause(clock, waitMs, signal) // aborted: the loop's condition ends it
+        failure = { error }
       }
+      // Items alone do not reset it at an end: a short list of keys would be read ten times a second.
+      if ((failure && count > 0) || clock.monotonic() - openedMs >= STEADY_MS) attempt = 0
+      const waitMs = backoffMs(attempt++, BACKOFF, random)
+      const next = `(opened again in ${formatMs(waitMs)})`
+      if (failure) {
+        const text = `Cannot read the stream of the source "${this.name}": ${messageOf(failure.error)} ${next}`
+        log.error(text, { attempt, waitMs, ...failure })
+      } else if (count === 0 && (attempt & (attempt - 1)) === 0) {
+        log.warn(`The stream of the source "${this.name}" ended without an item ${next}`, { attempt, waitMs })
+      } else log.debug(`The stream of the source "${this.name}" has ended ${next}`)
+      await pause(clock, waitMs, signal) // aborted: the loop's condition ends it
     }
   }
 
-  /** Resolves when the stream has ended. Rejects if it throws or the signal is aborted. */
-  async #read(sink: Sink, signal: AbortSignal, onItem: () => void): Promise<void> {
+  /** Resolves with the stream's return value when it has ended. Rejects if it throws or the signal is aborted. */
+  async #read(sink: Sink, signal: AbortSignal, onItem: () => void): Promise<unknown> {
     const scope = abortScope(signal)
     let items: AsyncIterator<ObjectKey | Pick<KubeObject, 'metadata'>> | undefined
     try {
       items = this.#options.open(scope.signal)[Symbol.asyncIterator]()
       for (let count = 1;; count++) {
         const { done, value } = await untilAborted(items.next(), signal)
-        if (done) return void (items = undefined)
+        if (done) {
+          items = undefined
+          return value
+        }
         onItem()
         this.#add(sink, value)
         if (count % ITEMS_PER_TURN === 0) await nextTurn()

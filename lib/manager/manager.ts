@@ -39,6 +39,11 @@ export interface ManagerOptions {
   readonly listens?: boolean | ((server: Runnable) => void) | undefined
 }
 
+/**
+ * Signals are aborted this long before the grace period ends, at most a tenth of it: work that obeys its signal still
+ * ends in time, and the lease is released before Kubernetes kills a pod after its own 30 s.
+ */
+const ABANDON_MS = 2000
 /** A stop that takes longer is logged once. */
 const LONG_STOP_MS = 1000
 /** The maximum number of names in that line. */
@@ -64,6 +69,7 @@ export class Manager implements Runnable {
   /** Opens when everything except the leader's work is ready. */
   readonly #launched = new Latch()
   readonly #ended = new Latch()
+  readonly #stopping = new AbortController()
   readonly #abandon = new AbortController()
   /** Aborted when the stop no longer waits. */
   readonly #deadline = new AbortController()
@@ -104,7 +110,15 @@ export class Manager implements Runnable {
     return this.#elected.isOpen
   }
 
-  /** Aborted when the grace period ends or the lease is lost: runnables must not write after that. */
+  /** Aborted when the stop begins: waits of running work should end. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  /**
+   * Aborted shortly before the grace period ends, by 2 s or a tenth of it, or when the lease is lost: runnables must
+   * not write after that.
+   */
   get abandon(): AbortSignal {
     return this.#abandon.signal
   }
@@ -150,6 +164,7 @@ export class Manager implements Runnable {
   async start(signal: AbortSignal): Promise<void> {
     if (this.#stop) throw new Error('Cannot start the manager: it was started already')
     const stop = (this.#stop = abortScope(signal))
+    void aborted(stop.signal).then(() => this.#stopping.abort(stop.signal.reason))
     const campaign = new AbortController()
     let election: Promise<void> | undefined
     try {
@@ -213,12 +228,16 @@ export class Manager implements Runnable {
     // A replica that does not lead must not win the lease now.
     if (!this.#group('preparation').started) campaign.abort(stopReason())
     const endGrace = (): void => this.#endGrace(new Error(`the grace period of ${formatMs(graceMs)} is over`))
-    let stopTimer: (() => void) | undefined
+    const timers: (() => void)[] = []
     if (graceMs === 0) endGrace()
-    else if (graceMs !== Infinity) stopTimer = clock.after(graceMs, endGrace)
-    const cancelNote = graceMs > LONG_STOP_MS && !this.#lost
-      ? clock.after(LONG_STOP_MS, () => this.#logStop(graceMs - LONG_STOP_MS))
-      : undefined
+    else if (graceMs !== Infinity) {
+      const leftMs = Math.min(ABANDON_MS, graceMs / 10)
+      const why = `the grace period of ${formatMs(graceMs)} is about to end`
+      timers.push(clock.after(graceMs - leftMs, () => this.#abandonWork(why)), clock.after(graceMs, endGrace))
+    }
+    if (graceMs > LONG_STOP_MS && !this.#lost) {
+      timers.push(clock.after(LONG_STOP_MS, () => this.#logStop(graceMs - LONG_STOP_MS)))
+    }
     const concurrent = Promise.all([this.#stopGroup('warmup'), this.#stopGroup('preparation')])
     for (const step of STOP_ORDER) {
       if (step !== 'election') {
@@ -230,8 +249,7 @@ export class Manager implements Runnable {
       // Bounded by the elector's own deadline.
       await election
     }
-    stopTimer?.()
-    cancelNote?.()
+    for (const cancel of timers) cancel()
   }
 
   /** Logs what the stop waits for, and for how long. */
@@ -255,8 +273,12 @@ export class Manager implements Runnable {
 
   #endGrace(reason: Error): void {
     // Safety: writes are fenced off before the manager stops waiting.
-    this.#abandon.abort(new DOMException(reason.message, 'AbortError'))
+    this.#abandonWork(reason.message)
     this.#deadline.abort(reason)
+  }
+
+  #abandonWork(why: string): void {
+    this.#abandon.abort(new DOMException(why, 'AbortError'))
   }
 
   /** The first failure stops the manager, and its start rejects with it. Later failures are logged. */

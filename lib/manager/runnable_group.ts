@@ -1,7 +1,7 @@
 /** A group of runnables that start and stop together. */
 import { messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { abortScope, untilAborted } from '../async/abort.ts'
+import { abortScope, isAbort, untilAborted } from '../async/abort.ts'
 import { nextTurn } from '../async/clock.ts'
 
 /** Thrown by `add` when the group or the manager is stopping or has stopped. */
@@ -174,11 +174,6 @@ function workOf(runnable: Runnable): readonly string[] {
 /** Returns a function as a runnable. */
 export function asRunnable(what: Runnable | RunnableFunction): Runnable {
   return typeof what === 'function' ? { name: what.name || 'anonymous', start: what } : what
-}
-
-function isAbort(error: unknown, signal: AbortSignal): boolean {
-  if (error === signal.reason) return true
-  return error instanceof Error && (error.name === 'AbortError' || isAbort(error.cause, signal))
 }
 
 /** Returns a single error as it is, and several as an AggregateError. */

@@ -28,9 +28,14 @@ export interface Log {
   info(message: string, fields?: LogFields): void
   warn(message: string, fields?: LogFields): void
   error(message: string, fields?: LogFields): void
+  /** The name of the lowest level that it writes, as in pino and winston. With `debug`, each reconcile has a line. */
+  readonly level?: unknown
+  /** Returns the same log with another lowest level. Without it, a level can only be raised. */
+  withLevel?(level: LogLevel): Log
 }
 
-export type LogLevel = keyof Log
+/** The levels of a log, the lowest first. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
@@ -82,9 +87,30 @@ export function safeLog(log: Log | undefined): Log {
       failed(error)
     }
   }
-  const safe: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  const safe: Log = {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    level: log.level,
+    ...(log.withLevel && { withLevel: (level) => safeLog(log.withLevel!(level)) }),
+  }
   safeLogs.add(safe)
   return safe
+}
+
+/** Returns a log with this lowest level, if one is given. */
+export function atLevel(log: Log, level: LogLevel | undefined): Log {
+  if (!level) return log
+  if (log.withLevel) return log.withLevel(level)
+  const min = LOG_LEVELS.indexOf(level)
+  const lines = LOG_LEVELS.map((each, at) => [each, at < min ? () => {} : log[each].bind(log)])
+  return { ...Object.fromEntries(lines), level }
+}
+
+/** Whether a log is known to write debug lines, so that expensive ones are worth their work. */
+export function writesDebug({ level }: Log): boolean {
+  return /^(all|silly|trace|verbose|debug)$/.test(String(level))
 }
 
 /** Returns a function that logs failures 1, 2, 4, 8, … of its calls. */

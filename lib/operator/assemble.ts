@@ -6,7 +6,7 @@ import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
-import { type Log, withFields } from '../observe/log.ts'
+import { atLevel, type Log, withFields } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { getSelected } from '../cache/cached_reader.ts'
 import type { Informer } from '../cache/informer.ts'
@@ -132,11 +132,13 @@ function controllerOf(
   description: ControllerDescription,
   operator: OperatorOptions,
   manager: Manager,
-  setup: AssemblySetup,
+  common: AssemblySetup,
 ): Controller {
-  const { clusters, meter, tracing, clock, userClock = clock, log, uuid, onReconcile } = setup
-  const { concurrency, timeout, backoff, limiter, eventFilter, syncTimeout, everyReplica = false, warmup, cluster } =
+  const { concurrency, timeout, backoff, holdEvents, limiter, eventFilter, syncTimeout, everyReplica = false } =
     description.options
+  const { warmup, cluster, logLevel } = description.options
+  const setup = { ...common, log: atLevel(common.log, logLevel) }
+  const { clusters, meter, tracing, clock, userClock = clock, log, uuid, onReconcile } = setup
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
   const name = controllerName(description)
   const eventsOf = (cluster?: OtherCluster): Recorder => clusters.of(cluster).recorder.as(`${operator.name}/${name}`)
@@ -152,6 +154,7 @@ function controllerOf(
     return step({
       key,
       log,
+      ownNamespace: clusters.ownNamespace,
       clock: userClock,
       attempt,
       events,
@@ -161,6 +164,9 @@ function controllerOf(
       isReady,
       get signal() {
         return run.signal
+      },
+      get stopping() {
+        return run.stopping
       },
     })
   }
@@ -177,10 +183,13 @@ function controllerOf(
     concurrency,
     everyReplica,
     warmup,
+    skipsGone: description.step!.kind === 'object',
     timeoutMs: optionalMs(timeout),
     syncTimeoutMs: isOptional(cluster) ? Infinity : optionalMs(syncTimeout ?? operator.syncTimeout),
     backoff: { baseMs: optionalMs(backoff?.base), maxMs: optionalMs(backoff?.max) },
     limiter: limiter?.(),
+    holdEvents,
+    stopping: manager.stopping,
     abandon: manager.abandon,
     unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
     onReconcile: onReconcile && cluster ? (report) => onReconcile({ ...report, cluster: cluster.name }) : onReconcile,
@@ -252,7 +261,8 @@ function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, 
     const start = async (signal: AbortSignal): Promise<void> => {
       const scope = abortScope(manager.abandon)
       try {
-        await task({ signal, log: withFields(log, { task: name }), clock, ...boundTo(clients, scope) })
+        const own = { log: withFields(log, { task: name }), ownNamespace: clusters.ownNamespace }
+        await task({ signal, ...own, clock, ...boundTo(clients, scope) })
       } finally {
         scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))
         scope[Symbol.dispose]()

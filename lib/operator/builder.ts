@@ -7,17 +7,25 @@ import { callerFrame } from '../observe/stack.ts'
 import { isThenable } from '../controller/bounded_call.ts'
 import { isFinalizerName } from '../controller/finalizer.ts'
 import type { Predicate } from '../controller/predicates.ts'
-import type { ControllerBuilder, ControllerOptions } from './context.ts'
+import type { ControllerBuilder, ControllerDefaults, ControllerOptions } from './context.ts'
 import { checkShape, CONTROLLER_SHAPE, FINALIZE_SHAPE, OWNS_SHAPE, WATCHES_SHAPE } from './checks.ts'
 import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
 
 /** @throws TypeError or RangeError if an option is invalid. */
 export function describeController(
   resource: AnyResource,
-  options: ControllerOptions<KubeObject> = {},
+  own: ControllerOptions<KubeObject> = {},
+  defaults: ControllerDefaults = {},
 ): ControllerDescription {
   const cannot = `Cannot control ${resource.kind}`
-  checkShape(cannot, options, CONTROLLER_SHAPE)
+  checkShape(cannot, own, CONTROLLER_SHAPE)
+  const stated = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
+  const { backoff: common, ...others } = defaults
+  const options: ControllerOptions<KubeObject> = {
+    ...others,
+    ...(common && !own.limiter && { backoff: common }),
+    ...stated,
+  }
   const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout } = options
   if (name !== undefined && !isLabelText(name)) {
     throw new TypeError(
@@ -48,18 +56,20 @@ export function builderOf<T extends KubeObject, App>(
   const builder: ControllerBuilder<T, App> = {
     owns(owned, options = {}) {
       checkShape(`Cannot own ${owned.kind}`, options, OWNS_SHAPE)
-      const { when, anyOwner = false, optional } = options
-      sources.push({ kind: 'owns', resource: owned, anyOwner, optional, when: when as Predicate | undefined })
+      const { when, queue, anyOwner = false, optional } = options
+      const filters = { when: when as Predicate | undefined, queue: queue as ControllerOptions<KubeObject>['queue'] }
+      sources.push({ kind: 'owns', resource: owned, anyOwner, optional, ...filters })
       return builder
     },
     watches(watched, map, options = {}) {
       checkShape(`Cannot watch ${watched.kind}`, options, WATCHES_SHAPE)
-      const { when, cluster, optional } = options
+      const { when, queue, cluster, optional } = options
       sources.push({
         kind: 'watches',
         resource: watched,
         map: (object, context) => keysOf(map(object as never, context as never)),
         when: when as Predicate | undefined,
+        queue: queue as ControllerOptions<KubeObject>['queue'],
         cluster,
         optional,
       })

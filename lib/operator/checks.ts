@@ -7,7 +7,7 @@ import { callerFrame } from '../observe/stack.ts'
 import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
 import { parseAddress } from '../manager/servers/address.ts'
 import { at, placeOf } from './places.ts'
-import type { ControllerOptions, FinalizeOptions, OwnsOptions, WatchOptions } from './context.ts'
+import type { ControllerDefaults, ControllerOptions, FinalizeOptions, OwnsOptions, WatchOptions } from './context.ts'
 import {
   type AdmissionDescription,
   type CacheDeclaration,
@@ -39,6 +39,15 @@ const LEADER_ELECTION: ShapeOf<LeaderElectionOptions> = {
 const SELECTION: ShapeOf<CacheSelection<KubeObject>> = { labels: 0, fields: 0, strip: 0 }
 const NAMESPACES: OptionShape = { '*': SELECTION }
 
+const DEFAULTS = {
+  concurrency: 0,
+  when: 0,
+  timeout: 0,
+  backoff: { base: 0, max: 0 },
+  holdEvents: BOOLEAN,
+  logLevel: LOG_LEVELS,
+} satisfies ShapeOf<ControllerDefaults>
+
 export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   name: 0,
   log: 0,
@@ -50,6 +59,7 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   grace: 0,
   health: 0,
   metrics: { address: 0, registry: 0, tls: [...BOOLEAN, { certs: 0 }], auth: BOOLEAN },
+  controllers: DEFAULTS,
   profiling: 0,
   tracing: BOOLEAN,
   webhooks: {
@@ -63,22 +73,20 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
 }
 
 export const CONTROLLER_SHAPE: ShapeOf<ControllerOptions<KubeObject>> = {
+  ...DEFAULTS,
   name: 0,
-  concurrency: 0,
-  when: 0,
+  queue: 0,
   eventFilter: 0,
-  timeout: 0,
   everyReplica: BOOLEAN,
   warmup: BOOLEAN,
-  backoff: { base: 0, max: 0 },
   limiter: 0,
   syncTimeout: 0,
   cluster: 0,
 }
 
-export const OWNS_SHAPE: ShapeOf<OwnsOptions<KubeObject>> = { when: 0, anyOwner: BOOLEAN, optional: BOOLEAN }
+export const OWNS_SHAPE: ShapeOf<OwnsOptions<KubeObject>> = { when: 0, queue: 0, anyOwner: BOOLEAN, optional: BOOLEAN }
 
-export const WATCHES_SHAPE: ShapeOf<WatchOptions<KubeObject>> = { when: 0, cluster: 0, optional: BOOLEAN }
+export const WATCHES_SHAPE: ShapeOf<WatchOptions<KubeObject>> = { when: 0, queue: 0, cluster: 0, optional: BOOLEAN }
 
 export const FINALIZE_SHAPE: ShapeOf<FinalizeOptions> = { finalizer: 0 }
 

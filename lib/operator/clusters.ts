@@ -61,6 +61,11 @@ export class Clusters {
     return [this.main, ...this.others.values()]
   }
 
+  /** The operator's own namespace. */
+  get ownNamespace(): string {
+    return this.main.config?.namespace || 'default'
+  }
+
   /** @throws TypeError for a cluster of another operator. */
   of(cluster: OtherCluster | undefined): Cluster {
     const found = cluster ? this.others.get(cluster) : this.main
@@ -192,7 +197,7 @@ export function fencedCluster(cluster: Cluster, fence: Fence): ClusterParts {
 
 /** Returns a log whose lines name a cluster other than the operator's own. */
 export function logOf(log: Log, cluster: OtherCluster | undefined): Log {
-  return cluster ? withFields(log, { cluster: cluster.name }) : log
+  return cluster ? { ...withFields(log, { cluster: cluster.name }), level: log.level } : log
 }
 
 /**

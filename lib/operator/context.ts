@@ -3,7 +3,7 @@ import type { Duration } from '../core/duration.ts'
 import type { KeyIn, Keys, KubeObject, Named, ObjectKey } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import type { Log, LogLevel } from '../observe/log.ts'
 import type { Meter } from '../observe/metrics.ts'
 import type { Delta } from '../cache/store.ts'
 import type { Client } from '../client/client.ts'
@@ -37,12 +37,14 @@ export interface WorkContext {
    */
   clientOf(cluster: OtherCluster): Client
   readonly log: Log
+  /** The operator's own namespace: that of its pod, or of the kubeconfig's context, or else `default`. */
+  readonly ownNamespace: string
   /**
    * The operator's clock; in tests, the world's. Use `clock.now()` for times that are written, such as
    * `lastTransitionTime`.
    */
   readonly clock: Clock
-  /** Aborted when the work must end; pass it to other requests. */
+  /** Aborted when the work must end, for a task when the stop begins; pass it to other requests. */
   readonly signal: AbortSignal
 }
 
@@ -76,8 +78,16 @@ export interface Context extends WorkContext {
    * ```
    */
   isReady(cluster?: OtherCluster): boolean
-  /** Aborted when the run times out, ends, or is abandoned at the end of the grace period. */
+  /**
+   * Aborted when the run times out, ends, or is abandoned shortly before the end of the grace period: 2 s, or a tenth
+   * of it.
+   */
   readonly signal: AbortSignal
+  /**
+   * Aborted when the operator begins to stop, and with `signal`. Pass it to waits that a stop may cut short, such as a
+   * poll of an external API; the client still works. A run that rejects with its reason is not logged as a failure.
+   */
+  readonly stopping: AbortSignal
   /** 1 at first, and one more after the back-off of each consecutive failure or `{ requeue: true }`. */
   readonly attempt: number
 }
@@ -94,10 +104,25 @@ export interface WatchContext<W extends KubeObject> extends MapContext {
   readonly event: Delta<W>
 }
 
+/** How the keys of an event are queued. */
+export interface QueueOptions {
+  /** Keys with a higher priority are reconciled first. Default: 0; −100 for objects of a first list. */
+  priority?: number | undefined
+  /** The delay. Default: none. */
+  after?: Duration | undefined
+  /** Use the delay of the back-off, and count as a failure of the key. Default: false. */
+  rateLimited?: boolean | undefined
+}
+
 /** Options of {@link Operator.controllerFor}. */
 export interface ControllerOptions<T extends KubeObject> {
   /** The name in logs, Events and metrics; unique within the operator. Default: the kind in lower case. */
   name?: string
+  /**
+   * Returns how the key of an object is queued, for all its events; `event.initial` is true for a first list. If it
+   * throws, the error is logged, and the key is queued as by default.
+   */
+  queue?: (object: T, event: Delta<T>) => QueueOptions | undefined
   /** The maximum number of keys reconciled at the same time. Default: 1. */
   concurrency?: number
   /** Tests which changes of the controller's own kind cause a reconcile. Default: all. */
@@ -114,6 +139,11 @@ export interface ControllerOptions<T extends KubeObject> {
    * The delay of a key that fails or returns `requeue`: `base`, doubled each time, up to `max`. Default: 5 ms … 1000 s.
    */
   backoff?: { base?: Duration; max?: Duration }
+  /**
+   * Let the events of a failing key wait for its retry, so that its back-off holds: for an external API that is down.
+   * By default an event, which may be the remedy, runs the key at once.
+   */
+  holdEvents?: boolean
   /** Makes the rate limiter of one start, instead of `backoff`. See `limiters`. */
   limiter?: () => RateLimiter<string>
   /**
@@ -123,12 +153,22 @@ export interface ControllerOptions<T extends KubeObject> {
   syncTimeout?: Duration
   /** The cluster of its own kind. Default: the operator's own. */
   cluster?: OtherCluster
+  /** The lowest level of its lines. A log that is not kubeloop's may drop more. Default: that of the log. */
+  logLevel?: LogLevel
 }
+
+/** The options that `operator({ controllers })` may give to all controllers. */
+export type ControllerDefaults = Pick<
+  ControllerOptions<KubeObject>,
+  'concurrency' | 'when' | 'timeout' | 'backoff' | 'holdEvents' | 'logLevel'
+>
 
 /** Options of {@link ControllerBuilder.owns}. */
 export interface OwnsOptions<W extends KubeObject> {
   /** Tests which changes cause a reconcile. Default: all. */
   when?: Predicate<W>
+  /** As in {@link ControllerOptions}, for the owner's key. */
+  queue?: (object: W, event: Delta<W>) => QueueOptions | undefined
   /** Reconcile every owner of the controller's kind, not only the controlling one. Default: false. */
   anyOwner?: boolean
   /** As in {@link WatchOptions}. */
@@ -139,6 +179,8 @@ export interface OwnsOptions<W extends KubeObject> {
 export interface WatchOptions<W extends KubeObject> {
   /** Tests which changes cause a reconcile. Default: all. */
   when?: Predicate<W>
+  /** As in {@link ControllerOptions}, for the keys that the map function returns. */
+  queue?: (object: W, event: Delta<W>) => QueueOptions | undefined
   /** The cluster where the kind is watched. Default: the operator's own. */
   cluster?: OtherCluster
   /**
@@ -166,7 +208,8 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   owns<W extends KubeObject>(resource: Resource<W, any>, options?: OwnsOptions<NoInfer<W>>): this
   /**
    * Reconciles the keys that `map` returns when an object of this kind changes. For an update, `map` is called with the
-   * new and the old object, and each key is reconciled once. A map function that throws is called again with back-off.
+   * new and the old object, and each key is reconciled once. Updates of one object that wait for a slow function are
+   * joined. A map function that throws is called again with back-off.
    *
    * @example
    * ```ts
@@ -186,8 +229,9 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   ): this
   /**
    * Reconciles keys from outside the cluster. `open` is called at each start, and again with back-off when its stream
-   * throws. An {@link EventChannel} or a ReadableStream will do. Keys are lost with the process and carry no data:
-   * write durable requests into the object, for example as an annotation, which triggers the leader by its change.
+   * throws or ends, unless it ends with `return 'done'`, as a closed {@link EventChannel} does. A ReadableStream will
+   * do, too. Keys are lost with the process and carry no data: write durable requests into the object, for example as
+   * an annotation, which triggers the leader by its change.
    */
   from(name: string, open: (context: MapContext) => AsyncIterable<Named<KeyIn<T['metadata']['namespace']>>>): this
   /**

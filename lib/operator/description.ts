@@ -13,6 +13,7 @@ import type { Admission } from '../webhook/admission.ts'
 import type { AdmissionOptions } from '../webhook/admission_options.ts'
 import type {
   Context,
+  ControllerDefaults,
   ControllerOptions,
   MapContext,
   OtherCluster,
@@ -144,7 +145,12 @@ export interface OperatorOptions {
    * for the kinds that the controller watches. Default: 2 minutes.
    */
   syncTimeout?: Duration
-  /** How long a stop waits for running reconciles and tasks. Default: 30 s. */
+  /** Defaults for the options of all controllers. */
+  controllers?: ControllerDefaults
+  /**
+   * How long a stop waits for running reconciles and tasks. Their clients, and the `signal` of reconciles, are aborted
+   * 2 s before its end, or a tenth of it if that is less. Default: 30 s.
+   */
   grace?: Duration | 'forever'
   /**
    * The address of `/healthz` and `/readyz`, with `?verbose`, and each check by its name below. Default: not served.
@@ -233,12 +239,14 @@ export type SourceDescription =
     readonly anyOwner: boolean
     readonly optional: boolean | undefined
     readonly when: Predicate | undefined
+    readonly queue: ControllerOptions<KubeObject>['queue'] | undefined
   }
   | {
     readonly kind: 'watches'
     readonly resource: AnyResource
     readonly map: (object: KubeObject, context: WatchContext<KubeObject>) => Keys
     readonly when: Predicate | undefined
+    readonly queue: ControllerOptions<KubeObject>['queue'] | undefined
     readonly cluster: OtherCluster | undefined
     readonly optional: boolean | undefined
   }

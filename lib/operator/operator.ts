@@ -195,7 +195,11 @@ export function operator(options: OperatorOptions): Operator {
       return description
     },
     controllerFor(resource, controllerOptions) {
-      const controller = describeController(resource, controllerOptions as ControllerOptions<KubeObject>)
+      const controller = describeController(
+        resource,
+        controllerOptions as ControllerOptions<KubeObject>,
+        options.controllers,
+      )
       description.controllers.push(controller)
       return builderOf(controller, app)
     },

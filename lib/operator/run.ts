@@ -96,17 +96,21 @@ function isFromOutside(error: unknown): boolean {
 function processLog(pretty: boolean): Log {
   const stated = optionalEnv(LEVEL)
   const named = stated === undefined ? DEFAULT_LEVEL : levelOf(stated)
-  const minLevel = LOG_LEVELS.indexOf(named ?? DEFAULT_LEVEL)
+  const log = logFrom(named ?? DEFAULT_LEVEL, pretty)
+  if (!named) {
+    log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)
+  }
+  return log
+}
+
+function logFrom(lowest: LogLevel, pretty: boolean): Log {
   const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
-    if (LOG_LEVELS.indexOf(level) < minLevel) return
+    if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(lowest)) return
     const line = { level, message, fields, timeMs: systemClock.now() }
     writeLogLine(pretty ? formatPretty(line) : formatJson(line))
     const place = pretty ? placeOfError(fields['error']) : undefined
     if (place) writeLogLine(placeLine(place))
   }
-  const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  if (!named) {
-    log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)
-  }
-  return log
+  const lines = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  return { ...lines, level: lowest, withLevel: (level) => logFrom(level, pretty) }
 }

@@ -1,20 +1,21 @@
 /** Makes the sources of a controller's keys from its description. */
-import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import type { AnyResource } from '../core/resource.ts'
 import { type Clock, turnBudgetOf } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
-import type { Cache } from '../cache/cache.ts'
+import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
 import type { Call } from '../controller/bounded_call.ts'
 import { ownChanges } from '../controller/finalizer.ts'
 import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
-import { KindSource } from '../controller/kind_source.ts'
+import { KindSource, type KindSourceOptions } from '../controller/kind_source.ts'
 import { and, guardedPredicate, type Predicate } from '../controller/predicates.ts'
 import type { Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
-import { formatMs } from '../core/duration.ts'
+import { formatMs, toMs } from '../core/duration.ts'
+import { messageOf } from '../core/errors.ts'
 import { boundTo, type Clients, type Clusters, logOf } from './clusters.ts'
-import type { MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
+import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import { type ControllerDescription, controllerName, isOptional, type SourceDescription } from './description.ts'
 
 export interface SourceSetup {
@@ -31,12 +32,11 @@ export interface SourceSetup {
 
 /** Returns the source of the controller's own kind, then the others in the order of the description. */
 export function sourcesOf(description: ControllerDescription, setup: SourceSetup): Source[] {
-  const { resource, options } = description
-  const { clusters, finalizer, clock, log } = setup
-  const informers = clusters.of(options.cluster).cache.declare(resource)
+  const { resource, options, sources } = description
+  const { finalizer } = setup
   const when = finalizer === undefined ? options.when : ownChanges(options.when, finalizer)
-  const own = new KindSource({ informers, map: ownKey, own: true, when, clock, log: logOf(log, options.cluster) })
-  return [own, ...description.sources.map((source) => sourceOf(source, description, setup, when))]
+  const own = kindSource(resource, options.cluster, { map: ownKey, own: true, when }, options.queue, setup)
+  return [own, ...sources.map((source) => sourceOf(source, description, setup, when))]
 }
 
 /** `when`: the predicate of the controller's own kind. */
@@ -47,38 +47,21 @@ function sourceOf(
   when: Predicate | undefined,
 ): Source {
   const { resource, options } = description
-  const { clusters, clock, log, random } = setup
-  const cacheOf = (cluster: OtherCluster | undefined): Cache => clusters.of(cluster).cache
+  const { clock, log, random } = setup
   switch (source.kind) {
     case 'owns': {
+      const { optional, when, queue } = source
       const map = source.anyOwner ? ownerKeys(resource) : controllerKey(resource)
-      const informers = cacheOf(options.cluster).declare(source.resource)
-      return new KindSource({
-        informers,
-        map,
-        own: false,
-        optional: source.optional,
-        when: source.when,
-        clock,
-        log: logOf(log, options.cluster),
-      })
+      return kindSource(source.resource, options.cluster, { map, own: false, optional, when }, queue, setup)
     }
     case 'watches': {
+      const { cluster, when, queue } = source
       const map: KeyMapper = (object, call, event) => source.map(object, mapContext(setup, call, event))
-      const informers = cacheOf(source.cluster).declare(source.resource)
       // A controller whose own kind is in an optional cluster starts with that cluster, so there the source is not
       // optional.
-      const optional = source.optional || (isOptional(source.cluster) && source.cluster !== options.cluster)
-      return new KindSource({
-        informers,
-        map,
-        own: false,
-        optional,
-        cluster: source.cluster?.name,
-        when: source.when,
-        clock,
-        log: logOf(log, source.cluster),
-      })
+      const optional = source.optional || (isOptional(cluster) && cluster !== options.cluster)
+      const parts = { map, own: false, optional, when, cluster: cluster?.name }
+      return kindSource(source.resource, cluster, parts, queue, setup)
     }
     case 'from':
       return new StreamSource({
@@ -113,16 +96,42 @@ function sourceOf(
   }
 }
 
+/** Returns the source of a kind in a cluster. A mistake in the user's `queue` must not stop the events. */
+function kindSource(
+  resource: AnyResource,
+  cluster: OtherCluster | undefined,
+  parts: Omit<KindSourceOptions, 'informers'>,
+  queue: ControllerOptions<KubeObject>['queue'],
+  { clusters, clock, log: common }: SourceSetup,
+): KindSource {
+  const log = logOf(common, cluster)
+  const limited = new RateLimitedLog(clock)
+  const guarded: KindSourceOptions['queue'] = queue && ((event) => {
+    try {
+      const { priority, after, rateLimited } = queue(event.object, event) ?? {}
+      if (priority !== undefined && !Number.isFinite(priority)) throw new RangeError(`its priority is ${priority}`)
+      return { priority, afterMs: after === undefined ? after : toMs(after), rateLimited }
+    } catch (error) {
+      const what = `Cannot use what queue returned for ${event.object.kind} "${formatKey(keyOf(event.object))}"`
+      limited.line((more) => log.error(`${what}: ${messageOf(error)}${more}`, { error }))
+      return undefined
+    }
+  })
+  const informers = clusters.of(cluster).cache.declare(resource)
+  return new KindSource({ ...parts, informers, queue: guarded, clock, log })
+}
+
 /** Makes the signal and the client only when they are read, as most map functions need neither. */
 function mapContext(setup: SourceSetup, call: Call): MapContext
 function mapContext(setup: SourceSetup, call: Call, event: Delta): WatchContext<KubeObject>
-function mapContext({ clients, clock, log }: SourceSetup, call: Call, event?: Delta): MapContext {
+function mapContext({ clusters, clients, clock, log }: SourceSetup, call: Call, event?: Delta): MapContext {
   let bound: Pick<WorkContext, 'client' | 'clientOf'> | undefined
   const own = (): NonNullable<typeof bound> => (bound ??= boundTo(clients, call))
   return {
     ...(event && { event }),
     log,
     clock,
+    ownNamespace: clusters.ownNamespace,
     get signal() {
       return call.signal
     },

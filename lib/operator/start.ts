@@ -5,7 +5,7 @@ import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { fill } from '../observe/format_log.ts'
-import { type Log, type LogFields, safeLog } from '../observe/log.ts'
+import { type Log, type LogFields, type LogLevel, safeLog } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
@@ -174,7 +174,7 @@ async function loadTracing(): Promise<Tracing> {
 }
 
 /** The call order of pino. */
-type FieldsFirst = Readonly<Record<keyof Log, (fields: LogFields, message: string) => void>>
+type FieldsFirst = Readonly<Record<LogLevel, (fields: LogFields, message: string) => void>>
 
 /**
  * Returns the log of `operator({ log })`, made safe, if there is one. pino takes the fields first and drops them after
@@ -183,12 +183,13 @@ type FieldsFirst = Readonly<Record<keyof Log, (fields: LogFields, message: strin
  */
 export function ownLog({ log }: OperatorOptions): Log | undefined {
   if (!log || !('bindings' in log)) return log && safeLog(log)
-  const at = (level: keyof Log): Log['info'] => (message, fields = {}) => {
+  const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
     const { error, ...rest } = fields
     const given = error instanceof Error ? { ...rest, err: error } : fields
     ;(log as unknown as FieldsFirst)[level](given, fill(message, fields))
   }
-  return safeLog({ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') })
+  const { level } = log
+  return safeLog({ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), level })
 }
 
 /** Reads the host's name only without an identity, as it needs a permission on Deno. */

@@ -63,6 +63,11 @@ export class DelayedKeys<K> {
     return true
   }
 
+  /** Removes all adds of a key. */
+  remove(key: K): void {
+    if (this.#delays.delete(key)) this.#dropReplaced()
+  }
+
   /** Returns when a waiting retry of the key is due; undefined if there is none. */
   retryDueMs(key: K): number | undefined {
     const delay = this.#delays.get(key)

@@ -134,6 +134,20 @@ export class QueueState<K> {
     return this.#delayed.size > 0 && this.#delayed.cancelRetry(key)
   }
 
+  /** Removes the turn to come and the delayed adds of a key. A key in work stays in work. */
+  remove(key: K): void {
+    this.#delayed.remove(key)
+    const table = this.#table
+    const slot = table.slotOf(key)
+    if (slot === undefined || table.status[slot] === WORKING) return
+    if (table.status[slot] === AGAIN) {
+      table.status[slot] = WORKING
+      return
+    }
+    this.#order.leave(slot)
+    this.#delete(slot)
+  }
+
   /** Returns when a waiting retry of the key is due; undefined if there is none. */
   retryDueMs(key: K): number | undefined {
     return this.#delayed.size > 0 ? this.#delayed.retryDueMs(key) : undefined
@@ -187,8 +201,7 @@ export class QueueState<K> {
       this.#order.enter(slot)
       return
     }
-    table.delete(slot)
-    if (table.size === 0 && table.large) this.#shrink()
+    this.#delete(slot)
   }
 
   /** Returns the turn of a key in work. */
@@ -231,8 +244,10 @@ export class QueueState<K> {
     for (let slot = this.#working.head; slot !== NONE; slot = this.#table.byAge.after[slot]!) yield slot
   }
 
-  /** Frees the memory of a burst. */
-  #shrink(): void {
+  #delete(slot: number): void {
+    this.#table.delete(slot)
+    // Frees the memory of a burst.
+    if (this.#table.size > 0 || !this.#table.large) return
     this.#table = new KeyTable()
     this.#order = new PriorityOrder(this.#table)
     this.#working = slotList()

@@ -143,12 +143,20 @@ export class WorkQueue<K> {
   /**
    * Counts a failure of a key in work and adds it again after the delay of the rate limiter. Returns that delay. The
    * default priority is that of the current turn. With `keepsWait`, a waiting retry of the key stays unchanged, nothing
-   * is counted, and the rest of that wait is returned: the key was handed out for another reason.
+   * is counted, and the rest of that wait is returned: the key was handed out for another reason. With `alone`, the
+   * retry replaces all other adds of the key so far.
    *
    * @throws RangeError if the priority is not finite.
    */
-  retry(key: K, options: { readonly priority?: number | undefined; readonly keepsWait?: boolean } = {}): number {
-    const { priority = this.priorityOf(key), keepsWait = false } = options
+  retry(
+    key: K,
+    options: {
+      readonly priority?: number | undefined
+      readonly keepsWait?: boolean | undefined
+      readonly alone?: boolean | undefined
+    } = {},
+  ): number {
+    const { priority = this.priorityOf(key), keepsWait = false, alone = false } = options
     checkPriority(key, priority)
     const dueMs = keepsWait ? this.#state.retryDueMs(key) : undefined
     if (dueMs !== undefined) {
@@ -156,6 +164,7 @@ export class WorkQueue<K> {
       return Math.max(0, dueMs - this.#clock.monotonic())
     }
     const afterMs = this.#limiter.when(key)
+    if (alone) this.remove(key)
     if (!this.#shutDown) this.#addAfter(key, afterMs, priority, true)
     return afterMs
   }
@@ -199,6 +208,12 @@ export class WorkQueue<K> {
   forget(key: K): void {
     this.#limiter.forget(key)
     if (this.#state.cancelRetry(key)) this.#setTimer()
+  }
+
+  /** Removes the turn to come and all delayed adds of a key, and nothing of a turn in work. */
+  remove(key: K): void {
+    this.#state.remove(key)
+    this.#setTimer()
   }
 
   /** Returns the failures of a key since it was last forgotten. */

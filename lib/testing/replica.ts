@@ -4,7 +4,7 @@ import type { WebhookClientConfig } from '../core/resource.ts'
 import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import type { HttpBody } from '../core/transport.ts'
-import { withFields } from '../observe/log.ts'
+import { type LogLevel, withFields } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
@@ -60,7 +60,7 @@ export class Replica {
         }
       },
     }
-    const line = (level: keyof Log): Log['info'] => (message, fields) => {
+    const line = (level: LogLevel): Log['info'] => (message, fields) => {
       if (!this.#isKilled) log[level](message, fields)
     }
     this.log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }

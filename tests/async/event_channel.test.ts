@@ -38,7 +38,7 @@ test('a later listener starts with the oldest item that another has not received
   assert.deepEqual([await slow.next(), await slow.next(), await slow.next()], [{ done: false, value: 2 }, {
     done: false,
     value: 3,
-  }, { done: true, value: undefined }])
+  }, { done: true, value: 'done' }])
 })
 
 test('senders wait in order for the slowest listener when the channel is full', async () => {
@@ -113,7 +113,7 @@ test('each listener receives items without gaps, for any order of sends, reads a
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), async (capacity, steps) => {
       const channel = new EventChannel<number>(capacity)
-      const listeners: { iterator: AsyncIterator<number, undefined, void>; received: number[] }[] = []
+      const listeners: { iterator: AsyncIterator<number, 'done' | undefined, void>; received: number[] }[] = []
       let sent = 0
       const reads: Promise<unknown>[] = []
       const sends: Promise<void>[] = []

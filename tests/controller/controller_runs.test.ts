@@ -537,3 +537,95 @@ test('an earlier requeueAfter remains if a later run requests a later time, or n
   assert.deepEqual(begunMs.slice(3), [40_000, 60_000])
   await c.end()
 })
+
+test('a TerminalError ends the retry of an earlier failure and its count', async () => {
+  const { source, add } = tap()
+  const begun: [atMs: number, attempt: number][] = []
+  const outcomes = [new Error('not now'), new Error('not now'), new TerminalError('never'), new Error('not now')]
+  const reports: ReconcileReport[] = []
+  const c = controlling({
+    sources: [source],
+    onReconcile: (report) => reports.push(report),
+    reconcile: async ({ attempt }) => {
+      begun.push([c.clock.monotonic() - beganMs, attempt])
+      const outcome = outcomes.shift()
+      if (outcome) throw outcome
+    },
+  })
+  const beganMs = c.clock.monotonic()
+  await c.start()
+  add('a')
+  await c.clock.advance(5)
+  add('a')
+  await c.clock.advance(3_600_000)
+  assert.deepEqual(begun.splice(0), [[0, 1], [5, 2], [5, 2]])
+  add('a')
+  await c.clock.advance(3_600_000)
+  assert.deepEqual(begun.map(([, attempt]) => attempt), [1, 2], 'the back-off begins again')
+  assert.deepEqual(reports.at(-2)!.causes, ['queued'], 'the retry was forgotten by the history, too')
+  await c.end()
+})
+
+/** The times of the runs of a key that fails `fails` times, with an event at each of the times. */
+const HELD: Readonly<Record<string, [holdEvents: boolean, eventsMs: number[], begunMs: number[]]>> = {
+  'runs at once': [false, [500, 700], [0, 500, 700, 1000]],
+  'waits for the retry with holdEvents': [true, [500, 700], [0, 1000]],
+  'waits for the retry with holdEvents, whatever the number of tries': [true, [500, 1500, 2500], [0, 1000, 3000]],
+  'runs at once after a success': [true, [500, 1500], [0, 1000, 1500]],
+}
+for (const [what, [holdEvents, eventsMs, begunMs]] of Object.entries(HELD)) {
+  test(`an event of a key in its back-off ${what}`, async () => {
+    const { source, add } = tap()
+    const begun: number[] = []
+    const fails = what.includes('tries') ? 2 : what.includes('at once after') || holdEvents ? 1 : 3
+    const c = controlling({
+      sources: [source],
+      holdEvents,
+      backoff: { baseMs: 1000 },
+      reconcile: async () => {
+        if (begun.push(c.clock.monotonic() - beganMs) <= fails) throw new Error('down')
+      },
+    })
+    const beganMs = c.clock.monotonic()
+    await c.start()
+    add('a')
+    await c.settle()
+    for (const ms of eventsMs) {
+      await c.clock.advance(ms - (c.clock.monotonic() - beganMs))
+      add('a')
+      await c.settle()
+    }
+    await c.clock.advance(60_000)
+    assert.deepEqual(begun, begunMs)
+    await c.end()
+  })
+}
+
+test('with holdEvents, an event during a run that fails and an earlier requeueAfter wait for the retry, too', async () => {
+  const { source, add } = tap()
+  const begun: number[] = []
+  const reports: ReconcileReport[] = []
+  const c = controlling({
+    sources: [source],
+    holdEvents: true,
+    backoff: { baseMs: 60_000 },
+    onReconcile: (report) => reports.push(report),
+    reconcile: async () => {
+      const run = begun.push(c.clock.monotonic() - beganMs)
+      if (run === 1) return { requeueAfter: '10s' }
+      if (run > 2) return undefined
+      add('a', { cause: () => 'changed' })
+      add('b')
+      throw new Error('down')
+    },
+  })
+  const beganMs = c.clock.monotonic()
+  await c.start()
+  add('a')
+  await c.clock.advance(5_000)
+  add('a')
+  await c.clock.advance(3_600_000)
+  assert.deepEqual(begun, [0, 5_000, 5_000, 65_000], 'another key is not held')
+  assert.deepEqual(reports.at(-1)?.causes, ['requeued after 10 s', 'changed', 'retry 1'], 'held causes are kept')
+  await c.end()
+})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Controller } from '../../lib/controller/controller.ts'
+import { Controller, type ReconcileReport } from '../../lib/controller/controller.ts'
 import { ownKey } from '../../lib/controller/handlers.ts'
 import { KindSource } from '../../lib/controller/kind_source.ts'
 import type { Sink, Source } from '../../lib/controller/source.ts'
@@ -8,7 +8,7 @@ import { StreamSource } from '../../lib/controller/stream_source.ts'
 import { TickerSource } from '../../lib/controller/ticker_source.ts'
 import { aborted } from '../../lib/async/abort.ts'
 import { EventChannel } from '../../lib/async/event_channel.ts'
-import type { ObjectKey } from '../../lib/core/objects.ts'
+import { keyOf, type ObjectKey } from '../../lib/core/objects.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
@@ -27,6 +27,7 @@ function custom(
     ended,
     starts: 0,
     signal: undefined,
+    warms: true,
     start(sink, signal) {
       source.starts++
       source.signal = signal
@@ -268,7 +269,7 @@ test('a watch that fails while it is added rejects that call, and the others con
 
 /** A controller with a warm-up; the test decides when it leads. */
 function warm(sources: readonly Source[], more: Partial<ConstructorParameters<typeof Controller>[0]> = {}) {
-  const clock = new FakeClock()
+  const { clock = new FakeClock() } = more as { clock?: FakeClock }
   const { lines, log } = keptLog()
   const runs: string[] = []
   const controller = new Controller({
@@ -313,6 +314,130 @@ test('a warm-up fills the queue without a reconcile; the start continues from th
     [0, 0, 0],
     true,
   ])
+})
+
+test('a warm-up starts no source that does not read from a cache, also one that is added meanwhile', async () => {
+  const clock = new FakeClock()
+  const stream = new StreamSource({ name: 'stream', open: () => new EventChannel<ObjectKey>(), clock })
+  const ticker = new TickerSource({ name: 'ticker', everyMs: 1000, keys: () => [], clock })
+  const kind = new KindSource({ informers: [scriptedInformer().informer], clock })
+  assert.deepEqual([stream, ticker, kind].map((source: Source) => source.warms ?? false), [false, false, true])
+  const later = (): ReturnType<typeof custom> => custom({ warms: false, begin: (sink) => sink.add('message') })
+  const [cached, first, added] = [custom(), later(), later()]
+  const w = warm([cached, first])
+  await w.warmUp()
+  await w.controller.watch(added)
+  await settle(w.clock)
+  assert.deepEqual([cached, first, added].map(({ starts }) => starts), [1, 0, 0])
+  await w.elect()
+  assert.deepEqual([[cached, first, added].map(({ starts }) => starts), w.runs], [[1, 1, 1], ['message']])
+  await w.stop()
+  assert.deepEqual([w.outcomes, w.listeners()], [{ warm: 'ended', work: 'ended' }, [0, 0, 0]])
+})
+
+test('a start waits for the sources that a warm-up did not start, within the sync timeout', async () => {
+  const slow = custom({ name: 'slow', warms: false, synced: () => new Promise(() => {}) })
+  const w = warm([custom({ begin: (sink) => sink.add('a') }), slow], { syncTimeoutMs: 1000 })
+  await w.warmUp()
+  await w.clock.advance(10_000)
+  await w.elect()
+  assert.deepEqual([w.runs, w.outcomes], [[], { warm: 'ended' }])
+  await w.clock.advance(1000)
+  await settle(w.clock)
+  assert.match(String(w.outcomes['work']), /not in sync within 1 s; still missing: the source "slow"$/)
+})
+
+const MINUTES = 60_000
+/** What happens to the object on a waiting replica, and the keys that run when it leads. */
+const GONE: Readonly<
+  Record<string, [step: 'object' | 'key', happens: (o: ReturnType<typeof owned>) => unknown, runs: string[]]>
+> = {
+  'is deleted: an object’s reconcile does nothing': ['object', (o) => o.delete(), []],
+  'is deleted: a key’s reconcile handles it': ['key', (o) => o.delete(), ['a']],
+  'was deleted long ago: the last leader has handled it': ['key', (o) => (o.delete(), o.wait(5 * MINUTES)), []],
+  'was deleted not so long ago': ['key', (o) => (o.delete(), o.wait(4 * MINUTES)), ['a']],
+  'is deleted, and its dependents after it': ['object', (o) => (o.delete(), o.dependent()), []],
+  'is deleted before the key comes from elsewhere': ['key', (o) => (o.delete(), o.dependent()), ['a']],
+  'is created again': ['object', (o) => (o.delete(), o.create()), ['a']],
+  'is created again, long ago': ['key', (o) => (o.delete(), o.create(), o.wait(9 * MINUTES)), ['a']],
+  'was created again and is queued by a dependent': [
+    'object',
+    (o) => (o.delete(), o.create(), o.dependent()),
+    ['a'],
+  ],
+  'lives, and a dependent is deleted': ['object', (o) => o.dependent(), ['a']],
+  'lives, and an object of another kind with its name is deleted': ['object', (o) => o.namesake(), ['a']],
+}
+
+/** A pod `a`, and a dependent of it. */
+function owned(clock: FakeClock) {
+  const [pods, others, namesakes] = [scriptedInformer(), scriptedInformer(), scriptedInformer()]
+  let version = 1
+  return {
+    sources: [
+      new KindSource({
+        informers: [pods.informer],
+        own: true,
+        clock,
+        // The deletion must be noticed although no event of it passes.
+        when: (_now, _before, change) => change.kind !== 'deleted' || version % 2 === 1,
+      }),
+      new KindSource({ informers: [others.informer], map: () => [keyOf(pod('a', '1'))], clock }),
+      new KindSource({ informers: [namesakes.informer], clock }),
+    ],
+    create: () => pods.send({ kind: 'added', object: pod('a', `${version++}`), initial: false }),
+    delete: () => pods.send({ kind: 'deleted', object: pod('a', `${version++}`), stale: false }),
+    dependent: () => others.send({ kind: 'deleted', object: pod('a-1', '1'), stale: false }),
+    namesake: () => namesakes.send({ kind: 'deleted', object: pod('a', '1'), stale: false }),
+    wait: (ms: number) => clock.advance(ms),
+  }
+}
+
+for (const [what, [step, happens, runs]] of Object.entries(GONE)) {
+  test(`a warm-up holds no key of an object that is gone: it ${what}`, async () => {
+    for (const isFiltered of [false, true]) {
+      const clock = new FakeClock()
+      const o = owned(clock)
+      const w = warm(o.sources, { skipsGone: step === 'object', clock })
+      await w.warmUp()
+      if (isFiltered) o.create()
+      o.create()
+      await happens(o)
+      await settle(clock)
+      await w.elect()
+      assert.deepEqual(w.runs, runs, `the deletion is filtered: ${isFiltered}`)
+      o.delete()
+      o.dependent()
+      await settle(clock)
+      assert.equal(w.runs.length > runs.length, true, 'a leader runs all keys')
+      await w.stop()
+    }
+  })
+}
+
+test('a thousand objects that are gone leave nothing in the queue of a waiting replica', async () => {
+  for (const skipsGone of [true, false]) {
+    const clock = new FakeClock()
+    const pods = scriptedInformer()
+    const reports: ReconcileReport[] = []
+    const onReconcile = (report: ReconcileReport): void => void reports.push(report)
+    const sources = [new KindSource({ informers: [pods.informer], own: true, clock })]
+    const w = warm(sources, { clock, skipsGone, onReconcile })
+    await w.warmUp()
+    for (let i = 0; i < 1000; i++) {
+      const object = pod(`${i}`, '1')
+      pods.send({ kind: 'added', object, initial: false })
+      pods.send({ kind: 'updated', object, old: pod(`${i}`, '0') })
+      pods.send({ kind: 'deleted', object, stale: false })
+      await clock.advance(10_000)
+    }
+    pods.send({ kind: 'added', object: pod('0', '2'), initial: false })
+    await w.elect()
+    await settle(clock, 60)
+    assert.equal(w.runs.length, skipsGone ? 1 : 30)
+    assert.deepEqual(reports.find(({ key }) => key === 'default/0')?.causes, ['added'], 'earlier causes are forgotten')
+    await w.stop()
+  }
 })
 
 test('a start waits for a warm-up in progress, in either order', async () => {

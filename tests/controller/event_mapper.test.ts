@@ -186,3 +186,68 @@ test('settled results of a map function are handled in turns of the event loop, 
   assert.deepEqual(reported, names)
   assert.equal(m.idle, true)
 })
+
+/** A pod of an owner. */
+const owned = (name: string, version: number, owner: string): KubeObject => {
+  const { metadata, ...rest } = pod(name, `${version}`)
+  return { ...rest, metadata: { ...metadata, labels: { owner } } }
+}
+
+test('updates of one object that wait are joined, so that others are mapped soon, and no owner is lost', async () => {
+  const calls: string[] = []
+  const events: string[] = []
+  const m = mapping(async ({ metadata: { name, resourceVersion, labels } }, _, event) => {
+    calls.push(`${name} ${resourceVersion}`)
+    if (event.kind === 'updated') {
+      events.push(`${event.old.metadata.resourceVersion}→${event.object.metadata.resourceVersion}`)
+    }
+    await nextTurn()
+    return [{ name: labels!['owner']! }]
+  })
+  const versions = Array.from(
+    { length: 101 },
+    (_, i) => owned('hot', i, i === 0 ? 'first' : i === 1 ? 'second' : 'last'),
+  )
+  for (let i = 1; i <= 100; i++) m.mapping.take({ kind: 'updated', object: versions[i]!, old: versions[i - 1]! })
+  m.add(owned('other', 1, 'other'))
+  await m.mapping.tried
+  assert.deepEqual(calls, ['hot 1', 'hot 0', 'hot 100', 'hot 99', 'hot 98', 'hot 1', 'other 1'])
+  assert.deepEqual([...new Set(events)], ['0→1', '1→100'])
+  assert.deepEqual([...new Set(m.reported)], ['second', 'first', 'last', 'other'])
+  m.add(owned('other', 2, 'other'))
+  m.mapping.take({ kind: 'updated', object: versions[1]!, old: versions[0]! })
+  await m.mapping.tried
+  assert.deepEqual(calls.slice(7), ['other 2', 'hot 1', 'hot 0'], 'no event joins one that was mapped')
+  await m.end()
+})
+
+test('only updates are joined: a deletion and a new object keep their place', async () => {
+  const calls: string[] = []
+  const m = mapping(async ({ metadata }, _, event) => {
+    calls.push(`${event.kind} ${metadata.name} ${metadata.resourceVersion}`)
+    await nextTurn()
+    return []
+  })
+  const at = (version: number, name = 'a'): KubeObject => pod(name, `${version}`)
+  m.add(at(0, 'slow'))
+  m.add(at(1))
+  m.mapping.take({ kind: 'updated', object: at(2), old: at(1) })
+  m.mapping.take({ kind: 'updated', object: at(2, 'b'), old: at(1, 'b') })
+  m.mapping.take({ kind: 'deleted', object: at(3), stale: false })
+  m.add(at(4))
+  m.mapping.take({ kind: 'updated', object: at(5), old: at(4) })
+  await m.mapping.tried
+  assert.deepEqual(calls, [
+    'added slow 0',
+    'added a 1',
+    'updated a 2',
+    'updated a 1',
+    'updated b 2',
+    'updated b 1',
+    'deleted a 3',
+    'added a 4',
+    'updated a 5',
+    'updated a 4',
+  ])
+  await m.end()
+})

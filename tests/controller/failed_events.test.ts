@@ -17,13 +17,13 @@ const deleted = (object: KubeObject) => ({
   why: 'mine',
 })
 
-test('the four newest states of an object are kept, each once, with the highest priority', () => {
+test('the three newest states of an object and its oldest are kept, each once, with the highest priority', () => {
   const parked = new FailedEvents()
   const versions = Array.from({ length: 6 }, (_, i) => pod('a', `${i}`))
   for (const [i, object] of versions.entries()) {
     parked.add('a', { ...added(object, i === 2 ? 5 : -100), states: i > 0 ? [object, versions[i - 1]!] : [object] })
   }
-  assert.deepEqual(parked.get('a')?.states, [5, 4, 3, 2].map((i) => versions[i]))
+  assert.deepEqual(parked.get('a')?.states, [5, 4, 3, 0].map((i) => versions[i]))
   assert.deepEqual([parked.get('a')?.priority, parked.get('a')?.delta.object, parked.size], [5, versions[5], 1])
 })
 

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '../../lib/observe/log.ts'
-import { Runs } from '../../lib/controller/reconciler.ts'
+import { type RunArgument, Runs } from '../../lib/controller/reconciler.ts'
 import type { Result, Run } from '../../lib/controller/result.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
 const RUN = { key: { namespace: 'default', name: 'a' }, log: silentLog, attempt: 3, onWrite: undefined }
 
-function running(timeoutMs?: number) {
+function running(timeoutMs?: number, stopping?: AbortSignal) {
   const clock = new FakeClock()
   const { controller, listeners } = countedSignal()
-  const runs = new Runs({ kind: 'Pod', clock, timeoutMs, abandon: controller.signal })
-  const once = (reconcile: (run: Run) => Promise<Result>, run: Omit<Run, 'signal'> = RUN) =>
+  const runs = new Runs({ kind: 'Pod', clock, timeoutMs, stopping, abandon: controller.signal })
+  const once = (reconcile: (run: Run) => Promise<Result>, run: RunArgument = RUN) =>
     runs.once('default/a', reconcile, run)
   return { clock, runs, once, listeners, abandon: () => controller.abort(new Error('over')) }
 }
@@ -40,6 +40,31 @@ test('a run that has ended is not kept, whether it returned or threw, and all ru
   assert.deepEqual([runs.keys.length, listeners(), clock.pending], [0, 1, 0])
   runs.stop()
   assert.equal(listeners(), 0)
+})
+
+test('the signal of a stop is aborted by the stop, and with the run’s own signal', async () => {
+  for (const by of ['stop', 'timeout', 'abandon', 'end'] as const) {
+    const stop = countedSignal()
+    const { clock, once, abandon } = running(1000, stop.controller.signal)
+    const gate = Promise.withResolvers<void>()
+    let run: Run | undefined
+    const end = once((its) => (run = its, void its.stopping.aborted, gate.promise))
+    assert.deepEqual([run!.stopping.aborted, run!.signal.aborted, stop.listeners()], [false, false, 1])
+    if (by === 'stop') stop.controller.abort(new Error('stop'))
+    if (by === 'timeout') await clock.advance(1000)
+    if (by === 'abandon') abandon()
+    assert.deepEqual(
+      [run!.stopping.aborted, run!.signal.aborted],
+      by === 'end' ? [false, false] : [true, by !== 'stop'],
+    )
+    let late: Run | undefined
+    await once(async (its) => void (late = its))
+    assert.equal(late!.stopping.aborted, true, 'it is first read after the end')
+    gate.resolve()
+    await end
+    assert.deepEqual([run!.stopping.aborted, run!.signal.aborted, stop.listeners()], [true, true, 0])
+    assert.equal((run!.stopping.reason as Error).message === 'stop', by === 'stop')
+  }
 })
 
 test('abandoning aborts all runs in progress and later ones with its reason, but no run that has ended', async () => {

@@ -4,7 +4,7 @@ import { EventChannel } from '../../lib/async/event_channel.ts'
 import type { ObjectKey } from '../../lib/core/objects.ts'
 import { StreamSource, type StreamSourceOptions } from '../../lib/controller/stream_source.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { nextTurn } from '../../lib/async/clock.ts'
+import { nextTurn, sleep } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
 import { keptSink, settle } from './fixture.ts'
@@ -59,6 +59,7 @@ test('a stream that throws is opened again with back-off, which starts again aft
       opened.push(clock.monotonic())
       if (opened.length === 4) yield { name: 'a' }
       if (left-- > 0) throw new Error('broken')
+      return 'done'
     },
     {},
     clock,
@@ -71,12 +72,62 @@ test('a stream that throws is opened again with back-off, which starts again aft
   await s.end()
 })
 
+const ENDS: Readonly<
+  Record<string, [lastsMs: number, items: number, end: unknown, openedMs: number[], warnings: number, line: RegExp]>
+> = {
+  'at once': [0, 0, undefined, [0, 100, 300, 700, 1500], 3, /^warn The stream .* ended without an item \(/],
+  'after an item': [0, 1, undefined, [0, 100, 300, 700, 1500], 0, /^debug The stream .*"mine" has ended \(/],
+  'after a while': [2_000, 0, 'DONE', [0, 2100, 4300, 6700], 3, /^warn .*\(opened again in 100 ms\)$/],
+  'after a long while': [5_000, 0, undefined, [0, 5100, 10_200], 2, /^warn .*\(opened again in 100 ms\)$/],
+  'with the word for it': [0, 1, 'done', [0], 0, /^debug The source "mine" is done$/],
+}
+for (const [when, [lastsMs, items, end, openedMs, warnings, line]] of Object.entries(ENDS)) {
+  test(`a stream that ends ${when} is opened again with back-off, unless it says that it is done`, async () => {
+    const clock = new FakeClock()
+    const opened: number[] = []
+    const signals: AbortSignal[] = []
+    const s = streaming(
+      async function* (signal) {
+        assert.ok(signals.every(({ aborted }) => aborted), 'an earlier stream was not told that it is no longer read')
+        signals.push(signal)
+        opened.push(clock.monotonic())
+        if (lastsMs > 0) await sleep(clock, lastsMs, signal)
+        for (let i = 0; i < items; i++) yield { name: 'a' }
+        return end
+      },
+      {},
+      clock,
+    )
+    await s.settle()
+    for (let ms = 0; ms < 12_000; ms += 100) await clock.advance(100)
+    assert.deepEqual([opened.slice(0, openedMs.length), s.isOver()], [openedMs, end === 'done'])
+    assert.match(s.lines[0]!, line)
+    assert.deepEqual(s.lines.filter((each) => each.startsWith('warn')).length, warnings)
+    await s.end()
+  })
+}
+
+test('the signal of a stream that throws is aborted before it is opened again', async () => {
+  const states: boolean[] = []
+  let last: AbortSignal | undefined
+  const s = streaming((signal) => {
+    if (last) states.push(last.aborted)
+    last = signal
+    return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('broken')) }) }
+  })
+  await s.settle()
+  await s.clock.advance(100)
+  assert.deepEqual(states, [true])
+  await s.end()
+})
+
 test('a stream that cannot be opened is retried too', async () => {
   let tries = 0
   const s = streaming(() => {
     if (tries++ === 0) throw new Error('not yet')
     return (async function* () {
       yield { name: 'a' }
+      return 'done'
     })()
   })
   await s.settle()

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { ControllerDependencies, ReconcileReport } from '../../lib/controller/controller.ts'
 import type { Result } from '../../lib/controller/result.ts'
 import type { LogFields } from '../../lib/observe/log.ts'
+import { aborted } from '../../lib/async/abort.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { pod } from '../cache/scripted_server.ts'
 import { controlling, gated } from './controlling.ts'
@@ -174,6 +175,70 @@ const rows: Record<string, () => Promise<void>> = {
     gate.resolve()
     await c.settle()
     await c.end()
+  },
+  async stopping() {
+    const lines = {
+      stop: /^debug The stop has cut the reconcile of Pod "default\/a" short/,
+      abandon: /^error .*the end/,
+      other: /^error .*mine/,
+    }
+    for (const [end, expected] of Object.entries(lines)) {
+      const [stopping, abandon] = [new AbortController(), new AbortController()]
+      const c = controlling({
+        pods: [pod('a', '1')],
+        stopping: stopping.signal,
+        abandon: abandon.signal,
+        reconcile: async (run) => {
+          await aborted(run.stopping)
+          if (end === 'abandon') await aborted(run.signal)
+          if (end === 'abandon') throw run.signal.reason
+          throw end === 'stop' ? new Error('wrapped', { cause: run.stopping.reason }) : new Error('mine')
+        },
+      })
+      await c.start()
+      stopping.abort(new Error('the stop'))
+      if (end === 'abandon') abandon.abort(new DOMException('the end', 'AbortError'))
+      await c.settle()
+      assert.match(c.lines.find((each) => !each.startsWith('debug Controller'))!, expected)
+      await c.end()
+    }
+  },
+  async holdEvents() {
+    for (const holdEvents of [undefined, true]) {
+      const runs: string[] = []
+      const c = controlling({
+        pods: [pod('a', '1')],
+        holdEvents,
+        reconcile: async ({ key }) => (runs.push(key.name), assert.fail('mine')),
+      })
+      await c.start()
+      c.stream.send('MODIFIED', pod('a', '6'))
+      await c.settle()
+      assert.equal(runs.length, holdEvents ? 1 : 2)
+      await c.end()
+    }
+  },
+  async skipsGone() {
+    for (const skipsGone of [undefined, true]) {
+      const runs: string[] = []
+      const c = controlling({
+        warmup: true,
+        skipsGone,
+        pods: [pod('a', '1')],
+        reconcile: async ({ key }) => void runs.push(key.name),
+      })
+      const stop = new AbortController()
+      const warm = c.controller.warmup!(stop.signal)
+      c.feeds[0]!.informer.start(stop.signal).catch(() => {})
+      await c.settle()
+      c.stream.send('DELETED', pod('a', '6'))
+      await c.settle()
+      c.controller.start(stop.signal).catch(() => {})
+      await c.settle()
+      assert.deepEqual(runs, skipsGone ? [] : ['a'])
+      stop.abort()
+      await warm
+    }
   },
   async onReconcile() {
     const reports: ReconcileReport[] = []

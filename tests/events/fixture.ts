@@ -60,7 +60,7 @@ export function fixture(over: Partial<EventRecorderOptions> = {}): Fixture {
   const network = recorder(server)
   const lines: string[] = []
   const debug: string[] = []
-  const say = (level: keyof Log) => (message: string, fields?: LogFields) => {
+  const say = (level: Exclude<keyof Log, 'level' | 'withLevel'>) => (message: string, fields?: LogFields) => {
     const rest = message === 'Events were dropped' ? ` ${JSON.stringify(fields)}` : ''
     ;(level === 'debug' ? debug : lines).push(`${level} ${message}${rest}`)
   }

@@ -232,16 +232,53 @@ test('runnables that do not end within the grace period are named, after their w
   const running = start()
   await clock.advance(0)
   stop.abort()
-  await clock.advance(4999)
+  await clock.advance(4499)
   assert.deepEqual([running.outcome, manager.abandon.aborted], [undefined, false])
+  await clock.advance(1)
+  assert.equal(manager.abandon.aborted, true)
+  await clock.advance(499)
+  assert.equal(running.outcome, undefined, 'what obeys its signal has time to end')
   await clock.advance(1)
   await lastTurns(clock)
   assert.match(
     messageOf(running.outcome),
     /^Cannot stop the group "leader" in time: the grace period of 5 s is over; still running: "stuck"$/,
   )
-  assert.equal(manager.abandon.aborted, true)
   assert.deepEqual(told, ['+server', '+stuck', '-stuck', '-server', '.server'])
+})
+
+test('work that obeys the signal at the end of the grace period ends in time, at most 2 s before that end', async () => {
+  for (
+    const [graceMs, abandonMs] of [[500, 450], [20_000, 18_000], [30_000, 28_000], [3_600_000, 3_598_000]] as const
+  ) {
+    const { manager, start, stop, clock } = withElector({ graceMs })
+    const begun: number[] = []
+    manager.add(async () => {
+      await aborted(manager.stopping)
+      begun.push(clock.monotonic())
+      await aborted(manager.abandon)
+    })
+    const running = start()
+    await clock.advance(10_000)
+    assert.deepEqual([manager.stopping.aborted, begun], [false, []])
+    stop.abort(new Error('the end'))
+    const stoppedMs = clock.monotonic()
+    await clock.advance(0)
+    assert.deepEqual([(manager.stopping.reason as Error).message, begun], ['the end', [stoppedMs]])
+    await clock.advance(abandonMs - 1)
+    assert.equal(running.outcome, undefined)
+    await clock.advance(1)
+    await lastTurns(clock)
+    assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+  }
+})
+
+test('a failure begins a stop, too', async () => {
+  const { manager, start, clock } = setup()
+  manager.add({ name: 'a', everyReplica: true, start: () => Promise.reject(new Error('mine')) })
+  start()
+  await clock.advance(0)
+  assert.equal((manager.stopping.reason as Error).message, 'mine')
 })
 
 test('a stop that takes longer than a second logs once what it waits for and how long', async () => {
@@ -714,7 +751,7 @@ test('the fence passes no write before the lease is won or after it is lost', as
   assert.equal(manager.fence.signal.aborted, true)
 })
 
-test('the fence closes when the grace period is over, before the stop ends its wait', async () => {
+test('the fence closes shortly before the end of the grace period, before the stop ends its wait', async () => {
   for (const make of [setup, withElector]) {
     const { add, start, stop, manager, clock } = make({ graceMs: 5000 })
     add('leader', 'stuck', { lingers: true })
@@ -723,12 +760,12 @@ test('the fence closes when the grace period is over, before the stop ends its w
     await clock.advance(0)
     manager.fence.signal.addEventListener('abort', () => (waiting = running.outcome === undefined))
     stop.abort()
-    await clock.advance(4999)
+    await clock.advance(4499)
     manager.fence.check()
     await clock.advance(1)
-    await lastTurns(clock)
     assert.deepEqual([waiting, manager.fence.signal.aborted], [true, true])
-    assert.throws(() => manager.fence.check(), /the grace period of 5 s is over/)
+    assert.throws(() => manager.fence.check(), /the grace period of 5 s is about to end/)
+    await clock.advance(500)
   }
 })
 

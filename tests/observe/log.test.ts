@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  atLevel,
   levelOf,
   type Log,
   LOG_LEVELS,
@@ -9,6 +10,7 @@ import {
   safeLog,
   silentLog,
   withFields,
+  writesDebug,
 } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 
@@ -111,4 +113,28 @@ test('a level is found in upper and lower case, and nothing else is one', () => 
     for (const text of [level, level.toUpperCase(), ` ${level} `]) assert.equal(levelOf(text), level)
   }
   for (const text of ['', 'verbose', 'inf', 'warning', 'info debug']) assert.equal(levelOf(text), undefined)
+})
+
+test('a log is limited to a level, by itself if it can, and says whether it writes debug lines', () => {
+  const lines: string[] = []
+  const at = (lowest: string, able: boolean): Log => ({
+    ...Object.fromEntries(
+      LOG_LEVELS.map((level) => [level, (text: string) => lines.push(`${lowest}: ${level} ${text}`)]),
+    ),
+    level: lowest,
+    ...(able && { withLevel: (level: string) => at(level, able) }),
+  } as unknown as Log)
+  for (const wrap of [(log: Log) => log, safeLog]) {
+    const all = (log: Log): string[] => (LOG_LEVELS.forEach((level) => log[level]('hi')), lines.splice(0))
+    const own = atLevel(wrap(at('info', true)), 'debug')
+    assert.deepEqual([all(own).length, own.level, writesDebug(own)], [4, 'debug', true])
+    assert.deepEqual(all(own)[0], 'debug: debug hi')
+    const dropped = atLevel(wrap(at('info', false)), 'warn')
+    assert.deepEqual([all(dropped), writesDebug(dropped)], [['info: warn hi', 'info: error hi'], false])
+    const log = wrap(at('info', true))
+    assert.equal(atLevel(log, undefined), log)
+    assert.equal(writesDebug(log), false)
+  }
+  for (const level of ['trace', 'silly', 'verbose']) assert.ok(writesDebug({ ...silentLog, level }))
+  for (const level of [undefined, 'error', () => 20, 10]) assert.ok(!writesDebug({ ...silentLog, level }))
 })

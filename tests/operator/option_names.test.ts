@@ -56,7 +56,7 @@ const REFUSED: readonly (readonly [what: string, describe: () => unknown, messag
   [
     'of watches',
     () => controller().watches(Secret, () => [], { filter: () => true }),
-    'Cannot watch Secret: there is no option "filter"; the options are when, cluster, optional',
+    'Cannot watch Secret: there is no option "filter"; the options are when, queue, cluster, optional',
   ],
   [
     'of finalize',

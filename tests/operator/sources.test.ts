@@ -26,7 +26,7 @@ test('keys sent to a channel are reconciled, also those sent before the start', 
   await w.stop()
 })
 
-test('a stream that breaks is opened again', async () => {
+test('a stream that breaks or ends is opened again, until it is done', async () => {
   const runs: string[] = []
   let opened = 0
   const app = operator({ name: 'x' })
@@ -34,7 +34,8 @@ test('a stream that breaks is opened again', async () => {
     .from('queue', async function* () {
       opened++
       yield ref(`from ${opened}`)
-      if (opened < 3) throw new Error('the connection broke')
+      if (opened === 1) throw new Error('the connection broke')
+      return opened === 2 ? undefined : 'done'
     })
     .reconcileKey(async ({ name }) => void runs.push(name))
   const w = await world(app)
@@ -322,5 +323,30 @@ test('a log that throws at every line does not stop the operator', async () => {
     await w.stop()
   } finally {
     console.error = error
+  }
+})
+
+test('a waiting replica with warmup opens no stream, and the next leader reconciles only what exists', async () => {
+  for (const [step, gone] of [['object', []], ['key', ['gone']]] as const) {
+    const app = operator({ name: 'x', leaderElection: { namespace: 'default' } })
+    const runs: string[] = []
+    let opened = 0
+    let ticks = 0
+    const builder = app.controllerFor(ConfigMap, { warmup: true, when: ours })
+      .from('messages', () => (opened++, new EventChannel<{ namespace: string; name: string }>()))
+      .every('1s', () => (ticks++, []))
+    if (step === 'object') builder.reconcile(async ({ metadata }) => void runs.push(metadata.name))
+    else builder.reconcileKey(async ({ name }) => void runs.push(name))
+    const w = await world(app, { replicas: 2 })
+    await w.client.create(ConfigMap, { metadata: { ...ref('stays'), labels } })
+    await w.client.create(ConfigMap, { metadata: { ...ref('gone'), labels } })
+    await w.client.delete(ConfigMap, ref('gone'))
+    await w.advance('10s')
+    assert.deepEqual([opened, ticks], [1, 10])
+    runs.length = 0
+    w.kill()
+    await w.advance('30s')
+    assert.deepEqual([runs.toSorted(), opened], [[...gone, 'stays'], 2], step)
+    await w.stop()
   }
 })

@@ -48,8 +48,7 @@ export function restingClock(): FakeClock {
   })
 }
 
-export interface StartingOptions
-  extends Omit<StartOptions, 'transport' | 'transports' | 'clock' | 'log' | 'onAssembled'> {
+export interface StartingOptions extends Omit<StartOptions, 'transport' | 'transports' | 'clock' | 'onAssembled'> {
   /** Default: a new one. The operator's clock may run ahead of it. */
   readonly clock?: FakeClock
   readonly ahead?: Clock
@@ -100,7 +99,7 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
     transport: network.transport,
     transports: Object.fromEntries([...others].map(([name, each]) => [name, each.network.transport])),
     clock: ahead,
-    log: { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') },
+    log: over.log ?? { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') },
     onAssembled: (made) => void (parts = made),
   }).then(() => (outcome = 'resolved'), (error: Error) => (outcome = error))
   await clock.advance(0)

@@ -596,6 +596,61 @@ test('after the grace period nothing can write: a task, a reconcile, on every re
   }
 })
 
+/** Work that waits for a signal until the stop, and when the stop then ends. */
+const WAITS: Readonly<Record<string, [endMs: number, describe: (app: Operator, wait: typeof aborted) => unknown]>> = {
+  'a reconcile for stopping': [
+    0,
+    (app, wait) =>
+      app.controllerFor(ConfigMap, { when: ours }).reconcile(async (_, { stopping, client }) => {
+        await wait(stopping)
+        await create(client, 'kube-last')
+        stopping.throwIfAborted()
+      }),
+  ],
+  'a reconcile for its signal': [
+    28_000,
+    (app, wait) => app.controllerFor(ConfigMap, { when: ours }).reconcile((_, { signal }) => wait(signal)),
+  ],
+  'a cleanup for stopping': [
+    0,
+    (app, wait) =>
+      app.controllerFor(ConfigMap, { when: ours }).finalize((_, { stopping }) => wait(stopping)).reconcile(
+        async () => {},
+      ),
+  ],
+  'a cleanup for its signal': [
+    28_000,
+    (app, wait) =>
+      app.controllerFor(ConfigMap, { when: ours }).finalize((_, { signal }) => wait(signal)).reconcile(async () => {}),
+  ],
+  'a task for its signal': [0, (app, wait) => app.add('task', ({ signal }) => wait(signal))],
+  'a reconcile on every replica for its signal': [
+    28_000,
+    (app, wait) =>
+      app.controllerFor(ConfigMap, { when: ours, everyReplica: true }).reconcile((_, { signal }) => wait(signal)),
+  ],
+}
+for (const [what, [endMs, describe]] of Object.entries(WAITS)) {
+  test(`a stop ends in order although ${what} waits: after ${endMs} ms, with the lease released`, async () => {
+    const app = operator({ name: 'x', leaderElection: { namespace: 'default' } })
+    let began = false
+    describe(app, (signal) => (began = true, aborted(signal)))
+    const s = await starting(app, { before: (client) => create(client, 'a') })
+    await s.client.delete(ConfigMap, ref('a'))
+    await s.clock.advance(1000)
+    assert.ok(began)
+    await s.stop()
+    await s.clock.advance(Math.max(0, endMs - 1))
+    if (endMs > 0) assert.equal(s.outcome(), undefined)
+    await s.clock.advance(1)
+    assert.equal(s.outcome(), 'resolved')
+    assert.equal((await leaseOf(s))?.spec['holderIdentity'] || '', '')
+    const last = what === 'a reconcile for stopping' ? ['POST kube-last'] : []
+    assert.deepEqual(writes(s.network, 'configmaps').filter((each) => each.startsWith('POST')), last)
+    if (endMs === 0) assert.deepEqual(s.log.filter(({ level }) => level === 'error').map(({ message }) => message), [])
+  })
+}
+
 test("the grace period is 30 s, or the operator's: 0 to forever", async () => {
   for (const [grace, endMs] of [[undefined, 30_000], ['90s', 90_000], [0, 0], ['forever', Infinity]] as const) {
     const end = new Latch()

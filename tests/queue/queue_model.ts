@@ -78,6 +78,13 @@ export class QueueModel {
     return true
   }
 
+  remove(key: string): void {
+    this.delayed = this.delayed.filter((each) => each.key !== key)
+    this.ready = this.ready.filter((each) => each.key !== key)
+    const work = this.working.find((each) => each.key === key)
+    if (work) work.next = undefined
+  }
+
   promote(nowMs: number): number {
     const due = this.delayed.filter((each) => each.due <= nowMs).sort((a, b) => a.due - b.due || a.order - b.order)
     this.delayed = this.delayed.filter((each) => !due.includes(each))

@@ -17,7 +17,7 @@ type Operation =
   }
   | { readonly do: 'pass'; readonly ms: number }
   | { readonly do: 'take' | 'dropDelayed' }
-  | { readonly do: 'done' | 'forget'; readonly key: string }
+  | { readonly do: 'done' | 'forget' | 'remove'; readonly key: string }
 
 /** Applies the same operations to the state and to the model, and checks that both stay equal. */
 class Pair {
@@ -55,6 +55,10 @@ class Pair {
         break
       case 'forget':
         same('taken back', state.cancelRetry(each.key), model.cancelRetry(each.key))
+        break
+      case 'remove':
+        state.remove(each.key)
+        model.remove(each.key)
         break
       case 'dropDelayed':
         state.dropDelayed()
@@ -108,6 +112,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('take' as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('done' as const), key }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('forget' as const), key }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), key }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('dropDelayed' as const) }) },
 )
 

@@ -123,6 +123,17 @@ test('a timer that fires too early adds no key and is set again', async () => {
   assert.deepEqual([queue.length, queue.delayed, timers.length], [1, 0, 0])
 })
 
+test('a removed key neither leaves nor holds a timer, and can be added again', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock })
+  queue.add('a')
+  queue.add('a', { afterMs: 5 })
+  queue.remove('a')
+  assert.deepEqual([queue.length, queue.delayed, clock.pending], [0, 0, 0])
+  queue.add('a')
+  assert.equal(await queue.get(never), 'a')
+})
+
 test('retry uses the delay of the limiter, and forget resets it', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
