@@ -79,7 +79,10 @@ export type { Log } from './lib/observe/log.ts'
 export { type Operator, operator } from './lib/operator/operator.ts'
 export type { OperatorOptions } from './lib/operator/description.ts'
 export type {
+  ClusterChange,
+  ClusterGroup,
   ClusterParts,
+  ClusterProvider,
   Context,
   ControllerBuilder,
   ControllerDefaults,
@@ -144,7 +147,7 @@ export type {
 export type { PrometheusRegistry } from './lib/observe/prometheus.ts'
 export type { Aging } from './lib/queue/queue_state.ts'
 export type { Api, ApiOptions, WriteInFlight, WriteObserver, Written } from './lib/client/api.ts'
-export type { AppliedObject, ApplyCache } from './lib/client/apply_cache.ts'
+export type { AppliedObject, ApplyCache, SharedObject } from './lib/client/apply_cache.ts'
 export type {
   DeleteAllOptions,
   DeleteOptions,
@@ -168,7 +171,7 @@ export type {
 } from './lib/client/client.ts'
 export type { BeforeParse, ListBody } from './lib/client/codec.ts'
 export type { RestMapper } from './lib/client/rest_mapper.ts'
-export type { KubeClient, KubeClientOptions } from './lib/client/kube_client.ts'
+export type { KubeClient, KubeClientOptions, OwnerCheck } from './lib/client/kube_client.ts'
 export type {
   DeleteQuery,
   Patch,
@@ -233,6 +236,7 @@ export type {
   ClusterDescription,
   ControllerDescription,
   FinalizeDescription,
+  GroupDescription,
   LeaderElectionOptions,
   MetricsOptions,
   OperatorDescription,

@@ -26,10 +26,20 @@ export interface AppliedObject {
   remember(desired: object, answer: KubeObject): void
 }
 
+/** The controllers that apply one object by one field manager. */
+export interface SharedObject {
+  /** Those besides the writer, if `desired` was not judged beside what they applied. */
+  readonly others: readonly string[]
+  /** Stores that the writer applies `desired`. */
+  judged(): void
+}
+
 /** Remembers what was applied and answered, so that the same apply is not sent again. */
 export class ApplyCache {
   /** Key: hash of field manager and object. Value: hashes of its uid, the desired object and the result. */
   readonly #answers = new BoundedMap<string, string>(MAX_ANSWERS)
+  /** By object and field manager: the controllers and the hashes of what they apply, in turn; '' is to be judged. */
+  readonly #writers = new BoundedMap<string, readonly string[]>(MAX_ANSWERS)
   /** Usually one name. */
   readonly #managers = new Set<string>()
 
@@ -48,11 +58,30 @@ export class ApplyCache {
     }
   }
 
+  /** Returns which controllers apply an object, before `writer` applies `desired`. */
+  sharedBy(resource: AnyResource, key: ObjectKey, fieldManager: string, writer: string, desired: object): SharedObject {
+    const id = idOf(fieldManager, resource, formatKey(key))
+    const known = this.#writers.get(id) ?? []
+    const hash = hashOf(JSON.stringify(desired))
+    const at = known.indexOf(writer)
+    const isJudged = known.includes(hash)
+    return {
+      others: isJudged ? [] : known.filter((each, index) => index % 2 === 0 && each !== writer),
+      judged: () => {
+        if (at >= 0 && isJudged) return
+        const rest = known.map((each, index) => index % 2 === 0 || isJudged ? each : '')
+        this.#writers.set(id, at < 0 ? [...rest, writer, hash] : rest.with(at + 1, hash))
+      },
+    }
+  }
+
   /** Drops the entries of a deleted object, by its `namespace/name`; with `uid`, only those of that object. */
   forget(resource: AnyResource, key: string, uid?: string): void {
     for (const fieldManager of this.#managers) {
       const id = idOf(fieldManager, resource, key)
-      if (uid === undefined || this.#answers.get(id)?.startsWith(hashOf(uid))) this.#answers.delete(id)
+      if (uid !== undefined && !this.#answers.get(id)?.startsWith(hashOf(uid))) continue
+      this.#answers.delete(id)
+      this.#writers.delete(id)
     }
   }
 

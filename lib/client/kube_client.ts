@@ -1,7 +1,7 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
 import { asJson, jsonEqual } from '../core/equal.ts'
 import { stringifyExact } from '../core/exact_json.ts'
-import { ApiError, isReason } from '../core/errors.ts'
+import { ApiError, fileMissing, firstOf, isReason } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { type Draft, formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
@@ -51,6 +51,9 @@ import { type Patch, patchBody, statusPatch, type Target, wireObject, type Write
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_events.ts'
 
+/** Rejects if an owner of an object to write is in another cluster. `action`: the write, for the error. */
+export type OwnerCheck = (object: object, action: () => string, api: Api, signal?: AbortSignal) => Promise<void>
+
 /** Options of {@link KubeClient}. */
 export interface KubeClientOptions {
   readonly api: Api
@@ -60,15 +63,22 @@ export interface KubeClientOptions {
   readonly fieldManager: string
   /** How the server treats unknown fields. Default: the server's own, `Warn`. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
+  /** The controller that writes, if the operator has several. */
+  readonly writer?: string | undefined
   /** Called after every successful write except dry runs. */
   readonly onWrite?: ((write: WriteRecord) => void) | undefined
   /** Called for an object that a lookup on the server leaves out, as the index's function threw. Default: ignored. */
   readonly onIndexError?: ((object: KubeObject, error: unknown) => void) | undefined
   /** The results of earlier applies, shared by the clients of one operator. */
   readonly applied?: ApplyCache
+  /** Called before each create, update and apply. Default: none, as for a client of one cluster. */
+  readonly checkOwners?: OwnerCheck | undefined
   /** The kinds that the server serves, shared likewise. */
   readonly kinds?: RestMapper
 }
+
+/** The maximum number of fields in an error. */
+const MAX_LOST = 5
 
 /** The client: reads by its reader, writes by its Api. */
 export class KubeClient implements Client {
@@ -96,6 +106,11 @@ export class KubeClient implements Client {
   /** Returns a copy for the holder of a lease: no write begins once the fence has fallen. */
   fenced(fence: Fence): KubeClient {
     return this.#copy({ api: this.#api.fenced(fence) })
+  }
+
+  /** Returns a copy for one of several controllers, with its own field manager if it has one. */
+  as(writer: string | undefined, fieldManager: string | undefined): KubeClient {
+    return this.#copy({ writer, fieldManager: fieldManager ?? this.#options.fieldManager })
   }
 
   get live(): Client {
@@ -143,7 +158,9 @@ export class KubeClient implements Client {
     options: WriteOptions & OwnedBy<O> = {},
   ): Promise<T> {
     const wanted = owned(resource, object as object, options.owner)
-    const written = await this.#api.create(targetOfNew(resource, wanted), wanted, this.#query(options), options.signal)
+    const target = targetOfNew(resource, wanted)
+    await this.#checkOwners('create', target, wanted, options)
+    const written = await this.#api.create(target, wanted, this.#query(options), options.signal)
     return this.#report('create', resource, written, 'created', options) as T
   }
 
@@ -153,12 +170,9 @@ export class KubeClient implements Client {
     options: WriteOptions = {},
   ): Promise<T> {
     const wanted = requireComplete(resource, owned(resource, object, options.owner), 'update')
-    const written = await this.#api.update(
-      targetOf(resource, wanted, 'update'),
-      wanted,
-      this.#query(options),
-      options.signal,
-    )
+    const target = targetOf(resource, wanted, 'update')
+    await this.#checkOwners('update', target, wanted, options)
+    const written = await this.#api.update(target, wanted, this.#query(options), options.signal)
     return this.#report('update', resource, written, changeSince(object, written), options) as T
   }
 
@@ -181,6 +195,8 @@ export class KubeClient implements Client {
     if (current && memory?.stands(wanted, current)) {
       return this.#report('apply', resource, { object: current, created: false }, 'unchanged', options) as T
     }
+    await this.#checkOwners('apply', target, wanted, options)
+    await this.#checkSharing(target, wanted, query.fieldManager, options)
     const written = await this.#api.patch(
       target,
       'apply',
@@ -354,6 +370,36 @@ export class KubeClient implements Client {
     throw new ApiError(message, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message }, {
       code: 404,
     })
+  }
+
+  async #checkOwners(verb: string, target: Target, object: object, { signal }: SendOptions): Promise<void> {
+    await this.#options.checkOwners?.(object, () => `${verb} ${this.#api.describe(target)}`, this.#api, signal)
+  }
+
+  /** Throws if the apply would remove what another controller of this operator applied by the same field manager. */
+  async #checkSharing(target: NamedTarget, wanted: object, manager: string, options: SendOptions): Promise<void> {
+    const { writer } = this.#options
+    if (writer === undefined || options.dryRun) return
+    const shared = this.#applied.sharedBy(target.resource, target, manager, writer, wanted)
+    if (shared.others.length > 0) {
+      const cannot = `Cannot apply ${this.#api.describe(target)}`
+      const { lostFields } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
+      const current = await this.#api.get(target, options.signal).catch((error: unknown) => {
+        if (!isMissingObject(error)) throw error
+      })
+      const lost = current ? lostFields(current, wanted, manager) : []
+      if (lost.length > 0) {
+        const others = shared.others.map((name) => `"${name}"`).join(', ')
+        throw new Error(
+          `${cannot} by controller "${writer}": it would remove ${
+            firstOf(lost, MAX_LOST).join(', ')
+          }, which controller ` +
+            `${others} applied by the same field manager "${manager}"; give one of these controllers another ` +
+            `fieldManager: app.controllerFor(Kind, { fieldManager: '${manager}-${writer}' })`,
+        )
+      }
+    }
+    shared.judged()
   }
 
   #query(options: SendOptions): WriteQuery & { fieldManager: string } {

@@ -208,7 +208,7 @@ export class Controller implements Runnable {
       await this.#sources.sync(scope.signal)
       if (signal.aborted) return
       log.debug(`Controller "${this.name}" runs`, { workers: concurrency, queued: this.#queue.length })
-      const reconciler = (this.#reconciling = this.#reconciler())
+      const reconciler = (this.#reconciling = this.#reconciler(scope.signal))
       workers = Array.from({ length: concurrency }, () => this.#work(reconciler, scope.signal))
       await Promise.race([Promise.all(workers), this.#sources.failure])
     } finally {
@@ -262,9 +262,9 @@ export class Controller implements Runnable {
     )
   }
 
-  #reconciler(): Reconciler {
+  #reconciler(ending: AbortSignal): Reconciler {
     const own = { controller: this.name, queue: this.#queue, journal: this.#journal, hot: this.#hot }
-    return new Reconciler({ ...this.#dependencies, ...own, metrics: this.#metrics })
+    return new Reconciler({ ...this.#dependencies, ...own, ending, metrics: this.#metrics })
   }
 
   async #end({ synced }: { readonly synced: boolean }): Promise<void> {

@@ -18,6 +18,8 @@ export interface RunEnding {
   /** The delay of the next try, after a failure or `{ requeue: true }`. */
   readonly retryInMs: number | undefined
   readonly writes: readonly WriteRecord[]
+  /** Whether the controller stops, so that the next try comes after the next start. Default: false. */
+  readonly isLast?: boolean | undefined
 }
 
 /** Keys whose last failure is stored; the next failure of another key counts as new. */
@@ -98,7 +100,7 @@ export function foldFailures(passes: (id: string, message?: string) => boolean =
 export function logFailure(
   log: Log,
   verdict: Verdict,
-  { kind, key, attempt, disposition, retryInMs }: RunEnding,
+  { kind, key, attempt, disposition, retryInMs, isLast }: RunEnding,
 ): void {
   if (typeof verdict === 'object') {
     const { failures } = verdict
@@ -107,7 +109,8 @@ export function logFailure(
   if (!verdict || !('error' in disposition)) return
   const { error } = disposition
   const message = messageOf(error)
-  const next = retryInMs === undefined ? 'not retried' : `retry ${attempt} in ${formatMs(retryInMs)}`
+  const retry = isLast ? 'retried after the next start' : `retry ${attempt} in ${formatMs(retryInMs ?? 0)}`
+  const next = retryInMs === undefined ? 'not retried' : retry
   const finalizer = finalizerOfFailure(error)
   const what = finalizer === undefined
     ? `Cannot reconcile ${kind} "${key}"`

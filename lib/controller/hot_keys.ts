@@ -75,7 +75,7 @@ export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
       } and wrote each time ` +
         `(causes and writes: ${
           [...counted.notes].join(', ')
-        }); does it trigger itself, or undo the changes of another writer?`
+        }); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?`
     },
   }
 }

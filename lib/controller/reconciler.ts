@@ -1,5 +1,5 @@
 /** Runs the reconcile of a key and decides what happens to the key afterwards. */
-import { firstOf, messageOf } from '../core/errors.ts'
+import { firstOf, LeadershipLost, messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import { formatMs } from '../core/duration.ts'
 import { isAbort, LazyAbort } from '../async/abort.ts'
@@ -47,6 +47,8 @@ export interface ReconcilerOptions {
   readonly holdEvents?: boolean | undefined
   readonly stopping?: AbortSignal | undefined
   readonly abandon?: AbortSignal | undefined
+  /** Aborted when the controller ends: no retry of a failure comes any more. */
+  readonly ending: AbortSignal
   readonly metrics: ControllerMetrics | undefined
   /** Present only with `onReconcile` or a log of debug lines. */
   readonly journal: RunHistory | undefined
@@ -122,7 +124,11 @@ export class Reconciler {
     if (this.#isCutShort(end.outcome)) {
       return log.debug(`The stop has cut the reconcile of ${kind} "${key}" short`)
     }
-    this.#failures.ended(ended, log)
+    const { stopping, abandon, ending } = this.#options
+    // The fence of a lost lease falls before the stop begins.
+    const isLost = end.outcome.kind === 'threw' && end.outcome.error instanceof LeadershipLost
+    const isLast = isLost || [stopping, abandon, ending].some((signal) => signal?.aborted)
+    this.#failures.ended({ ...ended, isLast }, log)
     const problem = hot.ended(key, causes ? { ...ended, causes } : ended)
     if (problem) this.#hotLog.line((more) => log.warn(`${problem}${more}`))
   }

@@ -234,7 +234,9 @@ export class LeaderElector {
           if (scope.signal.aborted) throw scope.signal.reason
           if (error instanceof LeadershipLost) throw error
           this.#failure = error
-          this.#warn('renew', error)
+          const nextMs = Math.max(0, triedMs + timings.retryPeriodMs - clock.monotonic())
+          const leftMs = timings.renewDeadlineMs - (fence.renewedAgoMs ?? 0)
+          this.#warn('renew', error, false, nextMs < leftMs ? undefined : leftMs)
         }
       }
     } finally {
@@ -283,10 +285,12 @@ export class LeaderElector {
     )
   }
 
-  #warn(verb: string, error: unknown, isExpected = false): void {
+  /** `leftMs`: the time of the lease that is left, if no further try comes. */
+  #warn(verb: string, error: unknown, isExpected = false, leftMs?: number): void {
+    const next = leftMs === undefined ? 'trying again' : `the lease is lost in ${formatMs(leftMs)}`
     const text = `Cannot ${verb} ${this.#title}: ${
       withVerbs(messageOf(error), 'get', 'create', 'update', 'watch')
-    }; trying again`
+    }; ${next}`
     this.#equalWarnings = text === this.#lastWarning ? this.#equalWarnings + 1 : 0
     // A missing right stays for long: it is repeated after a minute, two, four, … with the default retryPeriod.
     const isRepeated = isReason(error, 'Forbidden') && this.#equalWarnings > 0 && !isDoubled(this.#equalWarnings)

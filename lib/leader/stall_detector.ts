@@ -1,4 +1,4 @@
-/** Detects a blocked event loop: an expected step happens too late. */
+/** Detects a blocked event loop or a suspended process: an expected step happens too late. */
 import { formatMs } from '../core/duration.ts'
 import type { Clock } from '../async/clock.ts'
 import { elapsedMs, elapsedSince, type Moment, momentOf, update } from './lease_state.ts'
@@ -23,7 +23,7 @@ export class StallDetector {
     if (!this.#since) return undefined
     const now = momentOf(this.#clock)
     const lateMs = now.monotonicMs - this.#since.monotonicMs - this.#withinMs
-    if (lateMs > toleratedMs) return `the event loop was blocked for ${formatMs(lateMs)}`
+    if (lateMs > toleratedMs) return `the event loop was blocked, or the process suspended, for ${formatMs(lateMs)}`
     const jumpedMs = elapsedMs(update(elapsedSince(this.#since), now), now.monotonicMs) - this.#withinMs
     if (jumpedMs <= toleratedMs) return undefined
     return `the machine was suspended, or its clock set forward, by ${formatMs(jumpedMs)}`

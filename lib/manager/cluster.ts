@@ -11,7 +11,7 @@ import { Api } from '../client/api.ts'
 import { ApplyCache } from '../client/apply_cache.ts'
 import type { Reader } from '../client/client.ts'
 import { RestMapper } from '../client/rest_mapper.ts'
-import { KubeClient } from '../client/kube_client.ts'
+import { KubeClient, type OwnerCheck } from '../client/kube_client.ts'
 import { loggingWarnings, retrying } from '../client/middleware.ts'
 import type { RequestMeter } from '../client/metrics.ts'
 import { parseServer } from '../runtime/net/address.ts'
@@ -52,6 +52,8 @@ export interface ClusterOptions {
   readonly freeze?: boolean | undefined
   /** How the server treats unknown fields. Default: the server's default, `Warn`. */
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
+  /** Checks the owners of each object that the client writes. Default: none. */
+  readonly checkOwners?: OwnerCheck | undefined
   /** Counts requests and dropped Events. Default: none. */
   readonly meter?: (EventMeter & RequestMeter) | undefined
   /** Makes spans of requests. Default: none. */
@@ -123,6 +125,7 @@ export class Cluster implements Runnable {
       namespaces = cacheDefaults?.namespaces,
       freeze,
       fieldValidation,
+      checkOwners,
       meter,
       tracing,
       optional,
@@ -170,6 +173,7 @@ export class Cluster implements Runnable {
       fieldManager: name,
       fieldValidation,
       applied,
+      checkOwners,
       kinds: this.kinds,
     })
     // Not over `around`: the recorder retries by itself, without a wait inside a request.

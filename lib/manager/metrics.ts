@@ -25,7 +25,7 @@ export interface CacheMeter {
    *
    * @param caches The caches by the names of their clusters, which become labels.
    */
-  caches(caches: ReadonlyMap<string, Cache>): () => void
+  caches(caches: Iterable<readonly [string, Cache]>): () => void
 }
 
 /**
@@ -55,7 +55,7 @@ const SYNCED: MetricDefinition<'cluster' | 'resource' | 'namespace'> = {
  * A missing optional kind affects neither start nor readiness, so alerts need this gauge. An empty label is all
  * namespaces.
  */
-function syncedGauge(meter: Meter, caches: ReadonlyMap<string, Cache>): () => void {
+function syncedGauge(meter: Meter, caches: Iterable<readonly [string, Cache]>): () => void {
   const series = meter.gauge(SYNCED)
   const reported: LabelValues<'cluster' | 'resource' | 'namespace'>[] = []
   const clear = (): void => reported.splice(0).forEach((labels) => series.remove(labels))

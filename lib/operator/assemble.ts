@@ -1,5 +1,6 @@
 /** Assembles the manager of one start from an operator's description and its clusters. */
 import { type Duration, toMs } from '../core/duration.ts'
+import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
@@ -13,6 +14,7 @@ import type { Informer } from '../cache/informer.ts'
 import type { Recorder } from '../events/event_recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import { Finalizer, orNeedsCleanup } from '../controller/finalizer.ts'
+import { StreamSource } from '../controller/stream_source.ts'
 import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
@@ -21,17 +23,25 @@ import type { HealthServer } from '../manager/servers/health.ts'
 import { boundTo, clientsOf, type Clusters, fencedCluster, logOf } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
 import {
+  type ClusterDescription,
   type ControllerDescription,
   controllerName,
+  controllerTitle,
   finalizerOf,
+  type GroupDescription,
+  homeOf,
   isOptional,
   leaseOf,
+  memberOf,
   type OperatorDescription,
   type OperatorOptions,
 } from './description.ts'
+import { type DefinitionSetup, latchesOf, lateInstallation, preparationOf } from './definitions.ts'
 import { addEndpoints, type OperatorMeter } from './endpoints.ts'
+import type { Engaged } from './fleet.ts'
+import { optionalCluster } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
-import { sourcesOf } from './sources.ts'
+import { filtered, sourcesOf } from './sources.ts'
 
 export interface AssemblySetup {
   readonly clusters: Clusters
@@ -60,6 +70,9 @@ export interface AssemblySetup {
   readonly afterWebhooks: (signal: AbortSignal) => Promise<void>
   /** The leader's controllers of an optional cluster wait for its latch. */
   readonly installed: ReadonlyMap<OtherCluster, Latch>
+  readonly definitions: DefinitionSetup
+  /** Undefined without groups of clusters. */
+  readonly fleet: typeof import('./fleet.ts') | undefined
 }
 
 export function assemble(description: OperatorDescription, setup: AssemblySetup): Parts {
@@ -68,9 +81,13 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const elector = electorOf(options, setup)
   const manager = new Manager({ clock, log, elector, listens, graceMs: graceOf(options) })
   for (const { resource, options: kept, cluster } of description.caches) {
-    clusters.of(cluster).cache.declare(resource, kept)
+    if (description.groups.every((group) => group !== cluster)) clusters.of(cluster).cache.declare(resource, kept)
   }
-  const controllers = description.controllers.map((controller) => controllerOf(controller, options, manager, setup))
+  const isOnly = description.controllers.length === 1 && description.groups.length === 0
+  const controllers = description.controllers.map((controller) =>
+    controllerOf(controller, options, manager, { ...setup, isOnly })
+  )
+  const named = new Map(controllers.map((controller) => [controller.name, controller]))
   const converted = new Set(description.conversions.map(({ hub }) => groupResourceOf(hub)))
   const endpoints = serves
     ? addEndpoints(options, { manager, clusters, elector, converted, meter, clock, log })
@@ -83,6 +100,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     manager.add(waiting(controller, setup.installed.get(description.controllers[at]!.options.cluster!)))
   )
   addTasks(description, manager, setup)
+  addGroups(description, manager, named, setup)
   return {
     manager,
     meter,
@@ -92,7 +110,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     webhooks: setup.webhooks?.server,
     cluster: fencedCluster(clusters.main, manager.fence),
     clusterOf: (cluster) => fencedCluster(clusters.of(cluster), manager.fence),
-    controllers: new Map(controllers.map((controller) => [controller.name, controller])),
+    controllers: named,
   }
 }
 
@@ -128,20 +146,95 @@ function waiting(controller: Controller, latch: Latch | undefined): Runnable {
   return { name, everyReplica, start, working: () => controller.working(), ...(warmup && { warmup }) }
 }
 
+/** Adds the groups of clusters. */
+function addGroups(
+  description: OperatorDescription,
+  manager: Manager,
+  named: Map<string, Controller>,
+  setup: AssemblySetup,
+): void {
+  const { clusters, clock, log, random, definitions, fleet } = setup
+  const { options, groups } = description
+  const clients = clientsOf(clusters, undefined)
+  const engage = (group: GroupDescription, name: string, config: ClusterConfig): Engaged => {
+    const member: ClusterDescription = { name, config, namespaces: group.namespaces, optional: true }
+    if ([...clusters.others.keys()].some((known) => known.name === name)) {
+      throw new TypeError(`Cannot add the cluster "${name}": another one has its name`)
+    }
+    const own = memberOf(description, group, member)
+    const inMember: DefinitionSetup = { ...definitions, description: own }
+    const cluster = clusters.add(member, own, { config })
+    for (const cache of own.caches) cluster.cache.declare(cache.resource, cache.options)
+    const { fence, stopping } = manager
+    const abandon = abortScope(manager.abandon)
+    const controllers = own.controllers.map((each) =>
+      controllerOf(each, options, { fence, stopping, abandon: abandon.signal }, { ...setup, isOnly: false })
+    )
+    for (const each of controllers) named.set(each.name, each)
+    const latch = latchesOf(inMember).get(member)
+    const prepare = preparationOf(inMember)
+    return {
+      caches: optionalCluster(cluster, (signal) => prepare(member, signal), { name, clock, log, random }),
+      recorder: cluster.recorder,
+      controllers,
+      leader: [
+        ...controllers.filter(({ everyReplica }) => !everyReplica).map((each) => waiting(each, latch)),
+        ...(latch ? [lateInstallation(inMember, member, latch, fence)] : []),
+      ],
+      abandon: () => abandon.abort(new DOMException(`The cluster "${name}" was removed`, 'AbortError')),
+      close() {
+        abandon[Symbol.dispose]()
+        for (const each of controllers) named.delete(each.name)
+        clusters.drop(member)
+      },
+    }
+  }
+  for (const group of groups) {
+    fleet!.addFleet(group, {
+      manager,
+      clock,
+      log,
+      graceMs: graceOf(options) ?? DEFAULT_GRACE_MS,
+      engage: (name, config) => engage(group, name, config),
+      read: (change) =>
+        new StreamSource({
+          name: group.name,
+          open: (signal) =>
+            filtered(
+              group.provider({
+                signal,
+                log,
+                clock,
+                ownNamespace: clusters.ownNamespace,
+                ...boundTo(clients, { signal }),
+              }),
+              async (each) => (await change(each), false),
+            ) as AsyncIterable<never>,
+          clock,
+          log,
+          random,
+        }),
+    })
+  }
+}
+
 function controllerOf(
   description: ControllerDescription,
   operator: OperatorOptions,
-  manager: Manager,
-  common: AssemblySetup,
+  manager: Pick<Manager, 'fence' | 'abandon' | 'stopping'>,
+  common: AssemblySetup & { readonly isOnly: boolean },
 ): Controller {
   const { concurrency, timeout, backoff, holdEvents, limiter, eventFilter, syncTimeout, everyReplica = false } =
     description.options
-  const { warmup, cluster, logLevel } = description.options
+  const { warmup, cluster, fieldManager, logLevel } = description.options
   const setup = { ...common, log: atLevel(common.log, logLevel) }
   const { clusters, meter, tracing, clock, userClock = clock, log, uuid, onReconcile } = setup
-  const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
-  const name = controllerName(description)
-  const eventsOf = (cluster?: OtherCluster): Recorder => clusters.of(cluster).recorder.as(`${operator.name}/${name}`)
+  const home = homeOf(description)
+  const name = controllerTitle(description)
+  const writer = { name: setup.isOnly ? undefined : name, fieldManager }
+  const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence, writer)
+  const eventsOf = (cluster?: OtherCluster): Recorder =>
+    clusters.of(cluster).recorder.as(`${operator.name}/${controllerName(description)}`)
   const events = eventsOf(cluster)
   const isReady = (cluster?: OtherCluster): boolean => clusters.isReady(cluster)
   const finalizer = finalizerOf(description, operator.name)
@@ -149,10 +242,11 @@ function controllerOf(
   const informers = clusters.of(cluster).cache.declare(description.resource)
   const step = stepOf(description, finalizer, informers)
   const reconcile = (run: Run): Promise<Result> => {
-    const { key, log, attempt, onWrite } = run
-    const { client, clientOf } = boundTo(clients, run, onWrite)
+    const { log, attempt, onWrite } = run
+    const { client, clientOf } = boundTo(clients, run, onWrite, home)
     return step({
-      key,
+      key: home ? { cluster: home.name, ...run.key } : run.key,
+      cluster,
       log,
       ownNamespace: clusters.ownNamespace,
       clock: userClock,
@@ -234,6 +328,8 @@ function namespacesOf(informers: readonly Informer[]): ReadonlySet<string> | und
   const namespaces = informers.flatMap(({ namespace }) => (namespace === undefined ? [] : [namespace]))
   return namespaces.length === informers.length ? new Set(namespaces) : undefined
 }
+/** The manager's own. */
+const DEFAULT_GRACE_MS = 30_000
 
 /** The delay of the check of the lease, which a quick sync of the caches makes unnecessary. */
 const LEASE_CHECK_MS = 2000

@@ -26,20 +26,34 @@ export function describeController(
     ...(common && !own.limiter && { backoff: common }),
     ...stated,
   }
-  const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout } = options
+  const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout, fieldManager, cluster, clusters } = options
   if (name !== undefined && !isLabelText(name)) {
     throw new TypeError(
       `${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores`,
+    )
+  }
+  if (fieldManager !== undefined && !isFieldManager(fieldManager)) {
+    throw new TypeError(
+      `${cannot}: its fieldManager is "${fieldManager}", and must be 1 to 128 bytes of printable text`,
     )
   }
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
   }
   for (const duration of [timeout, backoff?.base, backoff?.max, syncTimeout]) if (duration !== undefined) toMs(duration)
+  const several = clusters && ('provider' in clusters ? [clusters] : clusters)
+  if (several && (cluster || several.length === 0 || new Set(several).size < several.length)) {
+    throw new TypeError(`${cannot}: clusters must be different clusters, at least one, and excludes cluster`)
+  }
   if (backoff && limiter) {
     throw new TypeError(`${cannot}: backoff and limiter exclude each other; give one of them`)
   }
   return { resource, options, sources: [], declaredAt: callerFrame(), finalize: undefined, step: undefined }
+}
+
+/** The API server's rule: what Go prints is letters, marks, numbers, punctuation, symbols and the ASCII space. */
+function isFieldManager(text: string): boolean {
+  return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(text) && new TextEncoder().encode(text).length <= 128
 }
 
 /** Returns a builder that fills in the description. */
@@ -70,7 +84,8 @@ export function builderOf<T extends KubeObject, App>(
         map: (object, context) => keysOf(map(object as never, context as never)),
         when: when as Predicate | undefined,
         queue: queue as ControllerOptions<KubeObject>['queue'],
-        cluster,
+        cluster: cluster === 'own' ? undefined : cluster,
+        isOwn: cluster === 'own',
         optional,
       })
       return builder
@@ -104,6 +119,10 @@ export function builderOf<T extends KubeObject, App>(
 
 /** Returns the keys of keys or objects. Throws for a single key, which cannot be iterated. */
 function keysOf(refs: Iterable<unknown> | Promise<Iterable<unknown>>): ObjectKey[] | Promise<ObjectKey[]> {
-  const all = (known: Iterable<unknown>): ObjectKey[] => [...known].map((ref) => keyOf(ref as ObjectKey))
+  const all = (known: Iterable<unknown>): ObjectKey[] =>
+    [...known].map((ref) => {
+      const { cluster } = ref as { readonly cluster?: string }
+      return cluster === undefined ? keyOf(ref as ObjectKey) : { ...keyOf(ref as ObjectKey), cluster }
+    })
   return isThenable(refs) ? Promise.resolve(refs).then(all) : all(refs)
 }

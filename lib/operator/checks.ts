@@ -14,8 +14,9 @@ import {
   type CacheDescription,
   type CacheSelection,
   type ControllerDescription,
-  controllerName,
+  controllerTitle,
   finalizerOf,
+  groupOf,
   hasWebhooks,
   type LeaderElectionOptions,
   type OperatorDescription,
@@ -82,6 +83,8 @@ export const CONTROLLER_SHAPE: ShapeOf<ControllerOptions<KubeObject>> = {
   limiter: 0,
   syncTimeout: 0,
   cluster: 0,
+  clusters: 0,
+  fieldManager: 0,
 }
 
 export const OWNS_SHAPE: ShapeOf<OwnsOptions<KubeObject>> = { when: 0, queue: 0, anyOwner: BOOLEAN, optional: BOOLEAN }
@@ -99,6 +102,8 @@ export const CACHE_SHAPE: ShapeOf<CacheDeclaration<KubeObject>> = {
 }
 
 export const TASK_SHAPE: OptionShape = { everyReplica: BOOLEAN }
+
+export const GROUP_SHAPE: OptionShape = { namespaces: [LIST] }
 
 export const CLUSTER_SHAPE: OptionShape = { namespaces: [LIST], optional: BOOLEAN }
 
@@ -183,7 +188,8 @@ export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescrip
 
 /** Checks a description before a start connects to anything. */
 export function checkDescription(description: OperatorDescription): void {
-  const { options, controllers, tasks } = description
+  const { options, tasks } = description
+  const controllers = description.groups.reduce((all, group) => [...all, ...group.controllers], description.controllers)
   const cannot = `Cannot start operator "${options.name}"`
   if (controllers.length === 0 && tasks.length === 0 && !hasWebhooks(description)) {
     throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
@@ -208,7 +214,7 @@ export function checkDescription(description: OperatorDescription): void {
   const names = new Map<string, ControllerDescription>()
   const finalizers = new Map<string, ControllerDescription>()
   for (const controller of controllers) {
-    const name = controllerName(controller)
+    const name = controllerTitle(controller)
     const wrong = (what: string): TypeError => new TypeError(`${cannot}: ${what}${placeOf(controller)}`)
     if (!controller.step) {
       throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
@@ -218,7 +224,9 @@ export function checkDescription(description: OperatorDescription): void {
     names.set(name, controller)
     const finalizer = finalizerOf(controller, options.name)
     if (finalizer === undefined) continue
-    const id = `${groupResourceOf(controller.resource)} ${controller.options.cluster?.name ?? ''} ${finalizer}`
+    const id = `${groupResourceOf(controller.resource)} ${
+      controller.options.cluster?.name ?? groupOf(controller)?.name ?? ''
+    } ${finalizer}`
     const other = finalizers.get(id)
     if (other) {
       const what = `two controllers for ${controller.resource.kind} have the finalizer "${finalizer}"${placeOf(other)}`

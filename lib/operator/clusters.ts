@@ -11,7 +11,7 @@ import type { KubeClient } from '../client/kube_client.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
 import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
-import { Cluster } from '../manager/cluster.ts'
+import { Cluster, type ClusterOptions } from '../manager/cluster.ts'
 import type { PartMeter } from '../manager/metrics.ts'
 import type { ClusterParts, OtherCluster, WorkContext } from './context.ts'
 import {
@@ -22,6 +22,7 @@ import {
   syncTimeoutsOf,
 } from './description.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
+import { foreignOwners } from './foreign_owners.ts'
 import { lateConnection } from './optional.ts'
 
 export interface ClusterSetup {
@@ -32,6 +33,8 @@ export interface ClusterSetup {
   readonly transport?: Transport | undefined
   /** Replace the connections to the other clusters, by their names. */
   readonly transports?: Readonly<Record<string, Transport>> | undefined
+  /** The same for clusters that a provider adds. */
+  readonly connect?: ((name: string) => Transport | undefined) | undefined
   /** The cache options of kinds without own ones. */
   readonly cacheDefaults?: CacheOptions | undefined
   readonly instance: string
@@ -47,14 +50,27 @@ export interface ClusterSetup {
 export class Clusters {
   /** The operator's own cluster. */
   readonly main: Cluster
-  readonly others: ReadonlyMap<OtherCluster, Cluster>
+  readonly others: Map<OtherCluster, Cluster> = new Map()
   readonly #connections: readonly ClosableTransport[]
 
+  /** Opens a cluster that a provider adds. `description` has what runs there. */
+  readonly add: (
+    other: ClusterDescription,
+    description: OperatorDescription,
+    at: Pick<ClusterOptions, 'config' | 'transport'>,
+  ) => Cluster
+
   /** `connections`: those that the clusters do not close themselves. */
-  constructor(main: Cluster, others: ReadonlyMap<OtherCluster, Cluster>, connections: readonly ClosableTransport[]) {
+  constructor(main: Cluster, connections: readonly ClosableTransport[], add: Clusters['add']) {
     this.main = main
-    this.others = others
     this.#connections = connections
+    this.add = add
+  }
+
+  /** Closes and forgets a cluster that a provider has removed. */
+  drop(other: OtherCluster): void {
+    this.others.get(other)?.close()
+    this.others.delete(other)
   }
 
   get all(): readonly Cluster[] {
@@ -98,19 +114,37 @@ export class Clusters {
  */
 export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
   const { options, clusters } = description
-  const { config, configs = {}, transport, transports = {}, ...common } = setup
+  const { config, configs = {}, transport, transports = {}, connect, ...common } = setup
   const { name, namespaces } = options
-  const main = new Cluster({
-    ...common,
-    name,
+  const isAlone = clusters.length + description.groups.length === 0
+  const make = (given: Omit<ClusterOptions, 'name'>): Cluster => {
+    const checkOwners = isAlone ? undefined : foreignOwners(() => cluster, () => opened.all)
+    const cluster: Cluster = new Cluster({ ...common, ...given, name, checkOwners })
+    return cluster
+  }
+  const main = make({
     namespaces,
     transport,
     config: config ?? (transport ? undefined : await findCluster(setup.log)),
     syncTimeoutMs: syncTimeoutsOf(description),
     optional: optionalIn(description),
   })
-  const others = new Map<OtherCluster, Cluster>()
   const late: ClosableTransport[] = []
+  const add: Clusters['add'] = (other, own, at) => {
+    const cluster = make({
+      ...at,
+      label: other.name,
+      namespaces: other.namespaces ?? namespaces,
+      syncTimeoutMs: syncTimeoutsOf(own, other),
+      optional: optionalIn(own, other),
+    })
+    opened.others.set(other, cluster)
+    return cluster
+  }
+  const opened = new Clusters(main, late, (other, own, { config }) => {
+    const transport = connect?.(other.name)
+    return add(other, own, transport ? { transport } : { config: configs[other.name] ?? config })
+  })
   for (const other of clusters) {
     let replacement = transports[other.name]
     const config = replacement
@@ -126,21 +160,9 @@ export async function openClusters(description: OperatorDescription, setup: Clus
         ),
       )
     }
-    others.set(
-      other,
-      new Cluster({
-        ...common,
-        name,
-        config,
-        transport: replacement,
-        label: other.name,
-        namespaces: other.namespaces ?? namespaces,
-        syncTimeoutMs: syncTimeoutsOf(description, other),
-        optional: optionalIn(description, other),
-      }),
-    )
+    add(other, description, { config, transport: replacement })
   }
-  return new Clusters(main, others, late)
+  return opened
 }
 
 async function configOf({ name, config }: ClusterDescription): Promise<ClusterConfig> {
@@ -167,15 +189,24 @@ export async function findCluster(log: Log, flags: ClusterFlags = {}): Promise<C
 /** Returns the client of a cluster; undefined is the operator's own. */
 export type Clients = (cluster?: OtherCluster) => KubeClient
 
+/** A controller, for its writes: its name if the operator has several, and its own field manager. */
+export interface Writer {
+  readonly name: string | undefined
+  readonly fieldManager: string | undefined
+}
+
 /**
  * Returns clients with the fence, if any. One fence covers the writes to all clusters, as the operator has one lease.
  */
-export function clientsOf(clusters: Clusters, fence: Fence | undefined): Clients {
-  const made = new Map<Cluster, KubeClient>()
+export function clientsOf(clusters: Clusters, fence: Fence | undefined, writer?: Writer): Clients {
+  const made = new WeakMap<Cluster, KubeClient>()
   return (cluster) => {
     const of = clusters.of(cluster)
     let client = made.get(of)
-    if (!client) made.set(of, client = fence ? of.client.fenced(fence) : of.client)
+    if (!client) {
+      const own = writer ? of.client.as(writer.name, writer.fieldManager) : of.client
+      made.set(of, client = fence ? own.fenced(fence) : own)
+    }
     return client
   }
 }
@@ -202,11 +233,13 @@ export function logOf(log: Log, cluster: OtherCluster | undefined): Log {
 
 /**
  * Returns the clients of one piece of work: its signal aborts their calls, and `onWrite` is called for their writes.
+ * `home`: the cluster of `client`. Default: the operator's own.
  */
 export function boundTo(
   clients: Clients,
   work: { readonly signal: AbortSignal },
   onWrite?: (write: WriteRecord) => void,
+  home?: OtherCluster,
 ): Pick<WorkContext, 'client' | 'clientOf'> {
   const bound = new Map<KubeClient, KubeClient>()
   const onWriteIn = (cluster?: OtherCluster): typeof onWrite =>
@@ -215,5 +248,5 @@ export function boundTo(
     const client = clients(cluster)
     return bound.get(client) ?? bound.set(client, client.bound(work, onWriteIn(cluster))).get(client)!
   }
-  return { client: clientOf(), clientOf }
+  return { client: clientOf(home), clientOf }
 }

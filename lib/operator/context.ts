@@ -1,4 +1,5 @@
 /** The types of an operator file: contexts, options of controllers, and parts for extensions. */
+import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Duration } from '../core/duration.ts'
 import type { KeyIn, Keys, KubeObject, Named, ObjectKey } from '../core/objects.ts'
 import type { Resource } from '../core/resource.ts'
@@ -24,6 +25,21 @@ export interface OtherCluster {
   readonly name: string
 }
 
+/** Clusters that come and go, returned by `app.clusters(…)`. */
+export interface ClusterGroup {
+  readonly name: string
+  readonly provider: ClusterProvider
+}
+
+/** A cluster that a provider adds, or adds again with another configuration, or removes. */
+export type ClusterChange = { readonly add: string; readonly config: ClusterConfig } | { readonly remove: string }
+
+/**
+ * Provides the clusters of a group, on every replica. When its stream throws or ends, it is called again with back-off,
+ * unless the stream returns `done`.
+ */
+export type ClusterProvider = (context: WorkContext) => AsyncIterable<ClusterChange>
+
 /** The context of all of an operator's functions. */
 export interface WorkContext {
   /**
@@ -32,10 +48,10 @@ export interface WorkContext {
    */
   readonly client: Client
   /**
-   * Returns the client of another cluster. It is the same object within one reconcile, one call of a map function, or
-   * one task.
+   * Returns the client of another cluster; without an argument, of the operator's own. It is the same object within one
+   * reconcile, one call of a map function, or one task.
    */
-  clientOf(cluster: OtherCluster): Client
+  clientOf(cluster?: OtherCluster): Client
   readonly log: Log
   /** The operator's own namespace: that of its pod, or of the kubeconfig's context, or else `default`. */
   readonly ownNamespace: string
@@ -48,10 +64,19 @@ export interface WorkContext {
   readonly signal: AbortSignal
 }
 
+/** @internal A key; `cluster` is the name of its cluster for a controller with `clusters`, and else absent. */
+type InCluster<Key> = Key & { readonly cluster?: string | undefined }
+
 /** The context of a reconcile or a cleanup. */
 export interface Context extends WorkContext {
-  readonly key: ObjectKey
-  /** Bound to this run: its calls are aborted with it, so an abandoned reconcile cannot write any more. */
+  /** With the name of its `cluster` for a controller with `clusters`. */
+  readonly key: InCluster<ObjectKey>
+  /** The cluster of the controller's own kind, and of this object; undefined is the operator's own. */
+  readonly cluster: OtherCluster | undefined
+  /**
+   * The client of the operator's own cluster, or of this object's cluster for a controller with `clusters`. Bound to
+   * this run: its calls are aborted with it, so an abandoned reconcile cannot write any more.
+   */
   readonly client: Client
   /** Adds the controller, the key and the run's id to each line. */
   readonly log: Log
@@ -92,8 +117,11 @@ export interface Context extends WorkContext {
   readonly attempt: number
 }
 
-/** The context of the functions of sources. */
-export type MapContext = WorkContext
+/** The context of the functions of sources. The client is that of {@link Context}. */
+export interface MapContext extends WorkContext {
+  /** As in {@link Context}. */
+  readonly cluster: OtherCluster | undefined
+}
 
 /** The context of a map function. */
 export interface WatchContext<W extends KubeObject> extends MapContext {
@@ -155,6 +183,33 @@ export interface ControllerOptions<T extends KubeObject> {
   cluster?: OtherCluster
   /** The lowest level of its lines. A log that is not kubeloop's may drop more. Default: that of the log. */
   logLevel?: LogLevel
+  /**
+   * The clusters of its own kind, instead of `cluster`. It runs once in each, as `name@cluster` in logs and metrics,
+   * with a queue and workers of its own, so that the objects of two clusters are two keys and a cluster that is down
+   * delays no other. `client`, `events`, `owns` and a `watches` without a cluster are those of the object's cluster.
+   * Functions of its sources are called for each of the clusters; keys with the name of another `cluster` are left to
+   * that one.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * import { ConfigMap, Secret } from 'kubeloop/kinds'
+   * const app = operator({ name: 'fleet' })
+   * const [east, west] = ['east', 'west'].map((name) => app.cluster(name, { server: `https://${name}:6443` }))
+   * app.controllerFor(ConfigMap, { clusters: [east!, west!] }).owns(Secret)
+   *   .reconcile(async (map, { client, key }) => {
+   *     const { name } = map.metadata
+   *     await client.apply(Secret, { metadata: { name }, stringData: { cluster: key.cluster! } }, { owner: map })
+   *   })
+   * ```
+   */
+  clusters?: readonly OtherCluster[] | ClusterGroup
+  /**
+   * The field manager of its writes, at most 128 printable characters. Give one to a controller that applies an object
+   * which another controller applies, too: an apply removes what it leaves out of the fields of its own manager.
+   * Default: the operator's name.
+   */
+  fieldManager?: string
 }
 
 /** The options that `operator({ controllers })` may give to all controllers. */
@@ -181,8 +236,11 @@ export interface WatchOptions<W extends KubeObject> {
   when?: Predicate<W>
   /** As in {@link ControllerOptions}, for the keys that the map function returns. */
   queue?: (object: W, event: Delta<W>) => QueueOptions | undefined
-  /** The cluster where the kind is watched. Default: the operator's own. */
-  cluster?: OtherCluster
+  /**
+   * The cluster where the kind is watched. Default: the operator's own, or each of the controller's `clusters`; `own`
+   * is the operator's own in any case.
+   */
+  cluster?: OtherCluster | 'own'
   /**
    * Start without the kind if it cannot be listed, for example without its CRD: that is logged, and it is watched as
    * soon as it is served. Until then its reads fail with the server's error. Readiness does not depend on it. Default:
@@ -224,7 +282,7 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
   watches<W extends KubeObject>(
     // deno-lint-ignore no-explicit-any -- as above
     resource: Resource<W, any>,
-    map: (object: W, context: WatchContext<W>) => Keys<KeyIn<T['metadata']['namespace']>>,
+    map: (object: W, context: WatchContext<W>) => Keys<InCluster<KeyIn<T['metadata']['namespace']>>>,
     options?: WatchOptions<NoInfer<W>>,
   ): this
   /**
@@ -233,13 +291,16 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
    * do, too. Keys are lost with the process and carry no data: write durable requests into the object, for example as
    * an annotation, which triggers the leader by its change.
    */
-  from(name: string, open: (context: MapContext) => AsyncIterable<Named<KeyIn<T['metadata']['namespace']>>>): this
+  from(
+    name: string,
+    open: (context: MapContext) => AsyncIterable<Named<InCluster<KeyIn<T['metadata']['namespace']>>>>,
+  ): this
   /**
    * Reconciles the keys that `keys` returns at each interval, with low priority; without `keys`, all objects of the
    * controller's kind that `when` and `eventFilter` pass as in a first list. Ticks that were missed during a stall or a
    * slow `keys` are dropped.
    */
-  every(interval: Duration, keys?: (context: MapContext) => Keys<KeyIn<T['metadata']['namespace']>>): this
+  every(interval: Duration, keys?: (context: MapContext) => Keys<InCluster<KeyIn<T['metadata']['namespace']>>>): this
   /**
    * Adds a finalizer to each object before its first reconcile; a deleted object stays until `cleanup` has returned. A
    * result of `{ requeueAfter }` or `{ requeue: true }` means that the cleanup is not done; a throw is retried with
@@ -253,7 +314,7 @@ export interface ControllerBuilder<T extends KubeObject, Operator> {
    * Like `reconcile`, but with the key only, and also called after the object is gone. With `finalize`, not during its
    * deletion.
    */
-  reconcileKey(step: (key: KeyIn<T['metadata']['namespace']>, context: Context) => Promise<Result>): Operator
+  reconcileKey(step: (key: InCluster<KeyIn<T['metadata']['namespace']>>, context: Context) => Promise<Result>): Operator
 }
 
 /**

@@ -11,7 +11,14 @@ import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import type { Dependencies } from './crds.ts'
-import { crdModeOf, isOptional, type OperatorDescription, type OperatorOptions, ownKinds } from './description.ts'
+import {
+  crdModeOf,
+  isOptional,
+  memberOf,
+  type OperatorDescription,
+  type OperatorOptions,
+  ownKinds,
+} from './description.ts'
 import { untilDone } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
 
@@ -38,7 +45,12 @@ type CrdFunctions = typeof import('./crds.ts')
  */
 export async function loadCrdFunctions(description: OperatorDescription): Promise<CrdFunctions | undefined> {
   const clusters = [undefined, ...description.clusters]
-  if (clusters.every((cluster) => ownKinds(description, cluster).length === 0)) return undefined
+  const ofGroups = description.groups.flatMap((group) => {
+    const member = { ...group, config: { server: '' } }
+    return ownKinds(memberOf(description, group, member), member)
+  })
+  const ofClusters = clusters.flatMap((cluster) => ownKinds(description, cluster))
+  if (ofClusters.length + ofGroups.length === 0) return undefined
   return await import('./crds.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
 }
 
@@ -76,7 +88,7 @@ export function addInstallation(
   late: ReadonlyMap<OtherCluster, Latch>,
   manager: Manager,
 ): void {
-  const { description, clusters, clock, log, random, elects, webhooks } = setup
+  const { description, clusters, log, elects, webhooks } = setup
   const api = clusters.main.api.fenced(manager.fence)
   if (!mayInstall(setup)) {
     if (webhooks?.isServed) manager.add(caInjection(webhooks, api, log))
@@ -101,17 +113,22 @@ export function addInstallation(
   if (webhooks?.isServed) {
     manager.add({ name: 'webhook configurations', start: (signal) => webhooks.keepInstalled(api, signal) })
   }
-  for (const [cluster, latch] of late) {
-    const { name } = cluster
-    manager.add({
-      name: `definitions in ${name}`,
-      async start(signal) {
-        const report = (reason: string): void =>
-          log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
-        await untilDone((signal) => install(cluster, signal), report, { name, clock, log, random }, signal)
-        latch.open()
-      },
-    })
+  for (const [cluster, latch] of late) manager.add(lateInstallation(setup, cluster, latch, manager.fence))
+}
+
+/** Returns the leader's installation in an optional cluster, which opens the latch. */
+export function lateInstallation(setup: DefinitionSetup, cluster: OtherCluster, latch: Latch, fence: Fence): Runnable {
+  const { clock, log, random } = setup
+  const { name } = cluster
+  return {
+    name: `definitions in ${name}`,
+    async start(signal) {
+      const report = (reason: string): void =>
+        log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
+      const install = (signal: AbortSignal): Promise<void> => prepareIn('installCrds', setup, cluster, signal, fence)
+      await untilDone(install, report, { name, clock, log, random }, signal)
+      latch.open()
+    },
   }
 }
 

@@ -12,6 +12,7 @@ import { type ConversionDescription, withConverted } from '../schema/conversions
 import type { Admission } from '../webhook/admission.ts'
 import type { AdmissionOptions } from '../webhook/admission_options.ts'
 import type {
+  ClusterGroup,
   Context,
   ControllerDefaults,
   ControllerOptions,
@@ -248,12 +249,14 @@ export type SourceDescription =
     readonly when: Predicate | undefined
     readonly queue: ControllerOptions<KubeObject>['queue'] | undefined
     readonly cluster: OtherCluster | undefined
+    /** Whether the operator's own cluster was named. */
+    readonly isOwn: boolean
     readonly optional: boolean | undefined
   }
   | { readonly kind: 'from'; readonly name: string; readonly open: (context: MapContext) => AsyncIterable<ObjectKey> }
   | { readonly kind: 'every'; readonly ms: number; readonly keys: ((context: MapContext) => Keys) | undefined }
 
-/** The description of a controller. */
+/** The description of a controller, or of one with `clusters` in one of them, which is its `cluster` then. */
 export interface ControllerDescription {
   readonly resource: AnyResource
   readonly options: ControllerOptions<KubeObject>
@@ -285,6 +288,13 @@ export interface ClusterDescription extends OtherCluster {
   readonly optional?: boolean | undefined
 }
 
+/** The description of a group of clusters. */
+export interface GroupDescription extends ClusterGroup {
+  readonly namespaces?: readonly string[] | undefined
+  /** The controllers of its clusters. */
+  readonly controllers: ControllerDescription[]
+}
+
 /** The description of a kind's cache. */
 export interface CacheDescription {
   readonly resource: AnyResource
@@ -303,6 +313,7 @@ export interface OperatorDescription {
   readonly caches: CacheDescription[]
   readonly tasks: { readonly name: string; readonly task: Task; readonly everyReplica: boolean }[]
   readonly clusters: ClusterDescription[]
+  readonly groups: GroupDescription[]
   readonly extensions: ((parts: Parts) => void | Promise<void>)[]
   readonly admissions: AdmissionDescription[]
   readonly conversions: ConversionDescription[]
@@ -347,6 +358,58 @@ export function hasWebhooks({ options, admissions, conversions }: OperatorDescri
 /** Returns the name of a controller. Default: the kind in lower case. */
 export function controllerName({ options, resource }: ControllerDescription): string {
   return options.name ?? resource.kind.toLowerCase()
+}
+
+/** Returns the name of a controller in one of its clusters, which is unique within the operator. */
+export function controllerTitle(controller: ControllerDescription): string {
+  const home = homeOf(controller)
+  return controllerName(controller) + (home ? `@${home.name}` : '')
+}
+
+/** Returns the group of a controller that has one. */
+export function groupOf({ options: { clusters } }: ControllerDescription): ClusterGroup | undefined {
+  return clusters && 'provider' in clusters ? clusters : undefined
+}
+
+/** Returns what a cluster of a group, or the group itself, has of the description. */
+export function memberOf(
+  description: OperatorDescription,
+  group: GroupDescription,
+  member: ClusterDescription,
+): OperatorDescription {
+  const caches = description.caches.filter(({ cluster }) => cluster === group)
+  return {
+    ...description,
+    clusters: [member],
+    controllers: group.controllers.map((controller) => inCluster(controller, member)),
+    caches: caches.map((cache) => ({ ...cache, cluster: member })),
+  }
+}
+
+/** Returns the cluster to which keys, clients and sources of a controller belong if it has `clusters`. */
+export function homeOf({ options: { cluster, clusters } }: ControllerDescription): OtherCluster | undefined {
+  return clusters && cluster
+}
+
+/** Returns a controller of several clusters as it is in one of them. What is described later is included. */
+export function inCluster(controller: ControllerDescription, cluster: OtherCluster): ControllerDescription {
+  const { resource, options, declaredAt } = controller
+  return {
+    resource,
+    options: { ...options, cluster },
+    declaredAt,
+    get sources() {
+      return controller.sources.map((source) =>
+        source.kind === 'watches' && source.cluster === undefined && !source.isOwn ? { ...source, cluster } : source
+      )
+    },
+    get finalize() {
+      return controller.finalize
+    },
+    get step() {
+      return controller.step
+    },
+  }
 }
 
 /**

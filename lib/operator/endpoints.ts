@@ -1,6 +1,7 @@
 /** Adds the servers for monitoring an operator: probes, metrics and profiles. */
 import { fileMissing, messageOf } from '../core/errors.ts'
 import { aborted } from '../async/abort.ts'
+import type { Cache } from '../cache/cache.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { PrometheusMeter } from '../observe/prometheus.ts'
@@ -67,9 +68,11 @@ export function addEndpoints({ health, metrics, profiling }: OperatorOptions, se
 
 function addCacheMetrics(meter: OperatorMeter, { manager, clusters: { main, others } }: EndpointSetup): void {
   const start = async (signal: AbortSignal): Promise<void> => {
-    const end = meter.caches(
-      new Map([['', main.cache], ...[...others].map(([{ name }, { cache }]) => [name, cache] as const)]),
-    )
+    const caches = function* (): Generator<readonly [string, Cache]> {
+      yield ['', main.cache]
+      for (const [{ name }, { cache }] of others) yield [name, cache]
+    }
+    const end = meter.caches({ [Symbol.iterator]: caches })
     await aborted(signal)
     end()
   }
@@ -81,7 +84,8 @@ function healthServer(address: number | string, setup: EndpointSetup): HealthSer
   const server = new HealthServer({ address, clock, log })
   server.addLiveness('ping', ping)
   if (elector) server.addLiveness('leader', leaderHealthy(elector))
-  server.addReadiness('caches-synced', cachesSynced(clusters.all.map(({ cache }) => cache), converted))
+  const others = [...clusters.others.values()].map(({ cache }) => cache)
+  server.addReadiness('caches-synced', cachesSynced([clusters.main.cache], converted, others))
   return server
 }
 

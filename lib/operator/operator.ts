@@ -18,19 +18,29 @@ import {
   checkMetrics,
   checkShape,
   CLUSTER_SHAPE,
+  GROUP_SHAPE,
   OPERATOR_SHAPE,
   TASK_SHAPE,
 } from './checks.ts'
-import type { ControllerBuilder, ControllerOptions, OtherCluster, Parts } from './context.ts'
-import { at } from './places.ts'
 import type {
-  AdmissionDescription,
-  CacheDeclaration,
-  CacheDescription,
-  ClusterDescription,
-  OperatorDescription,
-  OperatorOptions,
-  Task,
+  ClusterGroup,
+  ClusterProvider,
+  ControllerBuilder,
+  ControllerOptions,
+  OtherCluster,
+  Parts,
+} from './context.ts'
+import { at } from './places.ts'
+import {
+  type AdmissionDescription,
+  type CacheDeclaration,
+  type CacheDescription,
+  type ClusterDescription,
+  type GroupDescription,
+  inCluster,
+  type OperatorDescription,
+  type OperatorOptions,
+  type Task,
 } from './description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
 import type { Admission } from '../webhook/admission.ts'
@@ -126,6 +136,31 @@ export interface Operator {
     options?: { namespaces?: string[]; optional?: boolean },
   ): OtherCluster
   /**
+   * Adds a group of clusters that `provider` adds and removes while the operator runs, for the `clusters` of a
+   * controller and the `cluster` of a cache. Every replica reads the provider and watches its clusters. A cluster that
+   * is down delays nothing else. When it is removed, its running reconciles may end within the operator's `grace`; its
+   * watches, keys and connections end with them.
+   *
+   * @example
+   * ```ts
+   * import { type ClusterChange, EventChannel, operator } from 'kubeloop'
+   * import { ConfigMap, Secret } from 'kubeloop/kinds'
+   * const app = operator({ name: 'fleet' })
+   * const changes = new EventChannel<ClusterChange>()
+   * const members = app.clusters('members', () => changes)
+   * app.cache(Secret, { namespaces: ['fleet'], labels: 'member' })
+   * app.controllerFor(Secret, { name: 'members', everyReplica: true }).reconcileKey(async (key, { client }) => {
+   *   const secret = await client.get(Secret, key)
+   *   const text = (name: string) => atob(secret?.data?.[name] ?? '')
+   *   const config = { server: text('server'), ca: text('ca'), token: text('token') }
+   *   await changes.send(secret ? { add: key.name, config } : { remove: key.name })
+   * })
+   * app.controllerFor(ConfigMap, { clusters: members })
+   *   .reconcile(async (map, { key: { cluster, name }, log }) => log.info('{name} in {cluster}', { name, cluster }))
+   * ```
+   */
+  clusters(name: string, provider: ClusterProvider, options?: { namespaces?: string[] }): ClusterGroup
+  /**
    * Adds a function that is called at each start with its parts, before any of them runs: for servers, health checks,
    * handlers beside the metrics, controllers and runnables. Runnables that it adds to the manager stop with it.
    */
@@ -148,6 +183,21 @@ export interface Operator {
 /** Tests whether a text is a domain name that fits into the source of an Event. */
 function isName(text: string): boolean {
   return text.length <= 63 && isDomainName(text)
+}
+
+function checkClusterName({ clusters, groups }: OperatorDescription, name: string): void {
+  if (!isName(name)) {
+    throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
+  }
+  if ([...clusters, ...groups].some((known) => known.name === name)) {
+    throw new TypeError(`Cannot name two clusters "${name}"`)
+  }
+}
+
+function groupIn({ groups }: OperatorDescription, group: ClusterGroup): GroupDescription {
+  const found = groups.find((each) => each === group)
+  if (found) return found
+  throw new TypeError(`Cannot use the clusters "${group.name}": they are those of another operator`)
 }
 
 /**
@@ -184,6 +234,7 @@ export function operator(options: OperatorOptions): Operator {
     caches: [],
     tasks: [],
     clusters: [],
+    groups: [],
     extensions: [],
     admissions: [],
     conversions: [],
@@ -200,7 +251,10 @@ export function operator(options: OperatorOptions): Operator {
         controllerOptions as ControllerOptions<KubeObject>,
         options.controllers,
       )
-      description.controllers.push(controller)
+      const { clusters = [] } = controller.options
+      if ('provider' in clusters) groupIn(description, clusters).controllers.push(controller)
+      else if (clusters.length === 0) description.controllers.push(controller)
+      else description.controllers.push(...clusters.map((cluster) => inCluster(controller, cluster)))
       return builderOf(controller, app)
     },
     cache(resource, cacheOptions = {}) {
@@ -243,15 +297,17 @@ export function operator(options: OperatorOptions): Operator {
     cluster(name, config, clusterOptions = {}) {
       checkShape(`Cannot name the cluster "${name}"`, clusterOptions, CLUSTER_SHAPE)
       const { namespaces, optional } = clusterOptions
-      if (!isName(name)) {
-        throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
-      }
-      if (description.clusters.some((known) => known.name === name)) {
-        throw new TypeError(`Cannot name two clusters "${name}"`)
-      }
+      checkClusterName(description, name)
       const cluster: ClusterDescription = { name, config, namespaces, optional }
       description.clusters.push(cluster)
       return cluster
+    },
+    clusters(name, provider, groupOptions = {}) {
+      checkShape(`Cannot name the clusters "${name}"`, groupOptions, GROUP_SHAPE)
+      checkClusterName(description, name)
+      const group: GroupDescription = { name, provider, namespaces: groupOptions.namespaces, controllers: [] }
+      description.groups.push(group)
+      return group
     },
     extend(extension) {
       description.extensions.push(extension)

@@ -65,8 +65,9 @@ export async function runOperator(description: OperatorDescription, module: Impo
   } catch (error) {
     failed = true
     started?.flush()
-    // The manager has already logged it.
-    if (!(error instanceof LeadershipLost)) {
+    // The manager logged it at once, before what it caused; the last line has the cause of the end in any case.
+    if (error instanceof LeadershipLost) log.error(`Operator "${options.name}" has ended: ${messageOf(error)}`)
+    else {
       // An error of the description has its place in the message; its stack only leads to this call.
       const isPlain = !isChecked || isFromOutside(error)
       log.error(messageOf(error), isPlain ? {} : { error })

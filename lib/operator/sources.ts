@@ -4,7 +4,7 @@ import type { AnyResource } from '../core/resource.ts'
 import { type Clock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
-import type { Call } from '../controller/bounded_call.ts'
+import { type Call, isThenable } from '../controller/bounded_call.ts'
 import { ownChanges } from '../controller/finalizer.ts'
 import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
 import { KindSource, type KindSourceOptions } from '../controller/kind_source.ts'
@@ -16,7 +16,15 @@ import { formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { boundTo, type Clients, type Clusters, logOf } from './clusters.ts'
 import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
-import { type ControllerDescription, controllerName, isOptional, type SourceDescription } from './description.ts'
+import {
+  type ControllerDescription,
+  controllerTitle,
+  homeOf,
+  isOptional,
+  type SourceDescription,
+} from './description.ts'
+
+type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
 export interface SourceSetup {
   readonly clusters: Clusters
@@ -48,6 +56,11 @@ function sourceOf(
 ): Source {
   const { resource, options } = description
   const { clock, log, random } = setup
+  const home = homeOf(description)
+  const context = { ...setup, home, cluster: options.cluster }
+  const isHere = (key: ObjectKey): boolean => [undefined, home?.name].includes((key as { cluster?: string }).cluster)
+  const here = <K extends Iterable<ObjectKey>>(keys: K): ObjectKey[] | K => home ? [...keys].filter(isHere) : keys
+  const keysHere = (keys: Keys): Keys => isThenable(keys) ? keys.then(here) : here(keys)
   switch (source.kind) {
     case 'owns': {
       const { optional, when, queue } = source
@@ -56,7 +69,7 @@ function sourceOf(
     }
     case 'watches': {
       const { cluster, when, queue } = source
-      const map: KeyMapper = (object, call, event) => source.map(object, mapContext(setup, call, event))
+      const map: KeyMapper = (object, call, event) => keysHere(source.map(object, mapContext(context, call, event)))
       // A controller whose own kind is in an optional cluster starts with that cluster, so there the source is not
       // optional.
       const optional = source.optional || (isOptional(cluster) && cluster !== options.cluster)
@@ -66,7 +79,10 @@ function sourceOf(
     case 'from':
       return new StreamSource({
         name: source.name,
-        open: (signal) => source.open(mapContext(setup, { signal })),
+        open: (signal) => {
+          const stream = source.open(mapContext(context, { signal }))
+          return home ? filtered(stream, isHere) : stream
+        },
         clock,
         log,
         random,
@@ -84,11 +100,11 @@ function sourceOf(
       const { keys } = source
       // As for the objects of a first list.
       const passes = guardedPredicate(and(...[when, setup.eventFilter].filter((each) => each !== undefined)), setup)
-      const name = `${controllerName(description)} every ${formatMs(source.ms)}`
+      const name = `${controllerTitle(description)} every ${formatMs(source.ms)}`
       return new TickerSource({
         name,
         everyMs: source.ms,
-        keys: keys ? (call) => keys(mapContext(setup, call)) : everything,
+        keys: keys ? (call) => keysHere(keys(mapContext(context, call))) : everything,
         clock,
         log,
       })
@@ -121,14 +137,36 @@ function kindSource(
   return new KindSource({ ...parts, informers, queue: guarded, clock, log })
 }
 
+/** Leaves items out. A generator would keep its `return` waiting for a `next`. */
+export function filtered<T>(
+  stream: AsyncIterable<T>,
+  passes: (item: T) => boolean | Promise<boolean>,
+): AsyncIterable<T> {
+  const items = stream[Symbol.asyncIterator]()
+  const next = async (): Promise<IteratorResult<T>> => {
+    for (;;) {
+      const result = await items.next()
+      if (result.done || (await passes(result.value))) return result
+    }
+  }
+  const end = items.return?.bind(items)
+  return { [Symbol.asyncIterator]: () => ({ next, ...(end && { return: end }) }) }
+}
+
+interface MapSetup extends SourceSetup {
+  readonly home: OtherCluster | undefined
+  readonly cluster: OtherCluster | undefined
+}
+
 /** Makes the signal and the client only when they are read, as most map functions need neither. */
-function mapContext(setup: SourceSetup, call: Call): MapContext
-function mapContext(setup: SourceSetup, call: Call, event: Delta): WatchContext<KubeObject>
-function mapContext({ clusters, clients, clock, log }: SourceSetup, call: Call, event?: Delta): MapContext {
+function mapContext(setup: MapSetup, call: Call): MapContext
+function mapContext(setup: MapSetup, call: Call, event: Delta): WatchContext<KubeObject>
+function mapContext({ clusters, clients, clock, log, home, cluster }: MapSetup, call: Call, event?: Delta): MapContext {
   let bound: Pick<WorkContext, 'client' | 'clientOf'> | undefined
-  const own = (): NonNullable<typeof bound> => (bound ??= boundTo(clients, call))
+  const own = (): NonNullable<typeof bound> => (bound ??= boundTo(clients, call, undefined, home))
   return {
     ...(event && { event }),
+    cluster,
     log,
     clock,
     ownNamespace: clusters.ownNamespace,

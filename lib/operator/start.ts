@@ -29,6 +29,8 @@ export interface StartOptions {
   transport?: Transport
   /** Replace the connections to the operator's other clusters, by their names. */
   transports?: Readonly<Record<string, Transport>>
+  /** Returns what replaces the connection to a cluster that a provider adds. Default: none. */
+  connect?: (name: string) => Transport | undefined
   /**
    * Names this process in Events and in the Lease. Default: the `identity` of the leader election, or the host's name.
    */
@@ -96,6 +98,7 @@ export async function startOperator(
     configs: options.clusters,
     transport: options.transport,
     transports: options.transports,
+    connect: options.connect,
     freeze: options.freeze,
     fieldValidation: options.fieldValidation,
   })
@@ -116,6 +119,9 @@ export async function startOperator(
       : undefined
     if (webhooks) options.onWebhooks?.(webhooks)
     const functions = await loadCrdFunctions(description)
+    const fleet = description.groups.length > 0
+      ? await import('./fleet.ts').catch(fileMissing('Cannot run groups of clusters', 'fleet.js'))
+      : undefined
     options.onLoaded?.()
     const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks, functions }
     const prepare = preparationOf(definitions)
@@ -139,6 +145,8 @@ export async function startOperator(
       clusters,
       running,
       installed,
+      definitions,
+      fleet,
       webhooks,
       async afterWebhooks(signal) {
         if (!isLate) return

@@ -256,15 +256,21 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const { client } = main.admin
   const own = () => crdOf(usedResources(description), { conversions: description.conversions })
   await createObjects(main.admin, objects, own)
-  const others = new Map(description.clusters.map(({ name }) => [name, open(name)]))
-
-  for (const { handle } of [main, ...others.values()]) {
-    const collector = new GarbageCollector({ transport: activity.counting(handle), clock, log, random })
+  const others = new Map<string, Opened>()
+  const collect = (opened: Opened): Opened => {
+    const collector = new GarbageCollector({ transport: activity.counting(opened.handle), clock, log, random })
     activity.run((watch) => {
       watch({ idle: () => collector.idle, busyWith: () => ['the garbage collector collects dependents'] })
       return collector.start(stopping.signal)
     })
+    return opened
   }
+  const other = (name: string): Opened => {
+    if (!others.has(name)) others.set(name, collect(open(name)))
+    return others.get(name)!
+  }
+  collect(main)
+  for (const { name } of description.clusters) other(name)
   for (let number = 0; number < replicas; number++) {
     const runs = new ReplicaRuns(clock, log)
     const replica = new Replica(number, runs, clock, log)
@@ -280,6 +286,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         identity: identityOf(description.options.leaderElection, number),
         transport: main.transportOf(replica),
         transports: Object.fromEntries([...others].map(([name, { transportOf }]) => [name, transportOf(replica)])),
+        connect: (name) => other(name).transportOf(replica),
         clock: replica.clock,
         userClock: replica.userClock,
         random,
@@ -300,7 +307,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         },
         onAssembled: (parts) => {
           replica.parts = parts
-          for (const controller of parts.controllers.values()) watch(watchedOf(controller, parts, replica))
+          watch(watchedOf(parts, replica))
         },
       }).finally(() => running.delete(replica))
     })
@@ -358,9 +365,9 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     )
   }
   const openedAs = (cluster: OtherCluster | undefined): Opened => {
-    const opened = cluster ? others.get(cluster.name) : main
-    if (opened) return opened
-    throw new TypeError(`Cannot use the cluster "${cluster?.name}": the operator has no cluster of that name`)
+    if (!cluster) return main
+    if (others.has(cluster.name) || description.groups.length > 0) return other(cluster.name)
+    throw new TypeError(`Cannot use the cluster "${cluster.name}": the operator has no cluster of that name`)
   }
   try {
     await activity.rest()
@@ -447,16 +454,20 @@ function identityOf(election: OperatorOptions['leaderElection'], number: number)
   return identity === undefined || number === 0 ? undefined : `${identity}-${number}`
 }
 
-/** Returns what a world watches of a controller. */
-function watchedOf(controller: Controller, { manager }: Parts, replica: Replica): Watched {
+/** Returns what a world watches of the controllers of a replica. */
+function watchedOf({ controllers, manager }: Parts, replica: Replica): Watched {
+  // The keys of a warm-up wait for the lease. Clusters come with their controllers, and go.
+  const isIdle = ({ idle, everyReplica }: Controller): boolean => idle || (everyReplica !== true && !manager.isElected)
+  const busy = (): Controller[] => [...controllers.values()].filter((controller) => !isIdle(controller))
   return {
-    // The keys of a warm-up wait for the lease.
-    idle: () => controller.idle || (controller.everyReplica !== true && !manager.isElected),
+    idle: () => busy().length === 0,
     waits: () => replica.hasTimers,
     busyWith: () =>
-      controller.running.length > 0
-        ? controller.running.map((key) => `the controller "${controller.name}" reconciles "${key}"`)
-        : [`the controller "${controller.name}" has keys that wait, or events that are being mapped`],
+      busy().flatMap(({ name, running }) =>
+        running.length > 0
+          ? running.map((key) => `the controller "${name}" reconciles "${key}"`)
+          : [`the controller "${name}" has keys that wait, or events that are being mapped`]
+      ),
   }
 }
 

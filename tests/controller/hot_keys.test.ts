@@ -75,7 +75,7 @@ test('the warning names recent causes and writes, each once, and a limited numbe
   }
   hot.note('never ran', 'added')
   const expected =
-    'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it trigger itself, or undo the changes of another writer?'
+    'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?'
   assert.equal(
     hot.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))),
     expected,
@@ -118,7 +118,7 @@ test('a controller warns of a hot key, with its causes and the fields of the run
   await c.clock.advance(20)
   assert.deepEqual(lines, [{
     message:
-      'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it trigger itself, or undo the changes of another writer?',
+      'Pod "default/a" was reconciled 51 times in 49 ms and wrote each time (causes and writes: update Pod "default/a", requeued after 1 ms, metadata changed); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?',
     fields: { controller: 'test', kind: 'Pod', namespace: 'default', name: 'a', reconcileID: 'id' },
   }])
   await c.end()

@@ -359,7 +359,7 @@ test('the program assembled from parts receives events of Deployments and their 
 
 test('the operator with all kinds of sources reconciles what its predicates accept, at the start and periodically', async () => {
   const { lines, log } = recordingLog()
-  await within(appOf('new EventChannel'), async (w) => {
+  await within(appOf('new EventChannel<{'), async (w) => {
     await w.client.create(ConfigMap, { metadata: { ...ref('web'), labels: { app: 'web' } } })
     await w.client.create(ConfigMap, { metadata: { ...ref('other'), labels: { app: 'db' } } })
     await w.client.create(ConfigMap, { metadata: { namespace: 'kube-system', name: 'system', labels: { app: 'web' } } })
@@ -396,6 +396,23 @@ test('the operator with a custom server and health check serves both', async () 
     stopping.abort()
     await running
   }
+})
+
+test('the operator with clusters that come and go copies in each of them', async () => {
+  await within(appOf('app.clusters('), async (w) => {
+    const there = w.clientOf({ name: 'east' })
+    await there.create(ConfigMap, { metadata: { ...ref('a'), labels: { copy: 'yes' } }, data: { n: '1' } })
+    await w.client.create(Namespace, { metadata: { name: 'fleet' } })
+    const member = { metadata: { namespace: 'fleet', name: 'east', labels: { member: '' } } }
+    await w.client.create(Secret, { ...member, stringData: { server: 'https://east:6443' } })
+    assert.deepEqual(await w.settle(), [])
+    assert.ok(await there.get(Secret, ref('a')))
+    await w.client.delete(Secret, member)
+    assert.deepEqual(await w.settle(), [])
+    await there.delete(Secret, ref('a'))
+    assert.deepEqual(await w.settle(), [])
+    assert.equal(await there.get(Secret, ref('a')), undefined)
+  })
 })
 
 test('the operator with two clusters copies from one to the other, and restores changed copies', async () => {

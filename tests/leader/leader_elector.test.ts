@@ -247,6 +247,22 @@ test('a hanging renewal is aborted in time for another try', async () => {
   )
 })
 
+test('the last failure within the deadline announces no further try', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.start()
+  await clock.advance(3000)
+  a.network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'etcd is away'))
+  await clock.advance(20_000)
+  assert.ok(a.outcome instanceof LeadershipLost)
+  assert.deepEqual(a.lines.flatMap((line) => /^warn Cannot renew .*; (.*)$/.exec(line)?.[1] ?? []), [
+    'trying again',
+    'trying again',
+    'trying again',
+    'the lease is lost in 2 s',
+  ])
+})
+
 test('a transport that ignores its signal cannot delay the end of a term, nor revive it by a late response', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')

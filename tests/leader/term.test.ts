@@ -309,7 +309,7 @@ test('a blocked event loop is logged with its duration, and is the reason if the
   host.resume()
   await clock.advance(0)
   assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [
-    'warn Renewing the lease "default/lock" late: the event loop was blocked for 7.2 s; the lease would have been lost in 800 ms',
+    'warn Renewing the lease "default/lock" late: the event loop was blocked, or the process suspended, for 7.2 s; the lease would have been lost in 800 ms',
   ])
   assert.equal(a.elector.isLeader, true)
   host.suspend(false)
@@ -318,7 +318,7 @@ test('a blocked event loop is logged with its duration, and is the reason if the
   await clock.advance(0)
   assert.match(
     String(a.outcome),
-    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop was blocked for 12 s$/,
+    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop was blocked, or the process suspended, for 12 s$/,
   )
 })
 
@@ -336,7 +336,7 @@ test("a block by the leader's start is measured from the start of the term, and 
   await clock.advance(0)
   await clock.advance(0)
   assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [
-    'warn Renewing the lease "default/lock" late: the event loop was blocked for 3 s; the lease would have been lost in 5 s',
+    'warn Renewing the lease "default/lock" late: the event loop was blocked, or the process suspended, for 3 s; the lease would have been lost in 5 s',
   ])
   assert.equal((await leaseOn(server)).spec.renewTime, microTime(held.now()))
   assert.equal(a.elector.isLeader, true)
@@ -350,7 +350,7 @@ test("a block by the leader's start is measured from the start of the term, and 
   assert.equal(b.leads, 1)
   assert.match(
     String(b.outcome),
-    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop was blocked for 11 s$/,
+    /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: the event loop was blocked, or the process suspended, for 11 s$/,
   )
 })
 

@@ -254,6 +254,37 @@ test('the first list of a converted kind does not count, as it may wait for this
   assert.throws(() => check(new ApiError('no', { reason: 'Forbidden' }, { code: 403 })), /^Error: not synced: foos$/)
 })
 
+test('the kinds of other clusters count until their first list; those of the own cluster also when they are refused', () => {
+  const informer = (isSynced: boolean, failure?: unknown, optional = false) => ({
+    title: 'foos',
+    resource: { group: 'example.dev', plural: 'foos' },
+    isSynced,
+    failure,
+    optional,
+  })
+  const cache = (...informers: unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
+  const refusals = (['Forbidden', 'Unauthorized', 'NotFound'] as const).map((reason) =>
+    new ApiError('no', { reason }, { code: 403 })
+  )
+  const ills = (own: readonly unknown[], others: readonly unknown[], converted: readonly string[] = []): string => {
+    try {
+      void cachesSynced([cache(...own)], new Set(converted), [cache(), cache(...others)])(new AbortController().signal)
+      return 'ready'
+    } catch (error) {
+      return messageOf(error)
+    }
+  }
+  for (const refusal of refusals) {
+    assert.equal(ills([], [informer(true, refusal)]), 'ready')
+    assert.equal(ills([], [informer(false, refusal)]), 'not synced: foos')
+    assert.equal(ills([], [informer(false, refusal, true)]), 'ready')
+    assert.equal(ills([informer(true, refusal)], [informer(true)]), 'not synced: foos')
+  }
+  assert.equal(ills([informer(true)], [informer(false)]), 'not synced: foos')
+  // A kind that the operator converts in its own cluster is needed from another one.
+  assert.equal(ills([], [informer(false)], ['foos.example.dev']), 'not synced: foos')
+})
+
 test('the check of the leader asks the elector', () => {
   let ill = false
   const check = leaderHealthy({

@@ -95,6 +95,27 @@ test('a watch that fails names the other cluster: in the log, in a probe, and in
   )
 })
 
+test('a replica stays ready when another required cluster refuses its credentials after the first lists', async () => {
+  const app = operator({ name: 'multi', health: 0 })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap).watches(ConfigMap, () => [], { cluster: west }).reconcile(async () => {})
+  const s = await starting(app, { serves: true, listens: () => {} })
+  const probe = async (): Promise<number> =>
+    (await s.parts!.health!.fetch(new Request('http://localhost/readyz'))).status
+  assert.equal(await probe(), 200)
+  const refuse = async (network: typeof s.network): Promise<void> => {
+    network.intercept = () => Promise.resolve(refusal(401, 'Unauthorized', {}, 'no'))
+    await s.clock.advance(30 * 60_000)
+  }
+  await refuse(s.networkOf(west))
+  const [informer] = s.parts!.clusterOf(west).cache.informers()
+  assert.match(String(informer!.failure), /Unauthorized|no$/)
+  assert.equal(await probe(), 200)
+  await refuse(s.network)
+  assert.equal(await probe(), 500)
+  await s.stop()
+})
+
 test('a watch that continues after a refusal is logged with the cluster', async () => {
   const { app, west } = copier()
   const s = await starting(app, { interceptOthers: refusing(/configmaps/) })

@@ -424,7 +424,7 @@ async function createMap(api: ServedApi, name: string): Promise<void> {
   transport.close()
 }
 
-test('a lost lease is logged first and once, then what did not end in time', async () => {
+test('a lost lease is logged at once, then what it caused, and as the last line again', async () => {
   const api = await serve(new ApiServer())
   const transport = httpTransport({ server: api.url, ca: api.ca, token: api.token })
   const operator = start('finishing.ts', { KUBECONFIG: kubeconfig({ server: api.url, ca: api.ca, token: api.token }) })
@@ -437,6 +437,9 @@ test('a lost lease is logged first and once, then what did not end in time', asy
   const said = lines.filter(({ level }) => level !== 'info').map(({ message }) => message)
   assert.equal(said[0], 'Cannot renew lease "default/finishing": "thief" holds it now')
   assert.equal(said.filter((message) => message.startsWith('Cannot renew lease')).length, 1, said.join('\n'))
+  const last = lines.at(-1)!
+  assert.deepEqual([last.level, last.message], ['error', `Operator "finishing" has ended: ${said[0]}`])
+  assert.doesNotMatch(said.join('\n'), /retry \d+ in/)
   transport.close()
   await api.close()
 })

@@ -122,12 +122,12 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
 }
 
 /** Starts replicas of an operator on one cluster, with one clock; the first one wins the election. */
-export async function replicas(app: Operator, count: number): Promise<Started[]> {
+export async function replicas(app: Operator, count: number, options: StartingOptions = {}): Promise<Started[]> {
   const clock = restingClock()
   const server = new ApiServer({ clock })
   const started: Started[] = []
   for (let at = 0; at < count; at++) {
-    const replica = await starting(app, { clock, server, instance: `replica-${at}`, crds: 'install' })
+    const replica = await starting(app, { ...options, clock, server, instance: `replica-${at}`, crds: 'install' })
     // The CRDs may take a moment.
     await clock.advance(1000)
     works(replica)

@@ -1419,3 +1419,42 @@ test('a failing key whose object is deleted is not logged as working again; a re
   ])
   await s.stop()
 })
+
+for (const end of ['a lost lease', 'a stop'] as const) {
+  test(`${end}: the failures that it causes announce no retry`, async () => {
+    // A callback that does not end leaves time between the fall of the fence and the stop.
+    const leaderElection = { namespace: 'default', onNewLeader: () => new Promise<void>(() => {}) }
+    const app = operator({ name: 'x', leaderElection, grace: '10s' })
+    app.controllerFor(ConfigMap, { when: ours, concurrency: 4 }).reconcile(
+      async ({ metadata: { name } }, { client, clock, signal }) => {
+        if (name === 'before') throw new Error('broken')
+        if (name === 'fails') await new Promise<void>((resolve) => clock.after(5000, resolve))
+        const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+        if (name === 'waits') await ended.then(() => signal.throwIfAborted())
+        while (name === 'writes') {
+          await client.edit(ConfigMap, ref(name), (map) => void (map.data = { at: `${clock.now()}` }))
+          await new Promise<void>((resolve) => clock.after(100, resolve))
+        }
+        throw new Error('late')
+      },
+    )
+    const s = await starting(app)
+    await create(s.client, 'before', 'writes', 'waits', ...(end === 'a stop' ? ['fails'] : []))
+    await s.clock.advance(1000)
+    if (end === 'a stop') await s.stop()
+    else s.network.intercept = (request, next) => request.path.includes('/leases') ? silence(request) : next(request)
+    await s.clock.advance(30_000)
+    const ends = new Map(s.log.flatMap(({ message }) => {
+      const [, name, what] = /^Cannot reconcile ConfigMap "default\/(\w+)": .* \((.*)\)$/.exec(message) ?? []
+      return name ? [[name, what!.replace(/\d.*/, '…')]] : []
+    }))
+    const late = 'retried after the next start'
+    assert.deepEqual(Object.fromEntries(ends), {
+      before: 'retry …',
+      waits: late,
+      writes: late,
+      ...(end === 'a stop' ? { fails: late } : {}),
+    })
+    await s.stop()
+  })
+}

@@ -54,7 +54,7 @@ test('settle and advance reject every time with a key that is reconciled and wri
   const w = await world(fighting(), { log: silent })
   await w.client.create(ConfigMap, map('a'))
   const text =
-    /^Error: Cannot settle: ConfigMap "default\/a" was reconciled 51 times in 0 ms and wrote each time \(causes and writes: (?=.*data\.color changed)(?=.*update ConfigMap "default\/a").*\); does it trigger itself, or undo the changes of another writer\?; the world has stopped the operator$/
+    /^Error: Cannot settle: ConfigMap "default\/a" was reconciled 51 times in 0 ms and wrote each time \(causes and writes: (?=.*data\.color changed)(?=.*update ConfigMap "default\/a").*\); does it trigger itself, or undo the changes of another writer \(controllers that apply one object need a fieldManager each\)\?; the world has stopped the operator$/
   await assert.rejects(w.settle(), text)
   await assert.rejects(w.settle(), text)
   await assert.rejects(w.advance('1s'), text)

@@ -6,6 +6,7 @@ import { untilAborted } from '../../async/abort.ts'
 import { systemClock, within } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
 import type { Cache } from '../../cache/cache.ts'
+import type { Informer } from '../../cache/informer.ts'
 import { type ListenOptions, notFound, Server, textResponse } from './server.ts'
 
 /** Passes if it returns or resolves. Its error is logged, and is in the response to a request for this check alone. */
@@ -174,15 +175,24 @@ export function ping(): void {}
  * The error names the kinds; the reason is only in its cause, which a probe does not show. A watch that breaks and
  * recovers does not fail the check: a restart of the API server would take every replica out of its service. Optional
  * kinds do not count. The first list of `converted` kinds (by `plural.group`) does not count either: it may need the
- * conversion of this process, which the API server calls through a Service only when this process is ready.
+ * conversion of this process, which the API server calls through a Service only when this process is ready. A kind of
+ * `others`, the caches of further clusters, counts until its first list: a credential that one of them revokes must not
+ * take every replica out of the Services of its own cluster, such as that of the webhooks.
  */
-export function cachesSynced(caches: readonly Cache[], converted: ReadonlySet<string> = new Set()): HealthCheck {
+export function cachesSynced(
+  caches: readonly Cache[],
+  converted: ReadonlySet<string> = new Set(),
+  others: readonly Cache[] = [],
+): HealthCheck {
+  const informersOf = (of: readonly Cache[]): Informer[] =>
+    of.flatMap((cache) => [...cache.informers()]).filter(({ optional }) => !optional)
   return () => {
-    const informers = caches.flatMap((cache) => [...cache.informers()])
-    const bad = informers.filter(({ isSynced, optional, failure, resource }) => {
-      const isMissing = !isSynced && !converted.has(groupResourceOf(resource))
-      return !optional && (isMissing || isRefused(failure))
-    })
+    const bad = [
+      ...informersOf(caches).filter(({ isSynced, failure, resource }) =>
+        (!isSynced && !converted.has(groupResourceOf(resource))) || isRefused(failure)
+      ),
+      ...informersOf(others).filter(({ isSynced }) => !isSynced),
+    ]
     if (bad.length === 0) return
     const reasons = bad.flatMap(({ title, problem }) => problem === undefined ? [] : `${title}: ${problem}`)
     throw new Error(`not synced: ${bad.map(({ title }) => title).join(', ')}`, {

@@ -1,0 +1,156 @@
+/** Runs the clusters of a group, which its provider adds and removes while the operator runs. */
+import { jsonEqual } from '../core/equal.ts'
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import { isDomainName } from '../core/names.ts'
+import type { Runnable } from '../core/runnable.ts'
+import { aborted, abortScope } from '../async/abort.ts'
+import type { Clock } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
+import type { Controller } from '../controller/controller.ts'
+import type { Source } from '../controller/source.ts'
+import type { Manager } from '../manager/manager.ts'
+import type { ClusterChange } from './context.ts'
+import type { GroupDescription } from './description.ts'
+
+/** What runs for one cluster of a group. */
+export interface Engaged {
+  readonly caches: Runnable
+  readonly recorder: Runnable
+  readonly controllers: readonly Controller[]
+  /** What starts with the leader: its controllers, and the installation of definitions. */
+  readonly leader: readonly Runnable[]
+  /** Aborts the running reconciles. */
+  abandon(): void
+  /** Closes the connections and forgets the cluster. */
+  close(): void
+}
+
+export interface FleetSetup {
+  readonly manager: Manager
+  readonly clock: Clock
+  readonly log: Log
+  /** How long a removed cluster waits for its running reconciles. */
+  readonly graceMs: number
+  readonly engage: (name: string, config: ClusterConfig) => Engaged
+  /** Reads the provider's changes, and opens it again with back-off when it or `change` throws. */
+  readonly read: (change: (change: ClusterChange) => Promise<void>) => Source
+}
+
+interface Member {
+  readonly config: ClusterConfig
+  readonly remove: () => Promise<void>
+}
+
+/** Adds the provider of a group, and what runs its clusters. */
+export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): void {
+  const { manager, clock, log, graceMs, engage, read } = setup
+  const caches = host(`clusters of "${group}"`, { role: 'cache' })
+  const recorders = host(`recorders of "${group}"`, { role: 'recorder' })
+  const everywhere = host(`controllers of "${group}" on every replica`, { everyReplica: true })
+  const warm = host(`warm-up of "${group}"`, {})
+  const leader = host(`controllers of "${group}"`, { warmup: (signal) => warm.start(signal) })
+  const members = new Map<string, Member>()
+  /** The clusters that still end, by name. */
+  const ending = new Map<string, Promise<void>>()
+
+  const add = (name: string, config: ClusterConfig): void => {
+    const engaged = engage(name, config)
+    const stopControllers = [
+      ...engaged.leader.map((each) => leader.add(each)),
+      ...engaged.controllers.filter((each) => each.everyReplica).map((each) => everywhere.add(each)),
+      ...engaged.controllers.flatMap(({ name, warmup }) => warmup ? [warm.add({ name, start: warmup })] : []),
+    ]
+    const [stopCaches, stopRecorder] = [caches.add(engaged.caches), recorders.add(engaged.recorder)]
+    const remove = async (): Promise<void> => {
+      members.delete(name)
+      const stopTimer = graceMs === Infinity ? undefined : clock.after(graceMs, () => engaged.abandon())
+      await Promise.all(stopControllers.map((stop) => stop()))
+      stopTimer?.()
+      await stopCaches()
+      await stopRecorder()
+      engaged.close()
+      log.info(`The cluster "${name}" of "${group}" was removed`)
+    }
+    members.set(name, { config, remove })
+    log.info(`The cluster "${name}" of "${group}" was added`)
+  }
+  const remove = (name: string): void => {
+    const ended = members.get(name)?.remove().finally(() => ending.delete(name))
+    if (ended) ending.set(name, ended)
+  }
+  const change = async (each: ClusterChange): Promise<void> => {
+    if ('remove' in each) return remove(each.remove)
+    const { add: name, config } = each
+    if (typeof name !== 'string' || name.length > 63 || !isDomainName(name)) {
+      throw new TypeError(`Cannot add the cluster "${name}": the name must be lower-case letters, digits and dashes`)
+    }
+    const known = members.get(name)
+    if (known && isSame(known.config, config)) return
+    if (known) remove(name)
+    await ending.get(name)
+    add(name, config)
+  }
+  for (const each of [caches, recorders, everywhere, leader]) manager.add(each)
+  const start = (signal: AbortSignal): Promise<void> =>
+    read(change).start({ add: () => {}, passes: () => false }, signal)
+  manager.add({ name: `provider of "${group}"`, everyReplica: true, start })
+}
+
+/** Compares all but functions, such as those that get a token: each reading of a configuration makes new ones. */
+function isSame(...configs: readonly [ClusterConfig, ClusterConfig]): boolean {
+  const [a, b] = configs.map((config) => JSON.parse(JSON.stringify(config)) as unknown)
+  return jsonEqual(a, b)
+}
+
+/** One for all: an error holds the functions of its stack, and so the cluster, as long as its signal is held. */
+export const REMOVED: DOMException = new DOMException('The cluster was removed', 'AbortError')
+
+interface Hosted {
+  readonly runnable: Runnable
+  readonly stop: AbortController
+  ended: Promise<void>
+}
+
+interface Host extends Runnable {
+  /** Runs a runnable while the host runs. Returns what stops it, and resolves when it has ended. */
+  add(runnable: Runnable): () => Promise<void>
+}
+
+/** Returns a runnable that runs others, which come and go. It rejects with the first failure of one of them. */
+function host(name: string, place: Pick<Runnable, 'role' | 'everyReplica' | 'warmup'>): Host {
+  const all = new Set<Hosted>()
+  let running: ReturnType<typeof abortScope> | undefined
+  const launch = (each: Hosted, { signal, abort }: NonNullable<typeof running>): void => {
+    const { runnable } = each
+    const scope = abortScope(signal, each.stop.signal)
+    const fail = (error: unknown): void => {
+      if (!scope.signal.aborted) abort(error)
+    }
+    // Logs a cluster that is late.
+    runnable.ready?.(scope.signal).catch(fail)
+    each.ended = runnable.start(scope.signal).catch(fail).finally(() => scope[Symbol.dispose]())
+  }
+  return {
+    ...place,
+    name,
+    async start(signal) {
+      const scope = (running = abortScope(signal))
+      for (const each of all) launch(each, scope)
+      await aborted(scope.signal)
+      await Promise.all([...all].map(({ ended }) => ended))
+      scope[Symbol.dispose]()
+      if (!signal.aborted) throw scope.signal.reason
+    },
+    working: () => [...all].flatMap(({ runnable }) => runnable.working?.() ?? []),
+    add(runnable) {
+      const each: Hosted = { runnable, stop: new AbortController(), ended: Promise.resolve() }
+      all.add(each)
+      if (running && !running.signal.aborted) launch(each, running)
+      return async () => {
+        each.stop.abort(REMOVED)
+        await each.ended
+        all.delete(each)
+      }
+    },
+  }
+}

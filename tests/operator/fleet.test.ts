@@ -1,0 +1,279 @@
+/** Groups of clusters, which a provider adds and removes while the operator runs. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  type Client,
+  type Clock,
+  Cluster,
+  type ClusterChange,
+  type ClusterGroup,
+  type ControllerOptions,
+  defineResource,
+  EventChannel,
+  type KubeObject,
+  type Operator,
+  operator,
+} from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import * as z from 'zod'
+import type { Transport } from '../../lib/core/transport.ts'
+import { recorder, refusal } from '../client/transports.ts'
+import { collector, UNCOLLECTED } from '../tools/collector.ts'
+import { create, failures, ours, ref, replicas, restingClock, starting } from './starting.ts'
+
+const config = { server: 'https://127.0.0.1:1' }
+
+interface Fleet {
+  readonly app: Operator
+  readonly members: ClusterGroup
+  readonly runs: string[]
+  /** Sends a change to the provider of each replica. */
+  send(change: ClusterChange): void
+}
+
+function fleet(options: ControllerOptions<KubeObject> = {}, operatorOptions: { leaderElection?: boolean } = {}): Fleet {
+  const app = operator({ name: 'op', ...operatorOptions })
+  const channels = new Set<EventChannel<ClusterChange>>()
+  const members = app.clusters('members', ({ signal }) => {
+    const channel = new EventChannel<ClusterChange>()
+    channels.add(channel)
+    signal.addEventListener('abort', () => channels.delete(channel))
+    return channel
+  })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { ...options as object, clusters: members, when: ours })
+    .reconcileKey(async ({ cluster, name }) => void runs.push(`${cluster} ${name}`))
+  return { app, members, runs, send: (change) => channels.forEach((channel) => channel.send(change)) }
+}
+
+/** APIs of members by name, each with what the operator sends. */
+function servers() {
+  const of = new Map<string, { handle: Transport; network: ReturnType<typeof recorder> }>()
+  const at = (name: string) => {
+    if (!of.has(name)) {
+      const { handle } = new ApiServer()
+      of.set(name, { handle, network: recorder(handle) })
+    }
+    return of.get(name)!
+  }
+  return { at, connect: (name: string): Transport => at(name).network.transport }
+}
+
+const clientOf = ({ handle }: { readonly handle: Transport }): Client =>
+  new Cluster({ name: 'test', transport: handle }).client
+
+test('clusters come and go: their keys are reconciled while they are there, and others go on', async () => {
+  const { app, runs, send } = fleet()
+  const w = await world(app)
+  const taken = () => runs.splice(0).toSorted()
+  const [a, b] = [w.clientOf({ name: 'a' }), w.clientOf({ name: 'b' })]
+  await create(a, 'x')
+  for (const add of ['a', 'b', 'a']) send({ add, config })
+  await create(b, 'x')
+  await w.settle()
+  assert.deepEqual(taken(), ['a x', 'b x'])
+  send({ remove: 'a' })
+  send({ remove: 'never' })
+  await w.settle()
+  await create(a, 'y')
+  await create(b, 'y')
+  await w.settle()
+  assert.deepEqual(taken(), ['b y'])
+  send({ add: 'a', config })
+  await w.settle()
+  assert.deepEqual(taken(), ['a x', 'a y'])
+  // Another configuration is another connection, with all keys; the same one is none.
+  send({ add: 'b', config: { ...config, token: 'new' } })
+  send({ add: 'a', config: { ...config } })
+  await w.settle()
+  assert.deepEqual(taken(), ['b x', 'b y'])
+  await w.stop()
+})
+
+test(
+  'a removed cluster leaves no timer, watch, part or object behind',
+  { skip: collector() ? false : UNCOLLECTED },
+  async () => {
+    const { app, send } = fleet({ warmup: true })
+    const { at, connect } = servers()
+    const clock = restingClock()
+    // The fake clock holds timers that are cancelled, until they are due.
+    const ahead: Clock = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      after: (ms, fire) => ms === Infinity ? () => {} : clock.after(ms, fire),
+    }
+    const s = await starting(app, { clock, ahead, connect })
+    const seen: WeakRef<object>[] = []
+    const round = async () => {
+      send({ add: 'a', config })
+      await s.clock.advance(1)
+      await create(clientOf(at('a')), `x${seen.length}`)
+      await s.clock.advance(1000)
+      seen.push(new WeakRef(s.parts!.controllers.get('configmap@a')!))
+      send({ remove: 'a' })
+      await s.clock.advance(1)
+    }
+    const before = [s.clock.pending, s.parts!.controllers.size]
+    await round()
+    assert.deepEqual([s.clock.pending, s.parts!.controllers.size], before)
+    const watches = at('a').network.requests.splice(0).filter(({ path }) => path.includes('watch='))
+    assert.deepEqual(watches.map(({ signal }) => signal?.aborted), [true])
+    watches.length = 0
+    await round()
+    for (const { requests } of [at('a').network, s.network]) requests.length = 0
+    s.log.length = 0
+    await s.clock.advance(600_000)
+    collector()!()
+    assert.deepEqual(seen.map((ref) => ref.deref()), [undefined, undefined])
+    await s.stop()
+    assert.equal(s.outcome(), 'resolved')
+  },
+)
+
+test('the running reconcile of a removed cluster may end within grace, then it is aborted', async () => {
+  const app = operator({ name: 'op', grace: '10s' })
+  const channel = new EventChannel<ClusterChange>()
+  const members = app.clusters('members', () => channel)
+  const ends: string[] = []
+  app.controllerFor(ConfigMap, { clusters: members, when: ours, concurrency: 2 })
+    .reconcile(async ({ metadata: { name } }, { client, clock, signal }) => {
+      if (name === 'short') await new Promise<void>((resolve) => clock.after(5000, resolve))
+      else await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await client.apply(Secret, { metadata: ref(name) }).then(
+        () => ends.push(`${name} wrote`),
+        (error: Error) => ends.push(`${name} ${error.message}`),
+      )
+    })
+  const { at, connect } = servers()
+  const s = await starting(app, { connect })
+  channel.send({ add: 'a', config })
+  await s.clock.advance(1)
+  await create(clientOf(at('a')), 'short', 'hangs')
+  await s.clock.advance(1)
+  channel.send({ remove: 'a' })
+  await s.clock.advance(5000)
+  assert.deepEqual(ends, ['short wrote'])
+  // The same name waits for the end of the first.
+  channel.send({ add: 'a', config })
+  await s.clock.advance(4999)
+  assert.equal(s.log.filter(({ message }) => message.endsWith('was added')).length, 1)
+  await s.clock.advance(10)
+  assert.deepEqual(ends, ['short wrote', 'hangs The cluster "a" was removed'])
+  assert.equal(s.log.filter(({ message }) => message.endsWith('was added')).length, 2)
+  await s.stop()
+  await s.clock.advance(20_000)
+  // The stop of the operator aborts it, too.
+  assert.equal(ends.length, 4)
+})
+
+test('only the leader reconciles; a follower watches, and takes over what is there', async () => {
+  const { app, runs, send } = fleet({ warmup: true }, { leaderElection: true })
+  const { at, connect } = servers()
+  const [leader, follower] = await replicas(app, 2, { connect })
+  await create(clientOf(at('a')), 'x')
+  for (const add of ['a', 'gone']) send({ add, config })
+  await leader!.clock.advance(1000)
+  assert.deepEqual(runs.splice(0), ['a x'])
+  send({ remove: 'gone' })
+  await leader!.clock.advance(1)
+  for (const { parts } of [leader!, follower!]) assert.deepEqual([...parts!.controllers.keys()], ['configmap@a'])
+  await leader!.stop()
+  await leader!.clock.advance(5000)
+  assert.deepEqual(runs, ['a x'])
+  await create(clientOf(at('a')), 'y')
+  await leader!.clock.advance(1)
+  assert.deepEqual(runs, ['a x', 'a y'])
+  await follower!.stop()
+})
+
+test('a controller on every replica runs in each; a cluster that is down stops no other', async () => {
+  const { app, runs, send } = fleet({ everyReplica: true }, { leaderElection: true })
+  const { at, connect } = servers()
+  const [leader, follower] = await replicas(app, 2, { connect })
+  await create(clientOf(at('a')), 'x')
+  at('down').network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'away'))
+  for (const add of ['down', 'a']) send({ add, config })
+  await leader!.clock.advance(200_000)
+  assert.deepEqual(runs, ['a x', 'a x'])
+  assert.ok(
+    leader!.log.some(({ level, message }) => level === 'warn' && /Starting without .*"down".*away/.test(message)),
+  )
+  at('down').network.intercept = undefined
+  await create(clientOf(at('down')), 'z')
+  await leader!.clock.advance(60_000)
+  assert.deepEqual(runs, ['a x', 'a x', 'down z', 'down z'])
+  for (const each of [leader!, follower!]) await each.stop()
+})
+
+test('definitions are installed in each cluster, by the leader alone if they change', async () => {
+  for (const leaderElection of [false, true]) {
+    const Thing = defineResource({ group: 'far.example.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
+    const app = operator({ name: 'op', crds: 'install', leaderElection })
+    const runs: string[] = []
+    const members = app.clusters('members', async function* () {
+      yield { add: 'a', config }
+    })
+    app.cache(Thing, { cluster: members, labels: 'ours' })
+    app.controllerFor(Thing, { clusters: members }).finalize(async () => {}).reconcile(async ({ metadata }) =>
+      void runs.push(metadata.name)
+    )
+    const { at, connect } = servers()
+    const s = await starting(app, { connect })
+    await s.clock.advance(10_000)
+    const client = clientOf(at('a'))
+    for (const name of ['theirs', 'mine']) {
+      await client.create(Thing, {
+        metadata: { ...ref(name), ...(name === 'mine' && { labels: { ours: '' } }) },
+        spec: {},
+      })
+    }
+    await s.clock.advance(1)
+    assert.deepEqual(runs, ['mine'])
+    assert.deepEqual((await client.get(Thing, ref('mine')))?.metadata.finalizers, ['op/thing'])
+    await s.stop()
+    assert.equal(s.outcome(), 'resolved')
+  }
+})
+
+test('a provider that throws, or a change that is refused, is reported and read again', async () => {
+  let calls = 0
+  const changes: unknown[] = [{ add: 'No Name', config }, { add: 'west', config }, { add: 'a', config }]
+  const app = operator({ name: 'op' })
+  app.cluster('west', config)
+  const members = app.clusters('members', async function* ({ client }) {
+    calls++
+    await client.list(ConfigMap)
+    for (let change = changes.shift(); change; change = changes.shift()) yield change as ClusterChange
+    if (calls < 4) throw new Error('not today')
+    return 'done'
+  })
+  app.controllerFor(ConfigMap, { clusters: members }).reconcile(async () => {})
+  const s = await starting(app, { connect: servers().connect })
+  await s.clock.advance(10_000)
+  assert.deepEqual([calls, [...s.parts!.controllers.keys()]], [4, ['configmap@a']])
+  assert.deepEqual(failures(s).map((line) => line.replace(/ \(opened again.*/, '')), [
+    'Cannot read the stream of the source "members": Cannot add the cluster "No Name": the name must be lower-case letters, digits and dashes',
+    'Cannot read the stream of the source "members": Cannot add the cluster "west": another one has its name',
+    'Cannot read the stream of the source "members": not today',
+  ])
+  await s.stop()
+})
+
+test('the names of groups are those of no other cluster, and their controllers are checked as others are', async () => {
+  const app = operator({ name: 'op' })
+  const provider = async function* () {}
+  app.cluster('west', config)
+  const members = app.clusters('members', provider)
+  for (const name of ['west', 'members']) assert.throws(() => app.clusters(name, provider), /Cannot name two clusters/)
+  assert.throws(() => app.cluster('members', config), /Cannot name two clusters "members"/)
+  assert.throws(() => app.clusters('x', provider, { optional: true } as never), /optional/)
+  assert.throws(
+    () => operator({ name: 'other' }).controllerFor(ConfigMap, { clusters: members }),
+    /are those of another operator/,
+  )
+  for (let i = 0; i < 2; i++) app.controllerFor(ConfigMap, { clusters: members }).reconcile(async () => {})
+  await assert.rejects(world(app), /two controllers are called "configmap"/)
+})
