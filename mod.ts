@@ -29,7 +29,7 @@ export type {
   Ref,
 } from './lib/core/objects.ts'
 
-/** The conditions of a status: reading them, and setting one. */
+/** The conditions of a status: reading them, setting and removing one. */
 export * as conditions from './lib/core/conditions.ts'
 /** Label selectors: parsing them, matching labels, and writing them as text. */
 export * as selectors from './lib/core/selectors.ts'
@@ -152,6 +152,7 @@ export type {
   DeleteAllOptions,
   DeleteOptions,
   DeletionOptions,
+  DraftToWrite,
   Editable,
   Ensured,
   ListOptions,

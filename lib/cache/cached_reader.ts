@@ -1,6 +1,6 @@
 /** Reads from the cache if possible, and from the server otherwise. */
 import { type Index, indexKeys } from '../core/object_indexer.ts'
-import { formatKey, keyOf, type KubeObject, parseKey, type Ref } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type ObjectKey, parseKey, type Ref } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, type ResourceOf } from '../core/resource.ts'
 import { formatLabels, parseLabelSelector } from '../core/selectors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
@@ -41,9 +41,9 @@ export class CachedReader implements CachingReader {
     this.#warned = warned
   }
 
-  /** Returns whether a kind is read from the cache after its first list. */
-  watches(resource: AnyResource): boolean {
-    return this.#cache.readableOf(resource) !== undefined
+  /** Returns whether a kind is read from the cache after its first list, or whether an object is now. */
+  watches(resource: AnyResource, key?: ObjectKey): boolean {
+    return key ? this.#synced(resource, key.namespace) !== undefined : this.#cache.readableOf(resource) !== undefined
   }
 
   async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {

@@ -27,6 +27,7 @@ interface Version {
   readonly served?: boolean
   readonly storage?: boolean
   readonly schema?: { readonly openAPIV3Schema?: Schema }
+  readonly subresources?: { readonly status?: object }
 }
 
 interface Definition extends ManifestObject {
@@ -74,12 +75,14 @@ function versionsOf({ metadata, spec }: Definition): string[] {
 
 function moduleOf(
   { group, scope, names }: Definition['spec'],
-  { name: version, schema }: Version,
+  { name: version, schema, subresources }: Version,
   type: string,
 ): string {
   const root = schema?.openAPIV3Schema ?? {}
   const { metadata: _, apiVersion: __, kind: ___, ...properties } = root.properties ?? {}
-  const { status: ____, ...written } = properties
+  const { status: ____, ...others } = properties
+  // Without the subresource, a status is written as any other field.
+  const written = subresources?.status ? others : properties
   const namespace = scope === 'Namespaced' ? 'string' : 'undefined'
   const fields = (of: Readonly<Record<string, Schema>>, mode: Mode): string =>
     [

@@ -2,12 +2,14 @@
  * Remembers the results of server-side applies, to skip an apply that would change nothing.
  *
  * The server's response is compared, not the desired object: servers normalise (`1000m` becomes `1`) and set defaults.
+ * It is compared whole: another writer's key in an atomic map (`spec.selector` of a Service), or the value of a
+ * write-only field (`stringData` of a Secret), is in no field of the desired object, but an apply would undo it. A
+ * change that an apply leaves alone costs one request, whose response is remembered.
  *
  * Only hashes are stored, about 140 bytes per object. A hash collision would skip a due write; {@link hashOf}
  * explains why that does not happen, not even on purpose.
  */
 import { BoundedMap } from '../async/bounded_map.ts'
-import { project } from '../core/equal.ts'
 import { formatKey, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { type AnyResource, apiVersionOf } from '../core/resource.ts'
 
@@ -19,7 +21,8 @@ const MAX_MANAGERS = 100
 /** The entry of one object and field manager. */
 export interface AppliedObject {
   /**
-   * Returns whether `current` still has, at every desired field, what the last apply of the same `desired` returned.
+   * Returns whether the last apply was of the same `desired`, and `current` is what it returned: in all but the status
+   * and the server's bookkeeping.
    */
   stands(desired: object, current: KubeObject): boolean
   /** Stores what an apply returned. */
@@ -42,6 +45,8 @@ export class ApplyCache {
   readonly #writers = new BoundedMap<string, readonly string[]>(MAX_ANSWERS)
   /** Usually one name. */
   readonly #managers = new Set<string>()
+  /** The hashes of cached objects, which never change. */
+  readonly #contents = new WeakMap<KubeObject, string>()
 
   /** Returns the entry of an object for a field manager. */
   of(resource: AnyResource, key: ObjectKey, fieldManager: string): AppliedObject {
@@ -49,11 +54,12 @@ export class ApplyCache {
     return {
       stands: (desired, current) => {
         const known = this.#answers.get(id)
-        return known !== undefined && !current.metadata.deletionTimestamp && known === answerOf(desired, current)
+        return known !== undefined && !current.metadata.deletionTimestamp &&
+          known.startsWith(applyOf(desired, current)) && known.endsWith(this.#contentOf(current))
       },
       remember: (desired, answer) => {
         if (this.#managers.size < MAX_MANAGERS) this.#managers.add(fieldManager)
-        this.#answers.set(id, answerOf(desired, answer))
+        this.#answers.set(id, applyOf(desired, answer) + contentOf(answer))
       },
     }
   }
@@ -85,6 +91,12 @@ export class ApplyCache {
     }
   }
 
+  #contentOf(cached: KubeObject): string {
+    const content = this.#contents.get(cached) ?? contentOf(cached)
+    this.#contents.set(cached, content)
+    return content
+  }
+
   /** The number of entries. */
   get size(): number {
     return this.#answers.size
@@ -95,12 +107,33 @@ function idOf(fieldManager: string, resource: AnyResource, key: string): string 
   return hashOf(`${fieldManager} ${apiVersionOf(resource)}/${resource.plural} ${key}`)
 }
 
+type WithStatus = object & { readonly status?: unknown }
+
 /**
- * Hashes the uid (first, for {@link ApplyCache.forget}), the desired object, and the object's values at the desired
- * fields.
+ * Hashes the uid (first, for {@link ApplyCache.forget}), the desired object, and the status if one is desired: then it
+ * is an ordinary field of the kind.
  */
-function answerOf(desired: object, object: KubeObject): string {
-  return hashOf(object.metadata.uid, JSON.stringify(desired), JSON.stringify(project(object, desired)))
+function applyOf(desired: WithStatus, { metadata, status }: KubeObject & WithStatus): string {
+  const current = desired.status === undefined ? '' : sortedJson(status ?? null)
+  return hashOf(metadata.uid, JSON.stringify(desired), current)
+}
+
+/** Hashes what an apply can change, the status aside. */
+function contentOf({ metadata, status: _, ...rest }: KubeObject & WithStatus): string {
+  const bookkeeping = { resourceVersion: undefined, generation: undefined, managedFields: undefined }
+  return hashOf(sortedJson({ ...rest, metadata: { ...metadata, ...bookkeeping } }))
+}
+
+/** Returns JSON with sorted keys: an item of a list has its `kind` in another place than the response to a write. */
+function sortedJson(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(sortedJson).join()}]`
+  let text = ''
+  for (const key of Object.keys(value).sort()) {
+    const field = (value as Record<string, unknown>)[key]
+    if (field !== undefined) text += `${text && ','}${JSON.stringify(key)}:${sortedJson(field)}`
+  }
+  return `{${text}}`
 }
 
 const KEY = crypto.getRandomValues(new Int32Array(4))

@@ -1,6 +1,6 @@
 /** The client interface for reconcilers, implemented by `kube_client.ts`. */
 import type { Index } from '../core/object_indexer.ts'
-import type { DesiredMeta, Draft, KubeObject, Ref, StatusOf } from '../core/objects.ts'
+import type { DesiredMeta, Draft, KubeObject, ObjectKey, Ref, StatusOf } from '../core/objects.ts'
 import type { AnyResource, Resource, ResourceOf, Writable } from '../core/resource.ts'
 import type { Patch } from './requests.ts'
 import type { KindName } from './rest_mapper.ts'
@@ -122,11 +122,21 @@ export interface DeleteOptions extends DeletionOptions {
 /** Selects the objects to delete, and how to delete them. */
 export interface DeleteAllOptions extends ListOptions, DeletionOptions {}
 
-/** The result of {@link Client.createOrUpdate}. */
+/** The result of {@link Client.createOrUpdate} and {@link Client.createIfMissing}. */
 export interface Ensured<T> {
   readonly object: T
   readonly result: 'created' | 'updated' | 'unchanged'
 }
+
+/**
+ * A draft of an existing object. The status is readonly if the kind is written without it, as a subresource:
+ * {@link Client.setStatus} writes it.
+ */
+export type DraftToWrite<T, D> = 'status' extends keyof D ? Draft<T>
+  : 'status' extends keyof T ?
+      & { -readonly [K in keyof T as K extends 'status' ? never : K]: Draft<T[K]> }
+      & { readonly [K in keyof T as K extends 'status' ? K : never]: T[K] }
+  : Draft<T>
 
 /** A draft of an existing or a new object: only its metadata is certain to exist. */
 export type Editable<D> =
@@ -166,8 +176,11 @@ export interface Reader {
 
 /** A reader with a cache. */
 export interface CachingReader extends Reader {
-  /** Returns whether the kind is read from the cache. */
-  watches(resource: AnyResource): boolean
+  /**
+   * Returns whether the kind is read from the cache; with `key`, whether this object is now: its namespace is watched,
+   * and the first list has arrived.
+   */
+  watches(resource: AnyResource, key?: ObjectKey): boolean
 }
 
 /** Reads and writes objects of every kind. */
@@ -190,15 +203,27 @@ export interface Client extends Reader {
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
     options?: WriteOptions & OwnedBy<O>,
   ): Promise<T>
-  /** Replaces an object at the version that was read. Throws `Conflict` if it has changed since. */
+  /**
+   * Creates an object if there is none of that name; else resolves with the existing one, as {@link get} reads it, and
+   * changes nothing.
+   */
+  createIfMissing<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
+    resource: Resource<T, D>,
+    object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
+    options?: WriteOptions & OwnedBy<O>,
+  ): Promise<Ensured<T>>
+  /**
+   * Replaces an object at the version that was read. Throws `Conflict` if it has changed since, and a TypeError if the
+   * status differs from that of the cached object, and the server has ignored that.
+   */
   update<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     object: NoInfer<T>,
     options?: WriteOptions,
   ): Promise<T>
   /**
-   * Server-side apply, forced by default. Not sent if the cache shows that the last apply of the same object still
-   * holds.
+   * Server-side apply, forced by default. Not sent if the last apply was of the same object, and the cached object is
+   * what it returned, except for its status.
    */
   apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,
@@ -207,18 +232,19 @@ export interface Client extends Reader {
   ): Promise<T>
   /**
    * Reads the object, calls `change` with a draft, and updates it at that version; retries on a conflict. `change` must
-   * not be async. Nothing is sent without a change. Resolves with `undefined` if the object does not exist.
+   * not be async. Nothing is sent without a change. Resolves with `undefined` if the object does not exist. Throws a
+   * TypeError if the server has ignored a change of the status; other changes were sent then.
    */
   edit<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
-    change: (draft: Draft<NoInfer<T>>) => void,
+    change: (draft: DraftToWrite<NoInfer<T>, NoInfer<D>>) => void,
     options?: WriteOptions,
   ): Promise<T | undefined>
   /**
-   * Reads the object, calls `change` with a draft, and updates the object if the draft differs; without an object,
-   * creates one from an empty draft. `change` must not be async, and must not rename. Not atomic: `AlreadyExists` and
-   * `Conflict` are thrown. Prefer `apply`: it needs no read, and removes fields that are no longer desired.
+   * {@link edit}, or create: without an object, `change` gets an empty draft. Retries on a conflict, and if the object
+   * was created or deleted meanwhile. `change` must not be async, and must not rename. Prefer `apply`: it needs no
+   * read, and removes fields that are no longer desired.
    */
   createOrUpdate<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
@@ -234,8 +260,12 @@ export interface Client extends Reader {
     options?: PatchOptions,
   ): Promise<T>
   /**
-   * Replaces the whole status: a field left out or undefined is removed. Nothing is sent without a change. If `ref` is
-   * an object, throws Conflict if another object with the same name has replaced it.
+   * Sets the whole status: a field left out or undefined is removed. Nothing is sent without a change.
+   *
+   * If `ref` is the object as it was read, what other writers have changed since is not lost: their items stay in lists
+   * that are maps by the schema (without one, in `conditions`), and Conflict is thrown if they changed another list, a
+   * field that is left out, or one that is only copied. Throws Conflict, too, if another object with the same name has
+   * replaced it. If `ref` is a name, the status is replaced whatever it is.
    */
   setStatus<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,

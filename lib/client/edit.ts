@@ -1,6 +1,6 @@
 /**
- * Retries writes that conflict: changes of an object by a function on a draft ({@link Client.edit},
- * {@link Client.createOrUpdate}), and any other write.
+ * Retries writes that conflict: {@link Client.edit}, {@link Client.createOrUpdate}, {@link Client.createIfMissing}, and
+ * any other write.
  */
 import { untilAborted } from '../async/abort.ts'
 import { type Clock, sleep, systemClock } from '../async/clock.ts'
@@ -8,7 +8,7 @@ import { cloneJson } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason } from '../core/errors.ts'
 import { isExact } from '../core/exact_json.ts'
-import type { Draft, KubeObject, Ref } from '../core/objects.ts'
+import type { KubeObject, Ref } from '../core/objects.ts'
 import { copyMarks, isPartial } from '../core/partial.ts'
 import { checkWritable, type Resource, type ResourceOf } from '../core/resource.ts'
 import type { Client, Editable, Ensured, WriteOptions } from './client.ts'
@@ -17,26 +17,28 @@ import { describe } from './requests.ts'
 import { owned, targetOf } from './target.ts'
 
 /** Enough for ordinary contention; after that, the reconcile's own retry is better. */
-const MAX_TRIES = 5
+export const MAX_TRIES = 5
 
 /** Implements {@link Client.edit} by the client's other verbs. */
 export async function edit<T extends KubeObject>(
   client: Pick<Client, 'get' | 'update' | 'live'>,
   resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
-  change: (draft: Draft<NoInfer<T>>) => void,
+  change: (draft: never) => void,
   options: WriteOptions,
 ): Promise<T | undefined> {
   let current = await completeObject(client, resource, ref, options)
   for (let attempt = 1; current; attempt++) {
-    const changed = copyMarks(current, cloneJson(current)) as Draft<T>
+    const changed = copyMarks(current, cloneJson(current))
     const action = (): string => `edit ${describe(targetOf(resource, current!, 'edit'))}`
-    changeNow(change, changed, action)
-    refuseRenaming(changed as T, current.metadata, action)
-    const wanted = owned(resource, changed as T, options.owner) as T
+    changeNow(change, changed as never, action)
+    refuseRenaming(changed, current.metadata, action)
+    const wanted = owned(resource, changed, options.owner) as T
     if (jsonEqual(wanted, current)) return current
     try {
-      return await client.update(resource, wanted, options)
+      const object = await client.update(resource, wanted, options)
+      refuseStatus(action(), wanted, current, object)
+      return object
     } catch (error) {
       if (isMissingObject(error)) return undefined
       if (!isReason(error, 'Conflict') || attempt >= MAX_TRIES) throw error
@@ -55,21 +57,63 @@ export async function createOrUpdate<T extends KubeObject, D>(
   change: (draft: Editable<NoInfer<D>>) => void,
   options: WriteOptions,
 ): Promise<Ensured<T>> {
-  const action = 'create or update'
-  const target = targetOf(resource, ref, action)
-  const current = await completeObject(client, resource, ref, options)
+  const target = targetOf(resource, ref, 'create or update')
   const { name, namespace } = target
-  const changed = current
-    ? copyMarks(current, cloneJson(current as object))
-    : { metadata: { name, ...(namespace ? { namespace } : {}) } }
-  changeNow(change, changed as unknown as Editable<D>, () => `${action} ${describe(target)}`)
   const expected = { name, namespace: resource.scope === 'Namespaced' ? namespace : undefined }
-  refuseRenaming(changed as Partial<KubeObject>, expected, () => `${action} ${describe(target)}`)
-  if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
-  const wanted = owned(resource, changed, options.owner) as T
-  if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
-  const object = await client.update(resource as ResourceOf<T>, wanted, options)
-  return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
+  const action = (): string => `create or update ${describe(target)}`
+  let current = await completeObject(client, resource, ref, options)
+  for (let attempt = 1;; attempt++) {
+    const changed = current
+      ? copyMarks(current, cloneJson(current as object))
+      : { metadata: { name, ...(namespace ? { namespace } : {}) } }
+    changeNow(change, changed as unknown as Editable<D>, action)
+    refuseRenaming(changed as Partial<KubeObject>, expected, action)
+    try {
+      if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
+      const wanted = owned(resource, changed, options.owner) as T
+      if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
+      const object = await client.update(resource as ResourceOf<T>, wanted, options)
+      refuseStatus(action(), wanted, current, object)
+      return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
+    } catch (error) {
+      const isOvertaken = isReason(error, 'Conflict') || isReason(error, 'AlreadyExists') ||
+        (current !== undefined && isMissingObject(error))
+      if (!isOvertaken || attempt >= MAX_TRIES) throw error
+      current = await untilAborted(client.live.get(resource, ref), options.signal)
+    }
+  }
+}
+
+/** Implements {@link Client.createIfMissing} by the client's other verbs. */
+export async function createIfMissing<T extends KubeObject, D>(
+  client: Pick<Client, 'get' | 'create' | 'live'>,
+  resource: Resource<T, D>,
+  object: D,
+  options: WriteOptions,
+): Promise<Ensured<T>> {
+  checkWritable(resource)
+  const wanted = owned(resource, object as object, options.owner) as KubeObject
+  if (!wanted.metadata?.name) {
+    throw new TypeError(`Cannot create a missing ${resource.kind}: the object has no name; use create`)
+  }
+  let found = await untilAborted(client.get(resource, wanted as Ref<T>), options.signal)
+  for (let attempt = 1;; attempt++) {
+    if (found) return { object: found, result: 'unchanged' }
+    try {
+      return { object: await client.create(resource, object as D & object, options), result: 'created' }
+    } catch (error) {
+      if (!isReason(error, 'AlreadyExists') || attempt >= MAX_TRIES) throw error
+      found = await untilAborted(client.live.get(resource, wanted as Ref<T>), options.signal)
+    }
+  }
+}
+
+/** Throws a TypeError if the server has left out a change of the status, as it does where that is a subresource. */
+export function refuseStatus(action: string, wanted: object, before: object, answer: object): void {
+  const [now, was, is] = [wanted, before, answer].map((each) => (each as { readonly status?: unknown }).status ?? {})
+  if (jsonEqual(now, was) || !jsonEqual(is, was)) return
+  const why = 'the status was changed, and only setStatus writes the status of this kind; other changes were sent'
+  throw new TypeError(`Cannot ${action}: ${why}`)
 }
 
 /** Throws if a change would write to another object than the one that was read. */

@@ -1,10 +1,9 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
-import { asJson, jsonEqual } from '../core/equal.ts'
-import { stringifyExact } from '../core/exact_json.ts'
-import { ApiError, fileMissing, firstOf, isReason } from '../core/errors.ts'
+import { asJson } from '../core/equal.ts'
+import { ApiError, fileMissing, firstOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
-import { type Draft, formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
 import {
   type AnyResource,
@@ -24,6 +23,7 @@ import type {
   Client,
   DeleteAllOptions,
   DeleteOptions,
+  DraftToWrite,
   Editable,
   Ensured,
   ListOptions,
@@ -42,12 +42,13 @@ import type {
   WriteRecord,
 } from './client.ts'
 import { isMissingObject } from './codec.ts'
-import { createOrUpdate, edit } from './edit.ts'
+import { createIfMissing, createOrUpdate, edit, refuseStatus } from './edit.ts'
 import { type KindName, RestMapper } from './rest_mapper.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
-import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew, uidIn } from './target.ts'
-import { type Patch, patchBody, statusPatch, type Target, wireObject, type WriteQuery } from './requests.ts'
+import { type StatedStatuses, writeStatus } from './set_status.ts'
+import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
+import { type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_events.ts'
 
@@ -87,6 +88,7 @@ export class KubeClient implements Client {
   readonly #reader: Reader
   readonly #applied: ApplyCache
   readonly #kinds: RestMapper
+  #stated: StatedStatuses = new WeakMap()
   #live: Client | undefined
 
   constructor(options: KubeClientOptions) {
@@ -114,7 +116,10 @@ export class KubeClient implements Client {
   }
 
   get live(): Client {
-    return (this.#live ??= this.#copy({ reader: undefined }))
+    if (this.#live) return this.#live
+    const live = this.#copy({ reader: undefined })
+    live.#stated = this.#stated
+    return (this.#live = live)
   }
 
   #copy(changes: Partial<KubeClientOptions>): KubeClient {
@@ -172,7 +177,12 @@ export class KubeClient implements Client {
     const wanted = requireComplete(resource, owned(resource, object, options.owner), 'update')
     const target = targetOf(resource, wanted, 'update')
     await this.#checkOwners('update', target, wanted, options)
+    const cached = await this.#current(resource, target)
     const written = await this.#api.update(target, wanted, this.#query(options), options.signal)
+    // A status that is left out is no change. Without the cached object, nothing shows what was changed.
+    if (cached?.metadata.resourceVersion === object.metadata.resourceVersion && 'status' in wanted) {
+      refuseStatus(`update ${this.#api.describe(target)}`, wanted, cached, written.object)
+    }
     return this.#report('update', resource, written, changeSince(object, written), options) as T
   }
 
@@ -189,7 +199,7 @@ export class KubeClient implements Client {
     const query = this.#query(options)
     const current = await this.#current(resource, target)
     // Without a cached object there is nothing to compare a remembered result with.
-    const memory = options.dryRun || !this.#isCached(resource)
+    const memory = options.dryRun || !this.#isCached(resource, target)
       ? undefined
       : this.#applied.of(resource, target, query.fieldManager)
     if (current && memory?.stands(wanted, current)) {
@@ -214,10 +224,18 @@ export class KubeClient implements Client {
     ) as T
   }
 
+  async createIfMissing<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
+    resource: Resource<T, D>,
+    object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
+    options: WriteOptions & OwnedBy<O> = {},
+  ): Promise<Ensured<T>> {
+    return await createIfMissing(this, resource, object, options)
+  }
+
   async edit<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,
     ref: Ref<NoInfer<T>>,
-    change: (draft: Draft<NoInfer<T>>) => void,
+    change: (draft: DraftToWrite<NoInfer<T>, NoInfer<D>>) => void,
     options: WriteOptions = {},
   ): Promise<T | undefined> {
     return await edit(this, resource, ref, change, options)
@@ -258,25 +276,20 @@ export class KubeClient implements Client {
   ): Promise<T> {
     checkWritable(resource)
     const target = targetOf(resource, ref, 'set the status of')
-    const uid = uidIn(ref)
-    const wanted = asJson(status)
-    const current = (await this.#current(resource, target)) as (KubeObject & { readonly status?: unknown }) | undefined
-    // An empty status equals none.
-    if (current && (!uid || current.metadata.uid === uid) && jsonEqual(current.status ?? {}, wanted)) {
-      return this.#report('status', resource, { object: current, created: false }, 'unchanged', options) as unknown as T
-    }
-    const patch = stringifyExact(statusPatch(wanted, uid), `set the status of ${this.#api.describe(target)}`, ref)
-    const sent = this.#api.patch(
-      { ...target, subresource: 'status' },
-      'json',
-      patch,
-      this.#query(options),
-      options.signal,
-    )
-    const written = await sent.catch((error: unknown) => {
-      throw statusError(error, target, uid, this.#api)
+    const cached = await this.#current(resource, target)
+    const { object, isSent } = await writeStatus({
+      api: this.#api,
+      target,
+      ref,
+      wanted: asJson(status),
+      cached,
+      query: this.#query(options),
+      signal: options.signal,
+      stated: this.#stated,
     })
-    return this.#report('status', resource, written, changeSince(current ?? ref, written), options) as T
+    const written = { object, created: false }
+    const result = isSent ? changeSince(cached ?? ref, written) : 'unchanged'
+    return this.#report('status', resource, written, result, options) as T
   }
 
   async delete<T extends KubeObject>(
@@ -410,17 +423,18 @@ export class KubeClient implements Client {
     }
   }
 
-  #isCached(resource: AnyResource): boolean {
+  /** Returns whether a read of the object now sends no request. */
+  #isCached(resource: AnyResource, target: NamedTarget): boolean {
     const reader = this.#reader
-    return 'watches' in reader ? (reader as CachingReader).watches(resource) : !(reader instanceof LiveReader)
+    return 'watches' in reader ? (reader as CachingReader).watches(resource, target) : !(reader instanceof LiveReader)
   }
 
   /**
-   * Returns the cached object before a write. If the kind is not cached, reading it would cost the request it may save.
+   * Returns the cached object before a write. If the object is not cached, reading it would cost the request that it
+   * may save, and a permission that the write does not need.
    */
   async #current(resource: AnyResource, target: NamedTarget): Promise<KubeObject | undefined> {
-    const isCached = this.#isCached(resource)
-    const object = isCached
+    const object = this.#isCached(resource, target)
       ? await this.#reader.get<KubeObject>(resource, { namespace: target.namespace ?? '', name: target.name })
       : undefined
     // A stripped field may be the one that differs.
@@ -452,24 +466,4 @@ function deletion(options: DeleteOptions & DeleteAllOptions): Parameters<Api['de
 function changeSince(before: object, written: Written): 'changed' | 'unchanged' {
   const version = (before as Partial<KubeObject>).metadata?.resourceVersion
   return version !== undefined && version === written.object.metadata.resourceVersion ? 'unchanged' : 'changed'
-}
-
-/**
- * Returns the error for a failed status patch: a Conflict if the uid did not match, as for a delete with the wrong uid.
- */
-function statusError(
-  error: unknown,
-  target: NamedTarget,
-  uid: string | undefined,
-  api: Pick<Api, 'describe'>,
-): unknown {
-  // A failed test of a JSON Patch is Invalid without details; an Invalid status names the object and the field.
-  if (!uid || !isReason(error, 'Invalid') || error.status.details?.name || error.causes.length > 0) return error
-  const message = `the object with uid "${uid}" was deleted, and another one has its name now`
-  const details = { name: target.name, kind: target.resource.kind }
-  const status = { kind: 'Status', status: 'Failure', reason: 'Conflict', code: 409, message, details }
-  return new ApiError(`Cannot set the status of ${api.describe(target)}: ${message}`, status, {
-    code: 409,
-    cause: error,
-  })
 }

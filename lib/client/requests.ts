@@ -2,6 +2,7 @@
 import type { HttpRequest } from '../core/transport.ts'
 import { type AnyResource, apiVersionOf, checkWritable, groupResourceOf } from '../core/resource.ts'
 import { stringifyExact } from '../core/exact_json.ts'
+import { withoutMarks } from '../core/partial.ts'
 import { formatLabels } from '../core/selectors.ts'
 
 /** Addresses all objects of a kind, one object, or a subresource of one. */
@@ -109,7 +110,7 @@ export interface WriteQuery {
 
 export function createRequest(target: Target, object: object, query: WriteQuery): HttpRequest {
   const path = withQuery(pathOf(target.subresource ? target : { ...target, name: undefined }), writeQuery(query))
-  return { method: 'POST', path, headers: sending('application/json'), body: JSON.stringify(object) }
+  return { method: 'POST', path, headers: sending('application/json'), body: withoutMarks(JSON.stringify(object)) }
 }
 
 /**
@@ -122,7 +123,12 @@ export function updateRequest(
   action = `update ${target.resource.kind}`,
 ): HttpRequest {
   const path = withQuery(pathOf(target), writeQuery(query))
-  return { method: 'PUT', path, headers: sending('application/json'), body: stringifyExact(object, action) }
+  return {
+    method: 'PUT',
+    path,
+    headers: sending('application/json'),
+    body: withoutMarks(stringifyExact(object, action)),
+  }
 }
 
 /** The kinds of patches that a server takes. */
@@ -144,7 +150,7 @@ export function patchRequest(
   query: WriteQuery & { force?: boolean | undefined },
 ): HttpRequest {
   const path = withQuery(pathOf(target), { ...writeQuery(query), force: type === 'apply' ? query.force : undefined })
-  const body = typeof patch === 'string' ? patch : JSON.stringify(patch)
+  const body = withoutMarks(typeof patch === 'string' ? patch : JSON.stringify(patch))
   return { method: 'PATCH', path, headers: sending(PATCH_MEDIA_TYPE[type]), body }
 }
 
@@ -167,15 +173,16 @@ export function patchBody(patch: Patch, resourceVersion?: string): readonly [Pat
 }
 
 /**
- * Returns the JSON Patch that replaces a status: "add" replaces the whole member. It has no version, so that a change
- * of the spec does not make it fail. The uid protects a later object with the same name.
+ * Returns the JSON Patch that replaces a status: "add" replaces the whole member. The uid protects a later object with
+ * the same name. With a version, another one is a Conflict; without, a change of the spec does not make it fail.
  */
-export function statusPatch(status: unknown, uid: string | undefined): readonly object[] {
-  return [...(uid ? [{ op: 'test', path: '/metadata/uid', value: uid }] : []), {
-    op: 'add',
-    path: '/status',
-    value: status,
-  }]
+export function statusPatch(status: unknown, uid: string | undefined, resourceVersion?: string): readonly object[] {
+  const add = (path: string, value: unknown): object => ({ op: 'add', path, value })
+  return [
+    ...(uid ? [{ op: 'test', path: '/metadata/uid', value: uid }] : []),
+    ...(resourceVersion ? [add('/metadata/resourceVersion', resourceVersion)] : []),
+    add('/status', status),
+  ]
 }
 
 /** The options of a deletion. */

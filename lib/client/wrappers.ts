@@ -1,11 +1,11 @@
 /** Wraps clients: each function takes a client and returns another, so they can be combined. */
 import { formatKey, type KubeObject } from '../core/objects.ts'
 import type { AnyResource, Resource } from '../core/resource.ts'
-import type { Client, SendOptions, WriteOptions } from './client.ts'
-import { createOrUpdate, edit } from './edit.ts'
+import type { Client, Ensured, SendOptions, WriteOptions } from './client.ts'
+import { createIfMissing, createOrUpdate, edit } from './edit.ts'
 
-/** The basic verbs. `edit` and `createOrUpdate` call these. */
-type Verb = Exclude<keyof Client, 'edit' | 'createOrUpdate' | 'live'>
+/** The basic verbs, which the others call. */
+type Verb = Exclude<keyof Client, 'edit' | 'createOrUpdate' | 'createIfMissing' | 'live'>
 type Verbs = Pick<Client, Verb>
 
 /** Returns a client with other verbs, also in its `live`. */
@@ -15,6 +15,7 @@ function clientOf(inner: Client, verbsOf: (inner: Client) => Verbs): Client {
     ...verbsOf(inner),
     edit: (resource, ref, change, options = {}) => edit(self, resource, ref, change, options),
     createOrUpdate: (resource, ref, change, options = {}) => createOrUpdate(self, resource, ref, change, options),
+    createIfMissing: (resource, object, options = {}) => createIfMissing(self, resource, object, options),
     get live() {
       return (live ??= clientOf(inner.live, verbsOf))
     },
@@ -43,8 +44,13 @@ function verbs(client: Client): Verbs {
 }
 
 /** A client for one namespace: written objects need no namespace. */
-export interface NamespacedClient extends Omit<Client, 'create' | 'apply' | 'live'> {
+export interface NamespacedClient extends Omit<Client, 'create' | 'createIfMissing' | 'apply' | 'live'> {
   create<T extends KubeObject, D>(resource: Resource<T, D>, object: NoInfer<D>, options?: WriteOptions): Promise<T>
+  createIfMissing<T extends KubeObject, D>(
+    resource: Resource<T, D>,
+    object: NoInfer<D>,
+    options?: WriteOptions,
+  ): Promise<Ensured<T>>
   apply<T extends KubeObject, D>(
     resource: Resource<T, D>,
     object: NoInfer<D>,
@@ -153,7 +159,7 @@ export type Hooks = {
 
 /**
  * Returns a client with hooks in place of some verbs: to fail in a test, to count, to change a call. A hook may call
- * `inner`. The reads and writes of `edit` and `createOrUpdate` go through the hooks, too.
+ * `inner`. The reads and writes of `edit`, `createOrUpdate` and `createIfMissing` go through the hooks, too.
  *
  * @example
  * ```ts

@@ -55,6 +55,15 @@ export function setCondition(
   return known ? conditions!.map((each) => (each === known ? next : each)) : [...(conditions ?? []), next]
 }
 
+/** Returns the list without the condition of this type: a new list, or the same one if it has none. */
+export function remove<C extends { readonly type: string }>(
+  conditions: readonly C[] | undefined,
+  type: string,
+): readonly C[] {
+  const kept = conditions?.filter((each) => each.type !== type) ?? []
+  return kept.length === conditions?.length ? conditions : kept
+}
+
 /** An object with conditions in its status, of a custom or a built-in kind. */
 export interface Conditioned<C> {
   readonly metadata?: { readonly generation?: number | undefined } | undefined

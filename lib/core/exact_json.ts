@@ -80,6 +80,12 @@ export function stringifyExact(body: object, action: string, known: object = bod
   })
 }
 
+/** Returns what {@link stringifyExact} takes as `known` for a body with numbers of two objects. */
+export function withNumbersOf(...objects: readonly [object, object]): object {
+  const found = objects.flatMap((object) => [...(object as { readonly [TEXTS]?: Texts })[TEXTS] ?? []])
+  return found.length > 0 ? { [TEXTS]: textsOf(found) } : {}
+}
+
 /** Tests for an integer in the range of int64 that several int64 values round to. */
 function isUnsafe(number: number): boolean {
   return Number.isInteger(number) && !Number.isSafeInteger(number) && Math.abs(number) <= 2 ** 63

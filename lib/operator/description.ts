@@ -58,8 +58,8 @@ export interface CacheSelection<T extends KubeObject> {
   /**
    * Removes unneeded fields from each object before it is stored, so that cache reads return objects without them;
    * names, versions, labels, owners and finalizers stay. Writes lose nothing: `edit` and `createOrUpdate` read such a
-   * kind from the server, `setStatus` and `apply` are always sent, and `update` refuses an object of this cache, its
-   * draft, or a spread of it.
+   * kind from the server, `setStatus` and `apply` are always sent, and `update` refuses an object of this cache and
+   * its copies, which the field `kubeloop.partial` marks.
    */
   strip?: (draft: Draft<NoInfer<T>>) => void
 }

@@ -11,7 +11,7 @@ import { ConfigMap, Namespace, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import type { Log } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { type Recorder, recorder } from '../client/transports.ts'
+import { type Recorder, recorder, refusal } from '../client/transports.ts'
 
 const byTeam = defineIndex(ConfigMap, ({ data }) => data?.['team'])
 const secretsByType = defineIndex(Secret, ({ type }) => type)
@@ -235,5 +235,29 @@ test('a kind with read: live is watched and read from the server, own writes inc
     /it was declared with labels "kept", read "live", now with labels "kept"/,
   )
   assert.equal(b.cluster.cache.declare(ConfigMap)[0], informer)
+  await b.stop()
+})
+
+test('no write sends a read first: not in a namespace that is not watched, and not before the first list', async () => {
+  const b = await bench(({ cache }) => void cache.declare(ConfigMap, { namespaces: ['one', 'two'] }))
+  // The role has the verbs of the writes only.
+  b.network.intercept = (request, next) => {
+    return request.method === 'GET' && request.path.endsWith('/a')
+      ? Promise.resolve(refusal(403, 'Forbidden'))
+      : next(request)
+  }
+  const writes = async (namespace: string): Promise<readonly string[]> => {
+    const metadata = { namespace, name: 'a' }
+    for (let time = 0; time < 2; time++) await b.client.apply(ConfigMap, { metadata, data: { team: 'u' } })
+    await assert.rejects(
+      b.client.setStatus(ConfigMap as never, metadata, { phase: 'Ready' } as never),
+      /does not serve this kind or subresource/,
+    )
+    return b.network.take().map((line) => line.replace(/ .*configmaps/, ''))
+  }
+  assert.deepEqual(await writes('one'), ['PATCH/a', 'PATCH/a', 'PATCH/a/status'])
+  await b.sync()
+  assert.deepEqual(await writes('three'), ['PATCH/a', 'PATCH/a', 'PATCH/a/status'])
+  assert.deepEqual(await writes('one'), ['PATCH/a', 'PATCH/a/status'], 'the second apply was skipped')
   await b.stop()
 })

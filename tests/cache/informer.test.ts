@@ -412,7 +412,7 @@ test('for a metadata-only kind only the metadata is requested and stored, and it
   await i.clock.advance(0)
   for (const name of ['a', 'b', 'c']) {
     const { apiVersion, kind, ...rest } = i.informer.store.get(`default/${name}`)!
-    assert.deepEqual([apiVersion, kind, Object.keys(rest)], ['v1', 'Pod', ['metadata']])
+    assert.deepEqual([apiVersion, kind, Object.keys(rest)], ['v1', 'Pod', ['metadata', 'kubeloop.partial']])
   }
   const accepts = server.requests.map(({ headers }) => headers?.['accept'])
   assert.deepEqual(

@@ -16,10 +16,11 @@ spec:
   - name: v1alpha1
     served: true
     storage: false
-    schema: { openAPIV3Schema: { type: object, properties: { spec: { type: object, properties: { old: { type: string } } } } } }
+    schema: { openAPIV3Schema: { type: object, properties: { spec: { type: object, properties: { old: { type: string } } }, status: { type: object, properties: { ready: { type: boolean } } } } } }
   - name: v1
     served: true
     storage: true
+    subresources: { status: {} }
     schema:
       openAPIV3Schema:
         type: object
@@ -71,7 +72,7 @@ test("the stored version's type has the name of the kind, other served versions 
 test('the text is TypeScript for a client: defaults are there to read, and optional to write', async () => {
   const use = `
 import type { Client } from 'kubeloop'
-import { Widget } from './widget.ts'
+import { Widget, WidgetV1alpha1 } from './widget.ts'
 declare const client: Client
 const widget = (await client.get(Widget, { namespace: 'a', name: 'b' }))!
 const mode: 'fast' | 'slow' = widget.spec.mode
@@ -84,6 +85,13 @@ const first: 'a' | 'b' | undefined = widget.spec.modes?.[0]
 const extra: unknown = widget.spec.extra?.['whatever']
 await client.create(Widget, { metadata: { name: 'c', namespace: 'a' }, spec: { size: 1 } })
 await client.setStatus(Widget, widget, { ready: true })
+// Without the subresource, the status is a field as others.
+await client.edit(WidgetV1alpha1, widget, (draft) => void (draft.status = { ready: true }))
+await client.create(WidgetV1alpha1, { metadata: { name: 'c', namespace: 'a' }, status: { ready: true } })
+// @ts-expect-error written by setStatus
+await client.edit(Widget, widget, (draft) => void (draft.status = { ready: true }))
+// @ts-expect-error written by setStatus
+await client.create(Widget, { metadata: { name: 'c', namespace: 'a' }, spec: { size: 1 }, status: { ready: true } })
 // @ts-expect-error size is needed
 await client.create(Widget, { metadata: { name: 'c', namespace: 'a' }, spec: {} })
 // @ts-expect-error no such mode

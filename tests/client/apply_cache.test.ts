@@ -15,33 +15,52 @@ const object = (spec: object, metadata: object = {}): KubeObject =>
     metadata: { ...KEY, uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
     spec,
   }) as KubeObject
-const answered = object({ cpu: '1', list: [{ a: 1, filled: true }], ours: false })
+const spec = { cpu: '1', list: [{ a: 1, filled: true }], order: [1, 2], ours: false }
+const answered = object(spec)
 
-test('an answer stands while the desired fields have its values, whatever else changes', () => {
+test('an answer stands while the object is what was answered, whatever is in its status and its bookkeeping', () => {
   const memory = new ApplyCache().of(POD, KEY, 'me')
   assert.equal(memory.stands(desired, answered), false)
   memory.remember(desired, answered)
+  const { metadata: { uid, creationTimestamp, ...rest }, kind, apiVersion, ...fields } = answered
   const rows: readonly (readonly [string, KubeObject, boolean])[] = [
     ['the answer', answered, true],
+    ['with the order of a list', { ...fields, metadata: { creationTimestamp, ...rest, uid }, kind, apiVersion }, true],
     [
-      "with another version and another's field",
-      object({ cpu: '1', list: [{ a: 1, filled: true }], ours: true, theirs: 1 }, {
-        resourceVersion: '9',
-        labels: { a: 'b' },
-      }),
+      'with another version, generation, status, managed fields, and an undefined field',
+      {
+        ...object({ ...spec, gone: undefined }, { resourceVersion: '9', generation: 2, managedFields: [{}] }),
+        status: { ready: true },
+      } as KubeObject,
       true,
     ],
-    ['with a field changed', object({ cpu: '2', list: [{ a: 1, filled: true }] }), false],
-    ['with a list changed', object({ cpu: '1', list: [{ a: 1 }] }), false],
-    ['with a field gone', object({ list: [{ a: 1, filled: true }] }), false],
-    ['of another uid', object({ cpu: '1', list: [{ a: 1, filled: true }] }, { uid: 'v' }), false],
-    [
-      'being deleted',
-      object({ cpu: '1', list: [{ a: 1, filled: true }] }, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
-      false,
-    ],
+    ["with another's field", object({ ...spec, theirs: 1 }), false],
+    ["with another's label", object(spec, { labels: { a: 'b' } }), false],
+    ['with a field changed', object({ ...spec, cpu: '2' }), false],
+    ['with a list changed', object({ ...spec, list: [{ a: 1 }] }), false],
+    ['with the order of a list changed', object({ ...spec, order: [2, 1] }), false],
+    ['with a field gone', object({ list: spec.list, ours: false }), false],
+    ['of another uid', object(spec, { uid: 'v' }), false],
+    ['being deleted', object(spec, { deletionTimestamp: '2026-01-01T00:00:00Z' }), false],
   ]
-  for (const [what, current, stands] of rows) assert.equal(memory.stands(desired, current), stands, what)
+  // The second time, what was found out about the same object is remembered.
+  for (const again of ['', ', again']) {
+    for (const [what, current, stands] of rows) assert.equal(memory.stands(desired, current), stands, what + again)
+  }
+})
+
+test('a status is compared if one is desired', () => {
+  const memory = new ApplyCache().of(POD, KEY, 'me')
+  const withStatus = (ready: boolean): KubeObject => ({ ...answered, status: { ready } }) as KubeObject
+  const wanted = { ...desired, status: { ready: true } }
+  const current = withStatus(true)
+  for (const each of [wanted, desired, wanted]) {
+    memory.remember(each, current)
+    assert.deepEqual([current, withStatus(false)].map((object) => memory.stands(each, object)), [
+      true,
+      each === desired,
+    ])
+  }
 })
 
 test('only the last desired object is remembered, as it was when it was sent', () => {

@@ -17,6 +17,8 @@ interface FooStatus {
   phase?: string | undefined
   count?: number | undefined
   nested?: { a?: string | undefined } | undefined
+  list?: readonly string[] | undefined
+  conditions?: readonly { readonly type: string; readonly message?: string }[] | undefined
 }
 export type Foo = CustomObject<FooSpec, FooStatus, string>
 export interface ConfigMap extends KubeObject {
@@ -107,6 +109,17 @@ export const FOO_CRD: object = {
                 phase: { type: 'string' },
                 count: { type: 'integer' },
                 nested: { type: 'object', properties: { a: { type: 'string' } } },
+                list: { type: 'array', items: { type: 'string' } },
+                conditions: {
+                  type: 'array',
+                  'x-kubernetes-list-type': 'map',
+                  'x-kubernetes-list-map-keys': ['type'],
+                  items: {
+                    type: 'object',
+                    required: ['type'],
+                    properties: { type: { type: 'string' }, message: { type: 'string' } },
+                  },
+                },
               },
             },
           },

@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict'
 import { ApiError, isReason } from '../../lib/core/errors.ts'
-import type { DesiredMeta } from '../../lib/core/objects.ts'
+import type { DesiredMeta, KubeObject } from '../../lib/core/objects.ts'
 import {
   bench,
   type Case,
@@ -242,7 +242,7 @@ export const CLIENT_CASES: readonly Case[] = [
     async run(context) {
       const it = bench(context)
       const { namespace } = context
-      const desired = { metadata: { name: 'a', namespace }, spec: { ports: [{ port: 80 }] } }
+      const desired = { metadata: { name: 'a', namespace }, spec: { selector: { app: 'a' }, ports: [{ port: 80 }] } }
       it.cached.set('a', await it.client.apply(SERVICE, desired))
       assert.equal(
         (it.cached.get('a') as unknown as { spec: { ports: { targetPort: number }[] } }).spec.ports[0]!.targetPort,
@@ -268,6 +268,20 @@ export const CLIENT_CASES: readonly Case[] = [
       methods(it)
       it.cached.set('a', await it.client.apply(SERVICE, desired))
       assert.deepEqual(methods(it), ['PATCH'])
+      // Another writer's key in an atomic map: no desired field has changed.
+      const spec = (object: KubeObject | undefined): { selector?: object } => (object as { spec?: object })?.spec ?? {}
+      const patch = { merge: { spec: { selector: { theirs: 'yes' } } } }
+      const drifted = await it.client.patch(SERVICE, { namespace, name: 'a' }, patch, { fieldManager: 'other' })
+      assert.deepEqual(spec(drifted).selector, { app: 'a', theirs: 'yes' })
+      it.cached.set('a', drifted)
+      it.cached.set('a', await it.client.apply(SERVICE, desired))
+      assert.deepEqual([methods(it), spec(it.cached.get('a')).selector], [['PATCH', 'PATCH'], { app: 'a' }])
+      // A label of another writer stays, and costs one request.
+      const labels = { merge: { metadata: { labels: { theirs: 'yes' } } } }
+      it.cached.set('a', await it.client.patch(SERVICE, { namespace, name: 'a' }, labels, { fieldManager: 'other' }))
+      methods(it)
+      for (let time = 0; time < 2; time++) it.cached.set('a', await it.client.apply(SERVICE, desired))
+      assert.deepEqual([methods(it), it.cached.get('a')?.metadata.labels], [['PATCH'], { theirs: 'yes' }])
       for (
         const metadata of [{ ...before.metadata, uid: 'another' }, {
           ...before.metadata,

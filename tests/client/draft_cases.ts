@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { AlreadyOwned, hasOwner, removeOwner, setController, setOwner } from '../../lib/core/owner_references.ts'
-import { bench, type Case, CONFIG_MAP, FOO, methods, results, SERVICE } from './case_bench.ts'
+import { metadataOf } from '../../lib/core/resource.ts'
+import { intercepted, namespaced } from '../../lib/client/wrappers.ts'
+import { bench, type Case, CONFIG_MAP, FOO, type Foo, methods, results, SERVICE } from './case_bench.ts'
+import { refusal } from './transports.ts'
 
 export const DRAFT_CASES: readonly Case[] = [
   {
@@ -86,11 +89,11 @@ export const DRAFT_CASES: readonly Case[] = [
         draft.spec = { size: 1 }
       })
       methods(it)
-      // An update does not write the status.
-      const status = await it.client.createOrUpdate(FOO, ref, (draft) => {
-        Object.assign(draft, { status: { phase: 'Forged' } })
-      })
-      assert.deepEqual([status.result, status.object.status, methods(it)], ['unchanged', undefined, ['GET', 'PUT']])
+      // The server drops the field.
+      const dropped = await it.client.createOrUpdate(FOO, ref, (draft) => {
+        Object.assign(draft, { dropped: 'Forged' })
+      }, { fieldValidation: 'Ignore' })
+      assert.deepEqual([dropped.result, methods(it)], ['unchanged', ['GET', 'PUT']])
       const trial = await it.client.createOrUpdate(FOO, ref, (draft) => {
         draft.spec = { size: 2 }
       }, { dryRun: true })
@@ -169,33 +172,135 @@ export const DRAFT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'createOrUpdate throws failed reads, AlreadyExists and Conflict',
+    name:
+      'createOrUpdate retries on Conflict, and if the object was created or deleted meanwhile; other errors are thrown',
     async run(context) {
       const it = bench(context)
       const { namespace } = context
       const made = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
+      let calls = 0
+      const change = (draft: { spec?: { size: number } }): void => {
+        calls++
+        draft.spec = { size: (draft.spec?.size ?? 0) + 10 }
+      }
+      const ensure = async (client = it.client): Promise<unknown> => {
+        methods(it)
+        calls = 0
+        const { object, result } = await client.createOrUpdate(FOO, made, change)
+        return [result, object.spec.size, calls, methods(it)]
+      }
       // The cache of this client does not have it yet.
-      await assert.rejects(
-        it.client.createOrUpdate(FOO, made, (draft) => {
-          draft.spec = { size: 2 }
-        }),
-        (error: Error) => isReason(error, 'AlreadyExists'),
-      )
+      assert.deepEqual(await ensure(), ['updated', 11, 2, ['POST', 'GET', 'PUT']])
       it.cached.set('a', made)
-      await it.client.live.edit(FOO, made, (draft) => {
-        draft.spec.size = 3
-      })
-      await assert.rejects(
-        it.client.createOrUpdate(FOO, made, (draft) => {
-          draft.spec!.size = 2
-        }),
-        (error: Error) => isReason(error, 'Conflict'),
-      )
+      assert.deepEqual(await ensure(), ['updated', 21, 2, ['PUT', 'GET', 'PUT']])
+      await it.client.live.delete(FOO, made)
+      assert.deepEqual(await ensure(), ['created', 10, 2, ['PUT', 'GET', 'POST']])
+      it.network.intercept = (request, next) => {
+        return request.method === 'PUT' ? Promise.resolve(refusal(409, 'Conflict')) : next(request)
+      }
+      await assert.rejects(ensure(), (error: Error) => isReason(error, 'Conflict'))
+      assert.deepEqual([calls, methods(it).filter((method) => method === 'PUT').length], [5, 5])
+      it.network.intercept = (request, next) => {
+        return request.method === 'PUT' ? Promise.resolve(refusal(403, 'Forbidden')) : next(request)
+      }
+      await assert.rejects(ensure(), (error: Error) => isReason(error, 'Forbidden'))
+      assert.deepEqual([calls, methods(it)], [1, ['PUT']])
       it.network.intercept = () => Promise.reject(new Error('no way'))
+      await assert.rejects(ensure(it.client.live), /^Error: no way$/)
+      assert.equal(calls, 0, 'nothing was read')
+      it.network.intercept = undefined
+      methods(it)
+      // The namespace is missing, not the object.
+      const nowhere = it.client.createOrUpdate(CONFIG_MAP, { namespace: 'nowhere', name: 'z' }, () => {})
+      await assert.rejects(nowhere, (error: Error) => isReason(error, 'NotFound'))
+      assert.deepEqual(methods(it), ['POST'])
+    },
+  },
+  {
+    name: 'createIfMissing creates, and leaves an existing object alone',
+    async run(context) {
+      const it = bench(context)
+      const { client, cached } = it
+      const { namespace } = context
+      const owner = await client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
+      methods(it)
+      const ensure = async (x: string, of = client): Promise<unknown> => {
+        const { result, object } = await of.createIfMissing(CONFIG_MAP, { metadata: { name: 'a' }, data: { x } }, {
+          owner,
+        })
+        assert.deepEqual([object.metadata.namespace, hasOwner(object, owner)], [namespace, true])
+        return [result, object.data?.['x'], methods(it)]
+      }
+      const trial = { dryRun: true }
+      const tried = await client.createIfMissing(CONFIG_MAP, { metadata: { name: 'a', namespace } }, trial)
+      assert.deepEqual([tried.result, methods(it)], ['created', ['POST']])
+      assert.deepEqual(await ensure('1'), ['created', '1', ['POST']])
+      // The cache does not have it yet; then it has.
+      assert.deepEqual(await ensure('2'), ['unchanged', '1', ['POST', 'GET']])
+      cached.set('a', (await client.live.get(CONFIG_MAP, { namespace, name: 'a' }))!)
+      methods(it)
+      assert.deepEqual(await ensure('2'), ['unchanged', '1', []])
+      assert.deepEqual(await ensure('2', client.live), ['unchanged', '1', ['GET']])
+      // It is deleted between the two requests.
+      cached.delete('a')
+      it.network.intercept = async (request, next) => {
+        if (request.method === 'GET') await client.live.delete(CONFIG_MAP, { namespace, name: 'a' })
+        return await next(request)
+      }
+      assert.deepEqual(await ensure('3'), ['created', '3', ['POST', 'GET', 'DELETE', 'POST']])
+      it.network.intercept = undefined
+      const within = await namespaced(client, namespace).createIfMissing(CONFIG_MAP, { metadata: { name: 'b' } })
+      const hooked = intercepted(client, { create: () => Promise.reject(new Error('hooked')) })
       await assert.rejects(
-        it.client.live.createOrUpdate(FOO, made, () => assert.fail('nothing was read')),
-        /^Error: no way$/,
+        hooked.createIfMissing(CONFIG_MAP, { metadata: { name: 'c', namespace } }),
+        /^Error: hooked$/,
       )
+      assert.deepEqual([within.result, methods(it)], ['created', ['POST']])
+      await assert.rejects(
+        client.createIfMissing(CONFIG_MAP, { metadata: { generateName: 'a-', namespace } }),
+        /^TypeError: Cannot create a missing ConfigMap: the object has no name; use create$/,
+      )
+      await assert.rejects(
+        client.createIfMissing(CONFIG_MAP, { metadata: { name: 'a', namespace: 'nowhere' } }),
+        (error: Error) => isReason(error, 'NotFound'),
+      )
+      await assert.rejects(
+        client.createIfMissing(metadataOf(CONFIG_MAP) as never, { metadata: { name: 'a' } } as never),
+        TypeError,
+      )
+    },
+  },
+  {
+    name: 'a changed status that an update does not write is a TypeError',
+    async run(context) {
+      const it = bench(context)
+      const { client, cached } = it
+      const ref = { namespace: context.namespace, name: 'a' }
+      await client.create(FOO, { metadata: ref, spec: { size: 1 } })
+      const made = await client.setStatus(FOO, ref, { phase: 'Ready' })
+      const status = { phase: 'Forged' }
+      const forge = (draft: object): void => void Object.assign(draft, { status, spec: { size: 2 } })
+      const why = 'the status was changed, and only setStatus writes the status of this kind; other changes were sent'
+      const fails = async (call: Promise<unknown>, verb: string, sent: readonly string[]): Promise<void> => {
+        await assert.rejects(call, { name: 'TypeError', message: `Cannot ${verb} Foo "${ref.namespace}/a": ${why}` })
+        assert.deepEqual(methods(it), sent)
+      }
+      methods(it)
+      await fails(client.live.edit(FOO, ref, forge), 'edit', ['GET', 'PUT'])
+      await fails(client.live.createOrUpdate(FOO, ref, forge), 'create or update', ['GET', 'PUT'])
+      const removes = (draft: { readonly status?: unknown }): void => void delete (draft as { status?: unknown }).status
+      await fails(client.live.edit(FOO, ref, removes), 'edit', ['GET', 'PUT'])
+      cached.set('a', (await client.live.get(FOO, ref))!)
+      methods(it)
+      await fails(client.update(FOO, { ...(cached.get('a') as Foo), status }), 'update', ['PUT'])
+      const stored = (await client.live.get(FOO, ref))!
+      assert.deepEqual([stored.status, stored.spec.size], [made.status, 2])
+      // No change: a status that is left out, or that of the cached object.
+      const { status: _, ...rest } = stored
+      cached.set('a', await client.update(FOO, rest))
+      cached.set('a', await client.update(FOO, { ...(cached.get('a') as Foo), spec: { size: 4 } }))
+      await client.edit(FOO, ref, (draft) => void (draft.spec.size = 5))
+      await client.update(FOO, { ...(await client.live.get(FOO, ref))!, status })
     },
   },
   {

@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
+import type { ResourceOf } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { CRD, FOO, FOO_CRD, NAMESPACE } from './case_bench.ts'
+import { CRD, FOO, type Foo, FOO_CRD, NAMESPACE } from './case_bench.ts'
 import { CASES } from './cases.ts'
 import { answer, bodyOf, recorder, silence } from './transports.ts'
 
@@ -108,6 +109,30 @@ test('every write sends its field manager and field validation', async () => {
     kind: 'DeleteOptions',
     propagationPolicy: 'Background',
   })
+})
+
+test("the result of createOrUpdate does not depend on the server's bookkeeping", async () => {
+  const { metadata } = foo
+  const answers = [
+    ['unchanged', { ...foo, metadata: { ...metadata, resourceVersion: '2' } }],
+    ['unchanged', { ...foo, metadata: { ...metadata, generation: 2 } }],
+    ['unchanged', { ...foo, metadata: { ...metadata, managedFields: [{ manager: 'me' }] } }],
+    ['updated', { ...foo, metadata: { ...metadata, labels: { a: 'b' } } }],
+    ['updated', { ...foo, spec: { size: 2 } }],
+  ] as const
+  for (const [result, updated] of answers) {
+    const transport: Transport = ({ method }) => Promise.resolve(answer(200, method === 'GET' ? foo : updated))
+    const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
+    const outcome = await client.createOrUpdate(FOO, REF, (draft) => void (draft.spec = { size: 9 }))
+    assert.deepEqual([outcome.result, outcome.object], [result, updated], JSON.stringify(updated))
+  }
+})
+
+test('a status that is an ordinary field is edited', async () => {
+  const transport: Transport = ({ method, body }) => Promise.resolve(answer(200, method === 'GET' ? foo : body))
+  const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
+  const edited = await client.edit(FOO as ResourceOf<Foo>, REF, (draft) => void (draft.status = { phase: 'Edited' }))
+  assert.equal(edited?.status?.phase, 'Edited')
 })
 
 test('each field manager has its own last apply', async () => {

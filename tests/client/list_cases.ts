@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { ListPage, WatchChange } from '../../lib/client/client.ts'
 import { isReason } from '../../lib/core/errors.ts'
 import { asJson } from '../../lib/core/equal.ts'
+import { markPartial } from '../../lib/core/partial.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import {
   bench,
@@ -95,7 +96,7 @@ export const LIST_CASES: readonly Case[] = [
       const { namespace } = context
       const made = await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace }, data: { x: '1' } })
       const kind = metadataOf(CONFIG_MAP)
-      const whole = { apiVersion: 'v1', kind: 'ConfigMap', metadata: made.metadata }
+      const whole = markPartial({ apiVersion: 'v1', kind: 'ConfigMap', metadata: made.metadata })
       const only = { namespace, fields: 'metadata.name=a' }
       for await (const { items } of client.pages(kind, only)) {
         assert.deepEqual(items.map((item) => asJson(item)), [whole])

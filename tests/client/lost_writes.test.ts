@@ -8,13 +8,14 @@ import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { Client } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { intercepted, namespaced } from '../../lib/client/wrappers.ts'
+import { cloneJson } from '../../lib/core/clone.ts'
 import { draft, type KubeObject } from '../../lib/core/objects.ts'
 import { type AnyResource, metadataOf, type Resource } from '../../lib/core/resource.ts'
 import { ConfigMap, Deployment, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { FOO } from './case_bench.ts'
-import { answer, type Recorder, recorder } from './transports.ts'
+import { answer, bodyOf, type Recorder, recorder } from './transports.ts'
 
 const REF = { namespace: 'default', name: 'a' }
 const data = { big: 'x'.repeat(50), small: 'y' }
@@ -164,7 +165,8 @@ test('update and apply refuse a stripped object, its draft and its spread; a liv
   const [listed] = await client.list(ConfigMap, { namespace: 'default' })
   const message =
     'Cannot update ConfigMap "default/a": it is incomplete (stripped by the cache, or read as metadata only), and its missing fields would be deleted; use edit or client.live.get, or send a patch'
-  for (const object of [cached, mutable, { ...cached, data: {} }, draft(mutable), listed!]) {
+  const copies = [cloneJson(cached), structuredClone(cached), JSON.parse(JSON.stringify(cached)) as typeof cached]
+  for (const object of [cached, mutable, { ...cached, data: {} }, draft(mutable), listed!, ...copies]) {
     await assert.rejects(client.update(ConfigMap, object), { name: 'TypeError', message })
     await assert.rejects(client.apply(ConfigMap, object), {
       name: 'TypeError',
@@ -177,7 +179,44 @@ test('update and apply refuse a stripped object, its draft and its spread; a liv
   assert.deepEqual((await client.update(ConfigMap, live)).data, data)
   // A copy under another name loses nothing.
   await client.create(ConfigMap, { ...cached, metadata: { ...REF, name: 'copy' } })
+  const created = bodyOf(network.requests.at(-1)) as object
+  assert.deepEqual(Object.keys(created).sort(), ['apiVersion', 'data', 'kind', 'metadata'])
   assert.deepEqual((await server.get(ConfigMap, { ...REF, name: 'copy' }))?.data, { small: 'y' })
+  await stop()
+})
+
+test('the mark of an object that was read in part is in no request', async () => {
+  const { network, client, stop } = await caching(makesMap, stripsBig)
+  const cached = structuredClone((await client.get(ConfigMap, REF))!)
+  const text = { big: JSON.stringify(cached) }
+  const { 'kubeloop.partial': _, ...unmarked } = cached as typeof cached & { 'kubeloop.partial'?: true }
+  network.intercept = (request) =>
+    Promise.resolve(answer(200, { ...cached, metadata: { ...cached.metadata, ...request } }))
+  const status = client.subresource(ConfigMap, REF, 'status')
+  const calls: readonly (() => Promise<unknown>)[] = [
+    () => client.create(ConfigMap, cached),
+    () => client.create(ConfigMap, { ...cached, data: text }, { dryRun: true }),
+    () => client.apply(ConfigMap, { metadata: REF, data: text, template: { first: cached } } as never),
+    () => client.update(ConfigMap, { ...unmarked, data: text, items: [cached] } as never),
+    () => client.patch(ConfigMap, REF, { merge: cached }, { resourceVersion: '1' }),
+    () => client.patch(ConfigMap, REF, { strategic: { 'kubeloop.partial': true } }),
+    () => client.patch(ConfigMap, REF, { json: [{ op: 'add', path: '/x', value: cached }] }),
+    () => client.setStatus(ConfigMap as never, cached as never, { copy: cached } as never),
+    () => status.update(cached as never),
+    () => status.patch({ merge: cached }),
+    () => status.apply(cached as never),
+    () => status.create(cached as never),
+  ]
+  for (const call of calls) {
+    network.requests.length = 0
+    await call()
+    assert.ok(network.requests.length > 0)
+    for (const request of network.requests) {
+      assert.doesNotMatch(request.body as string, /[{,]"kubeloop\.partial"/)
+      const { data } = bodyOf(request) as { data?: { big?: string } }
+      if (data?.big) assert.deepEqual(JSON.parse(data.big), cached, 'a text is sent as it is')
+    }
+  }
   await stop()
 })
 

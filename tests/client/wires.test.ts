@@ -145,11 +145,16 @@ test('applies are forced by default, and preconditions are sent', async () => {
     { metadata: { labels: {}, resourceVersion: '7' } },
   ])
   await client.setStatus(FOO, foo, { phase: 'x' })
-  assert.deepEqual(bodyOf(network.requests.at(-1)), [{ op: 'test', path: '/metadata/uid', value: 'u' }, {
+  const replaces = { op: 'add', path: '/status', value: { phase: 'x' } }
+  const [isIt, isVersion] = [{ op: 'test', path: '/metadata/uid', value: 'u' }, {
     op: 'add',
-    path: '/status',
-    value: { phase: 'x' },
-  }])
+    path: '/metadata/resourceVersion',
+    value: '1',
+  }]
+  assert.deepEqual(bodyOf(network.requests.at(-1)), [isIt, isVersion, replaces])
+  // Metadata alone says which object, but no status that was read.
+  await client.setStatus(FOO, { metadata: foo.metadata }, { phase: 'x' })
+  assert.deepEqual(bodyOf(network.requests.at(-1)), [isIt, replaces])
   for (
     const write of [
       client.create(FOO, { metadata: { name: 'a' }, spec: { size: 1 } }, { owner }),

@@ -72,7 +72,7 @@ export const WRAPPER_CASES: readonly Case[] = [
         draft.metadata.labels = { own: 'yes' }
       }, { fieldManager: 'own' })
       await client.patch(FOO, made, { merge: { spec: { size: 4 } } }, { fieldManager: undefined } as never)
-      await client.setStatus(FOO, made, { phase: 'Ready' })
+      await client.setStatus(FOO, { namespace, name: made.metadata.name }, { phase: 'Ready' })
       await client.subresource(FOO, made, 'scale').patch({ merge: { spec: { replicas: 5 } } })
       const sent = it.network.requests.filter(({ method }) => method !== 'GET').map(({ path }) =>
         new URLSearchParams(path.split('?')[1])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Condition, condition, isTrue, setCondition } from '../../lib/core/conditions.ts'
+import { type Condition, condition, isTrue, remove, setCondition } from '../../lib/core/conditions.ts'
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const LATER = NOW + 60_000
@@ -64,6 +64,14 @@ test('an invalid type or reason throws, and a long message is cut between charac
   const message = setCondition([], { ...ready, message: '😀'.repeat(40_000) }, NOW)[0]!.message
   assert.deepEqual([[...message].length, message.slice(-3)], [32_768, '😀…'])
   assert.equal(setCondition([], { ...ready, message: '😀'.repeat(32_768) }, NOW)[0]!.message, '😀'.repeat(32_768))
+})
+
+test('a condition is removed by its type; without one the list is the same', () => {
+  const list = ['A', 'B', 'C'].map((type) => ({ type, status: 'True' }))
+  assert.deepEqual(remove(list, 'B').map(({ type }) => type), ['A', 'C'])
+  assert.equal(remove(list, 'D'), list)
+  assert.equal(list.length, 3)
+  assert.deepEqual(remove(undefined, 'A'), [])
 })
 
 test('a condition is found by type, of built-in kinds too', () => {

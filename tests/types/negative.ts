@@ -59,6 +59,20 @@ await client.edit(Deployment, key, (d) => {
   d.spec!.template.spec!.containers[0]!.image = 'x'
 })
 await client.edit(Foo, foo, (d) => {
+  const phase: unknown = d.status
+  // @ts-expect-error an update does not write the status
+  d.status = undefined
+  void phase
+})
+await client.edit(Deployment, key, (d) => {
+  // @ts-expect-error readonly at any depth
+  d.status!.replicas = 1
+})
+await client.edit(await client.kindOf({ apiVersion: 'v1', kind: 'Any' }), { name: 'a' }, (d) => {
+  d['status'] = {}
+  d.metadata.labels = {}
+})
+await client.edit(Foo, foo, (d) => {
   // @ts-expect-error unknown field in a draft
   d.spec.m = 3
 })
