@@ -63,7 +63,7 @@ export { Cache, type CacheDependencies } from './lib/cache/cache.ts'
 export type { Delta } from './lib/cache/store.ts'
 export { Informer, type InformerOptions } from './lib/cache/informer.ts'
 export { Controller, type ControllerDependencies, type ReconcileReport } from './lib/controller/controller.ts'
-export type { Sink, SinkOptions, Source } from './lib/controller/source.ts'
+export type { Sink, SinkOptions, Source, SourceFailure } from './lib/controller/source.ts'
 export { KindSource, type KindSourceOptions } from './lib/controller/kind_source.ts'
 export { StreamSource, type StreamSourceOptions } from './lib/controller/stream_source.ts'
 export { TickerSource, type TickerSourceOptions } from './lib/controller/ticker_source.ts'
@@ -241,9 +241,12 @@ export type {
   LeaderElectionOptions,
   MetricsOptions,
   OperatorDescription,
+  ScheduleOptions,
   SourceDescription,
   StepDescription,
   Task,
+  TaskDescription,
+  TaskOptions,
 } from './lib/operator/description.ts'
 export type { StartOptions } from './lib/operator/start.ts'
 export type { AdmissionOperation, AdmissionOptions, MatchCondition } from './lib/webhook/admission_options.ts'

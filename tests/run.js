@@ -35,6 +35,9 @@ const { values: options, positionals: filters } = parseArgs({
   },
 })
 
+/** The time limit of one test: a test that hangs fails by its name before its file is ended. Deno has no such option. */
+const TEST_MS = Number(options.timeout) * 750
+
 /** How a runtime runs one file and writes its report. */
 const RUNTIMES = {
   node: {
@@ -44,6 +47,7 @@ const RUNTIMES = {
       file,
       report,
     ) => [
+      `--test-timeout=${TEST_MS}`,
       '--test-reporter=spec',
       '--test-reporter-destination=stdout',
       '--test-reporter=junit',
@@ -53,13 +57,13 @@ const RUNTIMES = {
   },
   bun: {
     oldest: [1, 4],
-    // Bun ends a test after 5 s unless told otherwise; the other two know no limit, and a file has one.
+    // Bun ends a test after 5 s unless told otherwise.
     args: (
       file,
       report,
     ) => [
       'test',
-      `--timeout=${Number(options.timeout) * 1000}`,
+      `--timeout=${TEST_MS}`,
       '--reporter=junit',
       `--reporter-outfile=${report}`,
       `./${file}`,
@@ -256,13 +260,22 @@ async function runOnce({ runtime, file }) {
   const wrong = failed.length > 0
     ? undefined
     : code === 'timeout'
-    ? `it did not end within ${options.timeout} s`
+    ? `it did not end within ${options.timeout} s${hangingIn(output)}`
     : code !== 0
     ? `it ended with ${code} though no test failed`
     : tests.length === 0
     ? 'it ended without having run a test'
     : undefined
   return { code, output, tests, failed, wrong }
+}
+
+/** Names the tests that the output of an ended file has as failed, or as begun: it has written no report. */
+function hangingIn(output) {
+  const names = output.replaceAll(/\x1b\[[\d;]*m/g, '').matchAll(
+    /^(?:✖|\(fail\)) (.+?)(?: [[(][\d.]+ ?ms[\])])?$|^(.+) \.\.\. *$/gm,
+  )
+  const unique = new Set([...names].map(([, failed, begun]) => `"${failed ?? begun}"`))
+  return unique.size > 0 ? `: ${[...unique].join(', ')}` : ''
 }
 
 /** Bun says nothing of a suite that is skipped; a file of nothing else gets no report from it. */

@@ -16,7 +16,7 @@ import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
 import { OwnWrites } from './own_writes.ts'
 import { prepareObject } from './prepare_object.ts'
 import { reflect } from './reflector.ts'
-import { WatchHealth } from './watch_health.ts'
+import { outageLogOf, WatchHealth } from './watch_health.ts'
 import { type Delta, Store, type StoreReader } from './store.ts'
 
 /** Options of {@link Informer}. */
@@ -125,7 +125,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
       store: this.#store,
       prepare: this.#prepare,
     })
-    this.#health = new WatchHealth(resource, log, { cluster: options.api.cluster, optional })
+    this.#health = new WatchHealth(resource, log, {
+      cluster: options.api.cluster,
+      optional,
+      outages: outageLogOf(options.api, clock),
+    })
     this.#handlers = new HandlerSet({
       name: `${groupResourceOf(resource)}${clusterSuffix(options.api)}`,
       store: this.#store,

@@ -2,32 +2,42 @@
 import { ApiError, isExpired, messageOf, NetworkError } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
-import type { Log } from '../observe/log.ts'
+import type { Clock } from '../async/clock.ts'
+import { type Log, RateLimitedLog } from '../observe/log.ts'
 import { clusterSuffix } from '../client/api.ts'
 import { isMissingKind, withRule } from '../client/codec.ts'
 
 /**
  * A failure that needs a person is logged as a warning at once, and only once. A temporary failure (a broken
- * connection, a busy server) is logged as a warning when it happens twice in a row. An expired version is normal and
- * never a warning.
+ * connection, a busy server) is logged as a warning when it happens twice in a row, at a limited rate for all kinds of
+ * a server. An expired version is normal and never a warning.
  */
 export class WatchHealth {
   readonly #resource: AnyResource
   readonly #title: string
   readonly #log: Log
   readonly #optional: boolean
+  readonly #outages: RateLimitedLog | undefined
   #failure: { readonly error: unknown } | undefined
   /** Whether the server has served the kind: a list is in the store, or a watch or an event has come. */
   #wasServed = false
   /** The kind of the failure that was logged as a warning. */
   #warned: string | undefined
+  /** Whether that was logged, and not only counted. */
+  #isNamed = false
 
   /** `optional`: a kind whose definition is installed by others. */
   constructor(
     resource: AnyResource,
     log: Log,
-    { cluster, optional = false }: { readonly cluster?: string | undefined; readonly optional?: boolean } = {},
+    { cluster, optional = false, outages }: {
+      readonly cluster?: string | undefined
+      readonly optional?: boolean
+      /** Shared by the kinds of a server: while it is down, all of them fail for the same reason. */
+      readonly outages?: RateLimitedLog | undefined
+    } = {},
   ) {
+    this.#outages = outages
     this.#resource = resource
     this.#title = `${groupResourceOf(resource)}${clusterSuffix({ cluster })}`
     this.#log = log
@@ -49,10 +59,15 @@ export class WatchHealth {
     const isQuiet = isExpired(error) || (synced && isFirst && isTemporary(error))
     if (isQuiet || kind === this.#warned) return this.#log.debug(`${messageOf(error)}; ${next}`)
     this.#warned = kind
-    this.#log.warn(
-      `${this.explain(error)}; ${next}`,
-      error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {},
-    )
+    const warn = (more: string): void => {
+      this.#isNamed = true
+      this.#log.warn(
+        `${this.explain(error)}; ${next}${more}`,
+        error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {},
+      )
+    }
+    if (this.#outages && isTemporary(error)) this.#outages.line(warn)
+    else warn('')
   }
 
   /** Called for each list, accepted watch and event. */
@@ -62,7 +77,8 @@ export class WatchHealth {
     this.#wasServed = true
     if (this.#warned === undefined) return
     this.#warned = undefined
-    this.#log.info(`Watching ${this.#title}${again}`)
+    this.#log[this.#isNamed ? 'info' : 'debug'](`Watching ${this.#title}${again}`)
+    this.#isNamed = false
   }
 
   /** Returns a message that names what cannot be watched, and what to do. */
@@ -93,6 +109,15 @@ export class WatchHealth {
       ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
       : message
   }
+}
+
+const outageLogs = new WeakMap<object, RateLimitedLog>()
+
+/** Returns the log that all kinds of one connection share. */
+export function outageLogOf(api: object, clock: Clock): RateLimitedLog {
+  let log = outageLogs.get(api)
+  if (!log) outageLogs.set(api, log = new RateLimitedLog(clock))
+  return log
 }
 
 function isTemporary(error: unknown): boolean {

@@ -126,6 +126,7 @@ function buildFacts(file: string, operators: readonly OperatorDescription[]): Lo
     metricsOverTls: typeof metrics === 'object' && Boolean(metrics.tls),
     profiling: profiling !== undefined,
     tracing: tracing === true,
+    schedules: operator.tasks.some(({ schedule }) => schedule),
   }
   return { objects: [facts], notes: [] }
 }

@@ -15,7 +15,7 @@ import { GoneKeys } from './gone_keys.ts'
 import { guardedPredicate, type Predicate } from './predicates.ts'
 import { Reconciler, type ReconcileReport } from './reconciler.ts'
 import type { Result, Run } from './result.ts'
-import type { SinkOptions, Source } from './source.ts'
+import type { SinkOptions, Source, SourceFailure } from './source.ts'
 import { SourceSet } from './source_set.ts'
 
 export type { ReconcileReport } from './reconciler.ts'
@@ -176,6 +176,11 @@ export class Controller implements Runnable {
   /** Whether no key waits or is reconciled, and no event is being mapped. Keys queued for a later time do not count. */
   get idle(): boolean {
     return this.#queue.idle && this.#sources.idle
+  }
+
+  /** What has failed in sources and is tried again, by the names of the sources. */
+  get failing(): readonly (SourceFailure & { readonly source: string })[] {
+    return this.#sources.failing
   }
 
   /** The keys of the running reconciles, for tools; empty without `onReconcile` or debug lines. */

@@ -15,7 +15,7 @@ import type { Delta } from '../cache/store.ts'
 import { boundedCall, type CallLimits, isThenable } from './bounded_call.ts'
 import { type KeyMapper, ownKey } from './handlers.ts'
 import { FailedEvents, joinStates } from './failed_events.ts'
-import { LOW_PRIORITY } from './source.ts'
+import { LOW_PRIORITY, type SourceFailure } from './source.ts'
 
 export interface EventMapperOptions {
   readonly map: KeyMapper
@@ -85,6 +85,11 @@ export class EventMapper {
       named.push(`the keys of ${nameOf(delta.object)} (${why})`)
     }
     return named
+  }
+
+  /** The parked objects, which are mapped again, and their last errors. */
+  get failing(): readonly SourceFailure[] {
+    return Array.from(this.#parked.values(), ({ delta: { object }, error }) => ({ object, error }))
   }
 
   /** Maps an event. Does so synchronously if no event waits and the function is synchronous. */
@@ -160,10 +165,10 @@ export class EventMapper {
     const { delta, states } = turn
     const key = eventKey(delta)
     if (this.#waiting.get(key) === turn) this.#waiting.delete(key)
-    if (this.#parked.get(key)) return this.#park(key, delta, states, '')
+    if (this.#parked.get(key)) return this.#park(key, delta, states, '', undefined)
     const { failed, error } = await this.#mapAll(delta, states, priorityOf(delta), first)
     if (failed.length === 0 || this.#options.signal.aborted) return
-    this.#park(key, delta, failed, messageOf(error))
+    this.#park(key, delta, failed, messageOf(error), error)
     this.#logFailure(delta, error, this.#retries.retry(key), 1)
   }
 
@@ -202,6 +207,7 @@ export class EventMapper {
         key,
         parked.states.filter((state) => !failed.includes(state)),
         failed.length > 0 ? messageOf(error) : '',
+        error,
       )
       if (failed.length > 0) {
         this.#logFailure(parked.delta, error, this.#retries.retry(key), this.#retries.failures(key))
@@ -215,8 +221,8 @@ export class EventMapper {
     this.#notifyIfEmpty()
   }
 
-  #park(key: string, delta: Delta, states: readonly KubeObject[], why: string): void {
-    const dropped = this.#parked.add(key, { states, delta, priority: priorityOf(delta), why })
+  #park(key: string, delta: Delta, states: readonly KubeObject[], why: string, error: unknown): void {
+    const dropped = this.#parked.add(key, { states, delta, priority: priorityOf(delta), why, error })
     if (!dropped) return
     const what = `Too many deleted objects wait for a retry of their map function: ${
       nameOf(dropped.delta.object)

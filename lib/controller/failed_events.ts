@@ -19,6 +19,7 @@ export interface FailedEvent {
   readonly priority: number
   /** Why the last try failed. */
   readonly why: string
+  readonly error?: unknown
 }
 
 export class FailedEvents {
@@ -44,13 +45,14 @@ export class FailedEvents {
   }
 
   /** Adds states that are newer than the stored ones. Returns the entry that was dropped to make room, if any. */
-  add(key: string, { states, delta, priority, why }: FailedEvent): FailedEvent | undefined {
+  add(key: string, { states, delta, priority, why, error }: FailedEvent): FailedEvent | undefined {
     const known = this.#objects.get(key)
     this.#objects.set(key, {
       states: joinStates(states, known?.states ?? []),
       delta,
       priority: Math.max(priority, known?.priority ?? priority),
       why: why || (known?.why ?? ''),
+      error: why ? error : known?.error,
     })
     this.#deleted.delete(key)
     if (delta.kind !== 'deleted') return undefined
@@ -59,11 +61,11 @@ export class FailedEvents {
   }
 
   /** Removes mapped states; `why` is the error of the rest. Keeps states that were added in the meantime. */
-  mapped(key: string, states: readonly KubeObject[], why: string): void {
+  mapped(key: string, states: readonly KubeObject[], why: string, error?: unknown): void {
     const known = this.#objects.get(key)
     if (!known) return
     const left = known.states.filter((state) => !states.includes(state))
-    if (left.length > 0) this.#objects.set(key, { ...known, states: left, why: why || known.why })
+    if (left.length > 0) this.#objects.set(key, { ...known, states: left, ...(why && { why, error }) })
     else this.#remove(key)
   }
 

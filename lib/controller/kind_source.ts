@@ -10,7 +10,7 @@ import { changeSummary } from './change_summary.ts'
 import { type KeyMapper, ownKey } from './handlers.ts'
 import { EventMapper } from './event_mapper.ts'
 import { guardedPredicate, type Predicate } from './predicates.ts'
-import type { Sink, SinkOptions, Source } from './source.ts'
+import type { Sink, SinkOptions, Source, SourceFailure } from './source.ts'
 
 /** Options of {@link KindSource}. */
 export interface KindSourceOptions {
@@ -81,6 +81,10 @@ export class KindSource implements Source {
   /** Whether no event is being mapped. An event whose map function failed does not count while it waits for a retry. */
   get idle(): boolean {
     return this.#mapping?.idle ?? true
+  }
+
+  get failing(): readonly SourceFailure[] {
+    return this.#mapping?.failing ?? []
   }
 
   /** First lists that are incomplete, and objects whose map function fails, each with its error. */

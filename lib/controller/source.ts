@@ -1,6 +1,6 @@
 /** The interface between a controller and its sources of keys. */
 import { formatMs } from '../core/duration.ts'
-import type { ObjectKey } from '../core/objects.ts'
+import type { KubeObject, ObjectKey } from '../core/objects.ts'
 import { type Clock, isInTime } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
@@ -76,6 +76,15 @@ export interface Source {
   readonly warms?: boolean
   /** What {@link synced} waits for and why, for the error of a sync timeout. Default: the source's name. */
   readonly missing?: readonly string[]
+  /** What has failed and is tried again. Default: nothing. */
+  readonly failing?: readonly SourceFailure[]
+}
+
+/** A failure of a source. */
+export interface SourceFailure {
+  /** The object whose map function failed; undefined if the source itself failed. */
+  readonly object?: KubeObject
+  readonly error: unknown
 }
 
 /** How long a stopped source may take to end before a warning is logged. A generator ends only after its own waits. */

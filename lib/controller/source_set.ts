@@ -4,7 +4,7 @@ import { formatMs } from '../core/duration.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
-import { endsInTime, type Sink, type Source } from './source.ts'
+import { endsInTime, type Sink, type Source, type SourceFailure } from './source.ts'
 
 export interface SourceSetOptions {
   /** The controller's name, for errors. */
@@ -58,6 +58,12 @@ export class SourceSet {
   get idle(): boolean {
     for (const { source } of this.#running) if (source.idle === false) return false
     return true
+  }
+
+  get failing(): readonly (SourceFailure & { readonly source: string })[] {
+    return [...this.#running].flatMap(({ source: { name, failing = [] } }) =>
+      failing.map((each) => ({ source: name, ...each }))
+    )
   }
 
   /**

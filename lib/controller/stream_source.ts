@@ -6,7 +6,7 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { type Clock, nextTurn, pause, systemClock } from '../async/clock.ts'
 import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
-import { endsInTime, type Sink, type Source } from './source.ts'
+import { endsInTime, type Sink, type Source, type SourceFailure } from './source.ts'
 
 /** Options of {@link StreamSource}. */
 export interface StreamSourceOptions {
@@ -50,6 +50,7 @@ export class StreamSource implements Source {
   readonly name: string
   readonly #options: StreamSourceOptions & { readonly clock: Clock; readonly log: Log }
   readonly #malformed: RateLimitedLog
+  #failure: readonly SourceFailure[] = []
   #started = false
 
   constructor(options: StreamSourceOptions) {
@@ -57,6 +58,10 @@ export class StreamSource implements Source {
     this.#options = { ...options, clock, log: safeLog(options.log) }
     this.#malformed = new RateLimitedLog(clock)
     this.name = options.name
+  }
+
+  get failing(): readonly SourceFailure[] {
+    return this.#failure
   }
 
   /** Adds keys until the signal is aborted or the stream returns `done`. Rejects if Deno denies a permission. */
@@ -87,7 +92,9 @@ export class StreamSource implements Source {
       } else if (count === 0 && (attempt & (attempt - 1)) === 0) {
         log.warn(`The stream of the source "${this.name}" ended without an item ${next}`, { attempt, waitMs })
       } else log.debug(`The stream of the source "${this.name}" has ended ${next}`)
+      this.#failure = failure ? [failure] : []
       await pause(clock, waitMs, signal) // aborted: the loop's condition ends it
+      this.#failure = []
     }
   }
 

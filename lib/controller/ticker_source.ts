@@ -5,7 +5,7 @@ import type { ObjectKey } from '../core/objects.ts'
 import { type Clock, sleep, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
-import { LOW_PRIORITY, type Sink, type Source } from './source.ts'
+import { LOW_PRIORITY, type Sink, type Source, type SourceFailure } from './source.ts'
 
 /** Options of {@link TickerSource}. */
 export interface TickerSourceOptions {
@@ -43,6 +43,7 @@ export class TickerSource implements Source {
   readonly name: string
   readonly #options: TickerSourceOptions & { readonly clock: Clock; readonly log: Log }
   readonly #limited: RateLimitedLog
+  #failure: readonly SourceFailure[] = []
   #started = false
   #calling = false
 
@@ -57,6 +58,10 @@ export class TickerSource implements Source {
     this.name = name
     this.#options = { ...options, clock, log: safeLog(options.log) }
     this.#limited = new RateLimitedLog(clock)
+  }
+
+  get failing(): readonly SourceFailure[] {
+    return this.#failure
   }
 
   /** Whether no call of `keys` is in progress. */
@@ -86,6 +91,7 @@ export class TickerSource implements Source {
 
   async #tick(sink: Sink, signal: AbortSignal): Promise<void> {
     const { name, everyMs, keys, priority = LOW_PRIORITY, clock, log } = this.#options
+    this.#failure = []
     const cause = (): string => `every ${formatMs(everyMs)}`
     try {
       const maxMs = Math.max(everyMs, MAX_ANSWER_MS)
@@ -98,6 +104,7 @@ export class TickerSource implements Source {
       }
     } catch (error) {
       if (signal.aborted) return
+      this.#failure = [{ error }]
       this.#limited.line((more) =>
         log.error(`Cannot get the keys of the source "${name}": ${messageOf(error)}${more}`, { error })
       )

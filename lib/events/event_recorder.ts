@@ -1,10 +1,10 @@
 /** Writes Events of events.k8s.io/v1 in the background. */
-import { ApiError } from '../core/errors.ts'
+import { ApiError, messageOf } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { type Clock, systemClock, within } from '../async/clock.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import {
   cutInstance,
@@ -13,6 +13,7 @@ import {
   type EventOptions,
   type EventType,
   isControllerName,
+  type Occurrence,
   occurrence,
   type Regarding,
 } from './event.ts'
@@ -22,7 +23,8 @@ import type { EventMeter } from './metrics.ts'
 import type { Moment } from './series.ts'
 
 /**
- * Records Events about objects, in the background: calls return at once, and throw only for invalid arguments.
+ * Records Events about objects, in the background: calls return at once and never throw. One that the API server would
+ * refuse every time, by its reason, its action or its object, is logged with its place and counted as dropped.
  *
  * Equal calls (type, reason, action, note, object) within six minutes of each other become one Event with a count;
  * another note makes another Event. For one object and reason, 25 different Events are allowed at once, and one more
@@ -32,8 +34,6 @@ export interface Recorder {
   /**
    * Records a normal event. `reason` is a word for programs, such as `ScaledUp`; `note` is a sentence for people, cut
    * at 1024 bytes. Both are visible to all users with the right to read events.
-   *
-   * @throws TypeError if the API server would refuse the reason, the action or the object every time.
    */
   normal(about: Regarding, reason: string, note: string, options?: EventOptions): void
   /** Records a warning; see {@link normal}. */
@@ -93,6 +93,7 @@ export class EventRecorder implements Runnable, Recorder {
   readonly #options: EventRecorderOptions & { readonly clock: Clock; readonly log: Log; readonly instance: string }
   readonly #state: EventState
   readonly #dropped: DroppedEvents
+  readonly #invalid: RateLimitedLog
   readonly #active = new Set<Promise<void>>()
   #phase: 'new' | 'running' | 'ended' = 'new'
   #lastSerial = 0n
@@ -111,6 +112,7 @@ export class EventRecorder implements Runnable, Recorder {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const log = safeLog(options.log)
     this.#options = { ...options, clock, log, instance: cutInstance(instance) }
+    this.#invalid = new RateLimitedLog(clock)
     this.#dropped = new DroppedEvents({ log, meter: options.meter, limits })
     this.#state = new EventState(limits, (cause, count) => this.#dropped.count(cause, count))
   }
@@ -254,7 +256,15 @@ export class EventRecorder implements Runnable, Recorder {
     note: string,
     options: EventOptions & { controller: string },
   ): void {
-    const what = occurrence(type, about, reason, note, options)
+    let what: Occurrence
+    try {
+      what = occurrence(type, about, reason, note, options)
+    } catch (error) {
+      // A mistake in a message about the work must not fail the work.
+      this.#dropped.count('refused', 1)
+      this.#invalid.line((more) => this.#options.log.error(`${messageOf(error)}${more}`, { error }))
+      return
+    }
     if (this.#phase === 'ended') return this.#dropped.late(what)
     const { clock, instance } = this.#options
     const now: Moment = { wallMs: clock.now(), monotonicMs: clock.monotonic() }

@@ -82,6 +82,11 @@ export class LeaderElector {
     return this.#fence.holds()
   }
 
+  /** The annotations of the Lease as last written or read. */
+  get annotations(): Readonly<Record<string, string>> {
+    return this.#lock.annotations
+  }
+
   /**
    * The fence of the current term, or of the next one before {@link start}. Each start makes a new fence, and a fallen
    * fence stays down, so a client of one term cannot write in the next. Clients of leader-only work use it; other

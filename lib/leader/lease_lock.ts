@@ -45,6 +45,8 @@ export interface LeaseCandidate {
   readonly clock: Clock
   /** Labels to set on the Lease at each write; its other labels stay. Default: none. */
   readonly labels?: Readonly<Record<string, string>> | undefined
+  /** The same for annotations; they are read at each write. Default: none. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined
 }
 
 export interface LeaseLockOptions extends LeaseCandidate {
@@ -79,6 +81,11 @@ export class LeaseLock {
     return this.#lease?.metadata.resourceVersion
   }
 
+  /** The annotations of the Lease as last written or read. */
+  get annotations(): Readonly<Record<string, string>> {
+    return this.#lease?.metadata.annotations ?? {}
+  }
+
   /** Whether a write with our name was sent, and no other holder was read since. */
   get claimed(): boolean {
     return this.#claimed
@@ -105,7 +112,7 @@ export class LeaseLock {
       }
       this.#options.onSlowPath()
     }
-    const { api, identity, clock, timings, labels } = this.#options
+    const { api, identity, clock, timings } = this.#options
     let current: Lease
     try {
       current = (await api.get(this.target, signal)) as Lease
@@ -114,7 +121,7 @@ export class LeaseLock {
       const { namespace, name } = this.target
       const spec = claim(undefined, identity, clock.now(), timings)
       return await this.#send(() =>
-        api.create(this.target, { metadata: { namespace, name, ...(labels && { labels }) }, spec }, {}, signal)
+        api.create(this.target, { metadata: { namespace, name, ...this.#marks({}) }, spec }, {}, signal)
       )
     }
     this.#remember(current)
@@ -134,7 +141,11 @@ export class LeaseLock {
         if (current.spec?.holderIdentity !== identity) return false
         const written = await api.update(
           this.target,
-          { ...current, spec: released(current.spec, clock.now()) },
+          {
+            ...current,
+            metadata: { ...current.metadata, ...this.#marks(current.metadata) },
+            spec: released(current.spec, clock.now()),
+          },
           {},
           signal,
         )
@@ -148,10 +159,21 @@ export class LeaseLock {
   }
 
   async #write(lease: Lease, signal: AbortSignal): Promise<Moment> {
-    const { api, identity, clock, timings, labels } = this.#options
-    const metadata = labels ? { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels } } : lease.metadata
+    const { api, identity, clock, timings } = this.#options
     const spec = claim(lease.spec ?? {}, identity, clock.now(), timings)
-    return await this.#send(() => api.update(this.target, { ...lease, metadata, spec }, {}, signal))
+    const written = { ...lease, metadata: { ...lease.metadata, ...this.#marks(lease.metadata) }, spec }
+    return await this.#send(() => api.update(this.target, written, {}, signal))
+  }
+
+  /** Returns the labels and annotations to write: those of the Lease and those of the options. */
+  #marks(
+    { labels, annotations }: Partial<Pick<Lease['metadata'], 'labels' | 'annotations'>>,
+  ): Partial<Lease['metadata']> {
+    const { labels: ours, annotations: notes } = this.#options
+    return {
+      ...(ours && { labels: { ...labels, ...ours } }),
+      ...(notes && { annotations: { ...annotations, ...notes } }),
+    }
   }
 
   async #send(write: () => Promise<{ readonly object: KubeObject }>): Promise<Moment> {

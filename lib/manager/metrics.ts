@@ -6,6 +6,7 @@
 import { groupResourceOf } from '../core/resource.ts'
 import type { LabelValues, Meter, MetricDefinition } from '../observe/metrics.ts'
 import { type PrometheusMeter, prometheusMeter as meterIn, type PrometheusRegistry } from '../observe/prometheus.ts'
+import { residentMemory, thisRuntime } from '../runtime/os/this_runtime.ts'
 import { queueMetrics } from '../queue/metrics.ts'
 import { countingRequests, type RequestMeter } from '../client/metrics.ts'
 import type { Cache } from '../cache/cache.ts'
@@ -15,7 +16,14 @@ import { type ElectionMeter, electionMetrics } from '../leader/metrics.ts'
 import { certificateMetrics, type WebhookMeter, webhookMetrics } from '../webhook/metrics.ts'
 
 /** The `meter` of a Cluster, a Controller, a WorkQueue, a LeaderElector, an EventRecorder and a webhook server. */
-export interface PartMeter extends CacheMeter, ControllerMeter, ElectionMeter, EventMeter, RequestMeter, WebhookMeter {}
+export interface PartMeter
+  extends CacheMeter, ControllerMeter, ElectionMeter, EventMeter, RequestMeter, TaskMeter, WebhookMeter {}
+
+/** Creates the metrics of tasks and schedules. */
+export interface TaskMeter {
+  /** Returns functions that count the failed calls of a task, and the skipped times of a schedule. */
+  task(task: string, isSchedule: boolean): { failed(): void; skipped(): void }
+}
 
 /** Reports whether caches are in sync. */
 export interface CacheMeter {
@@ -40,9 +48,28 @@ export function partMeter(meter: Meter): PartMeter {
     droppedEvents: () => dropCounter(meter),
     requests: (...of) => countingRequests(meter, ...of),
     webhooks: () => webhookMetrics(meter),
+    task: (...of) => taskMetrics(meter, ...of),
     certificates: (server) => certificateMetrics(meter, server),
     caches: (caches) => syncedGauge(meter, caches),
   }
+}
+
+const FAILURES: MetricDefinition<'task'> = {
+  name: 'kubeloop_task_failures_total',
+  help: 'Number of calls of a task or a schedule that threw',
+  labels: ['task'],
+}
+
+const SKIPPED: MetricDefinition<'task'> = {
+  name: 'kubeloop_schedule_skipped_total',
+  help: 'Number of times of a schedule that were skipped, as its last run had not ended',
+  labels: ['task'],
+}
+
+function taskMetrics(meter: Meter, task: string, isSchedule: boolean): ReturnType<TaskMeter['task']> {
+  const failures = meter.counter(FAILURES).with({ task })
+  const skips = isSchedule ? meter.counter(SKIPPED).with({ task }) : undefined
+  return { failed: () => failures.inc(), skipped: () => skips?.inc() }
 }
 
 const SYNCED: MetricDefinition<'cluster' | 'resource' | 'namespace'> = {
@@ -76,9 +103,9 @@ function syncedGauge(meter: Meter, caches: Iterable<readonly [string, Cache]>): 
 }
 
 /**
- * Returns a meter that keeps its metrics in a registry of prom-client: the given one, or a new one that also has
- * prom-client's metrics of the process. prom-client's global registry is used only if it is given. A metric that the
- * registry has under one of our names is reused.
+ * Returns a meter that keeps its metrics in a registry of prom-client: the given one, or a new one. What its `registry`
+ * writes also has prom-client's metrics of the process. prom-client's global registry is used only if it is given. A
+ * metric that the registry has under one of our names is reused.
  *
  * @throws ConfigError if prom-client is needed and cannot be loaded.
  *
@@ -92,7 +119,8 @@ function syncedGauge(meter: Meter, caches: Iterable<readonly [string, Cache]>): 
  * ```
  */
 export async function prometheusMeter(registry?: PrometheusRegistry): Promise<PrometheusMeter & PartMeter> {
-  const meter = await meterIn(registry)
+  // prom-client reads a file, for which Deno needs a permission.
+  const meter = await meterIn(registry, thisRuntime().name === 'deno' ? residentMemory : undefined)
   return { ...meter, ...partMeter(meter) }
 }
 

@@ -34,17 +34,21 @@ interface ForeignMetric {
 
 /** A meter with metrics that Prometheus can scrape. */
 export interface PrometheusMeter extends Meter {
-  /** The registry to scrape: the given one, or our own with the metrics of the process. */
+  /** The registry to scrape: the given one or our own, with the metrics of the process. */
   readonly registry: Pick<PrometheusRegistry, 'contentType' | 'metrics'>
 }
 
 /**
- * Returns a meter that stores its metrics in the given registry of prom-client, or in one of its own, which also has
- * prom-client's metrics of the process.
+ * Returns a meter that stores its metrics in the given registry of prom-client, or in one of its own. What is scraped
+ * also has prom-client's metrics of the process.
  *
+ * @param memory Returns the memory of the process in bytes, where prom-client cannot read it.
  * @throws ConfigError if prom-client is needed and cannot be loaded.
  */
-export async function prometheusMeter(given?: PrometheusRegistry): Promise<PrometheusMeter> {
+export async function prometheusMeter(
+  given?: PrometheusRegistry,
+  memory?: () => number,
+): Promise<PrometheusMeter> {
   const registry = given ?? new (await loadPromClient()).Registry()
   const scrape = scrapeOf(registry)
   const seriesOf = <M>(type: ScrapedMetric['type'], definition: MetricDefinition | HistogramDefinition): Series<M> =>
@@ -54,7 +58,7 @@ export async function prometheusMeter(given?: PrometheusRegistry): Promise<Prome
     gauge: (definition) => seriesOf<Gauge>('gauge', definition),
     histogram: (definition) => seriesOf<Histogram>('histogram', definition),
     onScrape: (update) => scrape.add(update),
-    registry: given ?? withProcessMetrics(registry),
+    registry: withProcessMetrics(registry, given !== undefined, memory),
   }
 }
 
@@ -111,8 +115,16 @@ function scrapeOf(registry: PrometheusRegistry): Scrape {
 }
 
 interface PromClient {
-  readonly Registry: new () => PrometheusRegistry
+  readonly Registry: new () => ProcessRegistry
+  readonly Gauge: new (options: object) => unknown
   collectDefaultMetrics(options: { register: PrometheusRegistry }): void
+}
+
+/** The used part of the registry with the metrics of the process. */
+interface ProcessRegistry extends PrometheusRegistry {
+  getMetricsAsArray(): readonly { readonly name: string }[]
+  getSingleMetricAsString(name: string): Promise<string>
+  removeSingleMetric(name: string): void
 }
 
 async function loadPromClient(): Promise<PromClient> {
@@ -131,19 +143,48 @@ async function loadPromClient(): Promise<PromClient> {
   }
 }
 
-/** Created once: its observers of garbage collection and of the event loop cannot be removed. */
-let processRegistry: Promise<PrometheusRegistry> | undefined
+const MEMORY = { name: 'process_resident_memory_bytes', help: 'Resident memory size in bytes.' }
 
-function withProcessMetrics(own: PrometheusRegistry): PrometheusMeter['registry'] {
+/** Created once: its observers of garbage collection and of the event loop cannot be removed. */
+let processRegistry: Promise<ProcessRegistry> | undefined
+
+/** Adds the metrics of the process that a registry lacks: the user's `collectDefaultMetrics` may have added them. */
+function withProcessMetrics(
+  own: PrometheusRegistry,
+  isGiven: boolean,
+  memory?: () => number,
+): PrometheusMeter['registry'] {
   return {
-    contentType: own.contentType,
+    get contentType() {
+      return own.contentType
+    },
     async metrics() {
-      processRegistry ??= loadPromClient().then(({ Registry, collectDefaultMetrics }) => {
+      const text = await own.metrics()
+      // That format has an end mark and other names.
+      if (own.contentType.includes('openmetrics')) return text
+      processRegistry ??= loadPromClient().then(({ Registry, Gauge, collectDefaultMetrics }) => {
         const register = new Registry()
         collectDefaultMetrics({ register })
+        if (memory) {
+          register.removeSingleMetric(MEMORY.name)
+          new Gauge({
+            ...MEMORY,
+            registers: [register],
+            collect(this: Gauge) {
+              this.set(memory())
+            },
+          })
+        }
         return register
       })
-      return (await own.metrics()) + (await (await processRegistry).metrics())
+      const ofProcess = await processRegistry.catch((error: unknown) => {
+        // A given registry may be of a prom-client that is not found from here.
+        if (!isGiven) throw error
+      })
+      if (!ofProcess) return text
+      const names = ofProcess.getMetricsAsArray().map(({ name }) => name).filter((name) => !own.getSingleMetric(name))
+      const texts = await Promise.all(names.map((name) => ofProcess.getSingleMetricAsString(name)))
+      return [text.trimEnd(), ...texts, ''].join('\n')
     },
   }
 }

@@ -7,7 +7,7 @@ import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
-import { atLevel, type Log, withFields } from '../observe/log.ts'
+import { atLevel, type Log } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { getSelected } from '../cache/cached_reader.ts'
 import type { Informer } from '../cache/informer.ts'
@@ -20,7 +20,7 @@ import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { Manager } from '../manager/manager.ts'
 import type { HealthServer } from '../manager/servers/health.ts'
-import { boundTo, clientsOf, type Clusters, fencedCluster, logOf } from './clusters.ts'
+import { boundTo, clientsOf, type Clusters, fencedCluster, logOf, sleepOn } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
 import {
   type ClusterDescription,
@@ -42,8 +42,9 @@ import type { Engaged } from './fleet.ts'
 import { optionalCluster } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
 import { filtered, sourcesOf } from './sources.ts'
+import { addTasks, type TaskSetup } from './tasks.ts'
 
-export interface AssemblySetup {
+export interface AssemblySetup extends TaskSetup {
   readonly clusters: Clusters
   readonly meter: OperatorMeter | undefined
   readonly tracing?: Tracing | undefined
@@ -99,7 +100,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   controllers.forEach((controller, at) =>
     manager.add(waiting(controller, setup.installed.get(description.controllers[at]!.options.cluster!)))
   )
-  addTasks(description, manager, setup)
+  addTasks(description, manager, elector, setup)
   addGroups(description, manager, named, setup)
   return {
     manager,
@@ -206,6 +207,7 @@ function addGroups(
                 log,
                 clock,
                 ownNamespace: clusters.ownNamespace,
+                sleep: sleepOn(clock, { signal }),
                 ...boundTo(clients, { signal }),
               }),
               async (each) => (await change(each), false),
@@ -250,6 +252,7 @@ function controllerOf(
       log,
       ownNamespace: clusters.ownNamespace,
       clock: userClock,
+      sleep: sleepOn(userClock, run),
       attempt,
       events,
       eventsOf,
@@ -346,28 +349,6 @@ function leaseCheck(elector: LeaderElector, clock: Clock): Runnable {
   return { name: 'lease check', role: 'server', start }
 }
 
-/**
- * Adds the tasks. On a stop, a task may finish its writes, as a reconcile may: its client works until the task ends or
- * the grace period is over. A write that is cut off has an unknown outcome, which would prevent the release of the
- * lease.
- */
-function addTasks({ tasks }: OperatorDescription, manager: Manager, { clusters, clock, log }: AssemblySetup): void {
-  for (const { name, task, everyReplica } of tasks) {
-    const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
-    const start = async (signal: AbortSignal): Promise<void> => {
-      const scope = abortScope(manager.abandon)
-      try {
-        const own = { log: withFields(log, { task: name }), ownNamespace: clusters.ownNamespace }
-        await task({ signal, ...own, clock, ...boundTo(clients, scope) })
-      } finally {
-        scope.abort(new DOMException(`The task "${name}" has ended`, 'AbortError'))
-        scope[Symbol.dispose]()
-      }
-    }
-    manager.add({ name, everyReplica, start })
-  }
-}
-
 /** Whether leader election is on. The option of the start overrides that of the operator. */
 export function hasElection(
   own: OperatorOptions['leaderElection'],
@@ -378,7 +359,7 @@ export function hasElection(
 
 function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
   if (!hasElection(leaderElection, setup)) return undefined
-  const { clusters, instance, identity, clock, log, meter, random, uuid = () => crypto.randomUUID() } = setup
+  const { clusters, instance, identity, clock, log, meter, random, schedules, uuid = () => crypto.randomUUID() } = setup
   const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   const { lease, namespace } = leaseOf({ leaderElection, name }, config?.namespace)
@@ -397,6 +378,7 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
     namespace: namespace ?? 'default',
     identity: identity ?? own.identity ?? `${instance}_${uuid()}`,
     labels: own.labels,
+    annotations: schedules?.annotations,
     callbacks: { onNewLeader: own.onNewLeader },
     timings: {
       durationMs: optionalMs(own.duration) ?? DEFAULT_TIMINGS.durationMs,

@@ -21,6 +21,9 @@ import {
   type LeaderElectionOptions,
   type OperatorDescription,
   type OperatorOptions,
+  type ScheduleOptions,
+  type TaskDescription,
+  type TaskOptions,
   usedResources,
 } from './description.ts'
 
@@ -101,7 +104,9 @@ export const CACHE_SHAPE: ShapeOf<CacheDeclaration<KubeObject>> = {
   optional: BOOLEAN,
 }
 
-export const TASK_SHAPE: OptionShape = { everyReplica: BOOLEAN }
+export const TASK_SHAPE: ShapeOf<TaskOptions> = { everyReplica: BOOLEAN, restart: BOOLEAN }
+
+export const SCHEDULE_SHAPE: ShapeOf<ScheduleOptions> = { timeZone: 0 }
 
 export const GROUP_SHAPE: OptionShape = { namespaces: [LIST] }
 
@@ -183,6 +188,33 @@ export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescrip
         `${cannot}: give default, validate, or both: app.admission(Kind, { validate: (object) => [] })`,
       )
     }
+  })
+}
+
+/** Five fields of a cron expression, or six, as far as its characters show; the start checks the rest. */
+const CRON = /^\s*(?:[\w*,\-/#?]+\s+){4,5}[\w*,\-/#?]+\s*$|^@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)$/i
+
+/** @throws TypeError with the place in the user's file, for what cannot be a schedule. */
+export function checkSchedule(
+  { tasks }: OperatorDescription,
+  { name, task, schedule, declaredAt }: TaskDescription,
+): void {
+  const { cron, timeZone } = schedule!
+  at(declaredAt, () => {
+    const wrong = (what: string): TypeError => new TypeError(`Cannot schedule "${name}": ${what}`)
+    if (typeof task !== 'function') {
+      throw wrong("give it a function: app.schedule('report', '0 2 * * *', async () => {})")
+    }
+    if (typeof cron !== 'string' || !CRON.test(cron)) {
+      throw wrong(`${JSON.stringify(cron)} is not a cron expression, such as "0 2 * * *" for 02:00`)
+    }
+    try {
+      new Intl.DateTimeFormat('en', { timeZone })
+    } catch {
+      throw wrong(`${JSON.stringify(timeZone)} is not a time zone, such as "Europe/Berlin"`)
+    }
+    const namesake = tasks.find((each) => each.schedule && each.name === name)
+    if (namesake) throw wrong(`there is another schedule of this name${placeOf(namesake)}`)
   })
 }
 

@@ -1,9 +1,10 @@
 /** Opens the clusters of one start, and makes the clients of its work. */
+import { type Duration, toMs } from '../core/duration.ts'
 import { ConfigError, isExpired, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
-import type { Clock } from '../async/clock.ts'
+import { type Clock, sleep } from '../async/clock.ts'
 import { type Log, withFields } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { WriteRecord } from '../client/client.ts'
@@ -249,4 +250,9 @@ export function boundTo(
     return bound.get(client) ?? bound.set(client, client.bound(work, onWriteIn(cluster))).get(client)!
   }
   return { client: clientOf(home), clientOf }
+}
+
+/** Returns the `sleep` of a context. It reads the signal when it is called, as few contexts need one. */
+export function sleepOn(clock: Clock, work: { readonly signal: AbortSignal }): (duration: Duration) => Promise<void> {
+  return async (duration) => await sleep(clock, toMs(duration), work.signal)
 }

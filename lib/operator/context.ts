@@ -60,6 +60,22 @@ export interface WorkContext {
    * `lastTransitionTime`.
    */
   readonly clock: Clock
+  /**
+   * Resolves after the duration on the operator's clock. Rejects with the reason of `signal` if that is aborted first.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * const app = operator({ name: 'beat' })
+   * app.add('beat', async ({ sleep, log }) => {
+   *   for (;;) {
+   *     log.info('still here')
+   *     await sleep('1h')
+   *   }
+   * })
+   * ```
+   */
+  sleep(duration: Duration): Promise<void>
   /** Aborted when the work must end, for a task when the stop begins; pass it to other requests. */
   readonly signal: AbortSignal
 }

@@ -229,6 +229,35 @@ export interface WebhookOptions {
 /** Runs beside the controllers until the signal is aborted. */
 export type Task = (context: WorkContext) => Promise<void>
 
+/** Options of `app.add`. */
+export interface TaskOptions {
+  /** Run on every replica, not only on the leader, and without a fence. Default: false. */
+  readonly everyReplica?: boolean
+  /**
+   * Start it again when it throws: after 1 s, doubled each time, up to 5 m. False: a throw ends the operator. Default:
+   * true.
+   */
+  readonly restart?: boolean
+}
+
+/** Options of `app.schedule`. */
+export interface ScheduleOptions {
+  /** The IANA time zone of the expression, such as `Europe/Berlin`. Default: UTC. */
+  readonly timeZone?: string
+}
+
+/** A task or a schedule. */
+export interface TaskDescription {
+  readonly name: string
+  readonly task: Task
+  readonly everyReplica: boolean
+  readonly restart: boolean
+  /** When it runs. Undefined for a task, which runs from the start on. */
+  readonly schedule: { readonly cron: string; readonly timeZone: string } | undefined
+  /** Returns the place of the declaration in the user's file. */
+  readonly declaredAt: () => string | undefined
+}
+
 /** @internal */
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
@@ -311,7 +340,7 @@ export interface OperatorDescription {
   readonly options: OperatorOptions
   readonly controllers: ControllerDescription[]
   readonly caches: CacheDescription[]
-  readonly tasks: { readonly name: string; readonly task: Task; readonly everyReplica: boolean }[]
+  readonly tasks: TaskDescription[]
   readonly clusters: ClusterDescription[]
   readonly groups: GroupDescription[]
   readonly extensions: ((parts: Parts) => void | Promise<void>)[]

@@ -16,10 +16,12 @@ import {
   checkDescription,
   checkLog,
   checkMetrics,
+  checkSchedule,
   checkShape,
   CLUSTER_SHAPE,
   GROUP_SHAPE,
   OPERATOR_SHAPE,
+  SCHEDULE_SHAPE,
   TASK_SHAPE,
 } from './checks.ts'
 import type {
@@ -40,7 +42,9 @@ import {
   inCluster,
   type OperatorDescription,
   type OperatorOptions,
+  type ScheduleOptions,
   type Task,
+  type TaskOptions,
 } from './description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
 import type { Admission } from '../webhook/admission.ts'
@@ -111,8 +115,29 @@ export interface Operator {
     hub: Hub,
     conversion: NoInfer<Conversion<Old, Hub>>,
   ): Operator
-  /** Adds a task that runs beside the controllers: only on the leader, unless `everyReplica`. */
-  add(name: string, task: Task, options?: { everyReplica?: boolean }): Operator
+  /**
+   * Adds a task that runs beside the controllers: only on the leader, unless `everyReplica`. A task that returns has
+   * ended. One that throws is logged, counted, and started again with back-off; a {@link TerminalError} ends the
+   * operator, and so does any error with `restart: false`.
+   */
+  add(name: string, task: Task, options?: TaskOptions): Operator
+  /**
+   * Adds a task that the leader runs at the times of a cron expression: five fields, or six with seconds first. A run
+   * that throws is tried again with back-off, except after a {@link TerminalError}. Times during a run, or during its
+   * tries, are skipped. With leader election, the times of the last runs are kept in an annotation of the Lease: times
+   * that passed while no replica led are made up for by one run.
+   *
+   * @throws TypeError if the expression or the time zone is invalid, or a schedule has the same name.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * const app = operator({ name: 'reporter', leaderElection: true })
+   * app.schedule('report', '0 2 * * *', { timeZone: 'Europe/Berlin' }, async ({ log }) => log.info('good night'))
+   * ```
+   */
+  schedule(name: string, cron: string, task: Task): Operator
+  schedule(name: string, cron: string, options: ScheduleOptions, task: Task): Operator
   /**
    * Adds another cluster, for `controllerFor`, `watches`, `cache`, `clientOf` and `eventsOf`. The Lease, which fences
    * the writes to all clusters, stays in the operator's own. `namespaces` are those watched there. Default: the
@@ -290,8 +315,24 @@ export function operator(options: OperatorOptions): Operator {
     },
     add(name, task, taskOptions = {}) {
       checkShape(`Cannot add "${name}"`, taskOptions, TASK_SHAPE)
-      const { everyReplica = false } = taskOptions
-      description.tasks.push({ name, task, everyReplica })
+      const { everyReplica = false, restart = true } = taskOptions
+      description.tasks.push({ name, task, everyReplica, restart, schedule: undefined, declaredAt: callerFrame() })
+      return app
+    },
+    schedule(name: string, cron: string, ...rest: readonly [Task] | readonly [ScheduleOptions, Task]) {
+      const [scheduleOptions, task] = rest.length === 1 ? [{}, rest[0]] : rest
+      checkShape(`Cannot schedule "${name}"`, scheduleOptions, SCHEDULE_SHAPE)
+      const { timeZone = 'UTC' } = scheduleOptions
+      const declared = {
+        name,
+        task,
+        everyReplica: false,
+        restart: true,
+        schedule: { cron, timeZone },
+        declaredAt: callerFrame(),
+      }
+      checkSchedule(description, declared)
+      description.tasks.push(declared)
       return app
     },
     cluster(name, config, clusterOptions = {}) {

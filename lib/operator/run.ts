@@ -6,7 +6,7 @@ import { formatJson, formatPretty } from '../observe/format_log.ts'
 import { levelOf, type Log, LOG_LEVELS, type LogLevel, silentLog } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { loadConfig } from '../config/load.ts'
-import { optionalEnv } from '../runtime/os/env.ts'
+import { optionalEnv, unreadable } from '../runtime/os/env.ts'
 import { isMain, programArguments } from '../runtime/os/this_runtime.ts'
 import { exitProcess, onSignals, onUnawaited } from '../runtime/os/signals.ts'
 import { isTerminal, placeLine, writeLogLine } from '../runtime/os/terminal.ts'
@@ -16,7 +16,8 @@ import { checkDescription } from './checks.ts'
 import type { OperatorDescription } from './description.ts'
 import { type DevHook, devHook, type DevStart } from './tool_hooks.ts'
 import { clusterFlags } from './flags.ts'
-import { ownLog, startOperator } from './start.ts'
+import { ownLog } from './own_log.ts'
+import { startOperator } from './start.ts'
 
 const LEVEL = 'KUBELOOP_LOG'
 const DEFAULT_LEVEL: LogLevel = 'info'
@@ -52,6 +53,10 @@ export async function runOperator(description: OperatorDescription, module: Impo
     : onUnawaited((error) =>
       log.error(`A promise was rejected and not awaited; is an await missing? ${messageOf(error)}`, { error })
     )
+  const ignored = unreadable([...(options.log ? [] : [LEVEL]), 'HTTPS_PROXY', 'NO_PROXY'])
+  if (ignored.length > 0 && !dev) {
+    log.info(`Ignoring ${ignored.join(', ')}, which may be unset: Deno needs --allow-env=${ignored.join(',')}`)
+  }
   let [failed, isChecked] = [false, false]
   let started: DevStart | undefined
   try {

@@ -14,7 +14,7 @@ import { StreamSource } from '../controller/stream_source.ts'
 import { TickerSource } from '../controller/ticker_source.ts'
 import { formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
-import { boundTo, type Clients, type Clusters, logOf } from './clusters.ts'
+import { boundTo, type Clients, type Clusters, logOf, sleepOn } from './clusters.ts'
 import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import {
   type ControllerDescription,
@@ -170,6 +170,7 @@ function mapContext({ clusters, clients, clock, log, home, cluster }: MapSetup, 
     log,
     clock,
     ownNamespace: clusters.ownNamespace,
+    sleep: sleepOn(clock, call),
     get signal() {
       return call.signal
     },

@@ -4,8 +4,7 @@ import { fileMissing, messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
-import { fill } from '../observe/format_log.ts'
-import { type Log, type LogFields, type LogLevel, safeLog } from '../observe/log.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
@@ -16,6 +15,7 @@ import type { Parts } from './context.ts'
 import { addInstallation, type DefinitionSetup, latchesOf, loadCrdFunctions, preparationOf } from './definitions.ts'
 import { hasWebhooks, isOptional, type OperatorDescription, type OperatorOptions } from './description.ts'
 import { checkMeter, meterOf } from './endpoints.ts'
+import { ownLog } from './own_log.ts'
 import { optionalCluster } from './optional.ts'
 import type { OperatorWebhooks, WebhookMode } from './webhooks.ts'
 
@@ -67,6 +67,8 @@ export interface StartOptions {
   freeze?: boolean
   fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
   onReconcile?: (report: ReconcileReport) => void
+  /** Called when a task has failed and waits for its next try, and without a failure when that begins. */
+  onTask?: (task: string, failure?: { readonly error: unknown }) => void
   /** Called with the parts before they start. */
   onAssembled?: (parts: Parts) => void
 }
@@ -122,6 +124,9 @@ export async function startOperator(
     const fleet = description.groups.length > 0
       ? await import('./fleet.ts').catch(fileMissing('Cannot run groups of clusters', 'fleet.js'))
       : undefined
+    const schedules = description.tasks.some(({ schedule }) => schedule)
+      ? await (await loadScheduling())(description, clock)
+      : undefined
     options.onLoaded?.()
     const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks, functions }
     const prepare = preparationOf(definitions)
@@ -148,6 +153,8 @@ export async function startOperator(
       definitions,
       fleet,
       webhooks,
+      schedules,
+      onTask: options.onTask,
       async afterWebhooks(signal) {
         if (!isLate) return
         await prepare(undefined, signal)
@@ -175,29 +182,16 @@ async function loadWebhooks(): Promise<typeof import('./webhooks.ts').openWebhoo
   return openWebhooks
 }
 
+/** @throws ConfigError if the file beside mod.js is missing. */
+async function loadScheduling(): Promise<typeof import('./schedules.ts').loadSchedules> {
+  const { loadSchedules } = await import('./schedules.ts').catch(fileMissing('Cannot schedule', 'schedules.js'))
+  return loadSchedules
+}
+
 /** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */
 async function loadTracing(): Promise<Tracing> {
   const { openTracing } = await import('../observe/tracing.ts').catch(fileMissing('Cannot trace', 'tracing.js'))
   return await openTracing()
-}
-
-/** The call order of pino. */
-type FieldsFirst = Readonly<Record<LogLevel, (fields: LogFields, message: string) => void>>
-
-/**
- * Returns the log of `operator({ log })`, made safe, if there is one. pino takes the fields first and drops them after
- * the message, so a log with pino's `bindings` is called in that order, with the braces of the message filled in and
- * `error` renamed to `err`.
- */
-export function ownLog({ log }: OperatorOptions): Log | undefined {
-  if (!log || !('bindings' in log)) return log && safeLog(log)
-  const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
-    const { error, ...rest } = fields
-    const given = error instanceof Error ? { ...rest, err: error } : fields
-    ;(log as unknown as FieldsFirst)[level](given, fill(message, fields))
-  }
-  const { level } = log
-  return safeLog({ debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), level })
 }
 
 /** Reads the host's name only without an identity, as it needs a permission on Deno. */

@@ -9,7 +9,7 @@ import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
 import { type Clock, pause, type TurnBudget, within } from '../async/clock.ts'
-import { type Log, safeLog } from '../observe/log.ts'
+import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
 import { readTextIfExists, resolvePath, temporaryFolder } from '../runtime/os/files.ts'
@@ -157,7 +157,9 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     server.handle(path, handler, { name: `${phase === 'mutate' ? 'default' : 'validate'} of ${resource.kind}` })
   }
   if (conversions.length > 0) {
-    const onThrow = (error: unknown, what: string): void => log.error(what, { error })
+    const failures = new RateLimitedLog(clock)
+    const onThrow = (error: unknown, what: string): void =>
+      failures.line((more) => log.error(`${what}${more}`, { error }))
     const handler = conversionHandler({ conversions, budget: setup.budget, onThrow })
     handlers.set(CONVERT_PATH, handler)
     // A hint, which must not delay the start.

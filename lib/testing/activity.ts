@@ -44,6 +44,8 @@ export class Activity {
   /** The errors of parts, the oldest first. `reported`: a call of the test has rejected with it. */
   #failures: { readonly error: unknown; reported: boolean }[] = []
   #isStopping = false
+  /** The error of a {@link rest} that did not come. */
+  restless: Error | undefined
   readonly #runs: ReplicaRuns[] = []
   readonly #halt: () => void
 
@@ -132,7 +134,7 @@ export class Activity {
       }
       if (turns > MAX_TURNS) {
         if (this.#isStopping) return
-        throw new Error(
+        throw this.restless = new Error(
           `Cannot settle: after ${turns} turns of the event loop there is still work${this.#busyWith()}; does a reconcile change what causes it, or wait for something that never happens?`,
         )
       }

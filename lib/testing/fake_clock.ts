@@ -68,6 +68,7 @@ export class FakeClock implements Clock {
 
   /** Lets time pass, in milliseconds. Timers fire in order, each when the work of the one before is done. */
   async advance(ms: number): Promise<void> {
+    if (!Number.isFinite(ms)) throw new RangeError(`Cannot advance the clock by ${String(ms)}: it takes milliseconds`)
     const endMs = this.#elapsedMs + ms
     for (;;) {
       await this.#settle()

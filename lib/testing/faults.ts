@@ -97,6 +97,8 @@ export interface Fault {
 export interface Faults {
   /** The number of requests that wait: for a `delay`, for an answer that was dropped, or for a `retryAfter`. */
   readonly delayed: number
+  /** Returns the faults that have had no effect, as no request met them; each one once. */
+  unmet(): string[]
   /**
    * Adds a fault.
    *
@@ -116,6 +118,9 @@ type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter'> & {
   readonly retryAfterMs: number | undefined
   toSkip: number
   left: number
+  isMet: boolean
+  /** The fault as it was given, for a log line. */
+  readonly text: string
 }
 
 /** `clusters`: the names of the operator's other clusters. */
@@ -131,6 +136,7 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
       if (!meets(fault, target)) continue
       if (fault.toSkip > 0) fault.toSkip--
       else {
+        fault.isMet = true
         if (--fault.left < 1) active.splice(at, 1)
         return fault
       }
@@ -140,6 +146,11 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
   return {
     get delayed() {
       return delayed
+    },
+    unmet() {
+      const unmet = active.filter(({ isMet }) => !isMet)
+      for (const fault of unmet) fault.isMet = true
+      return unmet.map(({ text }) => text)
     },
     add: (fault) => void active.push(checked(fault, clusters)),
     around: (inner, cluster) => async (request) => {
@@ -261,7 +272,27 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
   }
   const alone = [status !== undefined, Boolean(drop), Boolean(cut)].filter(Boolean).length
   if (alone > 1) throw new TypeError(`${CANNOT}: status, drop and cut exclude each other; add a fault for each`)
-  return { ...fault, cluster, delayMs, lagMs, retryAfterMs, toSkip: skip, left: times }
+  return {
+    ...fault,
+    cluster,
+    delayMs,
+    lagMs,
+    retryAfterMs,
+    toSkip: skip,
+    left: times,
+    isMet: false,
+    text: faultText(given),
+  }
+}
+
+/** Returns a fault as it is written in code. */
+function faultText({ until: _, resource, cluster, ...rest }: Fault): string {
+  const names = {
+    ...(resource && { resource: resource.kind }),
+    ...(cluster && { cluster: typeof cluster === 'string' ? cluster : cluster.name }),
+  }
+  const fields = Object.entries({ ...names, ...rest }).map(([name, value]) => `${name}: ${textOf(value)}`)
+  return `{ ${fields.join(', ')} }`
 }
 
 function msOf(duration: Duration | undefined): number | undefined {

@@ -1,8 +1,8 @@
 /** Implements a replica in a world: its connections, clock, log, servers and reconciles, and its sudden end. */
-import type { Clock, Fetch, Log, Parts, Runnable, Transport } from 'kubeloop'
+import type { Clock, Controller, Fetch, Log, Parts, Runnable, Transport } from 'kubeloop'
 import type { WebhookClientConfig } from '../core/resource.ts'
 import { messageOf } from '../core/errors.ts'
-import { parseKey } from '../core/objects.ts'
+import { keyOf, type ObjectKey, parseKey } from '../core/objects.ts'
 import type { HttpBody } from '../core/transport.ts'
 import { type LogLevel, withFields } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
@@ -187,12 +187,21 @@ function fetchOf(server: Runnable): Fetch | undefined {
   return typeof fetch === 'function' ? (request) => (fetch as Fetch).call(server, request) : undefined
 }
 
-/** A key whose last reconcile failed. */
-export interface FailingKey {
-  readonly controller: string
-  readonly kind: string
-  /** `namespace/name`, or `name` of a cluster-scoped object. */
-  readonly key: string
+/**
+ * What fails and is tried again later: a key whose last reconcile failed, an object whose map function failed or
+ * another failure of a source, or a task.
+ */
+export interface Failing {
+  /** The controller; undefined for a task. */
+  readonly controller?: string
+  /** The source of the controller; undefined for a reconcile and a task. */
+  readonly source?: string
+  /** The task or the schedule; undefined for a controller. */
+  readonly task?: string
+  /** The kind of the key. */
+  readonly kind?: string
+  /** The key of the reconcile, or of the object whose map function failed. */
+  readonly key?: ObjectKey
   readonly error: unknown
   /** Where the error was thrown, as `file:line:column`: the innermost frame in a user's file. */
   readonly place: string | undefined
@@ -203,8 +212,8 @@ const MAX_QUIET_RUNS = 50
 
 /** Logs the failures of one replica as an operator does, and finds keys in an endless loop. */
 export class ReplicaRuns {
-  /** The keys whose last reconcile failed. */
-  readonly failing: Map<string, FailingKey> = new Map()
+  readonly #keys = new Map<string, Failing>()
+  readonly #tasks = new Map<string, Failing>()
   readonly #clock: FakeClock
   readonly #log: Log
   readonly #failures = foldFailures()
@@ -226,12 +235,32 @@ export class ReplicaRuns {
     const counted = `${kind} "${key}" by the controller "${controller}"`
     this.#counts.set(counted, (this.#counts.get(counted) ?? 0) + 1)
     logFailure(withFields(this.#log, { controller, kind, ...parseKey(key) }), this.#failures(id, report), report)
-    this.failing.delete(id)
+    this.#keys.delete(id)
     if ('error' in disposition) {
       const { error } = disposition
-      this.failing.set(id, { controller, kind, key, error, place: placeOfError(error) })
+      this.#keys.set(id, { controller, kind, key: parseKey(key), error, place: placeOfError(error) })
     }
     this.problem ??= this.#hot.ended(id, report)
+  }
+
+  /** Notes the failure of a task; without one, its next call. */
+  task(task: string, failure?: { readonly error: unknown }): void {
+    if (failure) this.#tasks.set(task, { task, ...failure, place: placeOfError(failure.error) })
+    else this.#tasks.delete(task)
+  }
+
+  /** Returns what fails now; `controllers` are those of the replica. */
+  failing(controllers: Iterable<Controller>): readonly Failing[] {
+    const ofSources = [...controllers].flatMap(({ name, failing }) =>
+      failing.map(({ source, object, error }) => ({
+        controller: name,
+        source,
+        ...(object && { kind: object.kind, key: keyOf(object) }),
+        error,
+        place: placeOfError(error),
+      }))
+    )
+    return [...this.#keys.values(), ...ofSources, ...this.#tasks.values()]
   }
 
   /** The key with the maximum number of reconciles since the last rest, if there are many. */

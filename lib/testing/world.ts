@@ -16,6 +16,7 @@ import { messageOf } from '../core/errors.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
 import { type OperatorDescription, type OperatorOptions, usedResources } from '../operator/description.ts'
+import { ownLog } from '../operator/own_log.ts'
 import { nextTurn } from '../async/clock.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { crdOf } from '../schema/crds.ts'
@@ -26,7 +27,7 @@ import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { createObjects } from './initial_objects.ts'
 import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
-import { callIn, type FailingKey, fetchFrom, Replica, ReplicaRuns } from './replica.ts'
+import { callIn, type Failing, fetchFrom, Replica, ReplicaRuns } from './replica.ts'
 
 /** Options of {@link world}. */
 export interface WorldOptions {
@@ -48,7 +49,10 @@ export interface WorldOptions {
    * Faults from the start, for example for an unreachable cluster; {@link World.fault} adds more later.
    */
   faults?: readonly Fault[]
-  /** The operator's log. Default: warnings and errors on standard error, an error with the place in the user's file. */
+  /**
+   * The operator's log. Default: that of the operator, or else warnings and errors on standard error, an error with the
+   * place in the user's file.
+   */
   log?: Log
 }
 
@@ -69,8 +73,8 @@ export interface World extends AsyncDisposable {
   clientOf(cluster: OtherCluster): Client
   readonly clock: FakeClock
   /**
-   * Waits until no key is queued or in work and no request is open, except those that a fault delays. Resolves with the
-   * failing keys: each is retried later, or when its object changes.
+   * Waits until no key is queued or in work and no request is open, except those that a fault delays. Resolves with
+   * what fails and is tried again later: keys, map functions and other sources, tasks.
    *
    * Rejects with the error of a replica that ended. Rejects if the operator does not come to rest, or watches a kind
    * that the world does not serve, so that nothing is reconciled. Rejects and stops the operator if a key is reconciled
@@ -86,7 +90,7 @@ export interface World extends AsyncDisposable {
    * await w.stop()
    * ```
    */
-  settle(): Promise<readonly FailingKey[]>
+  settle(): Promise<readonly Failing[]>
   /**
    * Lets time pass. Timers fire in order, each when the world has settled after the one before. Rejects as `settle`
    * does.
@@ -194,7 +198,8 @@ export interface World extends AsyncDisposable {
   /**
    * Stops the operator and waits for its end. Advances the clock while the operator waits for timers. Rejects with the
    * errors of replicas that no other call has rejected with or returned. Rejects if the operator does not end within
-   * its grace period plus ten minutes.
+   * its grace period plus ten minutes; `await using` logs that if the world did not come to rest before. Logs faults
+   * that no request has met.
    */
   stop(): Promise<void>
 }
@@ -228,7 +233,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const { description } = operator
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), ...(now && { nowMs: millisOf(now) }) })
-  const log = safeLog(options.log ?? consoleLog(clock))
+  const log = safeLog(options.log ?? ownLog(description.options) ?? consoleLog(clock))
   const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
   for (const fault of options.faults ?? []) faults.add(fault)
   const recorder = recorderOf(description)
@@ -305,6 +310,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
           if (!replica.isKilled) runs.ended(report)
           recorder?.reconciled(report)
         },
+        onTask: (task, failure) => void (replica.isKilled || runs.task(task, failure)),
         onAssembled: (parts) => {
           replica.parts = parts
           watch(watchedOf(parts, replica))
@@ -327,7 +333,10 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
         throw new Error(
           `Cannot stop operator "${name}": it has not ended ${
             formatMs(maxStopMs)
-          } after its signal was aborted; does a task or a reconcile wait for something that never happens?`,
+          } after its signal was aborted; does a task or a reconcile wait for something that never happens?${
+            activity.restless ? ` Before that: ${activity.restless.message}` : ''
+          }`,
+          { cause: activity.restless },
         )
       }
     }
@@ -335,6 +344,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   let ended: Promise<void> | undefined
   const stop = async (): Promise<void> => {
     await (ended ??= end().catch((error: unknown) => activity.fail(error)))
+    for (const fault of faults.unmet()) log.warn(`No request met the fault ${fault}`)
     const errors = activity.takeUnreported()
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1) throw new AggregateError(errors, errors.map(messageOf).join('; '))
@@ -386,7 +396,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     async settle() {
       await activity.rest()
       await checkSynced()
-      return [...running.keys()].flatMap(({ runs }) => [...runs.failing.values()])
+      return [...running.keys()].flatMap(({ runs, parts }) => runs.failing(parts?.controllers.values() ?? []))
     },
     async advance(time) {
       await clock.advance(toMs(time))
@@ -417,7 +427,16 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     closeWatches: (cluster) => openedAs(cluster).server.closeWatches(),
     takeFailure: () => activity.takeFailure(),
     stop,
-    [Symbol.asyncDispose]: stop,
+    async [Symbol.asyncDispose]() {
+      try {
+        await stop()
+      } catch (error) {
+        // If the test fails too, runners print neither error: of a SuppressedError they print only its own message.
+        log.error(messageOf(error), { error })
+        // A world that did not come to rest has rejected before.
+        if (!activity.restless) throw error
+      }
+    },
   }
 }
 

@@ -448,6 +448,7 @@ test('a bundle without the server of webhooks is a fifth smaller, and names the 
         '--external:zod',
         '--external:prom-client',
         '--external:@opentelemetry/api',
+        '--external:./schedules.js',
         ...more,
       ])
     const [small, whole] = await Promise.all([bundle('--external:./webhooks.js'), bundle()])

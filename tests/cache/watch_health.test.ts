@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
-import { WatchHealth } from '../../lib/cache/watch_health.ts'
+import { outageLogOf, WatchHealth } from '../../lib/cache/watch_health.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { keptLog, POD } from './scripted_server.ts'
 
 const api = (code: number, reason: string): ApiError =>
@@ -218,4 +219,19 @@ test('a recovery says "again" if the kind was served before, also if the first l
   h.failed(api(403, 'Forbidden'), 800, false)
   h.recovered()
   assert.equal(recorded().at(-1), 'info Watching pods again')
+})
+
+test('while a server is down, its kinds share five warnings; what was not logged is not said to work again', () => {
+  const { lines, log } = keptLog()
+  const clock = new FakeClock()
+  const server = {}
+  assert.equal(outageLogOf(server, clock), outageLogOf(server, clock))
+  assert.notEqual(outageLogOf(server, clock), outageLogOf({}, clock))
+  const kinds = Array.from({ length: 8 }, () => new WatchHealth(POD, log, { outages: outageLogOf(server, clock) }))
+  for (const kind of kinds) kind.failed(new NetworkError('refused', { phase: 'connect' }), 800, false)
+  assert.equal(lines.splice(0).filter((line) => line.startsWith('warn')).length, 5)
+  for (const kind of kinds) kind.recovered()
+  assert.equal(lines.splice(0).filter((line) => line.startsWith('info')).length, 5)
+  for (const kind of kinds) kind.failed(api(403, 'Forbidden'), 800, false)
+  assert.equal(lines.splice(0).filter((line) => line.startsWith('warn')).length, 8, 'each names its own rule')
 })

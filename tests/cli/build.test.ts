@@ -64,7 +64,7 @@ test('the bundle of an operator runs where nothing is installed', () =>
     assert.equal(command.errors(), '')
     assert.match(
       command.printed(),
-      /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
+      /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, schedules, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
     )
     assert.deepEqual(readdirSync(join(folder.path, 'dist')).toSorted(), ['operator.js', 'operator.js.map'])
     const code = folder.read('dist/operator.js')
@@ -72,6 +72,7 @@ test('the bundle of an operator runs where nothing is installed', () =>
     const imported = [...code.matchAll(/(?:\bfrom|\bimport\()"([\w.:@/-]+)"/g)].map(([, name]) => name!)
     assert.deepEqual([...new Set(imported.filter((name) => !name.startsWith('node:')))].toSorted(), [
       './profiling.js',
+      './schedules.js',
       './secure_metrics.js',
       './tracing.js',
       './webhooks.js',
@@ -91,7 +92,7 @@ test('a bundle has metrics over TLS and traces, if the operator has them', () =>
     folder.write('operator.ts', BARE.replace(`'bare'`, options))
     const command = folder.run('build', 'operator.ts')
     assert.equal(await command.ended, 0, command.output())
-    assert.match(command.printed(), /\nwithout webhooks, profiling, which it does not use\n/)
+    assert.match(command.printed(), /\nwithout webhooks, profiling, schedules, which it does not use\n/)
     const code = folder.read('dist/operator.js')
     assert.ok(code.includes('TokenReview'))
     assert.ok(code.includes('getTracer('))
@@ -121,7 +122,7 @@ test('a bundle has the webhooks of its operator, and is written again over the l
       assert.equal(await command.ended, 0, command.output())
       assert.match(
         command.printed(),
-        /^wrote a\/b\/site\.mjs: [^]*\nwithout metrics, profiling, tracing, which/,
+        /^wrote a\/b\/site\.mjs: [^]*\nwithout metrics, profiling, tracing, schedules, which/,
         String(round),
       )
     }

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadAll } from 'js-yaml'
-import { defineResource, type Operator, operator } from 'kubeloop'
+import { type CacheNamespaces, defineResource, type KubeObject, type Operator, operator } from 'kubeloop'
 import { ConfigMap, Node, Secret } from 'kubeloop/kinds'
 import { cel } from 'kubeloop/schema'
 import * as z from 'zod'
@@ -100,6 +100,34 @@ test('rights: each cluster has its own kinds, namespaces and finalizers', () => 
 test('a port that the system chooses is in no manifest', () => {
   const { description } = operator({ name: 'b', metrics: ':0', health: '0.0.0.0:0' })
   assert.deepEqual(reachable(description), [])
+})
+
+test("rights: the namespaces of the operator's cache are those of all kinds without their own, and of their Events", () => {
+  for (
+    const [namespaces, places] of [
+      [['prod'], ['prod']],
+      [{ prod: { labels: 'ours' }, stage: {} }, ['prod', 'stage']],
+      [{ prod: {}, '*': {} }, ['*', 'prod']],
+    ] as const
+  ) {
+    const app = operator({
+      name: 'a',
+      cache: { namespaces: namespaces as CacheNamespaces<KubeObject> },
+      crds: 'ignore',
+    })
+    app.cache(Secret, { namespaces: ['vault'] })
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    assert.deepEqual(
+      rules(app).sort(),
+      [
+        ...places.map((place) => `${place}: ${READ} /configmaps`),
+        ...(places.includes('*' as never) ? ['*'] : places).map((place) =>
+          `${place}: create,patch events.k8s.io/events`
+        ),
+        `vault: ${READ} /secrets`,
+      ].sort(),
+    )
+  }
 })
 
 test('rights: a lease and definitions by name, which a create cannot have', () => {

@@ -482,18 +482,35 @@ test('a second start is refused', async () => {
   )
 })
 
-test('invalid calls throw, and valid ones do not', () => {
+test('what the API server would refuse is logged at a limited rate and counted, and never throws', async () => {
+  const meter = memoryMeter()
+  const { events, lines, clock } = fixture({ meter })
+  const refused = (call: () => void, what: RegExp): void => {
+    call()
+    assert.match(lines.splice(0).join(), what)
+  }
+  const by = (action: string) => events.normal(FOO, 'A', 'x', { action })
+  refused(() => events.normal(FOO, '', 'x'), /error Cannot record an event: the reason "" must be a word/)
+  refused(() => events.warning(FOO, 'two words', 'x'), /the reason "two words" must be a word/)
+  refused(() => events.as('b').normal(FOO, 'x'.repeat(129), 'x'), /a word such as "ScaledUp" of at most 128 characters/)
+  refused(() => by(''), /the action "" must have 1 to 128 bytes/)
+  refused(() => by('é'.repeat(65)), /must have 1 to 128 bytes/)
+  refused(() => events.normal({ ...FOO, kind: '' }, 'A', 'x'), /^$/)
+  await clock.advance(60_000)
+  const related = { ...FOO, apiVersion: '' }
+  refused(
+    () => events.normal(FOO, 'A', 'x', { related }),
+    /the object lacks apiVersion, kind or metadata.name \(and 1 more like it\)/,
+  )
+  await clock.advance(60_000)
+  refused(() => events.normal(FOO, 'A', undefined as unknown as string), /the note must be a string/)
+  assert.equal(meter.value('kubeloop_events_dropped_total', { cause: 'refused' }), 8)
+})
+
+test('an invalid name of a controller or an instance throws', () => {
   const { events } = fixture()
   const mistake = (call: () => void, what: RegExp): void =>
     assert.throws(call, (error) => error instanceof TypeError && what.test(error.message))
-  mistake(() => events.normal(FOO, '', 'x'), /^Cannot record an event: the reason "" must be a word/)
-  mistake(() => events.normal(FOO, 'two words', 'x'), /the reason "two words" must be a word/)
-  mistake(() => events.normal(FOO, 'x'.repeat(129), 'x'), /must be a word such as "ScaledUp" of at most 128 characters/)
-  mistake(() => events.normal(FOO, 'A', 'x', { action: '' }), /the action "" must have 1 to 128 bytes/)
-  mistake(() => events.normal(FOO, 'A', 'x', { action: 'é'.repeat(65) }), /must have 1 to 128 bytes/)
-  mistake(() => events.normal({ ...FOO, kind: '' }, 'A', 'x'), /the object lacks apiVersion, kind or metadata.name/)
-  mistake(() => events.normal(FOO, 'A', 'x', { related: { ...FOO, apiVersion: '' } }), /the object lacks/)
-  mistake(() => events.normal(FOO, 'A', undefined as unknown as string), /the note must be a string/)
   mistake(() => events.as('two words'), /^Cannot record events as "two words"/)
   const options = {
     api: new Api({ transport: silence }),

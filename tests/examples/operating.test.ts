@@ -35,6 +35,7 @@ async function exported(): Promise<string[]> {
     down: ({ spec }) => ({ spec: { host: spec.hosts[0] ?? '' } }),
   })
   app.admission(Site, { default() {} })
+  app.schedule('report', '@yearly', async () => {})
   const seen = new Latch<void>()
   app.controllerFor(ConfigMap).reconcile(async () => seen.open())
   const stopping = new AbortController()

@@ -118,6 +118,28 @@ test('the path and the method are judged each by its own', async () => {
   assert.equal(server.kinds().filter((kind) => kind === 'TokenReview').length, 1)
 })
 
+test('a right is that of the whole user: a token that differs in one part is judged by its own', async () => {
+  const good = { username: 'alice', uid: '1', groups: ['metrics'], extra: { scopes: ['metrics'] } }
+  for (
+    const [part, value] of Object.entries({
+      username: 'bob',
+      uid: '2',
+      groups: ['metrics', 'guests'],
+      extra: { scopes: ['none'] },
+    })
+  ) {
+    const server = new Reviewer()
+    const users = new Map([['good', good], ['other', { ...good, [part]: value }]])
+    server.answer = async ({ kind, spec }) => {
+      if (kind === 'TokenReview') return { status: { authenticated: true, user: users.get(spec.token!) } }
+      const { nonResourceAttributes: _, user: username, ...rest } = spec
+      return { status: { allowed: JSON.stringify({ username, ...rest }) === JSON.stringify(good) } }
+    }
+    const answers = [await server.check('good'), await server.check('other'), await server.check('good')]
+    assert.deepEqual(answers, [200, 403, 200], part)
+  }
+})
+
 test('a scheme is read in any case, as RFC 9110 says', () => {
   assert.deepEqual(['bearer a', 'BEARER  a.b-c_d ', undefined].map(bearerToken), ['a', 'a.b-c_d', undefined])
 })

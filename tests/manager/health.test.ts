@@ -297,3 +297,14 @@ test('the check of the leader asks the elector', () => {
   ill = true
   assert.throws(() => void check(never), /not renewed/)
 })
+
+test('a check whose message is another one at each probe is logged at a limited rate', async () => {
+  const { health, clock, lines, get } = setup()
+  let probes = 0
+  health.addReadiness('db', () => Promise.reject(new Error(`no answer for ${probes++} s`)))
+  for (let count = 0; count < 10; count++) await get('/readyz')
+  assert.equal(lines.length, 5)
+  await clock.advance(60_000)
+  await get('/readyz')
+  assert.equal(lines.at(-1), 'warn The check "db" of /readyz fails: no answer for 10 s (and 5 more like it)')
+})

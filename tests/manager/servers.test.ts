@@ -91,7 +91,7 @@ test('probes are answered during the stop of the rest', async () => {
   await running
 })
 
-test('a throwing handler is answered with 500 without the reason, and logged once', async () => {
+test('a throwing handler is answered with 500 without the reason, and logged at a limited rate', async () => {
   const lines: string[] = []
   const stop = new AbortController()
   const server = hello({ log: recordingLog(lines), fetch: () => Promise.reject(new Error('the password is 1234')) })
@@ -100,6 +100,8 @@ test('a throwing handler is answered with 500 without the reason, and logged onc
   const response = await fetch(`http://127.0.0.1:${server.port}/`)
   assert.deepEqual([response.status, await response.text()], [500, ''])
   assert.deepEqual(lines.slice(1), ['error The server "hello" could not answer a request: the password is 1234'])
+  for (let count = 1; count < 10; count++) await (await fetch(`http://127.0.0.1:${server.port}/`)).text()
+  assert.equal(lines.length, 6)
   stop.abort()
   await running
 })

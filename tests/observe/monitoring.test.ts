@@ -43,6 +43,7 @@ function measureAll(meter: Meter): void {
   parts.controller('foo', 1)
   parts.election('foo')
   parts.droppedEvents()
+  parts.task('report', true)
   void parts.requests(() => Promise.resolve({ status: 200 } as never), 'host:443')({ method: 'GET', path: '/' })
   parts.webhooks().path('/validate')
   parts.certificates('webhooks')

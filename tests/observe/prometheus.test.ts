@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as prom from 'prom-client'
 import type { HistogramDefinition, MetricDefinition } from '../../lib/observe/metrics.ts'
+import { prometheusMeter as partsMeter } from '../../lib/manager/metrics.ts'
 import { prometheusMeter } from '../../lib/observe/prometheus.ts'
 
 const TOTAL: MetricDefinition<'controller' | 'result'> = {
@@ -52,7 +53,7 @@ test('the registryâ€™s output has our metrics in the same format as prom-clientâ
       JSON.stringify(await of.getMetricsAsJSON(), (name, value: unknown) => (name === 'exemplar' ? undefined : value)),
     )
   assert.deepEqual(await json(registry), await json(own))
-  assert.equal(meter.registry, registry)
+  assert.equal(meter.registry.contentType, registry.contentType)
 })
 
 function labelled({ name, help, labels }: MetricDefinition): { name: string; help: string; labelNames: string[] } {
@@ -66,6 +67,7 @@ test('a registry of the OpenMetrics type gets its own format', async () => {
   const meter = await prometheusMeter(registry)
   meter.counter(TOTAL).with({ controller: 'foo', result: 'success' }).inc()
   for (let round = 0; round < 2; round++) {
+    assert.equal(await meter.registry.metrics(), await registry.metrics())
     assert.match(await registry.metrics(), /# TYPE a counter\na_total\{controller="foo",result="success"\} 1\n/)
   }
   assert.equal(
@@ -142,6 +144,28 @@ test('a reset of the registry sets all series to 0', async () => {
   assert.match(await registry.metrics(), /a_total\{controller="a",result="b"\} 0[^]*seconds_sum\{name="a"\} 0/)
   counter.inc()
   assert.match(await registry.metrics(), /a_total\{controller="a",result="b"\} 1/)
+})
+
+test('what a given registry lacks of the metrics of the process is added, once', async () => {
+  for (const has of ['none', 'all', 'one'] as const) {
+    const registry = new prom.Registry()
+    if (has === 'all') prom.collectDefaultMetrics({ register: registry })
+    if (has === 'one') {
+      new prom.Gauge({ name: 'process_start_time_seconds', help: 'Mine', registers: [registry] }).set(1)
+    }
+    const meter = await partsMeter(registry)
+    meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc()
+    const text = await meter.registry.metrics()
+    const types = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)
+    assert.deepEqual(types, [...new Set(types)], has)
+    for (const name of ['a_total', 'process_cpu_seconds_total', 'nodejs_version_info']) {
+      assert.ok(types.includes(name), name)
+    }
+    assert.equal(/^process_start_time_seconds 1$/m.test(text), has === 'one')
+    assert.ok(Number(/^process_resident_memory_bytes (\S+)$/m.exec(text)?.[1]) > 1_000_000, has)
+    assert.ok(text.endsWith('\n') && !text.includes('\n\n\n'))
+    assert.doesNotMatch(await registry.metrics(), has === 'all' ? /never/ : /process_cpu_seconds_total/)
+  }
 })
 
 test('without a given registry there is an own one, with the metrics of the process; the global one is not used', async () => {

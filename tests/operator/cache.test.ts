@@ -1,8 +1,8 @@
 /** The cache options of an operator: for all kinds, for one kind, and by namespace. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Operator, operator } from 'kubeloop'
-import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
+import { defineIndex, type Operator, operator } from 'kubeloop'
+import { ConfigMap, Deployment, Job, Lease, Namespace, Node, Pod, Secret, Service } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 
 const ref = (name: string, namespace = 'default') => ({ namespace, name })
@@ -139,4 +139,28 @@ test('a kind may be declared twice with equal options, and with others in anothe
   })
   refused(() => app.cache(Secret, { labels: 'c', cluster: west }), /declared with labels "b"/)
   assert.equal(app.description.caches.length, 4, 'what is refused is not declared')
+})
+
+test('a lookup without a watch is logged once for all runs of a cluster, and an outage five times for all kinds', async () => {
+  const app = operator({ name: 'x' })
+  const byType = defineIndex(Secret, ({ type }) => type)
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap).reconcile(async (_, { client, clientOf }) => {
+    await client.lookup(byType, 'Opaque')
+    await clientOf(west).lookup(byType, 'Opaque')
+  })
+  app.cache(Pod).cache(Deployment).cache(Service).cache(Node).cache(Job).cache(Lease)
+  const warned: string[] = []
+  const log = { debug() {}, info() {}, error() {}, warn: (line: string) => void warned.push(line) }
+  await using w = await world(app, { log })
+  for (const name of ['a', 'b', 'c']) await w.client.create(ConfigMap, { metadata: ref(name) })
+  await w.settle()
+  assert.deepEqual(warned.splice(0).map((line) => /^Each lookup in an index of secrets/.test(line)), [true, true])
+  const isBack = new AbortController()
+  w.fault({ cluster: null, status: 503, times: Infinity, until: isBack.signal })
+  w.closeWatches()
+  await w.advance('50s')
+  isBack.abort()
+  await w.advance('1m')
+  assert.equal(warned.filter((line) => line.includes('Cannot ')).length, 5, warned.join('\n'))
 })

@@ -209,6 +209,9 @@ test('a given identity needs no name of the host', { skip }, async () => {
     until: ({ message }) => message === 'reconciled',
   })
   assert.deepEqual([code, errors, lines.filter(({ level }) => level !== 'info')], [0, '', []])
+  const ignored = ['KUBELOOP_LOG', 'HTTPS_PROXY', 'NO_PROXY']
+  const line = `Ignoring ${ignored.join(', ')}, which may be unset: Deno needs --allow-env=${ignored.join(',')}`
+  assert.equal(lines[0]?.message, line)
 })
 
 test('a source that is refused ends the operator', { skip }, () =>

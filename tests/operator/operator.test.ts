@@ -171,11 +171,6 @@ test('objects of the cache are frozen in tests', async () => {
   await w.stop()
 })
 
-test('a task that fails ends the operator with its error', async () => {
-  const app = operator({ name: 'x' }).add('broken', () => Promise.reject(new Error('no disk')))
-  await assert.rejects(world(app), /no disk/)
-})
-
 const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({ size: z.int32() }) })
 
 test('kinds that are only declared with app.cache are cached; no other kind is watched', async () => {

@@ -40,8 +40,9 @@ export interface Started {
 /** The number of turns of the event loop after which only time moves anything. */
 const TURNS = 40
 
-export function restingClock(): FakeClock {
+export function restingClock(nowMs?: number): FakeClock {
   return new FakeClock({
+    ...(nowMs !== undefined && { nowMs }),
     settle: async () => {
       for (let turn = 0; turn < TURNS; turn++) await nextTurn()
     },

@@ -16,7 +16,7 @@ import {
   Secret,
   ValidatingWebhookConfiguration,
 } from 'kubeloop/kinds'
-import { FakeClock } from 'kubeloop/testing'
+import { FakeClock, world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
@@ -767,4 +767,22 @@ test('the certificate is rotated under the fence of the leader', async () => {
   const api = await rotating.opened
   const target = { resource: Secret, namespace: 'default', name: 'tls' }
   await assert.rejects(api.delete(target, {}), /the grace period|stop|lead/i)
+})
+
+test('conversions that fail are logged at a limited rate', async () => {
+  const app = operator({ name: 'sites', crds: 'install' })
+  app.convert(Old, Site, {
+    up: () => {
+      throw new Error('no host')
+    },
+    down: ({ spec }) => ({ spec: { host: spec.hosts.join() } }),
+  })
+  const lines: string[] = []
+  const log: Log = { debug() {}, info() {}, warn() {}, error: (line) => void lines.push(line) }
+  await using w = await world(app, { log })
+  for (let count = 0; count < 10; count++) {
+    await assert.rejects(w.client.create(Old, { ...at(`s${count}`), spec: { host: 'a' } }), /no host/)
+  }
+  assert.equal(lines.length, 5)
+  assert.match(lines[0]!, /no host/)
 })

@@ -560,18 +560,6 @@ test('an open write is aborted when the lease is lost', async () => {
   assert.ok(s.outcome() instanceof LeadershipLost)
 })
 
-test('the client of a task that fails ends, too', async () => {
-  let kept: Client | undefined
-  const app = operator({ name: 'x' })
-  app.add('failing', async ({ client }) => {
-    kept = client
-    throw new Error('no disk')
-  }, { everyReplica: true })
-  const s = await starting(app)
-  assert.match(String(s.outcome()), /no disk/)
-  await assert.rejects(create(kept!, 'too-late'), /The task "failing" has ended/)
-})
-
 test('after the grace period nothing can write: a task, a reconcile, on every replica or the leader', async () => {
   for (const everyReplica of [true, false]) {
     const go = new Latch()

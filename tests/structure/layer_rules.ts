@@ -43,6 +43,7 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
 /** Other packages: all are imported dynamically, but zod's core, and those that only the engine of rules imports. */
 const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
   'zod/v4/core': 'static',
+  croner: 'dynamic',
   'js-yaml': 'dynamic',
   'prom-client': 'dynamic',
   '@opentelemetry/api': 'dynamic',

@@ -16,6 +16,7 @@ const INDIRECT: Readonly<Record<string, readonly string[]>> = {
   'lib/controller/reconciler.ts': ['… was reconciled …'],
   'lib/controller/source.ts': ['Controller … no longer waits …', 'Cannot close the stream of the source …'],
   'lib/events/dropped_events.ts': ['Dropping events: too many wait …', 'Dropping events: too many different …'],
+  'lib/events/event_recorder.ts': ['Cannot record an event: …'],
   'lib/manager/manager.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
   'lib/observe/log.ts': [],
   'lib/operator/run.ts': ['Cannot start: …', 'Cannot sync …'],

@@ -103,7 +103,7 @@ test('failing keys of a killed replica are dropped, and its end is not a failure
   w.kill()
   assert.deepEqual(await w.settle(), [])
   await w.advance('2m')
-  assert.deepEqual((await w.settle()).map(({ key }) => key), ['default/a'], 'of the other')
+  assert.deepEqual((await w.settle()).map(({ key }) => key), [ref('a')], 'of the other')
   assert.equal(w.takeFailure(), undefined)
   await w.stop()
 })

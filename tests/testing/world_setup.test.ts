@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineResource, type Log, type Operator, operator, predicates, Server } from 'kubeloop'
 import { ConfigMap, Namespace, Pod, Secret } from 'kubeloop/kinds'
-import { world } from 'kubeloop/testing'
+import { FakeClock, world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { sleep } from '../../lib/async/clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
@@ -322,4 +322,8 @@ test('the time of a world is in whole milliseconds, after a back-off with jitter
   assert.ok(times.length > 5)
   assert.deepEqual(times.filter((ms) => !Number.isInteger(ms)), [])
   await w.stop()
+})
+
+test('a clock refuses to advance by what is no number, which would never end', async () => {
+  for (const ms of [NaN, Infinity, '1m' as never]) await assert.rejects(new FakeClock().advance(ms), RangeError)
 })

@@ -99,14 +99,14 @@ test('settle resolves with the failing keys: key, error and the place in the use
   await put('c', 'no')
   const failing = await w.settle()
   assert.deepEqual(failing.map(({ controller, kind, key, error }) => [controller, kind, key, String(error)]), [
-    ['configmap', 'ConfigMap', 'default/a', 'Error: no data'],
-    ['configmap', 'ConfigMap', 'default/b', 'TerminalError: wrong data'],
+    ['configmap', 'ConfigMap', ref('a'), 'Error: no data'],
+    ['configmap', 'ConfigMap', ref('b'), 'TerminalError: wrong data'],
   ])
   for (const { place } of failing) assert.match(place!, /\/tests\/testing\/world_trouble\.test\.ts:\d+:\d+$/)
   await w.advance('1s')
   assert.equal((await w.settle()).length, 2, 'a key that fails again counts once')
   await put('a', 'no')
-  assert.deepEqual((await w.settle()).map(({ key }) => key), ['default/b'])
+  assert.deepEqual((await w.settle()).map(({ key }) => key), [ref('b')])
   await w.client.delete(ConfigMap, ref('b'))
   assert.deepEqual(await w.settle(), [])
   await w.stop()
@@ -356,6 +356,84 @@ test('the failing keys of a replica that lost its lease do not hide its error', 
   await assert.rejects(w.advance('20s'), LeadershipLost)
   w.takeFailure()
   await w.advance('30s')
-  assert.deepEqual((await w.settle()).map(({ key }) => key), ['default/a'], 'of the running replica')
+  assert.deepEqual((await w.settle()).map(({ key }) => key), [ref('a')], 'of the running replica')
   await w.stop()
+})
+
+test('settle resolves with failing map functions, streams, periods and tasks, until they work', async () => {
+  const app = operator({ name: 'x' })
+  const broken = { map: true, stream: true, every: true, task: true }
+  const mayFail = (part: keyof typeof broken): void => {
+    if (broken[part]) throw new Error(`no ${part}`)
+  }
+  app.controllerFor(ConfigMap, { when: isOurs })
+    .watches(Pod, () => (mayFail('map'), []))
+    .from('stream', async function* ({ sleep }) {
+      mayFail('stream')
+      await sleep('1h')
+      yield* []
+    })
+    .every('1m', () => (mayFail('every'), []))
+    .reconcile(async () => {})
+  app.add('task', async () => mayFail('task'))
+  await using w = await world(app, { log: silent })
+  const spec = { containers: [{ name: 'a', image: 'a:1' }] }
+  await w.client.create(Pod, { metadata: ref('a'), spec })
+  assert.equal(String((await w.settle())[0]?.error), 'Error: no map')
+  await w.advance('1m')
+  const failing = await w.settle()
+  const controller = 'configmap'
+  assert.deepEqual(failing.map(({ error, place: _, ...rest }) => ({ ...rest, error: String(error) })), [
+    { controller, source: 'pods', kind: 'Pod', key: ref('a'), error: 'Error: no map' },
+    { controller, source: 'stream', error: 'Error: no stream' },
+    { controller, source: 'configmap every 1 m', error: 'Error: no every' },
+    { task: 'task', error: 'Error: no task' },
+  ])
+  for (const { place } of failing) assert.match(place!, /world_trouble\.test\.ts:\d+:\d+$/)
+  for (const part of ['map', 'stream', 'every', 'task'] as const) broken[part] = false
+  await w.advance('2m')
+  assert.deepEqual(await w.settle(), [])
+})
+
+test('`await using` does not hide why a world did not come to rest', async () => {
+  const app = operator({ name: 'stuck' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(() => new Promise(() => {}))
+  const lines: string[] = []
+  const log = { ...silent, error: (line: string) => void lines.push(line) }
+  await assert.rejects(async () => {
+    await using w = await world(app, { log })
+    await w.client.create(ConfigMap, map('a'))
+    await w.settle()
+  }, /^Error: Cannot settle: after \d+ turns .* reconciles "default\/a"/)
+  assert.match(lines.join(), /Cannot stop the group "leader" in time: .*; still running: "configmap"/)
+})
+
+test("an operator's own log is used in a world, unless the world has another", async () => {
+  const app = (log: Log) => operator({ name: 'x', log }).add('task', async ({ log }) => log.info('at work'))
+  const own: string[] = [], given: string[] = []
+  const into = (lines: string[]): Log => ({ ...silent, info: (line) => void lines.push(line) })
+  await (await world(app(into(own)))).stop()
+  await (await world(app(into(own)), { log: into(given) })).stop()
+  assert.deepEqual([own, given], [['at work'], ['at work']])
+})
+
+test('a stop logs the faults that no request has met', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async (_, { client }) => {
+    await client.list(Lease)
+  })
+  const west = app.cluster('west', nowhere)
+  const lines: string[] = []
+  const w = await world(app, { log: { ...silent, warn: (line) => void lines.push(line) } })
+  w.fault({ verb: 'patch', resource: Pod, status: 429, retryAfter: '5s', cluster: west })
+  w.fault({ verb: 'list', resource: Lease, delay: '1s', times: Infinity })
+  w.fault({ verb: 'list', resource: Lease, status: 500, skip: 5, until: new AbortController().signal })
+  await w.client.create(ConfigMap, map('a'))
+  await w.advance('2s')
+  await w.stop()
+  await w.stop()
+  assert.deepEqual(lines, [
+    'No request met the fault { resource: "Pod", cluster: "west", verb: "patch", status: 429, retryAfter: "5s" }',
+    'No request met the fault { resource: "Lease", verb: "list", status: 500, skip: 5 }',
+  ])
 })

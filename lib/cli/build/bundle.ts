@@ -13,6 +13,7 @@ export interface UsedParts {
   readonly metricsOverTls: boolean
   readonly profiling: boolean
   readonly tracing: boolean
+  readonly schedules: boolean
 }
 
 /** What loading an operator's file shows. */
@@ -34,6 +35,7 @@ const PART_FILES: Readonly<Record<keyof UsedParts, readonly [string, string]>> =
   metricsOverTls: ['secure_metrics.js', 'lib/manager/servers/secure_metrics.ts'],
   profiling: ['profiling.js', 'lib/manager/servers/profiling.ts'],
   tracing: ['tracing.js', 'lib/observe/tracing.ts'],
+  schedules: ['schedules.js', 'lib/operator/schedules.ts'],
 }
 
 /** The imports of parts that are not used, as they stay in a bundle. */

@@ -4,7 +4,7 @@ import { formatMs } from '../../core/duration.ts'
 import { groupResourceOf } from '../../core/resource.ts'
 import { untilAborted } from '../../async/abort.ts'
 import { systemClock, within } from '../../async/clock.ts'
-import { silentLog } from '../../observe/log.ts'
+import { RateLimitedLog, silentLog } from '../../observe/log.ts'
 import type { Cache } from '../../cache/cache.ts'
 import type { Informer } from '../../cache/informer.ts'
 import { type ListenOptions, notFound, Server, textResponse } from './server.ts'
@@ -40,10 +40,13 @@ export class HealthServer extends Server {
     failing: new Map(),
   }))
 
+  readonly #failures: RateLimitedLog
+
   /** @throws TypeError if the address is invalid. */
   constructor(options: HealthOptions = {}) {
     super({ ...options, name: 'health', fetch: (request) => this.fetch(request) })
     this.#options = options
+    this.#failures = new RateLimitedLog(options.clock ?? systemClock)
   }
 
   /**
@@ -124,7 +127,8 @@ export class HealthServer extends Server {
       // The client has gone, which aborted the check: this proves nothing about it.
       if (signal.aborted) return failure
       const message = `The check "${name}" of ${path} fails: ${withCauses(failure)}`
-      if (failing.get(name) !== message) log.warn(message)
+      // A message may be another one at each probe.
+      if (failing.get(name) !== message) this.#failures.line((more) => log.warn(`${message}${more}`))
       failing.set(name, message)
       return failure
     }

@@ -4,7 +4,7 @@ import type { Runnable } from '../../core/runnable.ts'
 import { aborted, abortScope, untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
-import { type Log, safeLog } from '../../observe/log.ts'
+import { type Log, RateLimitedLog, safeLog } from '../../observe/log.ts'
 import { type HttpServer, type HttpServerOptions, serveHttp } from '../../runtime/net/http_server.ts'
 import { type ListenAddress, parseAddress } from './address.ts'
 
@@ -105,8 +105,11 @@ export class Server implements Runnable {
     this.#started = true
     let server: HttpServer
     try {
+      const failures = new RateLimitedLog(clock)
       const onError = (error: unknown): void =>
-        log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
+        failures.line((more) =>
+          log.error(`The server "${name}" could not answer a request: ${messageOf(error)}${more}`, { error })
+        )
       const fetch: Fetch = (request) => this.#options.fetch(request)
       server = await listen({ ...this.#address, tls, maxBodyBytes, fetch, onError }, signal)
     } catch (cause) {

@@ -30,6 +30,11 @@ export function optionalEnv(name: string): string | undefined {
   return mayRead(name) ? process.env[name] || undefined : undefined
 }
 
+/** Returns those of the variables that Deno does not permit to read. */
+export function unreadable(names: readonly string[]): string[] {
+  return names.filter((name) => !mayRead(name))
+}
+
 function mayRead(name: string): boolean {
   return hasRight({ name: 'env', variable: name })
 }

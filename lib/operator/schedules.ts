@@ -1,0 +1,146 @@
+/** Runs schedules: croner computes their times, the operator's clock waits, and the Lease keeps what has been done. */
+import { messageOf } from '../core/errors.ts'
+import { abortScope } from '../async/abort.ts'
+import { type Clock, sleep } from '../async/clock.ts'
+import { type Log, RateLimitedLog } from '../observe/log.ts'
+import type { LeaderElector } from '../leader/leader_elector.ts'
+import type { OperatorDescription, TaskDescription } from './description.ts'
+import { at } from './places.ts'
+
+/** The schedules of one start. */
+export interface Schedules {
+  /** What the Lease keeps. */
+  readonly annotations: Readonly<Record<string, string>>
+  /** Runs a schedule until the signal is aborted. Rejects with what a run rejects with. */
+  start(schedule: TaskDescription, work: ScheduleWork, signal: AbortSignal): Promise<void>
+}
+
+export interface ScheduleWork {
+  /** Resolves when a run, with further tries if it fails, has ended. */
+  readonly run: (signal: AbortSignal) => Promise<void>
+  /** Called for each time that comes before that. */
+  readonly skipped: (() => void) | undefined
+  readonly elector: LeaderElector | undefined
+  readonly log: Log
+}
+
+/** A wait is at most this long, as the wall clock may be set, and goes on while the machine is suspended. */
+const MAX_WAIT_MS = 600_000
+
+/**
+ * Loads croner, and computes the first time of each schedule.
+ *
+ * @throws TypeError with the place in the user's file, for an expression that croner refuses, or that no date fits.
+ */
+export async function loadSchedules({ tasks }: OperatorDescription, clock: Clock): Promise<Schedules> {
+  const { Cron } = await import('croner')
+  const all = tasks.filter(({ schedule }) => schedule)
+  const times = new Map(all.map(({ name, schedule, declaredAt }) => {
+    const { cron, timeZone } = schedule!
+    let next = (_afterMs: number): Date | null => null
+    at(declaredAt, () => {
+      try {
+        const job = new Cron(cron, { timezone: timeZone, paused: true, mode: '5-or-6-parts' })
+        next = (afterMs) => job.nextRun(new Date(afterMs))
+        if (!next(clock.now())) throw new Error('no date fits')
+      } catch (cause) {
+        throw new TypeError(`Cannot schedule "${name}" by "${cron}": ${messageOf(cause)}`, { cause })
+      }
+    })
+    return [name, next]
+  }))
+  const memory = new Memory(all, clock)
+  return {
+    annotations: memory.annotations,
+    async start({ name }, { run, skipped, elector, log }, signal) {
+      const skips = new RateLimitedLog(clock)
+      const scope = abortScope(signal)
+      let running: Promise<void> | undefined
+      try {
+        for (let afterMs = memory.begin(name, elector, log);; afterMs = clock.now()) {
+          const dueMs = times.get(name)!(afterMs)?.getTime() ?? Infinity
+          // Several times may have passed since: one run makes up for all.
+          for (let nowMs = clock.now(); nowMs < dueMs; nowMs = clock.now()) {
+            await sleep(clock, Math.min(dueMs - nowMs, MAX_WAIT_MS), scope.signal)
+          }
+          if (running) {
+            skipped?.()
+            const due = new Date(dueMs).toISOString()
+            skips.line((more) => log.warn(`The schedule "${name}" skips ${due}, as its last run has not ended${more}`))
+            continue
+          }
+          running = run(signal).then(() => {
+            memory.done(name)
+            running = undefined
+          })
+          running.catch((error: unknown) => scope.abort(error))
+        }
+      } finally {
+        scope[Symbol.dispose]()
+        await running
+      }
+    },
+  }
+}
+
+const ANNOTATION = 'kubeloop.dev/schedules'
+
+/** What is remembered of a schedule. Another expression or time zone makes it another schedule. */
+interface Done {
+  readonly cron: string
+  readonly timeZone: string
+  /** Its times up to this one are done, as an ISO date. */
+  readonly until: string
+}
+
+/** Remembers until when schedules are done. The elector writes it with its renewals, which needs no further right. */
+class Memory {
+  readonly annotations: Record<string, string> = {}
+  readonly #schedules: readonly TaskDescription[]
+  readonly #clock: Clock
+  /** By the names of the schedules. Undefined before the first one begins. */
+  #done: Map<string, Done> | undefined
+
+  constructor(schedules: readonly TaskDescription[], clock: Clock) {
+    this.#schedules = schedules
+    this.#clock = clock
+  }
+
+  /** Returns the time until which a schedule is done, by what the Lease had when this process began to lead. */
+  begin(name: string, elector: LeaderElector | undefined, log: Log): number {
+    if (!this.#done) {
+      const known = stored(elector?.annotations[ANNOTATION], log)
+      const nowMs = this.#clock.now()
+      this.#done = new Map(this.#schedules.map(({ name, schedule }) => {
+        const { cron, timeZone } = schedule!
+        const last = known[name]
+        const lastMs = last?.cron === cron && last.timeZone === timeZone ? Date.parse(last.until) : NaN
+        // Not after now: the clock of the last leader may have been ahead.
+        const untilMs = Math.min(Number.isNaN(lastMs) ? nowMs : lastMs, nowMs)
+        return [name, { cron, timeZone, until: new Date(untilMs).toISOString() }]
+      }))
+      this.#write()
+    }
+    return Date.parse(this.#done.get(name)!.until)
+  }
+
+  done(name: string): void {
+    this.#done!.set(name, { ...this.#done!.get(name)!, until: new Date(this.#clock.now()).toISOString() })
+    this.#write()
+  }
+
+  #write(): void {
+    this.annotations[ANNOTATION] = JSON.stringify(Object.fromEntries(this.#done!))
+  }
+}
+
+function stored(annotation: string | undefined, log: Log): Readonly<Record<string, Done>> {
+  try {
+    return (JSON.parse(annotation ?? '{}') as Record<string, Done> | null) ?? {}
+  } catch (error) {
+    log.warn(
+      `Cannot read the annotation ${ANNOTATION} of the Lease: ${messageOf(error)}; missed times are not made up for`,
+    )
+    return {}
+  }
+}

@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Registry } from 'prom-client'
+import { type Operator, operator, type ScheduleOptions, TerminalError, type WorkContext } from 'kubeloop'
+import { Lease } from 'kubeloop/kinds'
+import type { FakeClock } from 'kubeloop/testing'
+import { ApiServer } from 'kubeloop/apiserver'
+import { aborted } from '../../lib/async/abort.ts'
+import { Latch } from '../../lib/async/latch.ts'
+import { failures, restingClock, type Started, starting } from './starting.ts'
+
+/** Returns an operator with a schedule, and the times at which it ran as `HH:MM`, with the date if it is not the first. */
+function scheduled(cron: string, options: ScheduleOptions = {}, task?: (context: WorkContext) => Promise<void>) {
+  const runs: string[] = []
+  const app = operator({ name: 'x', leaderElection: true })
+  app.schedule('report', cron, options, async (context) => {
+    runs.push(new Date(context.clock.now()).toISOString().replace('2026-01-01T', '').slice(0, -8))
+    await task?.(context)
+  })
+  return { app, runs }
+}
+
+test('a schedule runs at its times, in its time zone, whatever the start', async () => {
+  for (
+    const [cron, timeZone, now, hours, expected] of [
+      ['0 2 * * *', undefined, '2026-01-01T00:00:00Z', 48, ['02:00', '2026-01-02T02:00']],
+      ['0 2 * * *', 'Europe/Berlin', '2026-01-01T00:00:00Z', 24, ['01:00']],
+      ['@hourly', undefined, '2026-01-01T00:30:00Z', 2, ['01:00', '02:00']],
+      ['30 0 2 * * *', undefined, '2026-01-01T00:00:00Z', 3, ['02:00']],
+      // The clock goes forward: 02:30 does not exist, and is 03:00. It goes back: 02:30 is twice, and runs once.
+      ['30 2 * * *', 'Europe/Berlin', '2026-03-29T00:00:00Z', 12, ['2026-03-29T01:00']],
+      ['30 2 * * *', 'Europe/Berlin', '2026-10-25T00:00:00Z', 12, ['2026-10-25T00:30']],
+    ] as const
+  ) {
+    const { app, runs } = scheduled(cron, timeZone === undefined ? {} : { timeZone })
+    const s = await starting(app, { clock: restingClock(Date.parse(now)), leaderElection: false })
+    await s.clock.advance(hours * 3_600_000)
+    assert.deepEqual(runs, expected, `${cron} ${timeZone}`)
+    await s.stop()
+  }
+})
+
+test('what cannot be a schedule is refused where it is declared, with the place', () => {
+  const task = async (): Promise<void> => {}
+  const app = operator({ name: 'x' }).schedule('known', '@daily', task)
+  for (
+    const [declare, problem] of [
+      [() => app.schedule('r', 'every day', task), /"every day" is not a cron expression, such as "0 2 \* \* \*"/],
+      [() => app.schedule('r', '* * * *', task), /is not a cron expression/],
+      [() => app.schedule('r', '2026-01-01T00:00:00', task), /is not a cron expression/],
+      [() => app.schedule('r', 5 as never, task), /^Cannot schedule "r": 5 is not a cron expression/],
+      [() => app.schedule('r', '@daily', { timeZone: 'Berlin' }, task), /"Berlin" is not a time zone, such as/],
+      [() => app.schedule('r', '@daily', { timezone: 'UTC' } as never, task), /did you mean "timeZone"\?/],
+      [() => app.schedule('r', '@daily', {} as never), /give it a function/],
+      [
+        () => app.schedule('known', '@hourly', task),
+        /another schedule of this name \(\S+schedules\.test\.ts:\d+:\d+\)/,
+      ],
+    ] as const
+  ) {
+    assert.throws(
+      declare,
+      (error: Error) =>
+        error instanceof TypeError && problem.test(error.message) &&
+        /schedules\.test\.ts:\d+:\d+\)$/.test(error.message),
+    )
+  }
+})
+
+test('an expression that no date fits ends the start before anything runs, with the place', async () => {
+  for (const [cron, problem] of [['61 * * * *', /61/], ['0 0 31 2 *', /no date fits/]] as const) {
+    const s = await starting(scheduled(cron).app)
+    assert.match(String(s.outcome()), new RegExp(`Cannot schedule "report" by "${cron.replaceAll('*', '\\*')}": `))
+    assert.match(String(s.outcome()), problem)
+    assert.match(String(s.outcome()), /schedules\.test\.ts:\d+:\d+\)$/)
+    assert.deepEqual(s.network.requests, [])
+  }
+})
+
+test('a run that throws is logged, counted and tried again with back-off; a TerminalError waits for the next time', async () => {
+  const registry = new Registry()
+  const app = operator({ name: 'x', metrics: { registry } })
+  const calls: string[] = []
+  app.schedule('report', '0 * * * *', async ({ clock }) => {
+    const at = new Date(clock.now()).toISOString().slice(11, 19)
+    calls.push(at)
+    if (at === '01:00:00') throw new Error('no disk')
+    if (at === '02:00:00') throw new TerminalError('never')
+  })
+  const s = await starting(app, { serves: true, random: () => 0 })
+  await s.clock.advance(3 * 3_600_000)
+  assert.deepEqual(calls, ['01:00:00', '01:00:01', '02:00:00', '03:00:00'])
+  assert.deepEqual(failures(s).map((line) => line.replace(/ \(\S+:\d+:\d+\)/, '')), [
+    'Cannot run the schedule "report": no disk (started again in 1 s)',
+    'Cannot run the schedule "report": never (not tried again before its next time, as it threw a TerminalError)',
+  ])
+  assert.match(await registry.metrics(), /^kubeloop_task_failures_total\{task="report"\} 2$/m)
+  await s.stop()
+})
+
+test('times during a run are skipped, logged at a limited rate, and counted', async () => {
+  const registry = new Registry()
+  const app = operator({ name: 'x', metrics: { registry } })
+  const runs: string[] = []
+  app.schedule('report', '* * * * *', async ({ clock, sleep }) => {
+    if (runs.push(new Date(clock.now()).toISOString().slice(11, 19)) === 1) await sleep('10.5m')
+  })
+  const s = await starting(app, { serves: true })
+  await s.clock.advance(12.5 * 60_000)
+  assert.deepEqual(runs, ['00:01:00', '00:12:00'])
+  const lines = s.log.filter(({ message }) => message.includes('skips'))
+  assert.equal(
+    lines[0]!.message,
+    'The schedule "report" skips 2026-01-01T00:02:00.000Z, as its last run has not ended',
+  )
+  assert.match(await registry.metrics(), /^kubeloop_schedule_skipped_total\{task="report"\} 10$/m)
+  await s.stop()
+})
+
+/** Starts a replica of an operator on a cluster that has been there before. */
+const replica = async (app: Operator, { clock, server }: Cluster): Promise<Started> =>
+  await starting(app, { clock, server, crds: 'ignore' })
+
+interface Cluster {
+  readonly clock: FakeClock
+  readonly server: ApiServer
+}
+
+const MINUTE = 60_000
+
+function cluster(): Cluster {
+  const clock = restingClock()
+  return { clock, server: new ApiServer({ clock }) }
+}
+
+const leaseOf = async ({ client }: Started) => await client.get(Lease, { namespace: 'default', name: 'x' })
+
+const remembered = async (s: Started): Promise<unknown> =>
+  JSON.parse((await leaseOf(s))?.metadata.annotations?.['kubeloop.dev/schedules'] ?? 'null')
+
+test('times that passed while no replica led are made up for by one run; those that are done are not repeated', async () => {
+  const { app, runs } = scheduled('*/5 * * * *')
+  const at = cluster()
+  let s = await replica(app, at)
+  const until = (time: string) => ({
+    report: { cron: '*/5 * * * *', timeZone: 'UTC', until: `2026-01-01T${time}.000Z` },
+  })
+  await at.clock.advance(2000)
+  assert.deepEqual(await remembered(s), until('00:00:00'), 'what comes from now on can be missed')
+  await at.clock.advance(5 * MINUTE)
+  assert.deepEqual([runs, await remembered(s)], [['00:05'], until('00:05:00')])
+  await s.stop()
+  await at.clock.advance(16 * MINUTE)
+  s = await replica(app, at)
+  assert.deepEqual(runs, ['00:05', '00:21'])
+  await s.stop()
+  await at.clock.advance(2 * MINUTE)
+  s = await replica(app, at)
+  await at.clock.advance(MINUTE)
+  assert.deepEqual(runs, ['00:05', '00:21'])
+  await at.clock.advance(MINUTE)
+  assert.deepEqual(runs, ['00:05', '00:21', '00:25'])
+  await s.stop()
+})
+
+test('a run that had not ended is made up for, and its end is kept also if the leader stops right after it', async () => {
+  for (const ends of [false, true]) {
+    const { app, runs } = scheduled('*/5 * * * *', {}, async ({ sleep, signal }) => {
+      if (runs.length > 1) return
+      await (ends ? sleep('1s') : aborted(signal))
+      signal.throwIfAborted()
+    })
+    const at = cluster()
+    // Renewals are every two seconds: the stop comes before the next one.
+    const first = await replica(app, at)
+    await at.clock.advance(5 * MINUTE + 1000)
+    await first.stop()
+    assert.equal((await leaseOf(first))?.spec?.holderIdentity, '')
+    const second = await replica(app, at)
+    assert.deepEqual(runs, ends ? ['00:05'] : ['00:05', '00:05'])
+    await second.stop()
+    assert.deepEqual([first.outcome(), second.outcome()], ['resolved', 'resolved'])
+  }
+})
+
+test('what the Lease has of another schedule, of a time to come, or unreadable counts for nothing', async () => {
+  const known = { cron: '*/5 * * * *', timeZone: 'UTC', until: '2025-12-31T12:00:00.000Z' }
+  for (
+    const [stored, isMissed] of [
+      [{ report: known }, true],
+      [{ report: { ...known, cron: '0 * * * *' } }, false],
+      [{ report: { ...known, timeZone: 'Europe/Berlin' } }, false],
+      [{ report: { ...known, until: 'soon' } }, false],
+      [{ other: known }, false],
+      [null, false],
+      ['{', false],
+    ] as const
+  ) {
+    const { app, runs } = scheduled('*/5 * * * *')
+    const s = await starting(app, {
+      before: (client) =>
+        client.create(Lease, {
+          metadata: {
+            namespace: 'default',
+            name: 'x',
+            annotations: {
+              'kubeloop.dev/schedules': stored === '{' ? stored : JSON.stringify(stored),
+              'a.b/c': 'kept',
+            },
+          },
+          spec: {},
+        }),
+    })
+    await s.clock.advance(2000)
+    assert.deepEqual(runs, isMissed ? ['00:00'] : [], JSON.stringify(stored))
+    const lines = s.log.filter(({ level }) => level === 'warn').map(({ message }) => message)
+    assert.equal(
+      lines.some((line) => line.startsWith('Cannot read the annotation kubeloop.dev/schedules of')),
+      stored === '{',
+    )
+    assert.equal((await leaseOf(s))?.metadata.annotations?.['a.b/c'], 'kept')
+    await s.clock.advance(5 * MINUTE)
+    assert.equal(runs.at(-1), '00:05')
+    await s.stop()
+  }
+  // The clock of the last leader was ahead by an hour.
+  const { app, runs } = scheduled('*/5 * * * *')
+  const s = await starting(app, {
+    before: (client) =>
+      client.create(Lease, {
+        metadata: {
+          namespace: 'default',
+          name: 'x',
+          annotations: {
+            'kubeloop.dev/schedules': JSON.stringify({ report: { ...known, until: '2026-01-01T01:00:00.000Z' } }),
+          },
+        },
+        spec: {},
+      }),
+  })
+  await s.clock.advance(6 * MINUTE)
+  assert.deepEqual(runs, ['00:05'])
+  await s.stop()
+})
+
+test('only the leader runs a schedule; without leader election a start remembers nothing', async () => {
+  const { app, runs } = scheduled('*/5 * * * *')
+  const at = cluster()
+  const first = await replica(app, at)
+  const second = await replica(app, at)
+  await at.clock.advance(5 * MINUTE)
+  assert.deepEqual(runs, ['00:05'])
+  await first.stop()
+  await second.stop()
+  const alone = await starting(app, { ...at, leaderElection: false })
+  await alone.stop()
+  await at.clock.advance(11 * MINUTE)
+  const again = await starting(app, { ...at, leaderElection: false })
+  await at.clock.advance(0)
+  assert.deepEqual(runs, ['00:05'])
+  await again.stop()
+})
+
+test('a stop waits for a run, and ends a wait; what a run throws then is logged', async () => {
+  const end = new Latch()
+  const { app, runs } = scheduled('*/5 * * * *', {}, async () => {
+    await end.opened
+    throw new Error('no disk')
+  })
+  const s = await starting(app, { leaderElection: false })
+  await s.clock.advance(5 * MINUTE)
+  await s.stop()
+  assert.deepEqual([runs, s.outcome()], [['00:05'], undefined])
+  end.open()
+  await s.clock.advance(0)
+  assert.equal(s.outcome(), 'resolved')
+  assert.deepEqual(failures(s), ['"report" failed while the manager was stopping: no disk'])
+})
+
+test('a clock that is set forward, or a machine that slept, costs ten minutes at most', async () => {
+  const { app, runs } = scheduled('0 2 * * *')
+  const clock = restingClock()
+  let aheadMs = 0
+  const ahead = { now: () => clock.now() + aheadMs, monotonic: () => clock.monotonic(), after: clock.after.bind(clock) }
+  const s = await starting(app, { clock, ahead, leaderElection: false })
+  await clock.advance(15 * MINUTE)
+  aheadMs = 3 * 3_600_000
+  await clock.advance(10 * MINUTE)
+  assert.deepEqual(runs, ['03:20'])
+  await s.stop()
+})

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Registry } from 'prom-client'
+import { type Client, LeadershipLost, NetworkError, operator, TerminalError, type WorkContext } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+import { aborted } from '../../lib/async/abort.ts'
+import { create, failures, replicas, restingClock, type Started, starting } from './starting.ts'
+
+/** Returns a task that throws in its first calls and then waits for the stop, and the times of its calls. */
+function failing(times: number, error: unknown = new Error('no disk')) {
+  const callsMs: number[] = []
+  const task = async ({ clock, signal }: WorkContext): Promise<void> => {
+    callsMs.push(clock.monotonic())
+    if (callsMs.length <= times) throw error
+    await aborted(signal)
+  }
+  return { callsMs, task }
+}
+
+test('a task that throws is logged with its name and place, counted, and started again with back-off', async () => {
+  const registry = new Registry()
+  const app = operator({ name: 'x', metrics: { registry } })
+  const { callsMs, task } = failing(10)
+  app.add('broken', task)
+  const s = await starting(app, { serves: true, random: () => 0 })
+  assert.match(
+    failures(s)[0]!,
+    /^Cannot run the task "broken" \(\S+tasks\.test\.ts:\d+:\d+\): no disk \(started again in 1 s\)$/,
+  )
+  const { fields } = s.log.find(({ level }) => level === 'error')!
+  assert.deepEqual([fields['task'], fields['attempt'], String(fields['error'])], ['broken', 1, 'Error: no disk'])
+  await s.clock.advance(1_200_000)
+  const waits = callsMs.slice(1).map((ms, at) => (ms - callsMs[at]!) / 1000)
+  assert.deepEqual(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300])
+  assert.match(failures(s).at(-1)!, /started again in 5 m/)
+  assert.match(await registry.metrics(), /^kubeloop_task_failures_total\{task="broken"\} 10$/m)
+  assert.equal(s.outcome(), undefined)
+  await s.stop()
+  assert.equal(s.outcome(), 'resolved')
+  assert.equal(failures(s).length, 10)
+})
+
+test('the waits are longer by up to a fifth, so that replicas do not fail at the same time', async () => {
+  const { callsMs, task } = failing(1)
+  const s = await starting(operator({ name: 'x' }).add('broken', task), { random: () => 1 })
+  await s.clock.advance(1199)
+  assert.equal(callsMs.length, 1)
+  await s.clock.advance(1)
+  assert.equal(callsMs.length, 2)
+  await s.stop()
+})
+
+test('a task that returns has ended; one that failed before, too', async () => {
+  let calls = 0
+  const app = operator({ name: 'x' }).add('once', async () => {
+    if (++calls === 1) throw new Error('not yet')
+  })
+  const s = await starting(app)
+  await s.clock.advance(3_600_000)
+  assert.deepEqual([calls, s.outcome()], [2, undefined])
+  await s.stop()
+})
+
+test('the back-off begins anew when a task has run for five minutes', async () => {
+  for (const [ranMs, lastWaitMs] of [[300_000, 1000], [299_999, 8000]] as const) {
+    const callsMs: number[] = []
+    const app = operator({ name: 'x' }).add('broken', async ({ clock, sleep }) => {
+      callsMs.push(clock.monotonic())
+      if (callsMs.length === 4) await sleep(ranMs)
+      throw new Error('no disk')
+    })
+    const s = await starting(app, { random: () => 0 })
+    await s.clock.advance(7000 + ranMs + 8000)
+    assert.equal(callsMs[4]! - callsMs[3]!, ranMs + lastWaitMs)
+    await s.stop()
+  }
+})
+
+test('a TerminalError, restart: false and a missing permission of Deno end the operator, and the error says so', async () => {
+  const denied = Object.assign(new Error('denied'), { name: 'NotCapable' })
+  for (
+    const [error, restart, reason] of [
+      [new TerminalError('no disk'), true, 'it threw a TerminalError'],
+      [new Error('no disk'), false, 'it has restart: false'],
+      [new Error('no disk', { cause: denied }), true, 'a missing permission of Deno stays missing'],
+    ] as const
+  ) {
+    const { callsMs, task } = failing(9, error)
+    const s = await starting(operator({ name: 'x' }).add('broken', task, { restart }))
+    const outcome = s.outcome()
+    assert.ok(outcome instanceof Error)
+    assert.match(outcome.message, /^Cannot run the task "broken" \(\S+tasks\.test\.ts:\d+:\d+\): no disk \(this ends/)
+    assert.ok(outcome.message.endsWith(`(this ends the operator, as ${reason})`), outcome.message)
+    assert.equal(outcome.cause, error)
+    assert.equal(callsMs.length, 1)
+  }
+})
+
+test('each call has a client of its own, which ends with the call and not with the wait after it', async () => {
+  const clients: Client[] = []
+  const app = operator({ name: 'x' }).add('broken', async ({ client, signal }) => {
+    if (clients.push(client) < 3) throw new Error('no disk')
+    await aborted(signal)
+  }, { everyReplica: true })
+  const s = await starting(app, { random: () => 0 })
+  await assert.rejects(create(clients[0]!, 'late'), /The task "broken" has ended/)
+  await s.clock.advance(3000)
+  await assert.rejects(create(clients[1]!, 'late'), /The task "broken" has ended/)
+  await create(clients[2]!, 'in-time')
+  await s.stop()
+})
+
+test('a stop ends the wait for the next call, and what a task throws then is logged', async () => {
+  for (const isLate of [false, true]) {
+    let calls = 0
+    const app = operator({ name: 'x' }).add('broken', async ({ signal }) => {
+      calls++
+      if (isLate) await aborted(signal)
+      throw new Error('no disk')
+    })
+    const s = await starting(app)
+    await s.stop()
+    await s.clock.advance(60_000)
+    assert.deepEqual([calls, s.outcome(), failures(s).length], [1, 'resolved', 1])
+    assert.match(failures(s)[0]!, isLate ? /"broken" failed while the manager was stopping: no disk/ : /again in/)
+  }
+})
+
+test('a task that fails runs again on its replica alone: the leader, or every one', async () => {
+  for (const everyReplica of [false, true]) {
+    const app = operator({ name: 'x', leaderElection: true })
+    app.add('broken', () => Promise.reject(new Error('no disk')), { everyReplica })
+    const [first, second] = await replicas(app, 2)
+    await first!.clock.advance(5000)
+    assert.ok(failures(first!).length >= 3)
+    assert.equal(failures(second!).length >= 2, everyReplica)
+    await first!.stop()
+    await second!.stop()
+  }
+})
+
+test('a lost lease ends a task that fails by it, or that waits to be called: it is not started again', async () => {
+  for (const waits of [false, true]) {
+    let calls = 0
+    const app = operator({ name: 'x', leaderElection: true })
+    app.add('writer', async ({ client, sleep }) => {
+      calls++
+      if (waits && calls > 3) throw new Error('no disk')
+      if (waits) await sleep('9s')
+      await sleep('100ms')
+      await create(client, `kube-${calls}`)
+    })
+    const clock = restingClock()
+    const s: Started = await starting(app, { clock, random: () => 0 })
+    s.network.intercept = (request) =>
+      request.path.includes('/leases') || !waits
+        ? new Promise((_, reject) => request.signal?.addEventListener('abort', () => reject(request.signal!.reason)))
+        : Promise.reject(new NetworkError('cut', { phase: 'connect' }))
+    await s.clock.advance(30_000)
+    assert.ok(s.outcome() instanceof LeadershipLost, String(s.outcome()))
+    const before = calls
+    await s.clock.advance(600_000)
+    assert.equal(calls, before)
+    if (!waits) assert.deepEqual(failures(s).filter((line) => line.includes('started again')), [])
+  }
+})
+
+test('sleep ends with its time or with the signal, in a task, a reconcile and a map function', async () => {
+  const slept: string[] = []
+  const note = (what: string, { sleep }: WorkContext): Promise<unknown> =>
+    sleep('10s').then(() => slept.push(`${what} woke`), (error: Error) => slept.push(`${what}: ${error.name}`))
+  const app = operator({ name: 'x', grace: 0 })
+  app.add('task', async (context) => void await note('task', context))
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' })
+    .from('stream', async function* (context) {
+      await note('stream', context)
+      yield* []
+    })
+    .reconcile(async (_, context) => void await note('reconcile', context))
+  for (const stops of [false, true]) {
+    const s = await starting(app, { before: (client) => create(client, 'a') })
+    if (stops) await s.stop()
+    else await s.clock.advance(10_000)
+    const end = stops ? ': AbortError' : ' woke'
+    assert.deepEqual(slept.splice(0).sort(), ['reconcile', 'stream', 'task'].map((each) => each + end))
+    await s.stop()
+  }
+  await assert.rejects(async () => {
+    let error: unknown
+    const s = await starting(
+      operator({ name: 'x' }).add('t', async ({ sleep }) => {
+        await sleep('soon' as never).catch((thrown: unknown) => (error = thrown))
+      }),
+    )
+    await s.stop()
+    throw error
+  }, RangeError)
+})
