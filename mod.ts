@@ -165,12 +165,14 @@ export type {
   Reader,
   SendOptions,
   Subresource,
+  WatchBookmark,
   WatchChange,
   WatchOptions,
   WriteOptions,
   WriteRecord,
 } from './lib/client/client.ts'
-export type { BeforeParse, ListBody } from './lib/client/codec.ts'
+export type { ListBody } from './lib/client/codec.ts'
+export type { Pace } from './lib/client/list_body.ts'
 export type { RestMapper } from './lib/client/rest_mapper.ts'
 export type { KubeClient, KubeClientOptions, OwnerCheck } from './lib/client/kube_client.ts'
 export type {

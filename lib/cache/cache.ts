@@ -1,11 +1,12 @@
 /** The cache of one operator: the informers of its declared kinds, shared by all controllers. */
+import { firstOf, messageOf } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, resourceId, type ResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { aborted, abortScope } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
+import { aborted, abortScope, untilAborted } from '../async/abort.ts'
+import { type Clock, systemClock, within } from '../async/clock.ts'
+import { type Log, silentLog } from '../observe/log.ts'
 import type { Api, WriteInFlight, WriteObserver } from '../client/api.ts'
 import type { ListOptions, LookupOptions, Reader } from '../client/client.ts'
 import type { Target } from '../client/requests.ts'
@@ -27,6 +28,13 @@ export interface CacheDependencies extends CacheOptions {
   /** Called for each object that is removed from an informer's store. Must not throw. */
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
 }
+
+/** The max time that {@link Cache.beforeLeading} takes. */
+const CATCH_UP_MS = 10_000
+/** The max number of informers that catch up at the same time, so that hundreds do not flood the server. */
+const CATCH_UPS = 16
+/** The min time between two ends of all back-offs: a server that fails again and again must not be flooded. */
+const WAKE_MS = 5_000
 
 interface Declared {
   readonly options: CacheOptions
@@ -65,6 +73,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
   readonly #dependencies: CacheDependencies
   readonly #declared = new Map<string, Declared>()
   #started = false
+  /** When a recovered informer last ended the back-offs of the others. */
+  #wokeMs = -Infinity
   /** Starts an informer; set while the cache runs. */
   #run: ((informer: Informer) => void) | undefined
 
@@ -88,7 +98,10 @@ export class Cache implements Runnable, Reader, WriteObserver {
       throw new Error(`Cannot cache ${groupResourceOf(resource)} twice: ${differ}, and a kind is watched once`)
     }
     const optional = this.#dependencies.optional?.(resource)
-    const informers = scopes.map((scope) => new Informer({ ...this.#dependencies, ...scope, resource, optional }))
+    const onRecovered = (): void => this.#wake()
+    const informers = scopes.map((scope) =>
+      new Informer({ ...this.#dependencies, ...scope, resource, optional, onRecovered })
+    )
     this.#declared.set(id, { options, informers })
     for (const informer of informers) this.#run?.(informer)
     return informers
@@ -177,6 +190,51 @@ export class Cache implements Runnable, Reader, WriteObserver {
   async synced(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     await Promise.all([...this.informers()].map((informer) => Promise.race([informer.tried(signal), informer.ended])))
+  }
+
+  /**
+   * Resolves when the informers have all that the server had stored when this was called. Kinds without a first list
+   * and failing optional ones are left out. After 10 s it resolves as well, and logs the missing kinds.
+   */
+  async beforeLeading(signal: AbortSignal): Promise<void> {
+    const { clock = systemClock, log = silentLog } = this.#dependencies
+    const behind = new Map<Informer, string>()
+    for (const informer of this.informers()) {
+      const { isSynced, optional, failure, title } = informer
+      if (isSynced && !(optional && failure !== undefined)) behind.set(informer, title)
+    }
+    const queue = [...behind.keys()].values()
+    const work = async (limited: AbortSignal): Promise<void> => {
+      for (const informer of queue) {
+        try {
+          await Promise.race([informer.caughtUp(limited), informer.ended])
+          behind.delete(informer)
+        } catch (error) {
+          if (limited.aborted) return
+          behind.set(informer, messageOf(error))
+        }
+      }
+    }
+    const all = (limited: AbortSignal) => Promise.all(Array.from({ length: CATCH_UPS }, () => work(limited)))
+    const late = (): Error => new Error('The caches have not caught up in time')
+    try {
+      // Also if a transport ignores its signal.
+      await within(clock, CATCH_UP_MS, late, (limited) => untilAborted(all(limited), limited), signal)
+    } catch {
+      // The missing kinds are logged below.
+      signal.throwIfAborted()
+    }
+    if (behind.size === 0) return
+    const which = firstOf([...behind.values()], 5).join('; ')
+    log.warn(`Leading with a cache that may lack the last leader's writes, as it has not caught up: ${which}`)
+  }
+
+  /** Ends the back-offs of informers, after one of them has reached the server again. */
+  #wake(): void {
+    const { clock = systemClock } = this.#dependencies
+    if (clock.monotonic() - this.#wokeMs < WAKE_MS) return
+    this.#wokeMs = clock.monotonic()
+    for (const informer of this.informers()) informer.retrySoon()
   }
 
   /** Returns the kinds without a first list and their failures, except optional kinds, for the error of a slow sync. */

@@ -1,8 +1,8 @@
 /** Watches one kind for any number of handlers. The store is written before handlers are called. */
-import { messageOf, NetworkError } from '../core/errors.ts'
+import { ApiError, messageOf, NetworkError } from '../core/errors.ts'
 import type { Index, IndexErrorHandler } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
-import { type AnyResource, groupResourceOf } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf, metadataOf, wholeOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
@@ -12,11 +12,12 @@ import { type Api, clusterSuffix, type WriteInFlight } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WatchEvent } from '../client/watch_events.ts'
+import { catchUp } from './catch_up.ts'
 import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
 import { OwnWrites } from './own_writes.ts'
 import { prepareObject } from './prepare_object.ts'
-import { reflect } from './reflector.ts'
-import { outageLogOf, WatchHealth } from './watch_health.ts'
+import { reflect, type WatchControl } from './reflector.ts'
+import { isTemporary, outageLogOf, WatchHealth } from './watch_health.ts'
 import { type Delta, Store, type StoreReader } from './store.ts'
 
 /** Options of {@link Informer}. */
@@ -38,6 +39,8 @@ export interface InformerOptions extends SelectOptions {
   readonly strip?: ((object: KubeObject) => void) | undefined
   /** Called with the `namespace/name` and the uid of each object that is removed from the store. Must not throw. */
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
+  /** Called when the watch works again after a failure of the connection or of a busy server. Must not throw. */
+  readonly onRecovered?: (() => void) | undefined
   /** Freezes stored objects, so that changing a shared object throws. Default: false; tests turn it on. */
   readonly freeze?: boolean | undefined
   /** Whether a start goes on without the first list if that fails, or takes longer than 5 s. Default: false. */
@@ -58,6 +61,9 @@ export function reportingObjects(
     )
   }
 }
+
+/** Retries after an outage are spread over this time. */
+const SPREAD_MS = 500
 
 /** How long a start waits for an optional informer. */
 export const OPTIONAL_MS = 5_000
@@ -104,6 +110,9 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   /** The error that ended the informer. */
   #fatal: Error | undefined
   #lastSeen: string | undefined
+  readonly #control: WatchControl = {}
+  /** Called at the next change of the store or its version. */
+  readonly #waiting: (() => void)[] = []
 
   constructor(options: InformerOptions) {
     const { resource, namespace, clock = systemClock, random = Math.random, optional = false } = options
@@ -246,6 +255,36 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   }
 
   /**
+   * Resolves when the store has all that the server had stored when this was called. Rejects if the server refuses the
+   * list that shows it, or the informer is stopped.
+   */
+  async caughtUp(signal: AbortSignal): Promise<void> {
+    const { resource, namespace } = this.#options
+    this.#control.retry?.(0)
+    const scope = abortScope(signal, this.#stop.signal)
+    try {
+      await catchUp({
+        ...this.#options,
+        target: { resource: metadataOf(wholeOf(resource)), namespace },
+        store: this.#store,
+        lastSeen: () => this.#lastSeen,
+        progress: () => new Promise((resolve) => this.#waiting.push(resolve)),
+        reopen: () => this.#control.reopen?.(),
+      }, scope.signal)
+    } finally {
+      scope[Symbol.dispose]()
+    }
+  }
+
+  /** Shortens a back-off after a failure of the connection or of a busy server: it works again. */
+  retrySoon(): void {
+    const { failure } = this
+    if (!isTemporary(failure)) return
+    const askedMs = failure instanceof ApiError ? failure.retryAfterMs ?? 0 : 0
+    this.#control.retry?.(Math.max(askedMs, this.#random() * SPREAD_MS))
+  }
+
+  /**
    * Adds a handler. It gets everything in the store as initial adds before any later change: for some milliseconds at
    * once, and the rest in later turns of the event loop.
    *
@@ -300,11 +339,12 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
         {
           ...this.#options,
           random: this.#random,
+          control: this.#control,
           target: { resource, namespace },
           prepare: this.#prepare,
           replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion, scope.signal),
           apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
-          onOpen: () => this.#health.recovered(),
+          onOpen: () => this.#recovered(),
           onFailure: (error, waitMs) => {
             this.#health.failed(error, waitMs, this.isSynced)
             this.#tried.open()
@@ -344,7 +384,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.#lastSeen = resourceVersion
     this.#ownWrites.listed(resourceVersion)
     if (!isFirst) this.#reportDeleted(deltas)
-    this.#health.recovered()
+    this.#recovered()
     // Not awaited: events that come meanwhile go into the store at once, and to the handlers after the list.
     void this.#handlers.notifyOfList(deltas).then(() => {
       if (this.#ended.isOpen) return
@@ -353,8 +393,15 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     })
   }
 
-  #apply(event: WatchEvent, resourceVersion: string): void {
+  #recovered(): void {
+    const { failure } = this
     this.#health.recovered()
+    if (isTemporary(failure)) this.#options.onRecovered?.()
+    if (this.#waiting.length > 0) { for (const resolve of this.#waiting.splice(0)) resolve() }
+  }
+
+  #apply(event: WatchEvent, resourceVersion: string): void {
+    this.#recovered()
     this.#lastSeen = resourceVersion
     const deltas = event.kind === 'bookmark'
       ? []

@@ -2,7 +2,7 @@
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import { type Clock, turnBudgetOf } from '../async/clock.ts'
-import { silenceDeadline } from '../client/silence.ts'
+import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import type { Api } from '../client/api.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
@@ -26,10 +26,10 @@ export interface FullList {
 const MAX_PAGE_SIZE = 500
 /** The size of the first page, as the objects may be large; see {@link pageSize}. */
 const FIRST_PAGE_SIZE = 20
-/** The target length of a page. A page is parsed in one go, a megabyte in about 10 ms. */
+/** The target length of a page, which is kept whole until its objects are stored. */
 const PAGE_CHARACTERS = 2 ** 20
 
-/** Returns all objects of a kind, in pages that are small enough to be parsed without blocking the event loop. */
+/** Returns all objects of a kind, in pages of about the same length. */
 export async function listPages(options: ListPagesOptions, signal: AbortSignal): Promise<FullList> {
   const { api, target, labels, fields, clock } = options
   const action = `list ${api.describe(target)}`
@@ -39,15 +39,17 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
   let resourceVersion = ''
   let limit = FIRST_PAGE_SIZE
   let characters = 0
-  const beforeParse = (count: number): Promise<void> | undefined => {
-    characters = count
-    return budget.isSpent ? budget.turn() : undefined
-  }
   const fetch: FetchPage = async (limit, token) => {
-    // One deadline per page: the time for storing the objects does not count.
+    // One deadline per part of a page: the time for storing the objects does not count.
     const silence = silenceDeadline(clock, { action, phase: 'response' }, scope.abort)
+    characters = 0
+    const pace = (count: number): Promise<void> | undefined => {
+      characters += count
+      silence.set(SILENCE_MS)
+      return budget.isSpent ? budget.turn() : undefined
+    }
     try {
-      return await api.listPage(target, { labels, fields, continue: token, limit }, scope.signal, beforeParse)
+      return await api.listPage(target, { labels, fields, continue: token, limit }, scope.signal, pace)
     } finally {
       silence.cancel()
     }

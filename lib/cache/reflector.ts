@@ -11,6 +11,8 @@ import { initialWatchState, step, type WatchInput, type WatchState } from './wat
 
 export interface ReflectorOptions extends ListPagesOptions {
   readonly random: () => number
+  /** Set by the reflector, for its owner. */
+  readonly control?: WatchControl
   /**
    * Called with all objects, which it may keep: before the first event, and after every new list. Events wait for it.
    */
@@ -25,6 +27,14 @@ export interface ReflectorOptions extends ListPagesOptions {
   readonly onFallback?: (error: unknown) => void
 }
 
+/** Ends what a reflector does now. */
+export interface WatchControl {
+  /** Ends the back-off after at most this time; undefined while there is none. */
+  retry?: ((withinMs: number) => void) | undefined
+  /** Opens the watch again at its last version; undefined while there is none. */
+  reopen?: (() => void) | undefined
+}
+
 /** How long after `timeoutSeconds` a server without bookmarks may end the watch. */
 const LATE_END_MS = 30_000
 /**
@@ -37,22 +47,23 @@ const INITIAL_SILENCE_MS = 30_000
  * which a running process cannot get.
  */
 export async function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
+  const { control = {} } = options
   let state: WatchState = initialWatchState
   const advance = (input: WatchInput): void => void (state = step(state, input, options.random))
   while (!signal.aborted) {
     let input: WatchInput
     switch (state.kind) {
       case 'streaming':
-        input = await watchOnce(options, undefined, signal, advance, state.quiet)
+        input = await watchOnce(options, undefined, signal, advance, control, state.quiet)
         break
       case 'listing':
         input = await list(options, signal)
         break
       case 'watching':
-        input = await watchOnce(options, state.resourceVersion, signal, advance, state.quiet)
+        input = await watchOnce(options, state.resourceVersion, signal, advance, control, state.quiet)
         break
       case 'waiting':
-        input = await wait(options.clock, state.ms, signal)
+        input = await wait(options.clock, state.ms, signal, control)
         break
     }
     // A failure after an abort is caused by the abort.
@@ -70,9 +81,18 @@ function report({ api, onFailure, onFallback, target }: ReflectorOptions, input:
   if (input.kind === 'closed') onFailure(tooShort(api.describe(target)), next.ms)
 }
 
-async function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<WatchInput> {
+async function wait(clock: Clock, ms: number, signal: AbortSignal, control: WatchControl): Promise<WatchInput> {
+  const scope = abortScope(signal)
+  let stopTimer: (() => void) | undefined
+  control.retry = (withinMs) => {
+    stopTimer?.()
+    stopTimer = clock.after(withinMs, () => scope.abort())
+  }
   // The caller checks the signal.
-  await pause(clock, ms, signal)
+  await pause(clock, ms, scope.signal)
+  control.retry = undefined
+  stopTimer?.()
+  scope[Symbol.dispose]()
   return { kind: 'waited' }
 }
 
@@ -104,6 +124,7 @@ async function watchOnce(
   from: string | undefined,
   signal: AbortSignal,
   onInput: (input: WatchInput) => void,
+  control: WatchControl,
   quiet = false,
 ): Promise<WatchInput> {
   const { api, target, labels, fields, clock, random } = options
@@ -128,6 +149,13 @@ async function watchOnce(
   const silenceMs = (): number => (quiet ? Math.max(SILENCE_MS, endMs - clock.monotonic()) : SILENCE_MS)
   let accepted = false
   let advanced = false
+  let isReopened = false
+  if (!collected) {
+    control.reopen = () => {
+      isReopened = true
+      scope.abort()
+    }
+  }
   try {
     const query = { labels, fields, resourceVersion: from ?? '', timeoutSeconds, initial: collected !== undefined }
     const { body } = await api.watch(target, query, scope.signal)
@@ -143,8 +171,10 @@ async function watchOnce(
     await readLines(splitter.end())
     return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced }
   } catch (error) {
+    if (isReopened) return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced: true }
     return { kind: 'failed', error, accepted, lastedMs: clock.monotonic() - began, silent }
   } finally {
+    control.reopen = undefined
     initialSilence?.cancel()
     anySilence.cancel()
     scope[Symbol.dispose]()

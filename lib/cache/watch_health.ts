@@ -120,7 +120,8 @@ export function outageLogOf(api: object, clock: Clock): RateLimitedLog {
   return log
 }
 
-function isTemporary(error: unknown): boolean {
+/** Returns whether a failure is one of the connection or of a busy server, rather than a refusal. */
+export function isTemporary(error: unknown): boolean {
   return error instanceof NetworkError || (error instanceof ApiError && (error.code === 429 || error.code >= 500))
 }
 

@@ -7,7 +7,9 @@ import type { KubeObject } from '../core/objects.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
-import { type BeforeParse, type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
+import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
+import { type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
+import { type Pace, readList } from './list_body.ts'
 import { type FetchPage, fetchPages } from './pages.ts'
 import {
   createRequest,
@@ -30,6 +32,8 @@ import {
 /** Options of {@link Api}. */
 export interface ApiOptions {
   readonly transport: Transport
+  /** Default: the real clock. */
+  readonly clock?: Clock | undefined
   /** Aborts every call of this Api. */
   readonly signal?: AbortSignal | undefined
   /** Checked at every write of this Api; reads are not fenced. */
@@ -87,6 +91,11 @@ export class Api {
     return this.#options.cluster
   }
 
+  /** The clock of deadlines and of long work. */
+  get clock(): Clock {
+    return this.#options.clock ?? systemClock
+  }
+
   /** Returns {@link describe} with the cluster's name. */
   describe(target: Target): string {
     return describe(target) + clusterSuffix(this.#options)
@@ -126,22 +135,19 @@ export class Api {
     )
   }
 
-  /**
-   * Reads one page. Items without apiVersion and kind (built-in kinds) get them. `beforeParse`: see {@link readJson}.
-   */
+  /** Reads one page. Items without apiVersion and kind (built-in kinds) get them. */
   async listPage(
     target: Target,
     options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
     signal?: AbortSignal,
-    beforeParse?: BeforeParse,
+    pace?: Pace,
   ): Promise<ListBody> {
     const action = `list ${this.describe(target)}`
-    const read = (response: HttpResponse): Promise<unknown> => readJson(response, action, { beforeParse })
-    const body = (await this.#exchange(listRequest(target, options), signal, read)) as Partial<ListBody> | null
+    const body = await this.#list(listRequest(target, options), target, action, signal, pace)
     if (!body || !isList(body)) {
       throw new TypeError(`Cannot ${action}: the response is not a list`)
     }
-    return { metadata: body.metadata, items: this.#itemsOf(body, target) }
+    return { metadata: body.metadata, items: body.items ?? [] }
   }
 
   /** Resolves with all objects, fetched page by page. All pages show the same version. */
@@ -202,18 +208,14 @@ export class Api {
 
   /** Resolves with the object while finalizers keep it, else with a Status. */
   delete(target: Target, options: DeleteQuery, signal?: AbortSignal): Promise<unknown> {
-    return this.#delete(target, options, `delete ${this.describe(target)}`, signal)
+    const action = `delete ${this.describe(target)}`
+    return this.#deleting(target, options, () => this.#json(deleteRequest(target, options), action, signal))
   }
 
-  async #delete(
-    target: Target,
-    options: DeleteQuery,
-    action: string,
-    signal: AbortSignal | undefined,
-  ): Promise<unknown> {
-    const inFlight = options.dryRun ? undefined : this.#options.observer?.begin(target)
+  async #deleting<T>(target: Target, { dryRun }: DeleteQuery, send: () => Promise<T>): Promise<T> {
+    const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
     try {
-      const answer = await this.#json(deleteRequest(target, options), action, signal)
+      const answer = await send()
       inFlight?.deleted(answer)
       return answer
     } finally {
@@ -228,8 +230,9 @@ export class Api {
     signal?: AbortSignal,
   ): Promise<KubeObject[]> {
     const all = { ...target, name: undefined }
-    const answer = await this.#delete(all, options, `delete all ${this.describe(all)}`, signal)
-    return this.#itemsOf(answer as Partial<ListBody> | null, all)
+    const action = `delete all ${this.describe(all)}`
+    const body = await this.#deleting(all, options, () => this.#list(deleteRequest(all, options), all, action, signal))
+    return body?.items ?? []
   }
 
   /** Sends any request and resolves with its JSON response. */
@@ -237,12 +240,18 @@ export class Api {
     return await this.#json(request, action, signal)
   }
 
-  /** Returns a list's items, each with apiVersion and kind. */
-  #itemsOf(body: Partial<ListBody> | null, { resource }: Target): KubeObject[] {
+  /** Reads a list, in steps. Its items have apiVersion and kind. */
+  async #list(
+    request: HttpRequest,
+    { resource }: Target,
+    action: string,
+    signal: AbortSignal | undefined,
+    pace: Pace = () => turnOf(this.clock),
+  ): Promise<Partial<ListBody> | null> {
     const apiVersion = apiVersionOf(resource)
-    return (body?.items ?? []).map((item) =>
+    const item = (item: KubeObject): KubeObject =>
       this.handOut(readAs(resource, item.kind ? item : { ...item, apiVersion, kind: resource.kind }))
-    )
+    return await this.#exchange(request, signal, (response) => readList(response, action, { item, pace }))
   }
 
   async #write(
@@ -255,7 +264,7 @@ export class Api {
     const inFlight = dryRun ? undefined : this.#options.observer?.begin(target)
     try {
       const written = await this.#exchange(request, signal, async (response) => ({
-        object: this.handOut((await readJson(response, action, { parse: parseExact })) as KubeObject),
+        object: this.handOut((await readJson(response, action, parseExact)) as KubeObject),
         created: response.status === 201,
       }))
       inFlight?.answered(written.object)
@@ -271,7 +280,7 @@ export class Api {
     signal: AbortSignal | undefined,
     parse: Parse = JSON.parse,
   ): Promise<unknown> {
-    return await this.#exchange(request, signal, (response) => readJson(response, action, { parse }))
+    return await this.#exchange(request, signal, (response) => readJson(response, action, parse))
   }
 
   /** Sends a request and reads its whole response, until one of its signals is aborted. */
@@ -319,6 +328,12 @@ export class Api {
   }
 }
 
+/** Returns a later turn of the event loop, if the time of this one is spent. */
+function turnOf(clock: Clock): Promise<void> | undefined {
+  const budget = turnBudgetOf(clock)
+  return budget.isSpent ? budget.turn() : undefined
+}
+
 /** Returns the body to send. A subresource's body has its own kind, which may differ from the object's. */
 function bodyOf({ resource, subresource }: Target, object: object): object {
   return subresource ? object : wireObject(resource, object)
@@ -328,6 +343,7 @@ function bodyOf({ resource, subresource }: Target, object: object): object {
  * Rejects a Table or a single object, which would look like an empty list. An empty list may have no `items`, or null.
  */
 function isList(body: Partial<ListBody> & { readonly kind?: unknown }): body is ListBody {
-  return typeof body.metadata === 'object' &&
-    (body.items !== undefined || (typeof body.kind === 'string' && body.kind.endsWith('List')))
+  const { metadata, items, kind } = body
+  if (typeof metadata !== 'object') return false
+  return Array.isArray(items) || items === null || (items === undefined && String(kind).endsWith('List'))
 }

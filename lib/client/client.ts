@@ -41,9 +41,11 @@ export interface ListPage<T> {
 }
 
 /** Options of a watch. */
-export interface WatchOptions extends ListOptions {
+export interface WatchOptions<Bookmarks extends boolean = boolean> extends ListOptions {
   /** Starts after this version, such as a list's. Default: starts with an ADDED event for every existing object. */
   resourceVersion?: string
+  /** Yields the server's bookmarks, too. Default: false. */
+  bookmarks?: Bookmarks
   signal?: AbortSignal
 }
 
@@ -52,6 +54,12 @@ export interface WatchChange<T> {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   /** For DELETED: the last state. */
   readonly object: T
+}
+
+/** The version that a watch has reached, about once a minute. A later watch from it misses nothing. */
+export interface WatchBookmark {
+  readonly type: 'BOOKMARK'
+  readonly resourceVersion: string
 }
 
 /** Options of every write. */
@@ -193,10 +201,14 @@ export interface Client extends Reader {
   pages<T extends KubeObject>(resource: ResourceOf<T>, options?: PageOptions): AsyncIterable<ListPage<T>>
   /**
    * Watches changes by one request, from one version on. The server ends it, usually after 30 to 60 minutes. It is not
-   * reopened, a dead connection is not detected, and an ERROR event is thrown as an `ApiError`. To follow a kind
-   * reliably, use the operator's own watches. An abort throws the signal's reason.
+   * reopened: continue from the version of the last change or bookmark. An ERROR event is thrown as an `ApiError`, and
+   * 150 s without a byte, bookmarks included, as a `NetworkError`. To follow a kind reliably, use the operator's own
+   * watches. An abort throws the signal's reason.
    */
-  watch<T extends KubeObject>(resource: ResourceOf<T>, options?: WatchOptions): AsyncIterable<WatchChange<T>>
+  watch<T extends KubeObject, Bookmarks extends boolean = false>(
+    resource: ResourceOf<T>,
+    options?: WatchOptions<Bookmarks>,
+  ): AsyncIterable<WatchChange<T> | (true extends Bookmarks ? WatchBookmark : never)>
   /** Creates an object. Throws `AlreadyExists` if there is one of that name. */
   create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,

@@ -11,9 +11,6 @@ export interface ListBody {
   readonly items: KubeObject[]
 }
 
-/** Called with the length of a response in characters before it is parsed, and awaited. */
-export type BeforeParse = (characters: number) => Promise<void> | undefined
-
 export type Parse = (text: string) => unknown
 
 /** Reduces an object to its metadata, in place, if its Resource reads only that. Returns the object. */
@@ -30,26 +27,27 @@ const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']
 
 /**
  * Resolves with the JSON of a successful response. `action` is used in errors: `apply Deployment "default/a"`. Use
- * `parseExact` for a single object, which may be written back. `beforeParse` lets the caller delay the parsing of a
- * large response, which blocks the event loop.
+ * `parseExact` for a single object, which may be written back.
  *
  * @throws ApiError for a status of 400 or more, SyntaxError if the body is not JSON.
  */
 export async function readJson(
   response: HttpResponse,
   action: string,
-  how: { readonly parse?: Parse; readonly beforeParse?: BeforeParse | undefined } = {},
+  parse: Parse = JSON.parse,
 ): Promise<unknown> {
-  const { parse = JSON.parse, beforeParse } = how
   if (response.status >= 400) throw await readError(response, action)
-  const text = await response.body.text()
-  if (beforeParse) await beforeParse(text.length)
+  return parseBody(await response.body.text(), response.status, action, parse)
+}
+
+/** @throws SyntaxError if the text of a response is not JSON. */
+export function parseBody(text: string, status: number, action: string, parse: Parse = JSON.parse): unknown {
   try {
     return parse(text)
   } catch {
     // No cause: the parser's message quotes the text, which may be part of a Secret.
     throw new SyntaxError(
-      `Cannot ${action}: the server answered ${response.status} with ${describeBody(text)} instead of JSON`,
+      `Cannot ${action}: the server answered ${status} with ${describeBody(text)} instead of JSON`,
     )
   }
 }

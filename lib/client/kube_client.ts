@@ -36,6 +36,7 @@ import type {
   Reader,
   SendOptions,
   Subresource,
+  WatchBookmark,
   WatchChange,
   WatchOptions,
   WriteOptions,
@@ -149,12 +150,12 @@ export class KubeClient implements Client {
     >
   }
 
-  async *watch<T extends KubeObject>(
+  async *watch<T extends KubeObject, Bookmarks extends boolean = false>(
     resource: ResourceOf<T>,
-    options: WatchOptions = {},
-  ): AsyncGenerator<WatchChange<T>, void, undefined> {
+    options: WatchOptions<Bookmarks> = {},
+  ): AsyncGenerator<WatchChange<T> | (true extends Bookmarks ? WatchBookmark : never), void, undefined> {
     const { namespace, signal, ...rest } = options
-    yield* watchChanges<T>(this.#api, { resource, namespace }, rest, signal)
+    yield* watchChanges<T>(this.#api, { resource, namespace }, rest, signal) as AsyncGenerator<WatchChange<T>>
   }
 
   async create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(

@@ -1,10 +1,12 @@
 /** Reads watch events: single lines, or a whole watch. */
 import { abortScope } from '../async/abort.ts'
+import type { Deadline } from '../async/deadline.ts'
+import { silenceDeadline } from './silence.ts'
 import { lineBatches } from '../async/lines.ts'
 import type { Status } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { Api } from './api.ts'
-import type { WatchChange } from './client.ts'
+import type { WatchBookmark, WatchChange } from './client.ts'
 import { errorOf, readAs } from './codec.ts'
 import type { SelectOptions, Target } from './requests.ts'
 
@@ -44,15 +46,20 @@ function endsInitialEvents({ metadata }: KubeObject): boolean {
   return metadata.annotations?.['k8s.io/initial-events-end'] === 'true'
 }
 
-/** Yields the changes of one watch. It opens at the first `next()` and closes when the iteration ends. */
+/**
+ * Yields the changes of one watch, and its bookmarks if they are wanted. It opens at the first `next()` and closes when
+ * the iteration ends. Throws a NetworkError when the server is silent.
+ */
 export async function* watchChanges<T extends KubeObject>(
   api: Api,
   target: Target,
-  options: SelectOptions & { resourceVersion?: string | undefined },
+  { bookmarks, ...options }: SelectOptions & { resourceVersion?: string | undefined; bookmarks?: boolean | undefined },
   signal: AbortSignal | undefined,
-): AsyncGenerator<WatchChange<T>, void, undefined> {
+): AsyncGenerator<WatchChange<T> | WatchBookmark, void, undefined> {
   const scope = abortScope(api.signal, signal)
   const what = api.describe(target)
+  const listen = (): Deadline => silenceDeadline(api.clock, { action: `watch ${what}`, phase: 'body' }, scope.abort)
+  let silence = listen()
   try {
     scope.signal.throwIfAborted()
     const { body } = await api.watch(
@@ -61,21 +68,28 @@ export async function* watchChanges<T extends KubeObject>(
       scope.signal,
     )
     for await (const lines of lineBatches(body)) {
+      // Nothing is read while the consumer works, so the server's silence does not count. A timer would keep the
+      // process of a consumer that never asks again.
+      silence.cancel()
       for (const line of lines) {
         const change = readChange(line, what)
-        if (change) yield { ...change, object: api.handOut(readAs(target.resource, change.object)) as T }
+        if (change.type !== 'BOOKMARK') {
+          yield { ...change, object: api.handOut(readAs(target.resource, change.object)) as T }
+        } else if (bookmarks) yield change
         // The consumer may have aborted meanwhile.
         scope.signal.throwIfAborted()
       }
+      silence = listen()
     }
   } finally {
+    silence.cancel()
     scope.abort(new DOMException(`The watch of ${what} was closed by its consumer`, 'AbortError'))
     scope[Symbol.dispose]()
   }
 }
 
-/** Parses one line; `undefined` for a bookmark. A change without a resourceVersion is accepted. */
-function readChange(line: string, what: string): WatchChange<KubeObject> | undefined {
+/** Parses one line. A change without a resourceVersion is accepted. */
+function readChange(line: string, what: string): WatchChange<KubeObject> | WatchBookmark {
   const { type, object } = readWatchEvent(line, what)
   switch (type) {
     case 'ADDED':
@@ -84,7 +98,7 @@ function readChange(line: string, what: string): WatchChange<KubeObject> | undef
       if (typeof object === 'object' && object !== null) return { type, object: object as KubeObject }
       throw new TypeError(`Cannot watch ${what}: the server sent a ${type} event without an object`)
     case 'BOOKMARK':
-      return undefined
+      return { type, resourceVersion: (object as Partial<KubeObject> | undefined)?.metadata?.resourceVersion ?? '' }
     default:
       throw unknownType(type, what)
   }

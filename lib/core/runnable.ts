@@ -12,6 +12,11 @@ export interface Runnable {
    * must itself wait for a running warm-up. The signal is aborted when the manager stops.
    */
   warmup?(signal: AbortSignal): Promise<void>
+  /**
+   * Called on a cache when the lease is won. The leader's work starts when it resolves: when the cache has the writes
+   * of the last leader. A rejection stops the manager. Default: resolves at once.
+   */
+  beforeLeading?(signal: AbortSignal): Promise<void>
   /** Names its running work for the log line of a slow stop: `the reconcile of Foo "default/a"`. Default: its name. */
   working?(): readonly string[]
   /** Decides when it starts and stops. Default: work. */

@@ -37,5 +37,10 @@ export interface HttpBody extends AsyncIterable<Uint8Array> {
   cancel(): void
 }
 
+/** Returns whether an answer may pause for any time: a watch, a followed log, a stream through a proxy subresource. */
+export function mayPause(path: string): boolean {
+  return /[?&](?:watch|follow)=(?:true|1)(?:&|$)|\/proxy(?:[/?]|$)/.test(path)
+}
+
 /** Sends a request. Resolves with the head of the answer. Rejects with a NetworkError or the signal's reason. */
 export type Transport = (request: HttpRequest) => Promise<HttpResponse>

@@ -138,7 +138,7 @@ export class Cluster implements Runnable {
     const host = config ? parseServer(config.server).authority : IN_MEMORY
     this.name = cluster === undefined ? `cluster ${host}` : `cluster "${cluster}"`
     const open = (): ClosableTransport => httpTransport(config!, { clock, log, cluster, userAgent: `${name} kubeloop` })
-    const origin = { cluster, identity: config?.origin?.identity }
+    const origin = { cluster, clock, identity: config?.origin?.identity }
     this.#connections = options.transport ? [] : [open(), open()]
     const [base = options.transport!, own]: readonly Transport[] = this.#connections
     const counting = (connection: Transport): Transport => {
@@ -233,6 +233,11 @@ export class Cluster implements Runnable {
     if (late.length > 0) {
       log.warn(`Starting without ${late.map(describeUnsynced).join(', ')}; what needs it starts when it is available`)
     }
+  }
+
+  /** Resolves when the cache has the writes of the last leader; see {@link Cache.beforeLeading}. */
+  async beforeLeading(signal: AbortSignal): Promise<void> {
+    await this.cache.beforeLeading(signal)
   }
 
   /**

@@ -198,7 +198,8 @@ export class Manager implements Runnable {
     const { elector } = this.#options
     const [preparation, leader] = [this.#group('preparation'), this.#group('leader')]
     const startLeader = async (): Promise<void> => {
-      await preparation.start(stop)
+      const caches = elector ? this.#group('caches').members : []
+      await Promise.all([preparation.start(stop), ...caches.map(async (cache) => await cache.beforeLeading?.(stop))])
       stop.throwIfAborted()
       await leader.start(stop)
       this.#elected.open()

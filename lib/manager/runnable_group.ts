@@ -59,6 +59,11 @@ export class RunnableGroup {
     return this.#running.size
   }
 
+  /** The runnables that have started and not ended. */
+  get members(): readonly Runnable[] {
+    return [...this.#running.values()]
+  }
+
   /** Returns what a stop waits for: the current work of each runnable, or its name. Empty before the stop. */
   unfinished(): string[] {
     if (!this.#stopping) return []

@@ -58,6 +58,7 @@ export function optionalCluster(
       if (reason === undefined) return await cluster.ready(signal)
       log.warn(`Starting without the cluster "${name}": ${reason}; what needs it starts when it is available`)
     },
+    beforeLeading: (signal) => cluster.beforeLeading(signal),
   }
 }
 

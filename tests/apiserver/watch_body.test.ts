@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { WatchBody } from '../../lib/apiserver/verbs/watch_body.ts'
+import type { HttpBody } from '../../lib/core/transport.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -51,3 +55,38 @@ test('lines are read in chunks of bounded size, in order, while others are pushe
   assert.deepEqual([read, rest], [60_000, ''])
   assert.ok(Math.max(...sizes) < 300_000, `a chunk has ${Math.max(...sizes)} bytes`)
 })
+
+interface Ending {
+  readonly server: ApiServer
+  readonly clock: FakeClock
+  readonly body: HttpBody
+  readonly abort: () => void
+}
+
+const endings: Readonly<Record<string, (watch: Ending) => unknown>> = {
+  'its reader cancels it': ({ body }) => body.cancel(),
+  'its reader leaves the loop': async ({ body }) => {
+    for await (const _ of body) break
+  },
+  'its time is over': ({ clock }) => clock.advance(30_000),
+  'the server ends all watches': ({ server }) => server.closeWatches(),
+  'its request is aborted': ({ abort }) => abort(),
+}
+
+for (const [what, end] of Object.entries(endings)) {
+  test(`a watch leaves no listener on its request's signal and no timer when ${what}`, async () => {
+    const clock = new FakeClock()
+    const server = new ApiServer({ clock })
+    const idle = clock.pending
+    // A signal that many requests share, as that of an operator.
+    const { controller, listeners } = countedSignal()
+    const path = '/api/v1/namespaces?watch=true&timeoutSeconds=30&allowWatchBookmarks=true'
+    for (let i = 0; i < 3; i++) {
+      const { body } = await server.handle({ method: 'GET', path, signal: controller.signal })
+      assert.deepEqual([server.watches, listeners() > 0], [1, true])
+      await end({ server, clock, body, abort: () => controller.abort(new Error('enough')) })
+      assert.deepEqual([server.watches, listeners(), clock.pending], [0, 0, idle])
+      if (controller.signal.aborted) break
+    }
+  })
+}

@@ -4,12 +4,13 @@ import { Api } from '../../lib/client/api.ts'
 import type { WatchChange } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { parseWatchLine } from '../../lib/client/watch_events.ts'
-import { isReason } from '../../lib/core/errors.ts'
+import { isReason, NetworkError } from '../../lib/core/errors.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { pod } from '../cache/scripted_server.ts'
 import { CONFIG_MAP, type ConfigMap } from './case_bench.ts'
-import { answer } from './transports.ts'
+import { answer, silence } from './transports.ts'
 
 const line = (type: unknown, object: unknown): string => JSON.stringify({ type, object })
 
@@ -79,7 +80,7 @@ const event = (type: string, name: string): string =>
   JSON.stringify({ type, object: { kind: 'ConfigMap', metadata: { name, resourceVersion: '1' } } })
 
 /** A server that answers each watch with these chunks, then ends it or is silent until an abort. */
-function server(chunks: readonly string[], { silent = false } = {}) {
+function server(chunks: readonly string[], { silent = false, clock }: { silent?: boolean; clock?: FakeClock } = {}) {
   const requests: HttpRequest[] = []
   let closed = 0
   const transport = (request: HttpRequest): Promise<HttpResponse> => {
@@ -104,7 +105,7 @@ function server(chunks: readonly string[], { silent = false } = {}) {
       },
     })
   }
-  const api = new Api({ transport })
+  const api = new Api({ transport, clock })
   return { api, client: new KubeClient({ api, fieldManager: 'me' }), requests, closed: () => closed }
 }
 
@@ -128,6 +129,49 @@ test('a watch yields events for any chunks, skips bookmarks, and ends when the s
     const chunks = bytes.match(new RegExp(`[^]{1,${size}}`, 'g'))!
     assert.deepEqual(await read(chunks), { seen: ['ADDED a', 'MODIFIED a', 'DELETED a'], failure: undefined })
   }
+})
+
+test('bookmarks are yielded when they are wanted, with the version to continue from', async () => {
+  const bookmark = JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '9' } } })
+  const seen: unknown[] = []
+  const watch = server([`${event('ADDED', 'a')}\n${bookmark}\n`]).client.watch(CONFIG_MAP, { bookmarks: true })
+  for await (const change of watch) {
+    seen.push(change.type === 'BOOKMARK' ? change.resourceVersion : change.object.metadata.name)
+  }
+  assert.deepEqual(seen, ['a', '9'])
+})
+
+test('a watch that is silent for 150 s ends with a NetworkError; the time of its consumer does not count', async () => {
+  for (const chunks of [[], [`${event('ADDED', 'a')}\n`, event('ADDED', 'b').slice(0, 9)]]) {
+    const clock = new FakeClock()
+    const it = server(chunks, { silent: true, clock })
+    const changes = it.client.watch(CONFIG_MAP)[Symbol.asyncIterator]()
+    if (chunks.length > 0) {
+      await changes.next()
+      await clock.advance(1_000_000)
+    }
+    const failures: unknown[] = []
+    const next = changes.next().catch((error: unknown) => failures.push(error))
+    await clock.advance(149_999)
+    assert.equal(failures.length, 0)
+    await clock.advance(1)
+    await next
+    const [failure] = failures
+    assert.ok(failure instanceof NetworkError && failure.code === 'ETIMEDOUT')
+    assert.match(failure.message, /^Cannot watch configmaps: the server sent nothing for 150 s/)
+    assert.deepEqual([it.closed(), clock.pending], [1, 0])
+  }
+})
+
+test('a watch that the server does not accept within 150 s is given up', async () => {
+  const clock = new FakeClock()
+  const client = new KubeClient({ api: new Api({ transport: silence, clock }), fieldManager: 'me' })
+  const failed = assert.rejects(
+    client.watch(CONFIG_MAP)[Symbol.asyncIterator]().next(),
+    /Cannot watch configmaps: the server sent nothing for 150 s/,
+  )
+  await clock.advance(150_000)
+  await failed
 })
 
 test('an ERROR event is thrown after the events before it', async () => {

@@ -72,6 +72,38 @@ test('credentials are fetched again after their lifetime, and after a 401', asyn
   assert.equal(await authorization(), 'Bearer t3')
 })
 
+test('a failed login is not kept: the next request tries again, and an older failure drops no newer login', async () => {
+  const environment = fakeEnvironment()
+  const logins: PromiseWithResolvers<void>[] = []
+  const cluster = fromKubeConfig({
+    getCurrentContext: () => 'x',
+    getContextObject: () => null,
+    getCurrentUser: () => null,
+    getCurrentCluster: () => ({ server: 'https://api' }),
+    async applyToHTTPSOptions(options) {
+      const login = Promise.withResolvers<void>()
+      const number = logins.push(login)
+      await login.promise
+      options.headers = { Authorization: `Bearer t${number}` }
+    },
+  }, environment.clock)
+  const authorization = async (): Promise<string | undefined> =>
+    (await cluster.credentials!()).headers!['authorization']
+  const failing = [authorization(), authorization()].map((each) =>
+    assert.rejects(each, /Cannot get credentials .*: late/)
+  )
+  logins[0]!.reject(new Error('late'))
+  await Promise.all(failing)
+  const second = authorization()
+  cluster.invalidate!()
+  const third = authorization()
+  logins[2]!.resolve()
+  assert.equal(await third, 'Bearer t3')
+  logins[1]!.reject(new Error('late'))
+  await assert.rejects(second, /late/)
+  assert.deepEqual([await authorization(), logins.length], ['Bearer t3', 3])
+})
+
 test('an empty KubeConfig is refused', async () => {
   const { KubeConfig } = await import('@kubernetes/client-node')
   assert.throws(

@@ -336,6 +336,19 @@ test('an interactive plugin gets the terminal, if there is one', async () => {
   )
 })
 
+test('a plugin has 60 s, and 10 minutes with a terminal, where it may ask a person to log in', async () => {
+  const limits: (number | undefined)[] = []
+  const environment = fakeEnvironment({
+    programs: { login: (_, { timeoutMs }) => (limits.push(timeoutMs), answer({ token: 't' })) },
+  })
+  for (const terminal of [false, true]) {
+    environment.terminal = terminal
+    await (await load(environment)).credentials!()
+    await (await load(environment, { interactiveMode: 'Never' })).credentials!()
+  }
+  assert.deepEqual(limits, [60_000, 60_000, 600_000, 60_000])
+})
+
 test('the error of a missing plugin has the install hint of the kubeconfig', async () => {
   const cluster = await load(fakeEnvironment(), { installHint: 'Install it with brew install login' })
   await assert.rejects(cluster.credentials!(), (error) => {

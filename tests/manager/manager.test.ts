@@ -876,3 +876,66 @@ test('the lease is not released if a preparation does not end within the grace p
   )
   assert.equal(await holderOn(server.handle), 'a')
 })
+
+/** A cache whose `beforeLeading` the test settles. */
+function lagging({ add, told }: Setup, place: Place = 'caches') {
+  const caughtUp = Promise.withResolvers<void>()
+  const signals: AbortSignal[] = []
+  Object.assign(add(place, place), {
+    beforeLeading: (signal: AbortSignal) => {
+      told.push(`?${place}`)
+      signals.push(signal)
+      return caughtUp.promise
+    },
+  })
+  return { ...caughtUp, signals }
+}
+
+test("with the lease, each cache catches up before the leader's work; work on every replica does not wait", async () => {
+  const s = withElector()
+  const { signals, resolve } = lagging(s)
+  lagging(s, 'others')
+  s.add('leader', 'leader')
+  s.start()
+  await s.clock.advance(1000)
+  assert.deepEqual(s.told, ['+caches', '+others', '?caches'])
+  assert.deepEqual([s.candidate.elector.isLeader, s.manager.isElected], [true, false])
+  resolve()
+  await s.clock.advance(0)
+  assert.deepEqual([s.told.at(-1), s.manager.isElected, signals[0]!.aborted], ['+leader', true, false])
+  s.stop.abort()
+  await s.clock.advance(0)
+})
+
+test('without an election, no cache catches up', async () => {
+  const s = setup()
+  lagging(s)
+  s.add('leader', 'leader')
+  s.start()
+  await s.clock.advance(0)
+  assert.deepEqual(s.told, ['+caches', '+leader'])
+  s.stop.abort()
+  await s.clock.advance(0)
+})
+
+test('a stop ends the wait for the caches and releases the lease; a cache that rejects stops the manager', async () => {
+  for (const ends of ['stop', 'rejects'] as const) {
+    const s = withElector()
+    const { signals, reject } = lagging(s)
+    s.add('leader', 'leader')
+    const running = s.start()
+    await s.clock.advance(1000)
+    if (ends === 'stop') s.stop.abort(new Error('enough'))
+    else reject(new Error('broken'))
+    await s.clock.advance(0)
+    assert.equal(signals[0]!.aborted, true)
+    if (ends === 'stop') reject(signals[0]!.reason)
+    await s.clock.advance(1000)
+    assert.ok(!s.told.includes('+leader'))
+    assert.equal(
+      ends === 'stop' ? running.outcome : messageOf(running.outcome),
+      ends === 'stop' ? 'resolved' : 'broken',
+    )
+    assert.equal(await holderOn(s.server.handle), '')
+  }
+})

@@ -8,13 +8,22 @@ import { type OpenBody, openBody } from '../../lib/runtime/net/http_body.ts'
 const KIB = 1024
 
 /** Returns a response whose chunks the test pushes, and the record of its pauses and resumes. */
-function answering(): { readonly body: OpenBody; readonly flow: string[]; push(kib: number): void; end(): void } {
+function answering(): {
+  readonly body: OpenBody
+  readonly flow: string[]
+  deadlines(): number
+  push(kib: number): void
+  end(): void
+} {
   const flow: string[] = []
+  let deadlines = 0
   const answer = Object.assign(new Readable({ read() {} }), { complete: false, headers: {} })
   const body = openBody(answer as unknown as IncomingMessage, {
     gzip: false,
     explain: (cause) => cause,
     hangUp() {},
+    onBytes: () => void deadlines++,
+    onPause: () => void flow.push('no deadline'),
     onEnd() {},
   })
   const { pause, resume } = answer
@@ -22,6 +31,7 @@ function answering(): { readonly body: OpenBody; readonly flow: string[]; push(k
   answer.resume = () => (flow.push('resume'), resume.call(answer))
   return {
     body,
+    deadlines: () => deadlines,
     flow,
     push: (kib) => void answer.emit('data', new Uint8Array(kib * KIB)),
     end() {
@@ -32,7 +42,7 @@ function answering(): { readonly body: OpenBody; readonly flow: string[]; push(k
 }
 
 test('for a slow reader at most 1 MiB is buffered: the response is paused until the buffer is empty', async () => {
-  const { body, flow, push, end } = answering()
+  const { body, flow, deadlines, push, end } = answering()
   const chunks = body[Symbol.asyncIterator]()
   const first = chunks.next()
   push(1)
@@ -42,13 +52,15 @@ test('for a slow reader at most 1 MiB is buffered: the response is paused until 
     push(512)
     assert.deepEqual(flow, [], '1 MiB is allowed')
     push(1)
-    assert.deepEqual(flow, ['pause'])
+    assert.deepEqual(flow, ['no deadline', 'pause'])
     push(512)
-    assert.deepEqual(flow.splice(0), ['pause'], 'once')
+    assert.deepEqual(flow.splice(0), ['no deadline', 'pause'], 'once')
     for (const kib of [512, 512, 1]) assert.equal((await chunks.next()).value?.length, kib * KIB)
     assert.deepEqual(flow, [], 'a chunk is still buffered')
+    const before = deadlines()
     assert.equal((await chunks.next()).value?.length, 512 * KIB)
     assert.deepEqual(flow.splice(0), ['resume'])
+    assert.equal(deadlines(), before + 1, 'a server that is silent from here on is found')
   }
   end()
   assert.equal((await chunks.next()).done, true)

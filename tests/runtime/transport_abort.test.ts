@@ -151,16 +151,6 @@ test('a response that does not begin within 75 s is a timeout', () =>
     assert.equal(clock.pending, 0)
   }))
 
-test('a body has no timeout, as for a watch', () =>
-  ending(async (keep) => {
-    const server = keep(await serveTls((_, response) => void response.write('a')))
-    const clock = new FakeClock()
-    const transport = keep(await transportTo(server, {}, { clock }))
-    const { body } = await transport({ method: 'GET', path: '/' })
-    assert.equal(clock.pending, 0)
-    body.cancel()
-  }))
-
 test('beforeSend is called before the first byte, on new and on kept connections', () =>
   ending(async (keep) => {
     const order: string[] = []

@@ -1,9 +1,12 @@
 /** Tests kept connections that stopped responding, as after a load balancer's failover: one timeout closes them all. */
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { NetworkError } from '../../lib/core/errors.ts'
-import type { Transport } from '../../lib/core/transport.ts'
+import type { HttpBody, Transport } from '../../lib/core/transport.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import {
   certificates,
@@ -85,17 +88,191 @@ for (const method of ['GET', 'PUT'] as const) {
     }))
 }
 
-test('a request that its caller aborts with a TimeoutError closes all idle connections', () =>
+/** Sends a part of a body and leaves the rest to the test. */
+type Half = (response: ServerResponse) => void
+const halves: Readonly<Record<string, Half>> = {
+  'a body with a length': (response) => response.writeHead(200, { 'content-length': 1000 }).write('{"kind":'),
+  'a body in chunks': (response) => response.write('{"kind":'),
+  'a body without a byte': (response) => response.writeHead(200, { 'content-length': 10 }).flushHeaders(),
+  'a compressed body': (response) =>
+    response.writeHead(200, { 'content-encoding': 'gzip' }).write(gzipSync('x'.repeat(1000)).subarray(0, 12)),
+  'the body of an error': (response) => response.writeHead(403).write('{"kind":"Status",'),
+}
+
+/** Reads a body in each way. */
+const readers: readonly ((body: HttpBody) => Promise<unknown>)[] = [
+  (body) => body.text(),
+  async (body) => {
+    for await (const _ of body);
+  },
+]
+
+for (const [what, half] of Object.entries(halves)) {
+  test(`${what} that stops ends 75 s after its last byte, and closes all idle connections`, () =>
+    ending(async (keep) => {
+      const part = Promise.withResolvers<ServerResponse>()
+      const server = keep(
+        await serveTls((request, response) => {
+          if (!request.url!.startsWith('/half')) return void response.end('ok')
+          half(response)
+          part.resolve(response)
+        }),
+      )
+      for (const [i, read] of readers.entries()) {
+        const clock = new FakeClock()
+        const transport = keep(await transportTo(server, {}, { clock }))
+        const before = server.connections()
+        const answer = await transport({ method: 'GET', path: what.includes('error') ? '/half?watch=true' : '/half' })
+        await textOf(transport)
+        const ends: unknown[] = []
+        const ended = read(answer.body).catch((error: unknown) => ends.push(error))
+        await clock.advance(74_999)
+        assert.equal(ends.length, 0, `reader ${i}`)
+        await clock.advance(1)
+        await ended
+        const [end] = ends
+        assert.ok(end instanceof NetworkError && end.phase === 'body' && end.code === 'ETIMEDOUT', String(end))
+        assert.match(end.message, /Cannot read the answer of .*: the server stopped .* sent nothing for 75 s$/)
+        // Neither its connection nor the idle one is used again.
+        await textOf(transport)
+        assert.equal(server.connections(), before + 3)
+        await server.closedConnections(2)
+        assert.equal(clock.pending, 0)
+      }
+    }))
+}
+
+test('each part of a body moves its deadline, and an unread body has one, too', () =>
+  ending(async (keep) => {
+    let response!: ServerResponse
+    const server = keep(await servePlain((_, answer) => (response = answer).write('a')))
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(server, {}, { clock }))
+    const chunks = (await transport({ method: 'GET', path: '/' })).body[Symbol.asyncIterator]()
+    await chunks.next()
+    for (const part of ['b', 'c']) {
+      await clock.advance(74_999)
+      response.write(part)
+      assert.equal(String(Buffer.from((await chunks.next()).value as Uint8Array)), part)
+    }
+    const rest = chunks.next()
+    await clock.advance(74_999)
+    response.end()
+    assert.equal((await rest).done, true)
+    const { body } = await transport({ method: 'GET', path: '/' })
+    await clock.advance(75_000)
+    await server.closedConnections(1)
+    await assert.rejects(body.text(), /sent nothing for 75 s/)
+  }))
+
+test('the deadline of a body begins with the head, however late that is', () =>
+  ending(async (keep) => {
+    const asked = Promise.withResolvers<ServerResponse>()
+    const server = keep(await servePlain((_, response) => asked.resolve(response)))
+    const clock = new FakeClock()
+    const answer = keep(await transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
+    const response = await asked.promise
+    await clock.advance(60_000)
+    response.flushHeaders()
+    const { body } = await answer
+    const ended = assert.rejects(body.text(), /sent nothing for 75 s/)
+    await clock.advance(74_999)
+    assert.equal(clock.pending, 1)
+    await clock.advance(1)
+    await ended
+  }))
+
+test('the rest of a cancelled small body has the deadline, too', () =>
+  ending(async (keep) => {
+    const server = keep(
+      await servePlain((_, response) => void response.writeHead(200, { 'content-length': 10 }).write('half')),
+    )
+    const clock = new FakeClock()
+    const { body } = await keep(await transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
+    body.cancel()
+    await clock.advance(75_000)
+    await server.closedConnections(1)
+  }))
+
+test('while a reader is slower than the server, the deadline of the body rests', () =>
+  ending(async (keep) => {
+    const size = 8 * 1024 * 1024
+    const server = keep(await servePlain((_, response) => void response.end('x'.repeat(size))))
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(server, {}, { clock }))
+    let read = 0
+    for await (const chunk of (await transport({ method: 'GET', path: '/' })).body) {
+      read += chunk.length
+      // Until the buffer is full.
+      if (read === chunk.length) { for (let turn = 0; turn < 500; turn++) await nextTurn() }
+      await clock.advance(10_000)
+    }
+    assert.equal(read, size)
+  }))
+
+test('watches, followed logs and streams through a proxy may pause', () =>
+  ending(async (keep) => {
+    const server = keep(await servePlain((_, response) => void response.write('event\n')))
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(server, {}, { clock }))
+    for (
+      const path of [
+        '/api/v1/pods?limit=1&watch=true',
+        '/?watch=1&fieldSelector=a',
+        '/api/v1/namespaces/a/pods/b/log?follow=true',
+        '/api/v1/namespaces/a/services/b/proxy/events',
+        '/api/v1/nodes/a/proxy?b=c',
+      ]
+    ) {
+      const { body } = await transport({ method: 'GET', path })
+      const chunks = body[Symbol.asyncIterator]()
+      await chunks.next()
+      let ended = false
+      const next = chunks.next().then(() => (ended = true))
+      await clock.advance(3_600_000)
+      assert.equal(ended, false, path)
+      body.cancel()
+      await next
+    }
+    assert.equal(clock.pending, 0)
+  }))
+
+test("a caller's timeout shortly after a request, or of a watch, closes no healthy idle connection", () =>
+  ending(async (keep) => {
+    const failing = await serveFailing()
+    keep(failing.server)
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(failing.server, {}, { clock }))
+    await failing.keepIdle(transport, 4)
+    for (const path of ['/slow', '/?watch=1']) {
+      await clock.advance(60_000)
+      const controller = new AbortController()
+      const arrived = failing.slow()
+      const sent = transport({ method: 'GET', path, signal: controller.signal })
+      if (path === '/slow') await arrived
+      const body = path === '/slow' ? undefined : (await sent).body
+      await clock.advance(path === '/slow' ? 999 : 60_000)
+      controller.abort(new DOMException('the reconcile took longer than 60 s', 'TimeoutError'))
+      await assert.rejects(body?.text() ?? sent, /took longer than 60 s/)
+    }
+    await failing.server.closedConnections(2)
+    await failing.keepIdle(transport, 2)
+    assert.equal(failing.server.connections(), 4)
+  }))
+
+test('a request that its caller aborts with a TimeoutError after 1 s closes all idle connections', () =>
   ending(async (keep) => {
     for (const serve of [serveTls, servePlain]) {
       const failing = await serveFailing(serve)
       keep(failing.server)
-      const transport = keep(await transportTo(failing.server))
+      const clock = new FakeClock()
+      const transport = keep(await transportTo(failing.server, {}, { clock }))
       await failing.keepIdle(transport, 4)
       failing.failOver()
       const controller = new AbortController()
       const answer = textOf(transport, { method: 'PUT', body: '{}', signal: controller.signal })
       await failing.lost(1)
+      await clock.advance(1000)
       // The same as AbortSignal.timeout().
       controller.abort(new DOMException('the server did not answer within 5 s', 'TimeoutError'))
       await assert.rejects(answer, /did not answer within 5 s/)
@@ -194,13 +371,15 @@ test('open requests continue, and their connections are closed after them', () =
         if (answers.length === 2) arrived.resolve()
       }),
     )
-    const transport = keep(await transportTo(server))
+    const clock = new FakeClock()
+    const transport = keep(await transportTo(server, {}, { clock }))
     const slow = [1, 2].map(() => textOf(transport, { path: '/slow' }))
     await arrived.promise
     const controller = new AbortController()
     const silent = textOf(transport, { path: '/silent', signal: controller.signal })
     // After a round trip on a fourth connection, the silent request has been sent.
     await textOf(transport)
+    await clock.advance(1000)
     controller.abort(new DOMException('too late', 'TimeoutError'))
     await assert.rejects(silent, /too late/)
     for (const answer of answers) answer()

@@ -11,7 +11,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../../async/clock.ts'
 import { deadline } from '../../async/deadline.ts'
 import { NetworkError } from '../../core/errors.ts'
-import type { HttpRequest, HttpResponse } from '../../core/transport.ts'
+import { type HttpRequest, type HttpResponse, mayPause } from '../../core/transport.ts'
 import type { TunnelRequest } from './agent.ts'
 import { builtins } from '../os/builtins.ts'
 import { type OpenBody, openBody } from './http_body.ts'
@@ -26,9 +26,12 @@ export interface ExchangeOptions {
   readonly clock: Clock
   /** How long opening a connection may take. */
   readonly connectTimeoutMs: number
-  /** How long the head of the response may take after the request is sent. */
+  /** How long the server may send nothing: before the head of the response, and before each part of its body. */
   readonly answerTimeoutMs: number
-  /** Called at most once, if the server was silent on an open connection until a deadline of ours or the caller's. */
+  /**
+   * Called at most once, if the server was silent on an open connection until our deadline, or for {@link SILENT_MS} at
+   * a timeout of the caller.
+   */
   readonly onSilence: () => void
   /** Called once, when no more bytes can be sent or received. */
   readonly onEnd: () => void
@@ -48,9 +51,13 @@ export interface Exchange {
   abort(reason: unknown): void
 }
 
+/** The min silence after which a caller's timeout counts against the server: a run may end just after its request. */
+const SILENT_MS = 1000
+
 export function exchange(options: ExchangeOptions): Exchange {
   const { request, headers, address, agent, clock } = options
   const { signal } = request
+  const isEndless = mayPause(request.path)
   const { promise: result, resolve, reject } = Promise.withResolvers<ExchangeResult>()
   let phase: Phase = 'connect'
   let body: OpenBody | undefined
@@ -59,6 +66,8 @@ export function exchange(options: ExchangeOptions): Exchange {
   let isOver = false
   /** Whether the connection had served another request before. */
   let isKept = false
+  /** When the request or the last part of its answer was on the connection. */
+  let heardMs = clock.monotonic()
   /** Set while a tunnel is opened: the agent is not notified when its request ends. */
   let cancelTunnel: (() => void) | undefined
 
@@ -73,6 +82,12 @@ export function exchange(options: ExchangeOptions): Exchange {
   }
   const client = open()
   const due = deadline(clock, options.connectTimeoutMs, (ms) => {
+    if (body) {
+      const message =
+        `Cannot read the answer of ${address.authority}: the server stopped in the middle of it and sent ` +
+        `nothing for ${ms / 1000} s`
+      return fail(new NetworkError(message, { phase, code: 'ETIMEDOUT' }))
+    }
     const error = new Error(`it took longer than ${ms / 1000} s`)
     fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, address.authority))
   })
@@ -110,14 +125,15 @@ export function exchange(options: ExchangeOptions): Exchange {
       return abort(error)
     }
     phase = 'response'
-    due.set(options.answerTimeoutMs)
+    heard()
     client.end(request.body)
   }
 
   function answered(answer: IncomingMessage): void {
     if (isOver) return
-    due.cancel()
     phase = 'body'
+    if (isEndless && answer.statusCode! < 400) due.cancel()
+    else heard()
     const received = plainHeaders(answer)
     const gzip = received['content-encoding'] === 'gzip'
     if (gzip) {
@@ -129,9 +145,18 @@ export function exchange(options: ExchangeOptions): Exchange {
       gzip,
       explain: (cause) => (abortedBy ? abortedBy.reason : networkError(cause, 'body', address.authority)),
       hangUp: () => client.destroy(),
+      onBytes: heard,
+      // The reader is slow, not the server.
+      onPause: () => due.set(Infinity),
       onEnd: release,
     })
     resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers: received, body } })
+  }
+
+  /** Moves the deadline: the server's silence counts from here. */
+  function heard(): void {
+    heardMs = clock.monotonic()
+    due.set(options.answerTimeoutMs)
   }
 
   function abort(reason: unknown): void {
@@ -142,7 +167,7 @@ export function exchange(options: ExchangeOptions): Exchange {
   function fail(cause: unknown): void {
     if (isOver) return
     // This includes the body: the reader of a watch or a page may give up on a silent server.
-    if (phase !== 'connect' && isTimeout(cause)) options.onSilence()
+    if (phase !== 'connect' && isSilence(cause)) options.onSilence()
     if (body) return body.fail(cause)
     release()
     cancelTunnel?.()
@@ -151,6 +176,15 @@ export function exchange(options: ExchangeOptions): Exchange {
     const error = networkError(cause, phase, address.authority)
     if (isKept && isClosed(cause)) resolve({ kind: 'stale', sent: phase !== 'connect', error })
     else reject(error)
+  }
+
+  /**
+   * A timeout of the caller, such as a run's, proves nothing by itself: its request may have just begun, and a watch
+   * may be without events.
+   */
+  function isSilence(cause: unknown): boolean {
+    if (codeOf(cause) === 'ETIMEDOUT') return true
+    return !isEndless && isTimeout(cause) && clock.monotonic() - heardMs >= SILENT_MS
   }
 
   function release(): void {
@@ -171,9 +205,9 @@ function whenConnected(socket: Socket, connected: () => void): void {
   else connected()
 }
 
-/** Tests for a deadline, such as one of `AbortSignal.timeout`. Other aborts prove nothing about the connection. */
+/** Tests for a deadline of the caller, such as one of `AbortSignal.timeout`. */
 function isTimeout(cause: unknown): boolean {
-  return codeOf(cause) === 'ETIMEDOUT' || (cause instanceof Error && cause.name === 'TimeoutError')
+  return cause instanceof Error && cause.name === 'TimeoutError'
 }
 
 /** Tests whether the server closed the connection. */

@@ -16,6 +16,10 @@ export interface BodyOptions {
   readonly explain: (cause: unknown) => unknown
   /** Ends the connection. */
   readonly hangUp: () => void
+  /** Called for each part of the body that arrives, and when reading goes on after a pause. */
+  readonly onBytes: () => void
+  /** Called when the body is paused, because its reader is slower than the server. */
+  readonly onPause: () => void
   /** Called once, when no more bytes can be received. */
   readonly onEnd: () => void
 }
@@ -35,7 +39,11 @@ const UTF8 = new TextDecoder()
 
 /** Reads the response into memory as it arrives, and decompresses it if needed. */
 export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBody {
-  const queue = new ChunkQueue((isFull) => void (isFull ? answer.pause() : answer.resume()))
+  const queue = new ChunkQueue((isFull) => {
+    if (isFull) options.onPause()
+    else options.onBytes()
+    void (isFull ? answer.pause() : answer.resume())
+  })
   let ended = false
 
   function end(): void {
@@ -57,6 +65,8 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
   const onWhole = (
     finish: () => void,
   ): void => (answer.complete ? finish() : fail(new Error('the connection was closed')))
+  // Before the listeners that may pause the body.
+  answer.on('data', options.onBytes)
   answer.on('error', fail)
   answer.on('close', () => onWhole(() => {}))
   if (options.gzip) {

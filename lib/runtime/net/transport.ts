@@ -32,8 +32,9 @@ export interface TransportOptions {
   /** How long opening a connection may take, TLS included. Default: 30 s, as in client-go. */
   readonly connectTimeoutMs?: number | undefined
   /**
-   * How long the head of a response may take. Default: 75 s. The API server ends requests other than watches after
-   * 60 s, and accepts a watch at once: a connection that is silent for longer is dead.
+   * How long the server may send nothing before the head of a response, and between two parts of its body. Default:
+   * 75 s. The API server ends requests other than watches after 60 s, and accepts a watch at once: a connection that is
+   * silent for longer is dead. The bodies of watches, followed logs and the `proxy` subresource have no limit.
    */
   readonly answerTimeoutMs?: number | undefined
 }
@@ -51,8 +52,9 @@ export type ClosableTransport = Transport & {
  * the CAs of the config have changed and the server's certificate is not signed by the last ones; and if the server had
  * closed a kept connection, provided the request is a GET or none of it was sent.
  *
- * If the server is silent until a deadline (of this transport, or an abort with a `TimeoutError`, as by
- * `AbortSignal.timeout`), all idle connections are closed, so that a retry opens a new one. Other aborts close none.
+ * If the server is silent until a deadline of this transport, or has sent nothing for at least 1 s when the caller
+ * aborts with a `TimeoutError` (as `AbortSignal.timeout` does), all idle connections are closed, so that a retry opens
+ * a new one. Other aborts close none.
  *
  * @throws ConfigError if the server or the proxy is not a URL.
  */
