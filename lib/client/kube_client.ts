@@ -397,7 +397,7 @@ export class KubeClient implements Client {
     const shared = this.#applied.sharedBy(target.resource, target, manager, writer, wanted)
     if (shared.others.length > 0) {
       const cannot = `Cannot apply ${this.#api.describe(target)}`
-      const { lostFields } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
+      const { lostFields } = await loadSharedApply(cannot)
       const current = await this.#api.get(target, options.signal).catch((error: unknown) => {
         if (!isMissingObject(error)) throw error
       })
@@ -456,6 +456,11 @@ export class KubeClient implements Client {
   #notify(write: WriteRecord, { dryRun }: { readonly dryRun?: boolean }): void {
     if (!dryRun) this.#options.onWrite?.(write)
   }
+}
+
+/** Loads what judges an apply of two controllers. `cannot` begins the error if the file is missing. */
+export async function loadSharedApply(cannot: string): Promise<typeof import('./shared_apply.ts')> {
+  return await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
 }
 
 function deletion(options: DeleteOptions & DeleteAllOptions): Parameters<Api['delete']>[1] {
