@@ -1,6 +1,6 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
 import { asJson } from '../core/equal.ts'
-import { ApiError, fileMissing, firstOf } from '../core/errors.ts'
+import { ApiError, firstOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
@@ -47,6 +47,7 @@ import { createIfMissing, createOrUpdate, edit, refuseStatus } from './edit.ts'
 import { type KindName, RestMapper } from './rest_mapper.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
+import { lostFields } from './shared_apply.ts'
 import { type StatedStatuses, writeStatus } from './set_status.ts'
 import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
 import { type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
@@ -397,7 +398,6 @@ export class KubeClient implements Client {
     const shared = this.#applied.sharedBy(target.resource, target, manager, writer, wanted)
     if (shared.others.length > 0) {
       const cannot = `Cannot apply ${this.#api.describe(target)}`
-      const { lostFields } = await loadSharedApply(cannot)
       const current = await this.#api.get(target, options.signal).catch((error: unknown) => {
         if (!isMissingObject(error)) throw error
       })
@@ -456,11 +456,6 @@ export class KubeClient implements Client {
   #notify(write: WriteRecord, { dryRun }: { readonly dryRun?: boolean }): void {
     if (!dryRun) this.#options.onWrite?.(write)
   }
-}
-
-/** Loads what judges an apply of two controllers. `cannot` begins the error if the file is missing. */
-export async function loadSharedApply(cannot: string): Promise<typeof import('./shared_apply.ts')> {
-  return await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
 }
 
 function deletion(options: DeleteOptions & DeleteAllOptions): Parameters<Api['delete']>[1] {

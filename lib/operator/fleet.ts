@@ -142,6 +142,9 @@ function host(name: string, place: Pick<Runnable, 'role' | 'everyReplica' | 'war
       if (!signal.aborted) throw scope.signal.reason
     },
     working: () => [...all].flatMap(({ runnable }) => runnable.working?.() ?? []),
+    async beforeLeading(signal) {
+      await Promise.all([...all].map(async ({ runnable }) => await runnable.beforeLeading?.(signal)))
+    },
     add(runnable) {
       const each: Hosted = { runnable, stop: new AbortController(), ended: Promise.resolve() }
       all.add(each)

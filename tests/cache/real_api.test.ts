@@ -213,6 +213,7 @@ test(
       assert.deepEqual(Object.keys(await direct.get({ ...target, resource: metadataOf(CONFIG_MAP), name })).sort(), [
         'apiVersion',
         'kind',
+        'kubeloop.partial',
         'metadata',
       ])
       // Each break costs each of the two informers a watch, which the next break may cut before its answer.

@@ -183,6 +183,11 @@ test('only the leader reconciles; a follower watches, and takes over what is the
   await leader!.stop()
   await leader!.clock.advance(5000)
   assert.deepEqual(runs, ['a x'])
+  // Its caches have what the last leader wrote.
+  const lists = at('a').network.requests.filter(({ path, headers }) =>
+    !path.includes('watch=true') && headers?.['accept']?.includes('PartialObjectMetadataList')
+  )
+  assert.deepEqual(lists.map(({ path }) => path), ['/api/v1/configmaps?limit=500'])
   await create(clientOf(at('a')), 'y')
   await leader!.clock.advance(1)
   assert.deepEqual(runs, ['a x', 'a y'])

@@ -1,9 +1,10 @@
 /** Starts operators on APIs in memory with a fake clock, and records requests, log lines and the outcome. */
 // Loaded before the tests, as a first load during a start takes real time.
-import '../../lib/client/shared_apply.ts'
 import '../../lib/manager/metrics.ts'
-import '../../lib/operator/fleet.ts'
 import '../../lib/operator/crds.ts'
+import '../../lib/operator/fleet.ts'
+import '../../lib/operator/schedules.ts'
+import 'croner'
 import { type Client, type Clock, Cluster, type Operator, type OtherCluster, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'

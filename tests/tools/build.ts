@@ -57,8 +57,6 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   crds: 'lib/operator/crds.ts',
   // For groups of clusters.
   fleet: 'lib/operator/fleet.ts',
-  // For an object that two controllers apply.
-  shared_apply: 'lib/client/shared_apply.ts',
   // For rules in definitions, and patterns that JavaScript does not know: with its parser and RE2, 580 KB.
   cel: 'lib/apiserver/cel/engine.ts',
 }
