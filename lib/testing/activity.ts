@@ -2,12 +2,14 @@
 import type { Transport } from 'kubeloop'
 import { firstOf } from '../core/errors.ts'
 import type { HttpRequest } from '../core/transport.ts'
-import { nextTurn } from '../async/clock.ts'
+import { nextTurn, systemClock } from '../async/clock.ts'
 import type { Faults } from './faults.ts'
 import type { ReplicaRuns } from './replica.ts'
 
 /** More turns of the event loop than this without rest are an endless loop. */
 export const MAX_TURNS = 20_000
+/** Files are read in real time: turns do not count until they are loaded, but for at most this time. */
+const LOADING_MS = 30_000
 /** The world is at rest after so many turns without work: promises pass work between parts within fewer turns. */
 const QUIET_TURNS = 5
 /**
@@ -28,6 +30,8 @@ export interface Watched {
   busyWith(): readonly string[]
   /** Whether its work may be waiting for the clock. */
   waits?(): boolean
+  /** Whether its work is the loading of files. */
+  loads?(): boolean
 }
 
 /** Tracks requests and busy parts. */
@@ -119,6 +123,7 @@ export class Activity {
   async rest(): Promise<void> {
     let quiet = 0
     let isIdle = true
+    const beganMs = systemClock.monotonic()
     for (let turns = 0; quiet < (isIdle ? QUIET_TURNS : DELAYED_TURNS); turns++) {
       const [failure] = this.#failures
       if (failure && !this.#isStopping) {
@@ -140,8 +145,10 @@ export class Activity {
       }
       const seen = this.#seen
       await nextTurn()
-      isIdle = this.#isStopping || [...this.#running].every((part) => part.every((each) => each.idle()))
-      const waits = this.#faults.delayed > 0 || [...this.#running].some((part) => part.some((each) => each.waits?.()))
+      const parts = [...this.#running].flat()
+      if (parts.some((each) => each.loads?.()) && systemClock.monotonic() - beganMs < LOADING_MS) turns = 0
+      isIdle = this.#isStopping || parts.every((each) => each.idle())
+      const waits = this.#faults.delayed > 0 || parts.some((each) => each.waits?.())
       quiet = this.#requests.size === 0 && this.#seen === seen && (isIdle || waits) ? quiet + 1 : 0
     }
     for (const runs of this.#runs) runs.rest()

@@ -285,7 +285,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     // A module that is being loaded has no open request.
     let loads = true
     const drop = activity.run((watch) => {
-      watch({ idle: () => !loads, busyWith: () => ['files of kubeloop are being loaded'] })
+      watch({ idle: () => !loads, loads: () => loads, busyWith: () => ['files of kubeloop are being loaded'] })
       return operator.start(stopping.signal, {
         instance: `replica-${number}`,
         identity: identityOf(description.options.leaderElection, number),
