@@ -138,7 +138,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
   begin(target: Target): WriteInFlight | undefined {
     const kind = groupResourceOf(target.resource)
     const parts: WriteInFlight[] = []
-    // Also those of the metadata alone, and of other versions of the kind.
+    // Informers of the kind's metadata and of its other versions get the write, too.
     for (const informer of this.informers()) {
       const part = groupResourceOf(informer.resource) === kind && informer.beginWrite(target)
       if (part) parts.push(part)

@@ -35,7 +35,7 @@ export interface OwnWrite {
    * deletion by name all of them are gone.
    */
   readonly known: ReadonlyMap<string, string>
-  /** The uids whose deletion the watch has delivered since then: those of the key, or all without a key. */
+  /** The uids whose deletion the watch has delivered since then; all uids if the key is unknown. */
   readonly ended: Set<string>
 }
 

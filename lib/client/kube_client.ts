@@ -179,10 +179,10 @@ export class KubeClient implements Client {
     const wanted = requireComplete(resource, owned(resource, object, options.owner), 'update')
     const target = targetOf(resource, wanted, 'update')
     await this.#checkOwners('update', target, wanted, options)
-    const cached = await this.#current(resource, target)
+    const cached = 'status' in wanted ? await this.#current(resource, target) : undefined
     const written = await this.#api.update(target, wanted, this.#query(options), options.signal)
     // A status that is left out is no change. Without the cached object, nothing shows what was changed.
-    if (cached?.metadata.resourceVersion === object.metadata.resourceVersion && 'status' in wanted) {
+    if (cached && cached.metadata.resourceVersion === object.metadata.resourceVersion) {
       refuseStatus(`update ${this.#api.describe(target)}`, wanted, cached, written.object)
     }
     return this.#report('update', resource, written, changeSince(object, written), options) as T

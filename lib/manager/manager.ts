@@ -44,6 +44,8 @@ export interface ManagerOptions {
  * ends in time, and the lease is released before Kubernetes kills a pod after its own 30 s.
  */
 const ABANDON_MS = 2000
+/** The time that a stop has. */
+export const DEFAULT_GRACE_MS = 30_000
 /** A stop that takes longer is logged once. */
 const LONG_STOP_MS = 1000
 /** The maximum number of names in that line. */
@@ -225,7 +227,7 @@ export class Manager implements Runnable {
   }
 
   async #stopAll(campaign: AbortController, election: Promise<void> | undefined): Promise<void> {
-    const { clock, graceMs = 30_000 } = this.#options
+    const { clock, graceMs = DEFAULT_GRACE_MS } = this.#options
     // A replica that does not lead must not win the lease now.
     if (!this.#group('preparation').started) campaign.abort(stopReason())
     const endGrace = (): void => this.#endGrace(new Error(`the grace period of ${formatMs(graceMs)} is over`))

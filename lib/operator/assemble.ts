@@ -18,7 +18,7 @@ import { StreamSource } from '../controller/stream_source.ts'
 import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
-import { Manager } from '../manager/manager.ts'
+import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import type { HealthServer } from '../manager/servers/health.ts'
 import { boundTo, clientsOf, type Clusters, fencedCluster, logOf, sleepOn } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
@@ -331,9 +331,6 @@ function namespacesOf(informers: readonly Informer[]): ReadonlySet<string> | und
   const namespaces = informers.flatMap(({ namespace }) => (namespace === undefined ? [] : [namespace]))
   return namespaces.length === informers.length ? new Set(namespaces) : undefined
 }
-/** The manager's own. */
-const DEFAULT_GRACE_MS = 30_000
-
 /** The delay of the check of the lease, which a quick sync of the caches makes unnecessary. */
 const LEASE_CHECK_MS = 2000
 

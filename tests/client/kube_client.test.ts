@@ -135,6 +135,16 @@ test('a status that is an ordinary field is edited', async () => {
   assert.equal(edited?.status?.phase, 'Edited')
 })
 
+test('an update without a version and a cached object sends its status, and nothing is compared', async () => {
+  const client = new KubeClient({
+    api: new Api({ transport: () => Promise.resolve(answer(200, foo)) }),
+    fieldManager: 'me',
+  })
+  const { resourceVersion: _, ...metadata } = foo.metadata
+  const unversioned = { ...foo, metadata, status: { phase: 'Mine' } } as unknown as Foo
+  assert.deepEqual(await client.update(FOO as ResourceOf<Foo>, unversioned), foo)
+})
+
 test('each field manager has its own last apply', async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
   const api = new Api({ transport })
