@@ -6,11 +6,10 @@
  * `--allow-read=/var/run/secrets/kubernetes.io/serviceaccount`.
  */
 import type { ClusterConfig } from '../core/cluster_config.ts'
-import { ConfigError } from '../core/errors.ts'
+import { ConfigError, fileMissing } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
 import { type Environment, isNotFound, variable } from './environment.ts'
 import { checkCertificate } from './pem.ts'
-import { proxyFromEnvironment } from './proxy_env.ts'
 import { readFailure, RotatingFile } from './rotating_file.ts'
 
 export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -43,7 +42,7 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
   return {
     cluster: {
       server,
-      proxy: proxyFromEnvironment(server, (name) => environment.optionalEnv(name)),
+      proxy: await proxyOf(server, environment),
       ca: () => ca.read(),
       token: () => token.read(),
       namespace,
@@ -67,6 +66,13 @@ export function checkToken(text: string, file: string): string {
   if (token === '') throw new ConfigError(`Cannot use token ${file}: it is empty`)
   if (/[^\x21-\x7e]/.test(token)) throw new ConfigError(`Cannot use token ${file}: it has characters that no token has`)
   return token
+}
+
+/** The rules for proxies are loaded only if there is one. */
+async function proxyOf(server: string, environment: Environment): Promise<string | undefined> {
+  if (!['HTTPS_PROXY', 'https_proxy'].some((name) => environment.optionalEnv(name))) return undefined
+  const { proxyFromEnvironment } = await import('./proxy_env.ts').catch(fileMissing('Cannot use a proxy', 'proxy.js'))
+  return proxyFromEnvironment(server, (name) => environment.optionalEnv(name))
 }
 
 async function readNamespace(environment: Environment): Promise<string | undefined> {

@@ -6,7 +6,6 @@ import { parseKey } from '../core/objects.ts'
 import type { Clock } from '../async/clock.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { Log } from '../observe/log.ts'
-import { finalizerOfFailure } from './finalizer.ts'
 import type { Disposition } from './result.ts'
 
 /** The end of a run, as far as the log needs it. */
@@ -94,6 +93,19 @@ export function foldFailures(passes: (id: string, message?: string) => boolean =
     if (!isLogged) return undefined
     return isEqual && last.isMessageLogged ? 'again' : 'new'
   }
+}
+
+/** The key of a finalizer's name on the error of its cleanup. Registered, as bundles may contain this module twice. */
+const FINALIZER = Symbol.for('kubeloop.finalizer')
+
+/** Notes the finalizer whose cleanup threw this error. */
+export function nameFinalizer(error: unknown, finalizer: string): void {
+  // Not enumerable, so that no log prints it. A frozen error is left as it is.
+  if (error instanceof Error) Reflect.defineProperty(error, FINALIZER, { value: finalizer, configurable: true })
+}
+
+function finalizerOfFailure(error: unknown): string | undefined {
+  return error instanceof Error ? (error as { readonly [FINALIZER]?: string })[FINALIZER] : undefined
 }
 
 /** Logs a new failure with its stack, a repeated one by the first line of its message, and a recovery. */

@@ -8,11 +8,11 @@ import { BoundedMap } from '../async/bounded_map.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { ApiError, isReason, messageOf } from '../core/errors.ts'
 import { toMs } from '../core/duration.ts'
-import { isDomainName, isLabelText } from '../core/names.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Client } from '../client/client.ts'
 import { isMissingObject } from '../client/codec.ts'
+import { nameFinalizer } from './failures.ts'
 import type { Predicate } from './predicates.ts'
 import type { Result } from './result.ts'
 
@@ -69,12 +69,6 @@ function removing(finalizers: readonly string[], finalizer: string): PatchOperat
     .flatMap((path): PatchOperation[] => [{ op: 'test', path, value: finalizer }, { op: 'remove', path }])
 }
 
-/** Returns whether the API server accepts the finalizer for all kinds: a qualified name with a domain. */
-export function isFinalizerName(text: string): boolean {
-  const [domain = '', name = '', ...more] = text.split('/')
-  return more.length === 0 && isDomainName(domain) && isLabelText(name)
-}
-
 /**
  * Returns a predicate that passes what `when` passes, and every object that is being deleted and has the finalizer: no
  * other controller can remove it.
@@ -115,14 +109,6 @@ function without(object: KubeObject, finalizer: string): object {
     ...object,
     metadata: { ...metadata, finalizers: (metadata.finalizers ?? []).filter((each) => each !== finalizer) },
   }
-}
-
-/** The key of a finalizer's name on the error of its cleanup. Registered, as bundles may contain this module twice. */
-const FINALIZER = Symbol.for('kubeloop.finalizer')
-
-/** Returns the finalizer whose cleanup threw this error, or undefined. */
-export function finalizerOfFailure(error: unknown): string | undefined {
-  return error instanceof Error ? (error as { readonly [FINALIZER]?: string })[FINALIZER] : undefined
 }
 
 /** The callbacks of one run. */
@@ -191,8 +177,7 @@ export class Finalizer {
     try {
       return await cleanup(object)
     } catch (error) {
-      // Not enumerable, so that no log prints it. A frozen error is left as it is.
-      if (error instanceof Error) Reflect.defineProperty(error, FINALIZER, { value: this.#name, configurable: true })
+      nameFinalizer(error, this.#name)
       throw error
     }
   }

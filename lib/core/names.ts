@@ -52,3 +52,9 @@ export function kindProblem({ group, version, kind, plural }: KindNames): string
 export function notCamelCase(kind: string): string {
   return `kind ${JSON.stringify(kind)} must be CamelCase with at most 63 letters and digits, such as "Foo"`
 }
+
+/** Returns whether the API server accepts a finalizer for all kinds: a qualified name with a domain. */
+export function isFinalizerName(text: string): boolean {
+  const [domain = '', name = '', ...more] = text.split('/')
+  return more.length === 0 && isDomainName(domain) && isLabelText(name)
+}

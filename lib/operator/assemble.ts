@@ -1,10 +1,10 @@
 /** Assembles the manager of one start from an operator's description and its clusters. */
 import { type Duration, toMs } from '../core/duration.ts'
-import type { ClusterConfig } from '../core/cluster_config.ts'
+import { TerminalError } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { abortScope, untilAborted } from '../async/abort.ts'
+import { untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
 import { atLevel, type Log } from '../observe/log.ts'
@@ -13,38 +13,35 @@ import { getSelected } from '../cache/cached_reader.ts'
 import type { Informer } from '../cache/informer.ts'
 import type { Recorder } from '../events/event_recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
-import { Finalizer, orNeedsCleanup } from '../controller/finalizer.ts'
 import { StreamSource } from '../controller/stream_source.ts'
+import type { Finalizer } from '../controller/finalizer.ts'
 import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import type { HealthServer } from '../manager/servers/health.ts'
+import { Server } from '../manager/servers/server.ts'
 import { boundTo, clientsOf, type Clusters, fencedCluster, logOf, sleepOn } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
 import {
-  type ClusterDescription,
   type ControllerDescription,
   controllerName,
   controllerTitle,
   finalizerOf,
-  type GroupDescription,
   homeOf,
   isOptional,
   leaseOf,
-  memberOf,
   type OperatorDescription,
   type OperatorOptions,
 } from './description.ts'
-import { type DefinitionSetup, latchesOf, lateInstallation, preparationOf } from './definitions.ts'
-import { addEndpoints, type OperatorMeter } from './endpoints.ts'
-import type { Engaged } from './fleet.ts'
-import { optionalCluster } from './optional.ts'
+import type { Definitions } from './definitions.ts'
+import type { OperatorMeter } from './endpoints.ts'
+import type { LoadedParts } from './loaded_parts.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
 import { filtered, sourcesOf } from './sources.ts'
-import { addTasks, type TaskSetup } from './tasks.ts'
+import type { TaskSetup } from './tasks.ts'
 
-export interface AssemblySetup extends TaskSetup {
+export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
   readonly clusters: Clusters
   readonly meter: OperatorMeter | undefined
   readonly tracing?: Tracing | undefined
@@ -59,8 +56,6 @@ export interface AssemblySetup extends TaskSetup {
   readonly uuid?: (() => string) | undefined
   /** Overrides the operator's own. */
   readonly leaderElection?: boolean | undefined
-  /** Whether to serve health, metrics and profiling at the operator's addresses. */
-  readonly serves: boolean
   /** Whether to start servers that extensions add, or what to call with each instead. Default: true. */
   readonly listens?: boolean | ((server: Runnable) => void) | undefined
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
@@ -69,15 +64,13 @@ export interface AssemblySetup extends TaskSetup {
   readonly webhooks: OperatorWebhooks | undefined
   /** Called when the webhooks are served, before the caches start. */
   readonly afterWebhooks: (signal: AbortSignal) => Promise<void>
-  /** The leader's controllers of an optional cluster wait for its latch. */
-  readonly installed: ReadonlyMap<OtherCluster, Latch>
-  readonly definitions: DefinitionSetup
-  /** Undefined without groups of clusters. */
-  readonly fleet: typeof import('./fleet.ts') | undefined
+  readonly loaded: LoadedParts
+  /** Undefined if the operator neither defines kinds nor has webhooks. */
+  readonly definitions: Definitions | undefined
 }
 
 export function assemble(description: OperatorDescription, setup: AssemblySetup): Parts {
-  const { clusters, meter, clock, log, serves, listens } = setup
+  const { clusters, meter, clock, log, listens, loaded, definitions } = setup
   const { options } = description
   const elector = electorOf(options, setup)
   const manager = new Manager({ clock, log, elector, listens, graceMs: graceOf(options) })
@@ -90,24 +83,48 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   )
   const named = new Map(controllers.map((controller) => [controller.name, controller]))
   const converted = new Set(description.conversions.map(({ hub }) => groupResourceOf(hub)))
-  const endpoints = serves
-    ? addEndpoints(options, { manager, clusters, elector, converted, meter, clock, log })
-    : { health: undefined, metrics: undefined }
-  if (setup.webhooks) addWebhooks(setup.webhooks, setup, endpoints.health, manager)
+  const endpoints = loaded.endpoints
+    ?.addEndpoints(options, { Server, manager, clusters, elector, converted, meter, clock, log })
+  if (setup.webhooks) addWebhooks(setup.webhooks, setup, endpoints?.health, manager)
   if (elector) manager.add(leaseCheck(elector, clock))
   for (const cluster of setup.running) manager.add(cluster)
   for (const { recorder } of clusters.all) manager.add(recorder)
   controllers.forEach((controller, at) =>
-    manager.add(waiting(controller, setup.installed.get(description.controllers[at]!.options.cluster!)))
+    manager.add(waiting(controller, definitions?.latches.get(description.controllers[at]!.options.cluster!)))
   )
-  addTasks(description, manager, elector, setup)
-  addGroups(description, manager, named, setup)
+  const isTerminal = (error: unknown): boolean => error instanceof TerminalError
+  loaded.tasks?.addTasks(description, manager, elector, { ...setup, isTerminal })
+  loaded.otherClusters?.addGroups(description, {
+    ...setup,
+    manager,
+    named,
+    graceMs: graceOf(options) ?? DEFAULT_GRACE_MS,
+    work: (signal) => ({
+      signal,
+      log,
+      clock,
+      ownNamespace: clusters.ownNamespace,
+      sleep: sleepOn(clock, { signal }),
+      ...boundTo(clientsOf(clusters, undefined), { signal }),
+    }),
+    controller: (each, manager) => controllerOf(each, options, manager, { ...setup, isOnly: false }),
+    waiting,
+    read: (name, open, change) =>
+      new StreamSource({
+        name,
+        open: (signal) => filtered(open(signal), async (each) => (await change(each), false)) as AsyncIterable<never>,
+        clock,
+        log,
+        random: setup.random,
+      }),
+  })
   return {
     manager,
     meter,
     clock,
     log,
-    ...endpoints,
+    health: endpoints?.health,
+    metrics: endpoints?.metrics,
     webhooks: setup.webhooks?.server,
     cluster: fencedCluster(clusters.main, manager.fence),
     clusterOf: (cluster) => fencedCluster(clusters.of(cluster), manager.fence),
@@ -147,79 +164,6 @@ function waiting(controller: Controller, latch: Latch | undefined): Runnable {
   return { name, everyReplica, start, working: () => controller.working(), ...(warmup && { warmup }) }
 }
 
-/** Adds the groups of clusters. */
-function addGroups(
-  description: OperatorDescription,
-  manager: Manager,
-  named: Map<string, Controller>,
-  setup: AssemblySetup,
-): void {
-  const { clusters, clock, log, random, definitions, fleet } = setup
-  const { options, groups } = description
-  const clients = clientsOf(clusters, undefined)
-  const engage = (group: GroupDescription, name: string, config: ClusterConfig): Engaged => {
-    const member: ClusterDescription = { name, config, namespaces: group.namespaces, optional: true }
-    if ([...clusters.others.keys()].some((known) => known.name === name)) {
-      throw new TypeError(`Cannot add the cluster "${name}": another one has its name`)
-    }
-    const own = memberOf(description, group, member)
-    const inMember: DefinitionSetup = { ...definitions, description: own }
-    const cluster = clusters.add(member, own, { config })
-    for (const cache of own.caches) cluster.cache.declare(cache.resource, cache.options)
-    const { fence, stopping } = manager
-    const abandon = abortScope(manager.abandon)
-    const controllers = own.controllers.map((each) =>
-      controllerOf(each, options, { fence, stopping, abandon: abandon.signal }, { ...setup, isOnly: false })
-    )
-    for (const each of controllers) named.set(each.name, each)
-    const latch = latchesOf(inMember).get(member)
-    const prepare = preparationOf(inMember)
-    return {
-      caches: optionalCluster(cluster, (signal) => prepare(member, signal), { name, clock, log, random }),
-      recorder: cluster.recorder,
-      controllers,
-      leader: [
-        ...controllers.filter(({ everyReplica }) => !everyReplica).map((each) => waiting(each, latch)),
-        ...(latch ? [lateInstallation(inMember, member, latch, fence)] : []),
-      ],
-      abandon: () => abandon.abort(new DOMException(`The cluster "${name}" was removed`, 'AbortError')),
-      close() {
-        abandon[Symbol.dispose]()
-        for (const each of controllers) named.delete(each.name)
-        clusters.drop(member)
-      },
-    }
-  }
-  for (const group of groups) {
-    fleet!.addFleet(group, {
-      manager,
-      clock,
-      log,
-      graceMs: graceOf(options) ?? DEFAULT_GRACE_MS,
-      engage: (name, config) => engage(group, name, config),
-      read: (change) =>
-        new StreamSource({
-          name: group.name,
-          open: (signal) =>
-            filtered(
-              group.provider({
-                signal,
-                log,
-                clock,
-                ownNamespace: clusters.ownNamespace,
-                sleep: sleepOn(clock, { signal }),
-                ...boundTo(clients, { signal }),
-              }),
-              async (each) => (await change(each), false),
-            ) as AsyncIterable<never>,
-          clock,
-          log,
-          random,
-        }),
-    })
-  }
-}
-
 function controllerOf(
   description: ControllerDescription,
   operator: OperatorOptions,
@@ -238,11 +182,16 @@ function controllerOf(
   const eventsOf = (cluster?: OtherCluster): Recorder =>
     clusters.of(cluster).recorder.as(`${operator.name}/${controllerName(description)}`)
   const events = eventsOf(cluster)
+  const { finalizers } = setup.loaded
   const isReady = (cluster?: OtherCluster): boolean => clusters.isReady(cluster)
   const finalizer = finalizerOf(description, operator.name)
-  const filter = finalizer === undefined ? eventFilter : orNeedsCleanup(eventFilter, finalizer)
+  const filter = finalizer === undefined ? eventFilter : finalizers!.orNeedsCleanup(eventFilter, finalizer)
   const informers = clusters.of(cluster).cache.declare(description.resource)
-  const step = stepOf(description, finalizer, informers)
+  const step = stepOf(
+    description,
+    informers,
+    finalizer === undefined ? undefined : new finalizers!.Finalizer(description.resource, finalizer),
+  )
   const reconcile = (run: Run): Promise<Result> => {
     const { log, attempt, onWrite } = run
     const { client, clientOf } = boundTo(clients, run, onWrite, home)
@@ -271,7 +220,7 @@ function controllerOf(
     name,
     kind: description.resource.kind,
     namespaces: namespacesOf(informers),
-    sources: sourcesOf(description, { ...setup, clients, finalizer, eventFilter: filter }),
+    sources: sourcesOf(description, { ...setup, clients, finalizer, finalizers, eventFilter: filter }),
     when: filter,
     clock,
     log: logOf(log, cluster),
@@ -299,17 +248,14 @@ function controllerOf(
   })
 }
 
-/**
- * Returns the function of a run. It is made once per start, as a finalizer remembers the objects that it has finished.
- */
+/** Returns the function of a run, made once a start: a finalizer remembers the objects that it has finished. */
 function stepOf(
   description: ControllerDescription,
-  finalizerName: string | undefined,
   informers: readonly Informer[],
+  finalizer: Finalizer | undefined,
 ): (context: Context) => Promise<Result> {
   const { resource, options: { cluster }, finalize } = description
   const step = description.step!
-  const finalizer = finalizerName === undefined ? undefined : new Finalizer(resource, finalizerName)
   if (step.kind === 'key' && !finalizer) return (context) => step.reconcile(context.key, context)
   return async (context) => {
     const client = cluster ? context.clientOf(cluster) : context.client

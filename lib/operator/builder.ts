@@ -1,11 +1,10 @@
 /** Implements `controllerFor`: checks a controller's options and fills in its description. */
 import { toMs } from '../core/duration.ts'
-import { isLabelText } from '../core/names.ts'
+import { isFinalizerName, isLabelText } from '../core/names.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
 import { isThenable } from '../controller/bounded_call.ts'
-import { isFinalizerName } from '../controller/finalizer.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { ControllerBuilder, ControllerDefaults, ControllerOptions } from './context.ts'
 import { checkShape, CONTROLLER_SHAPE, FINALIZE_SHAPE, OWNS_SHAPE, WATCHES_SHAPE } from './checks.ts'

@@ -23,8 +23,6 @@ import {
   syncTimeoutsOf,
 } from './description.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
-import { foreignOwners } from './foreign_owners.ts'
-import { lateConnection } from './optional.ts'
 
 export interface ClusterSetup {
   /** The operator's own cluster. Default, without a transport: found by `loadConfig`. */
@@ -46,6 +44,11 @@ export interface ClusterSetup {
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
   readonly meter?: PartMeter | undefined
   readonly tracing?: Tracing | undefined
+  /** Undefined without other clusters. */
+  readonly otherClusters?:
+    | Pick<typeof import('./foreign_owners.ts'), 'foreignOwners'>
+      & Pick<typeof import('./optional.ts'), 'lateConnection'>
+    | undefined
 }
 
 export class Clusters {
@@ -115,11 +118,10 @@ export class Clusters {
  */
 export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
   const { options, clusters } = description
-  const { config, configs = {}, transport, transports = {}, connect, ...common } = setup
+  const { config, configs = {}, transport, transports = {}, connect, otherClusters, ...common } = setup
   const { name, namespaces } = options
-  const isAlone = clusters.length + description.groups.length === 0
   const make = (given: Omit<ClusterOptions, 'name'>): Cluster => {
-    const checkOwners = isAlone ? undefined : foreignOwners(() => cluster, () => opened.all)
+    const checkOwners = otherClusters?.foreignOwners(() => cluster, () => opened.all)
     const cluster: Cluster = new Cluster({ ...common, ...given, name, checkOwners })
     return cluster
   }
@@ -156,7 +158,7 @@ export async function openClusters(description: OperatorDescription, setup: Clus
     if (!replacement && !config) {
       const { clock, log } = setup
       late.push(
-        replacement = lateConnection(async () =>
+        replacement = otherClusters!.lateConnection(async () =>
           httpTransport(await configOf(other), { clock, log, userAgent: `${name} kubeloop` })
         ),
       )

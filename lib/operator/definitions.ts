@@ -1,5 +1,5 @@
 /** Decides when an operator's CRDs and webhook configurations are written or verified, and by which replica. */
-import { fileMissing, LeadershipLost, messageOf } from '../core/errors.ts'
+import { LeadershipLost, messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { untilAborted } from '../async/abort.ts'
@@ -10,15 +10,8 @@ import { type Api, clusterSuffix } from '../client/api.ts'
 import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
-import type { Dependencies } from './crds.ts'
-import {
-  crdModeOf,
-  isOptional,
-  memberOf,
-  type OperatorDescription,
-  type OperatorOptions,
-  ownKinds,
-} from './description.ts'
+import { createCrds, type Dependencies, installCrds, verifyCrds } from './crds.ts'
+import { crdModeOf, isOptional, type OperatorDescription, type OperatorOptions, ownKinds } from './description.ts'
 import { untilDone } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
 
@@ -32,48 +25,51 @@ export interface DefinitionSetup {
   /** Whether there is leader election. Then only the leader changes existing definitions. */
   readonly elects: boolean
   readonly webhooks: OperatorWebhooks | undefined
-  /** Undefined if the operator defines no kind. */
-  readonly functions: CrdFunctions | undefined
 }
 
-type CrdFunctions = typeof import('./crds.ts')
+/** The work on the definitions of an operator, or of what runs in one cluster of a group. */
+export interface Definitions {
+  /** Prepares the CRDs of a cluster before its caches start. */
+  readonly prepare: InCluster
+  /** A latch for each optional cluster whose leader's controllers wait for its definitions. */
+  readonly latches: ReadonlyMap<OtherCluster, Latch>
+  /** Returns the leader's installation in an optional cluster, which opens the latch. */
+  lateInstallation(cluster: OtherCluster, latch: Latch, fence: Fence): Runnable
+  /** Adds what the leader installs. */
+  addInstallation(manager: Manager): void
+  /** Returns the same for what runs in a cluster of a group. */
+  of(description: OperatorDescription): Definitions
+}
 
-/**
- * Loads what verifies and installs definitions, which an operator that defines no kind does not need.
- *
- * @throws ConfigError if the file beside mod.js is missing.
- */
-export async function loadCrdFunctions(description: OperatorDescription): Promise<CrdFunctions | undefined> {
-  const clusters = [undefined, ...description.clusters]
-  const ofGroups = description.groups.flatMap((group) => {
-    const member = { ...group, config: { server: '' } }
-    return ownKinds(memberOf(description, group, member), member)
-  })
-  const ofClusters = clusters.flatMap((cluster) => ownKinds(description, cluster))
-  if (ofClusters.length + ofGroups.length === 0) return undefined
-  return await import('./crds.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
+export function definitionsOf(setup: DefinitionSetup): Definitions {
+  const latches = latchesOf(setup)
+  return {
+    prepare: preparationOf(setup),
+    latches,
+    lateInstallation: (cluster, latch, fence) => lateInstallation(setup, cluster, latch, fence),
+    addInstallation: (manager) => addInstallation(setup, latches, manager),
+    of: (description) => definitionsOf({ ...setup, description }),
+  }
 }
 
 /** Works on the definitions of a cluster; undefined is the operator's own. */
 type InCluster = (cluster: OtherCluster | undefined, signal: AbortSignal) => Promise<void>
 
-/** Returns what prepares the CRDs of a cluster before its caches start. */
-export function preparationOf(setup: DefinitionSetup): InCluster {
+function preparationOf(setup: DefinitionSetup): InCluster {
   const { mode } = modeOf(setup)
   const prepare = mode === 'verify'
-    ? 'verifyCrds'
+    ? verifyCrds
     : mode === 'ignore'
     ? undefined
     : setup.elects
-    ? 'createCrds'
-    : 'installCrds'
+    ? createCrds
+    : installCrds
   return async (cluster, signal) => {
     if (prepare) await prepareIn(prepare, setup, cluster, signal)
   }
 }
 
-/** Returns a latch for each optional cluster whose leader's controllers wait for its definitions. */
-export function latchesOf(setup: DefinitionSetup): ReadonlyMap<OtherCluster, Latch> {
+function latchesOf(setup: DefinitionSetup): ReadonlyMap<OtherCluster, Latch> {
   const late = setup.elects && mayInstall(setup) ? setup.description.clusters.filter(isOptional) : []
   return new Map(late.map((cluster) => [cluster, new Latch()]))
 }
@@ -83,7 +79,7 @@ export function latchesOf(setup: DefinitionSetup): ReadonlyMap<OtherCluster, Lat
  * CRDs are served; work in an optional cluster, when they are served there. What others install gets the CAs of the
  * webhooks before that, as the API server calls them for what the controllers write.
  */
-export function addInstallation(
+function addInstallation(
   setup: DefinitionSetup,
   late: ReadonlyMap<OtherCluster, Latch>,
   manager: Manager,
@@ -96,7 +92,7 @@ export function addInstallation(
   }
   if (!elects && !webhooks) return
   const installed = new Latch()
-  const install: InCluster = (cluster, signal) => prepareIn('installCrds', setup, cluster, signal, manager.fence)
+  const install: InCluster = (cluster, signal) => prepareIn(installCrds, setup, cluster, signal, manager.fence)
   manager.add({
     name: 'definitions',
     role: 'preparation',
@@ -116,8 +112,7 @@ export function addInstallation(
   for (const [cluster, latch] of late) manager.add(lateInstallation(setup, cluster, latch, manager.fence))
 }
 
-/** Returns the leader's installation in an optional cluster, which opens the latch. */
-export function lateInstallation(setup: DefinitionSetup, cluster: OtherCluster, latch: Latch, fence: Fence): Runnable {
+function lateInstallation(setup: DefinitionSetup, cluster: OtherCluster, latch: Latch, fence: Fence): Runnable {
   const { clock, log, random } = setup
   const { name } = cluster
   return {
@@ -125,7 +120,7 @@ export function lateInstallation(setup: DefinitionSetup, cluster: OtherCluster, 
     async start(signal) {
       const report = (reason: string): void =>
         log.warn(`The controllers of the cluster "${name}" wait for its definitions: ${reason}`)
-      const install = (signal: AbortSignal): Promise<void> => prepareIn('installCrds', setup, cluster, signal, fence)
+      const install = (signal: AbortSignal): Promise<void> => prepareIn(installCrds, setup, cluster, signal, fence)
       await untilDone(install, report, { name, clock, log, random }, signal)
       latch.open()
     },
@@ -163,16 +158,16 @@ function modeOf(
 
 /** Calls a function for the definitions of a cluster. Errors name a cluster other than the operator's own. */
 async function prepareIn(
-  prepare: 'createCrds' | 'installCrds' | 'verifyCrds',
+  prepare: typeof installCrds,
   setup: DefinitionSetup,
   cluster: OtherCluster | undefined,
   signal: AbortSignal,
   fence?: Fence,
 ): Promise<void> {
   const kinds = ownKinds(setup.description, cluster)
-  if (!setup.functions || kinds.length === 0) return
+  if (kinds.length === 0) return
   try {
-    await setup.functions[prepare](kinds, await dependenciesOf(setup, cluster, fence, signal), signal)
+    await prepare(kinds, await dependenciesOf(setup, cluster, fence, signal), signal)
   } catch (error) {
     const text = messageOf(error)
     const where = clusterSuffix({ cluster: cluster?.name }).trimStart()

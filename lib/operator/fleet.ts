@@ -103,7 +103,7 @@ function isSame(...configs: readonly [ClusterConfig, ClusterConfig]): boolean {
 }
 
 /** One for all: an error holds the functions of its stack, and so the cluster, as long as its signal is held. */
-export const REMOVED: DOMException = new DOMException('The cluster was removed', 'AbortError')
+const REMOVED = new DOMException('The cluster was removed', 'AbortError')
 
 interface Hosted {
   readonly runnable: Runnable

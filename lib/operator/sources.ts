@@ -5,7 +5,6 @@ import { type Clock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
 import { type Call, isThenable } from '../controller/bounded_call.ts'
-import { ownChanges } from '../controller/finalizer.ts'
 import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
 import { KindSource, type KindSourceOptions } from '../controller/kind_source.ts'
 import { and, guardedPredicate, type Predicate } from '../controller/predicates.ts'
@@ -23,6 +22,7 @@ import {
   isOptional,
   type SourceDescription,
 } from './description.ts'
+import type { LoadedParts } from './loaded_parts.ts'
 
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
@@ -31,6 +31,7 @@ export interface SourceSetup {
   readonly clients: Clients
   /** The controller's finalizer, if it has one. */
   readonly finalizer?: string | undefined
+  readonly finalizers: LoadedParts['finalizers']
   /** The controller's predicate for the events of all kinds. */
   readonly eventFilter?: Predicate | undefined
   readonly clock: Clock
@@ -42,7 +43,7 @@ export interface SourceSetup {
 export function sourcesOf(description: ControllerDescription, setup: SourceSetup): Source[] {
   const { resource, options, sources } = description
   const { finalizer } = setup
-  const when = finalizer === undefined ? options.when : ownChanges(options.when, finalizer)
+  const when = finalizer === undefined ? options.when : setup.finalizers!.ownChanges(options.when, finalizer)
   const own = kindSource(resource, options.cluster, { map: ownKey, own: true, when }, options.queue, setup)
   return [own, ...sources.map((source) => sourceOf(source, description, setup, when))]
 }

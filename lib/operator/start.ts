@@ -1,22 +1,19 @@
 /** Starts an operator: opens its clusters, prepares its CRDs, runs its parts, and closes all. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
-import { fileMissing, messageOf } from '../core/errors.ts'
+import { messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
-import type { Tracing } from '../observe/tracing.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, hasElection } from './assemble.ts'
 import { boundTo, clientsOf, openClusters } from './clusters.ts'
 import type { Parts } from './context.ts'
-import { addInstallation, type DefinitionSetup, latchesOf, loadCrdFunctions, preparationOf } from './definitions.ts'
-import { hasWebhooks, isOptional, type OperatorDescription, type OperatorOptions } from './description.ts'
-import { checkMeter, meterOf } from './endpoints.ts'
+import { isOptional, type OperatorDescription, type OperatorOptions } from './description.ts'
+import { checkMeter, loadMeter, loadParts, loadTracing } from './loaded_parts.ts'
 import { ownLog } from './own_log.ts'
-import { optionalCluster } from './optional.ts'
 import type { OperatorWebhooks, WebhookMode } from './webhooks.ts'
 
 /** Options of a start. Only `cluster` is for everyday use; the rest is for tests and tools. */
@@ -89,12 +86,14 @@ export async function startOperator(
     identity: options.identity,
     random: options.random,
     uuid: options.uuid,
-    meter: serves ? await meterOf(description.options) : undefined,
-    tracing: description.options.tracing ? await loadTracing() : undefined,
+    meter: serves ? await loadMeter(description.options) : undefined,
+    tracing: await loadTracing(description.options),
   }
   if (!serves) checkMeter(description.options, log)
+  const loaded = await loadParts(description, serves)
   const clusters = await openClusters(description, {
     ...setup,
+    otherClusters: loaded.otherClusters,
     cacheDefaults: description.options.cache as CacheOptions | undefined,
     config: options.cluster,
     configs: options.clusters,
@@ -108,64 +107,63 @@ export async function startOperator(
     const { leaderElection, listens, onReconcile, webhooks: mode = 'stated' } = options
     const elects = hasElection(description.options.leaderElection, options)
     const clients = clientsOf(clusters, undefined)
-    const webhooks = hasWebhooks(description)
-      ? (await loadWebhooks())(description, {
-        ...setup,
-        budget: turnBudgetOf(clock),
-        api: clusters.main.api,
-        client: (call) => boundTo(clients, call).client,
-        namespace: clusters.main.config?.namespace,
-        definitionLog: options.definitionLog,
-        mode,
-      })
-      : undefined
+    const webhooks = loaded.webhooks?.openWebhooks(description, {
+      ...setup,
+      budget: turnBudgetOf(clock),
+      api: clusters.main.api,
+      client: (call) => boundTo(clients, call).client,
+      namespace: clusters.main.config?.namespace,
+      definitionLog: options.definitionLog,
+      mode,
+    })
     if (webhooks) options.onWebhooks?.(webhooks)
-    const functions = await loadCrdFunctions(description)
-    const fleet = description.groups.length > 0
-      ? await import('./fleet.ts').catch(fileMissing('Cannot run groups of clusters', 'fleet.js'))
-      : undefined
-    const schedules = description.tasks.some(({ schedule }) => schedule)
-      ? await (await loadScheduling())(description, clock)
-      : undefined
+    const schedules = await loaded.schedules?.loadSchedules(description, clock)
     options.onLoaded?.()
-    const definitions: DefinitionSetup = { ...setup, description, clusters, options, elects, webhooks, functions }
-    const prepare = preparationOf(definitions)
+    const definitions = loaded.definitions?.definitionsOf({
+      ...setup,
+      description,
+      clusters,
+      options,
+      elects,
+      webhooks,
+    })
     // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing
     // is installed.
     const isLate = webhooks?.isServed === true
     for (const cluster of [undefined, ...description.clusters]) {
-      if (!isOptional(cluster) && !(isLate && cluster === undefined)) await prepare(cluster, signal)
+      if (!isOptional(cluster) && !(isLate && cluster === undefined)) await definitions?.prepare(cluster, signal)
     }
     const running = [
       clusters.main,
       ...[...clusters.others].map(([other, cluster]) => {
         return isOptional(other)
-          ? optionalCluster(cluster, (signal) => prepare(other, signal), { ...setup, name: other.name })
+          ? loaded.otherClusters!.optionalCluster(
+            cluster,
+            async (signal) => await definitions?.prepare(other, signal),
+            { ...setup, name: other.name },
+          )
           : cluster
       }),
     ]
-    const installed = latchesOf(definitions)
     const parts = assemble(description, {
       ...setup,
       clusters,
       running,
-      installed,
+      loaded,
       definitions,
-      fleet,
       webhooks,
       schedules,
       onTask: options.onTask,
       async afterWebhooks(signal) {
         if (!isLate) return
-        await prepare(undefined, signal)
+        await definitions?.prepare(undefined, signal)
         await webhooks.trustConversions(signal)
       },
-      serves,
       listens,
       leaderElection,
       onReconcile,
     })
-    addInstallation(definitions, installed, parts.manager)
+    definitions?.addInstallation(parts.manager)
     for (const extension of description.extensions) await extension(parts)
     options.onAssembled?.(parts)
     await parts.manager.start(signal)
@@ -174,24 +172,6 @@ export async function startOperator(
   } finally {
     clusters.close()
   }
-}
-
-/** @throws ConfigError if the file beside mod.js is missing. */
-async function loadWebhooks(): Promise<typeof import('./webhooks.ts').openWebhooks> {
-  const { openWebhooks } = await import('./webhooks.ts').catch(fileMissing('Cannot serve webhooks', 'webhooks.js'))
-  return openWebhooks
-}
-
-/** @throws ConfigError if the file beside mod.js is missing. */
-async function loadScheduling(): Promise<typeof import('./schedules.ts').loadSchedules> {
-  const { loadSchedules } = await import('./schedules.ts').catch(fileMissing('Cannot schedule', 'schedules.js'))
-  return loadSchedules
-}
-
-/** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */
-async function loadTracing(): Promise<Tracing> {
-  const { openTracing } = await import('../observe/tracing.ts').catch(fileMissing('Cannot trace', 'tracing.js'))
-  return await openTracing()
 }
 
 /** Reads the host's name only without an identity, as it needs a permission on Deno. */

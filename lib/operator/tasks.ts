@@ -1,6 +1,6 @@
 /** Runs an operator's tasks: one that throws is started again with back-off, or ends the operator. */
 import { formatMs } from '../core/duration.ts'
-import { isNotCapable, messageOf, TerminalError } from '../core/errors.ts'
+import { isNotCapable, messageOf } from '../core/errors.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { type Clock, sleep } from '../async/clock.ts'
@@ -21,6 +21,8 @@ export interface TaskSetup {
   readonly random?: (() => number) | undefined
   /** Present if the operator has a schedule. */
   readonly schedules?: Schedules | undefined
+  /** Tests for the class of mod.js, which this file is loaded beside. */
+  readonly isTerminal: (error: unknown) => boolean
   /** Called when a task has failed and waits for its next try, and without a failure when that begins. */
   readonly onTask?: ((task: string, failure?: { readonly error: unknown }) => void) | undefined
 }
@@ -61,7 +63,7 @@ async function untilDone(
   count: (() => void) | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock, random = Math.random, onTask } = setup
+  const { clock, random = Math.random, isTerminal, onTask } = setup
   const { name, restart, schedule } = task
   const log = withFields(setup.log, { task: name })
   for (let failures = 0;;) {
@@ -77,7 +79,7 @@ async function untilDone(
       const failed = `Cannot run the ${schedule ? 'schedule' : 'task'} "${name}"${placeOf(task)}: ${messageOf(error)}`
       const reason = isNotCapable(error)
         ? 'a missing permission of Deno stays missing'
-        : error instanceof TerminalError
+        : isTerminal(error)
         ? 'it threw a TerminalError'
         : restart
         ? undefined

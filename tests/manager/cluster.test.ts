@@ -9,7 +9,8 @@ import { aborted } from '../../lib/async/abort.ts'
 import { ConfigMap, Secret } from '../../lib/kinds/mod.ts'
 import { cachesSynced } from '../../lib/manager/servers/health.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
-import { HealthServer } from '../../lib/manager/servers/health.ts'
+import { healthServer } from '../../lib/manager/servers/health.ts'
+import { Server } from '../../lib/manager/servers/server.ts'
 import { Manager } from '../../lib/manager/manager.ts'
 import { serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
@@ -268,7 +269,7 @@ test('a wait for a refused kind is logged, then the start fails with its name an
   network.intercept = refuseSecrets
   cluster.cache.declare(ConfigMap)
   cluster.cache.declare(Secret)
-  const health = new HealthServer({ clock })
+  const health = healthServer(Server, { clock })
   health.addReadiness('caches-synced', cachesSynced([cluster.cache]))
   const manager = new Manager({ clock, log: recordingLog([]) })
   const seen: string[] = []

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiError, messageOf, NetworkError } from '../../lib/core/errors.ts'
 import { cachesSynced, leaderHealthy, ping } from '../../lib/manager/servers/health.ts'
-import { HealthServer } from '../../lib/manager/servers/health.ts'
+import { type HealthServer, healthServer } from '../../lib/manager/servers/health.ts'
+import { Server } from '../../lib/manager/servers/server.ts'
 import type { Cache } from '../../lib/cache/cache.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
@@ -18,7 +19,7 @@ interface Setup {
 
 function setup(): Setup {
   const clock = new FakeClock(), lines: string[] = []
-  const health = new HealthServer({ clock, log: recordingLog(lines) })
+  const health = healthServer(Server, { clock, log: recordingLog(lines) })
   return {
     health,
     clock,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MetricsServer } from '../../lib/manager/servers/metrics_server.ts'
+import { type MetricsServer, metricsServer } from '../../lib/manager/servers/metrics_server.ts'
+import { Server } from '../../lib/manager/servers/server.ts'
 
 const registry = {
   contentType: 'text/plain; version=0.0.4; charset=utf-8',
@@ -11,7 +12,7 @@ const get = (server: MetricsServer, path: string): Promise<Response> =>
   server.fetch(new Request(`http://localhost${path}`))
 
 test('the registry is served with its content type, and nothing else', async () => {
-  const server = new MetricsServer({ registry })
+  const server = metricsServer(Server, { registry })
   const response = await get(server, '/metrics')
   assert.deepEqual([response.status, response.headers.get('content-type'), await response.text()], [
     200,
@@ -24,7 +25,7 @@ test('the registry is served with its content type, and nothing else', async () 
 })
 
 test('a handler serves its path, or all paths below one that ends with a slash; the longest path wins', async () => {
-  const server = new MetricsServer({ registry })
+  const server = metricsServer(Server, { registry })
   const say = (text: string) => (): Response => new Response(text)
   server.handle('/a', say('a'))
   server.handle('/d/', say('d'))
@@ -43,7 +44,7 @@ test('a handler serves its path, or all paths below one that ends with a slash; 
 })
 
 test('the path of the metrics is reserved; a path is unique, and added before the start', async () => {
-  const server = new MetricsServer({ registry })
+  const server = metricsServer(Server, { registry })
   const fetch = (): Response => new Response('')
   assert.throws(
     () => server.handle('/metrics', fetch),

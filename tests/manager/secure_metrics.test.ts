@@ -9,7 +9,12 @@ import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import type { HttpRequest } from '../../lib/core/transport.ts'
-import { MetricsServer, type MetricsServerOptions } from '../../lib/manager/servers/metrics_server.ts'
+import {
+  type MetricsServer,
+  metricsServer,
+  type MetricsServerOptions,
+} from '../../lib/manager/servers/metrics_server.ts'
+import { Server } from '../../lib/manager/servers/server.ts'
 import { serveSecurely } from '../../lib/manager/servers/secure_metrics.ts'
 import type { Listen } from '../../lib/manager/servers/server.ts'
 import type { IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
@@ -62,7 +67,7 @@ async function running(options: Options, run: (running: Running) => Promise<void
   const meter = memoryMeter()
   const secure = { certs: options.certs, api: tokens && reviewer(tokens), clock, log, meter }
   const listen: Listen = (...of) => serveSecurely(secure, ...of)
-  const server = new MetricsServer({ registry, clock, log, listen } as MetricsServerOptions)
+  const server = metricsServer(Server, { registry, clock, log, listen } as MetricsServerOptions)
   setUp?.(server)
   const stop = new AbortController()
   const ended = server.start(stop.signal)
@@ -148,7 +153,7 @@ test('without a certificate the start fails, with both remedies', async () => {
   const clock = new FakeClock()
   const listen: Listen = (...of) =>
     serveSecurely({ certs: folder, api: undefined, clock, log: silent, meter: undefined }, ...of)
-  const server = new MetricsServer({ registry, clock, listen } as MetricsServerOptions)
+  const server = metricsServer(Server, { registry, clock, listen } as MetricsServerOptions)
   const ended = server.start(new AbortController().signal)
   let isEnded = false
   ended.catch(() => (isEnded = true))
@@ -174,7 +179,7 @@ test('a stop during the start ends it without an error', async () => {
   const listen: Listen = (...of) =>
     serveSecurely({ certs: folder, api: undefined, clock, log: silent, meter: undefined }, ...of)
   const stop = new AbortController()
-  const ended = new MetricsServer({ registry, clock, listen } as MetricsServerOptions).start(stop.signal)
+  const ended = metricsServer(Server, { registry, clock, listen } as MetricsServerOptions).start(stop.signal)
   await nextTurn()
   stop.abort()
   await ended
@@ -186,7 +191,7 @@ test('a port in use is reported', () =>
   running({}, async ({ port }) => {
     const listen: Listen = (...of) =>
       serveSecurely({ certs: undefined, api: undefined, clock: systemClock, log: silent, meter: undefined }, ...of)
-    const server = new MetricsServer({ address: port, registry, listen } as MetricsServerOptions)
+    const server = metricsServer(Server, { address: port, registry, listen } as MetricsServerOptions)
     await assert.rejects(
       server.start(new AbortController().signal),
       /^ConfigError: Cannot start the server "metrics": Cannot listen on 127\.0\.0\.1:\d+: the address is in use/,

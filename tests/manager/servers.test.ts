@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { HealthServer } from '../../lib/manager/servers/health.ts'
+import { healthServer } from '../../lib/manager/servers/health.ts'
 import { Manager } from '../../lib/manager/manager.ts'
-import { MetricsServer } from '../../lib/manager/servers/metrics_server.ts'
+import { metricsServer } from '../../lib/manager/servers/metrics_server.ts'
 import { Server, type ServerOptions } from '../../lib/manager/servers/server.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
 import { profilingServer } from '../../lib/operator/endpoints.ts'
@@ -28,9 +28,9 @@ test('servers listen on loopback from the start of a manager to its end', async 
   const lines: string[] = []
   const { manager, stop } = managing()
   const server = hello({ log: recordingLog(lines) })
-  const health = new HealthServer()
-  const metrics = new MetricsServer({ registry })
-  const profiling = profilingServer()
+  const health = healthServer(Server)
+  const metrics = metricsServer(Server, { registry })
+  const profiling = profilingServer(Server)
   for (const each of [server, health, metrics, profiling]) manager.add(each)
   assert.equal(server.port, undefined)
   const running = manager.start(stop.signal)
@@ -54,8 +54,8 @@ test('a port in use fails the start of the manager before anything else starts',
   for (
     const make of [
       (address: number) => hello({ address }),
-      (address: number) => new HealthServer({ address }),
-      (address: number) => new MetricsServer({ address, registry }),
+      (address: number) => healthServer(Server, { address }),
+      (address: number) => metricsServer(Server, { address, registry }),
     ]
   ) {
     const told: string[] = []
@@ -79,7 +79,7 @@ test('a port in use fails the start of the manager before anything else starts',
 
 test('probes are answered during the stop of the rest', async () => {
   const { manager, stop } = managing()
-  const health = new HealthServer()
+  const health = healthServer(Server)
   const slow = Object.assign(part('slow', [], { lingers: true }), PLACES.leader)
   manager.add(health)
   manager.add(slow)

@@ -1,8 +1,11 @@
 /** Starts operators on APIs in memory with a fake clock, and records requests, log lines and the outcome. */
 // Loaded before the tests, as a first load during a start takes real time.
 import '../../lib/manager/metrics.ts'
-import '../../lib/operator/crds.ts'
-import '../../lib/operator/fleet.ts'
+import '../../lib/controller/finalizer.ts'
+import '../../lib/operator/definitions.ts'
+import '../../lib/operator/endpoints.ts'
+import '../../lib/operator/other_clusters.ts'
+import '../../lib/operator/tasks.ts'
 import '../../lib/operator/schedules.ts'
 import 'croner'
 import { type Client, type Clock, Cluster, type Operator, type OtherCluster, type Parts } from 'kubeloop'

@@ -39,6 +39,8 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   'client-node': 'lib/config/client_node.ts',
   // For kubeconfigs: a pod has none.
   kubeconfig: 'lib/config/context.ts',
+  // For a pod whose environment names a proxy.
+  proxy: 'lib/config/proxy_env.ts',
   // For the option `metrics`.
   metrics: 'lib/manager/metrics.ts',
   // For servers with a certificate, other than that of webhooks.
@@ -51,12 +53,20 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   profiling: 'lib/manager/servers/profiling.ts',
   // For admissions and conversions.
   webhooks: 'lib/operator/webhooks.ts',
+  // For tasks.
+  tasks: 'lib/operator/tasks.ts',
   // For schedules: with croner, 33 KB.
   schedules: 'lib/operator/schedules.ts',
-  // For operators that define kinds.
-  crds: 'lib/operator/crds.ts',
-  // For groups of clusters.
-  fleet: 'lib/operator/fleet.ts',
+  // For operators that define kinds, or have webhooks.
+  crds: 'lib/operator/definitions.ts',
+  // For servers: health, metrics, profiles and those of the user.
+  http: 'lib/runtime/net/http_server.ts',
+  // For health, metrics and profiles.
+  endpoints: 'lib/operator/endpoints.ts',
+  // For `finalize`.
+  finalizer: 'lib/controller/finalizer.ts',
+  // For operators with several clusters.
+  fleet: 'lib/operator/other_clusters.ts',
   // For rules in definitions, and patterns that JavaScript does not know: with its parser and RE2, 580 KB.
   cel: 'lib/apiserver/cel/engine.ts',
 }

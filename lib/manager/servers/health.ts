@@ -7,7 +7,7 @@ import { systemClock, within } from '../../async/clock.ts'
 import { RateLimitedLog, silentLog } from '../../observe/log.ts'
 import type { Cache } from '../../cache/cache.ts'
 import type { Informer } from '../../cache/informer.ts'
-import { type ListenOptions, notFound, Server, textResponse } from './server.ts'
+import { type ListenOptions, notFound, type Server, textResponse } from './server.ts'
 
 /** Passes if it returns or resolves. Its error is logged, and is in the response to a request for this check alone. */
 export type HealthCheck = (signal: AbortSignal) => void | Promise<void>
@@ -32,9 +32,39 @@ interface Part {
 }
 
 /** Serves /healthz and /readyz. */
-export class HealthServer extends Server {
+export interface HealthServer extends Server {
+  /**
+   * Adds a check that fails if this process should be restarted. Throws if the name is taken or the server was started.
+   */
+  addLiveness(name: string, check: HealthCheck): void
+  /**
+   * Adds a check that fails if this process cannot serve others now. Throws if the name is taken or the server was
+   * started.
+   */
+  addReadiness(name: string, check: HealthCheck): void
+  fetch(request: Request): Promise<Response>
+}
+
+/**
+ * Makes the server. The class is given, as this file is loaded beside mod.js, which has the only one.
+ *
+ * @throws TypeError if the address is invalid.
+ */
+export function healthServer(Class: typeof Server, options: HealthOptions = {}): HealthServer {
+  const checks = new HealthChecks(options)
+  const fetch = (request: Request): Promise<Response> => checks.answer(request)
+  const server = new Class({ ...options, name: 'health', fetch })
+  const adds = (at: 0 | 1) => (name: string, check: HealthCheck): void => {
+    const { path } = checks.endpoints[at]!
+    if (server.isStarted) throw new Error(`Cannot add the check "${name}" to ${path}: the server was started already`)
+    checks.add(checks.endpoints[at]!, name, check)
+  }
+  return Object.assign(server, { fetch, addLiveness: adds(0), addReadiness: adds(1) })
+}
+
+class HealthChecks {
   readonly #options: HealthOptions
-  readonly #endpoints: readonly Endpoint[] = ['/healthz', '/readyz'].map((path) => ({
+  readonly endpoints: readonly Endpoint[] = ['/healthz', '/readyz'].map((path) => ({
     path,
     checks: new Map(),
     failing: new Map(),
@@ -42,26 +72,9 @@ export class HealthServer extends Server {
 
   readonly #failures: RateLimitedLog
 
-  /** @throws TypeError if the address is invalid. */
-  constructor(options: HealthOptions = {}) {
-    super({ ...options, name: 'health', fetch: (request) => this.fetch(request) })
+  constructor(options: HealthOptions) {
     this.#options = options
     this.#failures = new RateLimitedLog(options.clock ?? systemClock)
-  }
-
-  /**
-   * Adds a check that fails if this process should be restarted. Throws if the name is taken or the server was started.
-   */
-  addLiveness(name: string, check: HealthCheck): void {
-    this.#add(this.#endpoints[0]!, name, check)
-  }
-
-  /**
-   * Adds a check that fails if this process cannot serve others now. Throws if the name is taken or the server was
-   * started.
-   */
-  addReadiness(name: string, check: HealthCheck): void {
-    this.#add(this.#endpoints[1]!, name, check)
   }
 
   /**
@@ -69,10 +82,10 @@ export class HealthServer extends Server {
    * `?exclude=name` skips a check. `/healthz/name` is one check, with the reason of its failure. `/readyz` is the same.
    * Without checks, both have `ping`.
    */
-  override async fetch(request: Request): Promise<Response> {
+  async answer(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url)
     const path = pathname.replace(/\/+$/, '')
-    for (const endpoint of this.#endpoints) {
+    for (const endpoint of this.endpoints) {
       if (path === endpoint.path) return await this.#all(endpoint, searchParams, request.signal)
       if (!path.startsWith(`${endpoint.path}/`)) continue
       const name = decoded(path.slice(endpoint.path.length + 1))
@@ -82,8 +95,7 @@ export class HealthServer extends Server {
     return notFound()
   }
 
-  #add({ path, checks }: Endpoint, name: string, check: HealthCheck): void {
-    if (this.isStarted) throw new Error(`Cannot add the check "${name}" to ${path}: the server was started already`)
+  add({ path, checks }: Endpoint, name: string, check: HealthCheck): void {
     if (!name) throw new TypeError(`Cannot add a check to ${path}: it has no name`)
     if (checks.has(name)) throw new Error(`Cannot add the check "${name}" to ${path}: the name is taken`)
     checks.set(name, check)

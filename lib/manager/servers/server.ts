@@ -1,11 +1,11 @@
 /** An HTTP server as a runnable, for health, metrics, profiling and the user's own endpoints. */
-import { ConfigError, messageOf } from '../../core/errors.ts'
+import { ConfigError, fileMissing, messageOf } from '../../core/errors.ts'
 import type { Runnable } from '../../core/runnable.ts'
 import { aborted, abortScope, untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
 import { type Log, RateLimitedLog, safeLog } from '../../observe/log.ts'
-import { type HttpServer, type HttpServerOptions, serveHttp } from '../../runtime/net/http_server.ts'
+import type { HttpServer, HttpServerOptions } from '../../runtime/net/http_server.ts'
 import { type ListenAddress, parseAddress } from './address.ts'
 
 /** Answers a request, with the types of the Fetch API. The request's signal is aborted when the client disconnects. */
@@ -85,8 +85,8 @@ export class Server implements Runnable {
     return this.#options.fetch(request)
   }
 
-  /** Whether {@link start} was called; after that, handlers cannot be added. */
-  protected get isStarted(): boolean {
+  /** Whether {@link start} was called. */
+  get isStarted(): boolean {
     return this.#started
   }
 
@@ -98,7 +98,7 @@ export class Server implements Runnable {
   /** Listens until the signal is aborted, then waits for open requests. Settles when all connections are closed. */
   async start(signal: AbortSignal): Promise<void> {
     // Not a public option: how the operator's metrics are served with a certificate.
-    const { listen = serveHttp } = this.#options as { readonly listen?: Listen }
+    const { listen = listenLater } = this.#options as { readonly listen?: Listen }
     const { name, tls, shutdownTimeoutMs = 10_000, maxBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
     const log = safeLog(this.#options.log)
     if (this.#started) throw new Error(`Cannot start the server "${name}": it was started already`)
@@ -137,4 +137,12 @@ export class Server implements Runnable {
     const listening = await untilAborted(this.#listening.opened, signal)
     if ('error' in listening) throw listening.error
   }
+}
+
+/** Loads the HTTP server, which an operator without servers does not need. */
+async function listenLater(options: HttpServerOptions): Promise<HttpServer> {
+  const { serveHttp } = await import('../../runtime/net/http_server.ts').catch(
+    fileMissing('Cannot serve HTTP', 'http.js'),
+  )
+  return await serveHttp(options)
 }

@@ -1,0 +1,98 @@
+/** Adds the groups of clusters of an operator, and assembles what runs in each cluster. */
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import type { Runnable } from '../core/runnable.ts'
+import { abortScope } from '../async/abort.ts'
+import type { Clock } from '../async/clock.ts'
+import type { Latch } from '../async/latch.ts'
+import type { Log } from '../observe/log.ts'
+import type { Controller } from '../controller/controller.ts'
+import type { Source } from '../controller/source.ts'
+import type { Manager } from '../manager/manager.ts'
+import type { Clusters } from './clusters.ts'
+import type { ClusterChange, WorkContext } from './context.ts'
+import type { Definitions } from './definitions.ts'
+import {
+  type ClusterDescription,
+  type ControllerDescription,
+  type GroupDescription,
+  memberOf,
+  type OperatorDescription,
+} from './description.ts'
+import { addFleet, type Engaged } from './fleet.ts'
+import { optionalCluster } from './optional.ts'
+
+/** What a group needs of the operator; classes of mod.js are behind functions, as this file is loaded beside it. */
+export interface GroupSetup {
+  readonly clusters: Clusters
+  readonly manager: Manager
+  /** The controllers by their names, while they run. */
+  readonly named: Map<string, Controller>
+  readonly definitions: Definitions | undefined
+  readonly clock: Clock
+  readonly log: Log
+  readonly random?: (() => number) | undefined
+  /** How long a removed cluster waits for its running reconciles. */
+  readonly graceMs: number
+  /** The context of a provider. */
+  readonly work: (signal: AbortSignal) => WorkContext
+  readonly controller: (
+    description: ControllerDescription,
+    manager: Pick<Manager, 'fence' | 'abandon' | 'stopping'>,
+  ) => Controller
+  /** Returns a controller that starts when the latch is open. */
+  readonly waiting: (controller: Controller, latch: Latch | undefined) => Runnable
+  readonly read: (
+    name: string,
+    open: (signal: AbortSignal) => AsyncIterable<ClusterChange>,
+    change: (change: ClusterChange) => Promise<void>,
+  ) => Source
+}
+
+export function addGroups(description: OperatorDescription, setup: GroupSetup): void {
+  const { work, read } = setup
+  for (const group of description.groups) {
+    addFleet(group, {
+      ...setup,
+      engage: (name, config) => engage(description, setup, group, name, config),
+      read: (change) => read(group.name, (signal) => group.provider(work(signal)), change),
+    })
+  }
+}
+
+function engage(
+  description: OperatorDescription,
+  { clusters, manager, named, definitions, controller, waiting, ...setup }: GroupSetup,
+  group: GroupDescription,
+  name: string,
+  config: ClusterConfig,
+): Engaged {
+  const member: ClusterDescription = { name, config, namespaces: group.namespaces, optional: true }
+  if ([...clusters.others.keys()].some((known) => known.name === name)) {
+    throw new TypeError(`Cannot add the cluster "${name}": another one has its name`)
+  }
+  const own = memberOf(description, group, member)
+  const inMember = definitions?.of(own)
+  const cluster = clusters.add(member, own, { config })
+  for (const cache of own.caches) cluster.cache.declare(cache.resource, cache.options)
+  const { fence, stopping } = manager
+  const abandon = abortScope(manager.abandon)
+  const controllers = own.controllers.map((each) => controller(each, { fence, stopping, abandon: abandon.signal }))
+  for (const each of controllers) named.set(each.name, each)
+  const latch = inMember?.latches.get(member)
+  const prepare = async (signal: AbortSignal): Promise<void> => await inMember?.prepare(member, signal)
+  return {
+    caches: optionalCluster(cluster, prepare, { ...setup, name }),
+    recorder: cluster.recorder,
+    controllers,
+    leader: [
+      ...controllers.filter(({ everyReplica }) => !everyReplica).map((each) => waiting(each, latch)),
+      ...(latch ? [inMember!.lateInstallation(member, latch, fence)] : []),
+    ],
+    abandon: () => abandon.abort(new DOMException(`The cluster "${name}" was removed`, 'AbortError')),
+    close() {
+      abandon[Symbol.dispose]()
+      for (const each of controllers) named.delete(each.name)
+      clusters.drop(member)
+    },
+  }
+}

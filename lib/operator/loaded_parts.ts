@@ -1,0 +1,86 @@
+/** Loads the parts that few operators need, from files beside mod.js. */
+import { fileMissing, messageOf } from '../core/errors.ts'
+import type { Log } from '../observe/log.ts'
+import type { Tracing } from '../observe/tracing.ts'
+import { hasWebhooks, memberOf, type OperatorDescription, type OperatorOptions, ownKinds } from './description.ts'
+import type { OperatorMeter } from './endpoints.ts'
+
+/** Each is undefined if the operator does not need it. */
+export interface LoadedParts {
+  readonly webhooks: typeof import('./webhooks.ts') | undefined
+  readonly definitions: typeof import('./definitions.ts') | undefined
+  readonly endpoints: typeof import('./endpoints.ts') | undefined
+  readonly finalizers: typeof import('../controller/finalizer.ts') | undefined
+  readonly otherClusters: typeof import('./other_clusters.ts') | undefined
+  readonly tasks: typeof import('./tasks.ts') | undefined
+  readonly schedules: typeof import('./schedules.ts') | undefined
+}
+
+/**
+ * `serves`: whether health, metrics and profiling are served.
+ *
+ * @throws ConfigError if a file beside mod.js is missing.
+ */
+export async function loadParts(description: OperatorDescription, serves: boolean): Promise<LoadedParts> {
+  const { options: { health, metrics, profiling }, controllers, clusters, groups } = description
+  const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
+  const hasFinalizer = [...controllers, ...groups.flatMap((group) => group.controllers)].some((each) => each.finalize)
+  const [webhooks, definitions, endpoints, finalizers, otherClusters, tasks, schedules] = await Promise.all([
+    hasWebhooks(description)
+      ? import('./webhooks.ts').catch(fileMissing('Cannot serve webhooks', 'webhooks.js'))
+      : undefined,
+    hasWebhooks(description) || definesKinds(description)
+      ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
+      : undefined,
+    isServing
+      ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
+      : undefined,
+    hasFinalizer
+      ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
+      : undefined,
+    clusters.length + groups.length > 0
+      ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
+      : undefined,
+    description.tasks.length > 0 ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js')) : undefined,
+    description.tasks.some(({ schedule }) => schedule)
+      ? import('./schedules.ts').catch(fileMissing('Cannot schedule', 'schedules.js'))
+      : undefined,
+  ])
+  return { webhooks, definitions, endpoints, finalizers, otherClusters, tasks, schedules }
+}
+
+function definesKinds(description: OperatorDescription): boolean {
+  const ofGroups = description.groups.flatMap((group) => {
+    const member = { ...group, config: { server: '' } }
+    return ownKinds(memberOf(description, group, member), member)
+  })
+  const ofClusters = [undefined, ...description.clusters].flatMap((cluster) => ownKinds(description, cluster))
+  return ofClusters.length + ofGroups.length > 0
+}
+
+/** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */
+export async function loadTracing({ tracing }: OperatorOptions): Promise<Tracing | undefined> {
+  if (!tracing) return undefined
+  const { openTracing } = await import('../observe/tracing.ts').catch(fileMissing('Cannot trace', 'tracing.js'))
+  return await openTracing()
+}
+
+/**
+ * Returns undefined if metrics are off; then neither the metrics nor prom-client are loaded.
+ *
+ * @throws ConfigError if either cannot be loaded.
+ */
+export async function loadMeter({ metrics }: OperatorOptions): Promise<OperatorMeter | undefined> {
+  if (metrics === undefined) return undefined
+  const { prometheusMeter } = await import('../manager/metrics.ts').catch(
+    fileMissing('Cannot serve metrics', 'metrics.js'),
+  )
+  return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
+}
+
+/** Warns in development and in tests, where metrics are not served, if the operator could not serve them elsewhere. */
+export function checkMeter(options: OperatorOptions, log: Log): void {
+  loadMeter(options).catch((error: unknown) =>
+    log.warn(`${messageOf(error)}; without it the operator does not start where its metrics are served`)
+  )
+}
