@@ -1,7 +1,7 @@
 /**
  * All checks: `npm test`. The checks of the sources and the build first, then the same test files under Node, Bun and
- * Deno, each file in a process of its own; what no runtime changes runs once. The last line is `N passed, N failed`; the exit code is 0 only when nothing
- * failed.
+ * Deno, each file in a process of its own; what no runtime changes runs once. The last line is `N passed, N failed`;
+ * the exit code is 0 only when nothing failed.
  *
  *   node tests/run.js [--only node,bun,deno] [--jobs N] [--timeout SECONDS] [--again] [--tests] [PATH…]
  *   node tests/run.js --check [NAME…]
@@ -358,6 +358,8 @@ function run(command, args, timeoutSeconds) {
       NO_COLOR: '1',
       DENO_NO_UPDATE_CHECK: '1',
       KUBELOOP_DIST_IS_FRESH: builds ? '1' : '',
+      // Types are stripped once for all processes of Node: a third of the processor time of a small file.
+      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/node'),
     }
     delete env.FORCE_COLOR
     const child = spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
