@@ -38,7 +38,7 @@ import type { Definitions } from './definitions.ts'
 import type { OperatorMeter } from './endpoints.ts'
 import type { LoadedParts } from './loaded_parts.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
-import { filtered, sourcesOf } from './sources.ts'
+import { mapped, sourcesOf } from './sources.ts'
 import type { TaskSetup } from './tasks.ts'
 
 export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
@@ -112,7 +112,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     read: (name, open, change) =>
       new StreamSource({
         name,
-        open: (signal) => filtered(open(signal), async (each) => (await change(each), false)) as AsyncIterable<never>,
+        open: (signal) => mapped(open(signal), async (each) => (await change(each), { name })),
         clock,
         log,
         random: setup.random,

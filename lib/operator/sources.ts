@@ -82,7 +82,7 @@ function sourceOf(
         name: source.name,
         open: (signal) => {
           const stream = source.open(mapContext(context, { signal }))
-          return home ? filtered(stream, isHere) : stream
+          return home ? mapped(stream, (item) => (isHere(item) ? item : undefined)) : stream
         },
         clock,
         log,
@@ -138,19 +138,21 @@ function kindSource(
   return new KindSource({ ...parts, informers, queue: guarded, clock, log })
 }
 
-/** Leaves items out. A generator would keep its `return` waiting for a `next`. */
-export function filtered<T>(
+/** Converts items; leaves out those of `undefined`. A generator would keep its `return` waiting for a `next`. */
+export function mapped<T, R>(
   stream: AsyncIterable<T>,
-  passes: (item: T) => boolean | Promise<boolean>,
-): AsyncIterable<T> {
+  map: (item: T) => R | undefined | Promise<R | undefined>,
+): AsyncIterable<R> {
   const items = stream[Symbol.asyncIterator]()
-  const next = async (): Promise<IteratorResult<T>> => {
+  const next = async (): Promise<IteratorResult<R>> => {
     for (;;) {
       const result = await items.next()
-      if (result.done || (await passes(result.value))) return result
+      if (result.done) return result
+      const value = await map(result.value)
+      if (value !== undefined) return { value }
     }
   }
-  const end = items.return?.bind(items)
+  const end = items.return?.bind(items) as (() => Promise<IteratorResult<R>>) | undefined
   return { [Symbol.asyncIterator]: () => ({ next, ...(end && { return: end }) }) }
 }
 

@@ -253,17 +253,19 @@ test('a provider that throws, or a change that is refused, is reported and read 
     await client.list(ConfigMap)
     for (let change = changes.shift(); change; change = changes.shift()) yield change as ClusterChange
     if (calls < 4) throw new Error('not today')
-    return 'done'
+    if (calls === 4) yield { add: 'b', config }
+    return calls > 4 ? 'done' : undefined
   })
   app.controllerFor(ConfigMap, { clusters: members }).reconcile(async () => {})
   const s = await starting(app, { connect: servers().connect })
   await s.clock.advance(10_000)
-  assert.deepEqual([calls, [...s.parts!.controllers.keys()]], [4, ['configmap@a']])
+  assert.deepEqual([calls, [...s.parts!.controllers.keys()]], [5, ['configmap@a', 'configmap@b']])
   assert.deepEqual(failures(s).map((line) => line.replace(/ \(opened again.*/, '')), [
     'Cannot read the stream of the source "members": Cannot add the cluster "No Name": the name must be lower-case letters, digits and dashes',
     'Cannot read the stream of the source "members": Cannot add the cluster "west": another one has its name',
     'Cannot read the stream of the source "members": not today',
   ])
+  assert.deepEqual(s.log.filter(({ message }) => message.includes('without an item')), [])
   await s.stop()
 })
 
