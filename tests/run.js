@@ -206,7 +206,7 @@ async function runAll(jobs) {
         count('skipped')
       } skipped, in ${own.length} files (${(ms / 1000).toFixed(1)} s of processes)`,
     )
-    const slow = own.filter((each) => each.ms > 5000).sort((a, b) => b.ms - a.ms).slice(0, 5)
+    const slow = own.filter((each) => each.ms > 5000).sort((a, b) => b.ms - a.ms).slice(0, 10)
     for (const each of slow) console.log(`  slow: ${each.file} ${(each.ms / 1000).toFixed(1)} s`)
   }
   return done

@@ -19,8 +19,8 @@ test('every test file has a test, and all use node:test', () => {
 })
 
 test('.ci/run has every file that needs the real control plane', () => {
-  const lists = readFileSync(join(ROOT, '.ci/run'), 'utf8').matchAll(/(?:paths|waiting)=\(([^)]*)\)/g)
-  const paths = [...lists].flatMap(([, list]) => list!.split(' '))
+  const lists = readFileSync(join(ROOT, '.ci/run'), 'utf8').matchAll(/(?:paths|once|waiting)=\(([^)]*)\)/g)
+  const paths = [...lists].flatMap(([, list]) => list!.split(/\s+/))
   const needing = [...files].filter(([path, text]) =>
     /env\['KUBEBUILDER_ASSETS'\]/.test(text) && !path.startsWith('tests/structure/')
   )
