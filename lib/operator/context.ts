@@ -125,8 +125,9 @@ export interface Context extends WorkContext {
    */
   readonly signal: AbortSignal
   /**
-   * Aborted when the operator begins to stop, and with `signal`. Pass it to waits that a stop may cut short, such as a
-   * poll of an external API; the client still works. A run that rejects with its reason is not logged as a failure.
+   * Aborted when the operator begins to stop, when the cluster is removed from its group, and with `signal`. Pass it to
+   * waits that a stop may cut short, such as a poll of an external API; the client still works. A run that rejects with
+   * its reason is not logged as a failure.
    */
   readonly stopping: AbortSignal
   /** 1 at first, and one more after the back-off of each consecutive failure or `{ requeue: true }`. */

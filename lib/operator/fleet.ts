@@ -19,6 +19,8 @@ export interface Engaged {
   readonly controllers: readonly Controller[]
   /** What starts with the leader: its controllers, and the installation of definitions. */
   readonly leader: readonly Runnable[]
+  /** Aborts the `stopping` signals of the running reconciles. */
+  stop(): void
   /** Aborts the running reconciles. */
   abandon(): void
   /** Closes the connections and forgets the cluster. */
@@ -63,6 +65,7 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
     const [stopCaches, stopRecorder] = [caches.add(engaged.caches), recorders.add(engaged.recorder)]
     const remove = async (): Promise<void> => {
       members.delete(name)
+      engaged.stop()
       const stopTimer = graceMs === Infinity ? undefined : clock.after(graceMs, () => engaged.abandon())
       await Promise.all(stopControllers.map((stop) => stop()))
       stopTimer?.()

@@ -74,9 +74,12 @@ function engage(
   const inMember = definitions?.of(own)
   const cluster = clusters.add(member, own, { config })
   for (const cache of own.caches) cluster.cache.declare(cache.resource, cache.options)
-  const { fence, stopping } = manager
-  const abandon = abortScope(manager.abandon)
-  const controllers = own.controllers.map((each) => controller(each, { fence, stopping, abandon: abandon.signal }))
+  const { fence } = manager
+  const [stopping, abandon] = [abortScope(manager.stopping), abortScope(manager.abandon)]
+  const removed = (): DOMException => new DOMException(`The cluster "${name}" was removed`, 'AbortError')
+  const controllers = own.controllers.map((each) =>
+    controller(each, { fence, stopping: stopping.signal, abandon: abandon.signal })
+  )
   for (const each of controllers) named.set(each.name, each)
   const latch = inMember?.latches.get(member)
   const prepare = async (signal: AbortSignal): Promise<void> => await inMember?.prepare(member, signal)
@@ -88,9 +91,10 @@ function engage(
       ...controllers.filter(({ everyReplica }) => !everyReplica).map((each) => waiting(each, latch)),
       ...(latch ? [inMember!.lateInstallation(member, latch, fence)] : []),
     ],
-    abandon: () => abandon.abort(new DOMException(`The cluster "${name}" was removed`, 'AbortError')),
+    stop: () => stopping.abort(removed()),
+    abandon: () => abandon.abort(removed()),
     close() {
-      abandon[Symbol.dispose]()
+      for (const each of [stopping, abandon]) each[Symbol.dispose]()
       for (const each of controllers) named.delete(each.name)
       clusters.drop(member)
     },

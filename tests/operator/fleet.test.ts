@@ -137,9 +137,10 @@ test('the running reconcile of a removed cluster may end within grace, then it i
   const app = operator({ name: 'op', grace: '10s' })
   const channel = new EventChannel<ClusterChange>()
   const members = app.clusters('members', () => channel)
-  const ends: string[] = []
+  const [ends, stops]: [string[], string[]] = [[], []]
   app.controllerFor(ConfigMap, { clusters: members, when: ours, concurrency: 2 })
-    .reconcile(async ({ metadata: { name } }, { client, clock, signal }) => {
+    .reconcile(async ({ metadata: { name } }, { client, clock, signal, stopping }) => {
+      stopping.addEventListener('abort', () => stops.push(`${name}: ${(stopping.reason as Error).message}`))
       if (name === 'short') await new Promise<void>((resolve) => clock.after(5000, resolve))
       else await new Promise((resolve) => signal.addEventListener('abort', resolve))
       await client.apply(Secret, { metadata: ref(name) }).then(
@@ -154,7 +155,9 @@ test('the running reconcile of a removed cluster may end within grace, then it i
   await create(clientOf(at('a')), 'short', 'hangs')
   await s.clock.advance(1)
   channel.send({ remove: 'a' })
-  await s.clock.advance(5000)
+  await s.clock.advance(1)
+  assert.deepEqual(stops.toSorted(), ['hangs: The cluster "a" was removed', 'short: The cluster "a" was removed'])
+  await s.clock.advance(4999)
   assert.deepEqual(ends, ['short wrote'])
   // The same name waits for the end of the first.
   channel.send({ add: 'a', config })
