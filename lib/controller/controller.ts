@@ -252,7 +252,7 @@ export class Controller implements Runnable {
       // After the start, `start` rejects with it.
       if (!this.#started.isOpen) throw error
     } finally {
-      if (!this.#started.isOpen) await this.#end({ synced: synced || signal.aborted })
+      if (!this.#started.isOpen) await this.#end({ synced })
       scope[Symbol.dispose]()
     }
   }

@@ -198,7 +198,6 @@ export class FailureLog {
     if (group.lines < MAX_LINES || (group.named.size === 1 && group.named.has(key))) {
       group.lines++
       group.named.add(key)
-      group.more.delete(key)
       return true
     }
     if (!group.named.has(key) && group.more.size < MAX_KEYS) {

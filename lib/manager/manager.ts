@@ -238,7 +238,7 @@ export class Manager implements Runnable {
       const why = `the grace period of ${formatMs(graceMs)} is about to end`
       timers.push(clock.after(graceMs - leftMs, () => this.#abandonWork(why)), clock.after(graceMs, endGrace))
     }
-    if (graceMs > LONG_STOP_MS && !this.#lost) {
+    if (graceMs > LONG_STOP_MS) {
       timers.push(clock.after(LONG_STOP_MS, () => this.#logStop(graceMs - LONG_STOP_MS)))
     }
     const concurrent = Promise.all([this.#stopGroup('warmup'), this.#stopGroup('preparation')])

@@ -57,7 +57,7 @@ export class QueueState<K> {
   /** The waiting keys. */
   #order: PriorityOrder = new PriorityOrder(this.#table)
   /** The keys in work: handed out, and not done. */
-  #working: SlotList = slotList()
+  readonly #working: SlotList = slotList()
   readonly #patienceMs: number
   readonly #every: number
   /** Hand-outs by priority since the last hand-out by age, counted up to `every - 1`. */
@@ -250,6 +250,5 @@ export class QueueState<K> {
     if (this.#table.size > 0 || !this.#table.large) return
     this.#table = new KeyTable()
     this.#order = new PriorityOrder(this.#table)
-    this.#working = slotList()
   }
 }
