@@ -66,9 +66,9 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
     const remove = async (): Promise<void> => {
       members.delete(name)
       engaged.stop()
-      const stopTimer = graceMs === Infinity ? undefined : clock.after(graceMs, () => engaged.abandon())
+      const stopTimer = clock.after(graceMs, () => engaged.abandon())
       await Promise.all(stopControllers.map((stop) => stop()))
-      stopTimer?.()
+      stopTimer()
       await stopCaches()
       await stopRecorder()
       engaged.close()

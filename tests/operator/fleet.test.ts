@@ -18,9 +18,10 @@ import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
+import { CRD } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { recorder, refusal } from '../client/transports.ts'
-import { collector, UNCOLLECTED } from '../tools/collector.ts'
+import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
 import { create, failures, ours, ref, replicas, restingClock, starting } from './starting.ts'
 
 const config = { server: 'https://127.0.0.1:1' }
@@ -48,21 +49,25 @@ function fleet(options: ControllerOptions<KubeObject> = {}, operatorOptions: { l
   return { app, members, runs, send: (change) => channels.forEach((channel) => channel.send(change)) }
 }
 
-/** APIs of members by name, each with what the operator sends. */
+/**
+ * APIs of members by name, each with what the operator sends. All have one clock: by the real one, a watch would keep
+ * the process after a failure, and work of more than 8 ms would take more turns than a test waits.
+ */
 function servers() {
-  const of = new Map<string, { handle: Transport; network: ReturnType<typeof recorder> }>()
+  const clock = restingClock()
+  const of = new Map<string, { client: Client; network: ReturnType<typeof recorder> }>()
   const at = (name: string) => {
     if (!of.has(name)) {
-      const { handle } = new ApiServer()
-      of.set(name, { handle, network: recorder(handle) })
+      const { handle } = new ApiServer({ clock })
+      of.set(name, {
+        client: new Cluster({ name: 'test', transport: handle, clock }).client,
+        network: recorder(handle),
+      })
     }
     return of.get(name)!
   }
-  return { at, connect: (name: string): Transport => at(name).network.transport }
+  return { clock, at, connect: (name: string): Transport => at(name).network.transport }
 }
-
-const clientOf = ({ handle }: { readonly handle: Transport }): Client =>
-  new Cluster({ name: 'test', transport: handle }).client
 
 test('clusters come and go: their keys are reconciled while they are there, and others go on', async () => {
   const { app, runs, send } = fleet()
@@ -97,8 +102,7 @@ test(
   { skip: collector() ? false : UNCOLLECTED },
   async () => {
     const { app, send } = fleet({ warmup: true })
-    const { at, connect } = servers()
-    const clock = restingClock()
+    const { clock, at, connect } = servers()
     // The fake clock holds timers that are cancelled, until they are due.
     const ahead: Clock = {
       now: () => clock.now(),
@@ -110,7 +114,7 @@ test(
     const round = async () => {
       send({ add: 'a', config })
       await s.clock.advance(1)
-      await create(clientOf(at('a')), `x${seen.length}`)
+      await create(at('a').client, `x${seen.length}`)
       await s.clock.advance(1000)
       seen.push(new WeakRef(s.parts!.controllers.get('configmap@a')!))
       send({ remove: 'a' })
@@ -126,8 +130,7 @@ test(
     for (const { requests } of [at('a').network, s.network]) requests.length = 0
     s.log.length = 0
     await s.clock.advance(600_000)
-    collector()!()
-    assert.deepEqual(seen.map((ref) => ref.deref()), [undefined, undefined])
+    assert.equal(await leftOf(seen, collector()!), 0)
     await s.stop()
     assert.equal(s.outcome(), 'resolved')
   },
@@ -148,11 +151,11 @@ test('the running reconcile of a removed cluster may end within grace, then it i
         (error: Error) => ends.push(`${name} ${error.message}`),
       )
     })
-  const { at, connect } = servers()
-  const s = await starting(app, { connect })
+  const { clock, at, connect } = servers()
+  const s = await starting(app, { clock, connect })
   channel.send({ add: 'a', config })
   await s.clock.advance(1)
-  await create(clientOf(at('a')), 'short', 'hangs')
+  await create(at('a').client, 'short', 'hangs')
   await s.clock.advance(1)
   channel.send({ remove: 'a' })
   await s.clock.advance(1)
@@ -167,16 +170,55 @@ test('the running reconcile of a removed cluster may end within grace, then it i
   assert.deepEqual(ends, ['short wrote', 'hangs The cluster "a" was removed'])
   assert.equal(s.log.filter(({ message }) => message.endsWith('was added')).length, 2)
   await s.stop()
+  await s.clock.advance(1000)
+  const waiting = s.log.findLast(({ message }) => message.startsWith('Waiting '))?.message
+  assert.match(waiting ?? '', /^Waiting up to 9 s more for the reconcile of ConfigMap "default\/hangs"/)
   await s.clock.advance(20_000)
   // The stop of the operator aborts it, too.
   assert.equal(ends.length, 4)
 })
 
+test('a removed cluster is closed after its Events are written', async () => {
+  const app = operator({ name: 'op' })
+  const channel = new EventChannel<ClusterChange>()
+  const members = app.clusters('members', () => channel)
+  app.controllerFor(ConfigMap, { clusters: members, when: ours })
+    .reconcile(async (map, { events }) => events.normal(map, 'Seen', 'it is there'))
+  const { clock, at, connect } = servers()
+  const gate = Promise.withResolvers<void>()
+  at('a').network.intercept = async (request, next) => {
+    if (request.path.includes('/events')) await gate.promise
+    return await next(request)
+  }
+  const s = await starting(app, { clock, connect })
+  const { abandon } = s.parts!.manager
+  let listeners = 0
+  const { addEventListener, removeEventListener } = abandon
+  abandon.addEventListener = (
+    ...args: Parameters<typeof addEventListener>
+  ) => (listeners++, addEventListener.apply(abandon, args))
+  abandon.removeEventListener = (
+    ...args: Parameters<typeof removeEventListener>
+  ) => (listeners--, removeEventListener.apply(abandon, args))
+  channel.send({ add: 'a', config })
+  await s.clock.advance(1)
+  assert.ok(listeners > 0)
+  await create(at('a').client, 'x')
+  await s.clock.advance(1)
+  channel.send({ remove: 'a' })
+  await s.clock.advance(1000)
+  assert.equal(s.parts!.controllers.size, 1)
+  gate.resolve()
+  await s.clock.advance(1)
+  assert.deepEqual([s.parts!.controllers.size, listeners], [0, 0])
+  await s.stop()
+})
+
 test('only the leader reconciles; a follower watches, and takes over what is there', async () => {
   const { app, runs, send } = fleet({ warmup: true }, { leaderElection: true })
-  const { at, connect } = servers()
-  const [leader, follower] = await replicas(app, 2, { connect })
-  await create(clientOf(at('a')), 'x')
+  const { clock, at, connect } = servers()
+  const [leader, follower] = await replicas(app, 2, { clock, connect })
+  await create(at('a').client, 'x')
   for (const add of ['a', 'gone']) send({ add, config })
   await leader!.clock.advance(1000)
   assert.deepEqual(runs.splice(0), ['a x'])
@@ -191,7 +233,7 @@ test('only the leader reconciles; a follower watches, and takes over what is the
     !path.includes('watch=true') && headers?.['accept']?.includes('PartialObjectMetadataList')
   )
   assert.deepEqual(lists.map(({ path }) => path), ['/api/v1/configmaps?limit=500'])
-  await create(clientOf(at('a')), 'y')
+  await create(at('a').client, 'y')
   await leader!.clock.advance(1)
   assert.deepEqual(runs, ['a x', 'a y'])
   await follower!.stop()
@@ -199,9 +241,9 @@ test('only the leader reconciles; a follower watches, and takes over what is the
 
 test('a controller on every replica runs in each; a cluster that is down stops no other', async () => {
   const { app, runs, send } = fleet({ everyReplica: true }, { leaderElection: true })
-  const { at, connect } = servers()
-  const [leader, follower] = await replicas(app, 2, { connect })
-  await create(clientOf(at('a')), 'x')
+  const { clock, at, connect } = servers()
+  const [leader, follower] = await replicas(app, 2, { clock, connect })
+  await create(at('a').client, 'x')
   at('down').network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'away'))
   for (const add of ['down', 'a']) send({ add, config })
   await leader!.clock.advance(200_000)
@@ -210,7 +252,7 @@ test('a controller on every replica runs in each; a cluster that is down stops n
     leader!.log.some(({ level, message }) => level === 'warn' && /Starting without .*"down".*away/.test(message)),
   )
   at('down').network.intercept = undefined
-  await create(clientOf(at('down')), 'z')
+  await create(at('down').client, 'z')
   await leader!.clock.advance(60_000)
   assert.deepEqual(runs, ['a x', 'a x', 'down z', 'down z'])
   for (const each of [leader!, follower!]) await each.stop()
@@ -228,10 +270,26 @@ test('definitions are installed in each cluster, by the leader alone if they cha
     app.controllerFor(Thing, { clusters: members }).finalize(async () => {}).reconcile(async ({ metadata }) =>
       void runs.push(metadata.name)
     )
-    const { at, connect } = servers()
-    const s = await starting(app, { connect })
-    await s.clock.advance(10_000)
-    const client = clientOf(at('a'))
+    const { clock, at, connect } = servers()
+    const client = at('a').client
+    let isRefused = true
+    if (leaderElection) {
+      // What is there keeps its objects from the controllers until the leader may change it.
+      const { crd } = Thing.definition
+      await client.create(CRD, { ...crd, spec: { ...crd.spec, names: { ...crd.spec.names, shortNames: ['old'] } } })
+      at('a').network.intercept = (request, next) =>
+        isRefused && request.method === 'PUT' && request.path.includes('customresourcedefinitions')
+          ? Promise.resolve(refusal(403, 'Forbidden', {}, 'not yet'))
+          : next(request)
+      await clock.advance(1000)
+      await client.create(Thing, { metadata: { ...ref('early'), labels: { ours: '' } }, spec: {} })
+    }
+    const s = await starting(app, { clock, connect })
+    await clock.advance(10_000)
+    assert.deepEqual(runs.splice(0), [])
+    isRefused = false
+    await clock.advance(60_000)
+    assert.deepEqual(runs.splice(0), leaderElection ? ['early'] : [])
     for (const name of ['theirs', 'mine']) {
       await client.create(Thing, {
         metadata: { ...ref(name), ...(name === 'mine' && { labels: { ours: '' } }) },
@@ -260,7 +318,8 @@ test('a provider that throws, or a change that is refused, is reported and read 
     return calls > 4 ? 'done' : undefined
   })
   app.controllerFor(ConfigMap, { clusters: members }).reconcile(async () => {})
-  const s = await starting(app, { connect: servers().connect })
+  const { clock, connect } = servers()
+  const s = await starting(app, { clock, connect })
   await s.clock.advance(10_000)
   assert.deepEqual([calls, [...s.parts!.controllers.keys()]], [5, ['configmap@a', 'configmap@b']])
   assert.deepEqual(failures(s).map((line) => line.replace(/ \(opened again.*/, '')), [

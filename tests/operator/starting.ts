@@ -130,7 +130,7 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
 
 /** Starts replicas of an operator on one cluster, with one clock; the first one wins the election. */
 export async function replicas(app: Operator, count: number, options: StartingOptions = {}): Promise<Started[]> {
-  const clock = restingClock()
+  const { clock = restingClock() } = options
   const server = new ApiServer({ clock })
   const started: Started[] = []
   for (let at = 0; at < count; at++) {

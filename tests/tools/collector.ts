@@ -11,5 +11,23 @@ export function collector(): (() => void) | undefined {
   return runInNewContext('gc') as () => void
 }
 
+/** The number of collections after which an object counts as held. */
+const COLLECTIONS = 20
+
+/**
+ * Resolves with the number of objects that are left. JavaScriptCore takes each word of the stack for a reference, so
+ * one collection may miss an object whose address is still there: it is repeated in later turns, on another stack.
+ */
+export async function leftOf(refs: readonly WeakRef<object>[], collect: () => void): Promise<number> {
+  let left = refs.length
+  for (let count = 0; left > 0 && count < COLLECTIONS; count++) {
+    // A reference that was read is held until the end of the turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+    left = refs.filter((ref) => ref.deref()).length
+  }
+  return left
+}
+
 /** The reason to skip a test that needs it. */
 export const UNCOLLECTED = 'Deno collects garbage on request with --v8-flags=--expose-gc only'
