@@ -339,16 +339,16 @@ test('a reconcile that returns no promise, and one that floods the queue with it
   const c = controlling({
     sources: [source],
     reconcile: (() => {
-      runs++
-      add('a')
+      // The end lets the test fail, instead of the file, if the runs hold the event loop.
+      if (++runs < 1000) add('a')
     }) as unknown as () => Promise<void>,
   })
   await c.start()
   add('a')
-  await nextTurn()
-  const before = runs
-  await nextTurn()
-  assert.ok(runs - before <= 2, `${runs - before} runs in one turn of the event loop`)
+  for (let turn = 1; turn <= 2; turn++) {
+    await nextTurn()
+    assert.ok(runs <= 2 * turn, `${runs} runs in ${turn} turns of the event loop`)
+  }
   c.stop()
   await c.end()
 })
@@ -613,6 +613,8 @@ test('with holdEvents, an event during a run that fails and an earlier requeueAf
     reconcile: async () => {
       const run = begun.push(c.clock.monotonic() - beganMs)
       if (run === 1) return { requeueAfter: '10s' }
+      // The run of the retry reads before this event.
+      if (run === 4) add('a')
       if (run > 2) return undefined
       add('a', { cause: () => 'changed' })
       add('b')
@@ -625,7 +627,7 @@ test('with holdEvents, an event during a run that fails and an earlier requeueAf
   await c.clock.advance(5_000)
   add('a')
   await c.clock.advance(3_600_000)
-  assert.deepEqual(begun, [0, 5_000, 5_000, 65_000], 'another key is not held')
-  assert.deepEqual(reports.at(-1)?.causes, ['requeued after 10 s', 'changed', 'retry 1'], 'held causes are kept')
+  assert.deepEqual(begun, [0, 5_000, 5_000, 65_000, 65_000], 'another key, or an event of the last run, is not held')
+  assert.deepEqual(reports.at(-2)?.causes, ['requeued after 10 s', 'changed', 'retry 1'], 'held causes are kept')
   await c.end()
 })

@@ -164,7 +164,7 @@ test('a source that fails after its sync stops the controller, which would miss 
   const gate = Promise.withResolvers<void>()
   const c = controlling({
     sources: [source, custom({ begin: (sink) => sink.add('a') })],
-    reconcile: () => gate.promise,
+    reconcile: () => gate.promise.then(() => Promise.reject(new Error('down'))),
   })
   await c.start()
   source.ended.reject(new Error('mine'))
@@ -175,6 +175,7 @@ test('a source that fails after its sync stops the controller, which would miss 
   ])
   gate.resolve()
   await c.settle()
+  assert.equal(c.lines.at(-1), 'error Cannot reconcile Pod "a": down (retried after the next start)')
   assert.equal(String(c.ended()?.error), 'Error: Cannot go on with controller "test": the source "custom" failed: mine')
   assert.equal(c.listeners(), 0)
 })
@@ -229,7 +230,7 @@ test('watches are added and removed at run time: first keys of a new one are que
   for (let round = 0; round < 20; round++) {
     const { informer, send, handlers } = scriptedInformer()
     const own = countedSignal()
-    const begun = custom({ begin: (sink) => sink.add(`initial-${round}`) })
+    const begun = custom({ begin: (sink) => sink.add(`initial-${round}`), failing: [{ error: round }] })
     await c.controller.watch(
       new KindSource({ informers: [informer], map: ownKey, own: true, clock: c.clock, log: keptLog().log }),
       own.controller.signal,
@@ -238,6 +239,7 @@ test('watches are added and removed at run time: first keys of a new one are que
     send({ kind: 'added', object: pod(`sent-${round}`, '1'), initial: false })
     await c.settle()
     assert.deepEqual(runs.splice(0), [`initial-${round}`, `sent-${round}`])
+    assert.deepEqual(c.controller.failing, [{ source: 'custom', error: round }])
     own.controller.abort()
     await c.settle()
     send({ kind: 'added', object: pod('ignored', '1'), initial: false })
@@ -249,6 +251,7 @@ test('watches are added and removed at run time: first keys of a new one are que
       true,
       true,
     ])
+    assert.deepEqual(c.controller.failing, [])
   }
   await c.end()
 })

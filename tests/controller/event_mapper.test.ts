@@ -77,7 +77,13 @@ test('drained resolves when all keys are reported, also those of parked events',
   await m.clock.advance(100)
   await m.settle()
   assert.deepEqual([isDrained, m.reported], [true, ['a']])
+  isBroken = true
+  m.add(pod('b', '2'))
+  let isFreed = false
+  void m.mapping.drained().then(() => (isFreed = true))
+  await m.settle()
   await m.end()
+  assert.ok(isFreed, 'the wait outlasts the end')
 })
 
 test('for any map function, the owners of each last change are reported after it, and no object is mapped twice at once', async () => {

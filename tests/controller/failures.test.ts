@@ -261,6 +261,19 @@ test('many keys that fail for one reason cause five lines, and one for the other
   await c.end()
 })
 
+test('the keys of a new period have lines of their own, also after one without a count', async () => {
+  const broken = new Set(['p0', 'p1', 'p2', 'p3', 'p4'])
+  const c = failing(7, (name) => broken.has(name) ? 'broken' : undefined)
+  await c.start()
+  assert.equal(c.took().length, 5)
+  await c.clock.advance(10_000)
+  broken.add('p5')
+  c.stream.send('MODIFIED', pod('p5', '6'))
+  await c.settle()
+  assert.deepEqual(c.took(), ['error Cannot reconcile Pod "default/p5": broken (retry 1 in 20 s)'])
+  await c.end()
+})
+
 test('failures for another reason, and those of a single key, are all logged', async () => {
   const c = failing(12, (name) => `broken ${Number(name.slice(1)) % 3}`)
   await c.start()

@@ -39,4 +39,7 @@ test('a cause with a time is not used by a run before it, nor after it was remov
   journal.note('a', 'requeued after 9 s', { dueMs: 49_000 })
   assert.deepEqual(run(41_000), ['requeued after 1 s'])
   assert.deepEqual(run(50_000), [])
+  journal.note('a', 'changed', { dueMs: 60_000 })
+  journal.note('a', 'changed')
+  assert.deepEqual([run(50_000), run(60_000)], [['changed'], ['changed']])
 })

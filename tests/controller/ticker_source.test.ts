@@ -95,6 +95,16 @@ test('a function that never settles fails after a minute, and its signal is abor
   await s.end()
 })
 
+test('a function may take as long as an interval of more than a minute', async () => {
+  const s = ticking(() => new Promise(() => {}), { everyMs: 600_000 })
+  await s.clock.advance(1_199_999)
+  assert.deepEqual(s.lines, [])
+  await s.clock.advance(1)
+  await settle(s.clock)
+  assert.match(s.lines.join(), /did not answer within 10 m$/)
+  await s.end()
+})
+
 test('an abort stops it at once, also while its function does not settle', async () => {
   const s = ticking(() => new Promise(() => {}))
   await s.clock.advance(1000)

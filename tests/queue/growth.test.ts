@@ -34,6 +34,11 @@ test('cancelled retries leave a bounded number of replaced entries, with and wit
       assert.equal(keys.size, size)
       assert.ok(keys.entries <= 2 * keys.size + 64, `${keys.entries} entries of ${keys.size} keys`)
     }
+    for (let i = 0; plain === undefined && i < MANY / 10; i++) {
+      keys.add('removed', 10, 0, true)
+      keys.remove('removed')
+      assert.ok(keys.entries <= 2 * keys.size + 64, `${keys.entries} entries of ${keys.size} keys`)
+    }
     assert.equal(keys.takeDue(MANY - 1)?.key, 'first')
     assert.equal(keys.takeDue(MANY - 1), undefined)
     assert.equal(keys.takeDue(MANY)?.key, plain === undefined ? undefined : 'a')
