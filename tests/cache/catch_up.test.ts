@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { Cache } from '../../lib/cache/cache.ts'
+import { catchUp } from '../../lib/cache/catch_up.ts'
 import { Informer, type InformerOptions } from '../../lib/cache/informer.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { watchOutcome } from '../manager/parts.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
 import {
   type Answer,
   failing,
@@ -129,6 +132,29 @@ test('a version that the watch has reached needs no second page', async () => {
   assert.equal((await i.catchUp()).outcome, 'resolved')
   assert.deepEqual(i.server.recorded(), ['list'])
   await i.end()
+})
+
+test('a large store is compared in several turns of the event loop', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(list('9', []))
+  let compared = 0
+  const store = {
+    get: () => undefined,
+    *values() {
+      for (; compared < 100; compared++) yield pod(`p${compared}`, '1')
+    },
+  }
+  const clock = new SlowClock(1)
+  const api = new Api({ transport: server.transport, clock })
+  const late = { lastSeen: () => '5', progress: () => new Promise<void>(() => {}), reopen() {} }
+  const caughtUp = catchUp({ api, target: { resource: POD }, clock, store, ...late }, new AbortController().signal)
+  for (let turn = 0; turn < 100 && compared < 100; turn++) {
+    const before = compared
+    await nextTurn()
+    assert.ok(compared - before <= 10, `${compared - before} objects in one turn`)
+  }
+  assert.equal(compared, 100)
+  await caughtUp
 })
 
 test('a watch that is still late after 1 s is opened again, once', async () => {
@@ -371,6 +397,18 @@ test('a refused kind, and one that the server asked to wait, are not hurried', a
     await c.clock.advance(8_399 - 6_199)
     assert.deepEqual(c.nodes.recorded(), [])
     await c.end()
+  }
+})
+
+test('a watch that is no longer refused is no sign of a server that works again', async () => {
+  for (const [answer, expected] of [[refusal(403, 'Forbidden'), 0], [down, 1]] as const) {
+    let recovered = 0
+    const i = await informing({ onRecovered: () => void recovered++ })
+    i.server.watches.push(answer, new Stream().answer)
+    i.stream.fail(new NetworkError('lost', { phase: 'body', code: 'ECONNRESET' }))
+    await i.clock.advance(10_000)
+    assert.deepEqual([i.server.watches.length, recovered], [0, expected])
+    await i.end()
   }
 })
 

@@ -379,6 +379,17 @@ test('a resync delivers every object as an update, without a request, only to th
   )
 })
 
+test('a resync before the first list does not count as the sync of a handler', async () => {
+  const server = new ScriptedServer()
+  server.lists.push(() => new Promise(() => {}))
+  const i = informing(server)
+  const registration = i.informer.addHandler(() => {}, { resyncMs: 1000 })
+  await i.start()
+  await i.clock.advance(5000)
+  assert.equal(registration.isSynced, false)
+  i.stop()
+})
+
 test('a handler that is removed during a resync gets nothing more, and objects deleted meanwhile are not delivered', async () => {
   const server = new ScriptedServer()
   server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))

@@ -294,6 +294,10 @@ test('a watch with events that the server does not end does not count as dead', 
   const { server, opened, last } = withoutBookmarks(() => r, { ends: false })
   const r = reflecting(server)
   await r.clock.advance(310_000)
+  // An event does not end that mode.
+  last().send('MODIFIED', pod('a', '6'))
+  await r.clock.advance(200_000)
+  assert.equal(opened.length, 3)
   for (let version = 6; version < 26; version++) {
     last().send('MODIFIED', pod('a', String(version)))
     await r.clock.advance(100_000)

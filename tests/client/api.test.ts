@@ -112,6 +112,15 @@ test('each error names the action', async () => {
   assert.equal(describe({ resource: NODE, name: 'n' }), 'Node "n"')
 })
 
+test('a 401 says whose credentials were refused, also of a watch', async () => {
+  const transport: Transport = () => Promise.resolve(refusal(401, 'Unauthorized', {}, 'no'))
+  const api = new Api({ transport, identity: 'user "me"' })
+  const from = { resourceVersion: '1', timeoutSeconds: 1 }
+  for (const call of [api.get(TARGET), api.watch({ resource: CONFIG_MAP }, from, new AbortController().signal)]) {
+    await assert.rejects(call, /no \(the server does not accept the credentials, which may have expired: user "me"\)$/)
+  }
+})
+
 test('the end of a run aborts the calls of its client, and later calls are not sent', async () => {
   const run = new AbortController()
   const { transport, requests } = recorder(silence)

@@ -43,6 +43,10 @@ test('an answer stands while the object is what was answered, whatever is in its
     ['of another uid', object(spec, { uid: 'v' }), false],
     ['being deleted', object(spec, { deletionTimestamp: '2026-01-01T00:00:00Z' }), false],
   ]
+  const dying = object(spec, { deletionTimestamp: '2026-01-01T00:00:00Z' })
+  memory.remember(desired, dying)
+  assert.equal(memory.stands(desired, dying), false, 'it may be gone by now')
+  memory.remember(desired, answered)
   // The second time, what was found out about the same object is remembered.
   for (const again of ['', ', again']) {
     for (const [what, current, stands] of rows) assert.equal(memory.stands(desired, current), stands, what + again)
@@ -83,6 +87,7 @@ test('objects, kinds and field managers have separate entries', () => {
       all.of(POD, KEY, 'you'),
       all.of(POD, { ...KEY, name: 'b' }, 'me'),
       all.of({ ...POD, group: 'x.dev' }, KEY, 'me'),
+      all.of({ ...POD, version: 'v2' }, KEY, 'me'),
     ]
   ) assert.equal(other.stands(desired, answered), false)
 })
@@ -107,6 +112,9 @@ test('forget drops the entries of all field managers of one object', () => {
   for (const manager of managers) {
     for (const name of ['a', 'b']) all.of(POD, { ...KEY, name }, manager).remember(desired, answered)
   }
+  const others = () => all.sharedBy(POD, KEY, 'me', 'two', {}).others
+  all.sharedBy(POD, KEY, 'me', 'one', desired).judged()
+  assert.deepEqual(others(), ['one'])
   all.forget({ ...POD, group: 'x.dev' }, 'ns/a')
   all.forget(POD, 'a')
   assert.equal(all.size, 4)
@@ -125,7 +133,7 @@ test('forget drops the entries of all field managers of one object', () => {
     ),
     [false, true, false, true],
   )
-  assert.equal(all.size, 2)
+  assert.deepEqual([all.size, others()], [2, []])
 })
 
 test('the cache is bounded for any number of field managers', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import type { ResourceOf } from '../../lib/core/resource.ts'
@@ -8,7 +9,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { CRD, FOO, type Foo, FOO_CRD, NAMESPACE } from './case_bench.ts'
 import { CASES } from './cases.ts'
-import { answer, bodyOf, recorder, silence } from './transports.ts'
+import { answer, bodyOf, recorder, refusal, silence } from './transports.ts'
 
 async function serve(): Promise<Transport> {
   const clock = new FakeClock()
@@ -85,6 +86,44 @@ test('each write may be aborted by its own signal', async () => {
     stop.abort(new Error('enough'))
     await outcome
   }
+})
+
+test('the read after a conflict is aborted, too, by a transport that ignores its signal', async () => {
+  for (const verb of ['edit', 'createOrUpdate', 'createIfMissing'] as const) {
+    let reads = 0
+    const stop = new AbortController()
+    const isNew = verb === 'createIfMissing'
+    const transport: Transport = async ({ method }) => {
+      if (method !== 'GET') return refusal(409, isNew ? 'AlreadyExists' : 'Conflict')
+      if (reads++ === 0) return isNew ? refusal(404, 'NotFound', { name: 'a' }) : answer(200, foo)
+      stop.abort(new Error('enough'))
+      return await new Promise(() => {})
+    }
+    const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
+    const { signal } = stop
+    const change = (draft: { spec?: { size: number } }): void => void (draft.spec = { size: 2 })
+    const written = verb === 'edit'
+      ? client.edit(FOO, REF, change, { signal })
+      : isNew
+      ? client.createIfMissing(FOO, { metadata: REF, spec: { size: 1 } }, { signal })
+      : client.createOrUpdate(FOO, REF, change, { signal })
+    const late = (async () => {
+      for (let turn = 0; turn < 10; turn++) await nextTurn()
+      return 'still waits'
+    })()
+    await assert.rejects(Promise.race([written, late]), /^Error: enough$/, verb)
+    assert.equal(reads, 2)
+  }
+})
+
+test('a dry run of an apply is not compared with what other controllers apply', async () => {
+  const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
+  const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
+  for (const [writer, dryRun] of [['a', false], ['b', true], ['a', false]] as const) {
+    await client.as(writer, undefined).apply(FOO, { metadata: REF, spec: { size: 1 } }, { dryRun })
+  }
+  await client.as('a', undefined).apply(FOO, { metadata: REF, spec: { size: 2 } })
+  assert.deepEqual(requests.map(({ method }) => method), ['PATCH', 'PATCH', 'PATCH', 'PATCH'])
 })
 
 test('every write sends its field manager and field validation', async () => {

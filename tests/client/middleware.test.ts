@@ -170,8 +170,8 @@ test('an abort ends the wait at once, with its reason, and leaves no timer', asy
   await waiting
   const reason = new Error('stop')
   controller.abort(reason)
-  await assert.rejects(answer, (error) => error === reason)
   assert.equal(clock.timers(), 0)
+  await assert.rejects(answer, (error) => error === reason)
   assert.equal(api.sent.length, 1)
 })
 

@@ -8,6 +8,7 @@ import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { Api } from '../../lib/client/api.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
+import { isReason } from '../../lib/core/errors.ts'
 import { FOO, type Foo } from './case_bench.ts'
 import { answer, recorder, refusal } from './transports.ts'
 
@@ -84,6 +85,19 @@ test('the status of a stripped object is merged with what others change later', 
   const { conditions, ...rest } = (await w.client.get(Deployment, ref))!.status!
   assert.deepEqual([rest, conditions?.map(({ type }) => type)], [{ replicas: 1 }, ['Theirs', 'Mine']])
   await w.stop()
+})
+
+test('a refused test of the uid is a conflict; an invalid status without a name is not', async () => {
+  const metadata = { namespace: 'ns', name: 'a', uid: 'u', resourceVersion: '1', creationTimestamp: '' }
+  const read = { apiVersion: 'cases.dev/v1', kind: 'Foo', metadata, spec: { size: 1 }, status: {} } as Foo
+  for (const causes of [[], [{ reason: 'FieldValueInvalid', field: 'status.phase', message: 'no' }]]) {
+    const transport = () => Promise.resolve(refusal(422, 'Invalid', { causes }))
+    const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
+    await assert.rejects(
+      client.setStatus(FOO, read, { phase: 'Mine' }),
+      (error: Error) => isReason(error, causes.length === 0 ? 'Conflict' : 'Invalid'),
+    )
+  }
 })
 
 test("numbers beyond 2^53 of others' conditions and of the own status are sent exactly", async () => {
