@@ -5,6 +5,9 @@ import { defineResource, type Operator, operator, predicates, type WorkContext }
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
+import { systemClock } from '../../lib/async/clock.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { openClusters } from '../../lib/operator/clusters.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const labels = { copied: '' }
@@ -48,6 +51,24 @@ test('a kind may be watched in another cluster, and a controller may live there'
   assert.deepEqual(runs.toSorted(), ['here because of far', 'there far'])
   assert.ok(await w.client.get(ConfigMap, ref('told')), "the client is that of the operator's own cluster")
   await w.stop()
+})
+
+test('another cluster has the namespaces of the operator, unless it states its own', async () => {
+  const app = operator({ name: 'x', namespaces: ['default'] })
+  const [west, east] = [app.cluster('west', nowhere), app.cluster('east', nowhere, { namespaces: ['far'] })]
+  for (const cluster of [west, east]) app.cache(ConfigMap, { cluster })
+  const { description } = app
+  const clusters = await openClusters(description, {
+    config: nowhere,
+    instance: 'x',
+    clock: systemClock,
+    log: silentLog,
+  })
+  assert.deepEqual(
+    [west, east].map((each) => clusters.of(each).cache.declare(ConfigMap).map(({ namespace }) => namespace)),
+    [['default'], ['far']],
+  )
+  clusters.close()
 })
 
 test('CRDs are installed in the cluster where their kinds are watched', async () => {
@@ -121,3 +142,23 @@ for (const [place, add] of Object.entries(PLACES)) {
     await w.stop()
   })
 }
+
+test('the connections of a dropped cluster, and those that were opened late, are closed', async () => {
+  const app = operator({ name: 'x' })
+  let tries = 0
+  const late = app.cluster('late', () => tries++ > 0 ? Promise.resolve(nowhere) : Promise.reject(new Error('no')), {
+    optional: true,
+  })
+  const setup = { config: nowhere, instance: 'x', clock: systemClock, log: silentLog }
+  const clusters = await openClusters(app.description, setup)
+  const request = { method: 'GET', path: '/version', headers: {} } as const
+  const other = { ...app.description.clusters[0]!, name: 'far' }
+  const far = clusters.add(other, app.description, { config: nowhere })
+  const opened = clusters.of(late)
+  for (const { transport } of [far, opened]) await assert.rejects(transport(request), /Cannot connect/)
+  clusters.drop(other)
+  await assert.rejects(far.transport(request), /was closed by this process/)
+  assert.throws(() => clusters.of(other), /has no such cluster/)
+  clusters.close()
+  await assert.rejects(opened.transport(request), /was closed by this process/)
+})

@@ -19,8 +19,9 @@ import { world } from 'kubeloop/testing'
 import { Registry } from 'prom-client'
 import * as z from 'zod'
 import { Latch } from '../../lib/async/latch.ts'
-import { lateConnection } from '../../lib/operator/optional.ts'
+import { lateConnection, untilDone } from '../../lib/operator/optional.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
+import { silentLog } from '../../lib/observe/log.ts'
 import { serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { answer, type Recorder, refusal, silence } from '../client/transports.ts'
@@ -674,6 +675,13 @@ test('the configuration of an optional cluster is retried until it resolves', as
   await s.clock.advance(61_000)
   assert.ok(s.log.some(({ message }) => message.includes('no URL')), 'what it is then is used')
   await ended(s)
+})
+
+test('what lacks a permission of Deno is not tried again', async () => {
+  const error = Object.assign(new Error('no'), { name: 'NotCapable' })
+  const stop = new AbortController()
+  const [setup, again] = [{ name: 'west', clock: restingClock(), log: silentLog }, new Error('tried again')]
+  await assert.rejects(untilDone(() => Promise.reject(error), () => stop.abort(again), setup, stop.signal), error)
 })
 
 /** Starts an operator with the configurations of its description. */

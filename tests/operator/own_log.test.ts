@@ -73,9 +73,10 @@ test('console and LogTape are called as methods, with the message and its fields
 
 test('pino is called with the fields first, the braces filled in, and an error as err', () => {
   const { log: calls, calls: seen } = remembering()
-  const pino = Object.assign(calls, { bindings: () => ({}), child: () => pino }) as unknown as Log
+  const pino = Object.assign(calls, { bindings: () => ({}), level: 'warn', child: () => pino }) as unknown as Log
   const log = ownLog({ name: 'x', log: pino })!
   const error = new Error('no')
+  assert.equal(log.level, 'warn')
   log.info('plain')
   log.warn('{count} of them, {error}', { count: 3, error })
   log.error('said', { error: 'a text' })

@@ -4,6 +4,10 @@ import { test } from 'node:test'
 import { type CacheDeclaration, EventChannel, type ObjectOf, operator, predicates } from 'kubeloop'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
+import { nextTurn } from '../../lib/async/clock.ts'
+import { mapped } from '../../lib/operator/sources.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
+import { create, restingClock, starting } from './starting.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 /** Excludes the cluster's own config maps. */
@@ -66,6 +70,36 @@ test('every reconciles all objects at each interval, or the keys of a function',
     some: ['b'],
   })
   await w.stop()
+})
+
+test('every reads many objects in several turns of the event loop', async () => {
+  const names = Array.from({ length: 100 }, (_, i) => `m${i}`)
+  let passed = 0
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { when: () => (passed++, false) }).every('10m').reconcile(async () => {})
+  const clock = restingClock()
+  const ahead = new SlowClock(0, clock)
+  const s = await starting(app, { clock, ahead, before: (client) => create(client, ...names) })
+  const before = passed
+  ahead.lookMs = 1
+  let [most, isOver] = [0, false]
+  void s.clock.advance(600_000).then(() => (isOver = true))
+  for (let last = passed; !isOver; last = passed) {
+    await nextTurn()
+    most = Math.max(most, passed - last)
+  }
+  ahead.lookMs = 0
+  assert.ok(passed - before >= names.length, `${passed - before} objects`)
+  assert.ok(most <= 10, `${most} objects in one turn`)
+  await s.stop()
+})
+
+test('a stream whose items are converted is closed with it', async () => {
+  const ended: string[] = []
+  const next = () => Promise.resolve({ done: false as const, value: 1 })
+  const stream = { [Symbol.asyncIterator]: () => ({ next, return: () => (ended.push('it'), next()) }) }
+  for await (const _ of mapped(stream as never, () => 1)) break
+  assert.deepEqual(ended, ['it'])
 })
 
 for (const live of [false, true]) {
