@@ -43,4 +43,6 @@ test('moving a deadline a thousand times takes one timer, and cancelling clears 
   assert.equal(clock.pending, 1)
   due.cancel()
   assert.equal(clock.pending, 0)
+  due.set(1)
+  assert.equal(clock.pending, 0, 'a later set has no effect')
 })

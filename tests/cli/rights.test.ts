@@ -461,6 +461,11 @@ test('a ClusterRole holds where the file binds it', async () => {
     'lacks: list of configmaps (core) in team-b',
     'lacks: watch of configmaps (core) in team-b',
   ])
+  const wider = { ...role, rules: role.rules.map((rule) => ({ ...rule, verbs: [...rule.verbs, 'delete'] })) }
+  assert.deepEqual(
+    checked(found, app, [wider, bound('team-a'), bound('team-b')]).problems.map((line) => line.split(' (Cl')[0]),
+    ['team-a', 'team-b'].map((place) => `exceeds: delete of configmaps (core) in ${place}`),
+  )
   const everywhere = { ...RBAC, kind: 'ClusterRoleBinding', metadata: { name: 'a' }, roleRef }
   assert.deepEqual(checked(found, app, [role, bound('team-a'), everywhere]).problems, [
     'exceeds: list, watch of configmaps (core) (ClusterRole "a"): needed only in team-a, team-b',

@@ -120,6 +120,17 @@ test('certificate, key, CA and token files are read again when they rotate', asy
 
 test('only credentials that can change are fetched again after a 401', async () => {
   assert.equal((await load({}, { token: 'fixed' })).invalidate, undefined)
+  const [cert, key] = [CERT, KEY].map(btoa)
+  for (
+    const [user, canChange] of [
+      [{ 'client-certificate-data': cert, 'client-key-data': key }, false],
+      [{ 'client-certificate-data': cert, 'client-key': '/key' }, true],
+      [{ 'client-certificate': '/cert', 'client-key-data': key }, true],
+    ] as const
+  ) {
+    const { invalidate } = await load({}, user, fakeEnvironment({ files: { '/cert': CERT, '/key': KEY } }))
+    assert.equal(invalidate !== undefined, canChange)
+  }
   const environment = fakeEnvironment({ files: { '/token': 'one' } })
   const cluster = await load({}, { tokenFile: '/token' }, environment)
   environment.files['/token'] = 'two'

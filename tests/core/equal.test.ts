@@ -36,6 +36,7 @@ test('an undefined field counts as absent; null is a value', () => {
 test('inherited names are not fields, and "__proto__" is an ordinary field', () => {
   assert.equal(jsonEqual({}, { toString: undefined }), true)
   assert.equal(jsonEqual({ constructor: 'a' }, {}), false)
+  assert.equal(jsonEqual({}, { constructor: 'a' }), false)
   const one = JSON.parse('{"data":{"__proto__":"a"}}') as unknown
   const two = JSON.parse('{"data":{"__proto__":"b"}}') as unknown
   assert.equal(jsonEqual(one, two), false)

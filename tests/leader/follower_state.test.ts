@@ -120,7 +120,7 @@ test('needsNewVersion is true if events may be missing, and false after a broken
   ]
   for (const [error, expected] of rows) assert.equal(needsNewVersion(error), expected, String(error))
   assert.deepEqual(
-    [refused, broken, new ApiError('', {}, { code: 401 }), new ApiError('', {}, { code: 405 })].map(isRefused),
-    [true, false, false, true],
+    [refused, broken, ...[401, 404, 405].map((code) => new ApiError('', {}, { code }))].map(isRefused),
+    [true, false, false, true, true],
   )
 })

@@ -362,3 +362,16 @@ test('a slightly late renewal is not logged', async () => {
   await clock.advance(10_000)
   assert.deepEqual(a.lines.filter((line) => line.startsWith('warn')), [])
 })
+
+test('an election that ends before its first try leaves the lease of an earlier term alone', async () => {
+  const { clock, server } = setup()
+  const { elector } = candidate(server, clock, 'a')
+  const stop = new AbortController()
+  const first = elector.start(stop.signal, () => {}, { mayRelease: () => false })
+  await clock.advance(0)
+  stop.abort()
+  await first
+  assert.equal(await holderOn(server), 'a')
+  await elector.start(AbortSignal.abort(new Error('over')), () => {})
+  assert.equal(await holderOn(server), 'a')
+})

@@ -384,3 +384,18 @@ test('a stop during the first lists ends the wait at once', async () => {
   await clock.advance(0)
   assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
 })
+
+test('a sync timeout shorter than the wait for optional kinds does not count for them', async () => {
+  const { cluster, network, clock, lines } = setup({ optional: ({ kind }) => kind === 'Secret', syncTimeoutMs: 1000 })
+  network.intercept = (request, next) => request.path.includes('/secrets') ? silence(request) : next(request)
+  for (const kind of [ConfigMap, Secret]) cluster.cache.declare(kind)
+  const stop = new AbortController()
+  const running = watchOutcome(cluster.start(stop.signal))
+  const ready = watchOutcome(cluster.ready(never))
+  await clock.advance(5000)
+  assert.equal(ready.outcome, 'resolved')
+  assert.match(lines.at(-1)!, /Starting without secrets/)
+  stop.abort()
+  await clock.advance(0)
+  assert.equal(running.outcome, 'resolved')
+})

@@ -132,6 +132,10 @@ test('functions of onScrape are called once per scrape, before the first of our 
   assert.match(await registry.metrics(), /depth\{name="a"\} 2/)
   end()
   assert.match(await registry.metrics(), /depth\{name="a"\} 2/)
+  const twice = (): void => depth.set(++asked)
+  const [first] = [meter.onScrape(twice), meter.onScrape(twice)]
+  first!()
+  assert.match(await registry.metrics(), /depth\{name="a"\} 3/)
 })
 
 test('a reset of the registry sets all series to 0', async () => {

@@ -236,9 +236,10 @@ for (const version of ['HTTP/1.1', 'HTTP/2'] as const) {
     const clock = new FakeClock()
     const refusals: BodyRefusal[] = []
     let seen = (): void => {}
+    const bodyLimits = new BodyLimits({ clock, timeoutMs: 30_000, maxHeldBytes: 1500 })
     const options: Partial<HttpsServerOptions> = {
       clock,
-      bodyLimits: new BodyLimits({ clock, timeoutMs: 30_000, maxHeldBytes: 1500 }),
+      bodyLimits,
       refuse: () => void seen(),
       refuseBody: (why) => (refusals.push(why), text(408, why)),
     }
@@ -260,7 +261,35 @@ for (const version of ['HTTP/1.1', 'HTTP/2'] as const) {
       assert.deepEqual(refusals, ['too slow'])
       assert.equal((await ask1(server.port, { body: 'x'.repeat(1000) })).text, 'read 1000')
     })
+    assert.deepEqual([bodyLimits.hold(1501), bodyLimits.hold(1500)], [false, true])
   })
+}
+
+test('the limit of the time in which a client must read ends with each wait for it', async () => {
+  let waits = 0
+  let open = 0
+  const chunk = new Uint8Array(1024 * 1024)
+  const options: Partial<HttpsServerOptions> = {
+    beginSend: () => (waits++, open++, () => void open--),
+    handle: () => {
+      const body = { ...streamOf(Array.from({ length: 8 }, () => chunk)), cancel() {} }
+      return Promise.resolve({ status: 200, headers: {}, body })
+    },
+  }
+  await serving(options, async (server) => {
+    assert.equal((await ask1(server.port)).text.length, 8 * chunk.length)
+  })
+  assert.ok(waits > 1, 'the client read too fast')
+  assert.equal(open, 0)
+})
+
+function streamOf(chunks: readonly Uint8Array[]): AsyncIterable<Uint8Array, undefined> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      yield* chunks
+      return undefined
+    },
+  }
 }
 
 /** Sends a request whose body is not complete. */

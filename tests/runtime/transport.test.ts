@@ -211,14 +211,22 @@ test('leaving the loop early closes the connection', () =>
 
 test('cancelling a small body keeps the connection', () =>
   ending(async (keep) => {
+    let end = (): void => {}
     const server = keep(
-      await serveTls((_, response) => response.writeHead(404, { 'content-length': 1000 }).end('x'.repeat(1000))),
+      await serveTls(({ url }, response) => {
+        response.writeHead(404, { 'content-length': 1000 }).flushHeaders()
+        end = () => response.end('x'.repeat(1000))
+        if (url !== '/late') end()
+      }),
     )
     const transport = keep(await transportTo(server))
-    const { body } = await transport({ method: 'GET', path: '/' })
-    body.cancel()
-    await body.text()
-    for (let n = 0; n < 3; n++) await textOf(transport)
+    for (let n = 0; n < 3; n++) {
+      const { body } = await transport({ method: 'GET', path: '/late' })
+      body.cancel()
+      end()
+      await body.text()
+      await textOf(transport)
+    }
     assert.ok(server.connections() <= 2, `${server.connections()} connections`)
   }))
 

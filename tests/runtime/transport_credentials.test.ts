@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
+import { silentLog } from '../../lib/observe/log.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import {
@@ -123,11 +124,13 @@ test('when the server has a certificate of another CA, the CAs are read again, a
       ca: () => Promise.resolve(cached ??= (reads++, file)),
       invalidateCa: () => (cached = undefined),
     }
-    const transport = keep(httpTransport(config))
+    const lines: string[] = []
+    const log = { ...silentLog, debug: (line: string) => void lines.push(line) }
+    const transport = keep(httpTransport(config, { log }))
     const post = { method: 'POST', body: 'x' } as const
     // The same CAs: the error, as before.
     await assert.rejects(textOf(transport, post), /not signed by a CA that is trusted here/)
-    assert.deepEqual([seen, reads], [[], 2])
+    assert.deepEqual([seen, reads, lines], [[], 2, []])
     file = `${old}\n${right}`
     assert.equal((await textOf(transport, post)).status, 200)
     assert.deepEqual([seen, reads], [['POST x'], 3])
@@ -143,7 +146,7 @@ test('fifty requests that are refused at once invalidate the credentials once', 
     const waiting: (() => void)[] = []
     const server = keep(
       await serveTls((request, response) => {
-        if (request.headers.authorization === 'Bearer 1') return void response.end()
+        if (request.headers.authorization !== 'Bearer 0') return void response.end()
         waiting.push(() => response.writeHead(401).end())
         if (waiting.length === 50) { for (const refuse of waiting) refuse() }
       }),

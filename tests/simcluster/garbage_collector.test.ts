@@ -232,6 +232,19 @@ test('failed discovery is retried with back-off until it succeeds', async () => 
   await running
 })
 
+test('a cluster-scoped object whose owner would be in a namespace is kept, without an error', async () => {
+  const one = await alone()
+  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'absent', uid: '00000000-0000-0000-0000-000000000000' }
+  await one.client.create(Namespace, { metadata: { name: 'kept', ownerReferences: [owner] } })
+  const running = one.start()
+  await one.clock.advance(60_000)
+  assert.equal((await one.client.get(Namespace, { name: 'kept' }))?.metadata.deletionTimestamp, undefined)
+  assert.deepEqual(one.lines.filter((line) => line.startsWith('error')), [])
+  one.stop.abort()
+  await one.clock.advance(0)
+  await running
+})
+
 test('a success resets the back-off', async () => {
   const one = await alone()
   one.refuses = true
