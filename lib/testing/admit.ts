@@ -15,7 +15,7 @@ import type { Status } from '../core/errors.ts'
 /** The request around an object that {@link admit} admits. */
 export interface AdmitOptions {
   /** Default: `UPDATE` if there is an old object, else `CREATE`. */
-  readonly operation?: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+  readonly operation?: 'CREATE' | 'UPDATE' | 'DELETE'
   /** The stored object, for an UPDATE. For a DELETE, the object itself is the stored one. */
   readonly old?: object
   /** Default: `kubernetes-admin` of the group `system:masters`. */
@@ -143,7 +143,7 @@ function requestOf(resource: Resource, object: Json, options: AdmitOptions): Adm
     ...(namespace && { namespace }),
     operation,
     userInfo: { username: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'], ...user },
-    object: operation === 'DELETE' || operation === 'CONNECT' ? null : object,
+    object: operation === 'DELETE' ? null : object,
     oldObject: operation === 'DELETE' ? object : old ? complete(resource, old) : null,
     dryRun,
     ...(options.options && { options: options.options }),

@@ -17,7 +17,7 @@ import type { Log } from '../observe/log.ts'
  *   `old`, and the object of a DELETE, are as they were stored, and are not checked.
  * - An update of an object in deletion that changes only metadata is allowed without a call, so that no rule can keep
  *   the object from going. (controller-runtime calls the functions.)
- * - CONNECT is allowed without a call.
+ * - CONNECT, which no admission can declare, is denied.
  * - A thrown `ApiError` is the answer. Anything else that is thrown is a fault of the function: the answer is 500, the
  *   error is logged and counted. (controller-runtime answers 403 for an error, and 500 for a panic.)
  *

@@ -243,11 +243,11 @@ function subjectOf<T extends KubeObject>(
   { request, whole }: Review,
 ): Verdict | Subject {
   const operation: string = textOf(request.operation)
-  if (operation === 'CONNECT' || (phase === 'mutate' && operation === 'DELETE')) return ALLOWED
+  if (phase === 'mutate' && operation === 'DELETE') return ALLOWED
   if (operation !== 'CREATE' && operation !== 'UPDATE' && operation !== 'DELETE') {
     return badRequest(
-      `Cannot admit ${resource.kind}: the operation ${JSON.stringify(operation)} is unknown; ` +
-        'it must be CREATE, UPDATE, DELETE or CONNECT',
+      `Cannot admit ${resource.kind}: the operation is ${JSON.stringify(operation)}, and must be CREATE, UPDATE or ` +
+        "DELETE; mend the webhook configuration's rules",
     )
   }
   const [given, before] = operation === 'DELETE' ? [request.oldObject] : [request.object, request.oldObject]

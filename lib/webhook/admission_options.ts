@@ -5,8 +5,8 @@ import { checkOptionNames, type ShapeOf } from '../core/option_names.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { LabelSelector } from '../core/selectors.ts'
 
-/** What a request does to an object. */
-export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+/** What a request does to an object. CONNECT, as of `kubectl exec`, has no object of the kind. */
+export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE'
 
 /**
  * Which requests the API server sends to an admission, and what happens if the admission cannot be called. The defaults
@@ -17,7 +17,7 @@ export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
 export interface AdmissionOptions {
   /**
    * Default: CREATE and UPDATE. Add DELETE for a `validate` that protects objects from deletion; `default` is never
-   * called for it. CONNECT is for subresources such as `exec` of a Pod.
+   * called for it.
    */
   operations?: readonly AdmissionOperation[]
   /**
@@ -42,18 +42,25 @@ export interface AdmissionOptions {
   matchPolicy?: 'Equivalent' | 'Exact'
   /** How long the API server waits for an answer: whole seconds from 1 to 30. Default: `10s`. */
   timeout?: Duration
+  /** Selects objects by the labels of their namespaces. Default: all. */
+  namespaceSelector?: LabelSelector
   /**
-   * Selects objects by the labels of their namespaces. Default: all. For built-in kinds with `failurePolicy: 'Fail'`
-   * called through a Service: all but `kube-system` and the operator's own, because without a running operator its own
-   * Pods could never be created again.
+   * What this admission gets although the cluster needs it while the operator does not answer. Both are about
+   * built-in kinds with `failurePolicy: 'Fail'`. Default: none.
+   *
+   * - `namespaces`: objects in `kube-system`, `kube-node-lease` and the operator's own namespace, which a match
+   *   condition excludes otherwise if the API server calls a Service: the operator's own Pods could never be created
+   *   again.
+   * - `kinds`: Node, CSINode, Lease, TokenReview and SubjectAccessReview, which are refused otherwise: in an outage
+   *   nodes and other leaders would lose their leases, and users their access.
    *
    * @see https://kubernetes.io/docs/concepts/cluster-administration/admission-webhooks-good-practices/
    */
-  namespaceSelector?: LabelSelector
+  includeSystem?: readonly ('namespaces' | 'kinds')[]
   /** Selects objects by their labels, before or after the change. Users can change labels. Default: all. */
   objectSelector?: LabelSelector
   /**
-   * CEL conditions, up to 64, that must all be true for the admission to be called. Default: none. Since Kubernetes
+   * CEL conditions, up to 62, that must all be true for the admission to be called. Default: none. Since Kubernetes
    * 1.30.
    *
    * @see https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-matchconditions
@@ -93,13 +100,14 @@ const SHAPE: ShapeOf<AdmissionOptions> = {
   matchPolicy: ['Equivalent', 'Exact'],
   timeout: 0,
   namespaceSelector: { matchLabels: 0, matchExpressions: 0 },
+  includeSystem: [[]],
   objectSelector: { matchLabels: 0, matchExpressions: 0 },
   matchConditions: [[]],
   reinvocationPolicy: ['Never', 'IfNeeded'],
   scope: ['Namespaced', 'Cluster', '*'],
 }
 
-const OPERATIONS: readonly unknown[] = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] satisfies AdmissionOperation[]
+const OPERATIONS: readonly unknown[] = ['CREATE', 'UPDATE', 'DELETE'] satisfies AdmissionOperation[]
 
 /** Subresources that take objects of another kind than that of their resource. */
 const OTHER_KINDS: readonly string[] = [
@@ -113,7 +121,17 @@ const OTHER_KINDS: readonly string[] = [
   'proxy',
 ]
 
-const MAX_CONDITIONS = 64
+/** The API server accepts 64; two may be ours. */
+const MAX_CONDITIONS = 62
+
+/** What nodes, leaders and the access of users depend on, by group and plural. */
+const SYSTEM_KINDS: readonly string[] = [
+  '/nodes',
+  'storage.k8s.io/csinodes',
+  'coordination.k8s.io/leases',
+  'authentication.k8s.io/tokenreviews',
+  'authorization.k8s.io/subjectaccessreviews',
+]
 
 /** @throws TypeError if an option is unknown or invalid, or the path is. */
 export function checkAdmission({ resource, path, mutating, options = {} }: AdmissionDescription): void {
@@ -126,6 +144,12 @@ export function checkAdmission({ resource, path, mutating, options = {} }: Admis
   checkOptionNames(options, SHAPE, refuse)
   const { operations, subresources = [], matchConditions = [], timeout } = options
   if (operations) {
+    if ((operations as readonly unknown[]).includes('CONNECT')) {
+      refuse(
+        'operations has "CONNECT", whose objects are options such as PodExecOptions, which this admission cannot get; ' +
+          'use a ValidatingAdmissionPolicy, or webhooks.handleFetch with a configuration of your own',
+      )
+    }
     const unknown = operations.find((operation) => !OPERATIONS.includes(operation))
     if (unknown !== undefined) refuse(`operations has ${JSON.stringify(unknown)}; they are ${OPERATIONS.join(', ')}`)
     if (operations.length === 0) refuse('operations is empty; leave it out for CREATE and UPDATE')
@@ -146,6 +170,16 @@ export function checkAdmission({ resource, path, mutating, options = {} }: Admis
       const given = typeof timeout === 'number' ? `${timeout} ms` : JSON.stringify(timeout)
       refuse(`timeout is ${given}, and must be whole seconds from "1s" to "30s"`)
     }
+  }
+  const { failurePolicy = 'Fail', includeSystem = [] } = options
+  const unknown = includeSystem.find((each) => each !== 'namespaces' && each !== 'kinds')
+  if (unknown !== undefined) refuse(`includeSystem has ${JSON.stringify(unknown)}; it may have "namespaces", "kinds"`)
+  const isSystem = SYSTEM_KINDS.includes(`${resource.group}/${resource.plural}`)
+  if (isSystem && failurePolicy === 'Fail' && !includeSystem.includes('kinds')) {
+    refuse(
+      `with failurePolicy "Fail" an outage of the operator would become one of the cluster, which needs ${resource.kind} ` +
+        `objects to run; set failurePolicy: 'Ignore', or includeSystem: ['kinds'] to accept that`,
+    )
   }
   if (matchConditions.length > MAX_CONDITIONS) {
     refuse(`matchConditions has ${matchConditions.length} conditions, more than ${MAX_CONDITIONS}`)

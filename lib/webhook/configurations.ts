@@ -2,7 +2,6 @@
 import { encodeBase64 } from '../core/base64.ts'
 import { toMs } from '../core/duration.ts'
 import type { AnyResource, CustomResourceConversion, WebhookClientConfig } from '../core/resource.ts'
-import type { LabelSelector } from '../core/selectors.ts'
 import { hostOf } from '../runtime/net/address.ts'
 import type { ServerNames } from '../runtime/net/certificates.ts'
 import { type AdmissionDescription, cannot, checkAdmission, type MatchCondition } from './admission_options.ts'
@@ -64,6 +63,9 @@ export interface WebhookEntry {
   readonly clientConfig: WebhookClientConfig
   readonly [field: string]: unknown
 }
+
+/** What the control plane and the nodes store. */
+const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-node-lease']
 
 /** The label of our objects; its value is the operator's name. */
 export const OPERATOR_LABEL = 'kubeloop.dev/operator'
@@ -128,7 +130,7 @@ function entryOf(
   checkAdmission(admission)
   const { operations = ['CREATE', 'UPDATE'], subresources = [], failurePolicy = 'Fail' } = options
   const { group, version, plural } = resource
-  const conditions = [...exceptions(resource, own), ...(options.matchConditions ?? [])]
+  const conditions = [...exceptions(admission, target, own), ...(options.matchConditions ?? [])]
   return {
     name: entryName(path, operator),
     admissionReviewVersions: ['v1'],
@@ -136,8 +138,7 @@ function entryOf(
     failurePolicy,
     ...(conditions.length > 0 && { matchConditions: conditions }),
     matchPolicy: options.matchPolicy ?? 'Equivalent',
-    namespaceSelector: options.namespaceSelector ??
-      (failurePolicy === 'Fail' && 'service' in target && isBuiltIn(resource) ? otherNamespaces(target, own) : {}),
+    namespaceSelector: options.namespaceSelector ?? {},
     objectSelector: options.objectSelector ?? {},
     ...(mutating && { reinvocationPolicy: options.reinvocationPolicy ?? 'Never' }),
     rules: [{
@@ -160,10 +161,29 @@ function entryName(path: string, operator: string): string {
   return `${path.toLowerCase().replace(/[^a-z\d]/g, '-').replace(/^-+|-+$/g, '')}.${operator}.kubeloop`
 }
 
-/** Excludes the operator's own objects: if they were refused, it could never lead, nor mend its certificates. */
-function exceptions({ group, plural }: AnyResource, own: OwnObjects | undefined): MatchCondition[] {
-  const expression = excluded(group, plural, own)
-  return expression === undefined ? [] : [{ name: `not-of-${plural}-of-the-operator`, expression }]
+/**
+ * Excludes the operator's own objects: if they were refused, it could never lead, nor mend its certificates. And, of a
+ * webhook that runs in the cluster, what may be needed to start its Pods. These are conditions, which hold beside the
+ * user's selectors, and for objects without a namespace.
+ */
+function exceptions(
+  { resource, options: { failurePolicy = 'Fail', includeSystem = [] } = {} }: AdmissionDescription,
+  target: WebhookTarget,
+  own: OwnObjects | undefined,
+): MatchCondition[] {
+  const conditions: MatchCondition[] = []
+  const expression = excluded(resource.group, resource.plural, own)
+  if (expression !== undefined) conditions.push({ name: `not-of-${resource.plural}-of-the-operator`, expression })
+  if (
+    failurePolicy === 'Fail' && 'service' in target && isBuiltIn(resource) && !includeSystem.includes('namespaces')
+  ) {
+    const places = new Set([...SYSTEM_NAMESPACES, target.service.namespace, ...(own ? [own.namespace] : [])])
+    conditions.push({
+      name: 'not-in-system-namespaces',
+      expression: `!(has(request.namespace) && request.namespace in ${JSON.stringify([...places])})`,
+    })
+  }
+  return conditions
 }
 
 function excluded(group: string, plural: string, own: OwnObjects | undefined): string | undefined {
@@ -186,14 +206,6 @@ function notAt({ namespace, name }: Place): string {
 /** Tests for a kind that may be needed to start a Pod. */
 function isBuiltIn({ group, definition }: AnyResource & { readonly definition?: unknown }): boolean {
   return !definition && (!group.includes('.') || group.endsWith('.k8s.io'))
-}
-
-function otherNamespaces(
-  target: WebhookTarget & { readonly service: { readonly namespace: string } },
-  own?: OwnObjects,
-): LabelSelector {
-  const values = [...new Set(['kube-system', target.service.namespace, ...(own ? [own.namespace] : [])])]
-  return { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values }] }
 }
 
 /** Returns the `spec.conversion` of a CRD whose objects the server converts at this path. */

@@ -107,18 +107,19 @@ test('scenario 99: an answer that cannot be written becomes a 500 once', async (
   assert.match(status.message!, /^Cannot validate Site "default\/a": /)
 })
 
-test('an unknown operation is a 400, CONNECT is allowed without a call', async () => {
+test('an unknown operation and CONNECT are a 400: what no function was asked about is not allowed', async () => {
   const { mutate, validate, calls } = counting()
   for (const handler of [mutate, validate]) {
-    const { status, uid } = await send(handler, review({ operation: 'PATCH', object: site() }))
-    assert.deepEqual([status.code, status.reason, uid], [400, 'BadRequest', UID])
-    assert.equal(
-      status.message,
-      'Cannot admit Site: the operation "PATCH" is unknown; it must be CREATE, UPDATE, DELETE or CONNECT',
-    )
+    for (const operation of ['PATCH', 'CONNECT', '']) {
+      const { allowed, status, uid } = await send(handler, review({ operation, subResource: 'exec', object: site() }))
+      assert.deepEqual([allowed, status.code, status.reason, uid], [false, 400, 'BadRequest', UID])
+      assert.equal(
+        status.message,
+        `Cannot admit Site: the operation is "${operation}", and must be CREATE, UPDATE or DELETE; mend the webhook ` +
+          "configuration's rules",
+      )
+    }
     assert.equal((await send(handler, review({ operation: undefined }))).status.code, 400)
-    const connect = await send(handler, review({ operation: 'CONNECT', object: { kind: 'SiteProxyOptions' } }))
-    assert.deepEqual([connect.allowed, connect.status.code], [true, 200])
   }
   assert.deepEqual(calls, [])
 })

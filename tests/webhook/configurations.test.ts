@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AnyResource, defineResource } from 'kubeloop'
-import { Lease, Pod, Secret } from 'kubeloop/kinds'
+import { CSINode, Lease, Namespace, Node, Pod, Secret, SubjectAccessReview, TokenReview } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { CRD } from '../../lib/core/resource.ts'
 import {
@@ -167,31 +167,43 @@ test('several admissions of one path are one webhook, and must have the same opt
 })
 
 test('the operator itself is not blocked by its webhooks on built-in kinds', () => {
-  const selector = {
-    matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['kube-system', 'prod'] }],
-  }
   const of = (resource: AnyResource, target: ConfigurationOptions['target'], options: AdmissionOptions = {}) =>
     entryOf({ resource, path: '/x', options }, { target, own: OWN })
-  assert.deepEqual(of(Pod, SERVICE)['namespaceSelector'], selector)
-  const beside = entryOf({ resource: Pod, path: '/x' }, { target: SERVICE, own: { ...OWN, namespace: 'ops' } })
-  assert.deepEqual(beside['namespaceSelector'], {
-    matchExpressions: [{ ...selector.matchExpressions[0], values: ['kube-system', 'prod', 'ops'] }],
-  })
-  assert.deepEqual(entryOf({ resource: Pod, path: '/x' }, { target: SERVICE })['namespaceSelector'], selector)
-  assert.deepEqual(of(Pod, SERVICE, { failurePolicy: 'Ignore' })['namespaceSelector'], {})
-  assert.deepEqual(of(Pod, SERVICE, { namespaceSelector: {} })['namespaceSelector'], {})
-  assert.deepEqual(of(Pod, URL_TARGET)['namespaceSelector'], {}, 'its Pods do not run in this cluster')
-  const Foo = defineResource({ group: 'sample.k8s.io', version: 'v1', kind: 'Foo', spec: z.object({}) })
-  for (const own of [Site, Foo]) {
-    assert.deepEqual(of(own, SERVICE)['namespaceSelector'], {}, 'objects of its own kinds may be beside it')
+  const outside = (...more: string[]) => {
+    const places = JSON.stringify(['kube-system', 'kube-node-lease', ...more])
+    const expression = `!(has(request.namespace) && request.namespace in ${places})`
+    return { name: 'not-in-system-namespaces', expression }
   }
-  assert.equal(of(Pod, SERVICE)['matchConditions'], undefined)
-  assert.deepEqual(of(Lease, URL_TARGET, { matchConditions: [{ name: 'a', expression: 'b' }] })['matchConditions'], [
+  const namespaceSelector = { matchLabels: { team: 'a' } }
+  const mine = { name: 'a', expression: 'b' }
+  assert.deepEqual(of(Pod, SERVICE)['matchConditions'], [outside('prod')])
+  assert.deepEqual(of(Namespace, SERVICE)['matchConditions'], [outside('prod')])
+  const selected = of(Pod, SERVICE, { namespaceSelector, matchConditions: [mine] })
+  assert.deepEqual([selected['namespaceSelector'], selected['matchConditions']], [namespaceSelector, [
+    outside('prod'),
+    mine,
+  ]])
+  const beside = entryOf({ resource: Pod, path: '/x' }, { target: SERVICE, own: { ...OWN, namespace: 'ops' } })
+  assert.deepEqual(beside['matchConditions'], [outside('prod', 'ops')])
+  assert.deepEqual(entryOf({ resource: Pod, path: '/x' }, { target: SERVICE })['matchConditions'], [outside('prod')])
+  const Foo = defineResource({ group: 'sample.k8s.io', version: 'v1', kind: 'Foo', spec: z.object({}) })
+  for (
+    const [resource, target, options, why] of [
+      [Pod, SERVICE, { failurePolicy: 'Ignore' }, 'nothing waits for it'],
+      [Pod, SERVICE, { includeSystem: ['namespaces'] }, 'stated'],
+      [Pod, URL_TARGET, {}, 'its Pods do not run in this cluster'],
+      [Site, SERVICE, {}, 'objects of its own kinds may be beside it'],
+      [Foo, SERVICE, {}, 'also in a group of the project'],
+    ] as const
+  ) assert.equal(of(resource, target, options)['matchConditions'], undefined, why)
+  const lease = { includeSystem: ['kinds'], matchConditions: [mine] } as const
+  assert.deepEqual((of(Lease, SERVICE, lease)['matchConditions'] as unknown[]).slice(1), [outside('prod'), mine])
+  assert.deepEqual(of(Lease, URL_TARGET, lease)['matchConditions'], [
     {
       name: 'not-of-leases-of-the-operator',
       expression: '!(request.namespace == "leases" && request.name == "sites")',
     },
-    { name: 'a', expression: 'b' },
+    mine,
   ])
   assert.deepEqual(of(Secret, URL_TARGET)['matchConditions'], [
     {
@@ -209,13 +221,40 @@ test('the operator itself is not blocked by its webhooks on built-in kinds', () 
   assert.equal(without['matchConditions'], undefined)
 })
 
+test('what nodes, leaders and the access of users depend on fails with the operator only if that is stated', () => {
+  for (const resource of [Node, CSINode, Lease, TokenReview, SubjectAccessReview]) {
+    for (const target of [SERVICE, URL_TARGET]) {
+      const configure = (options: AdmissionOptions) => entryOf({ resource, path: '/x', options }, { target })
+      for (const refused of [{}, { includeSystem: ['namespaces'] }, { subresources: ['status'] }] as const) {
+        assert.throws(() => configure(refused), {
+          name: 'TypeError',
+          message:
+            `Cannot configure the admission of ${resource.kind}: with failurePolicy "Fail" an outage of the operator ` +
+            `would become one of the cluster, which needs ${resource.kind} objects to run; set failurePolicy: ` +
+            `'Ignore', or includeSystem: ['kinds'] to accept that`,
+        })
+      }
+      assert.equal(configure({ failurePolicy: 'Ignore' })['failurePolicy'], 'Ignore')
+      assert.equal(configure({ includeSystem: ['kinds'] })['failurePolicy'], 'Fail')
+    }
+  }
+  entryOf({ resource: { ...Node, group: 'example.dev' }, path: '/x' })
+})
+
 test('invalid options are refused with what to do', () => {
   const condition = { name: 'a', expression: 'true' }
   const cases: readonly (readonly [object, string])[] = [
     [{ failurepolicy: 'Fail' }, 'there is no option "failurepolicy"; did you mean "failurePolicy"?'],
     [{ failurePolicy: 'fail' }, 'failurePolicy is "fail"; did you mean "Fail"?'],
     [{ sideEffects: 'Some' }, 'sideEffects is "Some"; it must be "None" or "NoneOnDryRun"'],
-    [{ operations: ['create'] }, 'operations has "create"; they are CREATE, UPDATE, DELETE, CONNECT'],
+    [{ operations: ['create'] }, 'operations has "create"; they are CREATE, UPDATE, DELETE'],
+    [
+      { operations: ['CREATE', 'CONNECT'] },
+      'operations has "CONNECT", whose objects are options such as PodExecOptions, which this admission cannot get; use ' +
+      'a ValidatingAdmissionPolicy, or webhooks.handleFetch with a configuration of your own',
+    ],
+    [{ includeSystem: ['all'] }, 'includeSystem has "all"; it may have "namespaces", "kinds"'],
+    [{ includeSystem: true }, 'includeSystem is true; it must be a list'],
     [{ operations: 'CREATE' }, 'operations is "CREATE"; it must be a list'],
     [{ operations: [] }, 'operations is empty; leave it out for CREATE and UPDATE'],
     [{ subresources: ['sites/status'] }, 'subresources has "sites/status", and must have names such as "status"'],
@@ -242,8 +281,8 @@ test('invalid options are refused with what to do', () => {
       `the match condition "a" has no expression; write CEL such as 'object.metadata.name != "x"'`,
     ],
     [
-      { matchConditions: Array.from({ length: 65 }, (_, at) => ({ ...condition, name: `a${at}` })) },
-      'matchConditions has 65 conditions, more than 64',
+      { matchConditions: Array.from({ length: 63 }, (_, at) => ({ ...condition, name: `a${at}` })) },
+      'matchConditions has 63 conditions, more than 62',
     ],
     [
       { namespaceSelector: { a: 'b' } },

@@ -123,13 +123,14 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
   ],
   ['every option and address is stored as it is sent', async (one) => {
     const options = {
-      operations: ['CREATE', 'DELETE', 'CONNECT'],
+      operations: ['CREATE', 'DELETE'],
       subresources: ['status'],
       failurePolicy: 'Ignore',
       sideEffects: 'NoneOnDryRun',
       matchPolicy: 'Exact',
       timeout: '30s',
       namespaceSelector: { matchLabels: { a: 'b' } },
+      includeSystem: ['kinds'],
       objectSelector: { matchExpressions: [{ key: 'c', operator: 'In', values: ['d'] }] },
       matchConditions: [{ name: 'not-me', expression: 'request.userInfo.username != "me"' }],
       reinvocationPolicy: 'IfNeeded',

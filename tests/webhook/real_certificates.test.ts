@@ -1,7 +1,7 @@
 /** Self-made certificates on a real API server, which calls a webhook while they rotate. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ConfigMap, Lease, Pod, Secret } from 'kubeloop/kinds'
+import { ClusterRole, ConfigMap, Lease, Namespace, Pod, Secret } from 'kubeloop/kinds'
 import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
@@ -241,7 +241,7 @@ test('a CA rotates while the API server calls the webhook: no call fails', { ski
 test('a webhook that does not answer blocks other objects, and not those of the operator', { skip }, async () => {
   const operator = 'dead'
   const dependencies = { api: admin, log: silentLog, operator }
-  const namespace = 'kube-node-lease'
+  const namespace = 'kube-public'
   const own = {
     namespace,
     lease: { namespace, name: 'lead' },
@@ -249,12 +249,12 @@ test('a webhook that does not answer blocks other objects, and not those of the 
     crds: ['dead.example.com'],
   }
   const service = { service: { namespace: own.namespace, name: 'none' } }
-  const admissions = [Secret, Lease, Pod].map((resource) => ({
+  const includeSystem = ['namespaces', 'kinds'] as const
+  const admissions = [Secret, Lease, Pod, Namespace, ClusterRole].map((resource) => ({
     resource,
     path: `/validate-${resource.plural}`,
     mutating: false,
-    // Without it, a built-in kind is not matched in the operator's own namespace at all.
-    options: resource === Pod ? {} : { namespaceSelector: {} },
+    options: resource === Secret || resource === Lease ? { includeSystem } : { namespaceSelector: {} },
   }))
   const configurations = configurationsOf({ operator, admissions, target: service, own })
   await installConfigurations(configurations, dependencies, never)
@@ -270,8 +270,16 @@ test('a webhook that does not answer blocks other objects, and not those of the 
     await assert.rejects(create(Lease, own.namespace, 'other'), /validate-leases/)
     await create(Lease, own.namespace, 'lead')
     await assert.rejects(create(Pod, 'default', 'a', pod), /validate-pods/)
-    await create(Pod, own.namespace, 'a', pod)
-    await create(Pod, 'kube-system', 'a', pod)
+    for (const place of [own.namespace, 'kube-system', 'kube-node-lease']) await create(Pod, place, 'a', pod)
+    // The condition can be evaluated for objects without a namespace.
+    await assert.rejects(
+      admin.create({ resource: ClusterRole }, { metadata: { name: 'a' }, rules: [] }, { dryRun: true }),
+      /failed calling webhook "validate-clusterroles/,
+    )
+    const label = (name: string): Promise<unknown> =>
+      admin.patch({ resource: Namespace, name }, 'merge', { metadata: { labels: { a: 'b' } } }, { dryRun: true })
+    await assert.rejects(label('default'), /failed calling webhook "validate-namespaces/)
+    await label('kube-system')
   } finally {
     await installConfigurations({ mutating: undefined, validating: undefined }, dependencies, never)
   }
