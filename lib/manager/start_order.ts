@@ -21,19 +21,20 @@ interface Row {
 /** One row per step, with the reason for its place. */
 export const STEPS: readonly Row[] = [
   // Probes and metrics answer from start to end; a port in use fails the start at once.
-  { step: 'servers', start: 1, stop: 5 },
+  { step: 'servers', start: 1, stop: 6 },
   // The API server may need our conversion webhook to answer the caches' lists.
   { step: 'webhooks', start: 2, stop: 4 },
   // Accepts the Events of the others while they drain, and sends the rest after they have ended.
   { step: 'recorder', start: 3, stop: 7 },
-  // All steps below read from the caches, also while they drain.
-  { step: 'caches', start: 4, stop: 3 },
+  // All steps below read from the caches, also while they drain, and so do webhooks.
+  { step: 'caches', start: 4, stop: 5 },
   // Runs on every replica, so nothing here depends on the leader's work.
   { step: 'others', start: 5, stop: 1 },
   // Fills the queues of the leader's work. No step waits for it at the start, and a stop makes it useless.
   { step: 'warmup', start: 6, stop: 0 },
-  // Starts when all above is ready. The lease is renewed until the leader's work has ended.
-  { step: 'election', start: 7, stop: 6 },
+  // Starts when all above is ready. The lease is renewed until the leader's work has ended; the next leader does not
+  // wait for webhooks that drain.
+  { step: 'election', start: 7, stop: 3 },
   // Starts with the lease; the leader's work starts when it is ready. A stop makes it useless.
   { step: 'preparation', start: 8, stop: 0 },
   // Starts with the lease, which is released only when all of these have ended.

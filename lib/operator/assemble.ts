@@ -149,7 +149,11 @@ function addWebhooks(
       await afterWebhooks(signal)
     },
   })
-  health?.addReadiness('webhooks', (signal) => server.check(signal))
+  health?.addReadiness('webhooks', (signal) => {
+    // The Service must leave this replica out before the port is closed.
+    if (manager.stopping.aborted) throw new Error('the operator is stopping')
+    return server.check(signal)
+  })
   manager.add({ name: 'certificates of webhooks', start: (signal) => rotate(main.api.fenced(manager.fence), signal) })
 }
 

@@ -73,6 +73,7 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
     clientCa: 0,
     service: { name: 0, namespace: 0, port: 0 },
     url: 0,
+    shutdownDelay: 0,
   },
 }
 

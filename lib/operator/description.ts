@@ -224,6 +224,11 @@ export interface WebhookOptions {
    * outside of a pod: `https://127.0.0.1` and the port.
    */
   url?: string
+  /**
+   * How long the webhooks are served after a stop has begun, at most half of `grace`: readiness fails at once, and the
+   * API server calls this replica until the Service leaves it out. Default: `5s` in a pod, otherwise 0.
+   */
+  shutdownDelay?: Duration
 }
 
 /** Runs beside the controllers until the signal is aborted. */

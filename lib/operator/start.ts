@@ -115,6 +115,7 @@ export async function startOperator(
       namespace: clusters.main.config?.namespace,
       definitionLog: options.definitionLog,
       mode,
+      stopping: signal,
     })
     if (webhooks) options.onWebhooks?.(webhooks)
     const schedules = await loaded.schedules?.loadSchedules(description, clock)

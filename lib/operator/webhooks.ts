@@ -42,6 +42,7 @@ import {
   crdModeOf,
   leaseOf,
   type OperatorDescription,
+  type OperatorOptions,
   ownKinds,
   type WebhookOptions,
 } from './description.ts'
@@ -78,6 +79,8 @@ export interface WebhookSetup {
   /** Logs what is installed, instead of `log`. */
   readonly definitionLog?: Log | undefined
   readonly mode: WebhookMode
+  /** Aborted when the stop begins. */
+  readonly stopping: AbortSignal
 }
 
 /** The CAs that the API server trusts. */
@@ -141,6 +144,8 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     port,
     certificates: trust.source,
     clientCa: clientCa === undefined ? undefined : { file: clientCa },
+    shutdownDelayMs: shutdownDelayOf(options, mode),
+    stopping: setup.stopping,
     meter,
     clock,
     log,
@@ -298,9 +303,18 @@ function reachedBy(
     throw new TypeError('Cannot serve webhooks: both webhooks.url and webhooks.service are given; give one of them')
   }
   if (url !== undefined) return { url }
-  const isInPod = mode === 'stated' && optionalEnv('KUBERNETES_SERVICE_HOST') !== undefined
-  if (service === undefined && !isInPod) return 'loopback'
+  if (service === undefined && !isInPod(mode)) return 'loopback'
   return serviceOf(service, operator, namespace)
+}
+
+function isInPod(mode: WebhookMode): boolean {
+  return mode === 'stated' && optionalEnv('KUBERNETES_SERVICE_HOST') !== undefined
+}
+
+/** The other half of the grace period is left for open requests. */
+function shutdownDelayOf({ webhooks = {}, grace = '30s' }: OperatorOptions, mode: WebhookMode): number {
+  const delayMs = toMs(webhooks.shutdownDelay ?? (isInPod(mode) ? '5s' : 0))
+  return mode === 'stated' ? Math.min(delayMs, grace === 'forever' ? Infinity : toMs(grace) / 2) : 0
 }
 
 /** What the operator itself writes: its Lease, its Secret, and its definitions. */

@@ -1,6 +1,6 @@
 /** Serves the API server's webhooks over TLS, on every replica. */
 import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock, within } from '../async/clock.ts'
+import { type Clock, pause, systemClock, within } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { Timeouts } from '../async/timeouts.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
@@ -16,6 +16,7 @@ import { WEBHOOK_PORT } from './defaults.ts'
 import { followCaFile } from './file_certificates.ts'
 import type { CertificatePair, CertificateSource, WebhookHandler, WebhookRequest, WebhookResponse } from './handler.ts'
 import type { CertificateMetrics, PathMetrics, WebhookMeter, WebhookMetrics } from './metrics.ts'
+import { MAX_TREE_BYTES, treeBytes, TreeLimits } from './tree_limits.ts'
 
 /** As in controller-runtime. */
 const HEADER_TIMEOUT_MS = 32_000
@@ -28,10 +29,11 @@ const IDLE_TIMEOUT_MS = 120_000
 const MAX_STREAMS = 250
 /** The API server refuses objects above 3 MiB, and a review may have two: the object and its old version. */
 const MAX_BODY_BYTES = 7 * 1024 * 1024
-/** 18 reviews of the maximum size, or 1,000 of 128 KiB. */
-const MAX_HELD_BYTES = 128 * 1024 * 1024
+/** 6 reviews of the maximum size, or 384 of 128 KiB: they may all wait for {@link TreeLimits}. */
+const MAX_HELD_BYTES = 48 * 1024 * 1024
 /** The maximum `timeoutSeconds` of a webhook: later, the API server has given up. */
-const BODY_TIMEOUT_MS = 30_000
+const MAX_REVIEW_MS = 30_000
+const BODY_TIMEOUT_MS = MAX_REVIEW_MS
 const DIAL_TIMEOUT_MS = 10_000
 const SHUTDOWN_TIMEOUT_MS = 10_000
 
@@ -49,11 +51,15 @@ export interface WebhookServerOptions {
    * `required` answers 403 to other clients. Default: every client is accepted.
    */
   readonly clientCa?: { readonly pem: string } | { readonly file: string } | undefined
+  /** How long to serve after `stopping` is aborted: callers go on until they know. Default: 0. */
+  readonly shutdownDelayMs?: number | undefined
+  /** Aborted when the stop of the operator begins, which may be before this server's. Default: never. */
+  readonly stopping?: AbortSignal | undefined
   /** How long open requests may take after a stop; then they are aborted. Default: 10,000. */
   readonly shutdownTimeoutMs?: number | undefined
   /** The maximum size of a request body. Default: 7 MiB. */
   readonly maxBodyBytes?: number | undefined
-  /** The maximum size of all bodies of open requests together. Default: 128 MiB. */
+  /** The maximum size of all bodies of open requests together. Default: 48 MiB. */
   readonly maxHeldBytes?: number | undefined
   /** How long a request body may take. Default: 30,000. */
   readonly bodyTimeoutMs?: number | undefined
@@ -109,7 +115,9 @@ export class WebhookServer implements Runnable {
   readonly #failures: RateLimitedLog
   /** By their length, which the API server writes in whole seconds up to 30. */
   readonly #timeouts = new Map<number, Timeouts>()
+  readonly #trees = new TreeLimits()
   #started = false
+  #stoppingMs: number | undefined
   #server: HttpsServer | undefined
   #pair: CertificatePair | undefined
   #clientCa: string | undefined
@@ -180,12 +188,16 @@ export class WebhookServer implements Runnable {
     if (this.#started) throw new Error('Cannot start the webhook server: it was started already')
     this.#started = true
     const scope = abortScope(signal)
+    const { stopping } = this.#options
+    const note = (): void => void (this.#stoppingMs = this.#clock.monotonic())
+    stopping?.addEventListener('abort', note, { once: true })
     try {
       await this.#run(scope)
     } catch (error) {
       this.#listening.open({ error })
       throw error
     } finally {
+      stopping?.removeEventListener('abort', note)
       scope[Symbol.dispose]()
     }
   }
@@ -245,6 +257,7 @@ export class WebhookServer implements Runnable {
       const server = await this.#listen(this.#pair!)
       try {
         await Promise.race([aborted(signal), ended])
+        await this.#delayShutdown()
       } finally {
         await this.#close(server)
       }
@@ -313,6 +326,14 @@ export class WebhookServer implements Runnable {
     return server
   }
 
+  /** After a failure the process ends at once, and nothing else of it would be served. */
+  async #delayShutdown(): Promise<void> {
+    const { shutdownDelayMs = 0 } = this.#options
+    if (this.#stoppingMs === undefined) return
+    const leftMs = this.#stoppingMs + shutdownDelayMs - this.#clock.monotonic()
+    if (leftMs > 0) await pause(this.#clock, leftMs, new AbortController().signal)
+  }
+
   async #close(server: HttpsServer): Promise<void> {
     const { shutdownTimeoutMs = SHUTDOWN_TIMEOUT_MS } = this.#options
     const deadline = abortScope()
@@ -361,6 +382,10 @@ export class WebhookServer implements Runnable {
     if (why === 'too slow') {
       return this.#refused(head, 408, `The body was not complete after ${bodyTimeoutMs / 1000} s`, route)
     }
+    return this.#tooMany(head, route)
+  }
+
+  #tooMany(head: RequestHead, route: Route | undefined): ServerResponse {
     const response = this.#refused(head, 429, 'Too many bytes of other requests are held; try again', route)
     // The API server tries again within the webhook's timeout.
     return { ...response, headers: { ...response.headers, 'retry-after': '1' } }
@@ -377,34 +402,49 @@ export class WebhookServer implements Runnable {
 
   async #answer(request: ServerRequest): Promise<ServerResponse> {
     const { answer, metrics } = this.#routes.get(pathOf(request.path))!
-    if (!metrics) return await answer(request)
     const beganMs = this.#clock.monotonic()
-    metrics.inFlight.inc()
+    metrics?.inFlight.inc()
     let status = 500
     try {
-      const response = await answer(request)
+      const response = await this.#inTurn(answer, request)
       status = response.status
       return response
     } finally {
-      metrics.inFlight.dec()
-      metrics.latency.observe((this.#clock.monotonic() - beganMs) / 1000)
-      metrics.requests(status).inc()
+      metrics?.inFlight.dec()
+      metrics?.latency.observe((this.#clock.monotonic() - beganMs) / 1000)
+      metrics?.requests(status).inc()
+    }
+  }
+
+  /** Answers a request when there is memory for the values of its body. */
+  async #inTurn(answer: Route['answer'], request: ServerRequest): Promise<ServerResponse> {
+    const end = await this.#trees.enter(treeBytes(request.body), request.signal)
+    if (end === 'too many') return this.#tooMany(request, undefined)
+    if (end === 'too large') {
+      const why = `The body has so many values that they take more than ${MAX_TREE_BYTES / 2 ** 20} MiB`
+      return this.#refused(request, 413, why, undefined)
+    }
+    try {
+      return await answer(request)
+    } finally {
+      end()
     }
   }
 
   /** Calls a handler until it responds or the request's timeout passes. Never rejects. */
   #review(name: string, handler: WebhookHandler, request: ServerRequest): Promise<WebhookResponse> {
     const call = new Call(request)
-    const timeoutMs = timeoutOf(request.path)
+    // Others than the API server may state a longer one, or none, and hold the place of other reviews.
+    const timeoutMs = Math.min(timeoutOf(request.path) ?? MAX_REVIEW_MS, MAX_REVIEW_MS)
     return new Promise((resolve) => {
-      const stop = timeoutMs === undefined ? undefined : this.#after(timeoutMs, () => {
+      const stop = this.#after(timeoutMs, () => {
         const why = `The webhook did not respond within the timeout of ${timeoutMs / 1000} s`
         call.abort(new Error(why))
         this.#refusals.line((more) => this.#log.warn(`${why}${more}`, { webhook: name }))
         resolve({ status: 504, body: why })
       })
       const finish = (response: WebhookResponse): void => {
-        stop?.()
+        stop()
         resolve(response)
       }
       const fail = (error: unknown): void => {
@@ -421,7 +461,7 @@ export class WebhookServer implements Runnable {
 
   /** Requests with the same timeout share a timer. */
   #after(ms: number, onDue: () => void): () => void {
-    if (ms % 1000 !== 0 || ms > BODY_TIMEOUT_MS) return this.#clock.after(ms, onDue)
+    if (ms % 1000 !== 0 || ms > MAX_REVIEW_MS) return this.#clock.after(ms, onDue)
     let timeouts = this.#timeouts.get(ms)
     if (!timeouts) this.#timeouts.set(ms, timeouts = new Timeouts(this.#clock, ms))
     return timeouts.begin(onDue)

@@ -98,6 +98,7 @@ test('the last CA of a folder is trusted beside its successor, and earlier ones 
   const webhooks = openWebhooks(description, {
     ...{ api, clock, meter: undefined, namespace: undefined, mode: 'stated', log: silentLog },
     budget: turnBudgetOf(clock),
+    stopping: new AbortController().signal,
     client: () => client,
   })
   try {

@@ -265,7 +265,9 @@ test('in a pod the configurations name a Service, and outside the URL that is st
   })
   process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
   try {
-    assert.deepEqual(await clientConfigs({}), { service: { namespace: 'default', name: 'sites', port: 443, path } })
+    assert.deepEqual(await clientConfigs({ shutdownDelay: 0 }), {
+      service: { namespace: 'default', name: 'sites', port: 443, path },
+    })
   } finally {
     delete process.env['KUBERNETES_SERVICE_HOST']
   }
@@ -285,6 +287,60 @@ test('an extension serves paths of its own, and readiness has a check of the ser
     assert.deepEqual([answer.status, await answer.text()], [200, 'ok'])
   }, { serves: true })
 })
+
+const shutdowns: readonly (readonly [string, boolean, object, { mode?: { port: number }; grace?: '6s' }, number])[] = [
+  ['in a pod, by default', true, {}, {}, 5000],
+  ['in a pod, with a short grace', true, {}, { grace: '6s' }, 3000],
+  ['in a pod, for as long as is stated', true, { shutdownDelay: '10s' }, {}, 10_000],
+  ['in a pod, without a delay', true, { shutdownDelay: 0 }, {}, 0],
+  ['outside of a pod', false, {}, {}, 0],
+  ['on a port of kubeloop dev', true, { shutdownDelay: '10s' }, { mode: { port: 0 } }, 0],
+]
+for (const [what, isInPod, webhooks, { mode = 'stated', ...options }, delayMs] of shutdowns) {
+  test(`a stop ${what}: readiness fails and the lease is released at once, webhooks answer on`, async () => {
+    const clock = new FakeClock({ nowMs: Date.now() })
+    const api = new ApiServer({ clock })
+    const certs = { secret: 'tls', namespace: 'default' }
+    const app = sites({
+      ...options,
+      health: 0,
+      leaderElection: true,
+      webhooks: { port: 0, host: '127.0.0.1', certs, ...webhooks },
+    })
+    let parts: Parts | undefined
+    app.extend((given) => void (parts = given))
+    const stopping = new AbortController()
+    const elected = new Latch()
+    if (isInPod) process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
+    const running = app.start(stopping.signal, {
+      ...{ clock, instance: 'test', transport: api.handle, webhooks: mode as 'stated' },
+      onAssembled: ({ manager }) => void manager.elected.then(() => elected.open()),
+    })
+    let isEnded = false
+    const ended = running.finally(() => (isEnded = true))
+    try {
+      await Promise.race([elected.opened, ended])
+    } finally {
+      delete process.env['KUBERNETES_SERVICE_HOST']
+    }
+    const isReady = async (): Promise<boolean> =>
+      (await parts!.health!.fetch(new Request('http://localhost/readyz/webhooks'))).ok
+    const server = parts!.webhooks as unknown as OperatorWebhooks['server'] & { check(): Promise<void> }
+    assert.equal(await isReady(), true)
+    stopping.abort()
+    await clock.advance(0)
+    assert.equal(await isReady(), false)
+    if (delayMs > 0) {
+      await clock.advance(delayMs - 1)
+      const lease = await new Cluster({ name: 'admin', transport: api.handle }).client.get(Lease, at('sites').metadata)
+      assert.deepEqual([lease?.spec?.holderIdentity ?? '', isEnded], ['', false])
+      await server.check()
+      await clock.advance(1)
+    }
+    await ended
+    await assert.rejects(server.check())
+  })
+}
 
 test('without webhooks there is no server', async () => {
   const app = operator({ name: 'plain' })
@@ -663,7 +719,8 @@ test('the Lease and the Secret of the operator are not admitted, each in its nam
     leaderElection: { namespace: 'leases' },
     webhooks: { certs: { secret: 'tls', namespace: 'certs' } },
   })
-  for (const kind of [Lease, Secret]) app.admission(kind, { validate: () => [] })
+  app.admission(Lease, { validate: () => [] }, { failurePolicy: 'Ignore' })
+  app.admission(Secret, { validate: () => [] })
   const excluded = (): unknown =>
     describeWebhooks(app.description, 'here').configurations[0]?.webhooks.map((webhook) => {
       const [{ expression } = {}] = webhook['matchConditions'] as { expression?: string }[]

@@ -174,6 +174,53 @@ test('bodies above the limit of all together are 429, which the API server repea
   })
 })
 
+test('bodies of many values are handled one after the other, others pass them, and the values have a limit', () => {
+  const begun: string[] = []
+  const answers: (() => void)[] = []
+  let wake = (): void => {}
+  const waiting = (): Promise<void> => new Promise((resolve) => (wake = resolve))
+  const slow: WebhookHandler = ({ body }) => {
+    begun.push(`${body.byteLength}`)
+    wake()
+    return new Promise((resolve) => answers.push(() => resolve({ status: 200, body: '{}' })))
+  }
+  return running({}, (server) => {
+    server.handle('/slow', slow)
+    server.handleFetch('/quick', async (request) => new Response(await request.text()))
+  }, async ({ call }) => {
+    const large = '['.repeat(600_000)
+    let next = waiting()
+    const first = call({ path: '/slow', body: large })
+    await next
+    const second = call({ path: '/slow', body: `${large}[` })
+    assert.equal((await call({ path: '/quick', body: '[]' })).text, '[]')
+    assert.deepEqual(begun, ['600000'])
+    next = waiting()
+    answers.shift()!()
+    assert.equal((await first).status, 200)
+    await next
+    answers.shift()!()
+    assert.equal((await second).status, 200)
+    const held = []
+    for (const body of Array.from({ length: 8 }, () => '['.repeat(41_000))) {
+      next = waiting()
+      held.push(call({ path: '/slow', body }))
+      await next
+    }
+    const many = await call({ path: '/quick', body: '['.repeat(41_000) })
+    assert.deepEqual([many.status, many.headers['retry-after']], [429, '1'])
+    for (const answer of answers.splice(0)) answer()
+    assert.deepEqual((await Promise.all(held)).map(({ status }) => status), Array.from(held, () => 200))
+    for (const path of ['/slow', '/quick']) {
+      const refused = await call({ path, body: '[]'.repeat(900_000) })
+      assert.deepEqual([refused.status, refused.text.trim()], [
+        413,
+        'The body has so many values that they take more than 80 MiB',
+      ])
+    }
+  })
+})
+
 test("the handler's signal is aborted at the timeout in the query, and the client gets a 504", () => {
   const signals: AbortSignal[] = []
   let begun = (): void => {}
@@ -182,7 +229,9 @@ test("the handler's signal is aborted at the timeout in the query, and the clien
     server.handle('/validate', handler)
     server.handleFetch('/review', ({ signal }) => (signals.push(signal), begun(), new Promise(() => {})))
   }, async ({ call, clock }) => {
-    for (const [query, ms] of [['timeout=5s', 5000], ['a=b&timeout=1500ms', 1500], ['timeout=1m', 60_000]] as const) {
+    // 30 s is the most that an API server states.
+    const cases = [['timeout=5s', 5000], ['a=b&timeout=1500ms', 1500], ['timeout=1m', 30_000], ['a=b', 30_000]] as const
+    for (const [query, ms] of cases) {
       const asked = new Promise<void>((resolve) => (begun = resolve))
       const open = call({ path: `/validate?${query}` })
       await asked
@@ -552,6 +601,29 @@ test('a stop lets an open request end, refuses new ones, and aborts what is left
     assert.equal(clock.pending, 0)
     // Ready means that a handshake works.
     await assert.rejects(server.ready(new AbortController().signal), /Cannot reach the own webhook server on port/)
+  })
+})
+
+test('a stop of the operator is followed by a time of service, which a failure has not', async () => {
+  const stopping = new AbortController()
+  const options = { shutdownDelayMs: 5000, stopping: stopping.signal }
+  const setUp = (server: WebhookServer): void => server.handle('/validate', echo)
+  await running(options, setUp, async ({ stop, ended, server }) => {
+    stop.abort()
+    await ended
+    await assert.rejects(server.check())
+  })
+  await running(options, setUp, async ({ call, stop, clock, ended, port, server }) => {
+    stopping.abort()
+    // The leader's work stops before this server.
+    await clock.advance(3000)
+    stop.abort()
+    await clock.advance(1999)
+    assert.equal((await call({ path: '/validate' })).status, 200)
+    assert.equal((await ask1(port, { ca: certs.authority.ca, path: '/validate' })).status, 200)
+    await clock.advance(1)
+    await ended
+    await assert.rejects(server.check())
   })
 })
 
