@@ -109,6 +109,7 @@ const COMMANDS: Readonly<Record<CommandName, Shape>> = {
       'create-namespace': 'flag',
       replicas: 'value',
       'service-monitor': 'flag',
+      'webhooks-from': 'list',
       out: 'value',
       helm: 'value',
       record: 'value',
@@ -267,8 +268,18 @@ function deployOptions(values: Split['values']): DeployOptions {
     createNamespace: values.has('create-namespace'),
     replicas: replicas === undefined ? undefined : Number(replicas),
     serviceMonitor: values.has('service-monitor'),
+    webhooksFrom: rangesOf(values),
     record: last('record'),
   }
+}
+
+function rangesOf(values: Split['values']): readonly string[] | undefined {
+  const ranges = values.get('webhooks-from')
+  const wrong = ranges?.find((range) => !/^([\d.]+\/(\d|[12]\d|3[0-2])|[\da-f:]+:[\da-f:]*\/\d{1,3})$/i.test(range))
+  if (wrong === undefined) return ranges
+  throw new UsageError(
+    `Cannot run kubeloop manifests: --webhooks-from is "${wrong}", and must be a range of addresses, as in 10.0.0.0/28`,
+  )
 }
 
 function namespaceOf(name: CommandName, values: Split['values']): string | undefined {

@@ -57,8 +57,10 @@ requests of others.
   --image IMAGE         the container's image, with a tag or digest; default: the operator's name
   --namespace NAME      where the operator runs; default: the operator's name and "-system"
   --create-namespace    print the namespace too
-  --replicas N          1 to 999; more than 1 need leader election; default: 1
+  --replicas N          1 to 999; more than 1 need leader election; default: 2 with webhooks and leader
+                        election, otherwise 1
   --service-monitor     print a ServiceMonitor of the Prometheus Operator
+  --webhooks-from CIDR  addresses of the API server, for the NetworkPolicy; repeatable; default: all
   --record FOLDER       print the least rights, by a record; see kubeloop rights --help
   --out DIR             write a kustomize base: "kubectl apply -k DIR"
   --helm DIR            write a Helm chart: "helm install NAME DIR"; the options above are its defaults,

@@ -112,6 +112,12 @@ test('manifests takes a folder for a base or a chart', () => {
   assert.deepEqual(target('--helm=chart/', '--replicas=2'), { form: 'helm', folder: 'chart' })
 })
 
+test('manifests takes the addresses of API servers', () => {
+  const from = ['10.0.0.0/28', 'fd00::/64']
+  const command = parseCommand(['manifests', 'a.ts', ...from.flatMap((range) => ['--webhooks-from', range])])
+  assert.deepEqual(command.kind === 'manifests' && command.deploy.webhooksFrom, from)
+})
+
 for (
   const [args, message] of [
     [['--replicas', 'two'], /--replicas is "two", and must be a number from 1 to 999$/],
@@ -125,6 +131,12 @@ for (
     [['--helm', 'b', '--namespace', 'x'], /--namespace is given with --helm; helm sets the namespace: helm install/],
     [['--helm', 'b', '--create-namespace'], /--create-namespace is given with --helm; helm sets the namespace/],
     [['--imag', 'x'], /^Cannot understand "--imag": kubeloop manifests knows --image,/],
+    ...['10.0.0.1', '10.0.0.0/33', 'api.example.com/8'].map((range) =>
+      [
+        ['--webhooks-from', range],
+        /--webhooks-from is ".*", and must be a range of addresses, as in 10\.0\.0\.0\/28$/,
+      ] as const
+    ),
     [['--out'], /--out needs a value$/],
     [['--out', 'a', '--out', 'b'], /--out is given twice$/],
   ] as const

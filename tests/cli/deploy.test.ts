@@ -26,6 +26,7 @@ const Foo = defineResource({
   spec: z.object({ n: z.int32() }),
   status: z.object({ ready: z.boolean() }),
 })
+const OldFoo = defineResource({ group: 'deploy.example.com', version: 'v1beta1', kind: 'Foo', spec: z.object({}) })
 const Plain = defineResource({ group: 'deploy.example.com', version: 'v1', kind: 'Plain', spec: z.object({}) })
 
 /** Returns the rules as `place: verbs group/resource [names]`. */
@@ -238,6 +239,53 @@ test('one replica without a lease is replaced only after it has ended; more need
     maxUnavailable: 1,
     selector: { matchLabels: { 'app.kubernetes.io/name': 'a' } },
   })
+})
+
+test('webhooks: two replicas by default, a hint for one, allowed callers, memory, and the time of a stop', () => {
+  const app = (options: object, failurePolicy: 'Fail' | 'Ignore' = 'Fail'): Operator => {
+    const made = operator({ name: 'a', health: ':8081', webhooks: { certs: { secret: 'tls' } }, ...options })
+    made.admission(Foo, { validate: () => [] }, { failurePolicy })
+    made.admission(Plain, { validate: () => [] }, { failurePolicy, timeout: '5s' })
+    return made
+  }
+  const open = 'Every pod may call the webhooks: give the addresses of the API server with --webhooks-from CIDR'
+  const refused = "While its only pod is replaced or down, writes of Foo, Plain are refused (failurePolicy: 'Fail')"
+  const led = app({ leaderElection: true })
+  const two = deployed(led)
+  assert.deepEqual([two.of('Deployment').spec.replicas, two.notes], [2, [open]])
+  assert.ok(two.of('PodDisruptionBudget'))
+  assert.equal(two.pod.topologySpreadConstraints.length, 1)
+  assert.deepEqual(two.pod.containers[0].resources.limits, { memory: '768Mi' })
+  // The webhooks are served for at most half of `grace` after a stop.
+  assert.equal(two.pod.terminationGracePeriodSeconds, 45)
+  const one = deployed(led, { image: 'a:1', replicas: 1 })
+  assert.deepEqual([one.of('Deployment').spec.replicas, one.of('PodDisruptionBudget')], [1, undefined])
+  assert.deepEqual(one.notes, [open, `${refused}: for two, leave --replicas 1 out`])
+  const alone = deployed(app({}))
+  assert.deepEqual([alone.of('Deployment').spec.replicas, alone.notes], [1, [
+    open,
+    `${refused}: for two, set leaderElection: true in operator()`,
+  ]])
+  assert.deepEqual(deployed(app({}, 'Ignore')).notes, [open])
+  const plain = deployed(operator({ name: 'a', leaderElection: true }))
+  assert.deepEqual(plain.pod.containers[0].resources.limits, { memory: '256Mi' })
+  assert.equal(plain.of('Deployment').spec.replicas, 1)
+
+  const from = deployed(led, { image: 'a:1', webhooksFrom: ['10.0.0.0/28', 'fd00::/64'] })
+  assert.deepEqual(from.notes, [])
+  assert.deepEqual(from.of('NetworkPolicy').spec.ingress, [
+    { ports: [{ port: 8081, protocol: 'TCP' }] },
+    {
+      from: [{ ipBlock: { cidr: '10.0.0.0/28' } }, { ipBlock: { cidr: 'fd00::/64' } }],
+      ports: [{ port: 9443, protocol: 'TCP' }],
+    },
+  ])
+  const converting = operator({ name: 'a', health: ':8081', webhooks: { certs: { secret: 'tls' } } })
+  converting.convert(OldFoo, Foo, { up: () => ({ spec: { n: 1 } }), down: () => ({ spec: {} }) })
+  assert.deepEqual(deployed(converting, { image: 'a:1', webhooksFrom: ['10.0.0.0/28'] }).notes, [
+    'While its only pod is replaced or down, Foo cannot be read in other versions than the stored one: for two, set ' +
+    'leaderElection: true in operator()',
+  ])
 })
 
 test('metrics with tokens: the rights of reviews, a role for the reader, and a ServiceMonitor over TLS', () => {

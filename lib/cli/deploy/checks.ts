@@ -1,9 +1,9 @@
 /** Refuses an operator that no objects can run, and makes hints for its user. */
 import { isLabel, isNamespace } from '../../core/names.ts'
 import { parseAddress } from '../../manager/servers/address.ts'
-import { type OperatorDescription, usedResources } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription, usedResources } from '../../operator/description.ts'
 import { metricsNotes } from './metrics.ts'
-import type { DeployOptions } from './options.ts'
+import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf } from './ports.ts'
 
 /** @throws Error if no objects can run this operator. */
@@ -43,10 +43,9 @@ export function checkDeployment(description: OperatorDescription, namespace: str
 }
 
 /** Returns what the user should know of the objects. */
-export function* notesOf(
-  { options, clusters }: OperatorDescription,
-  { image, serviceMonitor }: DeployOptions,
-): Iterable<string> {
+export function* notesOf(description: OperatorDescription, deploy: DeployOptions): Iterable<string> {
+  const { options, clusters } = description
+  const { image, serviceMonitor } = deploy
   const { name, health, metrics, webhooks = {} } = options
   if (image === undefined) yield `The image is "${name}": give the one that runs your file with --image`
   else if (!/[:@][^/]+$/.test(image)) {
@@ -76,6 +75,26 @@ export function* notesOf(
   if (typeof webhooks.certs === 'string') {
     yield `The certificate is mounted from the Secret "${name}-webhook-certs" at ${webhooks.certs}: cert-manager can keep it`
   }
+  yield* webhookNotes(description, deploy)
+}
+
+function* webhookNotes(description: OperatorDescription, deploy: DeployOptions): Iterable<string> {
+  const { options, admissions, conversions } = description
+  if (!hasWebhooks(description)) return
+  if (!deploy.webhooksFrom) {
+    yield 'Every pod may call the webhooks: give the addresses of the API server with --webhooks-from CIDR'
+  }
+  if (replicasOf(description, deploy) > 1) return
+  const failing = admissions.filter(({ options: stated }) => stated?.failurePolicy !== 'Ignore')
+  const [written, read] = [failing.map(({ resource }) => resource), conversions.map(({ hub }) => hub)]
+    .map((some) => [...new Set(some.map(({ kind }) => kind))].join(', '))
+  const effects = [
+    ...(written ? [`writes of ${written} are refused (failurePolicy: 'Fail')`] : []),
+    ...(read ? [`${read} cannot be read in other versions than the stored one`] : []),
+  ]
+  if (effects.length === 0) return
+  const remedy = options.leaderElection ? 'leave --replicas 1 out' : 'set leaderElection: true in operator()'
+  yield `While its only pod is replaced or down, ${effects.join(', and ')}: for two, ${remedy}`
 }
 
 function shown(address: number | string): string {

@@ -3,7 +3,7 @@ import { crdModeOf, type OperatorDescription } from '../../operator/description.
 import type { WebhookTarget } from '../../webhook/configurations.ts'
 import { checkDeployment, notesOf } from './checks.ts'
 import { metricsEndpoint, metricsReader } from './metrics.ts'
-import { type DeployOptions, namespaceOf } from './options.ts'
+import { type DeployOptions, namespaceOf, replicasOf } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
 import { type Rights, rightsOf, type Rule } from './rights.ts'
 import { workload } from './workload.ts'
@@ -35,7 +35,8 @@ export function deploymentOf(
   options: DeployOptions,
 ): Deployment {
   const { name } = description.options
-  const { replicas = 1, chart = false } = options
+  const { chart = false } = options
+  const replicas = replicasOf(description, options)
   const isMany = replicas > 1 || (chart && Boolean(description.options.leaderElection))
   const namespace = namespaceOf(description, options)
   checkDeployment(description, namespace, replicas)
@@ -60,7 +61,7 @@ export function deploymentOf(
       : serviceOf({ ...meta, name: `${name}-metrics` }, labels, 'metrics', metrics, 'metrics'),
     workload(description, { ...options, namespace, replicas, isMany }, labels),
     isMany ? disruptionBudget(meta, labels) : undefined,
-    networkPolicy(meta, labels, description),
+    networkPolicy(meta, labels, description, options),
     (chart || options.serviceMonitor) && metrics !== undefined ? serviceMonitor(meta, labels, description) : undefined,
     // Last: from then on, requests wait for the webhooks.
     ...(installs ? [] : configurations),
@@ -130,9 +131,24 @@ function disruptionBudget(metadata: object, matchLabels: Labels): object {
   }
 }
 
-/** Allows connections to the ports that others need, from anywhere: the API server and the kubelet are not pods. */
-function networkPolicy(metadata: object, matchLabels: Labels, description: OperatorDescription): object {
-  const ports = reachable(description).map(({ containerPort }) => ({ port: containerPort, protocol: 'TCP' }))
+/**
+ * Allows connections to the ports that others need. Without addresses they are allowed from anywhere: the API server
+ * and the kubelet are not pods, which a selector would find.
+ */
+function networkPolicy(
+  metadata: object,
+  matchLabels: Labels,
+  description: OperatorDescription,
+  { webhooksFrom = [] }: DeployOptions,
+): object {
+  const all = reachable(description)
+  const isOpen = ({ name }: { readonly name: string }): boolean => name !== 'webhooks' || webhooksFrom.length === 0
+  const ruleOf = (some: typeof all, from: object = {}): object[] =>
+    some.length === 0 ? [] : [{ ...from, ports: some.map(({ containerPort: port }) => ({ port, protocol: 'TCP' })) }]
+  const ingress = [
+    ...ruleOf(all.filter(isOpen)),
+    ...ruleOf(all.filter((port) => !isOpen(port)), { from: webhooksFrom.map((cidr) => ({ ipBlock: { cidr } })) }),
+  ]
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -140,7 +156,7 @@ function networkPolicy(metadata: object, matchLabels: Labels, description: Opera
     spec: {
       podSelector: { matchLabels },
       policyTypes: ['Ingress'],
-      ...(ports.length > 0 && { ingress: [{ ports }] }),
+      ...(ingress.length > 0 && { ingress }),
     },
   }
 }

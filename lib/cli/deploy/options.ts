@@ -1,5 +1,5 @@
 /** What the objects that run an operator depend on, besides its description. */
-import type { OperatorDescription } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 
 export interface DeployOptions {
   /** The container's image. Default: the operator's name. */
@@ -8,14 +8,21 @@ export interface DeployOptions {
   readonly namespace?: string | undefined
   /** Whether to print the namespace too. Default: false. */
   readonly createNamespace?: boolean
-  /** Default: 1. More need leader election. */
+  /** More than one need leader election. Default: {@link replicasOf}. */
   readonly replicas?: number | undefined
   /** Whether to print a ServiceMonitor of the Prometheus Operator. Default: false. */
   readonly serviceMonitor?: boolean
+  /** The addresses from which the API server calls webhooks, as CIDR. Default: all. */
+  readonly webhooksFrom?: readonly string[] | undefined
   /** Whether to make all objects that another number of replicas or a ServiceMonitor would need. Default: false. */
   readonly chart?: boolean
   /** The folder of a record of the operator's requests. Default: the rights follow from its description. */
   readonly record?: string | undefined
+}
+
+/** Returns the number of replicas: without one that answers, requests fail that a webhook must see. */
+export function replicasOf(description: OperatorDescription, { replicas }: DeployOptions): number {
+  return replicas ?? (hasWebhooks(description) && description.options.leaderElection ? 2 : 1)
 }
 
 /** Returns the namespace in which an operator runs. */

@@ -9,7 +9,10 @@ import { addressOf, portOf, reachable } from './ports.ts'
 /** Not in any image of a common base, so that files of the image belong to another user. */
 export const USER = 65_532
 
-/** After the grace of reconciles: the lease is released, Events are sent and servers close. */
+/**
+ * After the grace of reconciles, of which `shutdownDelay` is at most half: the lease is released, Events are sent and
+ * servers close.
+ */
 const STOP_SECONDS = 15
 
 /** Returns the Deployment. `labels` are those of its pods. */
@@ -40,7 +43,11 @@ export function workload(
     terminationMessagePolicy: 'FallbackToLogsOnError',
     ...portsOf(description),
     ...probesOf(description),
-    resources: { requests: { cpu: '10m', memory: '128Mi' }, limits: { memory: '256Mi' } },
+    // Without a NetworkPolicy any pod may send reviews: of the largest that are accepted, all that are open fit in.
+    resources: {
+      requests: { cpu: '10m', memory: '128Mi' },
+      limits: { memory: hasWebhooks(description) ? '768Mi' : '256Mi' },
+    },
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
