@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Cluster, defineResource, httpTransport, isReason, operator } from 'kubeloop'
-import { ConfigMap, NetworkPolicy, Secret } from 'kubeloop/kinds'
+import {
+  ConfigMap,
+  CustomResourceDefinition as Definition,
+  NetworkPolicy,
+  Secret,
+  ValidatingWebhookConfiguration as Configuration,
+} from 'kubeloop/kinds'
 import * as z from 'zod'
 import app, { Site, SiteV1alpha1 } from '../../examples/8_site_webhooks.ts'
 import { Latch } from '../../lib/async/latch.ts'
@@ -196,6 +202,82 @@ test('fields that the operator does not know survive its defaults', { skip }, as
     const made = await client.create(Wide, { ...at('w'), spec: { theirs: [1, 2, 3] } })
     assert.deepEqual(made.spec, { a: 'filled in', theirs: [1, 2, 3] })
   }, { crds: 'ignore', onWebhooks: (opened) => void (webhooks = opened) })
+})
+
+const thing = { group: 'orders.example.com', kind: 'Thing', spec: z.object({ a: z.string().optional() }) }
+const Thing = defineResource({ ...thing, version: 'v1' })
+const OldThing = defineResource({ ...thing, version: 'v1beta1', spec: z.object({ b: z.string().optional() }) })
+
+/** An operator at a port, with an admission or, as its next version, without. */
+function ordered(port: number, failurePolicy: 'Fail' | 'Ignore' | undefined) {
+  const made = operator({
+    name: 'orders',
+    crds: 'install',
+    webhooks: { port, url: `https://127.0.0.1:${port}`, certs: { secret: 'orders' } },
+  })
+  if (failurePolicy) made.admission(Thing, { validate: () => [] }, { failurePolicy })
+  return made
+}
+
+const calling = /failed calling webhook "validate-orders-example-com-v1-thing\.orders\.kubeloop"/
+const create = (name: string): Promise<unknown> => client.create(Thing, { ...at(name), spec: {} })
+const configurations = async (): Promise<number> =>
+  (await client.list(Configuration, { labels: 'kubeloop.dev/operator=orders' })).length
+
+test('an uninstall: the objects, the operator, its configurations, the definitions', { skip }, async () => {
+  const port = await freePort()
+  const made = ordered(port, 'Fail')
+  made.controllerFor(Thing).finalize(async () => {}).reconcile(async () => {})
+  await running(made, async () => {
+    await create('a')
+    const ending = new AbortController()
+    const { watching: things, ended } = watching(transport, Thing, ending.signal)
+    await things.until('default/a', 'finalizer', (found) => Boolean(found?.metadata.finalizers?.length))
+    await client.deleteAll(Thing, { namespace: 'default' })
+    while ((await client.list(Thing)).length > 0) await client.get(Thing, at('a').metadata)
+    ending.abort()
+    await ended
+  })
+  await assert.rejects(create('b'), calling, 'the operator is gone, its configuration is not')
+  await client.deleteAll(Configuration, { labels: 'kubeloop.dev/operator=orders' })
+  assert.equal(await configurations(), 0)
+  await create('b')
+  await client.deleteAll(Thing, { namespace: 'default' })
+  await client.delete(Definition, { name: 'things.orders.example.com' })
+  while (await client.get(Definition, { name: 'things.orders.example.com' })) await client.list(Configuration)
+})
+
+test('a restore: the definitions, the operator, the objects in any version', { skip }, async () => {
+  const made = ordered(await freePort(), 'Fail')
+  made.convert(OldThing, Thing, {
+    up: ({ spec: { b } }) => ({ spec: b === undefined ? {} : { a: b } }),
+    down: ({ spec: { a } }) => ({ spec: a === undefined ? {} : { b: a } }),
+  })
+  await running(made, async () => {})
+  const restored = (): Promise<unknown> => client.create(OldThing, { ...at('r'), spec: { b: 'kept' } })
+  await assert.rejects(restored(), /conversion webhook for orders\.example\.com/, 'before the operator')
+  await running(made, async () => {
+    await restored()
+    assert.deepEqual((await client.get(Thing, at('r').metadata))?.spec, { a: 'kept' })
+    await client.deleteAll(Thing, { namespace: 'default' })
+  })
+  await client.deleteAll(Configuration, { labels: 'kubeloop.dev/operator=orders' })
+  await client.delete(Definition, { name: 'things.orders.example.com' })
+  while (await client.get(Definition, { name: 'things.orders.example.com' })) await client.list(Configuration)
+})
+
+test('an upgrade that removes a webhook: first it is ignored, then it is gone', { skip }, async () => {
+  const port = await freePort()
+  const next = ordered(port, undefined)
+  /** A replica of the next version, while one of the last version leads. */
+  const follower = { crds: 'ignore', leaderElection: false } as const
+  await running(ordered(port, 'Fail'), () => create('c') as Promise<void>)
+  await running(next, () => assert.rejects(create('d'), calling), follower)
+  await running(ordered(port, 'Ignore'), () => create('e') as Promise<void>)
+  await running(next, () => create('f') as Promise<void>, follower)
+  assert.equal(await configurations(), 1)
+  await running(next, () => create('g') as Promise<void>)
+  assert.equal(await configurations(), 0)
 })
 
 test('a conversion that others installed is trusted before the caches list', { skip }, async () => {
