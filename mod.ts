@@ -253,6 +253,6 @@ export type {
 export type { StartOptions } from './lib/operator/start.ts'
 export type { AdmissionOperation, AdmissionOptions, MatchCondition } from './lib/webhook/admission_options.ts'
 export type { WebhookHandler, WebhookRequest, WebhookResponse } from './lib/webhook/handler.ts'
-export type { AdmissionDescription, WebhookOptions } from './lib/operator/description.ts'
+export type { AdmissionDescription, SelfMadeOptions, WebhookOptions } from './lib/operator/description.ts'
 export type { WebhookParts } from './lib/operator/context.ts'
 export type { OperatorWebhooks, WebhookMode } from './lib/operator/webhooks.ts'

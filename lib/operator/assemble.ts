@@ -134,7 +134,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
 
 /** Adds the server of webhooks, its readiness check, and the leader's care for its certificate. */
 function addWebhooks(
-  { server, rotate }: OperatorWebhooks,
+  { server, rotate, check }: OperatorWebhooks,
   { clusters: { main }, afterWebhooks }: AssemblySetup,
   health: HealthServer | undefined,
   manager: Manager,
@@ -149,10 +149,10 @@ function addWebhooks(
       await afterWebhooks(signal)
     },
   })
-  health?.addReadiness('webhooks', (signal) => {
+  health?.addReadiness('webhooks', async (signal) => {
     // The Service must leave this replica out before the port is closed.
     if (manager.stopping.aborted) throw new Error('the operator is stopping')
-    return server.check(signal)
+    await check(signal)
   })
   manager.add({ name: 'certificates of webhooks', start: (signal) => rotate(main.api.fenced(manager.fence), signal) })
 }

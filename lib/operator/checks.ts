@@ -69,7 +69,7 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   webhooks: {
     port: 0,
     host: 0,
-    certs: { secret: 0, namespace: 0 },
+    certs: { secret: 0, namespace: 0, duration: 0, renewBefore: 0 },
     clientCa: 0,
     service: { name: 0, namespace: 0, port: 0 },
     url: 0,

@@ -48,6 +48,8 @@ export interface Dependencies {
   readonly conversions?: readonly ConversionDescription[] | undefined
   /** The `spec.conversion` of kinds with conversions. Without a `caBundle`, the one in the cluster is kept. */
   readonly conversion?: CustomResourceConversion | undefined
+  /** Adds our CAs to those of a stored conversion that calls our server. Default: ours replace them. */
+  readonly mergeCas?: ((stored: string, ours: string) => string) | undefined
   /** The namespace of the Service of the operator's webhooks, for the command that errors name. */
   readonly serviceNamespace?: string | undefined
 }
@@ -88,7 +90,7 @@ export async function createCrds(
     await refuseEarly(crd, before, resources, dependencies, signal)
     const versions = [...before.spec.versions]
     const stored = versions.find(({ storage }) => storage)!
-    let conversion = isBroken ? conversionOf(crd, before) : before.spec.conversion
+    let conversion = isBroken ? conversionOf(crd, before, dependencies.mergeCas) : before.spec.conversion
     let difference: SchemaChange | undefined
     for (const ours of crd.spec.versions) {
       const { name, served } = ours
@@ -148,7 +150,7 @@ export async function installCrds(
       ...before.metadata,
       ...(annotations && { annotations: { ...before.metadata.annotations, ...annotations } }),
     }
-    const conversion = conversionOf(crd, before)
+    const conversion = conversionOf(crd, before, dependencies.mergeCas)
     return { ...before, metadata, spec: { ...before.spec, ...crd.spec, ...(conversion && { conversion }) } }
   })
 }
@@ -160,10 +162,10 @@ export async function installCrds(
 async function withOurAddress(
   crd: CustomResourceDefinition,
   before: Crd,
-  { api, fieldManager }: Dependencies,
+  { api, fieldManager, mergeCas }: Dependencies,
   signal: AbortSignal,
 ): Promise<Crd> {
-  const conversion = conversionOf(crd, before)
+  const conversion = conversionOf(crd, before, mergeCas)
   const there = before.spec.conversion
   if (!conversion || there?.strategy !== 'Webhook' || jsonEqual(conversion, there)) return before
   const next = { ...before, spec: { ...before.spec, conversion } }
@@ -221,14 +223,18 @@ async function untilConverted<T>(work: () => Promise<T>, clock: Clock, signal: A
   }
 }
 
-/** Returns our conversion. Without certificates it has those in the cluster, which another writer injects. */
+/** Returns our conversion. Without CAs it has the stored ones, which another writer injects. */
 function conversionOf(
   { spec: { conversion: ours } }: CustomResourceDefinition,
   { spec }: Crd,
+  mergeCas: Dependencies['mergeCas'],
 ): Crd['spec']['conversion'] {
-  const there = spec.conversion?.strategy === 'Webhook' ? spec.conversion.webhook.clientConfig.caBundle : undefined
-  if (!ours || ours.webhook.clientConfig.caBundle !== undefined || there === undefined) return ours
-  return { ...ours, webhook: { ...ours.webhook, clientConfig: { ...ours.webhook.clientConfig, caBundle: there } } }
+  if (!ours || spec.conversion?.strategy !== 'Webhook') return ours
+  const { caBundle: stored, ...there } = spec.conversion.webhook.clientConfig
+  const { caBundle: own, ...here } = ours.webhook.clientConfig
+  if (stored === undefined) return ours
+  const caBundle = own === undefined ? stored : mergeCas && jsonEqual(there, here) ? mergeCas(stored, own) : own
+  return { ...ours, webhook: { ...ours.webhook, clientConfig: { ...here, caBundle } } }
 }
 
 /** Returns the new state of an existing CRD. `isBroken`: its webhook does not convert. */
@@ -236,7 +242,7 @@ type Change = (crd: CustomResourceDefinition, before: Crd, isBroken: boolean) =>
 
 async function writeCrds(
   resources: readonly AnyResource[],
-  { api, clock, log, fieldManager, conversions = [], conversion }: Dependencies,
+  { api, clock, log, fieldManager, conversions = [], conversion, mergeCas }: Dependencies,
   signal: AbortSignal,
   change: Change,
 ): Promise<void> {
@@ -276,7 +282,7 @@ async function writeCrds(
           ? 'Updated'
           : undefined
         if (what) log.info(`${what} ${crd.metadata.name}/${crd.spec.versions.map(({ name }) => name).join(',')}`)
-        const ours = next && conversionOf(crd, next)
+        const ours = next && conversionOf(crd, next, mergeCas)
         if (converts || isBroken || !ours || jsonEqual(ours, next.spec.conversion)) break
         isBroken = true
       } catch (error) {

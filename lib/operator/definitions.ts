@@ -1,12 +1,12 @@
 /** Decides when an operator's CRDs and webhook configurations are written or verified, and by which replica. */
-import { LeadershipLost, messageOf } from '../core/errors.ts'
+import { messageOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { type Log, safeLog } from '../observe/log.ts'
-import { type Api, clusterSuffix } from '../client/api.ts'
+import { clusterSuffix } from '../client/api.ts'
 import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
@@ -76,21 +76,16 @@ function latchesOf(setup: DefinitionSetup): ReadonlyMap<OtherCluster, Latch> {
 
 /**
  * Adds what the leader installs: changes of CRDs, and the configurations of webhooks. The leader's work starts when the
- * CRDs are served; work in an optional cluster, when they are served there. What others install gets the CAs of the
- * webhooks before that, as the API server calls them for what the controllers write.
+ * CRDs are served; work in an optional cluster, when they are served there.
  */
 function addInstallation(
   setup: DefinitionSetup,
   late: ReadonlyMap<OtherCluster, Latch>,
   manager: Manager,
 ): void {
-  const { description, clusters, log, elects, webhooks } = setup
+  const { description, clusters, elects, webhooks } = setup
   const api = clusters.main.api.fenced(manager.fence)
-  if (!mayInstall(setup)) {
-    if (webhooks?.isServed) manager.add(caInjection(webhooks, api, log))
-    return
-  }
-  if (!elects && !webhooks) return
+  if (!mayInstall(setup) || (!elects && !webhooks)) return
   const installed = new Latch()
   const install: InCluster = (cluster, signal) => prepareIn(installCrds, setup, cluster, signal, manager.fence)
   manager.add({
@@ -124,25 +119,6 @@ function lateInstallation(setup: DefinitionSetup, cluster: OtherCluster, latch: 
       await untilDone(install, report, { name, clock, log, random }, signal)
       latch.open()
     },
-  }
-}
-
-function caInjection(webhooks: OperatorWebhooks, api: Api, log: Log): Runnable {
-  const tried = new Latch()
-  return {
-    name: 'CAs of webhooks',
-    role: 'preparation',
-    async start(signal) {
-      try {
-        await webhooks.injectCa(api, signal)
-      } catch (error) {
-        if (signal.aborted || error instanceof LeadershipLost) throw error
-        // The rotation tries again at once, and reports it.
-        log.debug(messageOf(error))
-      }
-      tried.open()
-    },
-    ready: (signal) => untilAborted(tried.opened, signal),
   }
 }
 
@@ -199,6 +175,7 @@ async function dependenciesOf(
     ...(!cluster && {
       conversions: description.conversions,
       conversion: await webhooks?.conversion(signal),
+      mergeCas: webhooks?.mergeCas,
       serviceNamespace: webhooks?.serviceNamespace,
     }),
   }

@@ -207,11 +207,10 @@ export interface WebhookOptions {
   host?: string
   /**
    * The certificate. A folder: `tls.crt` and `tls.key` in it, as cert-manager writes them; they are read again when
-   * they change. `{ secret }`: made by kubeloop with a CA of its own, kept in that Secret of the operator's namespace
-   * (or `namespace`) for all replicas, and renewed at two thirds of its life. Default: the folder
+   * they change. `{ secret }`: made by kubeloop, see {@link SelfMadeOptions}. Default: the folder
    * `k8s-webhook-server/serving-certs` in the folder for temporary files, as in controller-runtime.
    */
-  certs?: string | { readonly secret: string; readonly namespace?: string }
+  certs?: string | SelfMadeOptions
   /** A file with the CAs of client certificates in PEM: then admission reviews need one. Default: none is needed. */
   clientCa?: string
   /**
@@ -229,6 +228,21 @@ export interface WebhookOptions {
    * API server calls this replica until the Service leaves it out. Default: `5s` in a pod, otherwise 0.
    */
   shutdownDelay?: Duration
+}
+
+/** A certificate that kubeloop makes with a CA of its own, keeps in a Secret for all replicas, and renews. */
+export interface SelfMadeOptions {
+  /** The name of the Secret. */
+  readonly secret: string
+  /** Default: the operator's. */
+  readonly namespace?: string
+  /** How long a new certificate is valid: 1 hour to 24,000 hours. Default: one year. Its CA is valid for ten. */
+  readonly duration?: Duration
+  /**
+   * How long before its end it is renewed: at least 5 minutes, and one to nine tenths of its duration. Default: a
+   * third of it.
+   */
+  readonly renewBefore?: Duration
 }
 
 /** Runs beside the controllers until the signal is aborted. */

@@ -157,8 +157,8 @@ export async function startOperator(
       onTask: options.onTask,
       async afterWebhooks(signal) {
         if (!isLate) return
+        await webhooks.addCas(signal)
         await definitions?.prepare(undefined, signal)
-        await webhooks.trustConversions(signal)
       },
       listens,
       leaderElection,

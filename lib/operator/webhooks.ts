@@ -8,10 +8,11 @@ import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
-import { type Clock, pause, type TurnBudget, within } from '../async/clock.ts'
+import { type Clock, pause, sleep, type TurnBudget, within } from '../async/clock.ts'
 import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
+import { validityOf } from '../runtime/os/builtins.ts'
 import { readTextIfExists, resolvePath, temporaryFolder } from '../runtime/os/files.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { admissionHandler } from '../webhook/admission_handler.ts'
@@ -30,11 +31,13 @@ import { hostOf, isLoopback } from '../runtime/net/address.ts'
 import { conversionHandler, CONVERT_PATH } from '../webhook/conversion.ts'
 import { CERTIFICATE_FOLDER, WEBHOOK_PORT } from '../webhook/defaults.ts'
 import { FileCertificates } from '../webhook/file_certificates.ts'
-import type { CertificateSource, WebhookHandler } from '../webhook/handler.ts'
-import { injectCa, installConfigurations, trustConversions, warnOfDifferences } from '../webhook/install.ts'
+import type { CertificatePair, CertificateSource, WebhookHandler } from '../webhook/handler.ts'
+import { addCas, injectCa, installConfigurations, warnOfDifferences, withMissingCas } from '../webhook/install.ts'
+import { KeptCas } from '../webhook/kept_cas.ts'
 import { lossWarnings } from '../webhook/lost_fields.ts'
 import { inMemoryCertificates } from '../webhook/memory_certificates.ts'
-import { SelfMadeCertificates } from '../webhook/self_made_certificates.ts'
+import { IN_EFFECT_MS, SelfMadeCertificates } from '../webhook/self_made_certificates.ts'
+import type { RotationTimings } from '../webhook/rotation.ts'
 import { WebhookServer } from '../webhook/webhook_server.ts'
 import { at } from './places.ts'
 import {
@@ -44,6 +47,7 @@ import {
   type OperatorDescription,
   type OperatorOptions,
   ownKinds,
+  type SelfMadeOptions,
   type WebhookOptions,
 } from './description.ts'
 import type { WebhookParts } from './context.ts'
@@ -55,8 +59,16 @@ const RESTORE_MS = 60_000
 /** How often the CA beside a certificate in files is read. */
 const CA_REREAD_MS = 10_000
 
-/** The time limit for work that a start waits for. The leader repeats it later. */
+const HOUR_MS = 3_600_000
+
+/** The time limit for work that a start waits for. */
 const INJECTION_MS = 10_000
+
+/** The time limit for a new CA of a folder to be trusted: then its certificate is served, as the old one ends. */
+const INTRODUCTION_MS = 60_000
+
+/** The wait between two tries to add a CA. */
+const ADD_RETRY_MS = 1000
 
 /**
  * `stated`: as the operator's options state. `memory`: the server does not listen, and its handlers are called in this
@@ -106,16 +118,15 @@ export interface OperatorWebhooks {
   readonly handlers: ReadonlyMap<string, WebhookHandler>
   /** Resolves with the `spec.conversion` of CRDs, when the server listens. Undefined without conversions. */
   conversion(signal: AbortSignal): Promise<CustomResourceConversion | undefined>
+  /** Adds our CAs to those of a stored conversion, both in base64. Undefined: ours replace them. */
+  readonly mergeCas: ((stored: string, ours: string) => string) | undefined
   /**
-   * Makes the API server trust this replica's certificate for conversions, where it does not. For every replica, before
+   * Makes the API server trust this replica's certificate, where it does not. For every replica, before it is ready and
    * its caches list. A failure is logged.
    */
-  trustConversions(signal: AbortSignal): Promise<void>
-  /**
-   * Writes the CAs into the configurations and definitions that others install. For the leader, before its controllers
-   * start. Rejects after 10 s.
-   */
-  injectCa(api: Api, signal: AbortSignal): Promise<void>
+  addCas(signal: AbortSignal): Promise<void>
+  /** The readiness check. */
+  check(signal: AbortSignal): Promise<void>
   /** Writes the configurations. `api` is fenced for the leader. */
   install(api: Api, signal: AbortSignal): Promise<void>
   /** The leader's work after {@link install}: restores configurations that were deleted or changed by others. */
@@ -138,7 +149,8 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const { port = WEBHOOK_PORT, host, clientCa } = given
   const namespace = setup.namespace || 'default'
   const reached = reachedBy(given, options.name, namespace, mode)
-  const trust = trustOf(description, setup, namespace, namesOf(reached === 'loopback' ? loopback(port) : reached))
+  const names = namesOf(reached === 'loopback' ? loopback(port) : reached)
+  const trust = trustOf(description, setup, namespace, names, (signal) => addOwnCas(signal))
   const server = new WebhookServer({
     host: host ?? (isOnLoopback(reached) ? '127.0.0.1' : undefined),
     port,
@@ -183,17 +195,25 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     })
   // Invalid options must fail the start before anything is written.
   configurations(undefined)
-  const dependencies = (api: Api) => ({ api, log: safeLog(setup.definitionLog ?? log), operator: options.name })
+  // In development and in tests there is one replica, whose CAs would pile up.
+  const keepsCas = mode === 'stated'
+  const dependencies = (api: Api) => ({
+    ...{ api, keepsCas },
+    log: safeLog(setup.definitionLog ?? log),
+    operator: options.name,
+  })
   const installs = crdModeOf(options).mode === 'install'
   /** The differences of which a warning was logged. */
   const named = new Set<string>()
   const crds = [...new Set(conversions.map(({ hub }) => groupResourceOf(hub)))]
-  const inTime = (work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> => {
-    const late = (): Error => new Error(`Cannot set the trusted CAs of the webhooks within ${INJECTION_MS / 1000} s`)
-    return within(clock, INJECTION_MS, late, work, signal)
-  }
   const install = async (api: Api, signal: AbortSignal): Promise<void> =>
     await installConfigurations(configurations(await trust.bundle(signal)), dependencies(api), signal)
+  const addOwnCas = async (signal: AbortSignal): Promise<boolean> => {
+    if (admissions.length + crds.length === 0) return false
+    const bundle = await trust.bundle(signal)
+    return bundle !== undefined && await addCas(bundle, { crds, target: target() }, dependencies(setup.api), signal)
+  }
+  let isTrustTried = mode === 'memory'
   return {
     server,
     isServed: mode !== 'memory',
@@ -202,24 +222,21 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     async conversion(signal) {
       return conversions.length === 0 ? undefined : conversionOf(target(), await trust.bundle(signal))
     },
-    async trustConversions(signal) {
-      if (crds.length === 0) return
+    mergeCas: keepsCas ? (stored, ours) => withMissingCas(stored, atob(ours))! : undefined,
+    async addCas(signal) {
+      const late = (): Error => new Error(`Cannot set the trusted CAs of the webhooks within ${INJECTION_MS / 1000} s`)
       try {
-        await inTime(async (signal) => {
-          const bundle = await trust.bundle(signal)
-          const api = dependencies(setup.api)
-          if (bundle !== undefined) await trustConversions(bundle, { crds, target: target() }, api, signal)
-        }, signal)
+        await within(clock, INJECTION_MS, late, addOwnCas, signal)
       } catch (error) {
         if (signal.aborted) throw error
-        log.warn(`The API server may not trust the conversion: ${messageOf(error)}; starting anyway`)
+        log.warn(`The API server may not trust the webhooks: ${messageOf(error)}; starting anyway`)
       }
+      isTrustTried = true
     },
-    injectCa: (api, signal) =>
-      inTime(async (signal) => {
-        const bundle = await trust.bundle(signal)
-        if (bundle !== undefined) await injectCa(bundle, { crds, target: target() }, dependencies(api), signal)
-      }, signal),
+    async check(signal) {
+      if (!isTrustTried) throw new Error('The API server may not trust the certificate of the webhooks yet')
+      await server.check(signal)
+    },
     install,
     async keepInstalled(api, signal) {
       await pause(clock, RESTORE_MS, signal)
@@ -231,16 +248,22 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
         signal,
       )
     },
-    rotate: (api, signal) =>
-      trust.rotate({
+    rotate(api, signal) {
+      const kept = new KeptCas()
+      const keeps = (pem: string): boolean => kept.keeps(pem, clock.now(), clock.monotonic())
+      return trust.rotate({
         api,
         async inject(bundle, signal) {
-          const { written, found } = await injectCa(bundle, { crds, target: target() }, dependencies(api), signal)
+          kept.begin(bundle)
+          const trusting = { crds, target: target(), keeps }
+          const { written, found } = await injectCa(bundle, trusting, dependencies(api), signal)
+          kept.end()
           // Otherwise the operator creates them itself.
           if (!installs) warnOfDifferences(found, configurations(bundle), named, log)
           return written
         },
-      }, signal),
+      }, signal)
+    },
   }
 }
 
@@ -336,6 +359,7 @@ function trustOf(
   { api, meter, clock, log, mode }: WebhookSetup,
   namespace: string,
   names: ReturnType<typeof namesOf>,
+  addOwnCas: (signal: AbortSignal) => Promise<boolean>,
 ): Trust {
   if (mode === 'memory') {
     return {
@@ -364,6 +388,7 @@ function trustOf(
       clock,
       log,
       startTimeoutMs: options.syncTimeout === undefined ? undefined : toMs(options.syncTimeout),
+      timings: livesOf(certs),
     })
     return {
       source: made,
@@ -380,8 +405,9 @@ function trustOf(
     return last.trusted
   }
   let isWarned = false
+  const introduce = introduction(resolvePath(certs, 'ca.crt'), addOwnCas, { clock, log })
   return {
-    source: new FileCertificates({ folder: certs, clock, log, meter: meter?.certificates('webhooks') }),
+    source: new FileCertificates({ folder: certs, clock, log, meter: meter?.certificates('webhooks'), introduce }),
     async bundle() {
       const bundle = await trusted()
       if (bundle === undefined && !isWarned) {
@@ -412,6 +438,57 @@ function trustOf(
       }
       await repeatedly('update the CA of the webhooks', follow, CA_REREAD_MS, { clock, log }, signal)
     },
+  }
+}
+
+/** @throws TypeError if the certificate would be renewed before replicas serve it, or never in time. */
+function livesOf({ duration = '8760h', renewBefore }: SelfMadeOptions): Partial<RotationTimings> {
+  const leafLifeMs = toMs(duration)
+  const leafRenewMs = renewBefore === undefined ? leafLifeMs / 3 : toMs(renewBefore)
+  const problem = leafLifeMs < HOUR_MS || leafLifeMs > 24_000 * HOUR_MS
+    ? 'webhooks.certs.duration must be 1 hour to 24,000 hours'
+    : leafRenewMs < Math.max(300_000, leafLifeMs / 10) || leafRenewMs > leafLifeMs * 0.9
+    ? 'webhooks.certs.renewBefore must be at least 5 minutes, and one to nine tenths of the duration'
+    : undefined
+  if (problem !== undefined) throw new TypeError(`Cannot make certificates of webhooks: ${problem}`)
+  return { leafLifeMs, leafRenewMs }
+}
+
+/**
+ * Returns what holds a new pair of a folder until its CA is trusted, so that no call fails when the CA changes, too. A
+ * pair of the same CA is not held, nor one that replaces a pair that the API server does not accept.
+ */
+function introduction(
+  file: string,
+  addOwnCas: (signal: AbortSignal) => Promise<boolean>,
+  { clock, log }: Pick<WebhookSetup, 'clock' | 'log'>,
+): (served: CertificatePair | undefined, signal: AbortSignal) => Promise<void> {
+  /** Of the served pair. */
+  let ca: string | undefined
+  return async (served, signal) => {
+    // The injection reports a file that cannot be read.
+    const next = await readTextIfExists(file).catch(() => undefined)
+    if (served && next !== undefined && next !== ca && validityOf(served.cert).toMs > clock.now()) {
+      let reason: unknown
+      const late = (): Error => new Error(`the API server did not answer within ${INTRODUCTION_MS / 1000} s`)
+      try {
+        const isOurs = await within(clock, INTRODUCTION_MS, late, async (signal) => {
+          for (;; await sleep(clock, ADD_RETRY_MS, signal)) {
+            try {
+              return await addOwnCas(signal)
+            } catch (error) {
+              if (signal.aborted) throw error
+              reason = error
+            }
+          }
+        }, signal)
+        if (isOurs) await sleep(clock, IN_EFFECT_MS, signal)
+      } catch (error) {
+        if (signal.aborted) throw error
+        log.error(`Serving a certificate whose CA the API server may not trust yet: ${messageOf(reason ?? error)}`)
+      }
+    }
+    ca = next
   }
 }
 

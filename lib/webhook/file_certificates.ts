@@ -43,6 +43,8 @@ export interface FileCertificatesOptions {
   readonly meter?: CertificateMetrics | undefined
   /** Default: this machine's. */
   readonly files?: FileAccess | undefined
+  /** Called before a pair is used; it is used when this resolves. Default: at once. */
+  readonly introduce?: ((current: CertificatePair | undefined, signal: AbortSignal) => Promise<void>) | undefined
 }
 
 /** What a certificate is for, in errors. */
@@ -80,11 +82,12 @@ export class FileCertificates implements CertificateSource {
 
   /** @throws ConfigError if there is no pair to begin with. */
   async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
-    const { folder, meter: metrics } = this.#options
+    const { folder, meter: metrics, introduce } = this.#options
     let current: CertificatePair | undefined
     const read = async (): Promise<boolean> => {
       const pair = await this.#read(metrics)
       if (pair.cert === current?.cert && pair.key === current.key) return false
+      await introduce?.(current, signal)
       try {
         use(pair)
       } catch (error) {

@@ -17,6 +17,7 @@ import {
   type WebhookEntry,
   type WebhookTarget,
 } from './configurations.ts'
+import { withoutSpace } from './kept_cas.ts'
 
 const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', scope: 'Cluster' } as const
 
@@ -48,6 +49,8 @@ export interface InstallDependencies {
   readonly log: Log
   /** The operator's name, which is also the field manager. */
   readonly operator: string
+  /** Whether an installation keeps CAs that other replicas have added. Default: false. */
+  readonly keepsCas?: boolean | undefined
 }
 
 /** What {@link injectCa} did. */
@@ -92,7 +95,7 @@ async function installOne(
   resource: AnyResource,
   name: string,
   wanted: WebhookConfiguration | undefined,
-  { api, log, operator }: InstallDependencies,
+  { api, log, operator, keepsCas = false }: InstallDependencies,
   signal: AbortSignal,
 ): Promise<void> {
   const title = `${resource.kind} "${name}"`
@@ -108,7 +111,7 @@ async function installOne(
       return log.info(`Deleted ${title}: the operator has no such webhooks`)
     }
     if (!before) {
-      const webhooks = withStoredCas(wanted.webhooks, [], isInjectedByOthers(wanted))
+      const webhooks = withStoredCas(wanted.webhooks, [], isInjectedByOthers(wanted), false)
       await api.create(target, { ...wanted, webhooks }, query, signal)
       return log.info(`Installed ${title}`)
     }
@@ -118,92 +121,139 @@ async function installOne(
           'this operator, or give the operator another name',
       )
     }
-    const next = changed(before, wanted)
+    const next = changed(before, wanted, keepsCas)
     if (jsonEqual(next, before)) return
     const { object } = await api.update(target, next, query, signal)
     if (object.metadata.generation !== before.metadata.generation) log.info(`Updated ${title}`)
   })
 }
 
-function changed(before: Configuration, { metadata, webhooks }: WebhookConfiguration): Configuration {
+function changed(before: Configuration, wanted: WebhookConfiguration, keepsCas: boolean): Configuration {
+  const { metadata, webhooks } = wanted
   const labels = { ...before.metadata.labels, ...metadata.labels }
   const annotations = metadata.annotations && { ...before.metadata.annotations, ...metadata.annotations }
   const next = { ...before, metadata: { ...before.metadata, labels, ...(annotations && { annotations }) } }
-  return { ...next, webhooks: withStoredCas(webhooks, before.webhooks ?? [], isInjectedByOthers(next)) }
+  return { ...next, webhooks: withStoredCas(webhooks, before.webhooks ?? [], isInjectedByOthers(next), keepsCas) }
 }
 
-/** Keeps the stored CAs if they are `injected` by others or none are given. */
+/** Keeps the stored CAs if they are `injected` by others or none are given; with `keepsCas` beside those given. */
 function withStoredCas(
   webhooks: readonly WebhookEntry[],
   before: readonly WebhookEntry[],
   injected: boolean,
+  keepsCas: boolean,
 ): WebhookEntry[] {
   return webhooks.map((entry) => {
     const { caBundle: given, ...clientConfig } = entry.clientConfig
-    const stored = before.find(({ name }) => name === entry.name)?.clientConfig.caBundle
-    const caBundle = injected ? stored : given ?? stored
+    const old = before.find(({ name }) => name === entry.name)?.clientConfig
+    const stored = old?.caBundle
+    const isShared = keepsCas && old && isSameServer(old, clientConfig)
+    const caBundle = injected ? stored : given && isShared ? withMissingCas(stored, atob(given)) : given ?? stored
     return { ...entry, clientConfig: { ...clientConfig, ...(caBundle !== undefined && { caBundle }) } }
   })
 }
 
+/** The objects whose CAs are set. */
+interface Trusting {
+  /** The names of the CRDs. Of these, those count whose conversion is called at `target`. */
+  readonly crds: readonly string[]
+  readonly target: WebhookTarget
+}
+
 /**
  * Makes the operator's configurations and CRDs trust a bundle of CAs, given in PEM. Resolves with what was changed,
- * after all were read back. Objects that do not exist, or that cert-manager injects, are left alone.
- * Of the CRDs (by name), those whose conversion is called at `target` count.
+ * after all were read back. Objects that do not exist, or that cert-manager injects, are left alone. `keeps` tests
+ * whether a stored CA stays that is not in the bundle; default: none does.
  *
  * The configurations come first: one of them may match CRDs.
  */
 export async function injectCa(
   bundle: string,
-  { crds, target }: { readonly crds: readonly string[]; readonly target: WebhookTarget },
+  { crds, target, keeps = () => false }: Trusting & { readonly keeps?: (pem: string) => boolean },
   dependencies: InstallDependencies,
   signal: AbortSignal,
 ): Promise<CaInjection> {
-  const caBundle = encodeBase64(bundle)
-  const names = configurationNames(dependencies.operator)
+  const own = encodeBase64(bundle)
+  const trusted: Trusted = (stored) => {
+    const kept = missingIn(bundle, certificatesOf(stored)).filter(keeps)
+    return kept.length === 0 ? own : encodeBase64([bundle.trimEnd(), ...kept, ''].join('\n'))
+  }
   let written = 0
   const found: KubeObject[] = []
-  const inject = async (resource: AnyResource, name: string, change: Change): Promise<void> => {
+  for (const [resource, name, change] of trustingObjects({ crds, target }, undefined, trusted, dependencies.operator)) {
     const { isWritten, object } = await injectOne(resource, name, change, dependencies, signal)
     if (isWritten) written++
     if (object) found.push(object)
   }
-  const configuration: Change = (object) => withCa(object as Configuration, caBundle, dependencies.operator)
-  const crd: Change = (object) => withConversionCa(object as Crd, target, () => caBundle)
-  await inject(MUTATING, names.mutating, configuration)
-  await inject(VALIDATING, names.validating, configuration)
-  for (const name of crds) await inject(CRD, name, crd)
   return { written, found }
 }
 
 /**
- * Adds the CAs of a bundle, given in PEM, to those that the operator's CRDs trust for their conversion. Of the CRDs (by
- * name), those count that {@link injectCa} would change.
+ * Adds the CAs of a bundle, given in PEM, to those that the operator's configurations and CRDs trust for this server.
+ * Resolves to whether there is one that nothing else injects.
  *
- * Safety: every replica may do this without the lease, as what is trusted stays trusted. The leader cannot do it for
- * them: it is elected when its caches have synced, and their lists may need the conversion.
+ * Safety: every replica may do this without the lease, as what is trusted stays trusted. The leader cannot: its bundle
+ * may be of another release, and the lists of its caches, before it is elected, may need the conversion.
+ *
+ * @throws Error if an object cannot be written; all are tried. The leader reports a role without the configurations.
  */
-export async function trustConversions(
+export async function addCas(
   bundle: string,
-  { crds, target }: { readonly crds: readonly string[]; readonly target: WebhookTarget },
+  { crds, target }: Trusting,
   dependencies: InstallDependencies,
   signal: AbortSignal,
-): Promise<void> {
-  const change: Change = (crd) => withConversionCa(crd as Crd, target, (stored) => withMissingCas(stored, bundle))
-  for (const name of crds) await injectOne(CRD, name, change, dependencies, signal)
+): Promise<boolean> {
+  const trusted: Trusted = (stored) => withMissingCas(stored, bundle)
+  let isOurs = false
+  const failures: unknown[] = []
+  for (const [resource, name, change] of trustingObjects({ crds, target }, target, trusted, dependencies.operator)) {
+    try {
+      const { object } = await injectOne(resource, name, change, dependencies, signal)
+      if (object && !isInjectedByOthers(object)) isOurs = true
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (resource !== CRD && isReason(error, 'Forbidden')) dependencies.log.debug(messageOf(error))
+      else failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+  return isOurs
 }
 
-/** Returns the stored CAs with those that they lack, or as they are. */
-function withMissingCas(stored: string | undefined, bundle: string): string | undefined {
-  const trusted = certificatesIn(stored === undefined ? '' : atob(stored))
-  const known = new Set(trusted.map(withoutSpace))
-  const missing = certificatesIn(bundle).filter((pem) => !known.has(withoutSpace(pem)))
-  if (missing.length === 0) return stored
-  return encodeBase64([...missing, ...trusted].map((pem) => `${pem}\n`).join(''))
+/** `only`: the entries of configurations that call it; undefined: all. */
+function trustingObjects(
+  { crds, target }: Trusting,
+  only: WebhookTarget | undefined,
+  trusted: Trusted,
+  operator: string,
+): (readonly [AnyResource, string, Change])[] {
+  const { mutating, validating } = configurationNames(operator)
+  const configuration: Change = (object) => withCa(object as Configuration, only, trusted, operator)
+  const crd: Change = (object) => withConversionCa(object as Crd, target, trusted)
+  return [
+    [MUTATING, mutating, configuration],
+    [VALIDATING, validating, configuration],
+    ...crds.map((name) => [CRD, name, crd] as const),
+  ]
 }
 
-function withoutSpace(pem: string): string {
-  return pem.replace(/\s/g, '')
+/** Returns the CAs to trust in place of the stored ones, in base64. */
+type Trusted = (stored: string | undefined) => string | undefined
+
+/** Returns the stored CAs, in base64, with those of a bundle that they lack; or as they are. */
+export function withMissingCas(stored: string | undefined, bundle: string): string | undefined {
+  const trusted = certificatesOf(stored)
+  const missing = missingIn(trusted.join(''), certificatesIn(bundle))
+  return missing.length === 0 ? stored : encodeBase64([...missing, ...trusted, ''].join('\n'))
+}
+
+function certificatesOf(stored: string | undefined): string[] {
+  return certificatesIn(stored === undefined ? '' : atob(stored))
+}
+
+function missingIn(bundle: string, pems: readonly string[]): string[] {
+  const known = new Set(certificatesIn(bundle).map(withoutSpace))
+  return pems.filter((pem) => !known.has(withoutSpace(pem)))
 }
 
 /**
@@ -273,19 +323,30 @@ async function injectOne(
   }
 }
 
-function withCa(before: Configuration, caBundle: string, operator: string): Configuration {
+/** `target`: only entries that call it. Undefined: all. */
+function withCa(
+  before: Configuration,
+  target: WebhookTarget | undefined,
+  trusted: Trusted,
+  operator: string,
+): Configuration {
   if (before.metadata.labels?.[OPERATOR_LABEL] !== operator || !before.webhooks) return before
+  const ours = target && conversionOf(target).webhook.clientConfig
   return {
     ...before,
-    webhooks: before.webhooks.map((entry) => ({ ...entry, clientConfig: { ...entry.clientConfig, caBundle } })),
+    webhooks: before.webhooks.map((entry) => {
+      const caBundle = ours && !isSameServer(entry.clientConfig, ours)
+        ? undefined
+        : trusted(entry.clientConfig.caBundle)
+      return caBundle === undefined ? entry : { ...entry, clientConfig: { ...entry.clientConfig, caBundle } }
+    }),
   }
 }
 
-/** `trusted`: returns what to trust in place of the stored CAs. */
 function withConversionCa(
   before: Crd,
   target: WebhookTarget,
-  trusted: (stored: string | undefined) => string | undefined,
+  trusted: Trusted,
 ): Crd {
   const { conversion } = before.spec
   const clientConfig = conversion?.webhook?.clientConfig

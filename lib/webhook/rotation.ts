@@ -50,6 +50,8 @@ export interface RotationTimings {
   readonly caLifeMs: number
   /** The validity of a new leaf, at most that of the CA. */
   readonly leafLifeMs: number
+  /** How long before its end a leaf is renewed. */
+  readonly leafRenewMs: number
   /** The time until every API server uses a bundle that was read back from the configurations. */
   readonly inEffectMs: number
   /** The time until every replica serves a leaf that was stored. */
@@ -91,20 +93,21 @@ export function nextStep(facts: RotationFacts, timings: RotationTimings): Rotati
   if (!newest) return { kind: 'replace', why: 'it has no CA certificate that can be parsed' }
   if (!hasCaKey) return { kind: 'addCa', why: 'the key of the CA is missing or belongs to another CA' }
   // A leaf never outlives its CA, so one of a CA that ends soon would be due at once, again and again.
-  if (newest.notAfterMs - nowMs < timings.leafLifeMs / 3) return { kind: 'addCa', why: 'the CA expires soon' }
+  if (newest.notAfterMs - nowMs < timings.leafRenewMs) return { kind: 'addCa', why: 'the CA expires soon' }
   if (nowMs < newest.notBeforeMs) return { kind: 'addCa', why: 'the CA is not valid yet' }
 
   if (!leaf) {
     return { kind: 'issueLeaf', why: 'the certificate or its key is missing or cannot be parsed, or they do not match' }
   }
   if (leaf.issuer < 0) return { kind: 'issueLeaf', why: 'no trusted CA has issued the certificate' }
-  const leafDueMs = dueMs(leaf, timings.leafLifeMs)
+  const leafDueMs = leaf.notAfterMs - timings.leafRenewMs
   if (leaf.issuer === 0) {
     if (!leaf.hasNames) return { kind: 'issueLeaf', why: "the server's names have changed" }
-    if (nowMs >= leafDueMs) return { kind: 'issueLeaf', why: 'two thirds of its life are over' }
+    if (nowMs >= leafDueMs) return { kind: 'issueLeaf', why: 'it ends soon' }
     if (nowMs < leaf.notBeforeMs) return { kind: 'issueLeaf', why: 'it is not valid yet' }
   }
-  const caDueMs = dueMs(newest, timings.caLifeMs)
+  // Measured from its end, as its begin is antedated.
+  const caDueMs = newest.notAfterMs - timings.caLifeMs / 3
   if (older.length === 0 && nowMs >= caDueMs) return { kind: 'addCa', why: 'two thirds of its life are over' }
 
   if (!injection || injection.checkedMs >= timings.checkMs) return { kind: 'inject' }
@@ -131,7 +134,8 @@ export function firstStep(
   timings: RotationTimings,
 ): WriteStep | undefined {
   const leaf = secret?.leaf
-  if (leaf && leaf.issuer >= 0 && leaf.hasNames && nowMs < leaf.notAfterMs) return undefined
+  const issuer = leaf && secret.cas[leaf.issuer]
+  if (issuer && leaf.hasNames && isValid(leaf, nowMs) && isValid(issuer, nowMs)) return undefined
   const step = nextStep({ secret, nowMs, injection: undefined, leafForMs: 0 }, timings)
   switch (step.kind) {
     case 'addCa':
@@ -139,13 +143,12 @@ export function firstStep(
       return { ...step, kind: 'replace' }
     case 'inject':
     case 'wait':
-      return { kind: 'issueLeaf', why: 'it has expired or lacks names of the server' }
+      return { kind: 'issueLeaf', why: 'it has expired, is not valid yet or lacks names of the server' }
     default:
       return step
   }
 }
 
-/** Returns when two thirds of a life are over. Measured from its end, as its begin is antedated. */
-function dueMs({ notAfterMs }: Validity, lifeMs: number): number {
-  return notAfterMs - lifeMs / 3
+function isValid({ notBeforeMs, notAfterMs }: Validity, nowMs: number): boolean {
+  return notBeforeMs <= nowMs && nowMs < notAfterMs
 }

@@ -27,15 +27,18 @@ const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
+/** A new configuration was in effect 34 ms after its write on one API server; several follow etcd with a delay. */
+export const IN_EFFECT_MS = 10_000
+
 /**
- * The CA has the life that cert-controller gives it, and the leaf a tenth. A new configuration was in effect 34 ms
- * after its write on one API server; several follow etcd with a delay. A replica reads the Secret at least every
+ * The CA has the life that cert-controller gives it, and the leaf a tenth. A replica reads the Secret at least every
  * `REREAD_MS`.
  */
 const TIMINGS: RotationTimings = {
   caLifeMs: 3650 * DAY_MS,
   leafLifeMs: 365 * DAY_MS,
-  inEffectMs: 10_000,
+  leafRenewMs: 365 * DAY_MS / 3,
+  inEffectMs: IN_EFFECT_MS,
   pickUpMs: 180_000,
   checkMs: 60_000,
 }
@@ -74,7 +77,7 @@ export interface SelfMadeOptions {
   readonly log: Log
   /** How long the first pair may take while the server cannot be reached. Default: 2 minutes. */
   readonly startTimeoutMs?: number | undefined
-  /** For tests. The defaults: CA 10 years, leaf 1 year, each renewed after two thirds of that. */
+  /** The defaults: CA 10 years, leaf 1 year, each renewed after two thirds of that. */
   readonly timings?: Partial<RotationTimings> | undefined
 }
 

@@ -36,6 +36,10 @@ const MAX_REVIEW_MS = 30_000
 const BODY_TIMEOUT_MS = MAX_REVIEW_MS
 const DIAL_TIMEOUT_MS = 10_000
 const SHUTDOWN_TIMEOUT_MS = 10_000
+/** The part of a certificate's life in which its end is near: most are renewed when a third is left. */
+const SOON = 1 / 20
+/** The time between two warnings of it. */
+const WARN_MS = 24 * 60 * 60 * 1000
 
 /** A call of the Fetch API. */
 export type WebhookFetch = (request: Request) => Response | Promise<Response>
@@ -120,6 +124,10 @@ export class WebhookServer implements Runnable {
   #stoppingMs: number | undefined
   #server: HttpsServer | undefined
   #pair: CertificatePair | undefined
+  /** Of the served certificate. */
+  #validity = { fromMs: 0, toMs: Infinity }
+  /** When to warn of its end again, on the monotonic clock. */
+  #warnAtMs = -Infinity
   #clientCa: string | undefined
 
   constructor(options: WebhookServerOptions) {
@@ -206,11 +214,19 @@ export class WebhookServer implements Runnable {
   async ready(signal: AbortSignal): Promise<void> {
     const listening = await untilAborted(this.#listening.opened, signal)
     if ('error' in listening) throw listening.error
-    await this.check(signal)
+    await this.#dial(signal)
   }
 
-  /** Completes a TLS handshake with the server, for a readiness check. Rejects if that fails, or after 10 s. */
+  /**
+   * Completes a TLS handshake with the server, for a readiness check. Rejects if that fails, after 10 s, and when the
+   * certificate has expired. Logs a warning once a day if it ends soon.
+   */
   async check(signal?: AbortSignal): Promise<void> {
+    if (this.#server) this.#checkValidity()
+    await this.#dial(signal)
+  }
+
+  async #dial(signal: AbortSignal | undefined): Promise<void> {
     const server = this.#server
     if (!server) throw new Error('The webhook server does not listen yet')
     const doing = `Cannot reach the own webhook server on port ${server.port}`
@@ -223,6 +239,18 @@ export class WebhookServer implements Runnable {
         throw new Error(`${doing}: ${messageOf(error)}`, { cause: error })
       }
     }, signal)
+  }
+
+  #checkValidity(): void {
+    const { fromMs, toMs } = this.#validity
+    const nowMs = this.#clock.now()
+    const notAfter = new Date(toMs).toISOString()
+    if (nowMs >= toMs) {
+      throw new Error(`The certificate of the webhooks has expired at ${notAfter}, so the API server refuses it`)
+    }
+    if (toMs - nowMs > (toMs - fromMs) * SOON || this.#clock.monotonic() < this.#warnAtMs) return
+    this.#warnAtMs = this.#clock.monotonic() + WARN_MS
+    this.#log.warn('The certificate of the webhooks ends soon and was not renewed; replace it', { notAfter })
   }
 
   async #run(scope: AbortScope): Promise<void> {
@@ -275,6 +303,8 @@ export class WebhookServer implements Runnable {
     server?.setCertificate(pair.cert, pair.key, clientCa)
     const isNew = pair !== this.#pair
     this.#pair = pair
+    if (isNew) this.#warnAtMs = -Infinity
+    this.#validity = { fromMs, toMs }
     this.#certificate?.notAfter.set(toMs / 1000)
     const notAfter = new Date(toMs).toISOString()
     if (toMs <= this.#clock.now()) {

@@ -1,12 +1,18 @@
 /** The API server calls an operator's webhooks: admission, conversion, certificates, configurations. */
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Cluster, defineResource, httpTransport, isReason, operator } from 'kubeloop'
 import {
   ConfigMap,
   CustomResourceDefinition as Definition,
   NetworkPolicy,
+  ResourceQuota,
   Secret,
+  ServiceAccount,
   ValidatingWebhookConfiguration as Configuration,
 } from 'kubeloop/kinds'
 import * as z from 'zod'
@@ -17,6 +23,7 @@ import { Api } from '../../lib/client/api.ts'
 import type { Client } from '../../lib/client/client.ts'
 import type { OperatorWebhooks } from '../../lib/operator/webhooks.ts'
 import { silentLog } from '../../lib/observe/log.ts'
+import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { sites, trusted, untilReconciled, upgrade } from '../operator/converted_sites.ts'
@@ -289,4 +296,80 @@ test('a conversion that others installed is trusted before the caches list', { s
   // The API server calls the webhooks for what the controllers write.
   const order = ['PUT converted-mutating-webhook-configuration', 'reconcile']
   assert.deepEqual(events.filter((event) => order.includes(event)).slice(0, 2), order)
+})
+
+/** Checks a kind that no other test creates, as the configuration outlives the operator. */
+function checked(kind: typeof ServiceAccount | typeof ResourceQuota, url: string, webhooks: object): typeof app {
+  const all = { url, host: '127.0.0.1', ...webhooks }
+  const made = operator({ name: kind.plural, crds: 'install', leaderElection: true, webhooks: all })
+  made.admission(kind as typeof ServiceAccount, { validate: () => [] }, {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
+  })
+  return made
+}
+
+const dryRun = (kind: typeof ServiceAccount | typeof ResourceQuota): Promise<unknown> =>
+  client.create(kind as typeof ServiceAccount, at(`dry-${crypto.randomUUID()}`), { dryRun: true })
+
+test('a folder with a new CA replaces a pair without a failed call', { skip }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
+  const write = async (): Promise<void> => {
+    const authority = await createAuthority()
+    const { cert, key } = await authority.issue({ commonName: 'a', ipAddresses: ['127.0.0.1'], usage: 'server' })
+    for (const [file, text] of Object.entries({ 'ca.crt': authority.ca, 'tls.crt': cert, 'tls.key': key })) {
+      writeFileSync(join(folder, file), text)
+    }
+  }
+  await write()
+  const port = await freePort()
+  const served = new Latch()
+  const info = (line: string): void => {
+    if (line === 'Serving webhooks with a new certificate') served.open()
+  }
+  try {
+    await running(checked(ServiceAccount, `https://127.0.0.1:${port}`, { port, certs: folder }), async () => {
+      await write()
+      let isServed = false
+      void served.opened.then(() => (isServed = true))
+      for (let after = 0; after < 100; after += isServed ? 1 : 0) await dryRun(ServiceAccount)
+    }, { log: { ...silentLog, info } })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('a replica of a release with another Secret is called before it leads', { skip }, async () => {
+  const [port, own, other] = [await freePort(), await freePort(), await freePort()]
+  let [back, calls] = [own, 0]
+  const sockets = new Set<Socket>()
+  const forward = createServer((socket) => {
+    if (back === other) calls++
+    const next = connect(back, '127.0.0.1')
+    socket.pipe(next).pipe(socket)
+    for (const each of [socket, next]) sockets.add(each.on('error', () => {}))
+  }).listen(port, '127.0.0.1')
+  const release = (own: number, secret: string): typeof app =>
+    checked(ResourceQuota, `https://127.0.0.1:${port}`, { port: own, certs: { secret } })
+  const stopping = new AbortController()
+  const ready = new Latch()
+  try {
+    await running(release(own, 'first'), async () => {
+      await dryRun(ResourceQuota)
+      const ended = release(other, 'second').start(stopping.signal, {
+        ...{ cluster: envtest.config, log: silentLog },
+        onAssembled: ({ manager }) => void manager.ready(stopping.signal).then(() => ready.open(), () => {}),
+      })
+      await Promise.race([ready.opened, ended])
+      back = other
+      for (const socket of sockets) socket.destroy()
+      for (let at = 0; at < 20; at++) await dryRun(ResourceQuota)
+      assert.ok(calls > 0)
+      stopping.abort()
+      await ended
+    })
+  } finally {
+    stopping.abort()
+    for (const socket of sockets) socket.destroy()
+    forward.close()
+  }
 })

@@ -23,7 +23,8 @@ import { Latch } from '../../lib/async/latch.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
-import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { createAuthority, readCertificate } from '../../lib/runtime/net/certificates.ts'
+import { freePort } from '../../lib/runtime/net/loopback.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
 import { describeWebhooks, type OperatorWebhooks } from '../../lib/operator/webhooks.ts'
 import { refusal } from '../client/transports.ts'
@@ -186,6 +187,28 @@ test('the configurations name the paths, the URL and the CA, and are deleted wit
     {},
     handle,
   )
+})
+
+test('in development the CAs of earlier starts on the same port do not pile up', async () => {
+  const { handle } = new ApiServer()
+  const port = await freePort()
+  for (let start = 0; start < 3; start++) {
+    await running(
+      sites(),
+      async ({ client, api }) => {
+        const [mutating] = await client.list(MutatingWebhookConfiguration)
+        const crd = await api.get({
+          resource: CRD,
+          name: 'sites.web.example.dev',
+        }) as unknown as CustomResourceDefinition
+        const bundle = mutating!.webhooks![0]!.clientConfig.caBundle
+        assert.equal(crd.spec.conversion?.webhook.clientConfig.caBundle, bundle)
+        assert.equal(atob(bundle!).split('BEGIN CERTIFICATE').length, 2)
+      },
+      { webhooks: { port } },
+      handle,
+    )
+  }
 })
 
 const PORT: StartOptions = { webhooks: 'stated' }
@@ -524,6 +547,26 @@ test('a start causes no warning of a deprecated version', () => {
   })
 })
 
+test('a self-made certificate lives as long as is stated, and lives that cannot be kept are refused at the start', async () => {
+  const started = (certs: object, work: (running: Running) => Promise<void> = async () => {}): Promise<void> =>
+    running(sites({ webhooks: { port: 0, certs: { secret: 'tls', ...certs } } }), work, PORT)
+  await started({ duration: '2h', renewBefore: '30m' }, async ({ client }) => {
+    const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
+    const { notBeforeMs, notAfterMs } = readCertificate(atob(secret!.data!['tls.crt']!))!
+    assert.equal(notAfterMs - notBeforeMs, 3 * 3_600_000)
+  })
+  for (
+    const [certs, problem] of [
+      [{ duration: '59m' }, /certs\.duration must be 1 hour to 24,000 hours/],
+      [{ duration: '24001h' }, /certs\.duration must be/],
+      [{ duration: '1h', renewBefore: '4m' }, /certs\.renewBefore must be at least 5 minutes/],
+      [{ duration: '10h', renewBefore: '59m' }, /certs\.renewBefore must be/],
+      [{ duration: '1h', renewBefore: '55m' }, /certs\.renewBefore must be/],
+      [{ renewBefore: '8760h' }, /certs\.renewBefore must be/],
+    ] as const
+  ) await assert.rejects(started(certs), problem)
+})
+
 test('a name that no Secret can have is refused at the start', async () => {
   const app = sites({ webhooks: { port: 0, certs: { secret: 'Bad_Name' } } })
   await assert.rejects(running(app, async () => {}, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
@@ -596,6 +639,18 @@ test('with a URL of loopback the webhooks listen on loopback, unless the host is
   }
 })
 
+/** Writes the files as cert-manager does. */
+async function writePair(
+  folder: string,
+  authority: Awaited<ReturnType<typeof createAuthority>>,
+  now = Date.now(),
+): Promise<void> {
+  const { cert, key } = await authority.issue({ commonName: 'a', dnsNames: ['localhost'], usage: 'server', now })
+  for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.ca })) {
+    writeFileSync(join(folder, name), text)
+  }
+}
+
 /** Runs an operator that has its certificate from files, and does not install its webhooks by default. */
 async function runningWithFiles(
   handle: Transport,
@@ -603,11 +658,7 @@ async function runningWithFiles(
   crds: 'ignore' | 'install' = 'ignore',
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
-  const authority = await createAuthority()
-  const { cert, key } = await authority.issue({ commonName: 'a', dnsNames: ['localhost'], usage: 'server' })
-  for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.ca })) {
-    writeFileSync(join(folder, name), text)
-  }
+  await writePair(folder, await createAuthority())
   const clock = new TimerClock({ nowMs: Date.now() })
   const app = operator({ name: 'guard', crds, webhooks: { port: 0, host: '127.0.0.1', certs: folder } })
   app.admission(ConfigMap, { validate: () => [] })
@@ -632,6 +683,75 @@ test('an operator that may not read the configurations leaves their CA alone, an
     assert.equal(warnings.length, 1, warnings.join('\n'))
     assert.match(warnings[0]!, /MutatingWebhookConfiguration/)
   })
+})
+
+/** Replaces the files, and resolves when they are read. */
+async function replaced(clock: TimerClock, ...of: Parameters<typeof writePair>): Promise<void> {
+  const settling = clock.waits(50)
+  await writePair(...of)
+  await settling
+}
+
+const SERVED = 'info Serving webhooks with a new certificate'
+const isServed = (line: string): boolean => line === SERVED
+
+test('a pair of a new CA in the folder is served when the API server trusts that, and one of the same CA at once', async () => {
+  const { handle } = new ApiServer()
+  await runningWithFiles(handle, async (lines, clock, { client }, folder) => {
+    const bundle = async (): Promise<string[]> => {
+      const [validating] = await client.list(ValidatingWebhookConfiguration)
+      return atob(validating!.webhooks![0]!.clientConfig.caBundle!).match(/[^-]+(?=-----END)/g)!
+    }
+    const [old] = await bundle()
+    const next = await createAuthority()
+    await replaced(clock, folder, next)
+    const held = clock.waits(10_000)
+    await clock.advance(50)
+    await held
+    const both = await bundle()
+    assert.deepEqual([both.length, both[1]], [2, old])
+    assert.ok(!lines.all.some(isServed))
+    const served = lines.is(isServed)
+    await clock.advance(10_000)
+    await served
+    // The second has expired, so the third of another CA replaces it at once.
+    const twoYearsAgo = Date.now() - 2 * 365 * 24 * 3_600_000
+    for (const [authority, now] of [[next], [next, twoYearsAgo], [await createAuthority()]] as const) {
+      const from = lines.all.length
+      await replaced(clock, folder, authority, now)
+      const again = lines.is(isServed, from)
+      await clock.advance(50)
+      await again
+    }
+    assert.deepEqual(lines.all.filter((line) => !line.startsWith('info')).map((line) => line.slice(0, 50)), [
+      'warn The certificate of the webhooks has expired, ',
+    ])
+  }, 'install')
+})
+
+test('a pair of a new CA is served after a minute, also if the API server does not trust that yet', async () => {
+  const { handle } = new ApiServer()
+  let isBroken = false
+  const broken: Transport = async (request) =>
+    isBroken && request.path.includes('webhookconfigurations')
+      ? refusal(500, 'InternalError', {}, 'it is broken')
+      : await handle(request)
+  await runningWithFiles(broken, async (lines, clock, { parts }, folder) => {
+    isBroken = true
+    await replaced(clock, folder, await createAuthority())
+    const retried = clock.waits(1000)
+    await clock.advance(50)
+    await retried
+    await clock.advance(58_000)
+    assert.ok(!lines.all.some((line) => line === SERVED || line.startsWith('error')))
+    const served = lines.is(isServed)
+    await clock.advance(3000)
+    await served
+    const errors = lines.all.filter((line) => line.startsWith('error'))
+    assert.equal(errors.length, 1)
+    assert.match(errors[0]!, /^error Serving a certificate whose CA the API server may not trust yet: .* it is broken/)
+    await parts.webhooks!.check()
+  }, 'install')
 })
 
 test('a configuration that is missing, lacks a webhook or calls another server is warned of once; it gets the CA', async () => {

@@ -12,7 +12,7 @@ import {
   conversionOf,
   type WebhookEntry,
 } from '../../lib/webhook/configurations.ts'
-import { type CaInjection, injectCa, installConfigurations, trustConversions } from '../../lib/webhook/install.ts'
+import { addCas, type CaInjection, injectCa, installConfigurations } from '../../lib/webhook/install.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
 
@@ -48,9 +48,14 @@ export interface InstallLab {
   readonly api: Api
   readonly lines: string[]
   readonly pems: Pems
-  install(over?: Partial<ConfigurationOptions>): Promise<void>
-  inject(bundle: string, crds?: readonly string[], target?: ConfigurationOptions['target']): Promise<CaInjection>
-  trust(bundle: string, crds: readonly string[], target?: ConfigurationOptions['target']): Promise<void>
+  install(over?: Partial<ConfigurationOptions>, keepsCas?: boolean): Promise<void>
+  inject(
+    bundle: string,
+    crds?: readonly string[],
+    target?: ConfigurationOptions['target'],
+    keeps?: (pem: string) => boolean,
+  ): Promise<CaInjection>
+  trust(bundle: string, crds?: readonly string[], target?: ConfigurationOptions['target']): Promise<boolean>
   stored(resource: AnyResource): Promise<Stored>
   /** Returns the writes since the last call. */
   writes(): string[]
@@ -74,14 +79,15 @@ export function installLab(transport: Transport, operator: string, pems: Pems): 
     api,
     lines,
     pems,
-    install: (over) =>
+    install: (over, keepsCas) =>
       installConfigurations(
         configurationsOf({ operator, admissions: both, target: TARGET, caBundle: pems.old, ...over }),
-        dependencies,
+        { ...dependencies, keepsCas },
         never,
       ),
-    inject: (bundle, crds = [], target = TARGET) => injectCa(bundle, { crds, target }, dependencies, never),
-    trust: (bundle, crds, target = TARGET) => trustConversions(bundle, { crds, target }, dependencies, never),
+    inject: (bundle, crds = [], target = TARGET, keeps = () => false) =>
+      injectCa(bundle, { crds, target, keeps }, dependencies, never),
+    trust: (bundle, crds = [], target = TARGET) => addCas(bundle, { crds, target }, dependencies, never),
     stored: async (resource) => (await api.get({ resource, name: nameOf(resource, operator) })) as Stored,
     writes: () => network.take().filter((line) => !line.startsWith('GET')),
   }
@@ -331,6 +337,74 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     await one.api.patch({ resource: CRD, name }, 'merge', { metadata: { annotations } }, {})
     await one.trust(one.pems.old, [name])
     assert.equal(await trusted(), text(one.pems.new))
+    await one.api.delete({ resource: CRD, name }, {})
+  }],
+  ['CAs are added to the entries that call this server, and an installation and an injection keep them', async (
+    one,
+    operator,
+  ) => {
+    const { old, new: other } = one.pems
+    const stored = async (resource = MUTATING): Promise<string[]> =>
+      caOf(await one.stored(resource)).map((ca) => ca === undefined ? 'none' : atob(ca).replace(/\s/g, ''))
+    const text = (...pems: string[]): string => pems.join('').replace(/\s/g, '')
+    assert.equal(await one.trust(other), false, 'there is nothing yet')
+    await one.install()
+    const { webhooks } = await one.stored(MUTATING)
+    const foreign = {
+      ...webhooks[0]!,
+      name: 'a.b.c',
+      clientConfig: { url: 'https://127.0.0.1:2', caBundle: btoa(old) },
+    }
+    await one.api.patch(ref(MUTATING, operator), 'merge', { webhooks: [...webhooks, foreign] }, {})
+    assert.equal(await one.trust(other), true)
+    assert.deepEqual(await stored(), [text(other, old), text(old)])
+    assert.deepEqual(await stored(VALIDATING), [text(other, old)])
+    one.writes()
+    assert.equal(await one.trust(old), true)
+    assert.deepEqual(one.writes(), [])
+    await one.install({}, true)
+    assert.deepEqual([...await stored(), ...await stored(VALIDATING)], [text(other, old), text(other, old)])
+    await one.install({ target: { url: 'https://127.0.0.1:3' } }, true)
+    assert.deepEqual(await stored(), [text(old)], 'another server has other CAs')
+    await one.install()
+    await one.trust(other)
+    assert.equal((await one.inject(old, [], TARGET, () => true)).written, 2)
+    assert.deepEqual(await stored(), [text(old, other)], 'its own is the first')
+    one.writes()
+    assert.equal((await one.inject(old, [], TARGET, () => true)).written, 0)
+    assert.equal((await one.inject(old, [], TARGET, (pem) => pem !== other.trim())).written, 2)
+    assert.deepEqual(await stored(), [text(old)])
+    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
+    for (const each of [MUTATING, VALIDATING]) {
+      await one.api.patch(ref(each, operator), 'merge', { metadata: { annotations } }, {})
+    }
+    assert.equal(await one.trust(other), false, 'cert-manager injects them')
+    assert.deepEqual(await stored(), [text(old)])
+  }],
+  ['a replica that may not write the configurations still adds its CA to the CRDs', async (one, operator) => {
+    await one.install()
+    const { crd } = Site.definition
+    const plural = `f${operator}`
+    const name = `${plural}.web.example.dev`
+    const names = { ...crd.spec.names, plural, singular: plural, kind: plural, listKind: `${plural}List` }
+    const spec = { ...crd.spec, names, conversion: conversionOf(TARGET) }
+    await one.api.create({ resource: CRD }, { ...crd, metadata: { name }, spec }, {})
+    const failing = (code: number, reason: string, path: string): void => {
+      one.network.intercept = (request, next) =>
+        request.method === 'PUT' && request.path.includes(path)
+          ? Promise.resolve(refusal(code, reason, {}, 'refused'))
+          : next(request)
+    }
+    failing(403, 'Forbidden', 'webhookconfigurations')
+    assert.equal(await one.trust(one.pems.new, [name]), true)
+    const { spec: { conversion } } = (await one.api.get({ resource: CRD, name })) as never as Converted
+    assert.equal(conversion?.webhook.clientConfig.caBundle, btoa(one.pems.new))
+    failing(500, 'InternalError', MUTATING.plural)
+    await assert.rejects(one.trust(one.pems.new, [name]), /Cannot set the trusted CAs of Mutating.*refused/)
+    assert.deepEqual(caOf(await one.stored(VALIDATING)), [btoa(`${one.pems.new}${one.pems.old}`)])
+    failing(403, 'Forbidden', name)
+    await assert.rejects(one.trust(one.pems.old, [name]), /Cannot set the trusted CAs of CustomResourceDef.*refused/)
+    one.network.intercept = undefined
     await one.api.delete({ resource: CRD, name }, {})
   }],
   ['another writer that keeps putting its own CA is an error, not an endless fight', async (one, operator) => {

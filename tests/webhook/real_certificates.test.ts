@@ -136,7 +136,13 @@ test('without a right to the Secret the start ends with the rule', { skip }, asy
 test('a CA rotates while the API server calls the webhook: no call fails', { skip, timeout: 100_000 }, async () => {
   const operator = 'rotating'
   const dependencies = { api: admin, log: silentLog, operator }
-  const lives = { caLifeMs: HOUR_MS, leafLifeMs: HOUR_MS / 2, inEffectMs: 1500, pickUpMs: 2000 }
+  const lives = {
+    caLifeMs: HOUR_MS,
+    leafLifeMs: HOUR_MS / 2,
+    leafRenewMs: HOUR_MS / 6,
+    inEffectMs: 1500,
+    pickUpMs: 2000,
+  }
   const replica = certificatesOf('rotating', { timings: lives })
   const stop = new AbortController()
   const pairs = new Seen<string>()

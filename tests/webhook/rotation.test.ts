@@ -31,6 +31,21 @@ test('a leaf is renewed when two thirds of its life are over, not before', () =>
   assert.equal(at(TIMINGS.leafLifeMs), 'issueLeaf')
 })
 
+test('a leaf is renewed as long before its end as is stated', () => {
+  const timings = { ...TIMINGS, leafRenewMs: 1000 }
+  const at = (ms: number): string =>
+    nextStep({ secret: STEADY, nowMs: NOW + ms, injection: INJECTED, leafForMs: 0 }, timings).kind
+  assert.deepEqual([at(TIMINGS.leafLifeMs - 1001), at(TIMINGS.leafLifeMs - 1000)], ['wait', 'issueLeaf'])
+  const first = (notAfterMs: number): string =>
+    nextStep({
+      secret: { cas: [{ ...CA, notAfterMs }], hasCaKey: true, leaf: undefined },
+      nowMs: NOW,
+      injection: INJECTED,
+      leafForMs: 0,
+    }, timings).kind
+  assert.deepEqual([first(NOW + 999), first(NOW + 1000)], ['addCa', 'issueLeaf'])
+})
+
 test('a CA is rotated when two thirds of its life are over, and after its leaf was renewed', () => {
   const nowMs = NOW + TIMINGS.caLifeMs * 2 / 3
   const leaf = { ...LEAF, notAfterMs: nowMs + TIMINGS.leafLifeMs }
@@ -99,8 +114,8 @@ test('the configurations are checked again, and no wait is longer than until the
 test('a replica stores something only if it could serve nothing that the API server accepts', () => {
   const first = (secret: SecretFacts | undefined): string | undefined => firstStep(secret, NOW, TIMINGS)?.kind
   assert.equal(first(STEADY), undefined)
-  assert.equal(first({ ...STEADY, leaf: { ...LEAF, notAfterMs: NOW + 1, notBeforeMs: NOW + 1 } }), undefined)
-  for (const wrong of [{ notAfterMs: NOW }, { hasNames: false }, { issuer: -1 }]) {
+  assert.equal(first({ ...STEADY, leaf: { ...LEAF, notAfterMs: NOW + 1, notBeforeMs: NOW } }), undefined)
+  for (const wrong of [{ notAfterMs: NOW }, { notBeforeMs: NOW + 1 }, { hasNames: false }, { issuer: -1 }]) {
     const leaf = { ...LEAF, ...wrong }
     assert.equal(first({ ...STEADY, leaf }), 'issueLeaf')
     assert.equal(first({ ...STEADY, leaf, hasCaKey: false }), 'replace')
@@ -110,6 +125,10 @@ test('a replica stores something only if it could serve nothing that the API ser
   }
   assert.equal(first({ ...STEADY, cas: [CA, CA], leaf: { ...LEAF, issuer: 1 } }), undefined)
   assert.equal(first({ ...STEADY, hasCaKey: false }), undefined)
+  const future = { ...CA, notBeforeMs: NOW + 1 }
+  assert.equal(first({ ...STEADY, cas: [future] }), 'replace', 'the CA of a valid leaf is not valid yet')
+  assert.equal(first({ ...STEADY, cas: [CA, future], leaf: { ...LEAF, issuer: 1 } }), 'issueLeaf')
+  assert.equal(first({ ...STEADY, cas: [CA, { ...CA, notAfterMs: NOW }], leaf: { ...LEAF, issuer: 1 } }), 'issueLeaf')
   assert.equal(first(undefined), 'create')
   assert.equal(first({ cas: [], hasCaKey: false, leaf: undefined }), 'replace')
   assert.equal(first({ cas: [CA], hasCaKey: false, leaf: undefined }), 'replace')

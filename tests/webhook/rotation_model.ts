@@ -11,6 +11,7 @@ import {
 export const TIMINGS: RotationTimings = {
   caLifeMs: 1_200_000,
   leafLifeMs: 300_000,
+  leafRenewMs: 100_000,
   inEffectMs: 10_000,
   pickUpMs: 60_000,
   checkMs: 50_000,

@@ -15,7 +15,7 @@ const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 
 export const TARGET = { resource: SECRET, namespace: 'default', name: 'certs' }
 export const NAMES = { dnsNames: ['localhost', 'a.default.svc'], ipAddresses: ['127.0.0.1'] }
 export const HOUR_MS = 3_600_000
-export const LIVES = { caLifeMs: 300 * HOUR_MS, leafLifeMs: 30 * HOUR_MS }
+export const LIVES = { caLifeMs: 300 * HOUR_MS, leafLifeMs: 30 * HOUR_MS, leafRenewMs: 10 * HOUR_MS }
 
 /** A value that tests wait for: each call of `is` resolves at the first value that fits, also an earlier one. */
 export class Seen<T> {

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { ConfigError, LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
-import { readCertificate } from '../../lib/runtime/net/certificates.ts'
+import { certificatesIn, readCertificate } from '../../lib/runtime/net/certificates.ts'
 import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificate_secret.ts'
 import { OPERATOR_LABEL } from '../../lib/webhook/configurations.ts'
 import { inMemoryCertificates } from '../../lib/webhook/memory_certificates.ts'
@@ -299,7 +299,7 @@ test('a leader injects the CA, and renews the leaf with the same CA after two th
   assert.deepEqual(injected.all, [before.ca])
   assert.ok(
     one.lines.all.includes(
-      'info Renewed the leaf of the certificates of the webhooks in Secret "default/certs" (two thirds of its life are over)',
+      'info Renewed the leaf of the certificates of the webhooks in Secret "default/certs" (it ends soon)',
     ),
   )
   await assertNoKeys(one)
@@ -421,6 +421,26 @@ test('at its start a replica adds its names to the leaf, and a renewal has the n
   )!
   assert.deepEqual([renewed.hasNames(names), renewed.hasNames(NAMES)], [true, false])
   await one.stop()
+})
+
+test('clocks of machines may differ by an hour; what one made that is further ahead is replaced at the start', async () => {
+  const now = Date.UTC(2025, 0, 1)
+  for (const [aheadMs, isReplaced] of [[HOUR_MS, false], [HOUR_MS + 1000, true]] as const) {
+    const ahead = lab(now + aheadMs)
+    await ahead.replica().bundle(ahead.signal)
+    const before = await ahead.texts()
+    const one = lab(now)
+    await one.api.create(TARGET, secretWith(before), {})
+    const { cert } = await one.serve(one.replica()).pairs.is(() => true)
+    const after = await one.texts()
+    assert.deepEqual([cert !== before.cert, after.ca !== before.ca], [isReplaced, isReplaced])
+    const [ca] = certificatesIn(after.ca)
+    for (const pem of [cert, ca!]) assert.ok(readCertificate(pem)!.notBeforeMs <= now)
+    // A machine whose clock is ahead leaves it as it is.
+    await ahead.store(after)
+    assert.equal(await ahead.replica().bundle(ahead.signal), after.ca)
+    await one.stop()
+  }
 })
 
 test('at its start a replica renews a leaf that has expired, or that no CA of the Secret has issued', async () => {

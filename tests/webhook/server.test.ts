@@ -476,6 +476,37 @@ test('an expired certificate, or one of the future, is served with a warning', a
   })
 })
 
+test('a certificate whose end is near is one warning a day, and one that has expired is not ready', async () => {
+  const hour = 60 * 60 * 1000
+  const names = { commonName: 'a', dnsNames: ['localhost'], usage: 'server' } as const
+  await running({}, () => {}, async ({ source, server, clock, lines }) => {
+    // It is valid from an hour before now.
+    const renew = async () =>
+      source.set(await certs.authority.issue({ ...names, now: clock.now(), validForMs: 299 * hour }))
+    const warnings = async (): Promise<number> => {
+      await server.check()
+      return lines.filter((line) => line.startsWith('warn The certificate of the webhooks ends soon')).length
+    }
+    await renew()
+    await clock.advance(283 * hour)
+    assert.equal(await warnings(), 0)
+    await clock.advance(2 * hour)
+    assert.deepEqual([await warnings(), await warnings()], [1, 1])
+    await clock.advance(14 * hour)
+    await assert.rejects(server.check(), /^Error: The certificate of the webhooks has expired at \d/)
+    await server.ready(new AbortController().signal)
+    await renew()
+    assert.equal(await warnings(), 1)
+    source.set(await certs.authority.issue({ ...names, now: clock.now(), validForMs: 2400 * hour }))
+    await clock.advance(2300 * hour)
+    assert.equal(await warnings(), 2)
+    await clock.advance(23 * hour)
+    assert.equal(await warnings(), 2)
+    await clock.advance(hour)
+    assert.equal(await warnings(), 3)
+  })
+})
+
 test('a failure of the certificate source before the first pair is that of the start and of ready', async () => {
   const source: CertificateSource = { run: () => Promise.reject(new ConfigError('no certificate at /certs')) }
   const server = new WebhookServer({ certificates: source, port: 0 })

@@ -223,8 +223,8 @@ function authority(ca: string, privateKey: KeyObject, fixedNow: number | undefin
 }
 
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000
-/** Certificates are valid from a little before now, because clocks of two machines differ. */
-const SKEW_MS = 5 * 60 * 1000
+/** Certificates are valid from an hour before now, because clocks of two machines differ. */
+const SKEW_MS = 60 * 60 * 1000
 
 const OID = {
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
