@@ -110,6 +110,7 @@ const COMMANDS: Readonly<Record<CommandName, Shape>> = {
       replicas: 'value',
       'service-monitor': 'flag',
       'webhooks-from': 'list',
+      'cert-manager': 'flag',
       out: 'value',
       helm: 'value',
       record: 'value',
@@ -269,6 +270,7 @@ function deployOptions(values: Split['values']): DeployOptions {
     replicas: replicas === undefined ? undefined : Number(replicas),
     serviceMonitor: values.has('service-monitor'),
     webhooksFrom: rangesOf(values),
+    certManager: values.has('cert-manager'),
     record: last('record'),
   }
 }

@@ -61,6 +61,7 @@ requests of others.
                         election, otherwise 1
   --service-monitor     print a ServiceMonitor of the Prometheus Operator
   --webhooks-from CIDR  addresses of the API server, for the NetworkPolicy; repeatable; default: all
+  --cert-manager        print a CA and a certificate of the webhooks for cert-manager
   --record FOLDER       print the least rights, by a record; see kubeloop rights --help
   --out DIR             write a kustomize base: "kubectl apply -k DIR"
   --helm DIR            write a Helm chart: "helm install NAME DIR"; the options above are its defaults,

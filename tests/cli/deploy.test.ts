@@ -11,6 +11,8 @@ import * as z from 'zod'
 import { describeDeployment } from '../../lib/cli/deploy/describe.ts'
 import { type Definitions, deploymentOf } from '../../lib/cli/deploy/objects.ts'
 import type { DeployOptions } from '../../lib/cli/deploy/options.ts'
+import type { AnyObject } from '../../lib/cli/deploy/files.ts'
+import { kustomizeCaution } from '../../lib/cli/deploy/kustomize.ts'
 import { load } from '../../lib/cli/load.ts'
 import { reachable } from '../../lib/cli/deploy/ports.ts'
 import { ownRights, rightsOf } from '../../lib/cli/deploy/rights.ts'
@@ -325,6 +327,57 @@ test('metrics with tokens: the rights of reviews, a role for the reader, and a S
     mountPath: '/metrics-certs',
     readOnly: true,
   })
+})
+
+test('with cert-manager: a CA, a certificate of it for the Service, its mount, and the CA in what is printed', async () => {
+  const webhooks = { service: { name: 'hooks', namespace: 'there' }, certs: '/certs' }
+  const app = operator({ name: 'a', health: ':8081', webhooks })
+  app.admission(Foo, { validate: () => [] })
+  app.controllerFor(Plain).reconcile(async () => {})
+  const options = { image: 'a:1', namespace: 'here', certManager: true }
+  const { objects, notes } = await describeDeployment(app.description, options, import.meta.url)
+  const all = objects as Body[]
+  const named = (kind: string): Body[] => all.filter((each) => each.kind === kind)
+  const [root, issuer] = named('Issuer')
+  const [ca, leaf] = named('Certificate')
+  assert.deepEqual([root, ca, issuer, leaf].map(({ metadata }) => `${metadata.namespace}/${metadata.name}`), [
+    'here/a-webhook-root',
+    'here/a-webhook-ca',
+    'here/a-webhook-ca',
+    'here/a-webhook-certs',
+  ])
+  assert.deepEqual([root.spec, issuer.spec], [{ selfSigned: {} }, { ca: { secretName: 'a-webhook-ca' } }])
+  assert.deepEqual([ca, leaf].map(({ spec }) => [spec.isCA, spec.secretName, spec.issuerRef.name]), [
+    [true, 'a-webhook-ca', 'a-webhook-root'],
+    [undefined, 'a-webhook-certs', 'a-webhook-ca'],
+  ])
+  assert.deepEqual(leaf.spec.dnsNames, ['hooks.there.svc', 'hooks.there.svc.cluster.local', 'hooks.there'])
+  assert.deepEqual(named('Deployment')[0].spec.template.spec.volumes[1].secret, { secretName: leaf.spec.secretName })
+  const injected = all.filter(({ metadata }) => metadata.annotations?.['cert-manager.io/inject-ca-from'])
+  assert.deepEqual(injected.map(({ kind }) => kind), ['ValidatingWebhookConfiguration'])
+  assert.equal(injected[0].metadata.annotations['cert-manager.io/inject-ca-from'], 'here/a-webhook-certs')
+  assert.deepEqual(notes.filter((note) => /certificate|cert-manager|CA/.test(note)), [])
+
+  const converted = operator({ name: 'a' })
+  const Old = defineResource({ group: 'deploy.example.com', version: 'v1beta1', kind: 'Foo', spec: z.object({}) })
+  converted.convert(Old, Foo, { up: () => ({ spec: { n: 1 } }), down: () => ({ spec: {} }) })
+  const both = await describeDeployment(converted.description, options, import.meta.url)
+  const crd = both.objects.find((each) => (each as Body).kind === 'CustomResourceDefinition') as Body
+  assert.deepEqual(crd.metadata.annotations, { 'cert-manager.io/inject-ca-from': 'here/a-webhook-certs' })
+  assert.match(kustomizeCaution(both.objects as AnyObject[])!, /the Certificate has its name/)
+
+  for (
+    const [given, why] of [
+      [undefined, 'is for webhooks, and it has none'],
+      [{ certs: { secret: 's' } }, 'needs a folder: with certs: { secret } the operator makes the certificate itself'],
+    ] as const
+  ) {
+    const refused = operator({ name: 'a', ...(given && { webhooks: given }) })
+    refused.controllerFor(Plain).reconcile(async () => {})
+    await assert.rejects(describeDeployment(refused.description, options, import.meta.url), {
+      message: `Cannot write manifests of operator "a": --cert-manager ${why}`,
+    })
+  }
 })
 
 test('probes and metrics that others can reach have ports; those on loopback get a hint', () => {

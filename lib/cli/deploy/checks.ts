@@ -2,6 +2,7 @@
 import { isLabel, isNamespace } from '../../core/names.ts'
 import { parseAddress } from '../../manager/servers/address.ts'
 import { hasWebhooks, type OperatorDescription, usedResources } from '../../operator/description.ts'
+import { certificateName } from './cert_manager.ts'
 import { metricsNotes } from './metrics.ts'
 import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf } from './ports.ts'
@@ -45,7 +46,7 @@ export function checkDeployment(description: OperatorDescription, namespace: str
 /** Returns what the user should know of the objects. */
 export function* notesOf(description: OperatorDescription, deploy: DeployOptions): Iterable<string> {
   const { options, clusters } = description
-  const { image, serviceMonitor } = deploy
+  const { image, serviceMonitor, certManager } = deploy
   const { name, health, metrics, webhooks = {} } = options
   if (image === undefined) yield `The image is "${name}": give the one that runs your file with --image`
   else if (!/[:@][^/]+$/.test(image)) {
@@ -72,8 +73,10 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
   for (const other of clusters) {
     yield `The rights in the cluster "${other.name}" are not printed: its configuration names the user`
   }
-  if (typeof webhooks.certs === 'string') {
-    yield `The certificate is mounted from the Secret "${name}-webhook-certs" at ${webhooks.certs}: cert-manager can keep it`
+  if (typeof webhooks.certs === 'string' && !certManager) {
+    yield `The certificate is mounted from the Secret "${
+      certificateName(name)
+    }" at ${webhooks.certs}: --cert-manager prints what keeps it`
   }
   yield* webhookNotes(description, deploy)
 }

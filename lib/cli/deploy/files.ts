@@ -18,6 +18,8 @@ export type FolderForm = 'out' | 'helm'
 
 const FILES: Readonly<Record<string, string>> = {
   CustomResourceDefinition: 'crds',
+  Issuer: 'certificates',
+  Certificate: 'certificates',
   ServiceAccount: 'rbac',
   ClusterRole: 'rbac',
   ClusterRoleBinding: 'rbac',

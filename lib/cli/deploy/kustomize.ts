@@ -48,8 +48,9 @@ export function kustomizeCaution(objects: readonly AnyObject[]): string | undefi
       .some((text) => text.includes(own))
   )
   if (isNamed) return caution('the webhooks leave out objects by its name')
-  const monitor = objects.find(({ kind }) => kind === 'ServiceMonitor')
-  return JSON.stringify(monitor?.['spec'] ?? {}).includes(`.${namespace}.svc`)
-    ? caution('the ServiceMonitor expects a certificate with its name')
-    : undefined
+  const named = objects.find(({ kind, spec }) =>
+    ['ServiceMonitor', 'Certificate'].includes(kind) && JSON.stringify(spec).includes(`.${namespace}.svc`)
+  )
+  if (named?.kind === 'Certificate') return caution('the Certificate has its name')
+  return named && caution('the ServiceMonitor expects a certificate with its name')
 }

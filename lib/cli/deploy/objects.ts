@@ -1,6 +1,7 @@
 /** Builds the objects that run an operator in a cluster. */
 import { crdModeOf, type OperatorDescription } from '../../operator/description.ts'
 import type { WebhookTarget } from '../../webhook/configurations.ts'
+import { certManagerObjects, withInjectedCa } from './cert_manager.ts'
 import { checkDeployment, notesOf } from './checks.ts'
 import { metricsEndpoint, metricsReader } from './metrics.ts'
 import { type DeployOptions, namespaceOf, replicasOf } from './options.ts'
@@ -35,7 +36,7 @@ export function deploymentOf(
   options: DeployOptions,
 ): Deployment {
   const { name } = description.options
-  const { chart = false } = options
+  const { chart = false, certManager = false } = options
   const replicas = replicasOf(description, options)
   const isMany = replicas > 1 || (chart && Boolean(description.options.leaderElection))
   const namespace = namespaceOf(description, options)
@@ -48,10 +49,12 @@ export function deploymentOf(
   if (others.length > 0) notes.push(`Roles are in other namespaces, which must exist: ${others.join(', ')}`)
   const labels = { 'app.kubernetes.io/name': name }
   const meta = { name, namespace, labels }
+  const injected = (all: readonly object[]): readonly object[] =>
+    installs ? [] : certManager ? withInjectedCa(all, namespace, name) : all
   const metrics = portOf(addressOf(description.options.metrics))
   const objects: (object | undefined)[] = [
     options.createNamespace ? namespaceObject(namespace) : undefined,
-    ...(installs ? [] : crds),
+    ...injected(crds),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: meta },
     ...rolesOf(name, namespace, labels, allowed),
     metrics === undefined ? undefined : metricsReader(description.options, labels),
@@ -59,12 +62,13 @@ export function deploymentOf(
     metrics === undefined
       ? undefined
       : serviceOf({ ...meta, name: `${name}-metrics` }, labels, 'metrics', metrics, 'metrics'),
+    ...(certManager ? certManagerObjects(description, target, meta) : []),
     workload(description, { ...options, namespace, replicas, isMany }, labels),
     isMany ? disruptionBudget(meta, labels) : undefined,
     networkPolicy(meta, labels, description, options),
     (chart || options.serviceMonitor) && metrics !== undefined ? serviceMonitor(meta, labels, description) : undefined,
     // Last: from then on, requests wait for the webhooks.
-    ...(installs ? [] : configurations),
+    ...injected(configurations),
   ]
   return { objects: objects.filter((each) => each !== undefined), notes }
 }

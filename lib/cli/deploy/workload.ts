@@ -2,6 +2,7 @@
 import { toMs } from '../../core/duration.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
+import { certificateName } from './cert_manager.ts'
 import { metricsCertificate } from './metrics.ts'
 import type { DeployOptions } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
@@ -33,7 +34,7 @@ export function workload(
   const metricsCerts = metricsCertificate(description.options)
   const volumes = [
     { name: 'tmp', emptyDir: {} },
-    ...(folder === undefined ? [] : [{ name: 'certs', secret: { secretName: `${name}-webhook-certs` } }]),
+    ...(folder === undefined ? [] : [{ name: 'certs', secret: { secretName: certificateName(name) } }]),
     ...(metricsCerts ? [metricsCerts.volume] : []),
   ]
   const container = {
