@@ -20,6 +20,8 @@ import { type ConversionDescription, withConverted } from '../schema/conversions
 import { crdDifferences } from '../schema/crd_differences.ts'
 import { crdOf } from '../schema/crds.ts'
 import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
+import { findObject, treatLeftovers } from '../webhook/leftovers.ts'
+import { isOwnConversion } from '../webhook/ownership.ts'
 import { forEachStored, resourceOf, storedVersions } from './stored_objects.ts'
 
 type Spec = CustomResourceDefinition['spec']
@@ -52,6 +54,17 @@ export interface Dependencies {
   readonly mergeCas?: ((stored: string, ours: string) => string) | undefined
   /** The namespace of the Service of the operator's webhooks, for the command that errors name. */
   readonly serviceNamespace?: string | undefined
+  /** What the caches of this replica need. Default: all. */
+  readonly watched?: readonly AnyResource[] | undefined
+  /** Where what an earlier release may have left is called. Default: nothing is left. */
+  readonly leftovers?: Leftovers | undefined
+}
+
+export interface Leftovers {
+  /** The namespace of the operator's Services. Undefined where it has none. */
+  readonly namespace: string | undefined
+  /** Whether this release has webhooks, which treats what is left of others. */
+  readonly hasWebhooks: boolean
 }
 
 /** The time limit for the server to serve a kind after its CRD was written. */
@@ -74,8 +87,9 @@ const MAX_NAMED = 5
  * this without the lease, as no data can get lost between the versions. Without a conversion, an added version has the
  * schema of the stored one. With a conversion, an added version can be read, but its objects cannot be written until
  * the leader stores them in the hub: the version that is stored now may lack fields of it. A webhook that does not
- * convert is replaced by our own, as a cache that needs it could never sync, and no leader could be elected. Other
- * differences are logged and left to {@link installCrds}.
+ * convert is replaced by our own, or removed with the versions that need it if it is of an earlier release, as a cache
+ * that needs it could never sync, and no leader could be elected. What the leader took out, and the caches of this
+ * replica do not need, stays out. Other differences are logged and left to {@link installCrds}.
  *
  * @throws Error if {@link installCrds} would refuse the definition. A replica that could not lead must not become
  * ready: a rollout would then end the replicas that can.
@@ -85,19 +99,22 @@ export async function createCrds(
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const { log } = dependencies
+  const { log, watched = resources } = dependencies
   await writeCrds(resources, dependencies, signal, async (crd, before, isBroken) => {
     await refuseEarly(crd, before, resources, dependencies, signal)
-    const versions = [...before.spec.versions]
+    let versions = [...before.spec.versions]
     const stored = versions.find(({ storage }) => storage)!
-    let conversion = isBroken ? conversionOf(crd, before, dependencies.mergeCas) : before.spec.conversion
+    let conversion = (isBroken && wantedConversion(crd, before, dependencies)) || before.spec.conversion
     let difference: SchemaChange | undefined
     for (const ours of crd.spec.versions) {
-      const { name, served } = ours
+      const { name } = ours
+      const isNeeded = watched.some((each) => each.version === name && groupResourceOf(each) === crd.metadata.name)
       const at = versions.findIndex((version) => version.name === name)
       if (at >= 0) {
         difference ??= schemaChanges(schemaOf(ours), schemaOf(versions[at]!))[0]
-        if (served) versions[at] = { ...versions[at]!, served }
+        if (isNeeded && ours.served) versions[at] = { ...versions[at]!, served: true }
+      } else if (!isNeeded) {
+        continue
       } else if (crd.spec.conversion) {
         versions.push(readOnly(ours))
         if (conversion?.strategy !== 'Webhook') conversion = crd.spec.conversion
@@ -112,6 +129,11 @@ export async function createCrds(
           changeText(difference)
         }; the leader installs its own`,
       )
+    }
+    if (conversion?.strategy === 'None' && before.spec.conversion?.strategy === 'Webhook') {
+      const ours = new Set(crd.spec.versions.map(({ name }) => name))
+      // The server would drop the fields that they lack.
+      versions = versions.map((each) => ours.has(each.name) ? each : { ...each, served: false })
     }
     return { ...before, spec: { ...before.spec, versions, ...(conversion && { conversion }) } }
   })
@@ -141,18 +163,48 @@ export async function installCrds(
 ): Promise<void> {
   await writeCrds(resources, dependencies, signal, async (crd, before) => {
     refuseLostVersion(crd, before)
-    before = await withOurAddress(crd, before, dependencies, signal)
-    const check = (): Promise<string | undefined> => checkStored(crd, before, resources, dependencies, signal)
-    const refusal = await untilConverted(check, dependencies.clock, signal)
-    if (refusal !== undefined) throw new Error(refusal)
+    before = await checkedByLeader(crd, before, resources, dependencies, signal)
     const { annotations } = crd.metadata
     const metadata = {
       ...before.metadata,
       ...(annotations && { annotations: { ...before.metadata.annotations, ...annotations } }),
     }
-    const conversion = conversionOf(crd, before, dependencies.mergeCas)
+    const conversion = wantedConversion(crd, before, dependencies)
     return { ...before, metadata, spec: { ...before.spec, ...crd.spec, ...(conversion && { conversion }) } }
   })
+  const { leftovers, fieldManager: operator } = dependencies
+  if (leftovers && !leftovers.hasWebhooks) {
+    await treatLeftovers(true, { ...dependencies, ...leftovers, operator }, signal)
+  }
+}
+
+/**
+ * Checks stored objects, which are read by the conversion that is there, and by our own if that does not answer. After
+ * a refusal, the address is as it was.
+ */
+async function checkedByLeader(
+  crd: CustomResourceDefinition,
+  before: Crd,
+  resources: readonly AnyResource[],
+  dependencies: Dependencies,
+  signal: AbortSignal,
+): Promise<Crd> {
+  const check = (): Promise<string | undefined> => checkStored(crd, before, resources, dependencies, signal)
+  const early = await check().then((refusal) => ({ refusal }), (error: unknown) => {
+    if (signal.aborted || !isUnconverted(error)) throw error
+    return undefined
+  })
+  const moved = early ? before : await withOurAddress(crd, before, dependencies, signal)
+  try {
+    const refusal = early ? early.refusal : await untilConverted(check, dependencies.clock, signal)
+    if (refusal !== undefined) throw new Error(refusal)
+    return moved
+  } catch (error) {
+    const now = moved === before || signal.aborted ? undefined : await find(dependencies.api, crd.metadata.name, signal)
+    const conversion = before.spec.conversion!
+    if (now) await write({ ...now, spec: { ...now.spec, conversion } }, dependencies, signal)
+    throw error
+  }
 }
 
 /**
@@ -162,14 +214,17 @@ export async function installCrds(
 async function withOurAddress(
   crd: CustomResourceDefinition,
   before: Crd,
-  { api, fieldManager, mergeCas }: Dependencies,
+  dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<Crd> {
-  const conversion = conversionOf(crd, before, mergeCas)
+  const conversion = conversionOf(crd, before, dependencies.mergeCas)
   const there = before.spec.conversion
   if (!conversion || there?.strategy !== 'Webhook' || jsonEqual(conversion, there)) return before
-  const next = { ...before, spec: { ...before.spec, conversion } }
-  return (await api.update({ resource: CRD, name: crd.metadata.name }, next, { fieldManager }, signal)).object as Crd
+  return await write({ ...before, spec: { ...before.spec, conversion } }, dependencies, signal)
+}
+
+async function write(next: Crd, { api, fieldManager }: Dependencies, signal: AbortSignal): Promise<Crd> {
+  return (await api.update({ resource: CRD, name: next.metadata.name }, next, { fieldManager }, signal)).object as Crd
 }
 
 /**
@@ -237,12 +292,24 @@ function conversionOf(
   return { ...ours, webhook: { ...ours.webhook, clientConfig: { ...here, caBundle } } }
 }
 
+/** Returns our conversion, or none in place of that of an earlier release. Undefined: what is there is of others. */
+function wantedConversion(
+  crd: CustomResourceDefinition,
+  before: Crd,
+  { fieldManager, leftovers, mergeCas }: Pick<Dependencies, 'fieldManager' | 'leftovers' | 'mergeCas'>,
+): Crd['spec']['conversion'] {
+  const there = before.spec.conversion
+  if (crd.spec.conversion || !leftovers || there?.strategy !== 'Webhook') return conversionOf(crd, before, mergeCas)
+  const isOwn = isOwnConversion(before, there.webhook.clientConfig, fieldManager, leftovers.namespace)
+  return isOwn ? { strategy: 'None' } : undefined
+}
+
 /** Returns the new state of an existing CRD. `isBroken`: its webhook does not convert. */
 type Change = (crd: CustomResourceDefinition, before: Crd, isBroken: boolean) => Promise<Crd>
 
 async function writeCrds(
   resources: readonly AnyResource[],
-  { api, clock, log, fieldManager, conversions = [], conversion, mergeCas }: Dependencies,
+  { api, clock, log, fieldManager, leftovers, conversions = [], conversion, mergeCas }: Dependencies,
   signal: AbortSignal,
   change: Change,
 ): Promise<void> {
@@ -282,7 +349,7 @@ async function writeCrds(
           ? 'Updated'
           : undefined
         if (what) log.info(`${what} ${crd.metadata.name}/${crd.spec.versions.map(({ name }) => name).join(',')}`)
-        const ours = next && conversionOf(crd, next, mergeCas)
+        const ours = next && wantedConversion(crd, next, { fieldManager, leftovers, mergeCas })
         if (converts || isBroken || !ours || jsonEqual(ours, next.spec.conversion)) break
         isBroken = true
       } catch (error) {
@@ -396,9 +463,10 @@ function cannotInstall(crd: CustomResourceDefinition): string {
  */
 export async function verifyCrds(
   resources: readonly AnyResource[],
-  { api, log, conversions, serviceNamespace }: Dependencies,
+  dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
+  const { api, log, conversions, serviceNamespace } = dependencies
   const conversion = { strategy: 'Webhook' } as CustomResourceConversion
   // The command prints the webhook configurations, too.
   const command = `kubeloop crd FILE${serviceNamespace === undefined ? '' : ` --namespace ${serviceNamespace}`}`
@@ -414,7 +482,18 @@ export async function verifyCrds(
       continue
     }
     if (!found) throw new Error(`Cannot start: ${titleOf(crd)} is not installed in this cluster; ${remedy}`)
-    if (!crd.spec.conversion) refuseDifferentVersions(crd, found.spec.conversion?.strategy)
+    if (!crd.spec.conversion) {
+      refuseDifferentVersions(crd, found.spec.conversion?.strategy)
+      if (wantedConversion(crd, found, dependencies)) {
+        log.error(
+          `${
+            titleOf(crd)
+          } has the conversion of an earlier release, and the operator has none, so reads and writes can ` +
+            `fail; remove it: kubectl patch crd ${name} --type json -p ` +
+            '\'[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]\'',
+        )
+      }
+    }
     const differences = crdDifferences(crd, found)
     if (differences.length === 0) continue
     const what = firstOf(differences, MAX_NAMED).join('; ')
@@ -422,16 +501,14 @@ export async function verifyCrds(
       `Cannot start: ${titleOf(crd)} in this cluster does not fit this operator: ${what}; ${remedy}`,
     )
   }
+  const { leftovers, fieldManager: operator } = dependencies
+  if (leftovers && !leftovers.hasWebhooks) {
+    await treatLeftovers(false, { ...dependencies, ...leftovers, operator }, signal)
+  }
 }
 
-/** Returns a CRD of the cluster, or undefined. */
 async function find(api: Api, name: string, signal: AbortSignal): Promise<Crd | undefined> {
-  try {
-    return (await api.get({ resource: CRD, name }, signal)) as Crd
-  } catch (error) {
-    if (isMissingObject(error)) return undefined
-    throw error
-  }
+  return (await findObject(api, { resource: CRD, name }, signal)) as Crd | undefined
 }
 
 /** Returns a CRD, after a wait for its deletion if it is being deleted. */
@@ -458,9 +535,9 @@ async function untilServed(
 ): Promise<boolean> {
   const deadline = clock.monotonic() + ESTABLISH_MS
   for (let waitMs = 20;; waitMs = Math.min(waitMs * 2, 1000)) {
-    const { status } = (await api.get({ resource: CRD, name: crd.metadata.name }, signal)) as Crd
+    const { spec, status } = (await api.get({ resource: CRD, name: crd.metadata.name }, signal)) as Crd
     const isEstablished = status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')
-    const served = isEstablished && (await isServed(crd, status?.storedVersions ?? [], api, signal))
+    const served = isEstablished && (await isServed(crd, spec, status?.storedVersions ?? [], api, signal))
     if (served) return served === 'converted'
     if (clock.monotonic() >= deadline) {
       const refused = status?.conditions?.find(({ status }) => status === 'False')?.message
@@ -478,12 +555,16 @@ async function untilServed(
  */
 async function isServed(
   crd: CustomResourceDefinition,
+  there: Crd['spec'],
   stored: readonly string[],
   api: Api,
   signal: AbortSignal,
 ): Promise<'converted' | 'not converted' | undefined> {
   let answer: 'converted' | 'not converted' = 'converted'
-  const { versions } = crd.spec
+  // The leader may have taken out versions that no cache of this replica needs.
+  const versions = crd.spec.versions.filter(({ name }) =>
+    there.versions.some((each) => each.name === name && each.served)
+  )
   const isPreferred = versions.some(({ served, deprecated }) => served && !deprecated)
   // The server would warn of the request for a deprecated version, as if it were the user's.
   const asked = versions.filter(({ served, deprecated }) => served && !(deprecated && isPreferred))

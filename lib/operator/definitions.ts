@@ -6,12 +6,20 @@ import { untilAborted } from '../async/abort.ts'
 import type { Clock } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { type Log, safeLog } from '../observe/log.ts'
-import { clusterSuffix } from '../client/api.ts'
+import { type Api, clusterSuffix } from '../client/api.ts'
+import { isInPod } from '../runtime/os/env.ts'
 import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
 import { createCrds, type Dependencies, installCrds, verifyCrds } from './crds.ts'
-import { crdModeOf, isOptional, type OperatorDescription, type OperatorOptions, ownKinds } from './description.ts'
+import {
+  crdModeOf,
+  isOptional,
+  type OperatorDescription,
+  type OperatorOptions,
+  ownKinds,
+  watchedResources,
+} from './description.ts'
 import { untilDone } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks.ts'
 
@@ -85,7 +93,11 @@ function addInstallation(
 ): void {
   const { description, clusters, elects, webhooks } = setup
   const api = clusters.main.api.fenced(manager.fence)
-  if (!mayInstall(setup) || (!elects && !webhooks)) return
+  if (!mayInstall(setup)) {
+    if (webhooks?.isServed) manager.add(keeping(webhooks, api))
+    return
+  }
+  if (!elects && !webhooks) return
   const installed = new Latch()
   const install: InCluster = (cluster, signal) => prepareIn(installCrds, setup, cluster, signal, manager.fence)
   manager.add({
@@ -101,9 +113,7 @@ function addInstallation(
     },
     ready: (signal) => untilAborted(installed.opened, signal),
   })
-  if (webhooks?.isServed) {
-    manager.add({ name: 'webhook configurations', start: (signal) => webhooks.keepInstalled(api, signal) })
-  }
+  if (webhooks?.isServed) manager.add(keeping(webhooks, api))
   for (const [cluster, latch] of late) manager.add(lateInstallation(setup, cluster, latch, manager.fence))
 }
 
@@ -120,6 +130,10 @@ function lateInstallation(setup: DefinitionSetup, cluster: OtherCluster, latch: 
       latch.open()
     },
   }
+}
+
+function keeping(webhooks: OperatorWebhooks, api: Api): Runnable {
+  return { name: 'webhook configurations', start: (signal) => webhooks.keepInstalled(api, signal) }
 }
 
 function mayInstall(setup: DefinitionSetup): boolean {
@@ -141,7 +155,7 @@ async function prepareIn(
   fence?: Fence,
 ): Promise<void> {
   const kinds = ownKinds(setup.description, cluster)
-  if (kinds.length === 0) return
+  if (kinds.length === 0 && (cluster || setup.webhooks)) return
   try {
     await prepare(kinds, await dependenciesOf(setup, cluster, fence, signal), signal)
   } catch (error) {
@@ -171,12 +185,17 @@ async function dependenciesOf(
     fieldManager: description.options.name,
     narrow: modeOf(setup).narrow,
     optional: isOptional(cluster),
+    watched: watchedResources(description, cluster),
     // Webhooks are called by the operator's own cluster alone.
     ...(!cluster && {
       conversions: description.conversions,
       conversion: await webhooks?.conversion(signal),
       mergeCas: webhooks?.mergeCas,
       serviceNamespace: webhooks?.serviceNamespace,
+      leftovers: {
+        namespace: webhooks?.serviceNamespace ?? (isInPod() ? clusters.main.config?.namespace || 'default' : undefined),
+        hasWebhooks: webhooks !== undefined,
+      },
     }),
   }
 }

@@ -2,7 +2,14 @@
 import { fileMissing, messageOf } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { hasWebhooks, memberOf, type OperatorDescription, type OperatorOptions, ownKinds } from './description.ts'
+import {
+  crdModeOf,
+  hasWebhooks,
+  memberOf,
+  type OperatorDescription,
+  type OperatorOptions,
+  ownKinds,
+} from './description.ts'
 import type { OperatorMeter } from './endpoints.ts'
 
 /** Each is undefined if the operator does not need it. */
@@ -29,7 +36,8 @@ export async function loadParts(description: OperatorDescription, serves: boolea
     hasWebhooks(description)
       ? import('./webhooks.ts').catch(fileMissing('Cannot serve webhooks', 'webhooks.js'))
       : undefined,
-    hasWebhooks(description) || definesKinds(description)
+    // Without kinds, an operator may have lost its last admission.
+    hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
       ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
       : undefined,
     isServing

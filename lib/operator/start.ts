@@ -113,6 +113,8 @@ export async function startOperator(
       api: clusters.main.api,
       client: (call) => boundTo(clients, call).client,
       namespace: clusters.main.config?.namespace,
+      apiServer: clusters.main.config?.server,
+      crds: options.crds,
       definitionLog: options.definitionLog,
       mode,
       stopping: signal,

@@ -2,9 +2,9 @@
  * Serves the webhooks of an operator, and installs their configurations. Loaded only for operators that have webhooks.
  */
 import { toMs } from '../core/duration.ts'
-import { type AnyResource, type CustomResourceConversion, groupResourceOf } from '../core/resource.ts'
+import { type AnyResource, type CustomResourceConversion, groupResourceOf, resourceId } from '../core/resource.ts'
 import { jsonEqual } from '../core/equal.ts'
-import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
+import { ConfigError, isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted } from '../async/abort.ts'
@@ -14,7 +14,7 @@ import type { Api } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
 import { validityOf } from '../runtime/os/builtins.ts'
 import { readTextIfExists, resolvePath, temporaryFolder } from '../runtime/os/files.ts'
-import { optionalEnv } from '../runtime/os/env.ts'
+import { isInPod } from '../runtime/os/env.ts'
 import { admissionHandler } from '../webhook/admission_handler.ts'
 import { admissionPath, type AdmissionPhase } from '../webhook/admission_path.ts'
 import { type AdmissionDescription as ConfiguredAdmission, checkAdmission } from '../webhook/admission_options.ts'
@@ -32,8 +32,16 @@ import { conversionHandler, CONVERT_PATH } from '../webhook/conversion.ts'
 import { CERTIFICATE_FOLDER, WEBHOOK_PORT } from '../webhook/defaults.ts'
 import { FileCertificates } from '../webhook/file_certificates.ts'
 import type { CertificatePair, CertificateSource, WebhookHandler } from '../webhook/handler.ts'
-import { addCas, injectCa, installConfigurations, warnOfDifferences, withMissingCas } from '../webhook/install.ts'
+import {
+  addCas,
+  injectCa,
+  installConfigurations,
+  refuseServices,
+  warnOfDifferences,
+  withMissingCas,
+} from '../webhook/install.ts'
 import { KeptCas } from '../webhook/kept_cas.ts'
+import { keepConversion } from '../webhook/kept_conversion.ts'
 import { lossWarnings } from '../webhook/lost_fields.ts'
 import { inMemoryCertificates } from '../webhook/memory_certificates.ts'
 import { IN_EFFECT_MS, SelfMadeCertificates } from '../webhook/self_made_certificates.ts'
@@ -83,6 +91,10 @@ export interface WebhookSetup {
   readonly client: (call: { readonly signal: AbortSignal }) => Client
   /** The namespace of the cluster's configuration, if it has one. */
   readonly namespace: string | undefined
+  /** The URL of the API server. Undefined if something replaces the connection. */
+  readonly apiServer?: string | undefined
+  /** Overrides the operator's own. */
+  readonly crds?: OperatorOptions['crds']
   readonly meter: OperatorMeter | undefined
   readonly clock: Clock
   /** The time that long work may take of each turn; shared with the operator's other work. */
@@ -116,7 +128,11 @@ export interface OperatorWebhooks {
   readonly serviceNamespace: string | undefined
   /** The handlers by their paths, for calls without a network. */
   readonly handlers: ReadonlyMap<string, WebhookHandler>
-  /** Resolves with the `spec.conversion` of CRDs, when the server listens. Undefined without conversions. */
+  /**
+   * Resolves with the `spec.conversion` of CRDs, when the server listens. Undefined without conversions.
+   *
+   * @throws ConfigError if the installation would replace a Service by a URL of loopback that is not stated.
+   */
   conversion(signal: AbortSignal): Promise<CustomResourceConversion | undefined>
   /** Adds our CAs to those of a stored conversion, both in base64. Undefined: ours replace them. */
   readonly mergeCas: ((stored: string, ours: string) => string) | undefined
@@ -129,7 +145,7 @@ export interface OperatorWebhooks {
   check(signal: AbortSignal): Promise<void>
   /** Writes the configurations. `api` is fenced for the leader. */
   install(api: Api, signal: AbortSignal): Promise<void>
-  /** The leader's work after {@link install}: restores configurations that were deleted or changed by others. */
+  /** The leader's work: restores what others deleted or changed after {@link install}, or reports it without one. */
   keepInstalled(api: Api, signal: AbortSignal): Promise<void>
   /** The leader's work: keeps the certificate valid, and the configurations' CAs up to date. */
   rotate(api: Api, signal: AbortSignal): Promise<void>
@@ -149,6 +165,9 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const { port = WEBHOOK_PORT, host, clientCa } = given
   const namespace = setup.namespace || 'default'
   const reached = reachedBy(given, options.name, namespace, mode)
+  const crdMode = crdModeOf({ crds: setup.crds ?? options.crds }).mode
+  const installs = crdMode === 'install'
+  if (installs && reached === 'loopback') refuseRemote(setup.apiServer, loopback(port).url)
   const names = namesOf(reached === 'loopback' ? loopback(port) : reached)
   const trust = trustOf(description, setup, namespace, names, (signal) => addOwnCas(signal))
   const server = new WebhookServer({
@@ -201,13 +220,29 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     ...{ api, keepsCas },
     log: safeLog(setup.definitionLog ?? log),
     operator: options.name,
+    namespace: serviceNamespaceOf(reached) ?? (isInPod() ? namespace : undefined),
   })
-  const installs = crdModeOf(options).mode === 'install'
   /** The differences of which a warning was logged. */
   const named = new Set<string>()
   const crds = [...new Set(conversions.map(({ hub }) => groupResourceOf(hub)))]
-  const install = async (api: Api, signal: AbortSignal): Promise<void> =>
+  /** A run outside of the cluster must not take the calls away from the operator in it. */
+  const refuse = async (signal: AbortSignal): Promise<void> => {
+    if (!installs || reached !== 'loopback' || mode === 'memory') return
+    await refuseServices(loopback(server.port ?? port).url, crds, dependencies(setup.api), signal)
+  }
+  const install = async (api: Api, signal: AbortSignal): Promise<void> => {
+    await refuse(signal)
     await installConfigurations(configurations(await trust.bundle(signal)), dependencies(api), signal)
+  }
+  const restore = async (api: Api, signal: AbortSignal): Promise<void> => {
+    await pause(clock, RESTORE_MS, signal)
+    const what = 'restore the webhook configurations'
+    await repeatedly(what, () => install(api, signal), RESTORE_MS, { clock, log }, signal)
+  }
+  const wanted = async (signal: AbortSignal): Promise<CustomResourceConversion> => {
+    await refuse(signal)
+    return conversionOf(target(), await trust.bundle(signal))
+  }
   const addOwnCas = async (signal: AbortSignal): Promise<boolean> => {
     if (admissions.length + crds.length === 0) return false
     const bundle = await trust.bundle(signal)
@@ -217,10 +252,12 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   return {
     server,
     isServed: mode !== 'memory',
-    serviceNamespace: reached !== 'loopback' && 'service' in reached ? reached.service.namespace : undefined,
+    serviceNamespace: serviceNamespaceOf(reached),
     handlers,
     async conversion(signal) {
-      return conversions.length === 0 ? undefined : conversionOf(target(), await trust.bundle(signal))
+      if (conversions.length > 0) return await wanted(signal)
+      await refuse(signal)
+      return undefined
     },
     mergeCas: keepsCas ? (stored, ours) => withMissingCas(stored, atob(ours))! : undefined,
     async addCas(signal) {
@@ -239,14 +276,10 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     },
     install,
     async keepInstalled(api, signal) {
-      await pause(clock, RESTORE_MS, signal)
-      await repeatedly(
-        'restore the webhook configurations',
-        () => install(api, signal),
-        RESTORE_MS,
-        { clock, log },
-        signal,
-      )
+      const { log } = dependencies(api)
+      const keep = async (name: string): Promise<void> =>
+        await keepConversion({ name, wanted, restores: installs, api, clock, log, operator: options.name }, signal)
+      await Promise.all([...(crdMode === 'ignore' ? [] : crds.map(keep)), ...(installs ? [restore(api, signal)] : [])])
     },
     rotate(api, signal) {
       const kept = new KeptCas()
@@ -259,12 +292,26 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
           const { written, found } = await injectCa(bundle, trusting, dependencies(api), signal)
           kept.end()
           // Otherwise the operator creates them itself.
-          if (!installs) warnOfDifferences(found, configurations(bundle), named, log)
+          if (!installs) warnOfDifferences(found, configurations(bundle), named, { ...dependencies(api), log })
           return written
         },
       }, signal)
     },
   }
+}
+
+/** Throws if an API server elsewhere would be given an address of this machine. */
+function refuseRemote(apiServer: string | undefined, url: string): void {
+  const server = apiServer === undefined ? null : URL.parse(apiServer)
+  if (!server || isLoopback(hostOf(server))) return
+  throw new ConfigError(
+    `Cannot install webhooks at ${url}: the API server at ${server.host} cannot call this machine so; state webhooks.url ` +
+      "with an address that it can call, or set crds: 'verify'",
+  )
+}
+
+function serviceNamespaceOf(reached: WebhookTarget | 'loopback'): string | undefined {
+  return reached !== 'loopback' && 'service' in reached ? reached.service.namespace : undefined
 }
 
 /** Whether only this machine can call the webhooks. */
@@ -326,17 +373,17 @@ function reachedBy(
     throw new TypeError('Cannot serve webhooks: both webhooks.url and webhooks.service are given; give one of them')
   }
   if (url !== undefined) return { url }
-  if (service === undefined && !isInPod(mode)) return 'loopback'
+  if (service === undefined && !runsInPod(mode)) return 'loopback'
   return serviceOf(service, operator, namespace)
 }
 
-function isInPod(mode: WebhookMode): boolean {
-  return mode === 'stated' && optionalEnv('KUBERNETES_SERVICE_HOST') !== undefined
+function runsInPod(mode: WebhookMode): boolean {
+  return mode === 'stated' && isInPod()
 }
 
 /** The other half of the grace period is left for open requests. */
 function shutdownDelayOf({ webhooks = {}, grace = '30s' }: OperatorOptions, mode: WebhookMode): number {
-  const delayMs = toMs(webhooks.shutdownDelay ?? (isInPod(mode) ? '5s' : 0))
+  const delayMs = toMs(webhooks.shutdownDelay ?? (runsInPod(mode) ? '5s' : 0))
   return mode === 'stated' ? Math.min(delayMs, grace === 'forever' ? Infinity : toMs(grace) / 2) : 0
 }
 
@@ -530,11 +577,12 @@ function groupsOf(admissions: readonly AdmissionDescription[]): readonly Admissi
       if (!(phase === 'mutate' ? hooks.default : hooks.validate)) continue
       const base = admissionPath(phase, resource)
       at(declaredAt, () => checkAdmission({ resource, path: base, mutating: phase === 'mutate', options }))
-      // A webhook has one set of options, so other options need another webhook.
+      // A webhook has one set of options, and two groups that differ by a dot and a dash have one path.
+      const isOther = (group: AdmissionGroup | undefined): boolean =>
+        !!group &&
+        !(resourceId(group.resource) === resourceId(resource) && jsonEqual(group.members[0]!.options, options))
       let path = base
-      for (let number = 2; groups.has(path) && !jsonEqual(groups.get(path)!.members[0]!.options, options); number++) {
-        path = `${base}-${number}`
-      }
+      for (let number = 2; isOther(groups.get(path)); number++) path = `${base}-${number}`
       const group = groups.get(path) ?? { path, phase, resource, members: [] }
       groups.set(path, group)
       group.members.push(admission)

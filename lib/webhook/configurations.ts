@@ -5,6 +5,7 @@ import type { AnyResource, CustomResourceConversion, WebhookClientConfig } from 
 import { hostOf } from '../runtime/net/address.ts'
 import type { ServerNames } from '../runtime/net/certificates.ts'
 import { type AdmissionDescription, cannot, checkAdmission, type MatchCondition } from './admission_options.ts'
+import { configurationNames, OPERATOR_LABEL } from './ownership.ts'
 
 /** How the API server reaches the webhook server: by URL (`https://127.0.0.1:9443`, without a path), or by Service. */
 export type WebhookTarget =
@@ -66,19 +67,6 @@ export interface WebhookEntry {
 
 /** What the control plane and the nodes store. */
 const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-node-lease']
-
-/** The label of our objects; its value is the operator's name. */
-export const OPERATOR_LABEL = 'kubeloop.dev/operator'
-
-/**
- * Returns the names of the operator's configurations: those that kubebuilder's projects have, as users search for them.
- */
-export function configurationNames(operator: string): { readonly mutating: string; readonly validating: string } {
-  return {
-    mutating: `${operator}-mutating-webhook-configuration`,
-    validating: `${operator}-validating-webhook-configuration`,
-  }
-}
 
 /**
  * Returns the configurations of an operator. Every field that the API server would default is stated, so that a stored

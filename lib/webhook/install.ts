@@ -1,7 +1,7 @@
 /** Writes the webhook configurations of an operator, and the CAs that they and its CRDs trust. For the leader. */
 import { encodeBase64 } from '../core/base64.ts'
 import { jsonEqual } from '../core/equal.ts'
-import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
+import { ConfigError, isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { type AnyResource, CRD, type WebhookClientConfig } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
@@ -9,29 +9,23 @@ import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
 import { certificatesIn } from '../runtime/net/certificates.ts'
 import {
-  configurationNames,
   conversionOf,
-  OPERATOR_LABEL,
   type WebhookConfiguration,
   type WebhookConfigurations,
   type WebhookEntry,
   type WebhookTarget,
 } from './configurations.ts'
 import { withoutSpace } from './kept_cas.ts'
-
-const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', scope: 'Cluster' } as const
-
-const MUTATING: AnyResource = {
-  ...ADMISSION,
-  kind: 'MutatingWebhookConfiguration',
-  plural: 'mutatingwebhookconfigurations',
-}
-
-const VALIDATING: AnyResource = {
-  ...ADMISSION,
-  kind: 'ValidatingWebhookConfiguration',
-  plural: 'validatingwebhookconfigurations',
-}
+import { deleteLeftover, findObject, leftoverText } from './leftovers.ts'
+import {
+  configurationNames,
+  isOwnConfiguration,
+  isSameServer,
+  MUTATING,
+  OPERATOR_LABEL,
+  serverOf,
+  VALIDATING,
+} from './ownership.ts'
 
 /** With one of these annotations, cert-manager writes the CAs. */
 const INJECTED_BY_OTHERS: readonly string[] = [
@@ -51,6 +45,8 @@ export interface InstallDependencies {
   readonly operator: string
   /** Whether an installation keeps CAs that other replicas have added. Default: false. */
   readonly keepsCas?: boolean | undefined
+  /** The namespace of the operator's Services. Undefined where it has none. */
+  readonly namespace?: string | undefined
 }
 
 /** What {@link injectCa} did. */
@@ -95,20 +91,21 @@ async function installOne(
   resource: AnyResource,
   name: string,
   wanted: WebhookConfiguration | undefined,
-  { api, log, operator, keepsCas = false }: InstallDependencies,
+  dependencies: InstallDependencies,
   signal: AbortSignal,
 ): Promise<void> {
+  const { api, log, operator, namespace, keepsCas = false } = dependencies
   const title = `${resource.kind} "${name}"`
   const target = { resource, name }
   const query = { fieldManager: operator }
   await withRetries(`install ${title}`, ['get', 'create', 'update', 'delete'], signal, async () => {
-    const before = (await find(api, target, signal)) as Configuration | undefined
+    const before = (await findObject(api, target, signal)) as Configuration | undefined
     const isOurs = before?.metadata.labels?.[OPERATOR_LABEL] === operator
     if (!wanted) {
-      if (!before || !isOurs) return
-      const { uid, resourceVersion } = before.metadata
-      await api.delete(target, { uid, resourceVersion }, signal)
-      return log.info(`Deleted ${title}: the operator has no such webhooks`)
+      if (before && isOwnConfiguration(before, operator, namespace)) {
+        await deleteLeftover(resource, before, dependencies, signal)
+      }
+      return
     }
     if (!before) {
       const webhooks = withStoredCas(wanted.webhooks, [], isInjectedByOthers(wanted), false)
@@ -124,12 +121,55 @@ async function installOne(
     const next = changed(before, wanted, keepsCas)
     if (jsonEqual(next, before)) return
     const { object } = await api.update(target, next, query, signal)
+    const isOther = ({ clientConfig }: WebhookEntry) => !isSameServer(clientConfig, wanted.webhooks[0]!.clientConfig)
+    const other = before.webhooks?.find(isOther)?.clientConfig
+    if (other) {
+      log.warn(
+        `${title} called ${
+          serverOf(other)
+        }, and calls this operator now: if another operator with this name runs there, ` +
+          'stop it or rename one of them',
+      )
+    }
     if (object.metadata.generation !== before.metadata.generation) log.info(`Updated ${title}`)
   })
 }
 
-function changed(before: Configuration, wanted: WebhookConfiguration, keepsCas: boolean): Configuration {
-  const { metadata, webhooks } = wanted
+/**
+ * Throws if an object that an installation would change calls a Service, as the operator does in a cluster: `url` is
+ * the default of loopback.
+ */
+export async function refuseServices(
+  url: string,
+  crds: readonly string[],
+  { api, operator }: InstallDependencies,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = configurationNames(operator)
+  const targets = [
+    [MUTATING, names.mutating],
+    [VALIDATING, names.validating],
+    ...crds.map((crd) => [CRD, crd] as const),
+  ]
+  for (const [resource, name] of targets as [AnyResource, string][]) {
+    const found = (await findObject(api, { resource, name }, signal)) as Configuration & Partial<Crd> | undefined
+    const called = [found?.spec?.conversion?.webhook, ...(found?.webhooks ?? [])].map((each) => each?.clientConfig)
+    const other = called.find((each) => each?.service)
+    if (!other) continue
+    throw new ConfigError(
+      `Cannot install webhooks at ${url}: ${resource.kind} "${name}" calls ${
+        serverOf(other)
+      }, where the operator seems ` +
+        "to run; state webhooks.url to replace it, or set crds: 'verify'",
+    )
+  }
+}
+
+function changed(
+  before: Configuration,
+  { metadata, webhooks }: WebhookConfiguration,
+  keepsCas: boolean,
+): Configuration {
   const labels = { ...before.metadata.labels, ...metadata.labels }
   const annotations = metadata.annotations && { ...before.metadata.annotations, ...metadata.annotations }
   const next = { ...before, metadata: { ...before.metadata, labels, ...(annotations && { annotations }) } }
@@ -162,8 +202,9 @@ interface Trusting {
 
 /**
  * Makes the operator's configurations and CRDs trust a bundle of CAs, given in PEM. Resolves with what was changed,
- * after all were read back. Objects that do not exist, or that cert-manager injects, are left alone. `keeps` tests
- * whether a stored CA stays that is not in the bundle; default: none does.
+ * after all were read back. Objects that do not exist, or that cert-manager injects, are left alone. Of the webhooks,
+ * and of the conversions of CRDs (by name), those that are called at `target` count. `keeps` tests whether a stored CA
+ * stays that is not in the bundle; default: none does.
  *
  * The configurations come first: one of them may match CRDs.
  */
@@ -180,7 +221,7 @@ export async function injectCa(
   }
   let written = 0
   const found: KubeObject[] = []
-  for (const [resource, name, change] of trustingObjects({ crds, target }, undefined, trusted, dependencies.operator)) {
+  for (const [resource, name, change] of trustingObjects({ crds, target }, trusted, dependencies.operator)) {
     const { isWritten, object } = await injectOne(resource, name, change, dependencies, signal)
     if (isWritten) written++
     if (object) found.push(object)
@@ -206,7 +247,7 @@ export async function addCas(
   const trusted: Trusted = (stored) => withMissingCas(stored, bundle)
   let isOurs = false
   const failures: unknown[] = []
-  for (const [resource, name, change] of trustingObjects({ crds, target }, target, trusted, dependencies.operator)) {
+  for (const [resource, name, change] of trustingObjects({ crds, target }, trusted, dependencies.operator)) {
     try {
       const { object } = await injectOne(resource, name, change, dependencies, signal)
       if (object && !isInjectedByOthers(object)) isOurs = true
@@ -220,15 +261,13 @@ export async function addCas(
   return isOurs
 }
 
-/** `only`: the entries of configurations that call it; undefined: all. */
 function trustingObjects(
   { crds, target }: Trusting,
-  only: WebhookTarget | undefined,
   trusted: Trusted,
   operator: string,
 ): (readonly [AnyResource, string, Change])[] {
   const { mutating, validating } = configurationNames(operator)
-  const configuration: Change = (object) => withCa(object as Configuration, only, trusted, operator)
+  const configuration: Change = (object) => withCa(object as Configuration, target, trusted, operator)
   const crd: Change = (object) => withConversionCa(object as Crd, target, trusted)
   return [
     [MUTATING, mutating, configuration],
@@ -257,19 +296,26 @@ function missingIn(bundle: string, pems: readonly string[]): string[] {
 }
 
 /**
- * Logs a warning for each configuration that is missing, and for each webhook that is called elsewhere. Each is named
- * once, and again when it was in order in between. `named`: those that were named.
+ * Logs a warning for each configuration that is missing or not labelled, and for each webhook that is called elsewhere;
+ * an error for a configuration of an earlier release. Each is named once, and again when it was in order in between.
+ * `named`: those that were named.
  */
 export function warnOfDifferences(
   found: readonly KubeObject[],
   { mutating, validating }: WebhookConfigurations,
   named: Set<string>,
-  log: Log,
+  { log, operator, namespace }: InstallDependencies,
 ): void {
   const warnings = [mutating, validating].flatMap((wanted) => wanted ? differences(found, wanted) : [])
+  const wanted = [mutating, validating].map((each) => each?.kind)
+  const left = [MUTATING, VALIDATING].flatMap((resource) => {
+    const object = !wanted.includes(resource.kind as never) && found.find(({ kind }) => kind === resource.kind)
+    return object && isOwnConfiguration(object, operator, namespace) ? leftoverText(resource, object.metadata.name) : []
+  })
   for (const warning of warnings) if (!named.has(warning)) log.warn(warning)
+  for (const error of left) if (!named.has(error)) log.error(error)
   named.clear()
-  for (const warning of warnings) named.add(warning)
+  for (const each of [...warnings, ...left]) named.add(each)
 }
 
 function differences(found: readonly KubeObject[], { kind, metadata, webhooks }: WebhookConfiguration): string[] {
@@ -278,16 +324,19 @@ function differences(found: readonly KubeObject[], { kind, metadata, webhooks }:
   const stored = found.find((each) => each.kind === kind && each.metadata.name === metadata.name)
   if (!stored) return [`There is no ${title}, so the API server does not call these webhooks: ${remedy}`]
   const entries = (stored as Configuration).webhooks ?? []
+  const label = metadata.labels[OPERATOR_LABEL]
+  const isLeftAlone = stored.metadata.labels?.[OPERATOR_LABEL] !== label && !isInjectedByOthers(stored)
   return webhooks.flatMap(({ name, clientConfig }) => {
     const { clientConfig: other } = entries.find((entry) => entry.name === name) ?? {}
-    if (other && isSameServer(other, clientConfig)) return []
-    const what = other ? `calls ${serverOf(other)}, not ${serverOf(clientConfig)}` : 'is missing'
+    const isOurs = other && isSameServer(other, clientConfig)
+    if (isOurs && !(isLeftAlone && other.caBundle !== clientConfig.caBundle)) return []
+    const what = isOurs
+      ? `keeps its CA, as there is no label ${OPERATOR_LABEL}: ${label}`
+      : other
+      ? `calls ${serverOf(other)}, not ${serverOf(clientConfig)}`
+      : 'is missing'
     return [`The webhook "${name}" of ${title} ${what}: ${remedy}`]
   })
-}
-
-function serverOf({ service, url }: WebhookClientConfig): string {
-  return service ? `the Service "${service.namespace}/${service.name}"` : url ?? 'nothing'
 }
 
 /** Returns the object with the CAs, or itself. */
@@ -307,7 +356,7 @@ async function injectOne(
   let isWritten = false
   for (let tries = 1;; tries++) {
     const { object, isDone } = await withRetries(action, ['get', 'update'], signal, async () => {
-      const before = await find(api, target, signal)
+      const before = await findObject(api, target, signal)
       const wanted = before && !isInjectedByOthers(before) ? change(before) : before
       if (!before || !wanted || jsonEqual(wanted, before)) return { object: before, isDone: true }
       return { object: (await api.update(target, wanted, { fieldManager: operator }, signal)).object, isDone: false }
@@ -323,21 +372,14 @@ async function injectOne(
   }
 }
 
-/** `target`: only entries that call it. Undefined: all. */
-function withCa(
-  before: Configuration,
-  target: WebhookTarget | undefined,
-  trusted: Trusted,
-  operator: string,
-): Configuration {
+/** Sets the CAs of the entries that call `target`: others are of another instance of the operator. */
+function withCa(before: Configuration, target: WebhookTarget, trusted: Trusted, operator: string): Configuration {
   if (before.metadata.labels?.[OPERATOR_LABEL] !== operator || !before.webhooks) return before
-  const ours = target && conversionOf(target).webhook.clientConfig
+  const ours = conversionOf(target).webhook.clientConfig
   return {
     ...before,
     webhooks: before.webhooks.map((entry) => {
-      const caBundle = ours && !isSameServer(entry.clientConfig, ours)
-        ? undefined
-        : trusted(entry.clientConfig.caBundle)
+      const caBundle = isSameServer(entry.clientConfig, ours) ? trusted(entry.clientConfig.caBundle) : undefined
       return caBundle === undefined ? entry : { ...entry, clientConfig: { ...entry.clientConfig, caBundle } }
     }),
   }
@@ -358,26 +400,8 @@ function withConversionCa(
   return { ...before, spec: { ...before.spec, conversion: { ...conversion, webhook } } }
 }
 
-function isSameServer(a: WebhookClientConfig, b: WebhookClientConfig): boolean {
-  if (a.service && b.service) return a.service.name === b.service.name && a.service.namespace === b.service.namespace
-  return a.url !== undefined && b.url !== undefined && URL.parse(a.url)?.host === URL.parse(b.url)?.host
-}
-
 function isInjectedByOthers({ metadata: { annotations } }: KubeObject | WebhookConfiguration): boolean {
   return INJECTED_BY_OTHERS.some((name) => annotations?.[name] !== undefined)
-}
-
-async function find(
-  api: Api,
-  target: { resource: AnyResource; name: string },
-  signal: AbortSignal,
-): Promise<KubeObject | undefined> {
-  try {
-    return await api.get(target, signal)
-  } catch (error) {
-    if (isMissingObject(error)) return undefined
-    throw error
-  }
 }
 
 /** Calls `act` again after a conflict with another writer. Completes the rule in a refusal. */

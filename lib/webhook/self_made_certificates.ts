@@ -4,16 +4,14 @@ import type { KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, pause, sleep, within } from '../async/clock.ts'
-import { lineBatches } from '../async/lines.ts'
+import { type Clock, pause, within } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
-import { parseWatchLine } from '../client/watch_events.ts'
 import type { ServerNames } from '../runtime/net/certificates.ts'
 import { bundleOf, type CertificateTexts, dataOf, factsOf, pairOf, takeStep, textsOf } from './certificate_secret.ts'
 import type { CertificatePair, CertificateSource } from './handler.ts'
-import { OPERATOR_LABEL } from './configurations.ts'
+import { OPERATOR_LABEL } from './ownership.ts'
 import {
   firstStep,
   nextStep,
@@ -22,6 +20,7 @@ import {
   type SecretFacts,
   type WriteStep,
 } from './rotation.ts'
+import { untilChanged } from './until_changed.ts'
 
 const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
 
@@ -282,26 +281,9 @@ export class SelfMadeCertificates implements CertificateSource {
 
   /** Resolves when the Secret may have another version, and after {@link REREAD_MS} at the latest. */
   async #untilChanged(version: string | undefined, signal: AbortSignal): Promise<void> {
-    const { api, clock, log, secret } = this.#options
-    const scope = abortScope(signal)
-    const stop = clock.after(REREAD_MS, () => scope.abort(new DOMException('It is time to read again', 'AbortError')))
-    try {
-      const target = { ...this.#target, name: undefined }
-      // A role can permit the watch of one name only if it selects by that.
-      const query = { resourceVersion: version ?? '', fields: `metadata.name=${secret}` }
-      const { body } = await api.watch(target, query, scope.signal)
-      for await (const lines of lineBatches(body)) {
-        for (const line of lines) if (parseWatchLine(line, this.#title).kind !== 'bookmark') return
-      }
-    } catch (error) {
-      if (scope.signal.aborted) return
-      log.debug(`Cannot watch ${this.#title}: ${messageOf(error)}; reading it every ${POLL_MS / 1000} s`)
-    } finally {
-      stop()
-      scope.abort(new DOMException('The watch is not needed any more', 'AbortError'))
-      scope[Symbol.dispose]()
-    }
-    await sleep(clock, POLL_MS, signal)
+    const { api, clock, log } = this.#options
+    const watched = { api, clock, log, target: this.#target, title: this.#title, rereadMs: REREAD_MS, pollMs: POLL_MS }
+    await untilChanged(watched, version, signal)
   }
 
   async #untilWoken(ms: number, changed: Promise<void>, signal: AbortSignal): Promise<void> {

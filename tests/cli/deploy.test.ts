@@ -46,6 +46,12 @@ function rules(app: Operator, namespace = 'here'): string[] {
 const READ = 'get,list,watch'
 const CRDS = 'apiextensions.k8s.io/customresourcedefinitions'
 
+/** Of the configurations that an earlier release may have left. */
+const leftovers = (verbs: string): string[] =>
+  ['mutating', 'validating'].map((kind) =>
+    `*: ${verbs} admissionregistration.k8s.io/${kind}webhookconfigurations [a-${kind}-webhook-configuration]`
+  )
+
 test('rights: what is watched is read, what is owned is written, and the status of own kinds with one', () => {
   const app = operator({ name: 'a' })
   app.controllerFor(Foo).owns(ConfigMap).watches(Secret, () => []).reconcile(async () => {})
@@ -53,6 +59,7 @@ test('rights: what is watched is read, what is owned is written, and the status 
   assert.deepEqual(rules(app), [
     `*: ${READ},create,update,patch,delete /configmaps`,
     `*: ${READ} /secrets`,
+    ...leftovers('get'),
     `*: get ${CRDS} [foos.deploy.example.com,plains.deploy.example.com]`,
     `*: ${READ} deploy.example.com/foos,plains`,
     '*: update deploy.example.com/foos/finalizers',
@@ -137,6 +144,7 @@ test('rights: a lease and definitions by name, which a create cannot have', () =
   const app = operator({ name: 'a', leaderElection: { lease: 'mine' }, crds: 'install' })
   app.cache(Plain)
   assert.deepEqual(rules(app), [
+    ...leftovers('get,delete'),
     `*: create ${CRDS}`,
     `*: get,update ${CRDS} [plains.deploy.example.com]`,
     `*: ${READ} deploy.example.com/plains`,
@@ -150,6 +158,7 @@ test('definitions of optional kinds belong to others: they are neither read nor 
   app.cache(Plain)
   app.cache(Foo, { optional: true })
   assert.deepEqual(rules(app), [
+    ...leftovers('get'),
     `*: get ${CRDS} [plains.deploy.example.com]`,
     `*: ${READ} deploy.example.com/foos,plains`,
   ])
@@ -175,7 +184,7 @@ test('rights: webhooks keep their certificates in a Secret, and the CAs in confi
       // There is none, but one of an earlier version would be found.
       configuration('mutating', 'get'),
       configuration('validating', 'get,update'),
-      `*: get,update ${CRDS} [foos.deploy.example.com]`,
+      `*: get,watch,update ${CRDS} [foos.deploy.example.com]`,
       'there: create /secrets',
       'there: get,watch,update /secrets [tls]',
     ]

@@ -101,6 +101,9 @@ test('the least role has what was asked for, and none of what the description on
   assert.deepEqual(rules, [
     // An apply creates a missing object.
     '*: list,watch,create,patch /configmaps',
+    ...['mutating', 'validating'].map((kind) =>
+      `*: get admissionregistration.k8s.io/${kind}webhookconfigurations [a-${kind}-webhook-configuration]`
+    ),
     CRD,
     `*: list,watch ${FOOS}`,
     // Owner references that block deletion need it.

@@ -1,6 +1,16 @@
 /** What three examples and one more operator do, so that each right that they need is used. */
 import { operator, type Transport } from 'kubeloop'
-import { ConfigMap, Deployment, Lease, Namespace, NetworkPolicy, Secret, ServiceAccount } from 'kubeloop/kinds'
+import {
+  ConfigMap,
+  Deployment,
+  Lease,
+  MutatingWebhookConfiguration,
+  Namespace,
+  NetworkPolicy,
+  Secret,
+  ServiceAccount,
+  ValidatingWebhookConfiguration,
+} from 'kubeloop/kinds'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { CRD } from '../../lib/core/resource.ts'
 import type { Client } from '../../lib/client/client.ts'
@@ -66,7 +76,19 @@ export const SAMPLE: Scenario = {
     { name: 'the first start', needsNoDefinitions: true, work: sampleWork },
     {
       name: 'an update of the operator, on a server that does not stream lists',
-      prepare: async (client) => await earlierDefinitions(client, sample.description),
+      async prepare(client) {
+        await earlierDefinitions(client, sample.description)
+        const { name } = sample.description.options
+        for (
+          const [kind, phase] of [[MutatingWebhookConfiguration, 'mutating'], [
+            ValidatingWebhookConfiguration,
+            'validating',
+          ]] as const
+        ) {
+          const metadata = { name: `${name}-${phase}-webhook-configuration`, labels: { 'kubeloop.dev/operator': name } }
+          await client.apply(kind as typeof MutatingWebhookConfiguration, { metadata })
+        }
+      },
       around: withoutStreams,
       work: sampleWork,
     },

@@ -23,10 +23,11 @@ const old = (size = 10): DefinedResource =>
     spec: z.object({ size: z.int().max(size), zone: z.string().optional() }),
   })
 const Old = old()
+const HUB_SPEC = z.object({ sizes: z.array(z.int().max(10)), issuer: z.string().optional() })
 const Hub = defineResource({
   ...common,
   version: 'v1',
-  spec: z.object({ sizes: z.array(z.int().max(10)), issuer: z.string().optional() }),
+  spec: HUB_SPEC,
 })
 const convert = (): never => assert.fail('the installation converts nothing')
 const conversions = [describeConversion(Old, Hub, { up: convert, down: convert })]
@@ -264,6 +265,102 @@ test('a version that is switched off is served again, unless it is defined as no
   await api.patch(TARGET, 'json', [{ op: 'replace', path: '/spec/versions/1/served', value: true }], {})
   await createCrds([Hub], own, never)
   assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1'], 'another replica may need it')
+})
+
+test('a replica that does not lead serves again only what its own caches need', async () => {
+  const { after, outline, api } = setup()
+  await installCrds([Hub], after, never)
+  const takeOut = (at: number) =>
+    api.patch(TARGET, 'json', [{ op: 'replace', path: `/spec/versions/${at}/served`, value: false }], {})
+  await takeOut(1)
+  await createCrds([Hub, Old], { ...after, watched: [Hub] }, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 unserved'])
+  await api.patch(TARGET, 'json', [{ op: 'remove', path: '/spec/versions/1' }], {})
+  await createCrds([Hub, Old], { ...after, watched: [Hub] }, never)
+  assert.deepEqual(await outline(), ['v1 stored'])
+  await createCrds([Hub, Old], { ...after, watched: [Old] }, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 read-only'])
+  await takeOut(1)
+  await createCrds([Hub, Old], { ...after, watched: [Old] }, never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 read-only'])
+})
+
+test('an installation that is refused leaves the address of the conversion, whether that converts or not', async () => {
+  const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no such host'
+  for (const converts of [true, false]) {
+    const { before, after, api, stored, network, writes } = setup(webhook('https://new.example/convert'))
+    await installCrds([Old], before, never)
+    await api.create({ resource: Old, namespace: 'default' }, {
+      metadata: { namespace: 'default', name: 'a' },
+      spec: { size: 7 },
+    }, {})
+    await installCrds([Hub], { ...after, conversion: webhook('https://old.example/convert', 'Y2E=') }, never)
+    const { spec } = await stored()
+    const isOld = async (): Promise<boolean> => JSON.stringify((await stored()).spec.conversion).includes('old.example')
+    network.intercept = async (request, next) =>
+      !converts && request.path.startsWith('/apis/example.com/v1alpha1/') && await isOld()
+        ? refusal(500, '', {}, text)
+        : await next(request)
+    writes()
+    const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up: convert, down: convert })] }
+    await assert.rejects(installCrds([Hub], narrower, never), /the schema of v1alpha1 becomes narrower/)
+    assert.deepEqual((await stored()).spec, spec)
+    assert.equal(writes().length, converts ? 0 : 2)
+  }
+})
+
+/** A release that has no conversion any more, in the namespace `here`. */
+const released = (dependencies: Setup['before']): Setup['before'] => ({
+  ...dependencies,
+  leftovers: { namespace: 'here', hasWebhooks: true },
+})
+const byService = (namespace: string, name: string): CustomResourceConversion => ({
+  strategy: 'Webhook',
+  webhook: {
+    conversionReviewVersions: ['v1'],
+    clientConfig: { service: { namespace, name, port: 443, path: '/convert' } },
+  },
+})
+
+const LEFT: readonly (readonly [string, CustomResourceConversion, string, boolean])[] = [
+  ['its own, by the field manager', webhook(), 'test', true],
+  ['its own, by the field manager, at any of its Services', byService('here', 'hooks'), 'test', true],
+  ['its own, by the address, which others applied', byService('here', 'test'), 'kubectl', true],
+  ['that of another writer', webhook(), 'other', false],
+  ['that of another Service', byService('here', 'other'), 'other', false],
+  ['that of an instance of the same name in another namespace', byService('there', 'test'), 'test', false],
+]
+
+for (const [whose, conversion, fieldManager, isOwn] of LEFT) {
+  test(`a release without a conversion ${isOwn ? 'takes away' : 'leaves'} ${whose}`, async () => {
+    const { before, after, stored, lines } = setup(conversion)
+    await installCrds([Hub], { ...after, fieldManager }, never)
+    lines.length = 0
+    await verifyCrds([Hub], released(before), never)
+    const command =
+      `kubectl patch crd sites.example.com --type json -p '[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'`
+    assert.deepEqual(lines.map((line) => line.includes(command)), isOwn ? [true] : [])
+    await createCrds([Hub], released(before), never)
+    assert.deepEqual((await stored()).spec.conversion, conversion, 'it converts')
+    await installCrds([Hub], { ...before }, never)
+    assert.deepEqual((await stored()).spec.conversion, conversion, 'in another cluster, nothing is its own')
+    await installCrds([Hub], released(before), never)
+    assert.deepEqual((await stored()).spec.conversion, isOwn ? { strategy: 'None' } : conversion)
+  })
+}
+
+test('any replica of a release without a conversion removes one that does not answer, with the versions that need it', async () => {
+  const { before, after, outline, stored, network } = setup()
+  const Next = defineResource({ ...common, version: 'v2', spec: HUB_SPEC })
+  await installCrds([Hub], after, never)
+  const text = 'conversion webhook for example.com/v1, Kind=Site failed: connection refused'
+  network.intercept = async (request, next) =>
+    request.path.startsWith('/apis/example.com/') && (await stored()).spec.conversion?.strategy === 'Webhook'
+      ? refusal(500, '', {}, text)
+      : await next(request)
+  await createCrds([Hub, Next], released(before), never)
+  assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 unserved', 'v2'])
+  assert.deepEqual((await stored()).spec.conversion, { strategy: 'None' })
 })
 
 test('conversions without a webhook server are refused before anything is written', async () => {

@@ -763,7 +763,7 @@ test('a configuration that is missing, lacks a webhook or calls another server i
     if (request.path.includes('validatingwebhookconfigurations')) reads++
     return handle(request)
   }
-  await runningWithFiles(counted, async (lines, clock, { client }) => {
+  await runningWithFiles(counted, async (lines, clock, { client, parts }) => {
     const first = await lines.is(isWarning)
     const before = reads
     for (let atMs = 0; atMs < 40_000; atMs += 10_000) {
@@ -780,7 +780,7 @@ test('a configuration that is missing, lacks a webhook or calls another server i
       metadata: { name: 'guard-validating-webhook-configuration', labels: { 'kubeloop.dev/operator': 'guard' } },
       webhooks: [{
         name: 'a.guard.kubeloop',
-        clientConfig: { url: 'https://127.0.0.1:1/a' },
+        clientConfig: { url: `https://127.0.0.1:${parts.webhooks!.port}/a` },
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
         rules: [{ apiGroups: ['none.example.com'], apiVersions: ['v1'], resources: ['none'], operations: ['CREATE'] }],
@@ -796,13 +796,30 @@ test('a configuration that is missing, lacks a webhook or calls another server i
         "FILE prints, or set crds: 'install'",
     )
     const now = await client.get(ValidatingWebhookConfiguration, { name: 'guard-validating-webhook-configuration' })
-    const webhooks = now!.webhooks!.map((each) => ({ ...each, name: 'validate--v1-configmap.guard.kubeloop' }))
+    const clientConfig = { url: 'https://127.0.0.1:1/a' }
+    const name = 'validate--v1-configmap.guard.kubeloop'
+    const webhooks = now!.webhooks!.map((each) => ({ ...each, name, clientConfig }))
     await client.update(ValidatingWebhookConfiguration, { ...now!, webhooks })
     const elsewhere = lines.is(isWarning, lines.all.length)
     await clock.advance(60_000)
     assert.match(
       await elsewhere,
       /^warn The webhook "validate--v1-configmap\.guard\.kubeloop" of .* calls https:\/\/127\.0\.0\.1:1\/a, not https:\/\/127\.0\.0\.1:\d+\/validate--v1-configmap: /,
+    )
+    const { webhooks: left, ...there } = (await client.get(ValidatingWebhookConfiguration, now!.metadata))!
+    assert.deepEqual(left!.map((each) => each.clientConfig), [clientConfig], 'the other server keeps its CA')
+
+    const unlabelled = lines.is(isWarning, lines.all.length)
+    const url = `https://127.0.0.1:${parts.webhooks!.port}/validate--v1-configmap`
+    await client.update(ValidatingWebhookConfiguration, {
+      ...there,
+      metadata: { ...there.metadata, labels: {} },
+      webhooks: left!.map((each) => ({ ...each, clientConfig: { url } })),
+    })
+    await clock.advance(60_000)
+    assert.match(
+      await unlabelled,
+      /guard-validating-.* keeps its CA, as there is no label kubeloop\.dev\/operator: guard: /,
     )
     const again = lines.is(isWarning, lines.all.length)
     await client.delete(ValidatingWebhookConfiguration, {
@@ -925,7 +942,8 @@ test('a replica whose server has another name than that of the last run converts
   await start({ service: 'hooks' }, async ({ client }) => {
     await client.create(Site, { ...at('a'), spec: { hosts: ['a'] } })
   })
-  await start({}, async ({ client }) => {
+  const port = await freePort()
+  await start({ port, url: `https://127.0.0.1:${port}` }, async ({ client }) => {
     assert.deepEqual((await client.get(Old, at('a').metadata))?.spec, { host: 'a' })
   })
 })
@@ -962,4 +980,191 @@ test('conversions that fail are logged at a limited rate', async () => {
   }
   assert.equal(lines.length, 5)
   assert.match(lines[0]!, /no host/)
+})
+
+/** Logs lines with their level. */
+function seenLog(): { readonly lines: Seen<string>; readonly log: Log } {
+  const lines = new Seen<string>()
+  const line = (level: string) => (message: string) => lines.add(`${level} ${message}`)
+  return { lines, log: { debug() {}, info: line('info'), warn: line('warn'), error: line('error') } }
+}
+
+test('kinds of groups that differ by a dot and a dash are checked by their own functions', () => {
+  const app = operator({ name: 'guard', crds: 'install' })
+  const kinds = ['web.example.dev', 'web-example.dev'].map((group) =>
+    defineResource({ group, version: 'v1', kind: 'Site', spec: z.object({}) })
+  )
+  for (const [at, kind] of kinds.entries()) {
+    app.admission(kind, { validate: () => at === 1 ? [{ field: 'spec', message: 'it is of the second' }] : [] })
+  }
+  return running(app, async ({ client, parts }) => {
+    const path = '/validate-web-example-dev-v1-site'
+    assert.deepEqual(parts.webhooks!.paths, [path, `${path}-2`])
+    await client.create(kinds[0]!, { ...at('a'), spec: {} })
+    await assert.rejects(client.create(kinds[1]!, { ...at('a'), spec: {} }), /it is of the second/)
+  })
+})
+
+const certs = { secret: 'tls', namespace: 'default' }
+
+test('an API server elsewhere is given no URL of loopback, unless it is stated', async () => {
+  const cluster = { server: 'https://10.1.2.3:6443', namespace: 'default' }
+  for (
+    const [options, expected] of [
+      [
+        {},
+        /^ConfigError: Cannot install webhooks at https:\/\/127\.0\.0\.1:9443: the API server at 10\.1\.2\.3:6443 cannot call/,
+      ],
+      [{ crds: 'verify' }, /is not installed in this cluster/],
+      [{ webhooks: { port: 0, certs, url: 'https://127.0.0.1:9443' } }, undefined],
+    ] as const
+  ) {
+    const webhooks = { certs, ...(expected && 'crds' in options && { port: 0 }) }
+    const ended = running(sites({ webhooks, ...options }), () => Promise.resolve(), { ...PORT, cluster })
+    await (expected ? assert.rejects(ended, expected) : ended)
+  }
+})
+
+test('a run outside of the cluster replaces no Service, and changes nothing, unless its URL is stated', async () => {
+  const { handle } = new ApiServer()
+  const { client, api } = new Cluster({ name: 'admin', transport: handle })
+  const start = (over: object, options: object = {}): Promise<void> =>
+    running(
+      sites({ webhooks: { port: 0, host: '127.0.0.1', certs, ...over }, ...options }),
+      () => Promise.resolve(),
+      PORT,
+      handle,
+    )
+  const state = async (): Promise<unknown> => [
+    await client.list(MutatingWebhookConfiguration),
+    await api.get({ resource: CRD, name: 'sites.web.example.dev' }),
+  ]
+  await start({ service: 'hooks' })
+  const before = await state()
+  const refused = /Cannot install webhooks at https:\/\/127\.0\.0\.1:\d+: .* calls the Service "default\/hooks"/
+  for (const leaderElection of [true, false]) {
+    await assert.rejects(start({}, { leaderElection }), refused)
+    assert.deepEqual(await state(), before)
+  }
+  await start({ url: 'https://127.0.0.1:9443' })
+  assert.notDeepEqual(await state(), before)
+})
+
+test('the conversion that another writer took away is restored at once, or reported where others install it', async () => {
+  const { handle } = new ApiServer()
+  const url = `https://127.0.0.1:${await freePort()}`
+  const name = 'sites.web.example.dev'
+  for (
+    const [crds, expected, strategy] of [
+      ['install', `error Restored the conversion of CustomResourceDefinition "${name}", which had`, 'Webhook'],
+      [
+        'verify',
+        `error Another writer changed the conversion of CustomResourceDefinition "${name}", which had`,
+        'None',
+      ],
+    ] as const
+  ) {
+    const { log, lines } = seenLog()
+    const webhooks = { port: Number(url.split(':').at(-1)), certs, url }
+    // The clock stands still, so that nothing but the watch can report it.
+    const options = { ...PORT, log, clock: new TimerClock({ nowMs: Date.now() }) }
+    await running(
+      sites({ crds, webhooks, leaderElection: crds === 'verify' }),
+      async ({ api }) => {
+        const conversion = { strategy: 'None', webhook: null }
+        await api.patch({ resource: CRD, name }, 'merge', { spec: { conversion } }, { fieldManager: 'kubectl' })
+        await lines.is((line) => line.startsWith(expected))
+        const { spec } = (await api.get({ resource: CRD, name })) as unknown as CustomResourceDefinition
+        assert.equal(spec.conversion?.strategy, strategy)
+      },
+      options,
+      handle,
+    )
+  }
+})
+
+for (const [crds, elects] of [['install', true], ['install', false], ['verify', true]] as const) {
+  const election = elects ? 'with' : 'without'
+  test(`what a release without webhooks finds of an earlier one, with crds: '${crds}', ${election} election`, async () => {
+    const { handle } = new ApiServer()
+    await running(sites(), () => Promise.resolve(), {}, handle)
+    const next = operator({ name: 'sites', crds, leaderElection: elects })
+    next.controllerFor(Site).reconcile(async () => {})
+    const { log, lines } = seenLog()
+    await running(
+      next,
+      async ({ client, api }) => {
+        const errors = lines.all.filter((line) => line.startsWith('error'))
+        const left = (await client.list(MutatingWebhookConfiguration)).length
+        const { spec } =
+          (await api.get({ resource: CRD, name: 'sites.web.example.dev' })) as unknown as CustomResourceDefinition
+        assert.deepEqual([left, spec.conversion?.strategy], crds === 'install' ? [0, 'None'] : [1, 'Webhook'])
+        assert.deepEqual(
+          errors.map((line) => /kubectl (?:patch|delete) \S+ \S+/.exec(line)?.[0]),
+          crds === 'install' ? [] : [
+            'kubectl patch crd sites.web.example.dev',
+            'kubectl delete mutatingwebhookconfigurations sites-mutating-webhook-configuration`',
+            'kubectl delete validatingwebhookconfigurations sites-validating-webhook-configuration`',
+          ],
+        )
+        if (crds === 'install') await client.create(Site, { ...at('b'), spec: { hosts: ['bad'] } })
+      },
+      { log },
+      handle,
+    )
+  })
+}
+
+test('an operator that has no kinds and lost its last admission deletes its configuration, and none of an instance elsewhere', async () => {
+  const guard = (has: boolean): Operator => {
+    const app = operator({ name: 'guard', crds: 'install' })
+    if (has) app.admission(ConfigMap, { default: () => {}, validate: () => [] })
+    else app.controllerFor(ConfigMap).reconcile(async () => {})
+    return app
+  }
+  const { handle } = new ApiServer()
+  await running(
+    guard(true),
+    async ({ client }) => {
+      const [mutating] = await client.list(MutatingWebhookConfiguration)
+      const clientConfig = { service: { namespace: 'production', name: 'guard' } }
+      const webhooks = mutating!.webhooks!.map((each) => ({ ...each, clientConfig }))
+      await client.update(MutatingWebhookConfiguration, { ...mutating!, webhooks })
+    },
+    {},
+    handle,
+  )
+  const forbidden: Transport = async (request) =>
+    request.path.includes('webhookconfigurations') ? refusal(403, 'Forbidden') : await handle(request)
+  const { log, lines } = seenLog()
+  await running(guard(false), () => Promise.resolve(), { log, transport: forbidden }, handle)
+  assert.equal(lines.all.filter((line) => line.startsWith('warn Cannot find webhook configurations')).length, 2)
+  for (let start = 0; start < 2; start++) {
+    await running(
+      guard(false),
+      async ({ client }) => {
+        assert.deepEqual((await client.list(ValidatingWebhookConfiguration)).length, 0)
+        assert.deepEqual((await client.list(MutatingWebhookConfiguration)).length, 1)
+      },
+      {},
+      handle,
+    )
+  }
+})
+
+test("with 'verify', a configuration of an earlier release is an error with the command", async () => {
+  const { handle } = new ApiServer()
+  await running(sites({ webhooks: { certs, port: 0 } }), () => Promise.resolve(), PORT, handle)
+  const next = operator({ name: 'sites', webhooks: { certs, port: 0 } })
+  next.admission(Site, { default: () => {} })
+  const { log, lines } = seenLog()
+  await running(
+    next,
+    async () => {
+      const left = await lines.is((line) => line.startsWith('error ValidatingWebhookConfiguration '))
+      assert.match(left, /delete it by `kubectl delete validatingwebhookconfigurations sites-validating-/)
+    },
+    { ...PORT, log },
+    handle,
+  )
 })

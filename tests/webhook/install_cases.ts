@@ -237,6 +237,31 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     await one.install({ caBundle: one.pems.old })
     assert.deepEqual(caOf(await one.stored(MUTATING)), [btoa(one.pems.old)])
   }],
+  ['a CA is set only in webhooks that call this server', async (one, operator) => {
+    await one.install()
+    const { webhooks: [entry] } = await one.stored(VALIDATING)
+    const others = ['https://127.0.0.1:2', 'https://127.0.0.2:1'].map((url, at) => ({
+      ...{ ...entry!, name: `other${at}.of.another`, clientConfig: { url, caBundle: btoa(one.pems.old) } },
+    }))
+    await one.api.patch(ref(VALIDATING, operator), 'merge', { webhooks: [entry, ...others] }, {})
+    assert.equal((await one.inject(one.pems.new)).written, 2)
+    const expected = [one.pems.new, one.pems.old, one.pems.old].map(btoa)
+    assert.deepEqual(caOf(await one.stored(VALIDATING)), expected)
+  }],
+  [
+    'the address of another server is replaced with a warning, and its configuration is not deleted',
+    async (one, operator) => {
+      await one.install({ target: { service: { namespace: 'default', name: 'there' } } })
+      await one.install({ admissions: [both[1]!] })
+      assert.deepEqual(one.lines.filter((line) => line.startsWith('warn')), [
+        `warn ValidatingWebhookConfiguration "${
+          nameOf(VALIDATING, operator)
+        }" called the Service "default/there", and ` +
+        'calls this operator now: if another operator with this name runs there, stop it or rename one of them',
+      ])
+      assert.equal((await one.stored(MUTATING)).webhooks.length, 1)
+    },
+  ],
   ['configurations that do not exist need no CA', async (one) => {
     assert.deepEqual(await one.inject(one.pems.new, ['missing.example.com']), { written: 0, found: [] })
     assert.deepEqual(one.writes(), [])

@@ -6,7 +6,7 @@ import { ConfigError, LeadershipLost, NetworkError } from '../../lib/core/errors
 import type { Fence } from '../../lib/core/fence.ts'
 import { certificatesIn, readCertificate } from '../../lib/runtime/net/certificates.ts'
 import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificate_secret.ts'
-import { OPERATOR_LABEL } from '../../lib/webhook/configurations.ts'
+import { OPERATOR_LABEL } from '../../lib/webhook/ownership.ts'
 import { inMemoryCertificates } from '../../lib/webhook/memory_certificates.ts'
 import type { SelfMadeCertificates } from '../../lib/webhook/self_made_certificates.ts'
 import { refusal, silence } from '../client/transports.ts'

@@ -17,7 +17,7 @@ import {
   watchedResources,
 } from '../../operator/description.ts'
 import { crdOf } from '../../schema/crds.ts'
-import { configurationNames } from '../../webhook/configurations.ts'
+import { configurationNames } from '../../webhook/ownership.ts'
 import { reviewsTokens } from './metrics.ts'
 
 /** A rule of a Role. */
@@ -177,7 +177,7 @@ export function ownRights(description: OperatorDescription, { namespace, cluster
   allowDefinitions(description, collector, cluster)
   if (cluster) return collector
   allowLease(description, collector, namespace)
-  if (hasWebhooks(description)) allowWebhooks(description, collector, namespace)
+  allowWebhooks(description, collector, namespace)
   if (reviewsTokens(description.options)) {
     collector.allow(undefined, 'authentication.k8s.io', 'tokenreviews', ['create'])
     collector.allow(undefined, 'authorization.k8s.io', 'subjectaccessreviews', ['create'])
@@ -250,7 +250,10 @@ function allowDefinitions(
   collector.allow(undefined, ...crd, ['update'], names)
 }
 
-/** Certificates in a Secret are rotated, and so are the CAs in the configurations and definitions. */
+/**
+ * Certificates in a Secret are rotated, and so are the CAs in the configurations and definitions. A release without
+ * webhooks finds those of an earlier one.
+ */
 function allowWebhooks(description: OperatorDescription, collector: Collector, namespace: string): void {
   const { name, webhooks = {} } = description.options
   const { mode } = crdModeOf(description.options)
@@ -260,9 +263,10 @@ function allowWebhooks(description: OperatorDescription, collector: Collector, n
     collector.allow(place, '', 'secrets', ['create'])
     collector.allow(place, '', 'secrets', ['get', 'watch', 'update'], [certs.secret])
   }
-  if (mode === 'ignore') return
-  const names = configurationNames(name)
   const installs = mode === 'install'
+  const isUnused = !hasWebhooks(description) && !installs && definitionNames(description, undefined).length === 0
+  if (mode === 'ignore' || isUnused) return
+  const names = configurationNames(name)
   const configurations = (kind: 'mutating' | 'validating', isUsed: boolean): void => {
     const on = ['admissionregistration.k8s.io', `${kind}webhookconfigurations`] as const
     // What an earlier version of the operator has installed and this one has not, is deleted.
@@ -278,7 +282,7 @@ function allowWebhooks(description: OperatorDescription, collector: Collector, n
       undefined,
       'apiextensions.k8s.io',
       'customresourcedefinitions',
-      ['get', 'update'],
+      ['get', 'update', 'watch'],
       converted,
     )
   }

@@ -2,7 +2,7 @@
 import { type AnyResource, groupResourceOf } from '../../core/resource.ts'
 import { leaseOf, type OperatorDescription, usedResources } from '../../operator/description.ts'
 import { ANY, type AskedRight } from '../../testing/rights_recorder.ts'
-import { configurationNames } from '../../webhook/configurations.ts'
+import { configurationNames } from '../../webhook/ownership.ts'
 import {
   type Collector,
   definitionNames,

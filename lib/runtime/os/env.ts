@@ -60,3 +60,8 @@ export function requireListening(host: string | undefined, port: number): void {
   }
   throw Object.assign(new Error(`Deno needs --allow-net=${needed.join(',')}`), { name: NOT_CAPABLE })
 }
+
+/** Whether the process runs in a Pod. */
+export function isInPod(): boolean {
+  return optionalEnv('KUBERNETES_SERVICE_HOST') !== undefined
+}
