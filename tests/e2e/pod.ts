@@ -5,12 +5,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** The files of a service account. */
-export interface AccountFiles {
-  readonly token: string
-  readonly 'ca.crt': string
-  readonly namespace: string
-}
+/** The files of a service account, or of another mounted folder. */
+export type AccountFiles = Readonly<Record<string, string>>
 
 /** A mounted folder, whose files are replaced all at once. */
 export interface AccountFolder {
