@@ -60,7 +60,7 @@ export interface Dependencies {
   readonly leftovers?: Leftovers | undefined
 }
 
-export interface Leftovers {
+interface Leftovers {
   /** The namespace of the operator's Services. Undefined where it has none. */
   readonly namespace: string | undefined
   /** Whether this release has webhooks, which treats what is left of others. */
