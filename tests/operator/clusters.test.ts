@@ -8,6 +8,7 @@ import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { openClusters } from '../../lib/operator/clusters.ts'
+import * as otherClusters from '../../lib/operator/other_clusters.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const labels = { copied: '' }
@@ -149,7 +150,7 @@ test('the connections of a dropped cluster, and those that were opened late, are
   const late = app.cluster('late', () => tries++ > 0 ? Promise.resolve(nowhere) : Promise.reject(new Error('no')), {
     optional: true,
   })
-  const setup = { config: nowhere, instance: 'x', clock: systemClock, log: silentLog }
+  const setup = { config: nowhere, instance: 'x', clock: systemClock, log: silentLog, otherClusters }
   const clusters = await openClusters(app.description, setup)
   const request = { method: 'GET', path: '/version', headers: {} } as const
   const other = { ...app.description.clusters[0]!, name: 'far' }

@@ -6,6 +6,7 @@ import '../../lib/operator/definitions.ts'
 import '../../lib/operator/endpoints.ts'
 import '../../lib/operator/other_clusters.ts'
 import '../../lib/operator/tasks.ts'
+import '../../lib/runtime/net/http_server.ts'
 import '../../lib/operator/schedules.ts'
 import 'croner'
 import { type Client, type Clock, Cluster, type Operator, type OtherCluster, type Parts } from 'kubeloop'
@@ -39,6 +40,8 @@ export interface Started {
   readonly parts: Parts | undefined
   /** The outcome of the start; undefined while it runs. */
   outcome(): 'resolved' | Error | undefined
+  /** Resolves at the end of the start, for tests with sockets, which close in their own time. */
+  readonly ended: Promise<unknown>
   /** Aborts the start; resolves when nothing moves any more, which may be before its end. */
   stop(): Promise<void>
 }
@@ -100,7 +103,7 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
   const stopping = new AbortController()
   let parts: Parts | undefined
   let outcome: 'resolved' | Error | undefined
-  app.start(stopping.signal, {
+  const ended = app.start(stopping.signal, {
     serves: false,
     ...over,
     transport: network.transport,
@@ -121,6 +124,7 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
       return parts
     },
     outcome: () => outcome,
+    ended,
     async stop() {
       stopping.abort(new DOMException('The test has ended', 'AbortError'))
       await clock.advance(0)

@@ -1189,7 +1189,7 @@ test("the health server checks the caches of every cluster and the lease, with t
     await s.stop()
     await s.clock.advance(10_000)
   }
-  assert.equal(s.outcome(), 'resolved')
+  assert.equal(await s.ended, 'resolved')
 })
 
 test("CRDs are verified, installed or ignored by the option of the start, else the operator's, with the operator as field manager", async () => {
