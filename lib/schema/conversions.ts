@@ -33,8 +33,8 @@ export interface Conversion<Old extends ConvertibleKind, Hub extends Convertible
   /** Converts an object of the hub to the old version. */
   down(object: Read<Hub>): Converted<Hub, Old>
   /**
-   * Fields of the old version that `up` drops on purpose, such as `spec.legacy`. The checks of round trips ignore them.
-   * Default: none.
+   * Fields that are dropped on purpose, such as `spec.legacy`: those of the old version by `up`, which the checks of
+   * round trips ignore, and those of the hub by `down`, of which a start then does not warn. Default: none.
    */
   readonly drops?: readonly string[]
 }

@@ -10,7 +10,8 @@ import type { Log } from '../observe/log.ts'
  * anything; it calls `default` first, then checks the schema, then calls `validate`.
  *
  * - Objects of a kind made by `defineResource` reach the functions with the defaults of its schema. An object that its
- *   schema refuses is denied with the schema's problems; for built-in kinds there is no such check.
+ *   schema refuses after `default` is denied with the schema's problems; for built-in kinds there is no such check.
+ *   So `default` may get an object without required fields. If it throws for one, the problems are the answer.
  * - The part that the request writes is checked: `spec`, or `status` for the subresource. An update that does not
  *   change an invalid part is allowed without a call, so that a stored object that an earlier schema accepted can lose
  *   its finalizers. Nor does an unchanged field that breaks a limit (a size, a pattern, a format) deny an update.
@@ -46,7 +47,8 @@ export interface Admission<T extends KubeObject> {
   /**
    * Changes the draft of an object that is created or updated. The change is sent as a JSON Patch against the object of
    * the request, so fields that the schema does not know are kept. Not called for DELETE. The API server may call it
-   * several times for one write: called with its own result, it must change nothing.
+   * several times for one write: called with its own result, it must change nothing. An integer beyond 2^53 that equals
+   * one of the object, as JavaScript has it, is taken for a copy, and written as that was read.
    *
    * On CREATE the metadata has no `uid`, `resourceVersion` and `creationTimestamp` yet, and no `name` if the API server
    * generates it. (`validate` gets them, except `resourceVersion`.)

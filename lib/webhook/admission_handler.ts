@@ -82,6 +82,8 @@ interface Subject {
   readonly operation: AdmissionContext['operation']
   readonly object: Fields
   readonly old: Fields | undefined
+  /** The denial of an object that does not fit its schema before `default`. */
+  readonly unfit: Verdict | undefined
 }
 
 /** Bytes of a review that takes some milliseconds: each step takes about 5 ms for a mebibyte. */
@@ -136,9 +138,10 @@ class Call<T extends KubeObject> {
     }
   }
 
-  async #run({ object }: Subject, context: AdmissionContext<T>): Promise<Verdict> {
+  async #run(subject: Subject, context: AdmissionContext<T>): Promise<Verdict> {
     const { phase, resource, admissions } = this.#shared
-    if (phase === 'mutate') return await this.#default(object, context)
+    const { object } = subject
+    if (phase === 'mutate') return await this.#default(subject, context)
     for (const admission of admissions) {
       const problems = problemsFrom(await admission.validate?.(object as object as T, context))
       if (problems.length > 0) return invalid(resource, nameOf(context.request, object), problems)
@@ -146,15 +149,25 @@ class Call<T extends KubeObject> {
     return ALLOWED
   }
 
-  async #default(draft: Fields, context: AdmissionContext<T>): Promise<Verdict> {
-    for (const admission of this.#shared.admissions) {
-      const returned: unknown = await admission.default?.(draft as object as Draft<T>, context)
+  async #default({ object: draft, old, unfit }: Subject, context: AdmissionContext<T>): Promise<Verdict> {
+    const { resource, admissions } = this.#shared
+    for (const admission of admissions) {
+      let returned: unknown
+      try {
+        returned = await admission.default?.(draft as object as Draft<T>, context)
+      } catch (error) {
+        // Its types promise what the object lacks, so what it lacks is the answer.
+        if (!unfit || [...causesOf(error)].some(isApiError)) throw error
+        return unfit
+      }
       if (isFields(returned) && returned !== draft && 'metadata' in returned) {
         throw new TypeError('default returned another object, which is not used; change the draft that it is given')
       }
     }
     await this.yield()
     const operations = jsonPatch(this.#review.request.object, draft)
+    const still = unfit && checked(resource, context.request, JSON.parse(JSON.stringify(draft)) as Fields, old)
+    if (still && !still.allowed) return still
     if (operations.length === 0) return ALLOWED
     return { allowed: true, patch: stringifyExact(operations, 'write the JSON Patch', this.#review.whole) }
   }
@@ -264,10 +277,11 @@ function subjectOf<T extends KubeObject>(
     copyMarks(whole, each)
   }
   const settled = operation === 'DELETE' ? undefined : checked(resource, request, object, old)
-  if (settled) return settled
+  // The API server checks the schema after `default`, too, which may fill in a required field.
+  if (settled && (settled.allowed || phase === 'validate')) return settled
   if (freeze && phase === 'validate') deepFreeze(object)
   if (freeze) deepFreeze(old)
-  return { operation, object, old }
+  return { operation, object, old, unfit: settled }
 }
 
 /** Returns why an object is not one of the kind, or undefined. */

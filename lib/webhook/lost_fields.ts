@@ -13,36 +13,47 @@ import { isRequired } from '../schema/structural.ts'
 import { checksOf, definitionOf, issuesOf } from '../schema/zod_tree.ts'
 import { type Budget, conversionHandler, convertObjects, withVersionDefaults } from './conversion.ts'
 
-/** Returns a warning for each conversion that loses fields of the old version. Never rejects. */
+/** Returns a warning for each way of a conversion that loses fields of the version where it begins. Never rejects. */
 export async function lossWarnings(
   conversions: readonly ConversionDescription[],
   budget: Budget,
 ): Promise<readonly string[]> {
   const warnings: string[] = []
   for (const conversion of conversions) {
-    const lost = await lostFields(conversion, budget)
-    if (lost.length === 0) continue
     const { from, hub } = conversion
-    warnings.push(
-      `Converting ${from.kind} from ${from.version} to ${hub.version} and back loses ${lost.join(', ')}: ` +
-        'keep it in the hub or in an annotation, or list it in the drops of app.convert() if it is dropped on purpose',
-    )
+    const inHub = 'keep it in the hub or in an annotation'
+    for (const [by, start, other, remedy] of [['up', from, hub, inHub], ['down', hub, from, IN_ANNOTATION]] as const) {
+      const lost = await lostFields(conversion, budget, by)
+      if (lost.length === 0) continue
+      warnings.push(
+        `Converting ${from.kind} from ${start.version} to ${other.version} and back loses ${lost.join(', ')}: ` +
+          `${remedy}, or list it in the drops of app.convert() if it is dropped on purpose`,
+      )
+    }
   }
   return warnings
 }
 
+const IN_ANNOTATION = 'keep it in an annotation, as a client of the old version drops it when it updates an object'
+
 /**
  * Returns the fields of the old version, such as `spec.hosts[].port`, that `down(up(object))` lacks, without those that
- * are dropped on purpose. Empty if a function throws for the samples.
+ * are dropped on purpose; with `down`, the fields of the hub that `up(down(object))` lacks. Empty if a function throws
+ * for the samples.
  */
-export async function lostFields(conversion: ConversionDescription, budget: Budget): Promise<readonly string[]> {
-  const { from, hub, drops } = conversion
+export async function lostFields(
+  conversion: ConversionDescription,
+  budget: Budget,
+  by: 'up' | 'down' = 'up',
+): Promise<readonly string[]> {
+  const { drops } = conversion
+  const [start, other] = by === 'up' ? [conversion.from, conversion.hub] : [conversion.hub, conversion.from]
   const handler = conversionHandler({ conversions: [conversion], budget, onThrow: () => {} })
   const lostOf = async (includes: Includes): Promise<readonly string[]> => {
-    const [before, least] = [objectOf(from, includes), objectOf(from, () => false)]
+    const [before, least] = [objectOf(start, includes), objectOf(start, () => false)]
     if (!before || !least) return []
-    const there = await convertObjects(handler, [before], apiVersionOf(hub))
-    const [after] = await convertObjects(handler, there, apiVersionOf(from))
+    const there = await convertObjects(handler, [before], apiVersionOf(other))
+    const [after] = await convertObjects(handler, there, apiVersionOf(start))
     return [...new Set([...missing(before, after, least)])]
   }
   try {

@@ -27,9 +27,12 @@ const HEADER_TIMEOUT_MS = 32_000
 const IDLE_TIMEOUT_MS = 120_000
 /** The maximum of Go's servers. A client with more opens another connection. */
 const MAX_STREAMS = 250
-/** The API server refuses objects above 3 MiB, and a review may have two: the object and its old version. */
-const MAX_BODY_BYTES = 7 * 1024 * 1024
-/** 6 reviews of the maximum size, or 384 of 128 KiB: they may all wait for {@link TreeLimits}. */
+/**
+ * A review may have two objects of 1.5 MiB, the most that etcd stores: the object and its old version. The API server
+ * writes `<`, `>` and `&` as six characters.
+ */
+const MAX_BODY_BYTES = 20 * 1024 * 1024
+/** 2 reviews of the maximum size, or 384 of 128 KiB: they may all wait for {@link TreeLimits}. */
 const MAX_HELD_BYTES = 48 * 1024 * 1024
 /** The maximum `timeoutSeconds` of a webhook: later, the API server has given up. */
 const MAX_REVIEW_MS = 30_000
@@ -61,7 +64,7 @@ export interface WebhookServerOptions {
   readonly stopping?: AbortSignal | undefined
   /** How long open requests may take after a stop; then they are aborted. Default: 10,000. */
   readonly shutdownTimeoutMs?: number | undefined
-  /** The maximum size of a request body. Default: 7 MiB. */
+  /** The maximum size of a request body. Default: 20 MiB. */
   readonly maxBodyBytes?: number | undefined
   /** The maximum size of all bodies of open requests together. Default: 48 MiB. */
   readonly maxHeldBytes?: number | undefined

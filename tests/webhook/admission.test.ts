@@ -170,7 +170,59 @@ test("the schema's defaults are there before the functions are called, and becom
   assert.deepEqual(seen, ['off', 'off', 'off', 'off'])
 })
 
-test("an object that does not fit the schema is denied with the schema's causes, before a function is called", async () => {
+test('default may make an object fit the schema, also by values that become others in JSON', async () => {
+  const Event = defineResource({
+    group: 'web.example.dev',
+    version: 'v1',
+    kind: 'Site',
+    spec: z.object({
+      host: z.string().regex(/^[a-z]+$/),
+      at: z.string(),
+      issuer: z.string(),
+      size: z.int().optional(),
+    }),
+  })
+  const { mutate, errors } = handlersFor(Event, [{
+    default({ spec }) {
+      spec.host = spec.host.toLowerCase()
+      spec.at = new Date(0) as unknown as string
+    },
+  }, {
+    default({ spec }) {
+      if (spec.host === 'gone') throw new ApiError('no', { reason: 'Forbidden', message: 'no' }, { code: 403 })
+      spec.issuer ??= 'letsencrypt'
+    },
+  }])
+  const created = await send(mutate, review({ object: site({ host: 'A' }) }))
+  assert.deepEqual((patched(site({ host: 'A' }), created) as { spec: unknown }).spec, {
+    host: 'a',
+    at: '1970-01-01T00:00:00.000Z',
+    issuer: 'letsencrypt',
+  })
+  const stored = site({ host: 'A', size: 'big' }, { finalizers: ['x'] })
+  const fields = async (request: object): Promise<unknown> => {
+    const { status, failed, patch } = await send(mutate, review(request))
+    assert.deepEqual([failed, patch], [false, undefined])
+    return status.code === 422 ? status.details!.causes!.map(({ field }) => field) : status.code
+  }
+  assert.deepEqual(await fields({ object: site({ host: 'A', size: 'big' }) }), ['spec.size'])
+  assert.deepEqual(await fields({ object: site({ host: 1 }) }), ['spec.host', 'spec.at', 'spec.issuer'])
+  assert.deepEqual(await fields({ object: site({ host: 'Gone' }) }), 403)
+  assert.deepEqual(
+    await fields({ operation: 'UPDATE', object: site({ host: 'A', size: 'big' }), oldObject: stored }),
+    200,
+  )
+  assert.deepEqual(errors, [])
+  const undo = handlersFor(Site, [{ default: ({ spec }, { old }) => void Object.assign(spec, old!.spec) }])
+  const oldObject = site({ hosts: [], size: 'big', tls: { mode: 'off' } })
+  const undone = await send(
+    undo.mutate,
+    review({ operation: 'UPDATE', object: site({ hosts: [], size: 1 }), oldObject }),
+  )
+  assert.match(undone.patch!, /\/size","value":"big"/)
+})
+
+test('the schema is checked after default, which may fill in what is required; what it throws for other objects is no fault', async () => {
   const calls: unknown[] = []
   const { mutate, validate } = handlersFor(Site, [{
     default: () => void calls.push(1),
@@ -196,7 +248,7 @@ test("an object that does not fit the schema is denied with the schema's causes,
     const changed = review({ operation: 'UPDATE', object: site({ hosts: [] }), oldObject: site({ hosts: ['a'] }) })
     assert.equal((await send(handler, changed)).status.code, 422)
   }
-  assert.deepEqual(calls, [])
+  assert.deepEqual(calls, [1, 1, 1], 'validate gets objects that fit')
 })
 
 test('a hundred problems are sent, more are counted', async () => {
@@ -228,7 +280,7 @@ test('an invalid stored object can lose its finalizers and get a status: what an
     const typed = { operation: 'UPDATE', oldObject: before, object: site({ hosts: ['a'], size: 'big' }) }
     assert.deepEqual(causesOf(await send(handler, review(typed)))!.map(({ field }) => field), ['spec.size'])
   }
-  assert.deepEqual(calls, [1, 2])
+  assert.deepEqual(calls, [1, 1, 1, 2])
   // Only the part that is written is checked: the status of the stored object may be invalid too, and the reverse.
   for (const handler of [mutate, validate]) {
     const stale = { status: { ready: 'maybe' } }

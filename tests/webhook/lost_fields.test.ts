@@ -69,10 +69,39 @@ test('a dropped field is named: optional, required, with a default, in lists and
 
 test('the warning says what to do, and is for each conversion that loses something', async () => {
   const lossy = from(z.object({ a: z.string().optional(), b: z.string().optional() }), () => ({}))
-  assert.deepEqual(await lossWarnings([fromBeta, lossy], budget), [
+  const carried = from(z.object({ a: z.string() }), identity)
+  assert.deepEqual(await lossWarnings([carried, lossy], budget), [
     'Converting Site from v1 to v2 and back loses spec.a, spec.b: keep it in the hub or in an annotation, ' +
     'or list it in the drops of app.convert() if it is dropped on purpose',
   ])
+})
+
+test('fields of the hub that the old version cannot hold are named, unless they are kept or dropped on purpose', async () => {
+  const Old = defineResource({ ...common, version: 'v1', spec: z.object({ host: z.string() }) })
+  const spec = z.object({ host: z.string(), tls: z.string().optional(), mode: z.enum(['a', 'b']).default('a') })
+  const Hub = defineResource({ ...common, version: 'v2', spec, status: z.object({ ready: z.boolean().optional() }) })
+  const way = (drops: readonly string[] = []) =>
+    describeConversion(Old, Hub, {
+      up: ({ spec }) => ({ spec }),
+      down: ({ spec: { host } }) => ({ spec: { host } }),
+      drops,
+    })
+  assert.deepEqual(await lostFields(way(), budget, 'down'), ['spec.tls', 'spec.mode', 'status'])
+  assert.deepEqual(await lostFields(way(['spec.tls', 'status']), budget, 'down'), ['spec.mode'])
+  assert.deepEqual(await lossWarnings([way()], budget), [
+    'Converting Site from v2 to v1 and back loses spec.tls, spec.mode, status: keep it in an annotation, as a client of ' +
+    'the old version drops it when it updates an object, or list it in the drops of app.convert() if it is dropped on purpose',
+  ])
+  const kept = describeConversion(Old, Hub, {
+    up: ({ spec: { host }, metadata: { annotations = {} } }) => ({
+      spec: { host, ...JSON.parse(annotations['hub'] ?? '{}') },
+    }),
+    down: ({ spec, metadata }) => ({
+      spec: { host: spec.host },
+      metadata: { annotations: { ...metadata.annotations, hub: JSON.stringify(spec) } },
+    }),
+  })
+  assert.deepEqual(await lostFields(kept, budget, 'down'), ['status'])
 })
 
 test('a field that another one replaces is not lost', async () => {

@@ -23,7 +23,8 @@ const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is 
 
 const admission: Admission<ObjectOf<typeof Site>> = {
   default(draft) {
-    draft.spec.hosts = draft.spec.hosts.map((host) => host.toLowerCase())
+    const { hosts = ['STATED.by.default'] } = draft.spec as { hosts?: string[] }
+    draft.spec.hosts = hosts.map((host) => host.toLowerCase())
     const spec = draft.spec as { big?: number; copy?: number }
     if (spec.big !== undefined) spec.copy = spec.big
   },
@@ -124,7 +125,7 @@ async function serve(pair: { cert: string; key: string }): Promise<{ server: Htt
     ...pair,
     host: '127.0.0.1',
     port: 0,
-    maxBodyBytes: 7 * 2 ** 20,
+    maxBodyBytes: 20 * 2 ** 20,
     refuseBody: () => assert.fail('too large'),
     onError: (error) => assert.fail(String(error)),
     async handle({ path, headers, body, signal }) {
@@ -189,6 +190,9 @@ async function objectsAreDefaulted({ kubectl }: Running): Promise<void> {
   assert.equal(await done(kubectl('get site a -o jsonpath={.spec.hosts[0]}')), 'b.example')
   const status = '--subresource=status --type=merge -p {"status":{"ready":true}}'
   assert.match(await done(kubectl(`patch site a ${status}`)), /patched\nWarning: UPDATE b\.example/)
+  // The schema requires it, and is checked after the call.
+  await done(kubectl('create -f -', site('without-hosts', {})))
+  assert.equal(await done(kubectl('get site without-hosts -o jsonpath={.spec.hosts[0]}')), 'stated.by.default')
   const generated = { ...site('', { hosts: ['x'] }), metadata: { generateName: 'gen-', namespace: 'default' } }
   assert.match(await done(kubectl('create -f -', generated)), /gen-\w+ created/)
 }
