@@ -22,7 +22,7 @@ import { addFleet, type Engaged } from './fleet.ts'
 import { optionalCluster } from './optional.ts'
 
 /** What a group needs of the operator; classes of mod.js are behind functions, as this file is loaded beside it. */
-export interface GroupSetup {
+interface GroupSetup {
   readonly clusters: Clusters
   readonly manager: Manager
   /** The controllers by their names, while they run. */
