@@ -69,10 +69,15 @@ export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
   readonly definitions: Definitions | undefined
 }
 
+/** What an election needs. */
+export type ElectionSetup =
+  & Pick<AssemblySetup, 'clusters' | 'instance' | 'identity' | 'clock' | 'log' | 'meter' | 'random' | 'uuid'>
+  & Partial<Pick<AssemblySetup, 'schedules'>>
+
 export function assemble(description: OperatorDescription, setup: AssemblySetup): Parts {
   const { clusters, meter, clock, log, listens, loaded, definitions } = setup
   const { options } = description
-  const elector = electorOf(options, setup)
+  const elector = hasElection(options.leaderElection, setup) ? electorOf(options, setup) : undefined
   const manager = new Manager({ clock, log, elector, listens, graceMs: graceOf(options) })
   for (const { resource, options: kept, cluster } of description.caches) {
     if (description.groups.every((group) => group !== cluster)) clusters.of(cluster).cache.declare(resource, kept)
@@ -304,8 +309,12 @@ export function hasElection(
   return start.leaderElection ?? Boolean(own)
 }
 
-function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySetup): LeaderElector | undefined {
-  if (!hasElection(leaderElection, setup)) return undefined
+/** `onOther`: called when another process holds the lease, instead of the operator's own callback. */
+export function electorOf(
+  { leaderElection, name }: OperatorOptions,
+  setup: ElectionSetup,
+  onOther?: () => void,
+): LeaderElector {
   const { clusters, instance, identity, clock, log, meter, random, schedules, uuid = () => crypto.randomUUID() } = setup
   const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
@@ -315,18 +324,21 @@ function electorOf({ leaderElection, name }: OperatorOptions, setup: AssemblySet
     const hint = 'set leaderElection.namespace, as replicas in different namespaces lead at the same time'
     log.warn(`The configuration names no namespace for the lease "${lease}", so it is in "default"; ${hint}`)
   }
+  const candidate = identity ?? own.identity ?? `${instance}_${uuid()}`
   return new LeaderElector({
     api: leaseApi,
     clock,
     log,
-    meter,
+    meter: onOther ? undefined : meter,
     random,
     lease,
     namespace: namespace ?? 'default',
-    identity: identity ?? own.identity ?? `${instance}_${uuid()}`,
+    identity: candidate,
     labels: own.labels,
     annotations: schedules?.annotations,
-    callbacks: { onNewLeader: own.onNewLeader },
+    callbacks: {
+      onNewLeader: onOther ? (holder) => void (holder && holder !== candidate && onOther()) : own.onNewLeader,
+    },
     timings: {
       durationMs: optionalMs(own.duration) ?? DEFAULT_TIMINGS.durationMs,
       renewDeadlineMs: optionalMs(own.renewDeadline) ?? DEFAULT_TIMINGS.renewDeadlineMs,

@@ -22,6 +22,7 @@ import { crdOf } from '../schema/crds.ts'
 import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
 import { findObject, treatLeftovers } from '../webhook/leftovers.ts'
 import { isOwnConversion } from '../webhook/ownership.ts'
+import { upFailure } from '../webhook/conversion.ts'
 import { forEachStored, resourceOf, storedVersions } from './stored_objects.ts'
 
 type Spec = CustomResourceDefinition['spec']
@@ -139,6 +140,17 @@ export async function createCrds(
   })
 }
 
+/** Throws for a kind of another cluster with refinements: only the operator's own cluster calls its webhooks. */
+export function refuseUnchecked(elsewhere: readonly AnyResource[]): void {
+  const found = elsewhere.find(({ definition }) => definition?.hasRefinements)
+  if (!found) return
+  throw new TypeError(
+    `Cannot start: nothing checks the refinements in the schema of ${found.kind} in another cluster, which does not ` +
+      "call this operator's webhooks; define it there without them, or watch it with optional: true if another " +
+      'operator there admits it',
+  )
+}
+
 /** Returns a version that refuses all writes of its objects. Reads are not validated. */
 function readOnly(version: CustomResourceVersion): CustomResourceVersion {
   const message = `${version.name} is read-only until the operator's leader has installed it`
@@ -189,7 +201,9 @@ async function checkedByLeader(
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<Crd> {
-  const check = (): Promise<string | undefined> => checkStored(crd, before, resources, dependencies, signal)
+  const check = async (): Promise<string | undefined> =>
+    await checkUp(crd, before, dependencies, signal) ??
+      await checkStored(crd, before, resources, dependencies, signal)
   const early = await check().then((refusal) => ({ refusal }), (error: unknown) => {
     if (signal.aborted || !isUnconverted(error)) throw error
     return undefined
@@ -240,12 +254,15 @@ async function refuseEarly(
 ): Promise<void> {
   if (dependencies.optional) return
   refuseLostVersion(crd, before)
-  if (dependencies.narrow) return
-  const refusal = await checkStored(crd, before, resources, dependencies, signal).catch((error: unknown) => {
-    if (signal.aborted || !(isUnconverted(error) || isMissingKind(error))) throw error
-    return undefined
-  })
-  if (refusal !== undefined) throw new Error(refusal)
+  const early = async (check: typeof checkUp): Promise<void> => {
+    const refusal = await check(crd, before, dependencies, signal).catch((error: unknown) => {
+      if (signal.aborted || !(isUnconverted(error) || isMissingKind(error))) throw error
+      return undefined
+    })
+    if (refusal !== undefined) throw new Error(refusal)
+  }
+  await early(checkUp)
+  if (!dependencies.narrow) await early(() => checkStored(crd, before, resources, dependencies, signal))
 }
 
 /** Throws if objects may be stored in a version that the operator does not define. */
@@ -376,6 +393,48 @@ async function checkStored(
     if (!narrowing) continue
     const refusal = served && await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
     if (refusal !== undefined || !crd.spec.conversion) return refusal
+  }
+  return undefined
+}
+
+/**
+ * Returns an error about stored objects that `up` cannot convert, before the hub is stored: one of them would fail each
+ * list in the hub, and could not be deleted. Each is read in the versions in which it may be stored.
+ */
+async function checkUp(
+  crd: CustomResourceDefinition,
+  { spec, status }: Crd,
+  { api, log, conversions = [] }: Dependencies,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const hub = crd.spec.versions.find(({ storage }) => storage)!.name
+  if (spec.versions.some(({ name, storage }) => storage && name === hub)) return undefined
+  for (const conversion of conversions) {
+    const { hub: { kind }, from: { version } } = conversion
+    const isRead = spec.versions.some(({ name, served }) => served && name === version)
+    if (groupResourceOf(conversion.hub) !== crd.metadata.name || !isRead) continue
+    if (!status?.storedVersions?.includes(version)) continue
+    const broken: string[] = []
+    let count = 0
+    const check = (object: KubeObject): void => {
+      const problem = upFailure(conversion, object)
+      if (problem !== undefined && ++count <= MAX_NAMED) {
+        broken.push(`${kind} "${formatKey(keyOf(object))}" (${problem})`)
+      }
+    }
+    try {
+      const seen = await forEachStored(pages(api, { resource: resourceOf(crd, version) }, { signal }), check)
+      if (count === 0) continue
+      return `${
+        cannotInstall(crd)
+      }: up() of ${version} fails for ${count} of ${seen} stored objects, and no list in ${hub} could show any: ${
+        broken.join(', ')
+      }${count > MAX_NAMED ? ', …' : ''}; change or delete them, or mend up()`
+    } catch (error) {
+      // A role may have the right to list in some namespaces only.
+      if (!isReason(error, 'Forbidden')) throw error
+      log.warn(`Cannot verify ${titleOf(crd)}: ${messageOf(error)}; starting anyway`)
+    }
   }
   return undefined
 }

@@ -11,10 +11,11 @@ import { isInPod } from '../runtime/os/env.ts'
 import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
-import { createCrds, type Dependencies, installCrds, verifyCrds } from './crds.ts'
+import { createCrds, type Dependencies, installCrds, refuseUnchecked, verifyCrds } from './crds.ts'
 import {
   crdModeOf,
   isOptional,
+  kindsElsewhere,
   type OperatorDescription,
   type OperatorOptions,
   ownKinds,
@@ -49,7 +50,9 @@ export interface Definitions {
   of(description: OperatorDescription): Definitions
 }
 
+/** @throws TypeError for a kind of another cluster with refinements. */
 export function definitionsOf(setup: DefinitionSetup): Definitions {
+  refuseUnchecked(kindsElsewhere(setup.description))
   const latches = latchesOf(setup)
   return {
     prepare: preparationOf(setup),
@@ -98,6 +101,7 @@ function addInstallation(
     return
   }
   if (!elects && !webhooks) return
+  const underLease = webhooks?.installUnderLease
   const installed = new Latch()
   const install: InCluster = (cluster, signal) => prepareIn(installCrds, setup, cluster, signal, manager.fence)
   manager.add({
@@ -108,6 +112,7 @@ function addInstallation(
       for (const cluster of elects ? [undefined, ...description.clusters] : []) {
         if (!isOptional(cluster)) await install(cluster, signal)
       }
+      if (underLease) return await underLease(() => installed.open(), signal)
       await webhooks?.install(api, signal)
       installed.open()
     },

@@ -551,3 +551,12 @@ export function syncTimeoutsOf(
   }
   return (resource) => stated.get(resourceId(resource)) ?? common
 }
+
+/** Returns the kinds that the operator defines in other clusters and in those of groups. */
+export function kindsElsewhere(description: OperatorDescription): AnyResource[] {
+  const ofGroups = description.groups.flatMap((group) => {
+    const member = { ...group, config: { server: '' } }
+    return ownKinds(memberOf(description, group, member), member)
+  })
+  return description.clusters.flatMap((cluster) => ownKinds(description, cluster)).concat(ofGroups)
+}

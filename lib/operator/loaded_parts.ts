@@ -5,7 +5,7 @@ import type { Tracing } from '../observe/tracing.ts'
 import {
   crdModeOf,
   hasWebhooks,
-  memberOf,
+  kindsElsewhere,
   type OperatorDescription,
   type OperatorOptions,
   ownKinds,
@@ -58,12 +58,7 @@ export async function loadParts(description: OperatorDescription, serves: boolea
 }
 
 function definesKinds(description: OperatorDescription): boolean {
-  const ofGroups = description.groups.flatMap((group) => {
-    const member = { ...group, config: { server: '' } }
-    return ownKinds(memberOf(description, group, member), member)
-  })
-  const ofClusters = [undefined, ...description.clusters].flatMap((cluster) => ownKinds(description, cluster))
-  return ofClusters.length + ofGroups.length > 0
+  return ownKinds(description).length + kindsElsewhere(description).length > 0
 }
 
 /** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */

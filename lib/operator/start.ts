@@ -8,7 +8,7 @@ import { type Log, safeLog } from '../observe/log.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
-import { assemble, hasElection } from './assemble.ts'
+import { assemble, electorOf, hasElection } from './assemble.ts'
 import { boundTo, clientsOf, openClusters } from './clusters.ts'
 import type { Parts } from './context.ts'
 import { isOptional, type OperatorDescription, type OperatorOptions } from './description.ts'
@@ -116,6 +116,9 @@ export async function startOperator(
       apiServer: clusters.main.config?.server,
       crds: options.crds,
       definitionLog: options.definitionLog,
+      elect: elects || mode !== 'stated'
+        ? undefined
+        : (onOther) => electorOf(description.options, { ...setup, clusters }, onOther),
       mode,
       stopping: signal,
     })

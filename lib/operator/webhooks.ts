@@ -12,6 +12,7 @@ import { type Clock, pause, sleep, type TurnBudget, within } from '../async/cloc
 import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import type { Client } from '../client/client.ts'
+import type { LeaderElector } from '../leader/leader_elector.ts'
 import { validityOf } from '../runtime/os/builtins.ts'
 import { readTextIfExists, resolvePath, temporaryFolder } from '../runtime/os/files.ts'
 import { isInPod } from '../runtime/os/env.ts'
@@ -58,16 +59,20 @@ import {
   type SelfMadeOptions,
   type WebhookOptions,
 } from './description.ts'
+import { RESTORE_MS, underLease } from './webhook_lease.ts'
 import type { WebhookParts } from './context.ts'
 import type { OperatorMeter } from './endpoints.ts'
-
-/** How often configurations that were deleted or changed by others are restored: without them, no webhook is called. */
-const RESTORE_MS = 60_000
 
 /** How often the CA beside a certificate in files is read. */
 const CA_REREAD_MS = 10_000
 
 const HOUR_MS = 3_600_000
+
+/**
+ * How long new webhooks may fail, from the first installation of this process: until replicas of an earlier release
+ * have ended. Without progress for this time, Kubernetes calls a rollout failed.
+ */
+const EASED_MS = 600_000
 
 /** The time limit for work that a start waits for. */
 const INJECTION_MS = 10_000
@@ -102,6 +107,11 @@ export interface WebhookSetup {
   readonly log: Log
   /** Logs what is installed, instead of `log`. */
   readonly definitionLog?: Log | undefined
+  /**
+   * Returns an elector, which calls `onOther` when another process holds the Lease. Undefined if no other process
+   * serves the webhooks, and with leader election, whose leader installs the configurations.
+   */
+  readonly elect?: ((onOther: () => void) => LeaderElector) | undefined
   readonly mode: WebhookMode
   /** Aborted when the stop begins. */
   readonly stopping: AbortSignal
@@ -147,6 +157,13 @@ export interface OperatorWebhooks {
   install(api: Api, signal: AbortSignal): Promise<void>
   /** The leader's work: restores what others deleted or changed after {@link install}, or reports it without one. */
   keepInstalled(api: Api, signal: AbortSignal): Promise<void>
+  /**
+   * Without leader election, where other processes may serve the webhooks too: {@link install} and
+   * {@link keepInstalled} while this replica holds the Lease, so that a release does not undo the configurations of
+   * another one beside it. Calls `onDecided` when they are installed, or another replica holds the Lease. If it cannot
+   * be had within 10 s, they are installed once without it.
+   */
+  readonly installUnderLease: ((onDecided: () => void, signal: AbortSignal) => Promise<void>) | undefined
   /** The leader's work: keeps the certificate valid, and the configurations' CAs up to date. */
   rotate(api: Api, signal: AbortSignal): Promise<void>
 }
@@ -158,7 +175,7 @@ export interface OperatorWebhooks {
  */
 export function openWebhooks(description: OperatorDescription, setup: WebhookSetup): OperatorWebhooks {
   const { options, conversions } = description
-  const { meter, clock, mode } = setup
+  const { meter, clock, elect, mode } = setup
   const log = safeLog(setup.log)
   const own = ownObjects(description, setup.namespace)
   const given: WebhookOptions = mode === 'stated' ? options.webhooks ?? {} : { port: 0, ...(mode !== 'memory' && mode) }
@@ -182,7 +199,7 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     log,
   })
   const handlers = new Map<string, WebhookHandler>()
-  const admissions = groupsOf(description.admissions)
+  const admissions = groupsOf(description)
   for (const { path, phase, resource, members } of admissions) {
     const handler = admissionHandler(phase, resource, members.map(({ hooks }) => hooks), {
       client: setup.client,
@@ -230,15 +247,21 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     if (!installs || reached !== 'loopback' || mode === 'memory') return
     await refuseServices(loopback(server.port ?? port).url, crds, dependencies(setup.api), signal)
   }
+  let installingSinceMs: number | undefined
   const install = async (api: Api, signal: AbortSignal): Promise<void> => {
     await refuse(signal)
-    await installConfigurations(configurations(await trust.bundle(signal)), dependencies(api), signal)
+    const nowMs = clock.monotonic()
+    installingSinceMs ??= nowMs
+    // By loopback, no other replica is called.
+    const easesNew = reached !== 'loopback' && nowMs - installingSinceMs < EASED_MS
+    await installConfigurations(
+      configurations(await trust.bundle(signal)),
+      { ...dependencies(api), easesNew },
+      signal,
+    )
   }
-  const restore = async (api: Api, signal: AbortSignal): Promise<void> => {
-    await pause(clock, RESTORE_MS, signal)
-    const what = 'restore the webhook configurations'
-    await repeatedly(what, () => install(api, signal), RESTORE_MS, { clock, log }, signal)
-  }
+  const restore = (api: Api, signal: AbortSignal): Promise<void> =>
+    repeatedly('restore the webhook configurations', () => install(api, signal), RESTORE_MS, { clock, log }, signal)
   const wanted = async (signal: AbortSignal): Promise<CustomResourceConversion> => {
     await refuse(signal)
     return conversionOf(target(), await trust.bundle(signal))
@@ -279,8 +302,16 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
       const { log } = dependencies(api)
       const keep = async (name: string): Promise<void> =>
         await keepConversion({ name, wanted, restores: installs, api, clock, log, operator: options.name }, signal)
-      await Promise.all([...(crdMode === 'ignore' ? [] : crds.map(keep)), ...(installs ? [restore(api, signal)] : [])])
+      const restored = async (): Promise<void> => {
+        await pause(clock, RESTORE_MS, signal)
+        await restore(api, signal)
+      }
+      // Without leader election, the holder of the Lease restores the configurations.
+      await Promise.all([...(crdMode === 'ignore' ? [] : crds.map(keep)), ...(installs && !elect ? [restored()] : [])])
     },
+    installUnderLease: elect
+      ? (onDecided, signal) => underLease({ elect, onDecided, api: setup.api, install, restore, clock, log }, signal)
+      : undefined,
     rotate(api, signal) {
       const kept = new KeptCas()
       const keeps = (pem: string): boolean => kept.keeps(pem, clock.now(), clock.monotonic())
@@ -341,12 +372,12 @@ export interface WebhookDefinitions {
  * @throws TypeError for invalid options, with the place in the user's file.
  */
 export function describeWebhooks(description: OperatorDescription, namespace: string): WebhookDefinitions {
-  const { options, conversions, admissions } = description
+  const { options, conversions } = description
   const { url, service } = options.webhooks ?? {}
   const target = url === undefined ? serviceOf(service, options.name, namespace) : { url }
   const { mutating, validating } = configurationsOf({
     operator: options.name,
-    admissions: groupsOf(admissions).flatMap(configured),
+    admissions: groupsOf(description).flatMap(configured),
     target,
     own: ownObjects(description, namespace),
   })
@@ -569,14 +600,17 @@ interface AdmissionGroup {
 }
 
 /** Returns the admissions by their paths, in the order of declaration. */
-function groupsOf(admissions: readonly AdmissionDescription[]): readonly AdmissionGroup[] {
+function groupsOf({ admissions, conversions }: OperatorDescription): readonly AdmissionGroup[] {
   const groups = new Map<string, AdmissionGroup>()
   for (const admission of admissions) {
     const { resource, hooks, options, declaredAt } = admission
     for (const phase of ['mutate', 'validate'] as const) {
       if (!(phase === 'mutate' ? hooks.default : hooks.validate)) continue
       const base = admissionPath(phase, resource)
-      at(declaredAt, () => checkAdmission({ resource, path: base, mutating: phase === 'mutate', options }))
+      at(declaredAt, () => {
+        checkAdmission({ resource, path: base, mutating: phase === 'mutate', options })
+        if (phase === 'mutate' && options.matchPolicy !== 'Exact') refuseDefaultOfSpoke(resource, conversions)
+      })
       // A webhook has one set of options, and two groups that differ by a dot and a dash have one path.
       const isOther = (group: AdmissionGroup | undefined): boolean =>
         !!group &&
@@ -589,6 +623,19 @@ function groupsOf(admissions: readonly AdmissionDescription[]): readonly Admissi
     }
   }
   return [...groups.values()]
+}
+
+/** Throws if the API server would convert every write of the kind to a version that is not the hub, and back. */
+function refuseDefaultOfSpoke(resource: AnyResource, conversions: OperatorDescription['conversions']): void {
+  const { version, kind } = resource
+  const id = groupResourceOf(resource)
+  const spoke = conversions.find(({ from }) => from.version === version && groupResourceOf(from) === id)
+  if (!spoke) return
+  throw new TypeError(
+    `Cannot configure the admission of ${kind}: with a default for ${version}, writes in all versions are converted to ` +
+      `it and back, and lose what it cannot hold; declare it for the hub, ${spoke.hub.version}, or set ` +
+      `matchPolicy: 'Exact', for writes in ${version} alone`,
+  )
 }
 
 function configured({ path, phase, resource, members }: AdmissionGroup): readonly ConfiguredAdmission[] {

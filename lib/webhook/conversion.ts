@@ -199,6 +199,16 @@ function step(conversion: ConversionDescription, by: 'up' | 'down', object: Kube
   }
 }
 
+/** Returns why an object of the old version cannot be converted to the hub, or undefined. */
+export function upFailure(conversion: ConversionDescription, object: KubeObject): string | undefined {
+  try {
+    step(conversion, 'up', withVersionDefaults(conversion.from, object), '')
+    return undefined
+  } catch (error) {
+    return messageOf((error as Error).cause).slice(0, MAX_MESSAGE)
+  }
+}
+
 /**
  * Returns the object in the other version: what the function returned, with the metadata of the object except for
  * labels and annotations, and with its status if none is stated.

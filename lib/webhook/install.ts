@@ -47,6 +47,11 @@ export interface InstallDependencies {
   readonly keepsCas?: boolean | undefined
   /** The namespace of the operator's Services. Undefined where it has none. */
   readonly namespace?: string | undefined
+  /**
+   * Whether new webhooks may fail, as replicas of an earlier release, which do not serve them, may be called: until a
+   * later call without it, those that are not stored with `Fail` have `Ignore`. Default: false.
+   */
+  readonly easesNew?: boolean | undefined
 }
 
 /** What {@link injectCa} did. */
@@ -94,7 +99,7 @@ async function installOne(
   dependencies: InstallDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const { api, log, operator, namespace, keepsCas = false } = dependencies
+  const { api, log, operator, namespace, keepsCas = false, easesNew = false } = dependencies
   const title = `${resource.kind} "${name}"`
   const target = { resource, name }
   const query = { fieldManager: operator }
@@ -107,10 +112,18 @@ async function installOne(
       }
       return
     }
+    const eased = easesNew ? withNewEased(wanted, before?.webhooks ?? []) : wanted
+    const logEased = (): void => {
+      if (jsonEqual(eased, wanted)) return
+      log.info(
+        `New webhooks of ${title} have failurePolicy: Ignore for 10 min, as an earlier release does not serve them`,
+      )
+    }
     if (!before) {
-      const webhooks = withStoredCas(wanted.webhooks, [], isInjectedByOthers(wanted), false)
-      await api.create(target, { ...wanted, webhooks }, query, signal)
-      return log.info(`Installed ${title}`)
+      const webhooks = withStoredCas(eased.webhooks, [], isInjectedByOthers(wanted), false)
+      await api.create(target, { ...eased, webhooks }, query, signal)
+      log.info(`Installed ${title}`)
+      return logEased()
     }
     if (!isOurs) {
       throw new Error(
@@ -118,7 +131,7 @@ async function installOne(
           'this operator, or give the operator another name',
       )
     }
-    const next = changed(before, wanted, keepsCas)
+    const next = changed(before, eased, keepsCas)
     if (jsonEqual(next, before)) return
     const { object } = await api.update(target, next, query, signal)
     const isOther = ({ clientConfig }: WebhookEntry) => !isSameServer(clientConfig, wanted.webhooks[0]!.clientConfig)
@@ -131,8 +144,19 @@ async function installOne(
           'stop it or rename one of them',
       )
     }
-    if (object.metadata.generation !== before.metadata.generation) log.info(`Updated ${title}`)
+    if (object.metadata.generation === before.metadata.generation) return
+    log.info(`Updated ${title}`)
+    logEased()
   })
+}
+
+/** Gives webhooks `Ignore` unless they are stored with `Fail`. */
+function withNewEased(wanted: WebhookConfiguration, before: readonly WebhookEntry[]): WebhookConfiguration {
+  const failing = new Set(before.filter((entry) => entry['failurePolicy'] === 'Fail').map(({ name }) => name))
+  const webhooks = wanted.webhooks.map((entry) =>
+    failing.has(entry.name) ? entry : { ...entry, failurePolicy: 'Ignore' }
+  )
+  return { ...wanted, webhooks }
 }
 
 /**

@@ -153,6 +153,17 @@ test('rights: a lease and definitions by name, which a create cannot have', () =
   ])
 })
 
+test('rights: what installs the configurations of webhooks holds a lease, also without leader election', () => {
+  for (const [crds, hasWebhooks] of [['install', true], ['install', false], ['verify', true]] as const) {
+    const app = operator({ name: 'a', crds })
+    if (hasWebhooks) app.admission(Plain, { validate: () => [] })
+    const expected = crds === 'install' && hasWebhooks
+      ? ['here: create coordination.k8s.io/leases', 'here: get,watch,update coordination.k8s.io/leases [a]']
+      : []
+    assert.deepEqual(rules(app).filter((rule) => rule.includes('leases')), expected, `${crds} ${hasWebhooks}`)
+  }
+})
+
 test('definitions of optional kinds belong to others: they are neither read nor printed', async () => {
   const app = operator({ name: 'a' })
   app.cache(Plain)

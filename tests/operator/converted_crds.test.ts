@@ -30,7 +30,12 @@ const Hub = defineResource({
   spec: HUB_SPEC,
 })
 const convert = (): never => assert.fail('the installation converts nothing')
-const conversions = [describeConversion(Old, Hub, { up: convert, down: convert })]
+const up = (object: object) => {
+  const { size } = (object as { readonly spec: { readonly size: number } }).spec
+  if (size < 0) throw new Error(`${size} is no size`)
+  return { spec: { sizes: [size] } }
+}
+const conversions = [describeConversion(Old, Hub, { up, down: convert })]
 
 function webhook(url = 'https://127.0.0.1:9443/convert', caBundle?: string): CustomResourceConversion {
   const clientConfig = { url, ...(caBundle !== undefined && { caBundle }) }
@@ -223,7 +228,7 @@ test('objects are read until one needs the webhook, if the version in which it i
       }, {})
     await installCrds([Old], before, never)
     await site('v1alpha1', 'b', { size: 1 })
-    const mixed = { ...after, conversions: [describeConversion(From, Hub, { up: convert, down: convert })] }
+    const mixed = { ...after, conversions: [describeConversion(From, Hub, { up, down: convert })] }
     await installCrds([Hub], { ...mixed, conversion: webhook('https://gone.example/convert') }, never)
     network.take()
     await site('v1', 'a', { sizes: [1] })
@@ -381,7 +386,7 @@ test('each version is checked for stored objects that its own new schema does no
     api.create({ resource: Old, namespace: 'default', name }, { metadata: { namespace: 'default', name }, spec }, {})
   await create('a', { size: 7 })
   await installCrds([Hub], after, never)
-  const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up: convert, down: convert })] }
+  const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up, down: convert })] }
   const { spec } = await stored()
   for (const prepare of [createCrds, installCrds]) {
     await assert.rejects(
@@ -394,13 +399,83 @@ test('each version is checked for stored objects that its own new schema does no
   assert.notDeepEqual((await stored()).spec, spec)
 })
 
+test('a hub is not added or stored while up() fails for a stored object; the first are named', async () => {
+  const make = async (): Promise<Setup & { create(name: string, size: number): Promise<unknown> }> => {
+    const made = setup()
+    await installCrds([Old], made.before, never)
+    const create = (name: string, size: number): Promise<unknown> => {
+      const metadata = { namespace: 'default', name }
+      return made.api.create({ resource: Old, namespace: 'default', name }, { metadata, spec: { size } }, {})
+    }
+    return { ...made, create }
+  }
+  for (const prepare of [createCrds, installCrds]) {
+    const { after, create, stored, network } = await make()
+    const { spec } = await stored()
+    for (let at = 1; at <= 7; at++) await create(`bad-${at}`, -at)
+    await create('good', 1)
+    const named = [1, 2, 3, 4, 5].map((at) => `Site "default/bad-${at}" (-${at} is no size)`).join(', ')
+    for (const narrow of [false, true]) {
+      await assert.rejects(prepare([Hub], { ...after, narrow }, never), {
+        message:
+          'Cannot install CustomResourceDefinition "sites.example.com": up() of v1alpha1 fails for 7 of 8 stored ' +
+          `objects, and no list in v1 could show any: ${named}, …; change or delete them, or mend up()`,
+      })
+    }
+    assert.deepEqual((await stored()).spec, spec)
+    network.intercept = (request, next) =>
+      request.path.startsWith('/apis/example.com/v1alpha1/')
+        ? Promise.resolve(refusal(403, 'Forbidden'))
+        : next(request)
+    await prepare([Hub], after, never)
+    assert.deepEqual((await stored()).spec.versions.length, 2, 'a role may lack the right to list in all namespaces')
+  }
+  // The old leader goes on with its version, so the next leader checks again, and others do until the hub is stored.
+  const { after, create, outline } = await make()
+  await createCrds([Hub], after, never)
+  await create('late', -1)
+  for (const prepare of [createCrds, installCrds]) {
+    await assert.rejects(
+      prepare([Hub], after, never),
+      /1 of 1 stored objects.*"default\/late" \(-1 is no size\); change/,
+    )
+  }
+  assert.deepEqual(await outline(), ['v1alpha1 stored', 'v1 read-only'])
+  const by = (up: (object: never) => never) => [describeConversion(Old, Hub, { up, down: convert })]
+  await installCrds([Hub], { ...after, conversions: by(() => ({ spec: { sizes: [] } }) as never) }, never)
+  // Once the hub is stored, refusing would end the only replicas that can convert.
+  for (const prepare of [createCrds, installCrds]) await prepare([Hub], { ...after, conversions: by(convert) }, never)
+})
+
+test('only versions are converted in which objects may be stored, by the conversions of their own kind', async () => {
+  const { before, after, outline, api, network } = setup()
+  const Beta = defineResource({ ...common, version: 'v1beta1', spec: Old.definition.schemas!.spec as z.ZodObject })
+  const [Other, OtherHub] = [Beta, Hub].map(({ version }) =>
+    defineResource({ ...common, kind: 'Other', version, spec: z.object({}) })
+  ) as unknown as [DefinedResource, DefinedResource]
+  await installCrds([Old, Beta], before, never)
+  const site = { metadata: { namespace: 'default', name: 'a' }, spec: { size: 1 } }
+  await api.create({ resource: Old, namespace: 'default' }, site, {})
+  const own = [
+    describeConversion(Other, OtherHub, { up: convert, down: convert }),
+    describeConversion(Old, Hub, { up: convert, down: convert }),
+    describeConversion(Beta, Hub, { up, down: convert }),
+  ]
+  network.intercept = (request, next) =>
+    request.path.startsWith('/apis/example.com/v1beta1/') ? Promise.resolve(refusal(500, '')) : next(request)
+  await assert.rejects(createCrds([Hub], { ...after, conversions: own }, never), { code: 500 })
+  network.intercept = undefined
+  await createCrds([Hub], { ...after, conversions: own }, never)
+  assert.deepEqual(await outline(), ['v1beta1 stored', 'v1alpha1', 'v1 read-only'])
+})
+
 test('the check of stored objects waits 10 s for the conversion; one before the lease is left to the leader', async () => {
   const { before, after, network } = setup()
   await installCrds([Hub], after, never)
   const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no endpoints available'
   network.intercept = (request, next) =>
     request.path.startsWith('/apis/example.com/v1alpha1/') ? Promise.resolve(refusal(500, '', {}, text)) : next(request)
-  const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up: convert, down: convert })] }
+  const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up, down: convert })] }
   const clock = before.clock as FakeClock
   const beganMs = clock.monotonic()
   await createCrds([Hub], { ...narrower, conversion: webhook('https://new.example') }, never)

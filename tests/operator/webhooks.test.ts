@@ -18,7 +18,7 @@ import {
 } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import * as z from 'zod'
-import { nextTurn } from '../../lib/async/clock.ts'
+import { nextTurn, turnBudgetOf } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
@@ -26,8 +26,11 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { createAuthority, readCertificate } from '../../lib/runtime/net/certificates.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
-import { describeWebhooks, type OperatorWebhooks } from '../../lib/operator/webhooks.ts'
-import { refusal } from '../client/transports.ts'
+import { describeWebhooks, openWebhooks, type OperatorWebhooks } from '../../lib/operator/webhooks.ts'
+import { type ElectionSetup, electorOf } from '../../lib/operator/assemble.ts'
+import { type Recorder, recorder, refusal, silence } from '../client/transports.ts'
+import { recordingLog } from '../manager/parts.ts'
+import { restingClock } from './starting.ts'
 import { Seen, TimerClock } from '../webhook/secret_lab.ts'
 
 const names = { group: 'web.example.dev', kind: 'Site' }
@@ -392,6 +395,30 @@ test('a refinement that no admission checks is refused at the start', async () =
   await running(app, async ({ client }) => {
     await assert.rejects(client.create(Limits, { ...at('a'), spec: { min: 2, max: 1 } }), /max is below min/)
   })
+  const transports = { west: new ApiServer().handle }
+  const config = { server: 'https://127.0.0.1:1' }
+  const elsewhere: readonly (readonly [(app: Operator) => unknown, boolean])[] = [
+    [(app) => app.controllerFor(Limits, { cluster: app.cluster('west', config) }).reconcile(async () => {}), true],
+    [(app) => app.cache(Limits, { cluster: app.cluster('west', config) }), true],
+    [
+      (app) =>
+        app.controllerFor(Limits, { clusters: app.clusters('all', async function* () {}) }).reconcile(async () => {}),
+      true,
+    ],
+    [(app) => app.cache(Limits, { cluster: app.cluster('west', config), optional: true }), false],
+    [(app) => app.cache(Site, { cluster: app.cluster('west', config) }), false],
+  ]
+  for (const [describe, isRefused] of elsewhere) {
+    // The admission of the operator's own cluster does not check the others.
+    const app = operator({ name: 'limits', crds: 'install' }).admission(Limits, {
+      validate: Limits.definition.validate,
+    })
+    describe(app)
+    const start = running(app, async () => {}, { transports })
+    if (isRefused) {
+      await assert.rejects(start, /refinements in the schema of Limits in another cluster, .* optional: true/)
+    } else await start
+  }
 })
 
 const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
@@ -440,6 +467,31 @@ test('invalid options of an admission are refused at the start, with their place
   )
 })
 
+test('a default for a version that is not the hub is refused, unless it is for writes in that version alone', () => {
+  const Namesake = defineResource({
+    ...names,
+    group: 'other.example.dev',
+    version: 'v1alpha1',
+    spec: z.object({ host: z.string() }),
+  })
+  const refused =
+    /for v1alpha1, writes in all versions .* the hub, v1, or set matchPolicy: 'Exact'.*webhooks\.test\.ts:\d+/
+  for (
+    const [resource, hooks, options, expected] of [
+      [Old, { default() {} }, {}, refused],
+      [Old, { default() {}, validate: () => [] }, { matchPolicy: 'Equivalent' }, refused],
+      [Old, { default() {} }, { matchPolicy: 'Exact' }, undefined],
+      [Old, { validate: () => [] }, {}, undefined],
+      [Namesake, { default() {} }, {}, undefined],
+    ] as const
+  ) {
+    const app = sites().admission(resource as typeof Old, hooks, options)
+    const describe = () => describeWebhooks(app.description, 'default')
+    if (expected) assert.throws(describe, expected)
+    else describe()
+  }
+})
+
 test('declarations of a kind with different options are webhooks of their own, each with its functions', () => {
   const app = operator({ name: 'guard', crds: 'install' })
   app.admission(ConfigMap, { validate: ({ data }) => data?.['bad'] ? [{ field: 'data.bad', message: 'no' }] : [] })
@@ -484,6 +536,167 @@ test('a configuration that was deleted is restored within a minute', async () =>
     { clock },
     handle,
   )
+})
+
+interface Release {
+  readonly lines: string[]
+  readonly network: Recorder
+  isDecided(): boolean
+  outcome(): unknown
+  stop(): void
+}
+
+/** Installs the configurations of a release as an operator without leader election does. */
+function releaseOn(server: ApiServer, clock: FakeClock, identity: string, phases: readonly string[]): Release {
+  const app = operator({ name: 'guard', crds: 'install' })
+  app.admission(ConfigMap, {
+    ...(phases.includes('mutating') && { default() {} }),
+    ...(phases.includes('validating') && { validate: () => [] }),
+  })
+  const network = recorder(server.handle)
+  const lines: string[] = []
+  const main = new Cluster({ name: 'own', transport: network.transport, clock })
+  const setup = { clock, log: recordingLog(lines), meter: undefined, instance: identity, identity }
+  const election = { ...setup, clusters: { main } } as unknown as ElectionSetup
+  const webhooks = openWebhooks(app.description, {
+    ...setup,
+    elect: (onOther) => electorOf(app.description.options, election, onOther),
+    api: main.api,
+    client: () => assert.fail('nothing is admitted'),
+    namespace: 'default',
+    budget: turnBudgetOf(clock),
+    mode: 'memory',
+    stopping: new AbortController().signal,
+  })
+  const stopping = new AbortController()
+  let [isDecided, outcome]: [boolean, unknown] = [false, undefined]
+  webhooks.installUnderLease!(
+    () => (isDecided = true),
+    stopping.signal,
+  ).then(() => (outcome = 'resolved'), (error: unknown) => (outcome = error))
+  return { lines, network, isDecided: () => isDecided, outcome: () => outcome, stop: () => stopping.abort() }
+}
+
+/** Returns the kinds of the configurations that are installed. */
+async function installedOn({ handle }: ApiServer): Promise<string[]> {
+  const { client } = new Cluster({ name: 'admin', transport: handle })
+  const [mutating, validating] = [
+    await client.list(MutatingWebhookConfiguration),
+    await client.list(ValidatingWebhookConfiguration),
+  ]
+  return [...mutating.map(() => 'mutating'), ...validating.map(() => 'validating')]
+}
+
+test('without leader election one of two releases installs and restores its configurations, until it ends', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const both = ['mutating', 'validating']
+  const old = releaseOn(server, clock, 'old', both)
+  await clock.advance(0)
+  assert.deepEqual([old.isDecided(), await installedOn(server)], [true, both])
+  const next = releaseOn(server, clock, 'next', ['validating'])
+  next.network.intercept = (request, forward) =>
+    clock.monotonic() < 300_000 && request.path.includes('webhookconfigurations')
+      ? Promise.resolve(refusal(500, ''))
+      : forward(request)
+  await clock.advance(1000)
+  assert.ok(next.isDecided(), 'its controllers do not wait for the other release')
+  await clock.advance(180_000)
+  const { client } = new Cluster({ name: 'admin', transport: server.handle })
+  await client.delete(MutatingWebhookConfiguration, { name: 'guard-mutating-webhook-configuration' })
+  await clock.advance(60_000)
+  assert.deepEqual(await installedOn(server), both)
+  assert.deepEqual(next.network.take().filter((line) => !line.startsWith('GET')), [])
+  old.stop()
+  await clock.advance(3000)
+  assert.deepEqual([old.outcome(), next.outcome(), await installedOn(server)], ['resolved', undefined, both])
+  assert.ok(next.lines.some((line) => line.startsWith('warn Cannot restore the webhook configurations; trying again')))
+  await clock.advance(60_000)
+  assert.deepEqual(await installedOn(server), ['validating'])
+  await client.delete(ValidatingWebhookConfiguration, { name: 'guard-validating-webhook-configuration' })
+  await clock.advance(60_000)
+  assert.deepEqual(await installedOn(server), ['validating'])
+  next.stop()
+  await clock.advance(0)
+})
+
+test('a new webhook that other replicas may be called for may fail for 10 minutes', async () => {
+  for (
+    const [options, expected] of [[{ url: 'https://hooks.example.dev' }, 'Ignore'], [{ service: 'hooks' }, 'Ignore'], [
+      {},
+      'Fail',
+    ]] as const
+  ) {
+    const clock = new FakeClock()
+    const app = operator({ name: 'guard', crds: 'install', webhooks: { ...options, certs: '/missing' } })
+    app.admission(ConfigMap, { validate: () => [] })
+    const { api, client } = new Cluster({ name: 'own', transport: new ApiServer({ clock }).handle, clock })
+    const webhooks = openWebhooks(app.description, {
+      ...{ api, clock, client: () => client, namespace: 'system', meter: undefined, log: recordingLog([]) },
+      budget: turnBudgetOf(clock),
+      mode: 'stated',
+      stopping: new AbortController().signal,
+    })
+    const policy = async (): Promise<unknown> => {
+      await webhooks.install(api, new AbortController().signal)
+      return (await client.list(ValidatingWebhookConfiguration))[0]!.webhooks![0]!.failurePolicy
+    }
+    const policies = [await policy()]
+    for (const ms of [599_000, 1000]) {
+      await clock.advance(ms)
+      policies.push(await policy())
+    }
+    assert.deepEqual(policies, [expected, expected, 'Fail'])
+  }
+})
+
+test('a replica that lost the Lease of the configurations waits for it again, and does not end', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const old = releaseOn(server, clock, 'old', ['mutating'])
+  await clock.advance(0)
+  old.network.intercept = (request, next) => request.path.includes('/leases') ? silence(request) : next(request)
+  const next = releaseOn(server, clock, 'next', ['validating'])
+  await clock.advance(20_000)
+  assert.deepEqual(await installedOn(server), ['validating'])
+  assert.equal(old.outcome(), undefined)
+  assert.ok(
+    old.lines.some((line) => /^warn Cannot renew lease "default\/guard" for 10 s/.test(line)),
+    old.lines.join('\n'),
+  )
+  old.network.intercept = undefined
+  next.stop()
+  await clock.advance(20_000)
+  assert.deepEqual(await installedOn(server), ['mutating'])
+  old.stop()
+  await clock.advance(0)
+})
+
+test('without the right to the Lease configurations are installed once, after 10 s; a failure ends the start', async () => {
+  for (const [isForeign, mayLead] of [[false, false], [true, false], [true, true]] as const) {
+    const clock = restingClock()
+    const server = new ApiServer({ clock })
+    const { client } = new Cluster({ name: 'admin', transport: server.handle })
+    const metadata = { name: 'guard-validating-webhook-configuration' }
+    if (isForeign) await client.create(ValidatingWebhookConfiguration, { metadata, webhooks: [] })
+    const only = releaseOn(server, clock, 'only', ['validating'])
+    only.network.intercept = (request, next) =>
+      !mayLead && request.path.includes('/leases') ? Promise.resolve(refusal(403, 'Forbidden')) : next(request)
+    await clock.advance(mayLead ? 0 : 9_900)
+    assert.deepEqual([only.isDecided(), only.outcome() !== undefined], [false, mayLead])
+    await clock.advance(200)
+    if (isForeign) {
+      assert.match(String(only.outcome()), /lacks the label kubeloop.dev\/operator: guard/)
+      continue
+    }
+    assert.deepEqual([only.isDecided(), await installedOn(server)], [true, ['validating']])
+    await client.delete(ValidatingWebhookConfiguration, metadata)
+    await clock.advance(120_000)
+    assert.deepEqual(await installedOn(server), [], 'another release may be there')
+    only.stop()
+    await clock.advance(0)
+    assert.equal(only.outcome(), 'resolved')
+  }
 })
 
 test('a version becomes narrower although the address of the last run does not answer any more', async () => {
@@ -977,7 +1190,15 @@ test('conversions that fail are logged at a limited rate', async () => {
     await assert.rejects(w.client.create(Old, { ...at(`s${count}`), spec: { host: 'a' } }), /no host/)
   }
   assert.equal(lines.length, 5)
-  assert.match(lines[0]!, /no host/)
+  assert.match(lines[0]!, /no host$/)
+  for (const more of [5, 1]) {
+    await w.clock.advance(60_000)
+    for (const name of ['x', 'y']) {
+      await assert.rejects(w.client.create(Old, { ...at(name), spec: { host: 'a' } }), /no host/)
+    }
+    assert.match(lines.at(-1)!, new RegExp(`no host \\(and ${more} more like it\\)$`))
+  }
+  assert.equal(lines.length, 7)
 })
 
 /** Logs lines with their level. */

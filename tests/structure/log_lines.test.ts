@@ -20,6 +20,7 @@ const INDIRECT: Readonly<Record<string, readonly string[]>> = {
   'lib/manager/manager.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
   'lib/observe/log.ts': [],
   'lib/operator/run.ts': ['Cannot start: …', 'Cannot sync …'],
+  'lib/operator/webhook_lease.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
   'lib/operator/webhooks.ts': ['Converting … loses …'],
   'lib/webhook/admission_handler.ts': ['Cannot …: the API server stopped waiting…', '… threw an ApiError…'],
   'lib/webhook/install.ts': ['There is no …, so the API server …', 'The webhook "…" of … …: apply …'],

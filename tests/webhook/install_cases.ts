@@ -48,7 +48,10 @@ export interface InstallLab {
   readonly api: Api
   readonly lines: string[]
   readonly pems: Pems
-  install(over?: Partial<ConfigurationOptions>, keepsCas?: boolean): Promise<void>
+  install(
+    over?: Partial<ConfigurationOptions>,
+    more?: { readonly keepsCas?: boolean; readonly easesNew?: boolean },
+  ): Promise<void>
   inject(
     bundle: string,
     crds?: readonly string[],
@@ -79,10 +82,10 @@ export function installLab(transport: Transport, operator: string, pems: Pems): 
     api,
     lines,
     pems,
-    install: (over, keepsCas) =>
+    install: (over, more) =>
       installConfigurations(
         configurationsOf({ operator, admissions: both, target: TARGET, caBundle: pems.old, ...over }),
-        { ...dependencies, keepsCas },
+        { ...dependencies, ...more },
         never,
       ),
     inject: (bundle, crds = [], target = TARGET, keeps = () => false) =>
@@ -100,6 +103,52 @@ const caOf = ({ webhooks }: Stored): (string | undefined)[] => webhooks.map(({ c
 
 /** Each with the name of its operator. */
 export const CASES: readonly (readonly [string, (one: InstallLab, operator: string) => Promise<void>])[] = [
+  [
+    'new webhooks may fail until later, and those of the last release may not',
+    async (one, operator) => {
+      const policies = async (resource: AnyResource): Promise<unknown[]> =>
+        (await one.stored(resource)).webhooks.map(({ name, failurePolicy }) => [name.split('.')[0], failurePolicy])
+      const eased = { easesNew: true }
+      await one.install({ admissions: [both[1]!] })
+      one.lines.length = 0
+      const more = { resource: Site, path: '/validate-more', mutating: false }
+      const lenient = {
+        resource: Site,
+        path: '/validate-z',
+        mutating: false,
+        options: { failurePolicy: 'Ignore' } as const,
+      }
+      const admissions = [...both, more, lenient]
+      for (const isAgain of [false, true]) {
+        await one.install({ admissions }, eased)
+        assert.deepEqual(await policies(MUTATING), [['mutate-web-example-dev-v1-site', 'Ignore']])
+        assert.deepEqual(await policies(VALIDATING), [
+          ['validate-web-example-dev-v1-site', 'Fail'],
+          ['validate-more', 'Ignore'],
+          ['validate-z', 'Ignore'],
+        ])
+        const why = 'have failurePolicy: Ignore for 10 min, as an earlier release does not serve them'
+        const [first, second] = ['Mutating', 'Validating'].map((kind) =>
+          `${kind}WebhookConfiguration "${operator}-${kind.toLowerCase()}-webhook-configuration"`
+        )
+        assert.deepEqual(
+          one.lines.splice(0),
+          isAgain ? [] : [
+            `info Installed ${first}`,
+            `info New webhooks of ${first} ${why}`,
+            `info Updated ${second}`,
+            `info New webhooks of ${second} ${why}`,
+          ],
+        )
+      }
+      await one.install({ admissions })
+      assert.deepEqual(await policies(MUTATING), [['mutate-web-example-dev-v1-site', 'Fail']])
+      assert.deepEqual((await policies(VALIDATING)).map((each) => (each as string[])[1]), ['Fail', 'Fail', 'Ignore'])
+      one.lines.length = 0
+      await one.install({ admissions }, eased)
+      assert.deepEqual(one.lines, [], 'the next leader of the release')
+    },
+  ],
   [
     'configurations are installed, not sent again, updated, and deleted when no webhook is left',
     async (one, operator) => {
@@ -387,9 +436,9 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     one.writes()
     assert.equal(await one.trust(old), true)
     assert.deepEqual(one.writes(), [])
-    await one.install({}, true)
+    await one.install({}, { keepsCas: true })
     assert.deepEqual([...await stored(), ...await stored(VALIDATING)], [text(other, old), text(other, old)])
-    await one.install({ target: { url: 'https://127.0.0.1:3' } }, true)
+    await one.install({ target: { url: 'https://127.0.0.1:3' } }, { keepsCas: true })
     assert.deepEqual(await stored(), [text(old)], 'another server has other CAs')
     await one.install()
     await one.trust(other)

@@ -204,7 +204,10 @@ test('real: from one version to two with a conversion', { skip, timeout: 120_000
     // While the conversion is down, and after it has returned.
     await until(informer, (objects) => objects.length === 4)
     await hook.close()
-    await assert.rejects(create(SiteV1alpha1, 'f', { hostname: 'f.dev' }), /conversion webhook for .* (refused|broken pipe|EOF)/)
+    await assert.rejects(
+      create(SiteV1alpha1, 'f', { hostname: 'f.dev' }),
+      /conversion webhook for .* (refused|broken pipe|EOF)/,
+    )
     await envtest.killApiServer()
     await envtest.restartApiServer()
     const refused = new Latch()

@@ -221,8 +221,10 @@ export function eventPlaces(
   return places.includes(undefined) ? [undefined] : [...new Set(places)]
 }
 
-function allowLease({ options }: OperatorDescription, collector: Collector, namespace: string): void {
-  if (!options.leaderElection) return
+function allowLease(description: OperatorDescription, collector: Collector, namespace: string): void {
+  const { options } = description
+  // Without leader election, the replica that installs the configurations of webhooks holds the Lease.
+  if (!options.leaderElection && !(hasWebhooks(description) && crdModeOf(options).mode === 'install')) return
   const { lease, namespace: place = namespace } = leaseOf(options, namespace)
   // A name cannot limit a create.
   collector.allow(place, 'coordination.k8s.io', 'leases', ['create'])
