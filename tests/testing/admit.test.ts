@@ -42,7 +42,7 @@ test('an object passes default and validate; the result has what the API server 
   assert.deepEqual(denied.causes, [{ field: 'spec.hosts', message: 'bad', reason: 'FieldValueInvalid' }])
   assert.deepEqual(denied.object.spec.hosts, ['bad'])
   const invalid = await admit(Site, admission, { metadata: {}, spec: { hosts: [] } }, { version: 'v1beta1' })
-  assert.deepEqual([invalid.allowed, invalid.causes[0]!.field, invalid.warnings], [false, 'spec.hosts', []])
+  assert.deepEqual([invalid.allowed, invalid.causes[0]!.field, invalid.warnings], [false, 'spec.hosts', ['defaulted']])
 })
 
 test('an update has its old object, a deletion is only validated', async () => {
