@@ -230,12 +230,20 @@ const calling = /failed calling webhook "validate-orders-example-com-v1-thing\.o
 const create = (name: string): Promise<unknown> => client.create(Thing, { ...at(name), spec: {} })
 const configurations = async (): Promise<number> =>
   (await client.list(Configuration, { labels: 'kubeloop.dev/operator=orders' })).length
+/** New webhooks have `Ignore` for ten minutes; this is what they have later. */
+const settled = async (): Promise<void> => {
+  for (const each of await client.list(Configuration, { labels: 'kubeloop.dev/operator=orders' })) {
+    const json = each.webhooks!.map((_, i) => ({ op: 'replace', path: `/webhooks/${i}/failurePolicy`, value: 'Fail' }))
+    await client.patch(Configuration, each, { json })
+  }
+}
 
 test('an uninstall: the objects, the operator, its configurations, the definitions', { skip }, async () => {
   const port = await freePort()
   const made = ordered(port, 'Fail')
   made.controllerFor(Thing).finalize(async () => {}).reconcile(async () => {})
   await running(made, async () => {
+    await settled()
     await create('a')
     const ending = new AbortController()
     const { watching: things, ended } = watching(transport, Thing, ending.signal)
@@ -278,7 +286,10 @@ test('an upgrade that removes a webhook: first it is ignored, then it is gone', 
   const next = ordered(port, undefined)
   /** A replica of the next version, while one of the last version leads. */
   const follower = { crds: 'ignore', leaderElection: false } as const
-  await running(ordered(port, 'Fail'), () => create('c') as Promise<void>)
+  await running(ordered(port, 'Fail'), async () => {
+    await settled()
+    await create('c')
+  })
   await running(next, () => assert.rejects(create('d'), calling), follower)
   await running(ordered(port, 'Ignore'), () => create('e') as Promise<void>)
   await running(next, () => create('f') as Promise<void>, follower)

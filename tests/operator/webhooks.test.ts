@@ -898,16 +898,20 @@ test('an operator that may not read the configurations leaves their CA alone, an
   })
 })
 
-/** Replaces the files, and resolves when they are read. */
+/** Replaces the files, and advances the clock until `done`: the folder's events come late and more than once. */
 async function replaced<T>(clock: TimerClock, done: Promise<T>, ...of: Parameters<typeof writePair>): Promise<T> {
+  await writePair(...of)
+  return await until(clock, done, 50)
+}
+
+/** Advances the clock by steps until `done`. Files are read in their own time, after which a timer is set. */
+async function until<T>(clock: TimerClock, done: Promise<T>, stepMs: number): Promise<T> {
   let isDone = false
   const ended = done.finally(() => (isDone = true))
-  await writePair(...of)
-  // The folder's events come late and more than once, and each is followed by a pause of 50 ms.
   while (!isDone) {
     const from = clock.timers.all.length
-    await clock.advance(50)
-    await Promise.race([ended, clock.timers.is((ms) => ms === 50, from)])
+    await clock.advance(stepMs)
+    await Promise.race([ended, clock.timers.is(() => true, from)])
   }
   return await ended
 }
@@ -924,13 +928,12 @@ test('a pair of a new CA in the folder is served when the API server trusts that
     }
     const [old] = await bundle()
     const next = await createAuthority()
-    await replaced(clock, clock.waits(10_000), folder, next)
+    const isTrusted = (line: string): boolean => line.startsWith('info Set the trusted CAs')
+    await replaced(clock, lines.is(isTrusted, lines.all.length), folder, next)
     const both = await bundle()
     assert.deepEqual([both.length, both[1]], [2, old])
     assert.ok(!lines.all.some(isServed))
-    const served = lines.is(isServed)
-    await clock.advance(10_000)
-    await served
+    await until(clock, lines.is(isServed), 10_000)
     // The second has expired, so the third of another CA replaces it at once.
     const twoYearsAgo = Date.now() - 2 * 365 * 24 * 3_600_000
     for (const [authority, now] of [[next], [next, twoYearsAgo], [await createAuthority()]] as const) {
@@ -946,18 +949,19 @@ test('a pair of a new CA in the folder is served when the API server trusts that
 test('a pair of a new CA is served after a minute, also if the API server does not trust that yet', async () => {
   const { handle } = new ApiServer()
   let isBroken = false
+  const asked = new Latch()
+  const refuse = (): ReturnType<typeof refusal> => {
+    asked.open()
+    return refusal(500, 'InternalError', {}, 'it is broken')
+  }
   const broken: Transport = async (request) =>
-    isBroken && request.path.includes('webhookconfigurations')
-      ? refusal(500, 'InternalError', {}, 'it is broken')
-      : await handle(request)
+    isBroken && request.path.includes('webhookconfigurations') ? refuse() : await handle(request)
   await runningWithFiles(broken, async (lines, clock, { parts }, folder) => {
     isBroken = true
-    await replaced(clock, clock.waits(1000), folder, await createAuthority())
+    await replaced(clock, asked.opened, folder, await createAuthority())
     await clock.advance(58_000)
     assert.ok(!lines.all.some((line) => line === SERVED || line.startsWith('error')))
-    const served = lines.is(isServed)
-    await clock.advance(3000)
-    await served
+    await until(clock, lines.is(isServed), 3000)
     const errors = lines.all.filter((line) => line.startsWith('error'))
     assert.equal(errors.length, 1)
     assert.match(errors[0]!, /^error Serving a certificate whose CA the API server may not trust yet: .* it is broken/)
