@@ -65,7 +65,7 @@ export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
   /** Called when the webhooks are served, before the caches start. */
   readonly afterWebhooks: (signal: AbortSignal) => Promise<void>
   readonly loaded: LoadedParts
-  /** Undefined if the operator neither defines kinds nor has webhooks. */
+  /** Undefined if the operator neither defines kinds nor has webhooks, and installs nothing. */
   readonly definitions: Definitions | undefined
 }
 

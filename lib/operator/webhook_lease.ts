@@ -68,6 +68,7 @@ export async function underLease(
       } finally {
         term.abort()
         term[Symbol.dispose]()
+        // Its failure has ended the term above, with itself as the reason.
         await led?.catch(() => {})
       }
     }
