@@ -200,7 +200,10 @@ export class WebhookServer implements Runnable {
     this.#started = true
     const scope = abortScope(signal)
     const { stopping } = this.#options
-    const note = (): void => void (this.#stoppingMs = this.#clock.monotonic())
+    const note = (): void => {
+      this.#stoppingMs = this.#clock.monotonic()
+      this.#server?.drain()
+    }
     stopping?.addEventListener('abort', note, { once: true })
     try {
       await this.#run(scope)

@@ -644,17 +644,27 @@ test('a stop of the operator is followed by a time of service, which a failure h
     await ended
     await assert.rejects(server.check())
   })
-  await running(options, setUp, async ({ call, stop, clock, ended, port, server }) => {
+  await running(options, setUp, async ({ stop, clock, ended, port, server }) => {
+    const agent = new Agent({ keepAlive: true })
+    const connection = async (): Promise<unknown> =>
+      (await ask1(port, { ca: certs.authority.ca, agent, path: '/validate' })).headers['connection']
+    assert.notEqual(await connection(), 'close')
     stopping.abort()
+    // No connection is idle when they are closed: a client could just begin a request on it.
+    assert.equal(await connection(), 'close')
+    assert.equal(await connection(), 'close')
     // The leader's work stops before this server.
     await clock.advance(3000)
     stop.abort()
     await clock.advance(1999)
-    assert.equal((await call({ path: '/validate' })).status, 200)
+    const client = openClient(port, { ca: certs.authority.ca })
+    assert.equal((await client.ask({ path: '/validate' })).status, 200)
+    client.close()
     assert.equal((await ask1(port, { ca: certs.authority.ca, path: '/validate' })).status, 200)
     await clock.advance(1)
     await ended
     await assert.rejects(server.check())
+    agent.destroy()
   })
 })
 

@@ -57,6 +57,11 @@ export interface HttpsServer {
    */
   setCertificate(cert: string, key: string, clientCa?: string): void
   /**
+   * Ends each connection after its open requests, or its next response, and answers new ones: for the time until clients
+   * connect elsewhere. A client cannot tell whether a request was handled on an idle connection that is closed at once.
+   */
+  drain(): void
+  /**
    * Stops listening. Aborts open requests at the deadline; at once without one. Resolves when all connections are
    * closed.
    */
@@ -82,6 +87,7 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
     sockets: trackSockets(server, 'connection', 'secureConnection'),
     sessions: trackSessions(server, idleTimeoutMs),
     ending: new WeakSet(),
+    isDraining: false,
     deadlines: trackDeadlines(server, options),
   }
   server.on('request', (request, response) => {
@@ -108,6 +114,10 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
     setCertificate(cert, key, clientCa) {
       checkPair(cert, key)
       server.setSecureContext(secrets(cert, key, clientCa))
+      endConnections(connections)
+    },
+    drain() {
+      connections.isDraining = true
       endConnections(connections)
     },
     close: (deadline) => (closing ??= closeServer(server, exchanges, connections, deadline)),
@@ -146,6 +156,8 @@ interface Connections {
   readonly sessions: ReadonlySet<ServerHttp2Session>
   /** Those that close with their next HTTP/1.1 response. */
   readonly ending: WeakSet<object>
+  /** Whether all do. */
+  isDraining: boolean
   /** The timeouts of HTTP/1.1 connections, which are off while a request is open. */
   readonly deadlines: WeakMap<object, Deadline>
 }
@@ -186,7 +198,7 @@ function beginHttp1(
   idleTimeoutMs: number | undefined,
 ): void {
   const { socket } = request
-  if (connections.ending.has(socket)) response.setHeader('connection', 'close')
+  if (connections.isDraining || connections.ending.has(socket)) response.setHeader('connection', 'close')
   const deadline = connections.deadlines.get(socket)
   if (!deadline) return
   deadline.set(Infinity)
