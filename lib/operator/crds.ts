@@ -544,6 +544,14 @@ export async function verifyCrds(
     if (!crd.spec.conversion) {
       refuseDifferentVersions(crd, found.spec.conversion?.strategy)
       if (wantedConversion(crd, found, dependencies)) {
+        const stored = found.spec.versions.find(({ storage }) => storage)!.name
+        // A rollout would end the replicas that convert.
+        if (!crd.spec.versions.some(({ name }) => name === stored)) {
+          throw new Error(
+            `Cannot start: ${titleOf(crd)} stores ${stored}, which this operator does not define, and calls it to ` +
+              'convert: run a release that converts',
+          )
+        }
         log.error(
           `${
             titleOf(crd)

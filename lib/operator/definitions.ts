@@ -97,7 +97,7 @@ function addInstallation(
   const { description, clusters, elects, webhooks } = setup
   const api = clusters.main.api.fenced(manager.fence)
   if (!mayInstall(setup)) {
-    if (webhooks?.isServed) manager.add(keeping(webhooks, api))
+    if (webhooks?.isServed) manager.add(keeping(webhooks, api, undefined))
     return
   }
   if (!elects && !webhooks) return
@@ -118,7 +118,10 @@ function addInstallation(
     },
     ready: (signal) => untilAborted(installed.opened, signal),
   })
-  if (webhooks?.isServed) manager.add(keeping(webhooks, api))
+  // Without leader election, releases beside each other would undo each other's versions.
+  if (webhooks?.isServed) {
+    manager.add(keeping(webhooks, api, elects ? (signal) => install(undefined, signal) : undefined))
+  }
   for (const [cluster, latch] of late) manager.add(lateInstallation(setup, cluster, latch, manager.fence))
 }
 
@@ -137,8 +140,12 @@ function lateInstallation(setup: DefinitionSetup, cluster: OtherCluster, latch: 
   }
 }
 
-function keeping(webhooks: OperatorWebhooks, api: Api): Runnable {
-  return { name: 'webhook configurations', start: (signal) => webhooks.keepInstalled(api, signal) }
+function keeping(
+  webhooks: OperatorWebhooks,
+  api: Api,
+  reinstall: ((signal: AbortSignal) => Promise<void>) | undefined,
+): Runnable {
+  return { name: 'webhook configurations', start: (signal) => webhooks.keepInstalled(api, reinstall, signal) }
 }
 
 function mayInstall(setup: DefinitionSetup): boolean {

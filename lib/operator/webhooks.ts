@@ -35,15 +35,18 @@ import { FileCertificates } from '../webhook/file_certificates.ts'
 import type { CertificatePair, CertificateSource, WebhookHandler } from '../webhook/handler.ts'
 import {
   addCas,
+  type AddedCas,
   injectCa,
   installConfigurations,
   refuseServices,
   warnOfDifferences,
   withMissingCas,
 } from '../webhook/install.ts'
+import { crdOf } from '../schema/crds.ts'
 import { KeptCas } from '../webhook/kept_cas.ts'
-import { keepConversion } from '../webhook/kept_conversion.ts'
+import { keepDefinition, keepTrusted } from '../webhook/kept_objects.ts'
 import { lossWarnings } from '../webhook/lost_fields.ts'
+import { MUTATING, VALIDATING } from '../webhook/ownership.ts'
 import { inMemoryCertificates } from '../webhook/memory_certificates.ts'
 import { IN_EFFECT_MS, SelfMadeCertificates } from '../webhook/self_made_certificates.ts'
 import type { RotationTimings } from '../webhook/rotation.ts'
@@ -155,8 +158,15 @@ export interface OperatorWebhooks {
   check(signal: AbortSignal): Promise<void>
   /** Writes the configurations. `api` is fenced for the leader. */
   install(api: Api, signal: AbortSignal): Promise<void>
-  /** The leader's work: restores what others deleted or changed after {@link install}, or reports it without one. */
-  keepInstalled(api: Api, signal: AbortSignal): Promise<void>
+  /**
+   * The leader's work: restores what others deleted or changed after {@link install}, or reports it without one.
+   * `reinstall` writes the definitions; undefined: their versions are not restored.
+   */
+  keepInstalled(
+    api: Api,
+    reinstall: ((signal: AbortSignal) => Promise<void>) | undefined,
+    signal: AbortSignal,
+  ): Promise<void>
   /**
    * Without leader election, where other processes may serve the webhooks too: {@link install} and
    * {@link keepInstalled} while this replica holds the Lease, so that a release does not undo the configurations of
@@ -266,10 +276,10 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     await refuse(signal)
     return conversionOf(target(), await trust.bundle(signal))
   }
-  const addOwnCas = async (signal: AbortSignal): Promise<boolean> => {
-    if (admissions.length + crds.length === 0) return false
-    const bundle = await trust.bundle(signal)
-    return bundle !== undefined && await addCas(bundle, { crds, target: target() }, dependencies(setup.api), signal)
+  const addOwnCas = async (signal: AbortSignal): Promise<AddedCas> => {
+    const bundle = admissions.length + crds.length === 0 ? undefined : await trust.bundle(signal)
+    if (bundle === undefined) return { isOurs: false, isWritten: false }
+    return await addCas(bundle, { crds, target: target() }, dependencies(setup.api), signal)
   }
   let isTrustTried = mode === 'memory'
   return {
@@ -298,16 +308,27 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
       await server.check(signal)
     },
     install,
-    async keepInstalled(api, signal) {
-      const { log } = dependencies(api)
-      const keep = async (name: string): Promise<void> =>
-        await keepConversion({ name, wanted, restores: installs, api, clock, log, operator: options.name }, signal)
+    async keepInstalled(api, reinstall, signal) {
+      const { log, operator } = dependencies(api)
+      const addMissing = async (signal: AbortSignal): Promise<boolean> => (await addOwnCas(signal)).isWritten
+      const kept = { api, clock, log, addCas: addMissing }
+      const definitions = crdOf(ownKinds(description), { conversions, conversion: conversionOf(target()) })
+      const keep = async (name: string): Promise<void> => {
+        const { versions } = definitions.find(({ metadata }) => metadata.name === name)!.spec
+        await keepDefinition({ ...kept, name, wanted, versions, restores: installs, reinstall, operator }, signal)
+      }
+      const configured = Object.values(configurations(undefined)).filter((each) => each !== undefined)
+      const trust = async ({ kind, metadata: { name } }: WebhookConfiguration): Promise<void> =>
+        await keepTrusted(kind === MUTATING.kind ? MUTATING : VALIDATING, name, kept, signal)
       const restored = async (): Promise<void> => {
         await pause(clock, RESTORE_MS, signal)
         await restore(api, signal)
       }
       // Without leader election, the holder of the Lease restores the configurations.
-      await Promise.all([...(crdMode === 'ignore' ? [] : crds.map(keep)), ...(installs && !elect ? [restored()] : [])])
+      await Promise.all([
+        ...(crdMode === 'ignore' ? [] : [...crds.map(keep), ...configured.map(trust)]),
+        ...(installs && !elect ? [restored()] : []),
+      ])
     },
     installUnderLease: elect
       ? (onDecided, signal) => underLease({ elect, onDecided, api: setup.api, install, restore, clock, log }, signal)
@@ -437,7 +458,7 @@ function trustOf(
   { api, meter, clock, log, mode }: WebhookSetup,
   namespace: string,
   names: ReturnType<typeof namesOf>,
-  addOwnCas: (signal: AbortSignal) => Promise<boolean>,
+  addOwnCas: (signal: AbortSignal) => Promise<AddedCas>,
 ): Trust {
   if (mode === 'memory') {
     return {
@@ -538,7 +559,7 @@ function livesOf({ duration = '8760h', renewBefore }: SelfMadeOptions): Partial<
  */
 function introduction(
   file: string,
-  addOwnCas: (signal: AbortSignal) => Promise<boolean>,
+  addOwnCas: (signal: AbortSignal) => Promise<AddedCas>,
   { clock, log }: Pick<WebhookSetup, 'clock' | 'log'>,
 ): (served: CertificatePair | undefined, signal: AbortSignal) => Promise<void> {
   /** Of the served pair. */
@@ -550,7 +571,7 @@ function introduction(
       let reason: unknown
       const late = (): Error => new Error(`the API server did not answer within ${INTRODUCTION_MS / 1000} s`)
       try {
-        const isOurs = await within(clock, INTRODUCTION_MS, late, async (signal) => {
+        const { isOurs } = await within(clock, INTRODUCTION_MS, late, async (signal) => {
           for (;; await sleep(clock, ADD_RETRY_MS, signal)) {
             try {
               return await addOwnCas(signal)

@@ -62,6 +62,13 @@ export interface CaInjection {
   readonly found: readonly KubeObject[]
 }
 
+/** What {@link addCas} did. */
+export interface AddedCas {
+  /** Whether there is an object whose CAs nothing else injects. */
+  readonly isOurs: boolean
+  readonly isWritten: boolean
+}
+
 /** Objects with the fields that are read here. */
 type Configuration = KubeObject & { readonly webhooks?: readonly WebhookEntry[] | null }
 type Crd = KubeObject & {
@@ -255,7 +262,6 @@ export async function injectCa(
 
 /**
  * Adds the CAs of a bundle, given in PEM, to those that the operator's configurations and CRDs trust for this server.
- * Resolves to whether there is one that nothing else injects.
  *
  * Safety: every replica may do this without the lease, as what is trusted stays trusted. The leader cannot: its bundle
  * may be of another release, and the lists of its caches, before it is elected, may need the conversion.
@@ -267,14 +273,15 @@ export async function addCas(
   { crds, target }: Trusting,
   dependencies: InstallDependencies,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<AddedCas> {
   const trusted: Trusted = (stored) => withMissingCas(stored, bundle)
-  let isOurs = false
+  const added = { isOurs: false, isWritten: false }
   const failures: unknown[] = []
   for (const [resource, name, change] of trustingObjects({ crds, target }, trusted, dependencies.operator)) {
     try {
-      const { object } = await injectOne(resource, name, change, dependencies, signal)
-      if (object && !isInjectedByOthers(object)) isOurs = true
+      const { object, isWritten } = await injectOne(resource, name, change, dependencies, signal)
+      if (object && !isInjectedByOthers(object)) added.isOurs = true
+      if (isWritten) added.isWritten = true
     } catch (error) {
       if (signal.aborted) throw error
       if (resource !== CRD && isReason(error, 'Forbidden')) dependencies.log.debug(messageOf(error))
@@ -282,7 +289,7 @@ export async function addCas(
     }
   }
   if (failures.length > 0) throw failures[0]
-  return isOurs
+  return added
 }
 
 function trustingObjects(

@@ -194,7 +194,7 @@ test('rights: webhooks keep their certificates in a Secret, and the CAs in confi
     const rule of [
       // There is none, but one of an earlier version would be found.
       configuration('mutating', 'get'),
-      configuration('validating', 'get,update'),
+      configuration('validating', 'get,watch,update'),
       `*: get,watch,update ${CRDS} [foos.deploy.example.com]`,
       'there: create /secrets',
       'there: get,watch,update /secrets [tls]',

@@ -1306,6 +1306,85 @@ test('the conversion that another writer took away is restored at once, or repor
   }
 })
 
+test('versions that another writer took away are restored at once, by an elected leader alone', async () => {
+  const name = 'sites.web.example.dev'
+  for (const leaderElection of [true, false]) {
+    const { handle } = new ApiServer()
+    const url = `https://127.0.0.1:${await freePort()}`
+    const webhooks = { port: Number(url.split(':').at(-1)), certs, url }
+    const { log, lines } = seenLog()
+    // The clock stands still, so that nothing but a watch can report it.
+    const options = { ...PORT, log, clock: new TimerClock({ nowMs: Date.now() }) }
+    await running(
+      sites({ webhooks, leaderElection }),
+      async ({ api }) => {
+        const stored = async (): Promise<CustomResourceDefinition['spec']> =>
+          ((await api.get({ resource: CRD, name })) as unknown as CustomResourceDefinition).spec
+        const { versions } = await stored()
+        const flipped = versions.map((each) => ({ ...each, storage: !each.storage }))
+        await api.patch({ resource: CRD, name }, 'merge', { spec: { versions: flipped } }, { fieldManager: 'kubectl' })
+        const restored = 'info Updated sites.web.example.dev'
+        if (leaderElection) await lines.is((line) => line.startsWith(restored))
+        assert.equal(lines.all.some((line) => line.startsWith('error Restoring the versions')), leaderElection)
+        const hub = (await stored()).versions.find(({ storage }) => storage)?.name
+        assert.equal(hub, leaderElection ? 'v1' : 'v1alpha1')
+      },
+      options,
+      handle,
+    )
+  }
+})
+
+test('a CA that another writer took away from a configuration is added at once', async () => {
+  for (const crds of ['install', 'verify'] as const) {
+    const { handle } = new ApiServer()
+    const url = `https://127.0.0.1:${await freePort()}`
+    const webhooks = { port: Number(url.split(':').at(-1)), certs, url }
+    const guard = (crds: 'install' | 'verify'): Operator => {
+      const app = operator({ name: 'guard', crds, webhooks })
+      app.admission(ConfigMap, { default: () => {}, validate: () => [] })
+      return app
+    }
+    await running(guard('install'), () => Promise.resolve(), PORT, handle)
+    const { log, lines } = seenLog()
+    // The clock stands still, so that nothing but a watch can report it.
+    const options = { ...PORT, log, clock: new TimerClock({ nowMs: Date.now() }) }
+    await running(
+      guard(crds),
+      async ({ client }) => {
+        for (const Kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] as const) {
+          const trusting = async () => (await client.list(Kind as typeof MutatingWebhookConfiguration))[0]!
+          const before = await trusting()
+          const [first, ...others] = before.webhooks!
+          const { caBundle, ...clientConfig } = first!.clientConfig
+          const lacking = { ...before, webhooks: [{ ...first!, clientConfig }, ...others] }
+          await client.update(Kind as typeof MutatingWebhookConfiguration, lacking)
+          await lines.is((line) => line.startsWith(`info Set the trusted CAs of ${before.kind}`))
+          assert.equal((await trusting()).webhooks![0]!.clientConfig.caBundle, caBundle)
+        }
+      },
+      options,
+      handle,
+    )
+  }
+})
+
+test("with 'verify', a release that cannot convert what is stored does not start beside one that can", async () => {
+  const { handle } = new ApiServer()
+  const api = new Cluster({ name: 'admin', transport: handle }).api
+  const target = { resource: CRD, name: 'sites.web.example.dev' }
+  await running(sites({ leaderElection: true }), () => Promise.resolve(), {}, handle)
+  const earlier = operator({ name: 'sites' })
+  earlier.controllerFor(Old).reconcile(async () => {})
+  const start = (): Promise<void> => running(earlier, () => Promise.resolve(), {}, handle)
+  await assert.rejects(start(), /stores v1, which this operator does not define.*: run a release that converts/)
+  // Without a conversion, the server serves both versions.
+  await api.patch(target, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, {
+    fieldManager: 'kubectl',
+  })
+  await start()
+})
+
 for (const [crds, elects] of [['install', true], ['install', false], ['verify', true]] as const) {
   const election = elects ? 'with' : 'without'
   test(`what a release without webhooks finds of an earlier one, with crds: '${crds}', ${election} election`, async () => {

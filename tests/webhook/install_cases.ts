@@ -90,7 +90,8 @@ export function installLab(transport: Transport, operator: string, pems: Pems): 
       ),
     inject: (bundle, crds = [], target = TARGET, keeps = () => false) =>
       injectCa(bundle, { crds, target, keeps }, dependencies, never),
-    trust: (bundle, crds = [], target = TARGET) => addCas(bundle, { crds, target }, dependencies, never),
+    trust: (bundle, crds = [], target = TARGET) =>
+      addCas(bundle, { crds, target }, dependencies, never).then(({ isOurs }) => isOurs),
     stored: async (resource) => (await api.get({ resource, name: nameOf(resource, operator) })) as Stored,
     writes: () => network.take().filter((line) => !line.startsWith('GET')),
   }

@@ -272,7 +272,7 @@ function allowWebhooks(description: OperatorDescription, collector: Collector, n
   const configurations = (kind: 'mutating' | 'validating', isUsed: boolean): void => {
     const on = ['admissionregistration.k8s.io', `${kind}webhookconfigurations`] as const
     // What an earlier version of the operator has installed and this one has not, is deleted.
-    const verbs = isUsed ? ['get', 'update'] : installs ? ['get', 'delete'] : ['get']
+    const verbs = isUsed ? ['get', 'watch', 'update'] : installs ? ['get', 'delete'] : ['get']
     collector.allow(undefined, ...on, verbs, [names[kind]])
     if (installs && isUsed) collector.allow(undefined, ...on, ['create'])
   }

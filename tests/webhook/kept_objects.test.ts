@@ -1,4 +1,4 @@
-/** The conversion of a definition: what another writer changes is restored or reported as soon as the watch reports it. */
+/** What another writer changes in a definition is restored or reported as soon as the watch reports it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineResource } from 'kubeloop'
@@ -8,7 +8,8 @@ import { Api } from '../../lib/client/api.ts'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import { CRD, type CustomResourceConversion } from '../../lib/core/resource.ts'
 import { conversionOf } from '../../lib/webhook/configurations.ts'
-import { keepConversion, type KeptConversion } from '../../lib/webhook/kept_conversion.ts'
+import { keepDefinition, keepTrusted, type KeptDefinition } from '../../lib/webhook/kept_objects.ts'
+import { VALIDATING } from '../../lib/webhook/ownership.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
 import { Seen, TimerClock } from './secret_lab.ts'
 
@@ -25,17 +26,21 @@ const common = { group: 'example.com', kind: 'Site', spec: z.object({}) } as con
 const Site = defineResource({ ...common, version: 'v1' })
 const Old = defineResource({ ...common, version: 'v1alpha1' })
 
+type Version = { readonly name: string; readonly served: boolean; readonly storage: boolean }
+
 interface Lab {
   readonly lines: Seen<string>
   readonly network: Recorder
   readonly clock: TimerClock
   /** Changes the conversion as this field manager. */
   change(conversion: CustomResourceConversion | { strategy: 'None' }, fieldManager?: string): Promise<void>
+  /** Changes the versions as kubectl does. */
+  changeVersions(versions: readonly Version[]): Promise<void>
   stored(): Promise<unknown>
 }
 
 async function keeping(
-  over: Partial<KeptConversion>,
+  over: Partial<KeptDefinition>,
   work: (lab: Lab) => Promise<void>,
 ): Promise<void> {
   const server = new ApiServer()
@@ -51,10 +56,13 @@ async function keeping(
   const spec = { ...Site.definition.crd.spec, versions, conversion: conversionOf(OURS, 'ca') }
   await api.create({ resource: CRD }, { ...Site.definition.crd, spec }, { fieldManager: 'sites' })
   const stopping = new AbortController()
-  const ended = keepConversion({
+  const ended = keepDefinition({
     ...{ name: target.name, operator: 'sites', restores: true, clock },
     api: new Api({ transport: network.transport }),
     wanted: () => Promise.resolve(conversionOf(OURS, 'ca')),
+    versions,
+    reinstall: undefined,
+    addCas: () => Promise.resolve(false),
     log: { debug() {}, info: line('info'), warn: line('warn'), error: line('error') },
     ...over,
   }, stopping.signal)
@@ -65,6 +73,14 @@ async function keeping(
       async change(conversion, fieldManager = 'kubectl') {
         const now = await api.get(target) as { spec?: object }
         await api.update(target, { ...now, spec: { ...now.spec, conversion } } as never, { fieldManager })
+      },
+      async changeVersions(changes) {
+        const now = await api.get(target) as { spec?: { versions: readonly Version[] } }
+        const [{ name: _, ...first }] = now.spec!.versions as [Version]
+        const next = changes.map((each) => ({ ...first, ...each }))
+        await api.update(target, { ...now, spec: { ...now.spec, versions: next } } as never, {
+          fieldManager: 'kubectl',
+        })
       },
       stored: async () => ((await api.get(target)) as { spec?: { conversion?: unknown } }).spec!.conversion,
     })
@@ -132,24 +148,119 @@ for (const { what, conversion, manager, restores = true, intercept, line, isRest
     }))
 }
 
-test('a writer that insists is answered once in a minute', () =>
+test('a writer that insists is answered three times in a minute', () =>
   keeping({}, async ({ lines, clock, network, change }) => {
-    await change({ strategy: 'None' })
-    await lines.is(() => true)
-    const waits = clock.waits(60_000)
+    for (let i = 0; i < 3; i++) {
+      await change({ strategy: 'None' })
+      await lines.is(() => true, i)
+    }
     network.take()
     await change({ strategy: 'None' })
-    await waits
-    assert.ok(!network.take().some((each) => each.startsWith('PUT')))
-    const restored = lines.is(() => true, 1)
-    await clock.advance(60_000)
+    await clock.advance(59_999)
+    assert.deepEqual(network.take(), [])
+    const restored = lines.is(() => true, 3)
+    await clock.advance(1)
     await restored
   }))
+
+const both = { served: true, storage: false }
+const VERSIONS: readonly {
+  readonly what: string
+  readonly versions: readonly Version[]
+  readonly text: string | undefined
+}[] = [
+  {
+    ...{ what: 'another stored version', text: 'which stored v1alpha1, not v1' },
+    versions: [{ ...both, name: 'v1' }, { ...both, name: 'v1alpha1', storage: true }],
+  },
+  {
+    ...{ what: 'a version that is not served', text: 'which did not serve v1alpha1' },
+    versions: [{ ...both, name: 'v1', storage: true }, { ...both, name: 'v1alpha1', served: false }],
+  },
+  {
+    ...{ what: 'a missing version', text: 'which did not serve v1alpha1' },
+    versions: [{ ...both, name: 'v1', storage: true }],
+  },
+  {
+    ...{ what: 'the stored version of a newer release', text: undefined },
+    versions: [{ ...both, name: 'v1', served: false }, { ...both, name: 'v2', storage: true }],
+  },
+  {
+    ...{ what: 'one more version', text: undefined },
+    versions: [{ ...both, name: 'v1', storage: true }, { ...both, name: 'v1alpha1' }, { ...both, name: 'v2' }],
+  },
+]
+
+for (const { what, versions, text } of VERSIONS) {
+  test(`${what} is ${text ? 'restored by the leader, and reported where others install' : 'left alone'}`, async () => {
+    let installs = 0
+    const reinstall = async (): Promise<void> => void installs++
+    await keeping({ reinstall }, async ({ lines, network, clock, changeVersions }) => {
+      const read = clock.waits(60_000)
+      await changeVersions(versions)
+      // The pretended installation changes nothing, so it is tried three times.
+      if (text) await lines.is(() => true, 2)
+      await read
+      assert.equal(installs, text ? 3 : 0)
+      assert.deepEqual(lines.all, Array(installs).fill(`error Restoring the versions of ${TITLE}, ${text}`))
+      network.take()
+    })
+    await keeping({ restores: false }, async ({ lines, clock, changeVersions }) => {
+      const read = clock.waits(60_000)
+      await changeVersions(versions)
+      await read
+      assert.deepEqual(
+        lines.all,
+        text ? [`error Another writer changed the versions of ${TITLE}, ${text}: ${REMEDY}`] : [],
+      )
+    })
+    // Without leader election, releases beside each other would undo each other's.
+    await keeping({}, async ({ lines, clock, changeVersions }) => {
+      const read = clock.waits(60_000)
+      await changeVersions(versions)
+      await read
+      assert.deepEqual(lines.all, [])
+    })
+  })
+}
+
+test('CAs are added after each change of a definition that calls us, and of a configuration that exists', async () => {
+  let calls = 0
+  const addCas = async (): Promise<boolean> => (calls++, false)
+  await keeping({ addCas, restores: false }, async ({ clock, change }) => {
+    assert.equal(calls, 1)
+    for (const [conversion, expected] of [[conversionOf(OURS), 2], [OTHER, 2]] as const) {
+      const read = clock.waits(60_000)
+      await change(conversion)
+      await read
+      assert.equal(calls, expected)
+    }
+  })
+  const api = new Api({ transport: new ApiServer().handle })
+  const clock = new TimerClock()
+  const log = { debug() {}, info() {}, warn: assert.fail, error: assert.fail }
+  const stop = new AbortController()
+  calls = 0
+  const ended = keepTrusted(VALIDATING, 'sites', { api, clock, log, addCas }, stop.signal)
+  await clock.waits(60_000)
+  assert.equal(calls, 0)
+  const configuration = {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: VALIDATING.kind,
+    metadata: { name: 'sites' },
+  }
+  const seen = clock.waits(60_000)
+  await api.create({ resource: VALIDATING }, configuration, { fieldManager: 'deployer' })
+  await seen
+  assert.equal(calls, 1)
+  stop.abort()
+  await ended
+})
 
 test('a failure is reported and tried again, and a lost lease ends it', async () => {
   const lost = new LeadershipLost('the lease is lost')
   const failing = keeping({ wanted: () => Promise.reject(new Error('no certificate')) }, async ({ lines, clock }) => {
-    const line = `warn Cannot keep the conversion of ${TITLE}; trying again in 60 s: no certificate`
+    const line = `warn Cannot keep ${TITLE}; trying again in 60 s: no certificate`
     assert.equal(await lines.is(() => true), line)
     await clock.advance(60_000)
     assert.equal(await lines.is(() => true, 1), line)
