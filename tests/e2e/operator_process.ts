@@ -35,18 +35,23 @@ export interface OperatorProcessOptions {
   readonly args?: readonly string[]
   /** Ports of 127.0.0.1 that it listens on. */
   readonly listens?: readonly number[]
+  /** Whether it takes itself for a pod, although it has a kubeconfig. */
+  readonly isPod?: boolean
 }
 
 /** Starts an operator. If the process ends by itself, its output has the reason. */
 export function startOperatorProcess(
-  { file, kubeconfig, server, reads, args = [], listens = [] }: OperatorProcessOptions,
+  { file, kubeconfig, server, reads, args = [], listens = [], isPod = false }: OperatorProcessOptions,
 ): OperatorProcess {
   const net = [new URL(server).host, ...listens.map((port) => `127.0.0.1:${port}`)]
   const runtimeArgs = runtimeArguments({ reads: [...reads, kubeconfig], net })
   // Without this process's KUBEBUILDER_ASSETS and KUBECONFIG, which must not affect it.
   const child: ChildProcess = spawn(process.execPath, [...runtimeArgs, file, ...args], {
     cwd: dirname(file),
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', KUBECONFIG: kubeconfig },
+    env: {
+      ...{ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', KUBECONFIG: kubeconfig },
+      ...(isPod && { KUBERNETES_SERVICE_HOST: new URL(server).hostname }),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

@@ -25,6 +25,9 @@ const [READY_MS, STEADY_MS] = [12_000, 15_000]
 /** Until the next leader has installed its definitions: after a stop, and after a kill, when the lease must expire. */
 const LEADER_MS = { stop: 8000, kill: 16_000 }
 
+/** Until the leader has restored a definition. */
+const RESTORED_MS = 4000
+
 /** Until the API server uses what was written, and connects again. */
 const SETTLE_MS = 1500
 
@@ -157,11 +160,13 @@ async function excuse(
 const EVENTS: Record<Cell['event'], (state: State, deployment: Deployment) => Promise<void>> = {
   async 'roll-forward'(state, deployment) {
     await rollForward(state, deployment)
-    await apply(state, 'next')
     await rollTo(state, deployment, 'next')
+    // As the docs say: when the old replicas are gone. A new webhook has no CA yet.
+    await excuse(state, 'by hand', ['x509'], () => apply(state, 'next'))
   },
   async 'roll-back'(state, deployment) {
-    // As `kubectl rollout undo`: definitions and configurations stay. The old release can't serve what is stored.
+    // Webhooks that the older release lacks go first. The oldest can't serve what is stored.
+    await apply(state, 'new')
     await rollTo(state, deployment, 'new')
     if (await roll(state.pods, deployment, 'old', READY_MS / 2)) state.wrong.push('old pods replaced the new ones')
   },
@@ -193,7 +198,12 @@ const EVENTS: Record<Cell['event'], (state: State, deployment: Deployment) => Pr
         const before = errors()
         await send('PATCH', crd, { spec })
         await sleep(systemClock, 1000)
-        if (cell.crds === 'install') return
+        const isMended = async (): Promise<boolean> => {
+          const { conversion, versions } = (await send('GET', crd)).body.spec
+          return conversion.strategy === 'Webhook' &&
+            (versions as { name: string; served: boolean }[]).some(({ name, served }) => name === 'v1' && served)
+        }
+        if (cell.crds === 'install') return void await until(isMended, RESTORED_MS)
         if (errors() === before) wrong.push(`no error was logged of the patched ${Object.keys(spec)[0]}`)
         await apply(state, 'new')
       })
@@ -223,13 +233,14 @@ async function rollTo({ pods, wrong }: State, deployment: Deployment, release: R
 async function rollForward(state: State, deployment: Deployment, beside?: Promise<void>): Promise<void> {
   const { pods, excuses, cell: { event } } = state
   const fromMs = Date.now()
-  await apply(state, 'new')
+  const applied = apply(state, 'new')
   const first = async (): Promise<void> => {
+    await applied
     await until(() => pods.some((pod) => pod.release === 'new' && pod.isReady()), READY_MS)
     await sleep(systemClock, FOLLOW_MS)
   }
   await Promise.all([
-    rollTo(state, deployment, 'new'),
+    applied.then(() => rollTo(state, deployment, 'new')),
     excuse(state, 'no replica', ['no answer', 'timeout'], first),
     beside,
   ])

@@ -40,7 +40,8 @@ export async function startPod({ setup, kubeconfig, server, service, certificate
   const certs = folder?.path ?? { secret: 'webhooks' }
   const args = [JSON.stringify({ ...setup, release, port, health, certs } satisfies Setup)]
   const reads = [REPO, ...(folder ? [folder.path] : [])]
-  const start = () => startOperatorProcess({ file: FILE, kubeconfig, server, reads, args, listens: [port, health] })
+  const common = { kubeconfig, server, reads, args, isPod: service !== undefined }
+  const start = () => startOperatorProcess({ ...common, file: FILE, listens: [port, health] })
   let [isReady, isEnding, isKilled, crashes, earlier] = [false, false, false, 0, '']
   let running = start()
   const keepRunning = async (): Promise<void> => {
