@@ -1,6 +1,6 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
 import { asJson } from '../core/equal.ts'
-import { ApiError, firstOf } from '../core/errors.ts'
+import { ApiError, fileMissing, firstOf } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
@@ -47,7 +47,6 @@ import { createIfMissing, createOrUpdate, edit, refuseStatus } from './edit.ts'
 import { type KindName, RestMapper } from './rest_mapper.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
-import { lostFields } from './shared_apply.ts'
 import { type StatedStatuses, writeStatus } from './set_status.ts'
 import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
 import { type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
@@ -401,6 +400,7 @@ export class KubeClient implements Client {
       const current = await this.#api.get(target, options.signal).catch((error: unknown) => {
         if (!isMissingObject(error)) throw error
       })
+      const { lostFields } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
       const lost = current ? lostFields(current, wanted, manager) : []
       if (lost.length > 0) {
         const others = shared.others.map((name) => `"${name}"`).join(', ')

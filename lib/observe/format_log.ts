@@ -1,5 +1,5 @@
-/** Formats log lines as text for a terminal or as JSON for log collectors. */
-import { ApiError, causesOf, ConfigError, messageOf, NetworkError } from '../core/errors.ts'
+/** Formats log lines as JSON for log collectors. */
+import { messageOf } from '../core/errors.ts'
 import type { LogFields, LogLevel } from './log.ts'
 
 export interface LogLine {
@@ -23,42 +23,6 @@ export function formatJson({ level, message, fields, timeMs }: LogLine): string 
   return toJson(line, text)
 }
 
-/** Returns `12:00:01  warn: message  key=value`. An error is a field only with texts that are not in the message. */
-export function formatPretty({ level, message, fields, timeMs }: LogLine): string {
-  const text = `${level === 'info' ? '' : `${level}: `}${fill(message, fields)}`
-  const rest = Object.entries(fields)
-    .filter(([name]) => !message.includes(`{${name}}`) && !OMITTED.has(name))
-    .map(([name, value]) => [name, value instanceof Error ? missingMessages(value, text) : value] as const)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : toJson(value)}`)
-  return [clockTime(timeMs), text, ...(rest.length > 0 ? [rest.join(' ')] : [])].join('  ')
-}
-
-/**
- * Returns the messages of an error and its causes that the text lacks. Errors of requests contain their causes' texts.
- */
-function missingMessages(error: Error, text: string): string | undefined {
-  const parts: string[] = []
-  for (const at of causesOf(error, MAX_CAUSES)) {
-    const message = messageOf(at)
-    if (![text, ...parts].some((each) => each.includes(message))) parts.push(message)
-    if (at instanceof NetworkError || at instanceof ApiError || at instanceof ConfigError) break
-  }
-  return parts.length > 0 ? parts.join(', caused by: ') : undefined
-}
-
-/** The maximum number of causes in a line. */
-const MAX_CAUSES = 8
-
-/** Returns the local time of this process: `12:00:01`. */
-export function clockTime(timeMs: number): string {
-  const date = new Date(timeMs)
-  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0')).join(':')
-}
-
-/** Fields omitted in a terminal, because the message has them or they are rarely needed. */
-const OMITTED: ReadonlySet<string> = new Set(['reconcileID', 'controller', 'kind'])
-
 /** Replaces field names in braces by their values. */
 export function fill(message: string, fields: LogFields): string {
   return message.replace(/\{(\w+)\}/g, (whole, name: string) => {
@@ -69,7 +33,7 @@ export function fill(message: string, fields: LogFields): string {
 }
 
 /** Returns any value as JSON, what JSON lacks as text: a log line must not throw. */
-function toJson(value: unknown, line?: string): string {
+export function toJson(value: unknown, line?: string): string {
   const open = new Set<unknown>()
   const plain = (value: unknown): unknown => {
     if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function') return String(value)

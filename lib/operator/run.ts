@@ -1,21 +1,21 @@
 /** Runs an operator as a process: signals, logging, one line per failure and an exit code. */
-import { ApiError, ConfigError, LeadershipLost, messageOf, NetworkError } from '../core/errors.ts'
+import { ApiError, ConfigError, fileMissing, LeadershipLost, messageOf, NetworkError } from '../core/errors.ts'
 import { abortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
-import { formatJson, formatPretty } from '../observe/format_log.ts'
+import { formatJson } from '../observe/format_log.ts'
 import { levelOf, type Log, LOG_LEVELS, type LogLevel, silentLog } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { loadConfig } from '../config/load.ts'
 import { optionalEnv, unreadable } from '../runtime/os/env.ts'
 import { isMain, programArguments } from '../runtime/os/this_runtime.ts'
 import { exitProcess, onSignals, onUnawaited } from '../runtime/os/signals.ts'
-import { isTerminal, placeLine, writeLogLine } from '../runtime/os/terminal.ts'
+import { isTerminal, writeLogLine } from '../runtime/os/terminal.ts'
 import { httpTransport } from '../runtime/net/transport.ts'
 import { findCluster } from './clusters.ts'
 import { checkDescription } from './checks.ts'
 import type { OperatorDescription } from './description.ts'
 import { type DevHook, devHook, type DevStart } from './tool_hooks.ts'
-import { clusterFlags } from './flags.ts'
+import type { ClusterFlags } from './flags.ts'
 import { ownLog } from './own_log.ts'
 import { startOperator } from './start.ts'
 
@@ -31,7 +31,7 @@ export async function runOperator(description: OperatorDescription, module: Impo
   dev?.operatorRuns()
   const { options } = description
   const pretty = !options.log && (dev?.pretty ?? isTerminal())
-  const log = ownLog(options) ?? processLog(pretty)
+  const log = ownLog(options) ?? (pretty ? await terminalLog() : processLog())
   const scope = abortScope()
   const release = onSignals(['SIGINT', 'SIGTERM'], (signal, count) => {
     scope.abort(new DOMException(`${signal} was received`, 'AbortError'))
@@ -63,7 +63,7 @@ export async function runOperator(description: OperatorDescription, module: Impo
     checkDescription(description)
     isChecked = true
     started = dev && (await prepareDev(dev, description, log))
-    const flags = dev ? {} : clusterFlags(programArguments())
+    const flags = dev ? {} : await flagsOf(programArguments())
     const cluster = Object.keys(flags).length > 0 ? { cluster: await findCluster(log, flags) } : {}
     await startOperator(description, scope.signal, { log, ...cluster, ...started?.options })
     if (!dev) log.info(`Operator "${options.name}" has stopped`)
@@ -98,25 +98,47 @@ function isFromOutside(error: unknown): boolean {
   return error instanceof ConfigError || error instanceof NetworkError || error instanceof ApiError
 }
 
+/** The parser is loaded only for a program with arguments: a pod seldom has any. */
+async function flagsOf(args: readonly string[]): Promise<ClusterFlags> {
+  if (args.length === 0) return {}
+  const { clusterFlags } = await import('./flags.ts').catch(fileMissing('Cannot read the arguments', 'flags.js'))
+  return clusterFlags(args)
+}
+
+type TerminalLog = typeof import('./terminal_log.ts')
+
+/** Returns a log of lines for a person; of JSON, with a warning, if the file that formats them is missing. */
+async function terminalLog(): Promise<Log> {
+  try {
+    return processLog(
+      await import('./terminal_log.ts').catch(fileMissing('Cannot write for a terminal', 'terminal.js')),
+    )
+  } catch (error) {
+    const log = processLog()
+    log.warn(messageOf(error))
+    return log
+  }
+}
+
 /** Returns a log to standard output, as lines for a person or as JSON. */
-function processLog(pretty: boolean): Log {
+function processLog(terminal?: TerminalLog): Log {
   const stated = optionalEnv(LEVEL)
   const named = stated === undefined ? DEFAULT_LEVEL : levelOf(stated)
-  const log = logFrom(named ?? DEFAULT_LEVEL, pretty)
+  const log = logFrom(named ?? DEFAULT_LEVEL, terminal)
   if (!named) {
     log.warn(`Cannot use ${LEVEL}="${stated}": the levels are ${LOG_LEVELS.join(', ')}; "${DEFAULT_LEVEL}" is used`)
   }
   return log
 }
 
-function logFrom(lowest: LogLevel, pretty: boolean): Log {
+function logFrom(lowest: LogLevel, terminal: TerminalLog | undefined): Log {
   const at = (level: LogLevel): Log['info'] => (message, fields = {}) => {
     if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(lowest)) return
     const line = { level, message, fields, timeMs: systemClock.now() }
-    writeLogLine(pretty ? formatPretty(line) : formatJson(line))
-    const place = pretty ? placeOfError(fields['error']) : undefined
-    if (place) writeLogLine(placeLine(place))
+    writeLogLine((terminal?.formatPretty ?? formatJson)(line))
+    const place = terminal && placeOfError(fields['error'])
+    if (place) writeLogLine(terminal.placeLine(place))
   }
   const lines = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  return { ...lines, level: lowest, withLevel: (level) => logFrom(level, pretty) }
+  return { ...lines, level: lowest, withLevel: (level) => logFrom(level, terminal) }
 }

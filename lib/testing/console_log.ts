@@ -1,9 +1,9 @@
 /** The default log of a world: warnings and errors on standard error. */
 import type { Log } from 'kubeloop'
 import type { Clock } from '../async/clock.ts'
-import { formatPretty } from '../observe/format_log.ts'
+import { formatPretty } from '../observe/pretty_log.ts'
 import { placeOfError } from '../observe/stack.ts'
-import { placeLine } from '../runtime/os/terminal.ts'
+import { placeLine } from '../runtime/os/source_place.ts'
 
 /** Logs warnings and errors, an error with the place in the user's file and its line of source. */
 export function consoleLog(clock: Pick<Clock, 'now'>): Log {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
-import { clockTime, formatJson, formatPretty } from '../../lib/observe/format_log.ts'
+import { formatJson } from '../../lib/observe/format_log.ts'
+import { clockTime, formatPretty } from '../../lib/observe/pretty_log.ts'
 import type { LogFields, LogLevel } from '../../lib/observe/log.ts'
 
 const timeMs = Date.UTC(2026, 0, 2, 3, 4, 5, 6)

@@ -41,6 +41,14 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   kubeconfig: 'lib/config/context.ts',
   // For a pod whose environment names a proxy.
   proxy: 'lib/config/proxy_env.ts',
+  // For connections through a proxy.
+  tunnel: 'lib/runtime/net/tunnel.ts',
+  // For logs to a terminal.
+  terminal: 'lib/operator/terminal_log.ts',
+  // For programs with arguments.
+  flags: 'lib/operator/flags.ts',
+  // For controllers that apply the same objects.
+  shared_apply: 'lib/client/shared_apply.ts',
   // For the option `metrics`.
   metrics: 'lib/manager/metrics.ts',
   // For servers with a certificate, other than that of webhooks.

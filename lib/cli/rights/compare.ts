@@ -1,5 +1,5 @@
 /** Compares written roles with the rights that an operator needs. Pure. */
-import { shortPath } from '../../runtime/os/terminal.ts'
+import { shortPath } from '../../runtime/os/source_place.ts'
 import type { Grant } from '../deploy/rights.ts'
 import { type Atom, atomsOf, includes } from './atoms.ts'
 import type { WrittenRule } from './written_roles.ts'

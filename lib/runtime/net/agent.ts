@@ -7,11 +7,11 @@
 import type { Agent } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
-import type { ConnectionOptions } from 'node:tls'
 import { messageOf, NetworkError } from '../../core/errors.ts'
 import { builtins, isPair } from '../os/builtins.ts'
 import type { Proxy, ServerAddress } from './address.ts'
 import { networkError } from './network_error.ts'
+import type { tunnelThrough } from './tunnel.ts'
 
 /** CA, certificate and key for a TLS handshake, in PEM. */
 export interface TlsMaterial {
@@ -38,14 +38,22 @@ export class AgentPool {
     this.#options = options
   }
 
-  /** Returns the agent for this material. @throws NetworkError if certificate and key do not match. */
-  agent(material: TlsMaterial): Agent {
+  /** `tunnel`: needed with a proxy. @throws NetworkError if certificate and key do not match. */
+  agent(material: TlsMaterial, tunnel?: typeof tunnelThrough): Agent {
     const { address, proxy } = this.#options
     if (this.#current && (!address.tls || sameMaterial(this.#current.material, material))) return this.#current.agent
     if (address.tls) checkPair(material, address.authority)
     this.#retire()
     const agent = address.tls ? this.#tlsAgent(material) : new (builtins.http().Agent)(AGENT_OPTIONS)
-    if (proxy) tunnelThrough(agent, proxy, address, material)
+    if (proxy) {
+      tunnel!(agent, {
+        proxy,
+        target: address,
+        ca: material.ca,
+        error: (message) => new NetworkError(message, { phase: 'connect' }),
+        explain: (cause, name) => networkError(cause, 'connect', name),
+      })
+    }
     this.#current = { agent, material }
     return agent
   }
@@ -117,84 +125,4 @@ function checkPair({ cert, key }: TlsMaterial, authority: string): void {
 
 function sameMaterial(a: TlsMaterial, b: TlsMaterial): boolean {
   return a.ca === b.ca && a.cert === b.cert && a.key === b.key
-}
-
-/** A request option that all three runtimes pass to `createConnection`: gets the function that cancels the tunnel. */
-export interface TunnelRequest {
-  readonly onTunnel?: (cancel: () => void) => void
-}
-
-/** Makes an agent open its connections in tunnels. A request that ends before its tunnel is open must cancel it. */
-function tunnelThrough(agent: Agent, proxy: Proxy, target: ServerAddress, { ca }: TlsMaterial): void {
-  agent.createConnection = (options, callback) => {
-    const cancel = openTunnel({
-      proxy,
-      target,
-      ca,
-      onSocket: (socket) =>
-        callback?.(null, target.tls ? builtins.tls().connect({ ...(options as ConnectionOptions), socket }) : socket),
-      // Node's types require a socket here, but there is none.
-      onError: (error) => callback?.(error, undefined as unknown as Duplex),
-    })
-    ;(options as TunnelRequest).onTunnel?.(cancel)
-    return undefined
-  }
-}
-
-/** A tunnel to open. Exactly one of the callbacks is called, once. */
-interface TunnelOptions {
-  readonly proxy: Proxy
-  readonly target: ServerAddress
-  /** The cluster's CAs. A proxy's certificate may be signed by them or by a CA that the system trusts. */
-  readonly ca: string | undefined
-  readonly onSocket: (socket: Duplex) => void
-  readonly onError: (error: NetworkError) => void
-}
-
-/** Opens a tunnel. Returns a function that cancels it; once it is open, the socket's owner closes it. */
-function openTunnel(options: TunnelOptions): () => void {
-  const { proxy, target, ca, onSocket, onError } = options
-  const name = `${target.authority} through proxy ${proxy.address.authority}`
-  const request = (proxy.address.tls ? https : builtins.http()).request({
-    host: proxy.address.host,
-    port: proxy.address.port,
-    method: 'CONNECT',
-    path: target.authority,
-    agent: false,
-    headers: { host: target.authority, ...(proxy.authorization && { 'proxy-authorization': proxy.authorization }) },
-    ...(proxy.address.tls && ca && { ca: [...builtins.tls().rootCertificates, ca] }),
-  })
-  let isOver = false
-  const fail = (error: NetworkError): void => {
-    if (isOver) return
-    isOver = true
-    // By a reset where possible: a proxy that hangs does not read the end of the stream, and would keep its side open.
-    if (!proxy.address.tls) request.socket?.resetAndDestroy()
-    request.destroy()
-    onError(error)
-  }
-  request.once('connect', (answer, socket) => {
-    if (!isOver && answer.statusCode === 200) {
-      isOver = true
-      return onSocket(socket)
-    }
-    // The proxy may keep it open to ask for credentials, but a new connection is used for that.
-    socket.destroy()
-    fail(refusal(name, answer.statusCode ?? 0, proxy.authorization !== undefined))
-  })
-  // A proxy that does not support CONNECT responds as to any other request.
-  request.once('response', (answer) => fail(refusal(name, answer.statusCode ?? 0, proxy.authorization !== undefined)))
-  // Not `once`: a destroyed request may report another error.
-  request.on('error', (error) => fail(networkError(error, 'connect', name)))
-  request.end()
-  return () => fail(new NetworkError(`Cannot connect to ${name}: the request was cancelled`, { phase: 'connect' }))
-}
-
-function refusal(name: string, status: number, hasUser: boolean): NetworkError {
-  const hint = status === 407
-    ? hasUser ? 'check user and password in the proxy URL' : 'put user and password into the proxy URL'
-    : 'check that the proxy may reach this server'
-  return new NetworkError(`Cannot connect to ${name}: the proxy answered CONNECT with ${status}; ${hint}`, {
-    phase: 'connect',
-  })
 }

@@ -57,8 +57,8 @@ export interface HttpsServer {
    */
   setCertificate(cert: string, key: string, clientCa?: string): void
   /**
-   * Ends each connection after its open requests, or its next response, and answers new ones: for the time until clients
-   * connect elsewhere. A client cannot tell whether a request was handled on an idle connection that is closed at once.
+   * Ends each connection after its open requests, or its next response, and answers new ones: for the time until
+   * clients connect elsewhere. A client cannot tell whether a request on an idle connection that is closed was handled.
    */
   drain(): void
   /**

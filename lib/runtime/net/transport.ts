@@ -11,13 +11,14 @@ import type { Agent } from 'node:http'
 import { untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../../core/cluster_config.ts'
-import { NetworkError } from '../../core/errors.ts'
+import { fileMissing, NetworkError } from '../../core/errors.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { AgentPool } from './agent.ts'
 import { parseProxy, parseServer, type ServerAddress } from './address.ts'
 import { type Exchange, exchange } from './exchange.ts'
 import { isUntrusted } from './network_error.ts'
+import type { tunnelThrough } from './tunnel.ts'
 
 /** Options of {@link httpTransport}. */
 export interface TransportOptions {
@@ -121,13 +122,20 @@ export function httpTransport(config: ClusterConfig, options: TransportOptions =
     return untilAborted(accessOf(config), signal)
   }
 
+  /** Loads what only a connection through a proxy needs. */
+  async function loadTunnel({ signal }: HttpRequest): Promise<typeof tunnelThrough> {
+    const loading = import('./tunnel.ts').catch(fileMissing('Cannot connect through a proxy', 'tunnel.js'))
+    return (await untilAborted(loading, signal)).tunnelThrough
+  }
+
   /** Sends the request, once more if the server had closed its kept connection. */
   async function send(request: HttpRequest, { credentials, ca }: Access): Promise<HttpResponse> {
     const headers = requestHeaders({ request, config, credentials, host, userAgent, gzip })
+    const tunnel = config.proxy ? await loadTunnel(request) : undefined
     for (let isRetry = false;; isRetry = true) {
       request.signal?.throwIfAborted()
       if (closed) throw closedError()
-      const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key })
+      const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key }, tunnel)
       const started: Exchange = exchange({
         request,
         headers,

@@ -5,7 +5,7 @@
  */
 import { firstOf, messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
-import { clockTime } from '../../../observe/format_log.ts'
+import { clockTime } from '../../../observe/pretty_log.ts'
 import { userFrames } from '../../../observe/stack.ts'
 import { inCluster } from '../../../controller/change_summary.ts'
 import { foldFailures } from '../../../controller/failures.ts'

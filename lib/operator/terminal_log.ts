@@ -1,0 +1,3 @@
+/** What a log to a terminal needs: loaded from a file beside mod.js, as a pod writes JSON. */
+export { formatPretty } from '../observe/pretty_log.ts'
+export { placeLine } from '../runtime/os/source_place.ts'
