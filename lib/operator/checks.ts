@@ -69,7 +69,10 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   webhooks: {
     port: 0,
     host: 0,
-    certs: { secret: 0, namespace: 0, duration: 0, renewBefore: 0 },
+    certs: {
+      ...{ secret: 0, namespace: 0, duration: 0, renewBefore: 0, ca: { secret: 0, namespace: 0 } },
+      algorithm: ['ECDSA-256', 'ECDSA-384', 'RSA-2048', 'RSA-4096'],
+    },
     clientCa: 0,
     service: { name: 0, namespace: 0, port: 0 },
     url: 0,

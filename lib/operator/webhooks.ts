@@ -474,14 +474,18 @@ function trustOf(
   }
   const { certs = resolvePath(temporaryFolder(), CERTIFICATE_FOLDER) } = options.webhooks ?? {}
   if (typeof certs === 'object') {
-    if (!isDomainName(certs.secret)) {
+    for (const { secret } of [certs, ...(certs.ca ? [certs.ca] : [])]) {
+      if (isDomainName(secret)) continue
       const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
-      throw new TypeError(`Cannot keep certificates in a Secret "${certs.secret}": ${rule}`)
+      throw new TypeError(`Cannot keep certificates in a Secret "${secret}": ${rule}`)
     }
+    const place = certs.namespace ?? namespace
     const made = new SelfMadeCertificates({
       api,
-      namespace: certs.namespace ?? namespace,
+      namespace: place,
       secret: certs.secret,
+      ca: certs.ca && { namespace: place, ...certs.ca },
+      algorithm: certs.algorithm,
       operator: options.name,
       names,
       clock,

@@ -5,12 +5,14 @@ import {
   type CertificateFacts,
   certificatesIn,
   createAuthority,
+  type KeyAlgorithm,
   openAuthority,
   readCertificate,
   type ServerNames,
 } from '../runtime/net/certificates.ts'
 import { isPair } from '../runtime/os/builtins.ts'
 import type { CertificatePair } from './handler.ts'
+import { withoutSpace } from './kept_cas.ts'
 import type { RotationTimings, SecretFacts, WriteStep } from './rotation.ts'
 
 /**
@@ -66,13 +68,24 @@ export function pairOf({ cert, key }: CertificateTexts): CertificatePair | undef
   return matches(cert, key) ? { cert, key } : undefined
 }
 
+/** Returns the CA of a Secret with the keys of cert-manager. @throws TypeError if it is not a CA with its key. */
+export async function givenCaOf(secret: KubeObject): Promise<GivenCa> {
+  const { cert, key } = textsOf(secret)
+  // After it, there may be the certificates of its own issuers.
+  const [first = ''] = certificatesIn(cert)
+  await openAuthority(first, key)
+  return { cert: `${first}\n`, key }
+}
+
 /** Returns what the rotation decides by. */
-export function factsOf(texts: CertificateTexts, names: ServerNames): SecretFacts {
+export function factsOf(texts: CertificateTexts, names: ServerNames, given?: GivenCa): SecretFacts {
   const cas = casOf(texts)
   const leaf = pairOf(texts) && readCertificate(texts.cert)
   return {
     cas: cas.map(({ facts }) => facts),
-    hasCaKey: cas[0] !== undefined && matches(cas[0].pem, texts.caKey),
+    hasCaKey: cas[0] !== undefined &&
+      (given ? withoutSpace(cas[0].pem) === withoutSpace(given.cert) : matches(cas[0].pem, texts.caKey)),
+    ...(given && { isGiven: true }),
     leaf: leaf && {
       notBeforeMs: leaf.notBeforeMs,
       notAfterMs: leaf.notAfterMs,
@@ -97,8 +110,18 @@ function matches(cert: string, key: string): boolean {
   }
 }
 
+/** A CA that others make and renew, in PEM. Its key is never stored with what it issues. */
+export interface GivenCa {
+  readonly cert: string
+  readonly key: string
+}
+
 export interface StepOptions {
   readonly names: ServerNames
+  /** Of new keys. */
+  readonly algorithm?: KeyAlgorithm | undefined
+  /** Undefined: CAs are made. */
+  readonly given?: GivenCa | undefined
   readonly nowMs: number
   readonly timings: RotationTimings
 }
@@ -131,17 +154,21 @@ async function stepFrom(
 }
 
 /** Puts a new CA in front. Of the others, those that are newer than the issuer of the leaf have issued nothing. */
-async function withCa(texts: CertificateTexts, { names, nowMs, timings }: StepOptions): Promise<CertificateTexts> {
+async function withCa(texts: CertificateTexts, options: StepOptions): Promise<CertificateTexts> {
+  const { names, nowMs, timings, algorithm, given } = options
   const commonName = `kubeloop-webhook-ca@${Math.floor(nowMs / 1000)}`
-  const { ca, key } = (await createAuthority({ commonName, now: nowMs, validForMs: timings.caLifeMs })).save()
+  const { ca, key } = given
+    ? { ca: given.cert, key: '' }
+    : (await createAuthority({ commonName, now: nowMs, validForMs: timings.caLifeMs, algorithm })).save()
   const issuer = factsOf(texts, names).leaf?.issuer ?? 0
   const kept = casOf(texts).slice(Math.max(0, issuer))
   return { ...texts, ca: [ca, ...kept.map(({ pem }) => pem)].join(''), caKey: key }
 }
 
-async function withLeaf(texts: CertificateTexts, { names, nowMs, timings }: StepOptions): Promise<CertificateTexts> {
+async function withLeaf(texts: CertificateTexts, options: StepOptions): Promise<CertificateTexts> {
+  const { names, nowMs, timings, algorithm, given } = options
   const ca = casOf(texts)[0]?.pem ?? ''
-  const authority = await openAuthority(ca, texts.caKey)
+  const authority = await openAuthority(ca, given?.key ?? texts.caKey)
   const commonName = 'kubeloop-webhook'
   const before = readCertificate(texts.cert)
   const leaf = await authority.issue({
@@ -149,6 +176,7 @@ async function withLeaf(texts: CertificateTexts, { names, nowMs, timings }: Step
     // Replicas of another version of the operator may be called by other names until they end.
     ...(before && !before.hasNames(names) ? allNames(names, before.names) : names),
     usage: 'server',
+    algorithm,
     validForMs: timings.leafLifeMs,
     now: nowMs,
   })

@@ -20,6 +20,8 @@ export interface SecretFacts {
   readonly cas: readonly Validity[]
   /** Whether the key of the newest CA is there. It can issue certificates. */
   readonly hasCaKey: boolean
+  /** Whether others make and renew the CA. */
+  readonly isGiven?: boolean | undefined
   /** Undefined if there is none, or it cannot be parsed, or its key does not match. */
   readonly leaf: LeafFacts | undefined
 }
@@ -89,25 +91,34 @@ export type RotationStep = WriteStep | { readonly kind: 'inject' } | { readonly 
 export function nextStep(facts: RotationFacts, timings: RotationTimings): RotationStep {
   const { secret, nowMs, injection, leafForMs } = facts
   if (!secret) return { kind: 'create' }
-  const { cas: [newest, ...older], hasCaKey, leaf } = secret
+  const { cas: [newest, ...older], hasCaKey, isGiven, leaf } = secret
   if (!newest) return { kind: 'replace', why: 'it has no CA certificate that can be parsed' }
-  if (!hasCaKey) return { kind: 'addCa', why: 'the key of the CA is missing or belongs to another CA' }
-  // A leaf never outlives its CA, so one of a CA that ends soon would be due at once, again and again.
-  if (newest.notAfterMs - nowMs < timings.leafRenewMs) return { kind: 'addCa', why: 'the CA expires soon' }
-  if (nowMs < newest.notBeforeMs) return { kind: 'addCa', why: 'the CA is not valid yet' }
+  if (!hasCaKey) {
+    return {
+      kind: 'addCa',
+      why: isGiven ? 'the CA has changed' : 'the key of the CA is missing or belongs to another CA',
+    }
+  }
+  if (!isGiven) {
+    // A leaf never outlives its CA, so one of a CA that ends soon would be due at once, again and again.
+    if (newest.notAfterMs - nowMs < timings.leafRenewMs) return { kind: 'addCa', why: 'the CA expires soon' }
+    if (nowMs < newest.notBeforeMs) return { kind: 'addCa', why: 'the CA is not valid yet' }
+  }
 
   if (!leaf) {
     return { kind: 'issueLeaf', why: 'the certificate or its key is missing or cannot be parsed, or they do not match' }
   }
   if (leaf.issuer < 0) return { kind: 'issueLeaf', why: 'no trusted CA has issued the certificate' }
-  const leafDueMs = leaf.notAfterMs - timings.leafRenewMs
+  // A leaf that ends with a CA of others cannot be renewed before that.
+  const endsWithCa = isGiven && leaf.notAfterMs >= newest.notAfterMs
+  const leafDueMs = endsWithCa ? Infinity : leaf.notAfterMs - timings.leafRenewMs
   if (leaf.issuer === 0) {
     if (!leaf.hasNames) return { kind: 'issueLeaf', why: "the server's names have changed" }
     if (nowMs >= leafDueMs) return { kind: 'issueLeaf', why: 'it ends soon' }
     if (nowMs < leaf.notBeforeMs) return { kind: 'issueLeaf', why: 'it is not valid yet' }
   }
   // Measured from its end, as its begin is antedated.
-  const caDueMs = newest.notAfterMs - timings.caLifeMs / 3
+  const caDueMs = isGiven ? Infinity : newest.notAfterMs - timings.caLifeMs / 3
   if (older.length === 0 && nowMs >= caDueMs) return { kind: 'addCa', why: 'two thirds of its life are over' }
 
   if (!injection || injection.checkedMs >= timings.checkMs) return { kind: 'inject' }

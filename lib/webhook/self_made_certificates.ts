@@ -8,8 +8,18 @@ import { type Clock, pause, within } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
-import type { ServerNames } from '../runtime/net/certificates.ts'
-import { bundleOf, type CertificateTexts, dataOf, factsOf, pairOf, takeStep, textsOf } from './certificate_secret.ts'
+import type { KeyAlgorithm, ServerNames } from '../runtime/net/certificates.ts'
+import {
+  bundleOf,
+  type CertificateTexts,
+  dataOf,
+  factsOf,
+  type GivenCa,
+  givenCaOf,
+  pairOf,
+  takeStep,
+  textsOf,
+} from './certificate_secret.ts'
 import type { CertificatePair, CertificateSource } from './handler.ts'
 import { OPERATOR_LABEL } from './ownership.ts'
 import {
@@ -23,6 +33,12 @@ import {
 import { untilChanged } from './until_changed.ts'
 
 const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
+
+interface SecretTarget {
+  readonly resource: AnyResource
+  readonly namespace: string
+  readonly name: string
+}
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -68,6 +84,10 @@ export interface SelfMadeOptions {
   readonly namespace: string
   /** The Secret's name. */
   readonly secret: string
+  /** The Secret with the CA that issues, which others make and renew. Undefined: CAs are made. */
+  readonly ca?: { readonly namespace: string; readonly secret: string } | undefined
+  /** Of new keys. Default: ECDSA-256. */
+  readonly algorithm?: KeyAlgorithm | undefined
   /** The operator's name. A Secret without it in its label is refused. */
   readonly operator: string
   /** The names that the API server calls, see {@link namesOf}. */
@@ -96,6 +116,8 @@ interface Found {
   readonly object: KubeObject
   readonly texts: CertificateTexts
   readonly facts: SecretFacts
+  /** Undefined: CAs are made. */
+  readonly given: GivenCa | undefined
 }
 
 /**
@@ -228,17 +250,37 @@ export class SelfMadeCertificates implements CertificateSource {
 
   /** Returns undefined if there is no Secret. Throws a ConfigError if it is not this operator's. */
   async #read(api: Api, signal: AbortSignal): Promise<Found | undefined> {
-    const { clock } = this.#options
-    const late = (): Error => new Error(`the server did not answer within ${READ_MS / 1000} s`)
+    const given = await this.#given(signal)
     try {
-      return this.#found(await within(clock, READ_MS, late, (limited) => api.get(this.#target, limited), signal))
+      return this.#found(await this.#get(api, this.#target, signal), given)
     } catch (error) {
       if (isMissingObject(error)) return undefined
       throw this.#withRule(error)
     }
   }
 
-  #found(object: KubeObject): Found {
+  #get(api: Api, target: SecretTarget, signal: AbortSignal): Promise<KubeObject> {
+    const late = (): Error => new Error(`the server did not answer within ${READ_MS / 1000} s`)
+    return within(this.#options.clock, READ_MS, late, (limited) => api.get(target, limited), signal)
+  }
+
+  /** Returns the CA of others. Throws a ConfigError if it cannot issue. */
+  async #given(signal: AbortSignal): Promise<GivenCa | undefined> {
+    const { api, ca } = this.#options
+    if (!ca) return undefined
+    const title = `Secret "${ca.namespace}/${ca.secret}"`
+    try {
+      return await givenCaOf(
+        await this.#get(api, { resource: SECRET, namespace: ca.namespace, name: ca.secret }, signal),
+      )
+    } catch (error) {
+      if (!(error instanceof TypeError || isMissingObject(error) || isReason(error, 'Forbidden'))) throw error
+      const why = `${withVerbs(messageOf(error), 'get')}; it must have tls.crt and tls.key of a CA`
+      throw new ConfigError(`Cannot issue certificates of webhooks by the CA in ${title}: ${why}`, { cause: error })
+    }
+  }
+
+  #found(object: KubeObject, given: GivenCa | undefined): Found {
     const { operator, names } = this.#options
     if (object.metadata.labels?.[OPERATOR_LABEL] !== operator) {
       throw new ConfigError(
@@ -247,9 +289,9 @@ export class SelfMadeCertificates implements CertificateSource {
       )
     }
     const texts = textsOf(object)
-    const facts = factsOf(texts, names)
+    const facts = factsOf(texts, names, given)
     if (facts.cas.length > 0 && facts.hasCaKey && facts.leaf) this.#last = texts
-    return { object, texts, facts }
+    return { object, texts, facts, given }
   }
 
   /** Stores the content after a step. Rejects with Conflict or AlreadyExists if the Secret has changed meanwhile. */
@@ -259,11 +301,13 @@ export class SelfMadeCertificates implements CertificateSource {
     found: Found | undefined,
     signal: AbortSignal,
   ): Promise<Found> {
-    const { operator, names, clock, log } = this.#options
+    const { operator, names, clock, log, algorithm } = this.#options
+    const given = found ? found.given : await this.#given(signal)
     // New content keeps what clients trust and replicas serve, also if the Secret was deleted or damaged.
     const base = found?.facts.cas.length ? found.texts : this.#last ?? found?.texts
     const kind = base && base !== found?.texts ? 'addCa' : step.kind
-    const texts = await takeStep(kind, base, { names, nowMs: clock.now(), timings: this.#timings })
+    const nowMs = clock.now()
+    const texts = await takeStep(kind, base, { names, algorithm, given, nowMs, timings: this.#timings })
     const { namespace, name } = this.#target
     const metadata = { namespace, name, labels: { [OPERATOR_LABEL]: operator } }
     const data = dataOf(texts)
@@ -276,7 +320,7 @@ export class SelfMadeCertificates implements CertificateSource {
     })
     const why = 'why' in step ? ` (${step.why})` : ''
     log.info(`${DONE[kind]} the certificates of the webhooks in ${this.#title}${why}`)
-    return this.#found(object)
+    return this.#found(object, given)
   }
 
   /** Resolves when the Secret may have another version, and after {@link REREAD_MS} at the latest. */
@@ -297,7 +341,7 @@ export class SelfMadeCertificates implements CertificateSource {
     await pause(this.#options.clock, backoffMs(failures, RETRY, Math.random), signal)
   }
 
-  get #target(): { resource: AnyResource; namespace: string; name: string } {
+  get #target(): SecretTarget {
     const { namespace, secret } = this.#options
     return { resource: SECRET, namespace, name: secret }
   }

@@ -183,7 +183,8 @@ test('definitions of optional kinds belong to others: they are neither read nor 
 })
 
 test('rights: webhooks keep their certificates in a Secret, and the CAs in configurations and definitions', () => {
-  const app = operator({ name: 'a', webhooks: { certs: { secret: 'tls', namespace: 'there' } } })
+  const certs = { secret: 'tls', namespace: 'there', ca: { secret: 'ca', namespace: 'pki' } }
+  const app = operator({ name: 'a', webhooks: { certs } })
   app.admission(Foo, { validate: () => [] })
   const Old = defineResource({ group: 'deploy.example.com', version: 'v1beta1', kind: 'Foo', spec: z.object({}) })
   app.convert(Old, Foo, { up: () => ({ spec: { n: 1 }, status: undefined }), down: () => ({ spec: {} }) })
@@ -198,6 +199,7 @@ test('rights: webhooks keep their certificates in a Secret, and the CAs in confi
       `*: get,watch,update ${CRDS} [foos.deploy.example.com]`,
       'there: create /secrets',
       'there: get,watch,update /secrets [tls]',
+      'pki: get /secrets [ca]',
     ]
   ) assert.ok(found.includes(rule), `${rule} is not in\n${found.join('\n')}`)
 })

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
+import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import { Cluster, defineResource, isReason, type Log, type Operator, operator, type Parts } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
@@ -781,8 +782,35 @@ test('a self-made certificate lives as long as is stated, and lives that cannot 
 })
 
 test('a name that no Secret can have is refused at the start', async () => {
-  const app = sites({ webhooks: { port: 0, certs: { secret: 'Bad_Name' } } })
-  await assert.rejects(running(app, async () => {}, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
+  for (const certs of [{ secret: 'Bad_Name' }, { secret: 'tls', ca: { secret: 'Bad_Name' } }]) {
+    const app = sites({ webhooks: { port: 0, certs } })
+    await assert.rejects(running(app, async () => {}, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
+  }
+})
+
+test('a CA of others in another namespace issues, with the stated algorithm', async () => {
+  const { handle } = new ApiServer()
+  const { client } = new Cluster({ name: 'admin', transport: handle })
+  await client.create(Namespace, { metadata: { name: 'pki' } })
+  const { ca, key } = (await createAuthority()).save()
+  const stringData = { 'tls.crt': ca, 'tls.key': key }
+  const app = (namespace?: string): Operator => {
+    const from = { secret: 'authority', ...(namespace !== undefined && { namespace }) }
+    return sites({ webhooks: { port: 0, certs: { secret: 'tls', ca: from, algorithm: 'ECDSA-384' } } })
+  }
+  await client.create(Secret, { metadata: { namespace: 'pki', name: 'authority' }, stringData })
+  await assert.rejects(running(app(), async () => {}, PORT, handle), /by the CA in Secret "default\/authority"/)
+  await running(
+    app('pki'),
+    async () => {
+      const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
+      const leaf = atob(secret!.data!['tls.crt']!)
+      assert.ok(readCertificate(leaf)!.isIssuedBy(ca))
+      assert.equal(new X509Certificate(leaf).publicKey.asymmetricKeyDetails?.namedCurve, 'secp384r1')
+    },
+    PORT,
+    handle,
+  )
 })
 
 test('the Service is in the namespace of the operator, whatever that of its Lease and of its Secret is', async () => {

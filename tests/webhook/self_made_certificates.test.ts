@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { encodeBase64 } from '../../lib/core/base64.ts'
 import { ConfigError, LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
-import { certificatesIn, readCertificate } from '../../lib/runtime/net/certificates.ts'
+import { certificatesIn, createAuthority, readCertificate } from '../../lib/runtime/net/certificates.ts'
 import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certificate_secret.ts'
 import { OPERATOR_LABEL } from '../../lib/webhook/ownership.ts'
 import { inMemoryCertificates } from '../../lib/webhook/memory_certificates.ts'
@@ -632,4 +633,104 @@ test('certificates in memory are of one CA, and renewed after two thirds of thei
   assert.ok(new X509Certificate(second).validTo !== new X509Certificate(first).validTo)
   stop.abort()
   await done
+})
+
+const CA = { resource: TARGET.resource, namespace: 'default', name: 'pki' }
+const GIVEN = { ca: { namespace: 'default', secret: 'pki' } }
+
+/** Stores a CA as cert-manager does. */
+async function give({ api, clock }: Lab, validForMs: number): Promise<string> {
+  const { ca, key } = (await createAuthority({ now: clock.now(), validForMs })).save()
+  const stored = await api.get(CA).catch(() => undefined)
+  const object = {
+    ...stored,
+    metadata: { ...stored?.metadata, namespace: 'default', name: 'pki' },
+    data: { 'tls.crt': encodeBase64(`${ca}${ca}`), 'tls.key': encodeBase64(key) },
+  }
+  const query = { fieldManager: 'cert-manager' }
+  await (stored ? api.update(CA, object, query) : api.create({ ...CA, name: undefined }, object, query))
+  return ca
+}
+
+test('a CA of others issues, its key is not stored again, and a new one is trusted before it issues', async () => {
+  // It is as old as a self-made one that is replaced.
+  const nowMs = Date.UTC(2026, 0, 1)
+  const { handle } = new ApiServer()
+  const first = await give(lab(nowMs - LIVES.caLifeMs * 0.7, handle), LIVES.caLifeMs)
+  const one = lab(nowMs, handle)
+  const replica = one.replica(GIVEN)
+  const watched = one.clock.waits(60_000)
+  const served = one.serve(replica)
+  assert.ok(readCertificate((await served.pairs.is(() => true)).cert)!.isIssuedBy(first))
+  assert.deepEqual([(await one.texts()).ca.trim(), (await one.texts()).caKey], [first.trim(), ''])
+  const injected = new Injected()
+  await watched
+  const checked = one.clock.waits(60_000)
+  void replica.rotate({ api: one.api, ...injected }, one.signal)
+  await checked
+  assert.equal((await one.texts()).ca.trim(), first.trim())
+  assert.ok(!one.lines.all.some((line) => line.includes('Added a CA')))
+
+  const next = await give(one, LIVES.caLifeMs)
+  const inEffect = one.clock.waits(10_000)
+  await one.clock.advance(60_000)
+  await inEffect
+  assert.deepEqual(casOf(injected.all.at(-1)!).map((pem) => pem.trim()), [next.trim(), first.trim()])
+  assert.ok(readCertificate((await one.texts()).cert)!.isIssuedBy(first))
+  await one.clock.advance(10_000)
+  await served.pairs.is(({ cert }) => readCertificate(cert)!.isIssuedBy(next))
+  assert.ok(one.lines.all.some((line) => line.endsWith('(the CA has changed)')), one.lines.all.join('\n'))
+  await assertNoKeys(one)
+  await one.stop()
+})
+
+test('a leaf that ends with a CA of others is not renewed again and again', async () => {
+  const one = lab()
+  await give(one, LIVES.leafRenewMs / 2)
+  const replica = one.replica(GIVEN)
+  const watched = one.clock.waits(60_000)
+  const served = one.serve(replica)
+  const { cert } = await served.pairs.is(() => true)
+  await watched
+  const checked = one.clock.waits(60_000)
+  void replica.rotate({ api: one.api, ...new Injected() }, one.signal)
+  await checked
+  assert.equal((await one.texts()).cert, cert)
+  assert.deepEqual(one.lines.all.filter((line) => line.includes('certificates of the webhooks')).length, 1)
+  const longer = await give(one, LIVES.caLifeMs)
+  const inEffect = one.clock.waits(10_000)
+  await one.clock.advance(60_000)
+  await inEffect
+  await one.clock.advance(10_000)
+  await served.pairs.is(({ cert }) => readCertificate(cert)!.isIssuedBy(longer))
+  await one.stop()
+})
+
+test('a CA of others that is missing, or cannot issue, ends the start and says what it must have', async () => {
+  const one = lab()
+  const start = (): Promise<void> => one.serve(one.replica(GIVEN)).done
+  const message =
+    /^Cannot issue certificates of webhooks by the CA in Secret "default\/pki": .*; it must have tls\.crt and tls\.key of a CA$/
+  await assert.rejects(start(), { name: 'ConfigError', message })
+  const { cert, key } = await (await createAuthority()).issue({ commonName: 'leaf', usage: 'server', ...NAMES })
+  const data = { 'tls.crt': encodeBase64(cert), 'tls.key': encodeBase64(key) }
+  await one.api.create({ ...CA, name: undefined }, { metadata: { namespace: 'default', name: 'pki' }, data }, {
+    fieldManager: 'test',
+  })
+  await assert.rejects(start(), { name: 'ConfigError', message })
+  assert.ok(!one.lines.all.join().includes('PRIVATE KEY'))
+  await one.stop()
+})
+
+test('new keys have the stated algorithm', async () => {
+  for (const algorithm of ['ECDSA-384', 'RSA-2048'] as const) {
+    const one = lab()
+    const { cert } = await one.serve(one.replica({ algorithm })).pairs.is(() => true)
+    for (const pem of [cert, (await one.texts()).ca]) {
+      const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(pem).publicKey
+      const [type, size] = [asymmetricKeyType, asymmetricKeyDetails?.modulusLength ?? asymmetricKeyDetails?.namedCurve]
+      assert.deepEqual([type, size], algorithm === 'RSA-2048' ? ['rsa', 2048] : ['ec', 'secp384r1'])
+    }
+    await one.stop()
+  }
 })

@@ -264,6 +264,7 @@ function allowWebhooks(description: OperatorDescription, collector: Collector, n
     const place = certs.namespace ?? namespace
     collector.allow(place, '', 'secrets', ['create'])
     collector.allow(place, '', 'secrets', ['get', 'watch', 'update'], [certs.secret])
+    if (certs.ca) collector.allow(certs.ca.namespace ?? place, '', 'secrets', ['get'], [certs.ca.secret])
   }
   const installs = mode === 'install'
   const isUnused = !hasWebhooks(description) && !installs && definitionNames(description, undefined).length === 0

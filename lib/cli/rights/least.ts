@@ -117,7 +117,7 @@ function partsOf(description: OperatorDescription, { namespace, cluster }: Place
     'customresourcedefinitions.apiextensions.k8s.io': definitionNames(description, cluster),
     'mutatingwebhookconfigurations.admissionregistration.k8s.io': [configurationNames(options.name).mutating],
     'validatingwebhookconfigurations.admissionregistration.k8s.io': [configurationNames(options.name).validating],
-    'secrets.': typeof certs === 'object' ? [certs.secret] : [],
+    'secrets.': typeof certs === 'object' ? [certs.secret, ...(certs.ca ? [certs.ca.secret] : [])] : [],
   }
   const used = new Set(usedResources(description, cluster).map(groupResourceOf))
   return ({ verb, group, resource, name, at }) => {

@@ -1,5 +1,5 @@
 /**
- * Creates certificate authorities and issues certificates: X.509 v3, EC P-256, SHA-256, keys as PKCS#8 PEM.
+ * Creates certificate authorities and issues certificates: X.509 v3, SHA-256, keys as PKCS#8 PEM.
  *
  * Uses node:crypto, which creates keys and signs the same on all three runtimes, and a DER writer of 100 lines: 2 KB.
  * The alternative @peculiar/x509 has 342 KB minified (82 KB gzipped) and thirteen packages, and needs a
@@ -32,6 +32,9 @@ import {
   utf8,
 } from './der.ts'
 
+/** The algorithm of a key, by the name that TLS servers and cert-manager use, and its size in bits. */
+export type KeyAlgorithm = 'ECDSA-256' | 'ECDSA-384' | 'RSA-2048' | 'RSA-4096'
+
 /** A certificate authority. Its private key is only available through `save`. */
 export interface Authority {
   /** Its certificate in PEM, for clients to trust. */
@@ -57,6 +60,8 @@ interface CertificateRequest extends ServerNames {
   readonly validForMs?: number
   /** The current time in milliseconds since 1970. Default: the authority's `now`. */
   readonly now?: number
+  /** Default: ECDSA-256. */
+  readonly algorithm?: KeyAlgorithm | undefined
 }
 
 export interface IssuedCertificate {
@@ -73,6 +78,8 @@ export interface AuthorityOptions {
   readonly validForMs?: number
   /** The current time in milliseconds since 1970, also for what it issues. Default: the system's time. */
   readonly now?: number
+  /** Default: ECDSA-256. */
+  readonly algorithm?: KeyAlgorithm | undefined
 }
 
 /**
@@ -87,7 +94,7 @@ export interface AuthorityOptions {
  */
 export async function createAuthority(options: AuthorityOptions = {}): Promise<Authority> {
   const { commonName = 'kubeloop-ca', validForMs = 10 * YEAR_MS, now = Date.now() } = options
-  const { publicKey, privateKey } = await newKeyPair()
+  const { publicKey, privateKey } = await newKeyPair(options.algorithm)
   const subject = nameOf(commonName, [])
   const publicInfo = exportPublic(publicKey)
   const keyId = keyIdOf(publicInfo)
@@ -199,7 +206,7 @@ function authority(ca: string, privateKey: KeyObject, fixedNow: number | undefin
     async issue(request) {
       const { commonName, organizations = [], validForMs = YEAR_MS, now = fixedNow ?? Date.now() } = request
       const names = subjectAltNames(request)
-      const pair = await newKeyPair()
+      const pair = await newKeyPair(request.algorithm)
       const publicInfo = exportPublic(pair.publicKey)
       const cert = signed({
         issuer: subject,
@@ -363,8 +370,11 @@ function keyIdOf(publicInfo: Uint8Array): Uint8Array {
   return createHash('sha256').update(bits?.content.subarray(1) ?? new Uint8Array()).digest().subarray(0, 20)
 }
 
-function newKeyPair(): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
-  return promisify(generateKeyPair)('ec', { namedCurve: 'P-256' })
+function newKeyPair(algorithm: KeyAlgorithm = 'ECDSA-256'): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
+  const [type, bits] = algorithm.split('-')
+  return type === 'RSA'
+    ? promisify(generateKeyPair)('rsa', { modulusLength: Number(bits) })
+    : promisify(generateKeyPair)('ec', { namedCurve: `P-${bits}` })
 }
 
 function exportPublic(key: KeyObject): Uint8Array {
