@@ -246,9 +246,9 @@ export interface SelfMadeOptions {
   /** The algorithm and size of new keys. Default: `ECDSA-256`. */
   readonly algorithm?: 'ECDSA-256' | 'ECDSA-384' | 'RSA-2048' | 'RSA-4096'
   /**
-   * The Secret with the CA that issues, in `tls.crt` and `tls.key` as cert-manager writes them: others make and renew it,
-   * and a new one is trusted before it issues. It may be in a namespace that the operator's users cannot read. Default:
-   * kubeloop makes a CA, and keeps its key beside the certificate.
+   * The Secret with the CA that issues, in `tls.crt` and `tls.key` as cert-manager writes them: others make and renew
+   * it, and a new one is trusted before it issues. It may be in a namespace that the operator's users cannot read.
+   * Default: kubeloop makes a CA, and keeps its key beside the certificate.
    */
   readonly ca?: {
     /** The name of the Secret. */
