@@ -39,6 +39,7 @@ import {
   injectCa,
   installConfigurations,
   refuseServices,
+  type TrustingObject,
   warnOfDifferences,
   withMissingCas,
 } from '../webhook/install.ts'
@@ -276,10 +277,10 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     await refuse(signal)
     return conversionOf(target(), await trust.bundle(signal))
   }
-  const addOwnCas = async (signal: AbortSignal): Promise<AddedCas> => {
+  const addOwnCas = async (signal: AbortSignal, only?: TrustingObject): Promise<AddedCas> => {
     const bundle = admissions.length + crds.length === 0 ? undefined : await trust.bundle(signal)
     if (bundle === undefined) return { isOurs: false, isWritten: false }
-    return await addCas(bundle, { crds, target: target() }, dependencies(setup.api), signal)
+    return await addCas(bundle, { crds, target: target(), only }, dependencies(setup.api), signal)
   }
   let isTrustTried = mode === 'memory'
   return {
@@ -310,7 +311,8 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     install,
     async keepInstalled(api, reinstall, signal) {
       const { log, operator } = dependencies(api)
-      const addMissing = async (signal: AbortSignal): Promise<boolean> => (await addOwnCas(signal)).isWritten
+      const addMissing = async (object: TrustingObject, signal: AbortSignal): Promise<boolean> =>
+        (await addOwnCas(signal, object)).isWritten
       const kept = { api, clock, log, addCas: addMissing }
       const definitions = crdOf(ownKinds(description), { conversions, conversion: conversionOf(target()) })
       const keep = async (name: string): Promise<void> => {

@@ -229,6 +229,14 @@ interface Trusting {
   /** The names of the CRDs. Of these, those count whose conversion is called at `target`. */
   readonly crds: readonly string[]
   readonly target: WebhookTarget
+  /** The name of the only object that counts, and its kind. Undefined: all count. */
+  readonly only?: TrustingObject | undefined
+}
+
+/** A configuration or definition. */
+export interface TrustingObject {
+  readonly resource: AnyResource
+  readonly name: string
 }
 
 /**
@@ -270,14 +278,14 @@ export async function injectCa(
  */
 export async function addCas(
   bundle: string,
-  { crds, target }: Trusting,
+  trusting: Trusting,
   dependencies: InstallDependencies,
   signal: AbortSignal,
 ): Promise<AddedCas> {
   const trusted: Trusted = (stored) => withMissingCas(stored, bundle)
   const added = { isOurs: false, isWritten: false }
   const failures: unknown[] = []
-  for (const [resource, name, change] of trustingObjects({ crds, target }, trusted, dependencies.operator)) {
+  for (const [resource, name, change] of trustingObjects(trusting, trusted, dependencies.operator)) {
     try {
       const { object, isWritten } = await injectOne(resource, name, change, dependencies, signal)
       if (object && !isInjectedByOthers(object)) added.isOurs = true
@@ -293,18 +301,19 @@ export async function addCas(
 }
 
 function trustingObjects(
-  { crds, target }: Trusting,
+  { crds, target, only }: Trusting,
   trusted: Trusted,
   operator: string,
 ): (readonly [AnyResource, string, Change])[] {
   const { mutating, validating } = configurationNames(operator)
   const configuration: Change = (object) => withCa(object as Configuration, target, trusted, operator)
   const crd: Change = (object) => withConversionCa(object as Crd, target, trusted)
-  return [
+  const all = [
     [MUTATING, mutating, configuration],
     [VALIDATING, validating, configuration],
     ...crds.map((name) => [CRD, name, crd] as const),
-  ]
+  ] as const
+  return all.filter(([resource, name]) => !only || (resource.plural === only.resource.plural && name === only.name))
 }
 
 /** Returns the CAs to trust in place of the stored ones, in base64. */

@@ -11,6 +11,7 @@ import {
 import { type Clock, pause } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
+import type { TrustingObject } from './install.ts'
 import { findObject } from './leftovers.ts'
 import { isSameServer, serverOf, setsConversion } from './ownership.ts'
 import { untilChanged } from './until_changed.ts'
@@ -26,8 +27,8 @@ export interface Kept {
   readonly api: Api
   readonly clock: Clock
   readonly log: Log
-  /** Adds the operator's CAs where they are missing. Resolves with whether something was written. */
-  readonly addCas: (signal: AbortSignal) => Promise<boolean>
+  /** Adds the operator's CAs to an object that lacks them. Resolves with whether something was written. */
+  readonly addCas: (target: TrustingObject, signal: AbortSignal) => Promise<boolean>
 }
 
 export interface KeptDefinition extends Kept {
@@ -87,7 +88,7 @@ export async function keepDefinition(kept: KeptDefinition, signal: AbortSignal):
     }
     reported.clear()
     for (const text of texts) reported.add(text)
-    return !conversion && await kept.addCas(signal)
+    return !conversion && await kept.addCas(target, signal)
   }, signal)
 }
 
@@ -98,12 +99,13 @@ export async function keepDefinition(kept: KeptDefinition, signal: AbortSignal):
  * @throws LeadershipLost if the fence of `api` falls.
  */
 export async function keepTrusted(resource: AnyResource, name: string, kept: Kept, signal: AbortSignal): Promise<void> {
-  await keepObject({ resource, name }, kept, (_, signal) => kept.addCas(signal), signal)
+  const target = { resource, name }
+  await keepObject(target, kept, (_, signal) => kept.addCas(target, signal), signal)
 }
 
 /** `look` restores the object, and resolves with whether it has written. It is called again after each change. */
 async function keepObject(
-  target: { readonly resource: AnyResource; readonly name: string },
+  target: TrustingObject,
   { api, clock, log }: Kept,
   look: (found: KubeObject, signal: AbortSignal) => Promise<boolean>,
   signal: AbortSignal,

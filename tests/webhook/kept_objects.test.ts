@@ -226,7 +226,12 @@ for (const { what, versions, text } of VERSIONS) {
 
 test('CAs are added after each change of a definition that calls us, and of a configuration that exists', async () => {
   let calls = 0
-  const addCas = async (): Promise<boolean> => (calls++, false)
+  const asked: string[] = []
+  const addCas: KeptDefinition['addCas'] = async ({ resource, name }) => {
+    calls++
+    asked.push(`${resource.kind} ${name}`)
+    return false
+  }
   await keeping({ addCas, restores: false }, async ({ clock, change }) => {
     assert.equal(calls, 1)
     for (const [conversion, expected] of [[conversionOf(OURS), 2], [OTHER, 2]] as const) {
@@ -253,6 +258,7 @@ test('CAs are added after each change of a definition that calls us, and of a co
   await api.create({ resource: VALIDATING }, configuration, { fieldManager: 'deployer' })
   await seen
   assert.equal(calls, 1)
+  assert.deepEqual([...new Set(asked)], [`${CRD.kind} ${target.name}`, `${VALIDATING.kind} sites`])
   stop.abort()
   await ended
 })
