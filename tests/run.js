@@ -124,7 +124,7 @@ const files = testFiles().filter((file) =>
   filters.length === 0 || filters.some((filter) => file.startsWith(filter.replace(/^\.\//, '')))
 )
 const whole = filters.length === 0 && !options.tests
-builds = whole || files.some((file) => file.startsWith('tests/build/'))
+builds = whole || files.some((file) => readFileSync(join(ROOT, file), 'utf8').includes('tools/dist.ts'))
 const node = join(BIN, 'node')
 if (whole && usable.includes('node')) await runChecks(checksOf(ROOT, BIN, 'typescript'))
 if (builds) {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { providePart } from '../core/optional_parts.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import type { LabelValues, Meter, MetricDefinition } from '../observe/metrics.ts'
 import { type PrometheusMeter, prometheusMeter as meterIn, type PrometheusRegistry } from '../observe/prometheus.ts'
@@ -123,6 +124,9 @@ export async function prometheusMeter(registry?: PrometheusRegistry): Promise<Pr
   const meter = await meterIn(registry, thisRuntime().name === 'deno' ? residentMemory : undefined)
   return { ...meter, ...partMeter(meter) }
 }
+
+// As this module is in the bundle of an operator that imports it.
+providePart('metrics', () => Promise.resolve({ prometheusMeter }))
 
 // Types that those above mention
 export type { PrometheusMeter } from '../observe/prometheus.ts'

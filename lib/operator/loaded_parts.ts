@@ -1,5 +1,6 @@
 /** Loads the parts that few operators need, from files beside mod.js. */
 import { fileMissing, messageOf } from '../core/errors.ts'
+import { loadPart } from '../core/optional_parts.ts'
 import type { Log } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import {
@@ -34,7 +35,9 @@ export async function loadParts(description: OperatorDescription, serves: boolea
   const hasFinalizer = [...controllers, ...groups.flatMap((group) => group.controllers)].some((each) => each.finalize)
   const [webhooks, definitions, endpoints, finalizers, otherClusters, tasks, schedules] = await Promise.all([
     hasWebhooks(description)
-      ? import('./webhooks.ts').catch(fileMissing('Cannot serve webhooks', 'webhooks.js'))
+      ? loadPart('webhooks', () => import('./webhooks.ts')).catch(
+        fileMissing('Cannot serve webhooks', 'webhook_server.js', 'webhooks'),
+      )
       : undefined,
     // Without kinds, an operator may have lost its last admission.
     hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
@@ -51,7 +54,9 @@ export async function loadParts(description: OperatorDescription, serves: boolea
       : undefined,
     description.tasks.length > 0 ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js')) : undefined,
     description.tasks.some(({ schedule }) => schedule)
-      ? import('./schedules.ts').catch(fileMissing('Cannot schedule', 'schedules.js'))
+      ? loadPart('schedules', () => import('./schedules.ts')).catch(
+        fileMissing('Cannot schedule', 'cron.js', 'schedules'),
+      )
       : undefined,
   ])
   return { webhooks, definitions, endpoints, finalizers, otherClusters, tasks, schedules }
@@ -64,7 +69,9 @@ function definesKinds(description: OperatorDescription): boolean {
 /** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */
 export async function loadTracing({ tracing }: OperatorOptions): Promise<Tracing | undefined> {
   if (!tracing) return undefined
-  const { openTracing } = await import('../observe/tracing.ts').catch(fileMissing('Cannot trace', 'tracing.js'))
+  const { openTracing } = await loadPart('tracing', () => import('../observe/tracing.ts')).catch(
+    fileMissing('Cannot trace', 'spans.js', 'tracing'),
+  )
   return await openTracing()
 }
 
@@ -75,8 +82,8 @@ export async function loadTracing({ tracing }: OperatorOptions): Promise<Tracing
  */
 export async function loadMeter({ metrics }: OperatorOptions): Promise<OperatorMeter | undefined> {
   if (metrics === undefined) return undefined
-  const { prometheusMeter } = await import('../manager/metrics.ts').catch(
-    fileMissing('Cannot serve metrics', 'metrics.js'),
+  const { prometheusMeter } = await loadPart('metrics', () => import('../manager/metrics.ts')).catch(
+    fileMissing('Cannot serve metrics', 'metrics.js', 'metrics'),
   )
   return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
 }

@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { readFacts } from '../structure/source_facts.ts'
-import { ENTRIES, LOADED_LATER } from '../tools/build.ts'
+import { ENTRIES, FOR_BUNDLES, LOADED_LATER, ONLY_IF_IMPORTED } from '../tools/build.ts'
 import { DIST, ensureDist } from '../tools/dist.ts'
 import { noOldNode, OLD_NODE } from '../tools/old_node.ts'
 import { mustRun, runCommand } from '../tools/run_command.ts'
@@ -85,7 +85,7 @@ test('every entry loads from its built file and has the exports of its source', 
     const built = await load(name)
     const original = await import(pathToFileURL(join(ROOT, source)).href) as Record<string, unknown>
     assert.deepEqual(Object.keys(built).sort(), Object.keys(original).sort(), name)
-    assert.ok(Object.keys(built).length > 0, `${name} exports nothing`)
+    assert.equal(Object.keys(built).length > 0, !FOR_BUNDLES.includes(name), name)
     for (const [key, value] of Object.entries(built)) {
       assert.equal(typeof value, typeof original[key], `${name}: ${key}`)
     }
@@ -129,7 +129,7 @@ test('an error thrown in one entry is an instance of the class in another', asyn
   await assert.rejects(w.client.create(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } }), ApiError)
   await w.stop()
 })
-test('webhooks of the built package: an ApiError of a function passes, although webhooks.js has classes of its own', async () => {
+test('webhooks of the built package: an ApiError of a function passes, although webhook_server.js has classes of its own', async () => {
   const { ApiError, operator } = await load('mod') as unknown as typeof import('../../mod.ts')
   const { world } = await load('testing') as unknown as typeof import('../../lib/testing/mod.ts')
   const { ConfigMap } = await load('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
@@ -151,7 +151,10 @@ test('webhooks of the built package: an ApiError of a function passes, although 
 })
 
 test('mod.js imports no package, and files beside it only dynamically', () => {
-  const byOthers = Object.values(IMPORTS_OF_LATER).flat()
+  const byOthers = [
+    ...Object.values(IMPORTS_OF_LATER),
+    ...Object.values(ONLY_IF_IMPORTED).flat().map((name) => [`dynamic ./${name}.js`]),
+  ].flat()
   const inBundles = Object.keys(LOADED_LATER).filter((name) =>
     !['cel', 'client-node'].includes(name) && !byOthers.includes(`dynamic ./${name}.js`)
   )
@@ -163,9 +166,11 @@ test('mod.js imports no package, and files beside it only dynamically', () => {
   )
   const text = readFileSync(join(DIST, 'mod.js'), 'utf8')
   assert.doesNotMatch(text, /from ["']@kubernetes\/client-node["']|import\(["']@kubernetes\/client-node["']\)/)
-  const kubeconfig = readFileSync(join(DIST, 'kubeconfig.js'), 'utf8')
-  for (const name of ['yaml', 'client-node']) {
-    assert.equal(kubeconfig.split(`import(new URL("./${name}.js", import.meta.url).href)`).length, 2, name)
+  for (const [bundle, names] of Object.entries(ONLY_IF_IMPORTED)) {
+    const text = readFileSync(join(DIST, `${bundle}.js`), 'utf8')
+    for (const name of names) {
+      assert.equal(text.split(`import(new URL("./${name}.js", import.meta.url).href)`).length, 2, name)
+    }
   }
   // A bundler includes the others. If one imported mod.js, all of mod.js would be kept.
   const importsOf = (file: string): string[] =>
@@ -180,12 +185,12 @@ test('mod.js imports no package, and files beside it only dynamically', () => {
 
 const IMPORTS_OF_LATER: Readonly<Record<string, readonly string[]>> = {
   metrics: ['dynamic prom-client'],
-  endpoints: ['dynamic ./secure_metrics.js', 'dynamic ./profiling.js'],
+  // By URL, which no bundler follows.
+  endpoints: ['dynamic (computed)', 'dynamic (computed)'],
   http: ['dynamic ./https.js'],
-  secure_metrics: ['dynamic ./https.js'],
-  tracing: ['dynamic @opentelemetry/api'],
+  metrics_over_tls: ['dynamic ./https.js'],
+  spans: ['dynamic @opentelemetry/api'],
   'client-node': ['dynamic (computed)'],
-  // Both by URL, which no bundler follows.
   kubeconfig: ['dynamic (computed)', 'dynamic (computed)'],
 }
 
@@ -408,7 +413,7 @@ test('an operator with metrics needs metrics.js and prom-client, and reports a m
   const metrics = readFileSync(join(DIST, 'metrics.js'), 'utf8')
   assert.match(
     await beside({}, MEASURE),
-    /^Cannot serve metrics: metrics\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
+    /^Cannot serve metrics: metrics\.js cannot be loaded; for a bundle, add import 'kubeloop\/metrics' to the operator's file; else copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
   )
   assert.match(
     await beside({ 'metrics.js': metrics }, MEASURE),
@@ -443,51 +448,41 @@ test('only an operator that defines a kind needs crds.js, and names it if it is 
   assert.doesNotMatch(await beside(files, started('ConfigMap')), /crds\.js/)
 })
 
-test('a bundle without the server of webhooks is 180 KB smaller, and names the missing file to an operator with some', async () => {
+/** Bundles the operator as a user's bundler does. Returns the text. */
+async function bundled(operator: string, ...imports: readonly string[]): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
   try {
-    writeFileSync(join(folder, 'operator.mjs'), ADMIT.replace('./mod.js', join(DIST, 'mod.js')))
-    const bundle = (...more: string[]): Promise<string> =>
-      mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
-        join(folder, 'operator.mjs'),
-        '--bundle',
-        '--format=esm',
-        '--platform=node',
-        '--external:zod',
-        '--external:prom-client',
-        '--external:@opentelemetry/api',
-        '--external:./schedules.js',
-        ...more,
-      ])
-    const [small, whole] = await Promise.all([bundle('--external:./webhooks.js'), bundle()])
-    assert.ok(small.length < whole.length - 180_000, `${small.length} of ${whole.length} bytes`)
-    assert.match(
-      await beside({ 'mod.js': '' }, small),
-      /^Cannot serve webhooks: webhooks\.js cannot be loaded; copy it/,
-    )
-    assert.match(await beside({ 'mod.js': '' }, whole), /^Cannot serve webhooks without a certificate/)
+    mkdirSync(join(folder, 'node_modules'))
+    symlinkSync(DIST, join(folder, 'node_modules/kubeloop'))
+    const lines = imports.map((name) => `import 'kubeloop/${name}'\n`)
+    writeFileSync(join(folder, 'operator.mjs'), lines.join('') + operator.replace('./mod.js', 'kubeloop'))
+    const outside = ['zod', 'prom-client', '@opentelemetry/api'].map((name) => `--external:${name}`)
+    const args = [join(folder, 'operator.mjs'), '--bundle', '--format=esm', '--platform=node', ...outside]
+    return await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), args)
   } finally {
     rmSync(folder, { recursive: true })
   }
-})
+}
 
-test('an operator bundled into one file contains the metrics', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
-  try {
-    writeFileSync(join(folder, 'operator.mjs'), MEASURE.replace('./mod.js', join(DIST, 'mod.js')))
-    const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
-      join(folder, 'operator.mjs'),
-      '--bundle',
-      '--format=esm',
-      '--platform=node',
-      '--external:zod',
-      '--external:prom-client',
-    ])
-    assert.doesNotMatch(bundled, /import\([^)]*metrics/)
-    assert.match(await beside({ 'mod.js': '' }, bundled), /^Cannot serve metrics: prom-client cannot be loaded/)
-    assert.match(await beside({ 'mod.js': '' }, bundled, ['zod', 'prom-client']), /nowhere/)
-  } finally {
-    rmSync(folder, { recursive: true })
+test('a bundle has the parts that its operator imports, and names the import of one that is missing', async () => {
+  const bare = await bundled(ADMIT)
+  const without = (what: string, file: string, entry: string): RegExp =>
+    new RegExp(`^Cannot ${what}: ${file}\\.js cannot be loaded; for a bundle, add import 'kubeloop/${entry}' to the op`)
+  assert.match(await beside({ 'mod.js': '' }, bare), without('serve webhooks', 'webhook_server', 'webhooks'))
+  const whole = await bundled(ADMIT, 'webhooks')
+  assert.ok(bare.length < whole.length - 180_000, `${bare.length} of ${whole.length} bytes`)
+  assert.match(await beside({ 'mod.js': '' }, whole), /^Cannot serve webhooks without a certificate/)
+  const packages = ['zod', 'prom-client']
+  const missing = await beside({ 'mod.js': '' }, await bundled(MEASURE), packages)
+  assert.match(missing, without('serve metrics', 'metrics', 'metrics'))
+  const measured = await bundled(MEASURE, 'metrics')
+  assert.match(await beside({ 'mod.js': '' }, measured), /^Cannot serve metrics: prom-client cannot be loaded/)
+  assert.match(await beside({ 'mod.js': '' }, measured, packages), /nowhere/)
+  for (const entry of FOR_BUNDLES) {
+    const [, part = ''] = /import\("\.\/([a-z_]+)\.js"\)/.exec(readFileSync(join(DIST, `${entry}.js`), 'utf8')) ?? []
+    const name = readFacts('', readFileSync(join(DIST, `${part}.js`), 'utf8')).exports[0]!
+    assert.ok(!bare.includes(`${name}:`), `${name} of ${entry} is in a bundle that does not import it`)
+    assert.ok((await bundled(ADMIT, entry)).includes(`${name}:`), `${name} of ${entry} is in the bundle`)
   }
 })
 
@@ -526,7 +521,7 @@ const OPTIONAL_PEERS: Readonly<Record<string, readonly string[]>> = {
   'metrics.js': ['prom-client'],
   'standalone.js': ['@opentelemetry/api', 'prom-client'],
   'testing.js': ['fast-check'],
-  'tracing.js': ['@opentelemetry/api'],
+  'spans.js': ['@opentelemetry/api'],
 }
 
 test('other entries import only kubeloop, zod and node modules', () => {

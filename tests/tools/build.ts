@@ -18,6 +18,9 @@ import { ROOT } from './tree.ts'
 
 type Plugin = NonNullable<Options['esbuildPlugins']>[number]
 
+/** Entries that are imported for what they put into a bundle: they export nothing. */
+export const FOR_BUNDLES: readonly string[] = ['webhooks', 'secure-metrics', 'schedules', 'tracing', 'profiling']
+
 /** The entries that users import, by their file in dist. */
 export const ENTRIES: Readonly<Record<string, string>> = {
   mod: 'mod.ts',
@@ -27,12 +30,13 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   schema: 'lib/schema/mod.ts',
   testing: 'lib/testing/mod.ts',
   apiserver: 'lib/apiserver/mod.ts',
+  ...Object.fromEntries(FOR_BUNDLES.map((name) => [name, `lib/operator/bundled/${name.replace('-', '_')}.ts`])),
 }
 
 /**
- * Dynamically imported modules, as separate files beside mod.js; some are entries. Bundlers include them (except
- * client-node.js, which loads a package by a computed name). None imports mod.js: a bundler would have to keep all of
- * it.
+ * Dynamically imported modules, as separate files beside mod.js; some are entries. Bundlers include them, except those
+ * of `ONLY_IF_IMPORTED`, and client-node.js, which loads a package by a computed name. None imports mod.js: a bundler
+ * would have to keep all of it.
  */
 export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For the `auth-provider` of a kubeconfig.
@@ -54,17 +58,17 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For servers with a certificate, other than that of webhooks.
   https: 'lib/runtime/net/https_server.ts',
   // For the option `tracing`.
-  tracing: 'lib/observe/tracing.ts',
+  spans: 'lib/observe/tracing.ts',
   // For metrics over TLS.
-  secure_metrics: 'lib/manager/servers/secure_metrics.ts',
+  metrics_over_tls: 'lib/manager/servers/secure_metrics.ts',
   // For requested profiles.
-  profiling: 'lib/manager/servers/profiling.ts',
+  profiles: 'lib/manager/servers/profiling.ts',
   // For admissions and conversions.
-  webhooks: 'lib/operator/webhooks.ts',
+  webhook_server: 'lib/operator/webhooks.ts',
   // For tasks.
   tasks: 'lib/operator/tasks.ts',
   // For schedules: with croner, 33 KB.
-  schedules: 'lib/operator/schedules.ts',
+  cron: 'lib/operator/schedules.ts',
   // For operators that define kinds, or have webhooks.
   crds: 'lib/operator/definitions.ts',
   // For servers: health, metrics, profiles and those of the user.
@@ -77,6 +81,14 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   fleet: 'lib/operator/other_clusters.ts',
   // For rules in definitions, and patterns that JavaScript does not know: with its parser and RE2, 580 KB.
   cel: 'lib/apiserver/cel/engine.ts',
+}
+
+/** By file: the imports that bundlers do not follow, as an entry of `ENTRIES` brings them, or few operators need them. */
+export const ONLY_IF_IMPORTED: Readonly<Record<string, readonly string[]>> = {
+  mod: ['webhook_server', 'metrics', 'spans', 'cron'],
+  endpoints: ['metrics_over_tls', 'profiles'],
+  // A pod has no kubeconfig.
+  kubeconfig: ['yaml', 'client-node'],
 }
 
 /** Imports that stay in the bundles. client-node is imported by a computed name, so it stays anyway. */
@@ -139,9 +151,14 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
       cli_main: join(ROOT, 'lib/cli/main.ts'),
     },
   })
-  const later = Object.fromEntries(Object.entries(LOADED_LATER).map(([name, path]) => [name, join(ROOT, path)]))
+  const bundled = FOR_BUNDLES.map((name) => [name, ENTRIES[name]!] as const)
+  const later = Object.fromEntries(
+    [...bundled, ...Object.entries(LOADED_LATER)].map(([name, path]) => [name, join(ROOT, path)]),
+  )
   await tsup({ ...common, entry: later, esbuildPlugins: [loadedLater, fromSibling] })
-  for (const name of ['yaml', 'client-node']) leaveOutOfBundles(join(folder, 'kubeconfig.js'), `./${name}.js`)
+  for (const [bundle, names] of Object.entries(ONLY_IF_IMPORTED)) {
+    for (const name of names) leaveOutOfBundles(join(folder, `${bundle}.js`), `./${name}.js`)
+  }
   dropTypeImports(join(folder, 'cel.js'))
   await tsup({ ...common, entry: { standalone: join(ROOT, 'mod.ts') } })
   await tsup({
@@ -288,8 +305,8 @@ function dropTypeImports(file: string): void {
 }
 
 /**
- * Hides an import from bundlers: an operator's bundle runs in a pod, which does not need the parser of unusual
- * kubeconfigs. Where it is needed, the file can be copied beside the bundle. Deno needs the permission to read it.
+ * Hides an import from bundlers. Where it is needed, the file can be copied beside the bundle. Deno needs the
+ * permission to read it.
  */
 function leaveOutOfBundles(bundle: string, file: string): void {
   const parts = readFileSync(bundle, 'utf8').split(`import("${file}")`)
@@ -437,7 +454,7 @@ function writePackage(folder: string): void {
         exports: { ...exports, './package.json': './package.json' },
         types: './mod.d.ts',
         bin: { kubeloop: './cli.js' },
-        sideEffects: false,
+        sideEffects: [...FOR_BUNDLES, 'metrics'].map((name) => `./${name}.js`),
         peerDependencies,
         peerDependenciesMeta,
       },

@@ -1,6 +1,6 @@
 /** Bundles an operator's file in memory, with all that it imports. */
 import { printable } from '../../core/printable.ts'
-import { folderOf, readText } from '../../runtime/os/files.ts'
+import { exists, folderOf, readText } from '../../runtime/os/files.ts'
 import { installedFile, isRuntimeModule } from '../../runtime/os/modules.ts'
 import { absolutePath } from '../../runtime/os/user_files.ts'
 import { OLDEST_NODE } from '../runtimes.ts'
@@ -28,18 +28,15 @@ export interface Bundle {
   readonly notes: readonly string[]
 }
 
-/** The files of parts that kubeloop imports at their first use, in its package and in its sources. */
+/** The entries of kubeloop that put a part into a bundle, in its package and in its sources. */
 const PART_FILES: Readonly<Record<keyof UsedParts, readonly [string, string]>> = {
-  webhooks: ['webhooks.js', 'lib/operator/webhooks.ts'],
+  webhooks: ['webhooks.js', 'lib/operator/bundled/webhooks.ts'],
   metrics: ['metrics.js', 'lib/manager/metrics.ts'],
-  metricsOverTls: ['secure_metrics.js', 'lib/manager/servers/secure_metrics.ts'],
-  profiling: ['profiling.js', 'lib/manager/servers/profiling.ts'],
-  tracing: ['tracing.js', 'lib/observe/tracing.ts'],
-  schedules: ['schedules.js', 'lib/operator/schedules.ts'],
+  metricsOverTls: ['secure-metrics.js', 'lib/operator/bundled/secure_metrics.ts'],
+  profiling: ['profiling.js', 'lib/operator/bundled/profiling.ts'],
+  tracing: ['tracing.js', 'lib/operator/bundled/tracing.ts'],
+  schedules: ['schedules.js', 'lib/operator/bundled/schedules.ts'],
 }
-
-/** The imports of parts that are not used, as they stay in a bundle. */
-const LEFT_OUT = new Set(Object.values(PART_FILES).map(([file]) => `./${file}`))
 
 /** The oldest Node that runs kubeloop, as in its package.json. */
 const [MAJOR, MINOR] = OLDEST_NODE
@@ -82,7 +79,7 @@ export async function bundle(
     logLevel: 'silent',
     external: ['bun', 'bun:*'],
     banner: { js: VERSION_CHECK },
-    plugins: [leftOut(own, parts), npmImports],
+    plugins: [withParts(absolutePath(file), await usedParts(own, parts)), npmImports],
   }
   try {
     let result = await esbuild.build(options)
@@ -106,21 +103,28 @@ function ownFolder(file: string): string | undefined {
   return found === undefined ? undefined : folderOf(found)
 }
 
-/** Leaves out the parts of kubeloop that the operator does not use. They would be loaded at their first use only. */
-function leftOut(own: string | undefined, parts: UsedParts): Plugin {
-  const unused = (Object.keys(PART_FILES) as (keyof UsedParts)[]).filter((name) => !parts[name])
-  const files = new Map(
-    own === undefined
-      ? []
-      : unused.flatMap((name) => PART_FILES[name].map((path) => [absolutePath(own, path), `./${PART_FILES[name][0]}`])),
-  )
+/** Returns the files that put the parts into the bundle that the operator uses. */
+async function usedParts(own: string | undefined, parts: UsedParts): Promise<string[]> {
+  // A copy of standalone.js has them all.
+  if (own === undefined) return []
+  const used = (Object.keys(PART_FILES) as (keyof UsedParts)[]).filter((name) => parts[name])
+  return await Promise.all(used.map(async (name) => {
+    const [built, source] = PART_FILES[name].map((path) => absolutePath(own, path))
+    return await exists(built!) ? built! : source!
+  }))
+}
+
+/** Adds imports of these modules to the operator's file: below its text, so that the lines of its source map stay. */
+function withParts(file: string, modules: readonly string[]): Plugin {
+  const imports = modules.map((each) => `\nimport ${JSON.stringify(each)}`).join('')
   return {
-    name: 'kubeloop-left-out',
+    name: 'kubeloop-parts',
     setup(build) {
-      build.onResolve({ filter: /\.[jt]s$/ }, ({ path, kind, resolveDir }) => {
-        const left = kind === 'dynamic-import' ? files.get(absolutePath(resolveDir, path)) : undefined
-        return left === undefined ? undefined : { path: left, external: true }
-      })
+      build.onLoad(
+        { filter: /\.[cm]?[jt]sx?$/ },
+        async ({ path }) =>
+          path === file ? { contents: (await readText(path)) + imports, loader: 'default' } : undefined,
+      )
     },
   }
 }
@@ -147,7 +151,7 @@ function outside(file: string, { inputs }: Metafile, own: string | undefined): s
   const notes = new Set<string>()
   for (const [input, { imports }] of Object.entries(inputs)) {
     for (const { path, external } of imports) {
-      if (!external || isRuntimeModule(path) || LEFT_OUT.has(path)) continue
+      if (!external || isRuntimeModule(path)) continue
       if (!isOwn(input, own)) notes.add(`${input}: "${path}" is not in the bundle, and must be found beside it`)
       else if (path === 'prom-client') {
         const needs = `its metrics need ${path}, which is not installed; npm install ${path}`

@@ -38,6 +38,10 @@ export interface Plugin {
 
 interface PluginBuild {
   onResolve(options: { readonly filter: RegExp }, callback: (args: ResolveArgs) => Resolved | Promise<Resolved>): void
+  onLoad(
+    options: { readonly filter: RegExp },
+    callback: (args: { readonly path: string }) => Promise<{ contents: string; loader: 'default' } | undefined>,
+  ): void
   resolve(path: string, options: object): Promise<Resolved & object>
 }
 
