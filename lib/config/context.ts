@@ -257,7 +257,12 @@ async function legacyProvider(provider: Fields, server: string): Promise<Source<
   const at = `${provider.path} in ${provider.file}`
   const { fromAuthProvider } = await import('./client_node.ts')
     .catch(
-      fileMissing(`Cannot sign in by auth-provider "${name}" (${at})`, 'client-node.js', ', or use an exec plugin'),
+      fileMissing(
+        `Cannot sign in by auth-provider "${name}" (${at})`,
+        'client-node.js',
+        undefined,
+        ', or use an exec plugin',
+      ),
     )
   const { credentials, invalidate } = await fromAuthProvider({ name, config: provider.raw('config') }, { server, at })
   return { read: () => credentials!(), invalidate: () => invalidate!() }

@@ -195,13 +195,13 @@ export class ConfigError extends Error {
  *
  * @param entry What an operator's file imports to have it in its bundle, as in `kubeloop/webhooks`.
  */
-export function fileMissing(cannot: string, file: string, entry?: string): (cause: unknown) => never {
+export function fileMissing(cannot: string, file: string, entry?: string, otherwise = ''): (cause: unknown) => never {
   return (cause) => {
     const bundled = entry === undefined
       ? ''
       : `for a bundle, add import 'kubeloop/${entry}' to the operator's file; else `
     const hint =
-      `${bundled}copy it from kubeloop's folder to beside mod.js or its bundle, or use standalone.js, which has it`
+      `${bundled}copy it from kubeloop's folder to beside mod.js or its bundle, or use standalone.js, which has it${otherwise}`
     throw new ConfigError(`${cannot}: ${file} cannot be loaded; ${hint} (${messageOf(cause)})`, { cause })
   }
 }

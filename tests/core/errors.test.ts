@@ -156,20 +156,22 @@ test('instanceof ConfigError matches by name, as each file beside mod.js has its
   for (const each of others) assert.equal(each instanceof ConfigError, false)
 })
 
-test('a missing file of the package is named, with the cause and what to do', async () => {
+test('a missing file of the package is named, with the cause, what to do, and what a bundle needs', async () => {
   const cause = new Error('no such file')
-  await assert.rejects(
-    Promise.reject(cause).catch(fileMissing('Cannot fly', 'wings.js', ', or walk')),
-    (error: Error) => {
-      assert.ok(error instanceof ConfigError)
-      assert.equal(error.cause, cause)
-      assert.equal(
-        error.message,
-        "Cannot fly: wings.js cannot be loaded; copy it from kubeloop's folder to beside mod.js or its bundle, or use standalone.js, which has it, or walk (no such file)",
-      )
-      return true
-    },
-  )
+  const copy =
+    "copy it from kubeloop's folder to beside mod.js or its bundle, or use standalone.js, which has it, or walk"
+  const bundled = `for a bundle, add import 'kubeloop/flight' to the operator's file; else ${copy}`
+  for (const [entry, remedy] of [[undefined, copy], ['flight', bundled]] as const) {
+    await assert.rejects(
+      Promise.reject(cause).catch(fileMissing('Cannot fly', 'wings.js', entry, ', or walk')),
+      (error: Error) => {
+        assert.ok(error instanceof ConfigError)
+        assert.equal(error.cause, cause)
+        assert.equal(error.message, `Cannot fly: wings.js cannot be loaded; ${remedy} (no such file)`)
+        return true
+      },
+    )
+  }
 })
 
 test('a permission that Deno refuses is named with the exact flag', () => {
