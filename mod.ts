@@ -45,6 +45,8 @@ export * as owners from './lib/core/owner_references.ts'
 /** Finalizers: adding, finding and removing them. */
 export * as finalizers from './lib/core/finalizers.ts'
 
+export type { HasOwners } from './lib/core/owners.ts'
+
 // Errors
 export { ApiError, isReason, LeadershipLost, NetworkError, TerminalError } from './lib/core/errors.ts'
 
@@ -62,16 +64,12 @@ export type { RateLimiter } from './lib/queue/rate_limiter.ts'
 export { Cache, type CacheDependencies } from './lib/cache/cache.ts'
 export type { Delta } from './lib/cache/store.ts'
 export { Informer, type InformerOptions } from './lib/cache/informer.ts'
-export { Controller, type ControllerDependencies, type ReconcileReport } from './lib/controller/controller.ts'
-export type { Sink, SinkOptions, Source, SourceFailure } from './lib/controller/source.ts'
-export { KindSource, type KindSourceOptions } from './lib/controller/kind_source.ts'
-export { StreamSource, type StreamSourceOptions } from './lib/controller/stream_source.ts'
-export { TickerSource, type TickerSourceOptions } from './lib/controller/ticker_source.ts'
+export { Controller } from './lib/controller/controller.ts'
+export { KindSource } from './lib/controller/kind_source.ts'
 /** Handlers: which keys a change of an object adds to the queue. */
 export * as handlers from './lib/controller/handlers.ts'
 export type { KeyMapper, ObjectKeyMapper } from './lib/controller/handlers.ts'
-export type { Call } from './lib/controller/bounded_call.ts'
-export { EventRecorder, type EventRecorderOptions, type Recorder } from './lib/events/event_recorder.ts'
+export { EventRecorder, type Recorder } from './lib/events/event_recorder.ts'
 export type { Clock } from './lib/async/clock.ts'
 export type { Log } from './lib/observe/log.ts'
 
@@ -99,129 +97,44 @@ export type { Predicate } from './lib/controller/predicates.ts'
 export { EventChannel } from './lib/async/event_channel.ts'
 
 // Types that those above mention
-export type { ConfigOrigin, Credentials, Impersonation } from './lib/core/cluster_config.ts'
 export type { Duration, DurationLike } from './lib/core/duration.ts'
 export type {
   Admission,
   AdmissionAnswer,
   AdmissionContext,
-  AdmissionKind,
   AdmissionProblem,
   AdmissionRequest,
-  AdmissionResource,
-  AdmissionUser,
 } from './lib/webhook/admission.ts'
 export type { Problem, Reason, Status } from './lib/core/errors.ts'
-export type { Fence, WriteEnd } from './lib/core/fence.ts'
-export type { DesiredMeta, KeyIn, Keys, Named, OwnerReference, StatusOf } from './lib/core/objects.ts'
-export type { HasOwners } from './lib/core/owners.ts'
-export type {
-  CustomResourceConversion,
-  CustomResourceDefinition,
-  CustomResourceVersion,
-  DefinedResource,
-  Definition,
-  JsonSchema,
-  KindType,
-  MetadataOf,
-  PrinterColumn,
-  ResourceOf,
-  ScaleSubresource,
-  ValidateOptions,
-  WebhookClientConfig,
-  Writable,
-} from './lib/core/resource.ts'
+export type { DesiredMeta, KeyIn, OwnerReference, StatusOf } from './lib/core/objects.ts'
+export type { CustomResourceDefinition, DefinedResource, JsonSchema, PrinterColumn } from './lib/core/resource.ts'
 export type { RunnableRole } from './lib/core/runnable.ts'
-export type { HttpBody, HttpRequest, HttpResponse } from './lib/core/transport.ts'
 export type { LogFields, LogLevel } from './lib/observe/log.ts'
-export type {
-  Counter,
-  Gauge,
-  Histogram,
-  HistogramDefinition,
-  LabelValues,
-  Meter,
-  MetricDefinition,
-  Series,
-} from './lib/observe/metrics.ts'
-export type { PrometheusRegistry } from './lib/observe/prometheus.ts'
-export type { Aging } from './lib/queue/queue_state.ts'
-export type { Api, ApiOptions, WriteInFlight, WriteObserver, Written } from './lib/client/api.ts'
-export type { AppliedObject, ApplyCache, SharedObject } from './lib/client/apply_cache.ts'
 export type {
   DeleteAllOptions,
   DeleteOptions,
-  DeletionOptions,
-  DraftToWrite,
-  Editable,
-  Ensured,
   ListOptions,
-  ListPage,
   LookupOptions,
-  OwnedBy,
   PageOptions,
   PatchOptions,
-  Placed,
   Reader,
-  SendOptions,
-  Subresource,
   WatchBookmark,
   WatchChange,
   WatchOptions,
   WriteOptions,
-  WriteRecord,
 } from './lib/client/client.ts'
-export type { ListBody } from './lib/client/codec.ts'
-export type { Pace } from './lib/client/list_body.ts'
-export type { RestMapper } from './lib/client/rest_mapper.ts'
-export type { KubeClient, KubeClientOptions, OwnerCheck } from './lib/client/kube_client.ts'
-export type {
-  DeleteQuery,
-  Patch,
-  PatchType,
-  SelectOptions,
-  Target,
-  WatchQuery,
-  WriteQuery,
-} from './lib/client/requests.ts'
-export type {
-  Scale,
-  SubresourceAnswer,
-  SubresourceBody,
-  SubresourceName,
-  TokenRequest,
-} from './lib/client/subresources.ts'
-export type { ExecOptions, ExecResult } from './lib/runtime/os/exec.ts'
-export type { ClosableTransport, TransportOptions } from './lib/runtime/net/transport.ts'
-export type { CacheOptions, SelectionOptions } from './lib/cache/cache_options.ts'
-export type { Handler, HandlerOptions } from './lib/cache/handler_set.ts'
-export type { HandlerRegistration } from './lib/cache/informer.ts'
-export type { StoreReader } from './lib/cache/store.ts'
-export type { Environment } from './lib/config/environment.ts'
-export type { ConfigSource, LoadedCluster, LoadOptions } from './lib/config/load.ts'
-export type { EventLimits } from './lib/events/event_state.ts'
+export type { Scale, TokenRequest } from './lib/client/subresources.ts'
+export type { CacheOptions } from './lib/cache/cache_options.ts'
+export type { LoadedCluster, LoadOptions } from './lib/config/load.ts'
 export type { EventOptions, Regarding } from './lib/events/event.ts'
-export type {
-  Conversion,
-  ConversionDescription,
-  Converted,
-  ConvertedStatus,
-  ConvertibleKind,
-} from './lib/schema/conversions.ts'
+export type { Conversion } from './lib/schema/conversions.ts'
 export type { ColumnDefinition } from './lib/schema/columns.ts'
 export type { ResourceDefinition, ZodSchema } from './lib/schema/define_resource.ts'
 export type { ScaleDefinition } from './lib/schema/subresources.ts'
 export type { DynamicKind } from './lib/schema/dynamic_resource.ts'
-export type { Disposition, Requeue, Run } from './lib/controller/result.ts'
-export type { ElectionCallbacks } from './lib/leader/callbacks.ts'
+export type { Disposition } from './lib/controller/result.ts'
 export type { ElectionOptions } from './lib/leader/leader_elector.ts'
-export type { LeaseCandidate } from './lib/leader/lease_lock.ts'
-export type { LeaseTimings } from './lib/leader/lease_state.ts'
-export type { ClusterOptions } from './lib/manager/cluster.ts'
-export type { HealthCheck, HealthOptions, HealthServer } from './lib/manager/servers/health.ts'
-export type { MetricsServer, MetricsServerOptions, ScrapeSource } from './lib/manager/servers/metrics_server.ts'
-export type { RunnableFunction } from './lib/manager/runnable_group.ts'
-export type { Fetch, ListenOptions, ServerOptions } from './lib/manager/servers/server.ts'
+export type { HealthCheck, HealthOptions } from './lib/manager/servers/health.ts'
 export type {
   FinalizeOptions,
   OwnsOptions,
@@ -231,28 +144,16 @@ export type {
 } from './lib/operator/context.ts'
 export type {
   Address,
-  CacheDeclaration,
   CacheDefaults,
-  CacheDescription,
-  CacheNamespaces,
   CacheSelection,
-  ClusterDescription,
-  ControllerDescription,
-  FinalizeDescription,
-  GroupDescription,
   LeaderElectionOptions,
   MetricsOptions,
   OperatorDescription,
   ScheduleOptions,
-  SourceDescription,
-  StepDescription,
   Task,
-  TaskDescription,
   TaskOptions,
 } from './lib/operator/description.ts'
 export type { StartOptions } from './lib/operator/start.ts'
-export type { AdmissionOperation, AdmissionOptions, MatchCondition } from './lib/webhook/admission_options.ts'
+export type { AdmissionOptions, MatchCondition } from './lib/webhook/admission_options.ts'
 export type { WebhookHandler, WebhookRequest, WebhookResponse } from './lib/webhook/handler.ts'
-export type { AdmissionDescription, SelfMadeOptions, WebhookOptions } from './lib/operator/description.ts'
-export type { WebhookParts } from './lib/operator/context.ts'
-export type { OperatorWebhooks, WebhookMode } from './lib/operator/webhooks.ts'
+export type { SelfMadeOptions, WebhookOptions } from './lib/operator/description.ts'

@@ -79,7 +79,8 @@ export interface ControllerDependencies {
  *
  * @example
  * ```ts
- * import { Cluster, Controller, KindSource, loadConfig, Manager, type Run } from 'kubeloop'
+ * import { Cluster, Controller, KindSource, loadConfig, Manager } from 'kubeloop'
+import { type Run } from 'kubeloop/parts'
  * import { ConfigMap } from 'kubeloop/kinds'
  * const cluster = new Cluster({ name: 'copier', config: (await loadConfig()).cluster })
  * const source = new KindSource({ informers: cluster.cache.declare(ConfigMap) })

@@ -45,7 +45,8 @@ export interface Sink {
  *
  * @example
  * ```ts
- * import { Controller, type Run, type Source } from 'kubeloop'
+ * import { Controller } from 'kubeloop'
+import { type Run, type Source } from 'kubeloop/parts'
  * const once: Source = {
  *   name: 'once',
  *   start: async (sink) => sink.add({ namespace: 'default', name: 'a' }, { priority: 10, cause: () => 'by hand' }),

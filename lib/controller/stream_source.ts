@@ -39,7 +39,8 @@ const ITEMS_PER_TURN = 128
  *
  * @example
  * ```ts
- * import { Controller, EventChannel, type Run, StreamSource } from 'kubeloop'
+ * import { Controller, EventChannel } from 'kubeloop'
+ * import { type Run, StreamSource } from 'kubeloop/parts'
  * const channel = new EventChannel<{ namespace: string; name: string }>()
  * const source = new StreamSource({ name: 'webhook', open: () => channel })
  * const reconcile = async ({ key }: Run) => console.log(key.name)

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
-import { type Clock, sleep, systemClock, turnBudgetOf } from '../async/clock.ts'
+import { type Clock, nextTurn, sleep, systemClock } from '../async/clock.ts'
 import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import { boundedCall, type Call } from './bounded_call.ts'
 import { LOW_PRIORITY, type Sink, type Source, type SourceFailure } from './source.ts'
@@ -23,6 +23,8 @@ export interface TickerSourceOptions {
 
 /** A `keys` function that has not settled after a minute, or after the interval if that is longer, counts as failed. */
 const MAX_ANSWER_MS = 60_000
+/** Many keys must not block timers and sockets. */
+const KEYS_PER_TURN = 256
 
 /**
  * Adds keys at a fixed interval.
@@ -32,7 +34,8 @@ const MAX_ANSWER_MS = 60_000
  *
  * @example
  * ```ts
- * import { Controller, type Run, TickerSource } from 'kubeloop'
+ * import { Controller } from 'kubeloop'
+ * import { type Run, TickerSource } from 'kubeloop/parts'
  * const keys = () => [{ namespace: 'default', name: 'a' }]
  * const source = new TickerSource({ name: 'hourly', everyMs: 3_600_000, keys })
  * const reconcile = async ({ key }: Run) => console.log(key.name)
@@ -95,11 +98,11 @@ export class TickerSource implements Source {
     const cause = (): string => `every ${formatMs(everyMs)}`
     try {
       const maxMs = Math.max(everyMs, MAX_ANSWER_MS)
-      const budget = turnBudgetOf(clock)
+      let added = 0
       for (const key of await boundedCall(keys, { what: 'its keys function', maxMs, clock, signal })) {
         sink.add(key, { priority, cause })
-        if (!budget.isSpent) continue
-        await budget.turn()
+        if (++added % KEYS_PER_TURN !== 0) continue
+        await nextTurn()
         if (signal.aborted) return
       }
     } catch (error) {

@@ -129,6 +129,17 @@ export async function prometheusMeter(registry?: PrometheusRegistry): Promise<Pr
 providePart('metrics', () => Promise.resolve({ prometheusMeter }))
 
 // Types that those above mention
+export type {
+  Counter,
+  Gauge,
+  Histogram,
+  HistogramDefinition,
+  LabelValues,
+  Meter,
+  MetricDefinition,
+  Series,
+} from '../observe/metrics.ts'
+export type { PrometheusRegistry } from '../observe/prometheus.ts'
 export type { PrometheusMeter } from '../observe/prometheus.ts'
 export type { RequestMeter } from '../client/metrics.ts'
 export type { EventMeter } from '../events/metrics.ts'

@@ -13,7 +13,6 @@ import { getSelected } from '../cache/cached_reader.ts'
 import type { Informer } from '../cache/informer.ts'
 import type { Recorder } from '../events/event_recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
-import { StreamSource } from '../controller/stream_source.ts'
 import type { Finalizer } from '../controller/finalizer.ts'
 import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
@@ -115,7 +114,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     controller: (each, manager) => controllerOf(each, options, manager, { ...setup, isOnly: false }),
     waiting,
     read: (name, open, change) =>
-      new StreamSource({
+      new loaded.otherSources!.StreamSource({
         name,
         open: (signal) => mapped(open(signal), async (each) => (await change(each), { name })),
         clock,
@@ -229,7 +228,7 @@ function controllerOf(
     name,
     kind: description.resource.kind,
     namespaces: namespacesOf(informers),
-    sources: sourcesOf(description, { ...setup, clients, finalizer, finalizers, eventFilter: filter }),
+    sources: sourcesOf(description, { ...setup, clients, finalizer, eventFilter: filter }),
     when: filter,
     clock,
     log: logOf(log, cluster),

@@ -18,6 +18,7 @@ export interface LoadedParts {
   readonly webhooks: typeof import('./webhooks.ts') | undefined
   readonly definitions: typeof import('./definitions.ts') | undefined
   readonly endpoints: typeof import('./endpoints.ts') | undefined
+  readonly otherSources: typeof import('../controller/other_sources.ts') | undefined
   readonly finalizers: typeof import('../controller/finalizer.ts') | undefined
   readonly otherClusters: typeof import('./other_clusters.ts') | undefined
   readonly tasks: typeof import('./tasks.ts') | undefined
@@ -32,34 +33,44 @@ export interface LoadedParts {
 export async function loadParts(description: OperatorDescription, serves: boolean): Promise<LoadedParts> {
   const { options: { health, metrics, profiling }, controllers, clusters, groups } = description
   const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
-  const hasFinalizer = [...controllers, ...groups.flatMap((group) => group.controllers)].some((each) => each.finalize)
-  const [webhooks, definitions, endpoints, finalizers, otherClusters, tasks, schedules] = await Promise.all([
-    hasWebhooks(description)
-      ? loadPart('webhooks', () => import('./webhooks.ts')).catch(
-        fileMissing('Cannot serve webhooks', 'webhook_server.js', 'webhooks'),
-      )
-      : undefined,
-    // Without kinds, an operator may have lost its last admission.
-    hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
-      ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
-      : undefined,
-    isServing
-      ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
-      : undefined,
-    hasFinalizer
-      ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
-      : undefined,
-    clusters.length + groups.length > 0
-      ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
-      : undefined,
-    description.tasks.length > 0 ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js')) : undefined,
-    description.tasks.some(({ schedule }) => schedule)
-      ? loadPart('schedules', () => import('./schedules.ts')).catch(
-        fileMissing('Cannot schedule', 'cron.js', 'schedules'),
-      )
-      : undefined,
-  ])
-  return { webhooks, definitions, endpoints, finalizers, otherClusters, tasks, schedules }
+  const everywhere = [...controllers, ...groups.flatMap((group) => group.controllers)]
+  const hasFinalizer = everywhere.some((each) => each.finalize)
+  const hasOtherSource = everywhere.some(({ sources }) =>
+    sources.some(({ kind }) => kind === 'from' || kind === 'every')
+  )
+  const [webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules] = await Promise
+    .all([
+      hasWebhooks(description)
+        ? loadPart('webhooks', () => import('./webhooks.ts')).catch(
+          fileMissing('Cannot serve webhooks', 'webhook_server.js', 'webhooks'),
+        )
+        : undefined,
+      // Without kinds, an operator may have lost its last admission.
+      hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
+        ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
+        : undefined,
+      isServing
+        ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
+        : undefined,
+      hasOtherSource || groups.length > 0
+        ? import('../controller/other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
+        : undefined,
+      hasFinalizer
+        ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
+        : undefined,
+      clusters.length + groups.length > 0
+        ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
+        : undefined,
+      description.tasks.length > 0
+        ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js'))
+        : undefined,
+      description.tasks.some(({ schedule }) => schedule)
+        ? loadPart('schedules', () => import('./schedules.ts')).catch(
+          fileMissing('Cannot schedule', 'cron.js', 'schedules'),
+        )
+        : undefined,
+    ])
+  return { webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules }
 }
 
 function definesKinds(description: OperatorDescription): boolean {

@@ -9,8 +9,6 @@ import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/
 import { KindSource, type KindSourceOptions } from '../controller/kind_source.ts'
 import { and, guardedPredicate, type Predicate } from '../controller/predicates.ts'
 import type { Source } from '../controller/source.ts'
-import { StreamSource } from '../controller/stream_source.ts'
-import { TickerSource } from '../controller/ticker_source.ts'
 import { formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { boundTo, type Clients, type Clusters, logOf, sleepOn } from './clusters.ts'
@@ -31,7 +29,7 @@ export interface SourceSetup {
   readonly clients: Clients
   /** The controller's finalizer, if it has one. */
   readonly finalizer?: string | undefined
-  readonly finalizers: LoadedParts['finalizers']
+  readonly loaded: Pick<LoadedParts, 'finalizers' | 'otherSources'>
   /** The controller's predicate for the events of all kinds. */
   readonly eventFilter?: Predicate | undefined
   readonly clock: Clock
@@ -43,7 +41,7 @@ export interface SourceSetup {
 export function sourcesOf(description: ControllerDescription, setup: SourceSetup): Source[] {
   const { resource, options, sources } = description
   const { finalizer } = setup
-  const when = finalizer === undefined ? options.when : setup.finalizers!.ownChanges(options.when, finalizer)
+  const when = finalizer === undefined ? options.when : setup.loaded.finalizers!.ownChanges(options.when, finalizer)
   const own = kindSource(resource, options.cluster, { map: ownKey, own: true, when }, options.queue, setup)
   return [own, ...sources.map((source) => sourceOf(source, description, setup, when))]
 }
@@ -56,7 +54,7 @@ function sourceOf(
   when: Predicate | undefined,
 ): Source {
   const { resource, options } = description
-  const { clock, log, random } = setup
+  const { clock, log, random, loaded: { otherSources } } = setup
   const home = homeOf(description)
   const context = { ...setup, home, cluster: options.cluster }
   const isHere = (key: ObjectKey): boolean => [undefined, home?.name].includes((key as { cluster?: string }).cluster)
@@ -78,7 +76,7 @@ function sourceOf(
       return kindSource(source.resource, cluster, parts, queue, setup)
     }
     case 'from':
-      return new StreamSource({
+      return new otherSources!.StreamSource({
         name: source.name,
         open: (signal) => {
           const stream = source.open(mapContext(context, { signal }))
@@ -102,7 +100,7 @@ function sourceOf(
       // As for the objects of a first list.
       const passes = guardedPredicate(and(...[when, setup.eventFilter].filter((each) => each !== undefined)), setup)
       const name = `${controllerTitle(description)} every ${formatMs(source.ms)}`
-      return new TickerSource({
+      return new otherSources!.TickerSource({
         name,
         everyMs: source.ms,
         keys: keys ? (call) => keysHere(keys(mapContext(context, call))) : everything,

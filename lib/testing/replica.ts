@@ -1,5 +1,6 @@
 /** Implements a replica in a world: its connections, clock, log, servers and reconciles, and its sudden end. */
-import type { Clock, Controller, Fetch, Log, Parts, Runnable, Transport } from 'kubeloop'
+import type { Clock, Controller, Log, Parts, Runnable, Transport } from 'kubeloop'
+import type { Fetch } from 'kubeloop/parts'
 import type { WebhookClientConfig } from '../core/resource.ts'
 import { messageOf } from '../core/errors.ts'
 import { keyOf, type ObjectKey, parseKey } from '../core/objects.ts'

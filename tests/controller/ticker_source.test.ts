@@ -130,7 +130,7 @@ test('many keys are queued in turns of the event loop, and not after an abort', 
   const clock = new SlowClock(0)
   const stop = new AbortController()
   const kept = keptSink()
-  const keys = Array.from({ length: 40 }, (_, i) => ({ name: `k${i}` }))
+  const keys = Array.from({ length: 10_000 }, (_, i) => ({ name: `k${i}` }))
   const source = new TickerSource({ name: 'mine', everyMs: 1000, keys: () => keys, clock, log: keptLog().log })
   const run = source.start(kept.sink, stop.signal)
   const tick = async (): Promise<number> => {
@@ -141,13 +141,13 @@ test('many keys are queued in turns of the event loop, and not after an abort', 
     return kept.added.length
   }
   const atOnce = await tick()
-  assert.ok(atOnce > 0 && atOnce < 10, `${atOnce} in a few turns`)
+  assert.ok(atOnce > 0 && atOnce < 5_000, `${atOnce} in a few turns`)
   assert.equal(source.idle, false)
   for (let turn = 0; turn < 60; turn++) await nextTurn()
   assert.deepEqual([kept.keys(), source.idle], [keys.map(({ name }) => name), true])
   for (let i = 0; i < 100 && kept.added.length === 0; i++) await clock.fake.advance(20)
   const before = kept.added.length
-  assert.ok(before > 0 && before < 40, `${before} before the abort`)
+  assert.ok(before > 0 && before < 10_000, `${before} before the abort`)
   stop.abort()
   await run
   for (let turn = 0; turn < 60; turn++) await nextTurn()

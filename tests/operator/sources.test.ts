@@ -1,7 +1,8 @@
 /** The sources of a controller's keys in an operator file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CacheDeclaration, EventChannel, type ObjectOf, operator, predicates } from 'kubeloop'
+import { EventChannel, type ObjectOf, operator, predicates } from 'kubeloop'
+import { type CacheDeclaration } from 'kubeloop/parts'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'

@@ -10,7 +10,7 @@ export const ROWS: readonly (readonly string[])[] = [
   ['controller', 'leader', 'webhook'],
   ['manager', 'operator'],
   ['apiserver'],
-  ['cli', 'testing', 'simcluster'],
+  ['cli', 'testing', 'simcluster', 'parts'],
 ]
 
 /** Folders that may import fewer folders than those of lower rows, and why. */
@@ -36,6 +36,7 @@ const SIDEWAYS: Readonly<Record<string, readonly string[]>> = {
 const OWN_NAMES: Readonly<Record<string, string>> = {
   'kubeloop': 'mod.ts',
   'kubeloop/kinds': 'lib/kinds/mod.ts',
+  'kubeloop/parts': 'lib/parts/mod.ts',
   'kubeloop/apiserver': 'lib/apiserver/mod.ts',
   'kubeloop/testing': 'lib/testing/mod.ts',
 }

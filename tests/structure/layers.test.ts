@@ -110,7 +110,7 @@ test('only the top row imports the package by its name', () => {
   const parts = { 'lib/apiserver/mod.ts': '', 'lib/testing/mod.ts': '' }
   assert.deepEqual(check({ ...parts, 'lib/cli/a.ts': `import { x } from 'kubeloop'\nimport 'kubeloop/apiserver'` }), [])
   assert.deepEqual(check({ ...parts, 'lib/operator/a.ts': `import { x } from 'kubeloop/apiserver'` }), [
-    'lib/operator/a.ts:1 imports "kubeloop/apiserver" by name: only cli, testing, simcluster may',
+    'lib/operator/a.ts:1 imports "kubeloop/apiserver" by name: only cli, testing, simcluster, parts may',
   ])
   assert.match(
     check({ 'lib/testing/mod.ts': '', 'lib/testing/a.ts': `import 'kubeloop/testing'` })[0] ?? '',

@@ -17,6 +17,14 @@ test('every type that the public declarations mention is exported by an entry', 
   assert.deepEqual(hiddenTypes(entries), [], remedy)
 })
 
+test('mod.ts exports at most 120 types: those that few operators name are in kubeloop/parts', () => {
+  const lists = readFileSync(`${ROOT}mod.ts`, 'utf8').matchAll(/^export (type )?\{([^}]*)\}/gm)
+  const types = [...lists].flatMap(([, all, names = '']) =>
+    names.split(',').map((name) => name.trim()).filter((name) => name !== '' && (all || name.startsWith('type ')))
+  )
+  assert.ok(types.length > 100 && types.length <= 120, `${types.length} types`)
+})
+
 /** Returns the hidden types of a module with this text. */
 function hiddenIn(mod: string, inner: string): string[] {
   return hiddenTypes(['lib/core/virtual.ts'], new Map([['lib/core/virtual.ts', mod], ['lib/core/inner.ts', inner]]))

@@ -1,7 +1,8 @@
 /** Tests which requests a fault affects, and how. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AnyResource, type HttpRequest, NetworkError } from 'kubeloop'
+import { type AnyResource, NetworkError } from 'kubeloop'
+import { type HttpRequest } from 'kubeloop/parts'
 import { FakeClock, type Fault } from 'kubeloop/testing'
 import { makeFaults } from '../../lib/testing/faults.ts'
 

@@ -1,7 +1,8 @@
 /** Tests what a replica passes on before and after it is killed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { HttpBody, HttpResponse, Log, Transport } from 'kubeloop'
+import type { Log, Transport } from 'kubeloop'
+import type { HttpBody, HttpResponse } from 'kubeloop/parts'
 import { FakeClock } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { Replica, ReplicaRuns } from '../../lib/testing/replica.ts'

@@ -27,6 +27,7 @@ export const ENTRIES: Readonly<Record<string, string>> = {
   'client-node': 'lib/config/client_node.ts',
   kinds: 'lib/kinds/mod.ts',
   metrics: 'lib/manager/metrics.ts',
+  parts: 'lib/parts/mod.ts',
   schema: 'lib/schema/mod.ts',
   testing: 'lib/testing/mod.ts',
   apiserver: 'lib/apiserver/mod.ts',
@@ -75,6 +76,8 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   http: 'lib/runtime/net/http_server.ts',
   // For health, metrics and profiles.
   endpoints: 'lib/operator/endpoints.ts',
+  // For `from`, `every` and groups of clusters.
+  streams: 'lib/controller/other_sources.ts',
   // For `finalize`.
   finalizer: 'lib/controller/finalizer.ts',
   // For operators with several clusters.
@@ -146,6 +149,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     entry: {
       kinds: join(ROOT, 'lib/kinds/mod.ts'),
       schema: join(ROOT, 'lib/schema/mod.ts'),
+      parts: join(ROOT, 'lib/parts/mod.ts'),
       testing: join(ROOT, 'lib/testing/mod.ts'),
       apiserver: join(ROOT, 'lib/apiserver/mod.ts'),
       cli_main: join(ROOT, 'lib/cli/main.ts'),
@@ -168,8 +172,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   })
   rmSync(join(folder, 'metafile-esm.json'), { force: true })
   await writeDeclarations(common)
-  copyFileSync(join(folder, 'mod.d.ts'), join(folder, 'standalone.d.ts'))
-  for (const entry of [...Object.keys(ENTRIES), 'standalone']) {
+  for (const entry of [...Object.keys(ENTRIES), 'standalone', 'types']) {
     nameDeclarations(join(folder, `${entry}.js`), `./${entry}.d.ts`)
   }
   writeLauncher(folder)
@@ -326,10 +329,12 @@ function inputsOf(folder: string): string[] {
   ) => path.slice(ROOT.length + 1))
 }
 
+/** Entries whose declarations are in types.d.ts: their signatures share classes, and a class must be one type. */
+export const SHARE_TYPES = ['mod', 'parts', 'metrics'] as const
+
 /**
- * Writes the declarations of all entries in one run, so that a class is one type: common declarations go to shared
- * files. Then each entry's imports from shared files are inlined. A copy of mod.d.ts or kinds.d.ts needs no other file;
- * the others import mod.d.ts, which has the classes.
+ * Writes the declarations. Those of `SHARE_TYPES` are in types.d.ts, from which each entry exports its own names.
+ * standalone.d.ts and kinds.d.ts need no other file, so that they can be copied; the other entries import those above.
  */
 async function writeDeclarations(common: Options): Promise<void> {
   const folder = common.outDir!
@@ -342,17 +347,35 @@ async function writeDeclarations(common: Options): Promise<void> {
       throw new Error(`Cannot build the declarations: the bundler warns of:\n${warnings.join('\n')}`)
     }
   }
+  const declarations = (name: string): string => join(folder, `${name}.d.ts`)
   await write(Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)])))
-  const isShared = (file: string): boolean => file.endsWith('.d.ts') && !(file.slice(0, -'.d.ts'.length) in ENTRIES)
-  for (const name of ['mod', 'kinds']) await write({ [name]: join(folder, `${name}.d.ts`) })
-  const importsShared = (name: string): boolean =>
-    readdirSync(folder).filter(isShared).some((file) =>
-      readFileSync(join(folder, `${name}.d.ts`), 'utf8').includes(`'./${file.slice(0, -'.d.ts'.length)}.js'`)
-    )
-  for (const name of Object.keys(ENTRIES).filter(importsShared)) {
-    await write({ [name]: join(folder, `${name}.d.ts`) }, ['./mod.js'])
+  await write({ standalone: declarations('mod') })
+  await write({ kinds: declarations('kinds') })
+  const all = join(folder, 'all.d.ts')
+  writeFileSync(all, SHARE_TYPES.map((name) => `export * from './${name}.js'\n`).join(''))
+  await write({ types: all })
+  const isShared = (file: string): boolean =>
+    /^.+-[\w-]{8}\.d\.ts$/.test(file) && !(file.slice(0, -'.d.ts'.length) in ENTRIES)
+  const shared = readdirSync(folder).filter(isShared)
+  const own = Object.keys(ENTRIES).filter((name) => !(SHARE_TYPES as readonly string[]).includes(name))
+  for (const name of own) {
+    const text = readFileSync(declarations(name), 'utf8')
+    if (!shared.some((file) => text.includes(`'./${file.slice(0, -'.d.ts'.length)}.js'`))) continue
+    await write({ [name]: declarations(name) }, SHARE_TYPES.map((each) => `./${each}.js`))
   }
-  for (const file of readdirSync(folder).filter(isShared)) rmSync(join(folder, file))
+  for (const name of SHARE_TYPES) {
+    const names = exportedNames(readFileSync(declarations(name), 'utf8'))
+    writeFileSync(declarations(name), `export {\n${names.map((each) => `  ${each},\n`).join('')}} from './types.js'\n`)
+  }
+  for (const file of [...shared, 'all.d.ts']) rmSync(join(folder, file))
+  // Deno looks for the types of './types.js' in that file.
+  writeFileSync(join(folder, 'types.js'), 'export {}\n')
+}
+
+/** Returns the names that a bundled declaration exports, sorted: they are in statements `export { a, b as c }`. */
+function exportedNames(text: string): string[] {
+  const lists = [...text.matchAll(/^export (?:type )?\{ ([^}]+) \}/gm)].map(([, list = '']) => list.split(', '))
+  return lists.flat().map((each) => each.split(' as ').at(-1)!).toSorted()
 }
 
 /** Names the declarations in the first line: Deno finds the types of a file outside of packages by it. */

@@ -16,14 +16,11 @@ import {
   KindSource,
   LeaderElector,
   Manager,
-  type Run,
   type Runnable,
   RunnableGroup,
-  type Source,
-  StreamSource,
-  TickerSource,
   WorkQueue,
 } from 'kubeloop'
+import { type Run, type Source, StreamSource, TickerSource } from 'kubeloop/parts'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Event, Lease, Secret } from 'kubeloop/kinds'
 

@@ -1,7 +1,8 @@
 /**
  * `kubeloop dev`: serves the embedded API, and runs the operator in a process that restarts when its files are saved.
  */
-import { type Api, Cluster } from 'kubeloop'
+import { Cluster } from 'kubeloop'
+import { type Api } from 'kubeloop/parts'
 import { type AbortScope, abortScope } from '../../async/abort.ts'
 import { systemClock } from '../../async/clock.ts'
 import { silentLog } from '../../observe/log.ts'
