@@ -27,8 +27,6 @@ export const APPLY = 'application/apply-patch+yaml'
 export interface Case {
   readonly name: string
   readonly run: (api: Api) => Promise<void>
-  /** The reason for not running on a server. */
-  readonly skip?: { readonly embedded?: string; readonly real?: string }
 }
 
 interface RequestOptions {
@@ -59,6 +57,10 @@ export class Api {
   get hooks(): Hooks {
     assert.ok(this.#shared.hooks, 'this server has no webhooks')
     return this.#shared.hooks
+  }
+
+  get isEmbedded(): boolean {
+    return this.#shared.compact !== undefined
   }
 
   /** Drops the history of the server. */
@@ -179,10 +181,7 @@ export class Api {
       metadata: { name },
       spec: {
         selector: { matchLabels: labels },
-        template: {
-          metadata: { labels },
-          spec: { containers: [{ name: 'main', image: 'nginx' }] },
-        },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'nginx' }] } },
         ...spec,
       },
     }
@@ -248,9 +247,7 @@ export class Api {
             name: 'v1',
             served: true,
             storage: true,
-            schema: {
-              openAPIV3Schema: FOO_SCHEMA,
-            },
+            schema: { openAPIV3Schema: FOO_SCHEMA },
             selectableFields: [{ jsonPath: '.spec.mode' }],
             subresources: {
               status: {},

@@ -7,6 +7,7 @@ import { CHANGES, changingSchema, FORMS, OLD, SCHEMA, SPECS } from './cel_featur
 import { type RuleCase, RULES } from './cel_rules.ts'
 import { DEFINITION_CASES } from './definitions.ts'
 import { LIFECYCLE_CASES } from './lifecycle.ts'
+import { lineOf, recordedCase } from './recording.ts'
 
 interface Definition {
   readonly body: Body
@@ -61,48 +62,31 @@ async function install(api: Api, name: string, schema: unknown): Promise<Definit
   assert.fail('the kind was never served')
 }
 
-/** Returns the causes of a refusal as `Reason field: message`. */
-function causesOf(body: Body): string[] {
+/** Returns the causes of a refusal as `Reason field: message`, sorted: Go visits the fields of an object in any order. */
+function causesOf(body: Body): string {
   const causes: Body[] = body.details?.causes ?? []
-  return causes.map(({ reason, field, message }) => `${String(reason).replace('FieldValue', '')} ${field}: ${message}`)
+  return causes
+    .map(({ reason, field, message }) => `${String(reason).replace('FieldValue', '')} ${field}: ${message}`)
+    // The type of `self` has a new name each time. The rule itself is shown as the value.
+    .map((text) => text.replaceAll(/selfType\d*/g, 'selfType').replace(/Invalid value: \{"Rule":.*?\}: (?=c)/, ''))
+    .toSorted().join('; ') || 'accepted'
 }
 
-/** Go visits the fields of an object in any order. */
-function sorted(list: readonly string[]): readonly string[] {
-  return list.toSorted()
-}
-
-function ruleCase(group: string, index: number, { rule, accepted, broken = [], failing = [] }: RuleCase): Case {
-  return {
-    name: `a rule is evaluated: ${rule}`,
-    async run(api) {
-      const parts = RULES[group]!.map((each, at) =>
-        [`c${at}`, {
-          type: 'object',
-          properties: each.fields,
-          'x-kubernetes-validations': [{ rule: each.rule }],
-        }] as const
-      )
-      const schema = { type: 'object', properties: { spec: { type: 'object', properties: Object.fromEntries(parts) } } }
-      const made = await install(api, `rule${group}`, schema)
-      const answerTo = async (spec: Body): Promise<string | undefined> => {
-        const wanted = made.object({ [`c${index}`]: spec.new ?? spec })
-        const answer = await (spec.new ? change(api, made, `c${index}`, spec.old, wanted) : api.request(
-          'POST',
-          `${made.path}?dryRun=All`,
-          wanted,
-        ))
-        if (answer.status < 300) return undefined
-        return causesOf(answer.body).join('\n').replace(`Invalid spec.c${index}: Invalid value: `, '')
-      }
-      for (const spec of accepted) assert.equal(await answerTo(spec), undefined, JSON.stringify(spec))
-      for (const spec of broken) assert.equal(await answerTo(spec), `failed rule: ${rule}`, JSON.stringify(spec))
-      for (const [spec, message] of failing) {
-        const text = message.endsWith(' evaluating rule') ? `"object": ${message}: ${rule}` : `"object": ${message}`
-        assert.equal(await answerTo(spec), text, JSON.stringify(spec))
-      }
-    },
-  }
+function ruleCase(group: string, index: number, [rule, , ...specs]: RuleCase): Case {
+  return recordedCase('cel_rules', `a rule is evaluated: ${rule}`, async function* (api) {
+    const parts = RULES[group]!.map(([rule, properties], at) =>
+      [`c${at}`, { type: 'object', properties, 'x-kubernetes-validations': [{ rule }] }] as const
+    )
+    const schema = { type: 'object', properties: { spec: { type: 'object', properties: Object.fromEntries(parts) } } }
+    const made = await install(api, `rule${group}`, schema)
+    for (const spec of specs) {
+      const wanted = made.object({ [`c${index}`]: spec.new ?? spec })
+      const answer = await (spec.new
+        ? change(api, made, `c${index}`, spec.old, wanted)
+        : api.request('POST', `${made.path}?dryRun=All`, wanted))
+      yield lineOf(JSON.stringify(spec), `${answer.status} ${causesOf(answer.body)}`)
+    }
+  })
 }
 
 /** Sends an update of an object that has just been created. */
@@ -134,52 +118,38 @@ const EXPRESSION_FIELDS = {
   lo: { type: 'array', items: { type: 'object', properties: { k: { type: 'string' } } } },
 }
 
-function expressionCase([rule, problems]: (typeof EXPRESSIONS)[number]): Case {
-  return {
-    name: `an expression is ${problems ? 'refused' : 'accepted'}: ${rule.replaceAll('\n', ' ')}`,
-    async run(api) {
-      const spec = {
-        type: 'object',
-        properties: EXPRESSION_FIELDS,
-        'x-kubernetes-validations': [{ rule, ...(rule.includes('\n') && { message: 'm' }) }],
-      }
-      const { body } = definition(api, 'expression', { type: 'object', properties: { spec } })
-      const answer = await api.request('POST', `${CRDS}?dryRun=All`, body)
-      if (!problems) assert.equal(answer.status, 201, JSON.stringify(answer.body))
-      else {
-        const messages = (answer.body.details.causes as Body[]).map(({ message }) =>
-          // The type of `self` has a new name each time. The rule itself is shown as the value.
-          (message as string).replaceAll(/selfType\d*/g, 'selfType').replace(
-            /^Invalid value: \{"Rule":.*?\}: (?=c)/,
-            '',
-          )
-        )
-        assert.deepEqual(messages, problems)
-      }
-    },
-  }
+function expressionCase(rule: string): Case {
+  const name = `an expression is checked: ${rule.replaceAll('\n', ' ')}`
+  return recordedCase('cel_expressions', name, async function* (api) {
+    const spec = {
+      type: 'object',
+      properties: EXPRESSION_FIELDS,
+      'x-kubernetes-validations': [{ rule, ...(rule.includes('\n') && { message: 'm' }) }],
+    }
+    const { body } = definition(api, 'expression', { type: 'object', properties: { spec } })
+    const answer = await api.request('POST', `${CRDS}?dryRun=All`, body)
+    yield lineOf(rule, `${answer.status} ${causesOf(answer.body)}`)
+  })
 }
 
+/** A rule among those that are too expensive together. */
+const EXPENSIVE = /[^;]* contributed to/g
+
 const FEATURE_CASES: readonly Case[] = [
-  ...SPECS.map(([spec, causes]): Case => ({
-    name: `the rules of a schema: ${JSON.stringify(spec)}`,
-    async run(api) {
-      const made = await install(api, 'ruled', SCHEMA)
+  recordedCase('cel_features', 'the rules of a schema', async function* (api) {
+    const made = await install(api, 'ruled', SCHEMA)
+    for (const spec of SPECS) {
       const { body } = await api.request('POST', `${made.path}?dryRun=All`, made.object(spec))
-      assert.deepEqual(sorted(causesOf(body)), sorted(causes))
-    },
-  })),
-  ...FORMS.map(([name, schema, causes]): Case => ({
-    name: `a definition with rules: ${name}`,
-    async run(api) {
+      yield lineOf(JSON.stringify(spec), causesOf(body))
+    }
+  }),
+  recordedCase('cel_features', 'definitions with rules', async function* (api) {
+    for (const [name, schema] of FORMS) {
       const { body } = await api.request('POST', `${CRDS}?dryRun=All`, definition(api, 'formed', schema).body)
-      const given = causesOf(body).map((each) => each.replaceAll(/selfType\d*/g, 'selfType'))
       // Of equally expensive rules, the real server shows any four.
-      const isShown = (cause: string): boolean => name !== 'total' || !cause.includes('contributed to')
-      assert.deepEqual(sorted(given.filter(isShown)), sorted(causes.filter(isShown)))
-      assert.equal(given.length, causes.length)
-    },
-  })),
+      yield lineOf(name, causesOf(body).replaceAll(name === 'total' ? EXPENSIVE : /$^/g, 'a rule contributed to'))
+    }
+  }),
   {
     name: 'rules at the root of an object are reported at the field <nil>',
     async run(api) {
@@ -199,47 +169,43 @@ const FEATURE_CASES: readonly Case[] = [
       const made = await install(api, 'ruled', SCHEMA)
       const created = await api.expect(201, 'POST', made.path, made.object({ a: { x: 2 } }))
       const path = `${made.path}/${created.metadata.name}`
-      const broken = ['Invalid spec.a: Invalid value: x must be large']
+      const broken = 'Invalid spec.a: Invalid value: x must be large'
       const patched = await api.request('PATCH', path, { spec: { a: { x: 1 } } }, { type: MERGE })
-      assert.deepEqual(causesOf(patched.body), broken)
+      assert.equal(causesOf(patched.body), broken)
       const { managedFields: _, ...metadata } = created.metadata
       const config = { ...made.object({ a: { x: 1 } }), metadata: { name: metadata.name } }
       const applied = await api.request('PATCH', `${path}?fieldManager=m&force=true`, config, {
         type: 'application/apply-patch+yaml',
       })
-      assert.deepEqual(causesOf(applied.body), broken)
+      assert.equal(causesOf(applied.body), broken)
       const status = await api.request('PUT', `${path}/status`, { ...created, status: { n: 1 } })
-      assert.deepEqual(causesOf(status.body), ['Invalid status: Invalid value: failed rule: self.n > 1'])
+      assert.equal(causesOf(status.body), 'Invalid status: Invalid value: failed rule: self.n > 1')
       assert.deepEqual((await api.expect(200, 'GET', path)).spec, { a: { x: 2 } }, 'nothing is stored')
     },
   },
-  {
-    name: 'rules that an unchanged value breaks are warnings',
-    async run(api) {
-      const made = await install(api, 'changing', changingSchema(false))
-      const created = await api.expect(201, 'POST', made.path, made.object(OLD))
-      const path = `${made.path}/${created.metadata.name}`
-      const crd = await api.expect(200, 'GET', `${CRDS}/${made.body.metadata.name}`)
-      crd.spec.versions[0].schema.openAPIV3Schema = changingSchema(true)
-      await api.expect(200, 'PUT', `${CRDS}/${made.body.metadata.name}`, crd)
-      for (let tries = 0; tries < 5000; tries++) {
-        if ((await api.request('POST', `${made.path}?dryRun=All`, made.object({ p: { x: 1 } }))).status === 422) break
-      }
-      for (const [change, causes, warnings] of CHANGES) {
-        const next = { ...created, spec: { ...created.spec, ...change } }
-        const { body, headers } = await api.request('PUT', `${path}?dryRun=All`, next)
-        assert.deepEqual(causesOf(body), causes, JSON.stringify(change))
-        const given = [...(headers['warning'] ?? '').matchAll(/299 - "((?:[^"\\]|\\.)*)"/g)]
-        assert.deepEqual(sorted(given.map(([, text]) => JSON.parse(`"${text}"`) as string)), warnings)
-      }
-    },
-  },
+  recordedCase('cel_features', 'rules that an unchanged value breaks are warnings', async function* (api) {
+    const made = await install(api, 'changing', changingSchema(false))
+    const created = await api.expect(201, 'POST', made.path, made.object(OLD))
+    const path = `${made.path}/${created.metadata.name}`
+    const crd = await api.expect(200, 'GET', `${CRDS}/${made.body.metadata.name}`)
+    crd.spec.versions[0].schema.openAPIV3Schema = changingSchema(true)
+    await api.expect(200, 'PUT', `${CRDS}/${made.body.metadata.name}`, crd)
+    for (let tries = 0; tries < 5000; tries++) {
+      if ((await api.request('POST', `${made.path}?dryRun=All`, made.object({ p: { x: 1 } }))).status === 422) break
+    }
+    for (const change of CHANGES) {
+      const next = { ...created, spec: { ...created.spec, ...change } }
+      const { body, headers } = await api.request('PUT', `${path}?dryRun=All`, next)
+      const warnings = headers['warning']?.split(/, (?=299)/).toSorted().join(', ')
+      yield lineOf(JSON.stringify(change), `${causesOf(body)}${warnings ? ` warnings: ${warnings}` : ''}`)
+    }
+  }),
   {
     name: 'a new object may use an optional oldSelf',
     async run(api) {
       const made = await install(api, 'optional', changingSchema(false))
       const { body } = await api.request('POST', made.path, made.object({ o: 11 }))
-      assert.deepEqual(causesOf(body), ['Invalid spec.o: Invalid value: 11: starts small'])
+      assert.equal(causesOf(body), 'Invalid spec.o: Invalid value: 11: starts small')
     },
   },
   {
@@ -254,10 +220,11 @@ const FEATURE_CASES: readonly Case[] = [
       const made = await install(api, 'costly', { type: 'object', properties: { spec } })
       const l = Array.from({ length: 900 }, (_, index) => index)
       const { body } = await api.request('POST', made.path, made.object({ l }))
-      assert.deepEqual(causesOf(body), [
+      assert.equal(
+        causesOf(body),
         `Invalid spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further ` +
-        `validation rules will be run due to call cost exceeds limit for rule: ${rule}`,
-      ])
+          `validation rules will be run due to call cost exceeds limit for rule: ${rule}`,
+      )
     },
   },
 ]

@@ -1,154 +1,87 @@
 /** Cases of deletion, with and without finalizers. */
 import assert from 'node:assert/strict'
-import { type Case, JSON_PATCH, MERGE } from './api.ts'
+import { type Body, type Case, MERGE } from './api.ts'
+import { casesOf, foo, type Step } from './transcript.ts'
 
-export const DELETION_CASES: readonly Case[] = [
+export const DELETION_CASES: readonly Case[] = casesOf('deletion', [
   {
     name: 'a deletion returns a Status with the uid',
-    async run(api) {
-      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
-      const status = await api.expect(200, 'DELETE', `${api.foos}/a`)
-      assert.equal(status.kind, 'Status')
-      assert.equal(status.status, 'Success')
-      assert.deepEqual(status.details, { name: 'a', group: api.group, kind: 'foos', uid: created.metadata.uid })
-      await api.refused(404, 'NotFound', 'DELETE', `${api.foos}/a`)
-    },
+    steps: [['POST foos ? metadata.uid', foo('a')], 'DELETE foos/a ? kind status details', 'DELETE foos/a'],
   },
   {
     name: 'an object is removed with its last finalizer',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/a', 'x.io/b'] }))
-      const deleting = await api.expect(200, 'DELETE', `${api.foos}/a`)
-      assert.equal(deleting.kind, 'Foo')
-      assert.match(deleting.metadata.deletionTimestamp, /Z$/)
-      assert.equal(deleting.metadata.deletionGracePeriodSeconds, 0)
-      assert.equal(deleting.metadata.generation, 2)
-      await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { finalizers: ['x.io/b'] } }, { type: MERGE })
-      const before = await api.expect(200, 'GET', `${api.foos}/a`)
-      const last = await api.expect(200, 'PATCH', `${api.foos}/a`, [{ op: 'remove', path: '/metadata/finalizers' }], {
-        type: JSON_PATCH,
-      })
-      assert.equal(last.metadata.resourceVersion, before.metadata.resourceVersion)
-      assert.equal(last.metadata.finalizers, undefined)
-      await api.refused(404, 'NotFound', 'GET', `${api.foos}/a`)
-    },
+    steps: [
+      ['POST foos', foo('a', { size: 1 }, { finalizers: ['x.io/a', 'x.io/b'] })],
+      'DELETE foos/a ? kind metadata.deletionTimestamp metadata.deletionGracePeriodSeconds metadata.generation',
+      ['MERGE foos/a', { metadata: { finalizers: ['x.io/b'] } }],
+      'GET foos/a ? metadata.resourceVersion',
+      ['JSON foos/a ? metadata.resourceVersion metadata.finalizers', [{ op: 'remove', path: '/metadata/finalizers' }]],
+      'GET foos/a',
+    ],
   },
   {
     name: 'a second deletion changes nothing',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/a'] }))
-      const first = await api.expect(200, 'DELETE', `${api.foos}/a`)
-      assert.deepEqual(await api.expect(200, 'DELETE', `${api.foos}/a`), first)
-    },
+    steps: [['POST foos', foo('a', { size: 1 }, { finalizers: ['x.io/a'] })], 'DELETE foos/a ? .', 'DELETE foos/a ? .'],
   },
   {
     name: 'finalizers cannot be added during a deletion',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1 }, { finalizers: ['x.io/a'] }))
-      await api.expect(200, 'DELETE', `${api.foos}/a`)
-      const status = await api.refused(
-        422,
-        'Invalid',
-        'PATCH',
-        `${api.foos}/a`,
-        { metadata: { finalizers: ['x.io/a', 'x.io/b'] } },
-        { type: MERGE },
-      )
-      assert.match(
-        status.message,
-        /no new finalizers can be added if the object is being deleted, found new finalizers \[\]string\{"x\.io\/b"\}/,
-      )
-    },
+    steps: [
+      ['POST foos', foo('a', { size: 1 }, { finalizers: ['x.io/a'] })],
+      'DELETE foos/a',
+      ['MERGE foos/a', { metadata: { finalizers: ['x.io/a', 'x.io/b'] } }],
+    ],
   },
   {
     name: 'deletionTimestamp cannot be set or unset by a write',
-    async run(api) {
-      const created = await api.expect(
-        201,
-        'POST',
-        api.foos,
-        api.foo('a', { size: 1 }, { deletionTimestamp: '2020-01-01T00:00:00Z', finalizers: ['x.io/a'] }),
-      )
-      assert.equal(created.metadata.deletionTimestamp, undefined)
-      const deleting = await api.expect(200, 'DELETE', `${api.foos}/a`)
-      const next = await api.expect(
-        200,
-        'PATCH',
-        `${api.foos}/a`,
-        { metadata: { deletionTimestamp: null, labels: { a: 'b' } } },
-        { type: MERGE },
-      )
-      assert.equal(next.metadata.deletionTimestamp, deleting.metadata.deletionTimestamp)
-    },
+    steps: [
+      [
+        'POST foos ? metadata.deletionTimestamp',
+        foo('a', { size: 1 }, { deletionTimestamp: '2020-01-01T00:00:00Z', finalizers: ['x.io/a'] }),
+      ],
+      'DELETE foos/a ? metadata.deletionTimestamp',
+      ['MERGE foos/a ? metadata.deletionTimestamp', { metadata: { deletionTimestamp: null, labels: { a: 'b' } } }],
+    ],
   },
   {
     name: 'foreground and orphan add a finalizer for the garbage collector',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a'))
-      const foreground = await api.expect(200, 'DELETE', `${api.foos}/a`, { propagationPolicy: 'Foreground' })
-      assert.deepEqual(foreground.metadata.finalizers, ['foregroundDeletion'])
-      assert.ok(foreground.metadata.deletionTimestamp)
-      await api.expect(201, 'POST', api.foos, api.foo('b'))
-      assert.deepEqual(
-        (await api.expect(200, 'DELETE', `${api.foos}/b?propagationPolicy=Orphan`)).metadata.finalizers,
-        ['orphan'],
-      )
-    },
+    steps: [
+      ['POST foos', foo('a')],
+      ['DELETE foos/a ? metadata.finalizers metadata.deletionTimestamp', { propagationPolicy: 'Foreground' }],
+      ['POST foos', foo('b')],
+      'DELETE foos/b?propagationPolicy=Orphan ? metadata.finalizers',
+    ],
   },
   {
     name: 'a failed precondition is a Conflict',
-    async run(api) {
-      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
-      const status = await api.refused(409, 'Conflict', 'DELETE', `${api.foos}/a`, { preconditions: { uid: 'other' } })
-      assert.equal(
-        status.message,
-        `Operation cannot be fulfilled on Foo.${api.group} "a": ` +
-          'the UID in the precondition (other) does not match the UID in record ' +
-          `(${created.metadata.uid}). The object might have been deleted and then recreated`,
-      )
-      await api.refused(409, 'Conflict', 'DELETE', `${api.foos}/a`, { preconditions: { resourceVersion: '1' } })
-      await api.expect(
-        200,
-        'DELETE',
-        `${api.foos}/a`,
-        { preconditions: { uid: created.metadata.uid, resourceVersion: created.metadata.resourceVersion } },
-      )
-    },
+    steps: [
+      ['POST foos ? metadata.uid', foo('a')],
+      ['DELETE foos/a', { preconditions: { uid: 'other' } }],
+      ['DELETE foos/a', { preconditions: { resourceVersion: '1' } }],
+      [
+        'DELETE foos/a',
+        (answers: readonly Body[]) => ({
+          preconditions: { uid: answers[0].metadata.uid, resourceVersion: answers[0].metadata.resourceVersion },
+        }),
+      ],
+    ],
   },
   {
     name: 'an unknown propagation policy is Invalid',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a'))
-      await api.refused(422, 'Invalid', 'DELETE', `${api.foos}/a`, { propagationPolicy: 'Sideways' })
-    },
+    steps: [['POST foos', foo('a')], ['DELETE foos/a', { propagationPolicy: 'Sideways' }]],
   },
-  {
-    name: 'a dry run deletes nothing',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a'))
-      await api.expect(200, 'DELETE', `${api.foos}/a?dryRun=All`)
-      await api.expect(200, 'GET', `${api.foos}/a`)
-    },
-  },
+  { name: 'a dry run deletes nothing', steps: [['POST foos', foo('a')], 'DELETE foos/a?dryRun=All', 'GET foos/a'] },
   {
     name: 'a collection is deleted by selector',
-    async run(api) {
-      for (const [name, team] of [['a', 'x'], ['b', 'x'], ['c', 'y']] as const) {
-        await api.expect(
-          201,
-          'POST',
-          api.foos,
-          api.foo(name, { size: 1 }, { labels: { team } }),
-        )
-      }
-      await api.expect(200, 'DELETE', `${api.foos}?labelSelector=team%3Dx`)
-      const left = await api.expect(200, 'GET', api.foos)
-      assert.deepEqual(left.items.map((each: { metadata: { name: string } }) => each.metadata.name), ['c'])
-    },
+    steps: [
+      ...([['a', 'x'], ['b', 'x'], ['c', 'y']] as const).map((
+        [name, team],
+      ): Step => ['POST foos', foo(name, { size: 1 }, { labels: { team } })]),
+      'DELETE foos?labelSelector=team%3Dx',
+      'GET foos ? items',
+    ],
   },
   {
     name: 'deleting a namespace deletes its contents, and blocks new ones',
-    skip: { real: 'without kube-controller-manager a namespace is not emptied' },
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('held', { size: 1 }, { finalizers: ['x.io/a'] }))
       await api.expect(201, 'POST', api.configMaps, api.configMap('c'))
@@ -163,7 +96,6 @@ export const DELETION_CASES: readonly Case[] = [
   },
   {
     name: 'a deleted namespace reports what is left in it',
-    skip: { real: 'without kube-controller-manager a namespace is not emptied' },
     async run(api) {
       const path = `/api/v1/namespaces/${api.namespace}`
       const conditions = async (): Promise<Record<string, string>> =>
@@ -215,4 +147,4 @@ export const DELETION_CASES: readonly Case[] = [
       assert.equal(left.status.phase, 'Active')
     },
   },
-]
+])

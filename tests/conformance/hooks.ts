@@ -1,11 +1,11 @@
 /** The webhooks of the conformance cases: functions that a server under test calls, in memory or over TLS. */
+import type { Body } from './api.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { CallWebhook } from '../../lib/apiserver/mod.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { serveHttps } from '../../lib/runtime/net/https_server.ts'
 import { encodeBase64 } from '../../lib/core/base64.ts'
 import { answerText } from '../../lib/apiserver/http/respond.ts'
-import type { Body } from './api.ts'
 
 /** Returns the answer to a review as JSON, or any HTTP response. */
 export type Responder = (review: Body) => unknown

@@ -1,18 +1,14 @@
 /** Cases of lists: selectors, pages, versions, tables. */
 import assert from 'node:assert/strict'
 import type { Api, Body, Case } from './api.ts'
+import { casesOf, deploy, foo, type Step } from './transcript.ts'
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const names = (list: Body): string[] => list.items.map((each: Body) => each.metadata.name)
 
 async function make(api: Api, labels: Record<string, Record<string, string>>): Promise<void> {
   for (const [name, each] of Object.entries(labels)) {
-    await api.expect(
-      201,
-      'POST',
-      api.configMaps,
-      api.configMap(name, {}, { labels: each }),
-    )
+    await api.expect(201, 'POST', api.configMaps, api.configMap(name, {}, { labels: each }))
   }
 }
 
@@ -21,26 +17,20 @@ const SELECTORS: readonly (readonly [string, readonly string[]])[] = [
   ['tier==front', ['a']],
   ['tier!=front', ['b', 'c', 'd']],
   ['tier in (front,back)', ['a', 'b']],
-  [
-    'tier notin (front,back)',
-    ['c', 'd'],
-  ],
+  ['tier notin (front,back)', ['c', 'd']],
   ['tier', ['a', 'b']],
   ['!tier', ['c', 'd']],
   ['n>2', ['c']],
   ['n<3', ['b']],
   ['tier,n', ['b']],
-  [
-    'tier=back,n=2',
-    ['b'],
-  ],
+  ['tier=back,n=2', ['b']],
   ['empty=', ['d']],
   [' tier = back ', ['b']],
   ['tier in (front, )', ['a']],
   ['', ['a', 'b', 'c', 'd']],
 ]
 
-export const LIST_CASES: readonly Case[] = [
+export const LIST_CASES: readonly Case[] = casesOf('lists', [
   {
     name: 'label selectors filter lists',
     async run(api) {
@@ -53,11 +43,11 @@ export const LIST_CASES: readonly Case[] = [
   },
   {
     name: 'an invalid label selector is refused',
-    async run(api) {
-      for (const selector of ['a=b=c', 'a in', '!!a', 'a in (b', 'a>x', '=b', 'a=-']) {
-        await api.refused(400, 'BadRequest', 'GET', `${api.configMaps}?labelSelector=${encodeURIComponent(selector)}`)
-      }
-    },
+    steps: [
+      ...['a=b=c', 'a in', '!!a', 'a in (b', 'a>x', '=b', 'a=-'].map((selector): Step =>
+        `GET cm?labelSelector=${encodeURIComponent(selector)}`
+      ),
+    ],
   },
   {
     name: 'field selectors support name, namespace and the fields of the kind',
@@ -104,12 +94,7 @@ export const LIST_CASES: readonly Case[] = [
       assert.ok(!second.metadata.continue)
     },
   },
-  {
-    name: 'an invalid continue token is refused',
-    async run(api) {
-      await api.refused(400, 'BadRequest', 'GET', `${api.configMaps}?limit=2&continue=abc`)
-    },
-  },
+  { name: 'an invalid continue token is refused', steps: ['GET cm?limit=2&continue=abc'] },
   {
     name: 'a list with an exact version returns the past state',
     async run(api) {
@@ -128,55 +113,39 @@ export const LIST_CASES: readonly Case[] = [
   },
   {
     name: 'invalid versions are refused',
-    async run(api) {
-      await api.refused(400, 'BadRequest', 'GET', `${api.configMaps}?resourceVersion=abc`)
-      await api.refused(422, 'Invalid', 'GET', `${api.configMaps}?resourceVersionMatch=Exact`)
-      await api.refused(422, 'Invalid', 'GET', `${api.configMaps}?resourceVersion=0&resourceVersionMatch=Exact`)
-      await api.refused(422, 'Invalid', 'GET', `${api.configMaps}?resourceVersion=1&resourceVersionMatch=Nearly`)
-    },
+    steps: [
+      'GET cm?resourceVersion=abc',
+      'GET cm?resourceVersionMatch=Exact',
+      'GET cm?resourceVersion=0&resourceVersionMatch=Exact',
+      'GET cm?resourceVersion=1&resourceVersionMatch=Nearly',
+    ],
   },
   {
     name: 'a future version is a Timeout with the cause ResourceVersionTooLarge',
-    async run(api) {
-      const status = await api.refused(
-        504,
-        'Timeout',
-        'GET',
-        `${api.configMaps}?resourceVersion=99999999&resourceVersionMatch=NotOlderThan`,
-      )
-      assert.equal(status.details.causes[0].reason, 'ResourceVersionTooLarge')
-    },
+    steps: ['GET cm?resourceVersion=99999999&resourceVersionMatch=NotOlderThan'],
   },
   {
     name: 'a table of custom objects has their printer columns',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 3 }))
-      await api.expect(
-        200,
-        'PATCH',
-        `${api.foos}/a/status`,
-        { status: { conditions: [{ type: 'Other', status: 'False' }, { type: 'Ready', status: 'True' }] } },
-        { type: 'application/merge-patch+json' },
-      )
-      const table = await api.expect(200, 'GET', api.foos, undefined, { accept: `${TABLE},application/json` })
-      assert.equal(table.kind, 'Table')
-      assert.deepEqual(table.columnDefinitions.map((each: Body) => each.name), ['Name', 'Size', 'Ready', 'Age'])
-      assert.deepEqual(table.rows[0].cells.slice(0, 3), ['a', 3, 'True'])
-      assert.equal(table.rows[0].object.kind, 'PartialObjectMetadata')
-    },
+    steps: [
+      ['POST foos', foo('a', { size: 3 })],
+      ['MERGE foos/a/status', {
+        status: { conditions: [{ type: 'Other', status: 'False' }, { type: 'Ready', status: 'True' }] },
+      }],
+      ['GET foos ? kind columnDefinitions rows.0.cells rows.0.object.kind', undefined, {
+        accept: `${TABLE},application/json`,
+      }],
+    ],
   },
   {
     name: 'a table of Deployments has kubectl’s columns',
-    async run(api) {
-      await api.expect(201, 'POST', api.deployments, api.deployment('a', { replicas: 2 }))
-      const table = await api.expect(200, 'GET', api.deployments, undefined, { accept: TABLE })
-      assert.deepEqual(
-        table.columnDefinitions.map((each: Body) => each.name),
-        ['Name', 'Ready', 'Up-to-date', 'Available', 'Age', 'Containers', 'Images', 'Selector'],
-      )
-      assert.deepEqual(table.rows[0].cells.slice(0, 4), ['a', '0/2', 0, 0])
-      assert.deepEqual(table.rows[0].cells.slice(5), ['main', 'nginx', 'app=a'])
-    },
+    steps: [
+      ['POST deploy', deploy('a', { replicas: 2 })],
+      [
+        'GET deploy ? columnDefinitions.0.name columnDefinitions.1.name columnDefinitions.length rows.0.cells',
+        undefined,
+        { accept: TABLE },
+      ],
+    ],
   },
   {
     name: 'a list can return only metadata',
@@ -194,4 +163,4 @@ export const LIST_CASES: readonly Case[] = [
       assert.equal(list.items[0].data, undefined)
     },
   },
-]
+])

@@ -1,64 +1,38 @@
 /** Cases of patches other than apply, and of subresources. */
 import assert from 'node:assert/strict'
-import { type Body, type Case, JSON_PATCH, MERGE, STRATEGIC } from './api.ts'
+import { type Body, type Case, STRATEGIC } from './api.ts'
+import { casesOf, cm, deploy, foo } from './transcript.ts'
 
-export const PATCH_CASES: readonly Case[] = [
+export const PATCH_CASES: readonly Case[] = casesOf('patches', [
   {
     name: 'a merge patch merges objects, replaces lists and removes fields set to null',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, plain: ['x', 'y'], labels: { a: '1', b: '2' } }))
-      const next = await api.expect(200, 'PATCH', `${api.foos}/a`, {
-        spec: { plain: ['z'], labels: { a: null, c: '3' } },
-      }, { type: MERGE })
-      assert.deepEqual(next.spec, {
-        size: 1,
-        mode: 'fast',
-        plain: ['z'],
-        labels: { b: '2', c: '3' },
-        nested: { deep: 7 },
-      })
-    },
+    steps: [
+      ['POST foos', foo('a', { size: 1, plain: ['x', 'y'], labels: { a: '1', b: '2' } })],
+      ['MERGE foos/a ? spec', { spec: { plain: ['z'], labels: { a: null, c: '3' } } }],
+    ],
   },
   {
     name: 'a JSON patch applies its operations in order, or none of them',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 1, plain: ['x', 'z'] }))
-      const next = await api.expect(200, 'PATCH', `${api.foos}/a`, [
+    steps: [
+      ['POST foos', foo('a', { size: 1, plain: ['x', 'z'] })],
+      ['JSON foos/a ? spec.plain metadata.annotations', [
         { op: 'test', path: '/spec/size', value: 1 },
-        {
-          op: 'add',
-          path: '/spec/plain/1',
-          value: 'y',
-        },
+        { op: 'add', path: '/spec/plain/1', value: 'y' },
         { op: 'replace', path: '/spec/size', value: 2 },
-        {
-          op: 'add',
-          path: '/metadata/annotations',
-          value: { 'a/b': 'c' },
-        },
+        { op: 'add', path: '/metadata/annotations', value: { 'a/b': 'c' } },
         { op: 'replace', path: '/metadata/annotations/a~1b', value: 'd' },
-      ], { type: JSON_PATCH })
-      assert.deepEqual(next.spec.plain, ['x', 'y', 'z'])
-      assert.deepEqual(next.metadata.annotations, { 'a/b': 'd' })
-      await api.refused(
-        422,
-        'Invalid',
-        'PATCH',
-        `${api.foos}/a`,
-        [{ op: 'replace', path: '/spec/size', value: 3 }, { op: 'test', path: '/spec/mode', value: 'x' }],
-        { type: JSON_PATCH },
-      )
-      assert.equal((await api.expect(200, 'GET', `${api.foos}/a`)).spec.size, 2)
-    },
+      ]],
+      ['JSON foos/a', [{ op: 'replace', path: '/spec/size', value: 3 }, {
+        op: 'test',
+        path: '/spec/mode',
+        value: 'x',
+      }]],
+      'GET foos/a ? spec.size',
+    ],
   },
   {
     name: 'a JSON patch that removes a missing field is Invalid',
-    async run(api) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      await api.refused(422, 'Invalid', 'PATCH', `${api.configMaps}/a`, [{ op: 'remove', path: '/data/nope' }], {
-        type: JSON_PATCH,
-      })
-    },
+    steps: [['POST cm', cm('a')], ['JSON cm/a', [{ op: 'remove', path: '/data/nope' }]]],
   },
   {
     name: 'a strategic merge patch merges lists by key and follows delete directives',
@@ -96,149 +70,72 @@ export const PATCH_CASES: readonly Case[] = [
   },
   {
     name: 'a strategic merge patch adds finalizers and deletes them one by one',
-    async run(api) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a', {}, { finalizers: ['x.io/a'] }))
-      const two = await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { finalizers: ['x.io/b'] } }, {
-        type: STRATEGIC,
-      })
-      assert.deepEqual(two.metadata.finalizers.toSorted(), ['x.io/a', 'x.io/b'])
-      const one = await api.expect(
-        200,
-        'PATCH',
-        `${api.configMaps}/a`,
-        { metadata: { '$deleteFromPrimitiveList/finalizers': ['x.io/a'] } },
-        { type: STRATEGIC },
-      )
-      assert.deepEqual(one.metadata.finalizers, ['x.io/b'])
-    },
+    steps: [
+      ['POST cm', cm('a', {}, { finalizers: ['x.io/a'] })],
+      ['STRATEGIC cm/a ? metadata.finalizers', { metadata: { finalizers: ['x.io/b'] } }],
+      ['STRATEGIC cm/a ? metadata.finalizers', { metadata: { '$deleteFromPrimitiveList/finalizers': ['x.io/a'] } }],
+    ],
   },
   {
     name: 'custom kinds do not support strategic merge patch',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a'))
-      await api.refused(415, 'UnsupportedMediaType', 'PATCH', `${api.foos}/a`, {}, { type: STRATEGIC })
-    },
+    steps: [['POST foos', foo('a')], ['STRATEGIC foos/a', {}]],
   },
   {
     name: 'a patch with a resourceVersion is conditional',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a'))
-      await api.refused(
-        409,
-        'Conflict',
-        'PATCH',
-        `${api.foos}/a`,
-        { metadata: { resourceVersion: '1' }, spec: { size: 2 } },
-        { type: MERGE },
-      )
-    },
+    steps: [['POST foos', foo('a')], ['MERGE foos/a', { metadata: { resourceVersion: '1' }, spec: { size: 2 } }]],
   },
   {
     name: 'a patch cannot change the name',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a'))
-      await api.refused(400, 'BadRequest', 'PATCH', `${api.foos}/a`, { metadata: { name: 'b' } }, { type: MERGE })
-    },
+    steps: [['POST foos', foo('a')], ['MERGE foos/a', { metadata: { name: 'b' } }]],
   },
-  {
-    name: 'a patch of a missing object is NotFound',
-    async run(api) {
-      await api.refused(404, 'NotFound', 'PATCH', `${api.foos}/a`, {}, { type: MERGE })
-    },
-  },
+  { name: 'a patch of a missing object is NotFound', steps: [['MERGE foos/a', {}]] },
   {
     name: 'a patch with fieldValidation=Strict refuses unknown fields',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a'))
-      const status = await api.refused(
-        422,
-        'Invalid',
-        'PATCH',
-        `${api.foos}/a?fieldValidation=Strict`,
-        { spec: { bogus: 1 } },
-        { type: MERGE },
-      )
-      assert.match(status.message, /strict decoding error: unknown field "spec\.bogus"$/)
-    },
+    steps: [['POST foos', foo('a')], ['MERGE foos/a?fieldValidation=Strict', { spec: { bogus: 1 } }]],
   },
   {
     name: 'the main resource does not write status',
-    async run(api) {
-      const created = await api.expect(201, 'POST', api.foos, { ...api.foo('a'), status: { ready: 1 } })
-      assert.equal(created.status, undefined)
-      const patched = await api.expect(200, 'PATCH', `${api.foos}/a`, { status: { ready: 1 } }, { type: MERGE })
-      assert.equal(patched.status, undefined)
-      assert.equal(patched.metadata.resourceVersion, created.metadata.resourceVersion)
-    },
+    steps: [
+      ['POST foos ? status metadata.resourceVersion', { ...foo('a'), status: { ready: 1 } }],
+      ['MERGE foos/a ? status metadata.resourceVersion', { status: { ready: 1 } }],
+    ],
   },
   {
     name: '/status writes only status and keeps the generation',
-    async run(api) {
-      const created = await api.expect(201, 'POST', api.foos, api.foo('a'))
-      const patch = {
-        metadata: { labels: { a: 'b' }, annotations: { a: 'b' } },
-        spec: { size: 5 },
-        status: { ready: 2 },
-      }
-      const next = await api.expect(200, 'PATCH', `${api.foos}/a/status`, patch, { type: MERGE })
-      assert.deepEqual(next.status, { ready: 2 })
-      assert.deepEqual(next.spec, created.spec)
-      assert.equal(next.metadata.labels, undefined)
-      assert.equal(next.metadata.annotations, undefined)
-      assert.equal(next.metadata.generation, 1)
-      assert.notEqual(next.metadata.resourceVersion, created.metadata.resourceVersion)
-    },
+    steps: [
+      ['POST foos ? spec metadata.resourceVersion', foo('a')],
+      [
+        'MERGE foos/a/status ? status spec metadata.labels metadata.annotations metadata.generation metadata.resourceVersion',
+        { metadata: { labels: { a: 'b' }, annotations: { a: 'b' } }, spec: { size: 5 }, status: { ready: 2 } },
+      ],
+    ],
   },
   {
     name: '/status of a Deployment writes annotations, but not labels or spec',
-    async run(api) {
-      await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      const patch = {
+    steps: [
+      ['POST deploy', deploy('a')],
+      ['MERGE deploy/a/status ? metadata.labels metadata.annotations spec.replicas status', {
         metadata: { labels: { a: 'b' }, annotations: { a: 'b' } },
         spec: { replicas: 5 },
         status: { replicas: 2, conditions: [{ type: 'Available', status: 'True' }] },
-      }
-      const next = await api.expect(200, 'PATCH', `${api.deployments}/a/status`, patch, { type: MERGE })
-      assert.equal(next.metadata.labels, undefined)
-      assert.deepEqual(next.metadata.annotations, { a: 'b' })
-      assert.equal(next.spec.replicas, 1)
-      assert.deepEqual(
-        next.status,
-        {
-          replicas: 2,
-          conditions: [{ type: 'Available', status: 'True', lastUpdateTime: null, lastTransitionTime: null }],
-        },
-      )
-    },
+      }],
+    ],
   },
   {
     name: 'the generation counts only changes of the spec',
-    async run(api) {
-      assert.equal((await api.expect(201, 'POST', api.foos, api.foo('a'))).metadata.generation, 1)
-      assert.equal(
-        (await api.expect(200, 'PATCH', `${api.foos}/a`, { metadata: { labels: { a: 'b' } } }, { type: MERGE }))
-          .metadata.generation,
-        1,
-      )
-      assert.equal(
-        (await api.expect(200, 'PATCH', `${api.foos}/a`, { spec: { size: 2 } }, { type: MERGE })).metadata.generation,
-        2,
-      )
-    },
+    steps: [
+      ['POST foos ? metadata.generation', foo('a')],
+      ['MERGE foos/a ? metadata.generation', { metadata: { labels: { a: 'b' } } }],
+      ['MERGE foos/a ? metadata.generation', { spec: { size: 2 } }],
+    ],
   },
   {
     name: '/scale reads and writes the replicas of a Deployment',
-    async run(api) {
-      await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      const scale = await api.expect(200, 'PATCH', `${api.deployments}/a/scale`, { spec: { replicas: 4 } }, {
-        type: MERGE,
-      })
-      assert.equal(scale.kind, 'Scale')
-      assert.equal(scale.apiVersion, 'autoscaling/v1')
-      assert.equal(scale.spec.replicas, 4)
-      assert.equal(scale.status.selector, 'app=a')
-      assert.equal((await api.expect(200, 'GET', `${api.deployments}/a`)).spec.replicas, 4)
-    },
+    steps: [
+      ['POST deploy', deploy('a')],
+      ['MERGE deploy/a/scale ? kind apiVersion spec.replicas status.selector', { spec: { replicas: 4 } }],
+      'GET deploy/a ? spec.replicas',
+    ],
   },
   {
     name: '/scale as a Table has columns of its own',
@@ -261,14 +158,12 @@ export const PATCH_CASES: readonly Case[] = [
   },
   {
     name: '/scale of a custom kind uses the paths of its definition',
-    async run(api) {
-      await api.expect(201, 'POST', api.foos, api.foo('a', { size: 3 }))
-      await api.expect(200, 'PATCH', `${api.foos}/a/status`, { status: { ready: 2, selector: 'a=b' } }, { type: MERGE })
-      const scale = await api.expect(200, 'GET', `${api.foos}/a/scale`)
-      assert.equal(scale.spec.replicas, 3)
-      assert.deepEqual(scale.status, { replicas: 2, selector: 'a=b' })
-      await api.expect(200, 'PUT', `${api.foos}/a/scale`, { ...scale, spec: { replicas: 5 } })
-      assert.equal((await api.expect(200, 'GET', `${api.foos}/a`)).spec.size, 5)
-    },
+    steps: [
+      ['POST foos', foo('a', { size: 3 })],
+      ['MERGE foos/a/status', { status: { ready: 2, selector: 'a=b' } }],
+      'GET foos/a/scale ? spec.replicas status',
+      ['PUT foos/a/scale', (answers: readonly Body[]) => ({ ...answers[2], spec: { replicas: 5 } })],
+      'GET foos/a ? spec.size',
+    ],
   },
-]
+])

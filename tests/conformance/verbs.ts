@@ -1,6 +1,6 @@
 /** Cases of verbs: lists, watches, writes and their errors. */
 import type { Case } from './api.ts'
-import { type Script, scriptCase } from './transcript.ts'
+import { casesOf } from './transcript.ts'
 import { APPLY_SCRIPTS } from './verbs_applies.ts'
 import { DECODING_SCRIPTS } from './verbs_decoding.ts'
 import { DELETE_SCRIPTS } from './verbs_deletes.ts'
@@ -12,17 +12,15 @@ import { RATCHETING_SCRIPTS } from './verbs_ratcheting.ts'
 import { WATCH_SCRIPTS } from './verbs_watches.ts'
 import { WRITE_SCRIPTS } from './verbs_writes.ts'
 
-const SCRIPTS: readonly Script[] = [
-  ...LIST_SCRIPTS,
-  ...WRITE_SCRIPTS,
-  ...DECODING_SCRIPTS,
-  ...PATCH_SCRIPTS,
-  ...DELETE_SCRIPTS,
-  ...APPLY_SCRIPTS,
-  ...WATCH_SCRIPTS,
-  ...FOUND_SCRIPTS,
-  ...RATCHETING_SCRIPTS,
-  ...KIND_SCRIPTS,
+export const VERB_CASES: readonly Case[] = [
+  ...casesOf('verbs_lists', LIST_SCRIPTS),
+  ...casesOf('verbs_writes', WRITE_SCRIPTS),
+  ...casesOf('verbs_decoding', DECODING_SCRIPTS),
+  ...casesOf('verbs_patches', PATCH_SCRIPTS),
+  ...casesOf('verbs_deletes', DELETE_SCRIPTS),
+  ...casesOf('verbs_applies', APPLY_SCRIPTS),
+  ...casesOf('verbs_watches', WATCH_SCRIPTS),
+  ...casesOf('verbs_found', FOUND_SCRIPTS),
+  ...casesOf('verbs_ratcheting', RATCHETING_SCRIPTS),
+  ...casesOf('verbs_kinds', KIND_SCRIPTS),
 ]
-
-export const VERB_CASES: readonly Case[] = SCRIPTS.map(scriptCase)

@@ -64,124 +64,41 @@ export const RATCHETING_SCRIPTS: readonly Script[] = [
     name: 'verbs: stored values that a stricter schema refuses may stay as they are',
     setup: tighten,
     steps: [
-      ['MERGE {path}/a ? metadata.labels', '200 {"a":"b"}', { metadata: { labels: { a: 'b' } } }],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueRequired spec.must Required value',
-        { spec: { other: 'no' } },
-      ],
-      ['MERGE {path}/a ? spec.other', '200 "no"', { spec: { other: 'no', must: 'x' } }],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.text Too long: may ' +
-        'not be more than 2 bytes',
-        { spec: { text: 'longer' } },
-      ],
-      ['MERGE {path}/a ? spec.text', '200 "ok"', { spec: { text: 'ok' } }],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.list[0] Too long: ' +
-        'may not be more than 2 bytes',
-        { spec: { list: ['long', 'no'] } },
-      ],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.list[0] Too long: ' +
-        'may not be more than 2 bytes | FieldValueTooLong spec.list[1] Too long: may not be more than 2 ' +
-        'bytes',
-        { spec: { list: ['long', 'longer'] } },
-      ],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.set[1] Too long: may ' +
-        'not be more than 2 bytes',
-        { spec: { set: ['ok', 'long'] } },
-      ],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.set[1] Too long: may ' +
-        'not be more than 2 bytes',
-        { spec: { set: ['ok', 'long', 'xx'] } },
-      ],
-      ['MERGE {path}/a', '200 {kind} a', {
-        spec: { keyed: [{ name: 'b', value: 'no' }, { name: 'a', value: 'long' }] },
-      }],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.keyed[0].value Too ' +
-        'long: may not be more than 2 bytes',
-        { spec: { keyed: [{ name: 'a', value: 'longer' }] } },
-      ],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.keyed[0].value Too ' +
-        'long: may not be more than 2 bytes',
-        { spec: { keyed: [{ name: 'c', value: 'long' }] } },
-      ],
-      ['MERGE {path}/a', '200 {kind} a', { spec: { map: { a: 'long', b: 'no' } } }],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong spec.map.b Too long: may ' +
-        'not be more than 2 bytes',
-        { spec: { map: { b: 'long' } } },
-      ],
-      ['MERGE {path}/a', '200 {kind} a', { spec: { nested: { other: 'x' } } }],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooMany spec.few Too many: 2: ' +
-        'must have at most 1 item',
-        { spec: { few: ['a', 'c'] } },
-      ],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueNotSupported spec.choice ' +
-        'Unsupported value: "d": supported values: "a", "b"',
-        { spec: { choice: 'd' } },
-      ],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueInvalid spec.size Invalid value: ' +
-        '8: spec.size in body should be less than or equal to 5',
-        { spec: { size: 8 } },
-      ],
-      ['MERGE {path}/a', '200 {kind} a', { spec: { size: 4 } }],
-      [
-        'MERGE {path}/a',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueRequired spec.must Required value',
-        { spec: { must: null } },
-      ],
-      [
-        'MERGE {path}/a/status',
-        '422 Invalid: {kind}.{group} "a" | a {group} {kind} | FieldValueTooLong status.text Too long: may ' +
-        'not be more than 2 bytes',
-        { status: { text: 'longer' } },
-      ],
-      ['MERGE {path}/a/status', '200 {kind} a', { metadata: { labels: { x: 'y' } } }],
-      ['APPLY {path}/a?fieldManager=m ? spec.must', '200 "x"', {
+      ['MERGE {path}/a ? metadata.labels', { metadata: { labels: { a: 'b' } } }],
+      ['MERGE {path}/a', { spec: { other: 'no' } }],
+      ['MERGE {path}/a ? spec.other', { spec: { other: 'no', must: 'x' } }],
+      ['MERGE {path}/a', { spec: { text: 'longer' } }],
+      ['MERGE {path}/a ? spec.text', { spec: { text: 'ok' } }],
+      ['MERGE {path}/a', { spec: { list: ['long', 'no'] } }],
+      ['MERGE {path}/a', { spec: { list: ['long', 'longer'] } }],
+      ['MERGE {path}/a', { spec: { set: ['ok', 'long'] } }],
+      ['MERGE {path}/a', { spec: { set: ['ok', 'long', 'xx'] } }],
+      ['MERGE {path}/a', { spec: { keyed: [{ name: 'b', value: 'no' }, { name: 'a', value: 'long' }] } }],
+      ['MERGE {path}/a', { spec: { keyed: [{ name: 'a', value: 'longer' }] } }],
+      ['MERGE {path}/a', { spec: { keyed: [{ name: 'c', value: 'long' }] } }],
+      ['MERGE {path}/a', { spec: { map: { a: 'long', b: 'no' } } }],
+      ['MERGE {path}/a', { spec: { map: { b: 'long' } } }],
+      ['MERGE {path}/a', { spec: { nested: { other: 'x' } } }],
+      ['MERGE {path}/a', { spec: { few: ['a', 'c'] } }],
+      ['MERGE {path}/a', { spec: { choice: 'd' } }],
+      ['MERGE {path}/a', { spec: { size: 8 } }],
+      ['MERGE {path}/a', { spec: { size: 4 } }],
+      ['MERGE {path}/a', { spec: { must: null } }],
+      ['MERGE {path}/a/status', { status: { text: 'longer' } }],
+      ['MERGE {path}/a/status', { metadata: { labels: { x: 'y' } } }],
+      ['APPLY {path}/a?fieldManager=m ? spec.must', {
         apiVersion: '{group}/v1',
         kind: '{kind}',
         metadata: { name: 'a' },
         spec: { must: 'x' },
       }],
-      [
-        'POST {path}',
-        '422 Invalid: {kind}.{group} "b" | b {group} {kind} | FieldValueTooLong spec.list[0] Too long: ' +
-        'may not be more than 2 bytes | FieldValueRequired spec.must Required value | FieldValueTooLong ' +
-        'spec.text Too long: may not be more than 2 bytes',
-        {
-          apiVersion: '{group}/v1',
-          kind: '{kind}',
-          metadata: { name: 'b' },
-          spec: { text: 'long', list: ['long'] },
-        },
-      ],
-      [
-        'GET {path}/a ? spec',
-        '200 ' +
-        '{"choice":"c","few":["a","b"],"keyed":[{"name":"b","value":"no"},{"name":"a","value":"long"}],"l' +
-        'ist":["long","ok"],"map":{"a":"long","b":"no"},"must":"x","nested":{"deep":"long","other":"x"},"' +
-        'other":"no","set":["long","ok"],"size":4,"text":"ok"}',
-      ],
+      ['POST {path}', {
+        apiVersion: '{group}/v1',
+        kind: '{kind}',
+        metadata: { name: 'b' },
+        spec: { text: 'long', list: ['long'] },
+      }],
+      'GET {path}/a ? spec',
     ],
   },
 ]

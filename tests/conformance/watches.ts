@@ -121,7 +121,6 @@ export const WATCH_CASES: readonly Case[] = [
   },
   {
     name: 'a watch from an expired version sends an ERROR event with 410',
-    skip: { real: 'its watch cache drops history only on a restart' },
     async run(api) {
       await api.expect(201, 'POST', api.foos, api.foo('a'))
       api.compact()

@@ -1,6 +1,8 @@
 /** Cases of the wire: forms of answers, paths, methods and headers. */
 import assert from 'node:assert/strict'
 import { type Api, type Body, type Case, MERGE } from './api.ts'
+import { lineOf, recordedCase } from './recording.ts'
+import { casesOf, cm, type Script, type Step } from './transcript.ts'
 import { BODY_CASES } from './wire_bodies.ts'
 import { OPENAPI_CASES } from './wire_openapi.ts'
 
@@ -101,82 +103,68 @@ const STYLES_YAML = `data:
     ${words(10)} end
 `
 
-/** An Accept header, and what it gets for an object. */
-const ACCEPTED: readonly (readonly [accept: string, type: string, kind: string])[] = [
-  ['', 'application/json', 'ConfigMap'],
-  ['*/*', 'application/json', 'ConfigMap'],
-  ['application/json', 'application/json', 'ConfigMap'],
-  ['application/json;charset=utf-8', 'application/json', 'ConfigMap'],
-  ['application/json;foo=bar', 'application/json', 'ConfigMap'],
-  ['application/json;q=0', 'application/json', 'ConfigMap'],
-  ['application/json;q=abc', 'application/json', 'ConfigMap'],
-  ['application/json;', 'application/json', 'ConfigMap'],
-  ['application/json;stream=watch', 'application/json', 'ConfigMap'],
-  ['text/html,application/json;q=0.1', 'application/json', 'ConfigMap'],
-  ['text/html, application/xhtml+xml,*/*;q=0.8', 'application/json', 'ConfigMap'],
-  ['application/yaml', 'application/yaml', ''],
-  ['application/json;q=0.1,application/yaml;q=0.9', 'application/yaml', ''],
-  ['application/json ; q=0.5 , application/yaml', 'application/yaml', ''],
-  [`application/json;${TABLE}`, 'application/json', 'Table'],
-  [`application/yaml;${TABLE}`, 'application/yaml', ''],
-  ['application/json;as=Table;v=v1beta1;g=meta.k8s.io', 'application/json', 'Table'],
-  [`*/*;${TABLE}`, 'application/json', 'Table'],
-  ['application/json;as=Table;v=v2;g=meta.k8s.io,application/json', 'application/json', 'ConfigMap'],
-  ['application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io', 'application/json', 'PartialObjectMetadata'],
-  ['application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io', 'application/json', 'PartialObjectMetadata'],
+/** Accept headers of a read of an object: what it gets, and what is refused. */
+const ACCEPTS: readonly string[] = [
+  '',
+  '*/*',
+  'application/json',
+  'application/json;charset=utf-8',
+  'application/json;foo=bar',
+  'application/json;q=0',
+  'application/json;q=abc',
+  'application/json;',
+  'application/json;stream=watch',
+  'text/html,application/json;q=0.1',
+  'text/html, application/xhtml+xml,*/*;q=0.8',
+  'application/yaml',
+  'application/json;q=0.1,application/yaml;q=0.9',
+  'application/json ; q=0.5 , application/yaml',
+  `application/json;${TABLE}`,
+  `application/yaml;${TABLE}`,
+  'application/json;as=Table;v=v1beta1;g=meta.k8s.io',
+  `*/*;${TABLE}`,
+  'application/json;as=Table;v=v2;g=meta.k8s.io,application/json',
+  'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+  'application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io',
+  'text/html',
+  'text/*',
+  'application/*',
+  '*',
+  'application/cbor',
+  'APPLICATION/JSON',
+  'garbage',
+  'application/',
+  'application/json/x',
+  'application/json;as=Table;v=v2;g=meta.k8s.io',
+  'application/json;as=Nope;v=v1;g=meta.k8s.io',
+  'application/json;as=Table',
+  'application/json;stream=foo',
+  'application/yaml;stream=watch',
 ]
 
-/** An Accept header that is refused; the message for a built-in kind. Custom kinds always get the second one. */
-const REFUSED: readonly (readonly [accept: string, by: 'router' | 'handler'])[] = [
-  ['text/html', 'router'],
-  ['text/*', 'router'],
-  ['application/*', 'router'],
-  ['*', 'router'],
-  ['application/cbor', 'router'],
-  ['APPLICATION/JSON', 'router'],
-  ['garbage', 'router'],
-  ['application/', 'router'],
-  ['application/json/x', 'router'],
-  ['application/json;as=Table;v=v2;g=meta.k8s.io', 'handler'],
-  ['application/json;as=Nope;v=v1;g=meta.k8s.io', 'handler'],
-  ['application/json;as=Table', 'handler'],
-  ['application/json;stream=foo', 'handler'],
-  ['application/yaml;stream=watch', 'handler'],
-]
-
-const FORM_CASES: readonly Case[] = [
-  ...ACCEPTED.map(([accept, type, kind]): Case => ({
-    name: `Accept "${accept}" selects ${kind || type}`,
-    async run(api) {
-      const path = await createStyles(api)
-      const answer = await api.request('GET', path, undefined, { headers: { accept } })
-      assert.equal(answer.status, 200)
-      assert.equal(answer.headers['content-type'], type)
-      if (kind) assert.equal(answer.body.kind, kind)
-    },
-  })),
-  ...REFUSED.map(([accept, by]): Case => ({
-    name: `Accept "${accept}" is not acceptable`,
-    async run(api) {
-      const path = await createStyles(api)
-      const router = `406: Not Acceptable\n\nAvailable representations: ${MEDIA}`
-      const status = await api.refused(406, 'NotAcceptable', 'GET', path, undefined, { headers: { accept } })
-      assert.equal(status.message, by === 'router' ? router : `${ONLY} ${MEDIA}`)
-      assert.deepEqual(status.details, by === 'router' ? {} : undefined)
-      // The error is found before the object is, and it is JSON, indented.
-      const missing = await api.refused(406, 'NotAcceptable', 'DELETE', `${api.configMaps}/no`, undefined, { accept })
-      assert.equal(missing.message, status.message)
-    },
-  })),
+const FORM_CASES: readonly Case[] = casesOf('wire', [
+  recordedCase('wire', 'Accept selects the form of an answer, or is not acceptable', async function* (api) {
+    const path = await createStyles(api)
+    for (const accept of ACCEPTS) {
+      const { status, headers, body } = await api.request('GET', path, undefined, { headers: { accept } })
+      const { kind = '', message = '', details } = typeof body === 'string' ? {} as Body : body
+      yield lineOf(
+        `Accept: ${accept}`,
+        [status, headers['content-type'], kind, message, JSON.stringify(details)].filter(Boolean).join(' '),
+      )
+      // The error is found before the object is.
+      if (status === 406) {
+        assert.equal((await api.request('DELETE', `${path}0`, undefined, { accept })).body.message, message)
+      }
+    }
+  }),
   {
     name: 'a custom kind names the media types that it has',
-    async run(api) {
-      for (const accept of ['text/html', 'application/cbor', 'application/json;as=Nope;v=v1;g=meta.k8s.io']) {
-        const status = await api.refused(406, 'NotAcceptable', 'GET', api.foos, undefined, { accept })
-        assert.equal(status.message, `${ONLY} ${MEDIA}`)
-        assert.equal(status.details, undefined)
-      }
-    },
+    steps: [
+      ...['text/html', 'application/cbor', 'application/json;as=Nope;v=v1;g=meta.k8s.io'].map((
+        accept,
+      ): Step => ['GET foos', undefined, { accept }]),
+    ],
   },
   {
     name: 'a list names the types of watches, too',
@@ -288,47 +276,37 @@ const FORM_CASES: readonly Case[] = [
       }
     },
   })),
-]
+])
 
 /** A method and path that are refused; the path is below the namespace of the case if it has no slash at its start. */
-const PATHS: readonly (readonly [method: string, path: string, code: number, message: string])[] = [
-  ['GET', 'configmaps/..', 400, `Name parameter invalid: "..": may not be '..'`],
-  ['GET', 'configmaps/.', 400, `Name parameter invalid: ".": may not be '.'`],
-  ['GET', 'configmaps/%2e%2e', 400, `Name parameter invalid: "..": may not be '..'`],
-  ['DELETE', 'configmaps/a%25b', 400, `Name parameter invalid: "a%b": may not contain '%'`],
-  ['GET', 'configmaps/a%2Fb', 404, 'the server could not find the requested resource'],
-  ['GET', 'configmaps/a/b', 404, 'the server could not find the requested resource'],
-  ['GET', 'configmaps/a/status', 404, 'the server could not find the requested resource'],
-  ['GET', 'configmaps//a', 404, 'the server could not find the requested resource'],
-  ['GET', 'nopes', 404, 'the server could not find the requested resource'],
-  ['GET', 'nodes', 404, 'the server could not find the requested resource'],
-  ['GET', '/api/v1/nopes', 404, 'the server could not find the requested resource'],
-  ['GET', '/api/v2', 404, 'the server could not find the requested resource'],
-  ['GET', '/api/v2/pods', 404, 'the server could not find the requested resource'],
-  ['GET', '/apis/apps/v9', 404, 'the server could not find the requested resource'],
-  ['GET', '/apis/apps/v9/deployments', 404, 'the server could not find the requested resource'],
-  ['GET', '/apis/apps/v1/nopes', 404, 'the server could not find the requested resource'],
-  ['POST', '/api/v1', 405, 'the server does not allow this method on the requested resource'],
-  ['PUT', '/api', 405, 'the server does not allow this method on the requested resource'],
-  ['POST', '/version', 405, 'the server does not allow this method on the requested resource'],
-  ['PUT', 'configmaps', 405, 'the server does not allow this method on the requested resource'],
-  ['PATCH', 'configmaps', 405, 'the server does not allow this method on the requested resource'],
-  ['POST', 'configmaps/a', 405, 'the server does not allow this method on the requested resource'],
-  ['OPTIONS', 'configmaps', 405, 'the server does not allow this method on the requested resource'],
-  ['OPTIONS', 'configmaps/a', 405, 'the server does not allow this method on the requested resource'],
-  ['GET', 'configmaps?timeout=abc', 400, 'invalid timeout specified in the request URL - time: invalid duration "abc"'],
-  [
-    'GET',
-    'configmaps?timeout=1',
-    400,
-    'invalid timeout specified in the request URL - time: missing unit in duration "1"',
-  ],
-  [
-    'GET',
-    'configmaps?timeout=1y',
-    400,
-    'invalid timeout specified in the request URL - time: unknown unit "y" in duration "1y"',
-  ],
+const PATHS: readonly (readonly [method: string, path: string])[] = [
+  ['GET', 'configmaps/..'],
+  ['GET', 'configmaps/.'],
+  ['GET', 'configmaps/%2e%2e'],
+  ['DELETE', 'configmaps/a%25b'],
+  ['GET', 'configmaps/a%2Fb'],
+  ['GET', 'configmaps/a/b'],
+  ['GET', 'configmaps/a/status'],
+  ['GET', 'configmaps//a'],
+  ['GET', 'nopes'],
+  ['GET', 'nodes'],
+  ['GET', '/api/v1/nopes'],
+  ['GET', '/api/v2'],
+  ['GET', '/api/v2/pods'],
+  ['GET', '/apis/apps/v9'],
+  ['GET', '/apis/apps/v9/deployments'],
+  ['GET', '/apis/apps/v1/nopes'],
+  ['POST', '/api/v1'],
+  ['PUT', '/api'],
+  ['POST', '/version'],
+  ['PUT', 'configmaps'],
+  ['PATCH', 'configmaps'],
+  ['POST', 'configmaps/a'],
+  ['OPTIONS', 'configmaps'],
+  ['OPTIONS', 'configmaps/a'],
+  ['GET', 'configmaps?timeout=abc'],
+  ['GET', 'configmaps?timeout=1'],
+  ['GET', 'configmaps?timeout=1y'],
 ]
 
 /** Paths of Go's own answer, which is a text. */
@@ -346,18 +324,15 @@ const PAGES: readonly string[] = [
   '/logs',
 ]
 
-const REASONS: Readonly<Record<number, string>> = { 400: 'BadRequest', 404: 'NotFound', 405: 'MethodNotAllowed' }
-
-const PATH_CASES: readonly Case[] = [
-  ...PATHS.map(([method, path, code, message]): Case => ({
-    name: `${method} ${path} is refused with ${code}`,
-    async run(api) {
-      const full = path.startsWith('/') ? path : `/api/v1/namespaces/${api.namespace}/${path}`
-      const body = ['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined
-      const status = await api.refused(code, REASONS[code]!, method as Method, full, body)
-      assert.equal(status.message, message)
-      assert.deepEqual(status.details, code === 400 ? undefined : {})
-    },
+const PATH_CASES: readonly Case[] = casesOf('wire', [
+  ...PATHS.map(([method, path]): Script => ({
+    name: `${method} ${path} is refused`,
+    steps: [
+      [
+        `${method} ${path.startsWith('/') ? path : `/api/v1/namespaces/{ns}/${path}`}`,
+        ['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined,
+      ],
+    ],
   })),
   ...PAGES.map((path): Case => ({
     name: `GET ${path} has no page`,
@@ -448,23 +423,14 @@ const PATH_CASES: readonly Case[] = [
   },
   {
     name: 'a query parameter with a semicolon or a malformed escape is ignored',
-    async run(api) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      for (
-        const query of ['limit=1;watch=1', '%zz=1', 'limit=%zz', 'labelSelector=x%3Dy;&fieldSelector=metadata.name%3Da']
-      ) {
-        assert.equal((await api.expect(200, 'GET', `${api.configMaps}?${query}`)).items.length, 1, query)
-      }
-    },
+    steps: [
+      ['POST cm', cm('a')],
+      ...['limit=1;watch=1', '%zz=1', 'limit=%zz', 'labelSelector=x%3Dy;&fieldSelector=metadata.name%3Da'].map((
+        query,
+      ): Step => `GET cm?${query} ? items.length`),
+    ],
   },
-  {
-    name: 'a malformed escape in the path is a bad request',
-    async run(api) {
-      const answer = await api.request('GET', `${api.configMaps}/%zz`)
-      assert.equal(answer.status, 400)
-      assert.equal(answer.body, '400 Bad Request')
-    },
-  },
+  { name: 'a malformed escape in the path is a bad request', steps: ['GET cm/%zz ? .'] },
   {
     name: 'each answer has an audit id, the one of the request if it has one',
     async run(api) {
@@ -554,6 +520,11 @@ const PATH_CASES: readonly Case[] = [
       assert.equal(older.body.kind, 'APIGroupList')
     },
   },
-]
+])
 
-export const WIRE_CASES: readonly Case[] = [...FORM_CASES, ...PATH_CASES, ...BODY_CASES, ...OPENAPI_CASES]
+export const WIRE_CASES: readonly Case[] = casesOf('wire', [
+  ...FORM_CASES,
+  ...PATH_CASES,
+  ...BODY_CASES,
+  ...OPENAPI_CASES,
+])

@@ -86,10 +86,7 @@ export const OPENAPI_CASES: readonly Case[] = [
       assert.equal(schemas['io.k8s.apimachinery.pkg.util.intstr.IntOrString'].format, 'int-or-string')
       assert.deepEqual(
         schemas['io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions']['x-kubernetes-group-version-kind'],
-        [
-          { group: '', kind: 'DeleteOptions', version: 'v1' },
-          { group: 'apps', kind: 'DeleteOptions', version: 'v1' },
-        ],
+        [{ group: '', kind: 'DeleteOptions', version: 'v1' }, { group: 'apps', kind: 'DeleteOptions', version: 'v1' }],
       )
       assert.ok(schemas['io.k8s.api.apps.v1.DeploymentList'])
       assert.equal(schemas['io.k8s.api.batch.v1.Job'], undefined)

@@ -71,10 +71,7 @@ export const DIFFERENCES: readonly Difference[] = [
     ],
     cut: /^ *"qosClass": .*\n|^ *qosClass: .*\n|^QoS Class: .*\n/gm,
   },
-  {
-    reason: 'flow schemas are listed by name, not by precedence',
-    steps: ['discovery: get flowschemas'],
-  },
+  { reason: 'flow schemas are listed by name, not by precedence', steps: ['discovery: get flowschemas'] },
   {
     reason: 'the message has the object as JSON, not the patch as a Go map',
     steps: ['files: apply -f unknown.yaml'],

@@ -95,11 +95,7 @@ async function runLane(target: Target, lane: Lane, folder: string, outputs: Map<
     const output = await run(line)
     const clean = (text: string): string =>
       normalize(text.replaceAll(home, '<home>').replaceAll(kubeconfig, '<kubeconfig>'), target, replace)
-    outputs.set(stepName(lane, step), {
-      code: output.code,
-      stdout: clean(output.stdout),
-      stderr: clean(output.stderr),
-    })
+    outputs.set(stepName(lane, step), { code: output.code, stdout: clean(output.stdout), stderr: clean(output.stderr) })
   }
 }
 

@@ -24,22 +24,17 @@ const CERTIFICATE =
 const SPEC = { request: REQUEST, signerName: 'example.com/x', usages: ['client auth'] }
 const APPROVED = { type: 'Approved', status: 'True', reason: 'KubectlApprove', message: 'ok' }
 
-function create(spec: Body = {}, status = 201, more: Partial<Step> = {}): Step {
-  return { path: ALL, body: { metadata: { name: '$NS' }, spec: { ...SPEC, ...spec } }, status, ...more }
+function create(spec: Body = {}, more: Partial<Step> = {}): Step {
+  return { path: ALL, body: { metadata: { name: '$NS' }, spec: { ...SPEC, ...spec } }, ...more }
 }
 
-function patch(sub: string, status: Body, code = 200, more: Partial<Step> = {}): Step {
-  return { method: 'PATCH', path: `${ONE}${sub}`, type: MERGE, body: { status }, status: code, ...more }
-}
-
-function invalid(...lines: readonly string[]): Partial<Step> {
-  const list = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
-  return { reason: 'Invalid', message: `CertificateSigningRequest.certificates.k8s.io "$NS" is invalid: ${list}` }
+function patch(sub: string, status: Body, more: Partial<Step> = {}): Step {
+  return { method: 'PATCH', path: `${ONE}${sub}`, type: MERGE, body: { status }, ...more }
 }
 
 export const CERTIFICATE_CASES: readonly Case[] = [
   steps('a CertificateSigningRequest names the user who created it', [
-    create({ username: 'fake', groups: ['fake'] }, 201, {
+    create({ username: 'fake', groups: ['fake'] }, {
       headers: { 'impersonate-user': 'admin', 'impersonate-group': 'system:masters', 'impersonate-uid': 'u1' },
       check(body) {
         const { request: _, ...spec } = body.spec
@@ -58,51 +53,19 @@ export const CERTIFICATE_CASES: readonly Case[] = [
       path: ONE,
       type: MERGE,
       body: { metadata: { labels: { a: 'b' } }, spec: { usages: ['server auth'] }, status: { conditions: [APPROVED] } },
-      status: 200,
-      check: (body) =>
-        assert.deepEqual([body.spec.usages, body.status, body.metadata.labels], [['client auth'], {}, { a: 'b' }]),
+      show: 'spec.usages status metadata.labels',
     },
   ]),
   steps('an invalid CertificateSigningRequest is refused', [
-    create(
-      { usages: [], signerName: 'bad', expirationSeconds: 1 },
-      422,
-      invalid(
-        'spec.usages: Required value',
-        `spec.signerName: Invalid value: "bad": must be a fully qualified domain and path of the form 'example.com/signer-name'`,
-        'spec.expirationSeconds: Invalid value: 1: may not specify a duration less than 600 seconds (10 minutes)',
-      ),
-    ),
-    create(
-      { request: 'Zm9v', usages: ['client auth', 'client auth'] },
-      422,
-      invalid(
-        'spec.request: Invalid value: "Zm9v": PEM block type must be CERTIFICATE REQUEST',
-        'spec.usages[1]: Duplicate value: "client auth"',
-      ),
-    ),
-    create({ usages: ['foo'] }, 422, {
-      check: (body) =>
-        assert.match(
-          body.message,
-          /spec\.usages\[0\]: Unsupported value: "foo": supported values: "any", "cert sign", /,
-        ),
-    }),
-    {
-      path: ALL,
-      body: { metadata: { name: '$NS' }, spec: {} },
-      status: 422,
-      ...invalid(
-        'spec.request: Invalid value: null: PEM block type must be CERTIFICATE REQUEST',
-        'spec.usages: Required value',
-        'spec.signerName: Required value',
-      ),
-    },
-    { path: ONE, status: 404 },
+    create({ usages: [], signerName: 'bad', expirationSeconds: 1 }),
+    create({ request: 'Zm9v', usages: ['client auth', 'client auth'] }),
+    create({ usages: ['foo'] }),
+    { path: ALL, body: { metadata: { name: '$NS' }, spec: {} } },
+    { path: ONE },
   ]),
   steps('a CertificateSigningRequest is approved by its subresource', async function* () {
     const body = yield create()
-    yield { path: `${ONE}/approval`, status: 200, has: { kind: 'CertificateSigningRequest' } }
+    yield { path: `${ONE}/approval`, show: 'kind' }
     yield {
       method: 'PUT',
       path: `${ONE}/approval`,
@@ -112,7 +75,6 @@ export const CERTIFICATE_CASES: readonly Case[] = [
         spec: { ...body.spec, username: 'zz' },
         status: { conditions: [APPROVED], certificate: 'Zm9v' },
       },
-      status: 200,
       check(after) {
         assert.deepEqual([after.metadata.labels, after.spec], [{ a: 'b' }, body.spec])
         const [{ lastUpdateTime, lastTransitionTime, ...condition }] = after.status.conditions
@@ -120,56 +82,22 @@ export const CERTIFICATE_CASES: readonly Case[] = [
         assert.deepEqual([condition, after.status.certificate], [APPROVED, undefined])
       },
     }
-    const removed = 'status.conditions: Forbidden: updates may not remove a condition of type "Approved"'
-    yield patch('/approval', { conditions: [] }, 422, invalid(removed))
-    yield patch('/approval', { conditions: [{ type: 'Denied', status: 'True' }] }, 422, invalid(removed))
-    yield patch(
-      '/approval',
-      { conditions: [APPROVED, { type: 'Denied', status: 'True' }] },
-      422,
-      invalid('status.conditions: Invalid value: "Denied": Approved and Denied conditions are mutually exclusive'),
-    )
-    yield patch(
-      '/approval',
-      { conditions: [{ type: 'Approved', status: 'False' }] },
-      422,
-      invalid('status.conditions[0].status: Unsupported value: "False": supported values: "True"'),
-    )
-    yield { path: `${ONE}/approval`, method: 'POST', body: {}, status: 405 }
+    yield patch('/approval', { conditions: [] })
+    yield patch('/approval', { conditions: [{ type: 'Denied', status: 'True' }] })
+    yield patch('/approval', { conditions: [APPROVED, { type: 'Denied', status: 'True' }] })
+    yield patch('/approval', { conditions: [{ type: 'Approved', status: 'False' }] })
+    yield { path: `${ONE}/approval`, method: 'POST', body: {} }
   }),
   steps('the certificate is set by /status, once', [
     create(),
-    patch(
-      '/status',
-      { conditions: [APPROVED] },
-      422,
-      invalid(
-        'status.conditions: Forbidden: updates may not add a condition of type "Approved"',
-      ),
-    ),
+    patch('/status', { conditions: [APPROVED] }),
     patch('/approval', { conditions: [APPROVED] }),
-    patch(
-      '/status',
-      { certificate: 'Zm9v' },
-      422,
-      invalid(
-        'status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block',
-      ),
-    ),
-    patch('/status', { certificate: CERTIFICATE }, 200, { has: { status: { certificate: CERTIFICATE } } }),
-    patch(
-      '/status',
-      { certificate: REQUEST },
-      422,
-      invalid(
-        'status.certificate: Invalid value: "<certificate data>": only CERTIFICATE PEM blocks are allowed, found "CERTIFICATE REQUEST"',
-        'status.certificate: Forbidden: updates may not modify existing certificate content',
-      ),
-    ),
+    patch('/status', { certificate: 'Zm9v' }),
+    patch('/status', { certificate: CERTIFICATE }, { show: 'status.certificate' }),
+    patch('/status', { certificate: REQUEST }),
     // The conditions of approval stay as they are.
-    patch('/status', { conditions: [{ type: 'Approved', status: 'True' }, { type: 'Failed', status: 'True' }] }, 200, {
-      check: (body) =>
-        assert.deepEqual(body.status.conditions.map((each: Body) => each.reason), ['KubectlApprove', undefined]),
+    patch('/status', { conditions: [{ type: 'Approved', status: 'True' }, { type: 'Failed', status: 'True' }] }, {
+      show: 'status.conditions',
     }),
   ]),
   steps('approval and signing require rights for the signer', async function* (api) {
@@ -183,15 +111,9 @@ export const CERTIFICATE_CASES: readonly Case[] = [
     ])
     const subject = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests', subresource: 'approval' }
     await untilAllowed(api, '$NS-ann', { verb: 'patch', ...subject })
-    const refused = (verb: string): Partial<Step> => ({
-      as: '$NS-ann',
-      reason: 'Forbidden',
-      message:
-        `certificatesigningrequests.certificates.k8s.io "$NS" is forbidden: user not permitted to ${verb} requests ` +
-        'with signerName "example.com/x"',
-    })
-    yield patch('/approval', { conditions: [APPROVED] }, 403, refused('approve'))
-    yield patch('/status', { certificate: CERTIFICATE }, 403, refused('sign'))
+    const ann = { as: '$NS-ann' }
+    yield patch('/approval', { conditions: [APPROVED] }, ann)
+    yield patch('/status', { certificate: CERTIFICATE }, ann)
     yield* granting('$NS-ann', [
       {
         verbs: ['approve'],
@@ -203,7 +125,7 @@ export const CERTIFICATE_CASES: readonly Case[] = [
     ], '$NS-signers')
     const signers = { group: 'certificates.k8s.io', resource: 'signers' }
     await untilAllowed(api, '$NS-ann', { verb: 'sign', name: 'example.com/x', ...signers })
-    yield patch('/approval', { conditions: [APPROVED] }, 200, { as: '$NS-ann' })
-    yield patch('/status', { certificate: CERTIFICATE }, 200, { as: '$NS-ann' })
+    yield patch('/approval', { conditions: [APPROVED] }, ann)
+    yield patch('/status', { certificate: CERTIFICATE }, ann)
   }),
 ]

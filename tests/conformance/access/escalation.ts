@@ -14,11 +14,6 @@ const WRITE_ROLES = {
 }
 
 /** Returns the message of a user who grants too much. */
-function escalation(resource: string, name: string, ...missing: readonly string[]): string {
-  return `${resource}.${GROUP} "${name}" is forbidden: user "$NS-eve" (groups=["system:authenticated"]) is attempting to ` +
-    `grant RBAC permissions not currently held:\n${missing.join('\n')}`
-}
-
 function binding(kind: string, name: string): Body {
   return { roleRef: { apiGroup: GROUP, kind, name }, subjects: [{ kind: 'User', name: 'u' }] }
 }
@@ -37,7 +32,7 @@ export const ESCALATION_CASES: readonly Case[] = [
     yield* asEve(api, [GET_MAPS, WRITE_ROLES])
     const eve = { as: '$NS-eve' }
     const roles = `${RBAC}/namespaces/$NS/roles`
-    yield { ...eve, path: roles, body: { metadata: { name: 'own' }, rules: [GET_MAPS] }, status: 201 }
+    yield { ...eve, path: roles, body: { metadata: { name: 'own' }, rules: [GET_MAPS] } }
     yield {
       ...eve,
       path: roles,
@@ -48,81 +43,29 @@ export const ESCALATION_CASES: readonly Case[] = [
           { verbs: ['get'], apiGroups: ['apps'], resources: ['deployments'], resourceNames: ['a', 'b'] },
         ],
       },
-      status: 403,
-      reason: 'Forbidden',
-      message: escalation(
-        'roles',
-        'more',
-        '{APIGroups:[""], Resources:["configmaps"], Verbs:["create"]}',
-        '{APIGroups:[""], Resources:["secrets"], Verbs:["get" "create"]}',
-        '{APIGroups:["apps"], Resources:["deployments"], ResourceNames:["a"], Verbs:["get"]}',
-        '{APIGroups:["apps"], Resources:["deployments"], ResourceNames:["b"], Verbs:["get"]}',
-      ),
-      has: { details: { name: 'more', group: GROUP, kind: 'roles' } },
     }
-    yield { path: `${roles}/more`, status: 404 }
-    const secrets = '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}'
-    yield {
-      ...eve,
-      method: 'PATCH',
-      path: `${roles}/own`,
-      type: MERGE,
-      body: { rules: [GET_SECRETS] },
-      status: 403,
-      message: escalation('roles', 'own', secrets),
-    }
-    yield {
-      ...eve,
-      method: 'PATCH',
-      path: `${roles}/own`,
-      type: MERGE,
-      body: { metadata: { labels: { a: 'b' } } },
-      status: 200,
-    }
-    yield { path: roles, body: { metadata: { name: 'foreign' }, rules: [GET_SECRETS] }, status: 201 }
+    yield { path: `${roles}/more` }
+    yield { ...eve, method: 'PATCH', path: `${roles}/own`, type: MERGE, body: { rules: [GET_SECRETS] } }
+    yield { ...eve, method: 'PATCH', path: `${roles}/own`, type: MERGE, body: { metadata: { labels: { a: 'b' } } } }
+    yield { path: roles, body: { metadata: { name: 'foreign' }, rules: [GET_SECRETS] } }
     yield {
       ...eve,
       method: 'PATCH',
       path: `${roles}/foreign`,
       type: MERGE,
       body: { metadata: { finalizers: ['a.b/c'] } },
-      status: 200,
     }
-    yield {
-      ...eve,
-      method: 'PATCH',
-      path: `${roles}/foreign`,
-      type: MERGE,
-      body: { metadata: { labels: { a: 'b' } } },
-      status: 403,
-      message: escalation('roles', 'foreign', secrets),
-    }
-    yield {
-      method: 'PATCH',
-      path: `${roles}/foreign`,
-      type: MERGE,
-      body: { metadata: { finalizers: null } },
-      status: 200,
-    }
+    yield { ...eve, method: 'PATCH', path: `${roles}/foreign`, type: MERGE, body: { metadata: { labels: { a: 'b' } } } }
+    yield { method: 'PATCH', path: `${roles}/foreign`, type: MERGE, body: { metadata: { finalizers: null } } }
     yield {
       ...eve,
       path: `${RBAC}/clusterroles?dryRun=All`,
       body: { metadata: { name: '$NS-x' }, rules: [{ verbs: ['get', 'post'], nonResourceURLs: ['/x'] }] },
-      status: 403,
-      message: escalation(
-        'clusterroles',
-        '$NS-x',
-        '{NonResourceURLs:["/x"], Verbs:["get"]}',
-        '{NonResourceURLs:["/x"], Verbs:["post"]}',
-      ),
     }
     yield {
       ...eve,
       path: `${RBAC}/clusterroles`,
       body: { metadata: { name: '$NS-y' }, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } },
-      status: 403,
-      message:
-        `clusterroles.${GROUP} "$NS-y" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
     }
     yield {
       ...eve,
@@ -130,8 +73,6 @@ export const ESCALATION_CASES: readonly Case[] = [
       path: `${roles}/new?fieldManager=x`,
       type: 'application/apply-patch+yaml',
       body: { apiVersion: `${GROUP}/v1`, kind: 'Role', metadata: { name: 'new' }, rules: [GET_SECRETS] },
-      status: 403,
-      message: escalation('roles', 'new', secrets),
     }
   }),
   steps('the verb escalate allows to grant more', async function* (api) {
@@ -140,59 +81,37 @@ export const ESCALATION_CASES: readonly Case[] = [
       as: '$NS-eve',
       path: `${RBAC}/namespaces/$NS/roles`,
       body: { metadata: { name: 'more' }, rules: [GET_SECRETS] },
-      status: 201,
     }
   }),
   steps('a binding cannot grant a role whose rights its writer does not have', async function* (api) {
     yield* asEve(api, [GET_MAPS, WRITE_ROLES])
     const eve = { as: '$NS-eve' }
     const bindings = `${RBAC}/namespaces/$NS/rolebindings`
-    const all = ['{APIGroups:["*"], Resources:["*"], Verbs:["*"]}', '{NonResourceURLs:["*"], Verbs:["*"]}']
-    yield {
-      ...eve,
-      path: bindings,
-      body: { metadata: { name: 'b' }, ...binding('ClusterRole', 'cluster-admin') },
-      status: 403,
-      message: escalation('rolebindings', 'b', ...all),
-    }
+    yield { ...eve, path: bindings, body: { metadata: { name: 'b' }, ...binding('ClusterRole', 'cluster-admin') } }
     yield {
       ...eve,
       path: `${RBAC}/clusterrolebindings`,
       body: { metadata: { name: '$NS-b' }, ...binding('ClusterRole', 'cluster-admin') },
-      status: 403,
-      message: escalation('clusterrolebindings', '$NS-b', ...all),
     }
     for (const kind of ['Role', 'ClusterRole']) {
-      yield {
-        ...eve,
-        path: bindings,
-        body: { metadata: { name: 'b' }, ...binding(kind, 'gone') },
-        status: 404,
-        message: `rolebindings.${GROUP} "gone" not found`,
-      }
+      yield { ...eve, path: bindings, body: { metadata: { name: 'b' }, ...binding(kind, 'gone') } }
     }
-    yield {
-      ...eve,
-      path: `${RBAC}/namespaces/$NS/roles`,
-      body: { metadata: { name: 'own' }, rules: [GET_MAPS] },
-      status: 201,
-    }
+    yield { ...eve, path: `${RBAC}/namespaces/$NS/roles`, body: { metadata: { name: 'own' }, rules: [GET_MAPS] } }
     await untilBound(api)
-    yield { ...eve, path: bindings, body: { metadata: { name: 'b' }, ...binding('Role', 'own') }, status: 201 }
+    yield { ...eve, path: bindings, body: { metadata: { name: 'b' }, ...binding('Role', 'own') } }
   }),
   steps('the verb bind allows to bind a role', async function* (api) {
-    yield { path: `${RBAC}/clusterroles`, body: { metadata: { name: '$NS-role' }, rules: [GET_SECRETS] }, status: 201 }
+    yield { path: `${RBAC}/clusterroles`, body: { metadata: { name: '$NS-role' }, rules: [GET_SECRETS] } }
     yield* asEve(api, [
       { ...WRITE_ROLES, verbs: ['create'] },
       { verbs: ['bind'], apiGroups: [GROUP], resources: ['clusterroles'], resourceNames: ['$NS-role'] },
     ])
     const body = { metadata: { name: 'b' }, ...binding('ClusterRole', '$NS-role') }
-    yield { as: '$NS-eve', path: `${RBAC}/namespaces/$NS/rolebindings`, body, status: 201 }
+    yield { as: '$NS-eve', path: `${RBAC}/namespaces/$NS/rolebindings`, body }
     yield {
       as: '$NS-eve',
       path: `${RBAC}/namespaces/$NS/rolebindings`,
       body: { metadata: { name: 'c' }, ...binding('ClusterRole', 'cluster-admin') },
-      status: 403,
     }
   }),
 ]

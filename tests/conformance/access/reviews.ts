@@ -10,29 +10,10 @@ const LOCAL = `${AUTHORIZATION}/namespaces/$NS/localsubjectaccessreviews`
 const RULES = `${AUTHORIZATION}/selfsubjectrulesreviews`
 const GET_PODS = { verb: 'get', resource: 'pods' }
 
-function refusedReview(path: string, spec: Body, ...causes: readonly (readonly [string, string, string])[]): Step {
-  return {
-    path,
-    body: { spec },
-    status: 422,
-    reason: 'Invalid',
-    check(body) {
-      const lines = causes.map(([field, , message]) => `${field}: ${message}`)
-      const list = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
-      assert.equal(body.message, `.authorization.k8s.io "" is invalid: ${list}`)
-      assert.deepEqual(body.details, {
-        group: 'authorization.k8s.io',
-        causes: causes.map(([field, reason, message]) => ({ reason, message, field })),
-      })
-    },
-  }
+function refusedReview(path: string, spec: Body): Step {
+  return { path, body: { spec } }
 }
 
-const NEITHER = [
-  'spec.resourceAttributes',
-  'FieldValueInvalid',
-  'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
-] as const
 const PLAIN = { path: '/x', verb: 'get' }
 
 export const REVIEW_CASES: readonly Case[] = [
@@ -40,38 +21,24 @@ export const REVIEW_CASES: readonly Case[] = [
     {
       path: WHO,
       body: { metadata: { name: 'x', namespace: 'y' } },
-      status: 201,
-      check(body) {
-        assert.deepEqual(Object.keys(body.metadata), ['creationTimestamp'])
-        assert.deepEqual(body.status.userInfo.groups, ['system:masters', 'system:authenticated'])
-        assert.deepEqual([body.kind, body.apiVersion], ['SelfSubjectReview', 'authentication.k8s.io/v1'])
-      },
+      show: 'metadata status.userInfo.groups kind apiVersion',
     },
-    {
-      path: WHO,
-      body: { status: { userInfo: { username: 'x' } } },
-      as: 'jane',
-      status: 201,
-      has: {
-        status: { userInfo: { username: 'jane' } },
-      },
-    },
-    { path: `${WHO}?dryRun=All`, body: {}, status: 201 },
+    { path: WHO, body: { status: { userInfo: { username: 'x' } } }, as: 'jane', show: 'status.userInfo.username' },
+    { path: `${WHO}?dryRun=All`, body: {} },
   ]),
   steps('reviews can only be created', [
     ...[WHO, SELF, SUBJECT, LOCAL, RULES, `${AUTHENTICATION}/tokenreviews`].flatMap((path): Step[] => [
-      { path, status: 405, reason: 'MethodNotAllowed' },
-      { path, method: 'PUT', body: {}, status: 405 },
-      { path, method: 'DELETE', status: 405 },
-      { path: `${path}/x`, status: 404, message: 'the server could not find the requested resource' },
+      { path },
+      { path, method: 'PUT', body: {} },
+      { path, method: 'DELETE' },
+      { path: `${path}/x` },
     ]),
-    { path: `${AUTHORIZATION}/localsubjectaccessreviews`, body: {}, status: 404, reason: 'NotFound' },
+    { path: `${AUTHORIZATION}/localsubjectaccessreviews`, body: {} },
   ]),
   steps('an administrator is allowed without a reason', [
     {
       path: SELF,
       body: { spec: { resourceAttributes: GET_PODS }, status: { allowed: false, reason: 'x' } },
-      status: 201,
       check(body) {
         assert.deepEqual(body.status, { allowed: true })
         assert.deepEqual(body.spec, { resourceAttributes: GET_PODS })
@@ -82,21 +49,15 @@ export const REVIEW_CASES: readonly Case[] = [
         })
       },
     },
-    {
-      path: SUBJECT,
-      body: { spec: { groups: ['system:masters'], resourceAttributes: GET_PODS } },
-      status: 201,
-      check: (body) => assert.deepEqual(body.status, { allowed: true }),
-    },
+    { path: SUBJECT, body: { spec: { groups: ['system:masters'], resourceAttributes: GET_PODS } }, show: 'status' },
   ]),
   steps('a user without bindings is not allowed, without a reason', [
-    { path: SELF, body: { spec: { resourceAttributes: GET_PODS } }, as: 'jane', status: 201, check: isDenied },
-    { path: SUBJECT, body: { spec: { user: 'jane', resourceAttributes: GET_PODS } }, status: 201, check: isDenied },
+    { path: SELF, body: { spec: { resourceAttributes: GET_PODS } }, as: 'jane', show: 'status' },
+    { path: SUBJECT, body: { spec: { user: 'jane', resourceAttributes: GET_PODS } }, show: 'status' },
     {
       path: LOCAL,
       body: { spec: { user: 'jane', resourceAttributes: { ...GET_PODS, namespace: '$NS' } } },
-      status: 201,
-      check: isDenied,
+      show: 'status',
     },
   ]),
   steps('the default bindings allow what every user may do', [
@@ -108,108 +69,41 @@ export const REVIEW_CASES: readonly Case[] = [
         },
       },
       as: 'jane',
-      status: 201,
-      has: {
-        status: {
-          allowed: true,
-          reason:
-            'RBAC: allowed by ClusterRoleBinding "system:basic-user" of ClusterRole "system:basic-user" to Group "system:authenticated"',
-        },
-      },
+      show: 'status.allowed status.reason',
     },
     {
       path: SELF,
       body: { spec: { nonResourceAttributes: { verb: 'get', path: '/apis/apps/v1' } } },
       as: 'jane',
-      status: 201,
-      has: {
-        status: {
-          allowed: true,
-          reason:
-            'RBAC: allowed by ClusterRoleBinding "system:discovery" of ClusterRole "system:discovery" to Group "system:authenticated"',
-        },
-      },
+      show: 'status.allowed status.reason',
     },
-    {
-      path: SELF,
-      body: { spec: { nonResourceAttributes: { verb: 'get', path: '/x' } } },
-      as: 'jane',
-      status: 201,
-      check: isDenied,
-    },
+    { path: SELF, body: { spec: { nonResourceAttributes: { verb: 'get', path: '/x' } } }, as: 'jane', show: 'status' },
   ]),
   steps('an invalid access review is refused', [
-    refusedReview(SELF, {}, NEITHER),
-    refusedReview(SUBJECT, { user: 'jane' }, NEITHER),
-    refusedReview(SELF, { resourceAttributes: GET_PODS, nonResourceAttributes: PLAIN }, [
-      'spec.nonResourceAttributes',
-      'FieldValueInvalid',
-      'Invalid value: {"Path":"/x","Verb":"get"}: cannot be specified in combination with resourceAttributes',
-    ]),
-    refusedReview(SUBJECT, { resourceAttributes: GET_PODS }, [
-      'spec.user',
-      'FieldValueInvalid',
-      'Invalid value: "": at least one of user or group must be specified',
-    ]),
-    refusedReview(SELF, { resourceAttributes: { ...GET_PODS, fieldSelector: {} } }, [
-      'spec.resourceAttributes.fieldSelector.requirements',
-      'FieldValueRequired',
-      'Required value: when spec.resourceAttributes.fieldSelector is specified, requirements or rawSelector is required',
-    ]),
-    refusedReview(
-      SELF,
-      {
-        resourceAttributes: {
-          ...GET_PODS,
-          labelSelector: { rawSelector: 'a=b', requirements: [{ key: 'a', operator: 'In', values: ['b'] }] },
-        },
+    refusedReview(SELF, {}),
+    refusedReview(SUBJECT, { user: 'jane' }),
+    refusedReview(SELF, { resourceAttributes: GET_PODS, nonResourceAttributes: PLAIN }),
+    refusedReview(SUBJECT, { resourceAttributes: GET_PODS }),
+    refusedReview(SELF, { resourceAttributes: { ...GET_PODS, fieldSelector: {} } }),
+    refusedReview(SELF, {
+      resourceAttributes: {
+        ...GET_PODS,
+        labelSelector: { rawSelector: 'a=b', requirements: [{ key: 'a', operator: 'In', values: ['b'] }] },
       },
-      [
-        'spec.resourceAttributes.labelSelector.rawSelector',
-        'FieldValueInvalid',
-        'Invalid value: "a=b": may not specified at the same time as requirements',
-      ],
-    ),
-    refusedReview(LOCAL, { user: 'jane', resourceAttributes: GET_PODS }, [
-      'spec.resourceAttributes.namespace',
-      'FieldValueInvalid',
-      'Invalid value: "": must match metadata.namespace',
-    ]),
-    refusedReview(LOCAL, { user: 'jane', nonResourceAttributes: PLAIN }, [
-      'spec.nonResourceAttributes',
-      'FieldValueInvalid',
-      'Invalid value: {"Path":"/x","Verb":"get"}: disallowed on this kind of request',
-    ]),
+    }),
+    refusedReview(LOCAL, { user: 'jane', resourceAttributes: GET_PODS }),
+    refusedReview(LOCAL, { user: 'jane', nonResourceAttributes: PLAIN }),
   ]),
   steps('an access review has no metadata', [
-    {
-      path: SELF,
-      body: { metadata: { name: 'x' }, spec: { resourceAttributes: GET_PODS } },
-      status: 422,
-      check: (body) =>
-        assert.match(
-          body.message,
-          /^\.authorization\.k8s\.io "" is invalid: metadata: Invalid value: \{"name":"x",.*\}: must be empty$/,
-        ),
-    },
+    { path: SELF, body: { metadata: { name: 'x' }, spec: { resourceAttributes: GET_PODS } } },
     {
       path: LOCAL,
       body: {
         metadata: { name: 'x', namespace: '$NS' },
         spec: { user: 'jane', resourceAttributes: { ...GET_PODS, namespace: 'other' } },
       },
-      status: 422,
-      check(body) {
-        assert.match(body.message, /: must be empty except for namespace, spec\.resourceAttributes\.namespace: Invalid/)
-        assert.equal(body.details.causes.length, 2)
-      },
     },
-    {
-      path: LOCAL,
-      body: { metadata: { namespace: 'other' }, spec: {} },
-      status: 400,
-      message: 'the namespace of the provided object does not match the namespace sent on the request',
-    },
+    { path: LOCAL, body: { metadata: { namespace: 'other' }, spec: {} } },
   ]),
   steps('the rules of a user are listed', async function* (api) {
     const sorted = (rules: Body[]): Body[] =>
@@ -221,7 +115,7 @@ export const REVIEW_CASES: readonly Case[] = [
       ]),
     ]
     await untilAllowed(api, '$NS-ann', { verb: 'get', resource: 'pods', name: 'a' })
-    const body = yield { path: RULES, body: { spec: { namespace: 'default' } }, as: '$NS-ann', status: 201 }
+    const body = yield { path: RULES, body: { spec: { namespace: 'default' } }, as: '$NS-ann' }
     assert.deepEqual(body.spec, {})
     assert.deepEqual(body.metadata, {})
     assert.equal(body.status.incomplete, false)
@@ -239,12 +133,12 @@ export const REVIEW_CASES: readonly Case[] = [
     )
     assert.equal(body.status.nonResourceRules.length, 3)
     assert.ok(body.status.nonResourceRules.some((rule: Body) => rule.nonResourceURLs[0] === '/logs/*'))
-    yield { path: RULES, body: { spec: {} }, status: 400, message: 'no namespace on request' }
+    yield { path: RULES, body: { spec: {} } }
   }),
   steps('reasons name the binding, the role and the subject', async function* (api) {
     const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['configmaps'] }]
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'r' }
-    yield { path: `${RBAC}/namespaces/$NS/roles`, body: { metadata: { name: 'r' }, rules }, status: 201 }
+    yield { path: `${RBAC}/namespaces/$NS/roles`, body: { metadata: { name: 'r' }, rules } }
     yield {
       path: `${RBAC}/namespaces/$NS/rolebindings`,
       body: {
@@ -257,21 +151,18 @@ export const REVIEW_CASES: readonly Case[] = [
           { kind: 'Group', name: 'g1' },
         ],
       },
-      status: 201,
     }
     const action = { namespace: '$NS', verb: 'get', resource: 'configmaps' }
     await untilAllowed(api, '$NS-u1', action)
-    const start = 'RBAC: allowed by RoleBinding "b/$NS" of Role "r" to '
-    const allows = (spec: Body, to: string): Step => ({
+    const allows = (spec: Body): Step => ({
       path: SUBJECT,
       body: { spec: { ...spec, resourceAttributes: action } },
-      status: 201,
-      has: { status: { allowed: true, reason: start + to } },
+      show: 'status.allowed status.reason',
     })
-    yield allows({ user: '$NS-u1' }, 'User "$NS-u1"')
-    yield allows({ groups: ['g0', 'g1'] }, 'Group "g1"')
-    yield allows({ user: 'system:serviceaccount:$NS:kim' }, 'ServiceAccount "kim/$NS"')
-    yield allows({ user: 'system:serviceaccount:other:joe' }, 'ServiceAccount "joe/other"')
+    yield allows({ user: '$NS-u1' })
+    yield allows({ groups: ['g0', 'g1'] })
+    yield allows({ user: 'system:serviceaccount:$NS:kim' })
+    yield allows({ user: 'system:serviceaccount:other:joe' })
     for (
       const spec of [
         { user: 'system:serviceaccount:other:kim' },
@@ -282,7 +173,7 @@ export const REVIEW_CASES: readonly Case[] = [
         { user: '$NS-u1', resourceAttributes: { ...action, group: 'apps' } },
       ]
     ) {
-      yield { path: SUBJECT, body: { spec: { resourceAttributes: action, ...spec } }, status: 201, check: isDenied }
+      yield { path: SUBJECT, body: { spec: { resourceAttributes: action, ...spec } }, show: 'status' }
     }
   }),
   steps('a binding of a missing role is the reason of a refusal', async function* (api) {
@@ -293,35 +184,21 @@ export const REVIEW_CASES: readonly Case[] = [
         roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: '$NS-gone' },
         subjects: [{ kind: 'User', name: '$NS-bob' }],
       },
-      status: 201,
     }
     const problem = `clusterrole.rbac.authorization.k8s.io "${api.namespace}-gone" not found`
     const spec = { user: '$NS-bob', resourceAttributes: GET_PODS }
     for (let tries = 0;; tries++) {
-      const { status } = await send(api, { path: SUBJECT, body: { spec }, status: 201 })
+      const { status } = await send(api, { path: SUBJECT, body: { spec } })
       if (!status.reason && tries < 2000) continue
       assert.deepEqual(status, { allowed: false, reason: `RBAC: ${problem}` })
       break
     }
-    yield {
-      path: '/api/v1/pods',
-      as: '$NS-bob',
-      status: 403,
-      message:
-        `pods is forbidden: User "${api.namespace}-bob" cannot list resource "pods" in API group "" at the cluster scope: RBAC: ${problem}`,
-    }
+    yield { path: '/api/v1/pods', as: '$NS-bob' }
     yield {
       path: RULES,
       body: { spec: { namespace: 'default' } },
       as: '$NS-bob',
-      status: 201,
-      has: {
-        status: { incomplete: false, evaluationError: problem },
-      },
+      show: 'status.incomplete status.evaluationError',
     }
   }),
 ]
-
-function isDenied(body: Body): void {
-  assert.deepEqual(body.status, { allowed: false })
-}

@@ -6,42 +6,25 @@ import { ACCOUNTS, AUTHENTICATION, pod, PODS, send, type Step, steps } from './s
 const ISSUER = 'https://kubernetes.default.svc.cluster.local'
 const TOKEN = `${ACCOUNTS}/a/token`
 const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:$NS', 'system:authenticated']
-const ACCOUNT: Step = { path: ACCOUNTS, body: { metadata: { name: 'a' } }, status: 201 }
+const ACCOUNT: Step = { path: ACCOUNTS, body: { metadata: { name: 'a' } } }
 
 function claimsOf(token: string): Body {
   const part = token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/')
   return JSON.parse(atob(part))
 }
 
-function request(spec: Body, status = 201, more: Partial<Step> = {}): Step {
-  return { path: TOKEN, body: { spec }, status, ...more }
+function request(spec: Body, more: Partial<Step> = {}): Step {
+  return { path: TOKEN, body: { spec }, ...more }
 }
 
-function review(token: string, spec: Body, status: Body): Step {
-  return {
-    path: `${AUTHENTICATION}/tokenreviews`,
-    body: { spec: { token, ...spec } },
-    status: 201,
-    check: (body) => assert.deepEqual(body.status, status),
-  }
-}
-
-function refused(reason: string): Body {
-  return { user: {}, error: `[invalid bearer token, ${reason}]` }
-}
-
-function invalidRequest(name: string, field: string, message: string): Partial<Step> {
-  return {
-    reason: 'Invalid',
-    message: `TokenRequest.authentication.k8s.io "${name}" is invalid: ${field}: ${message}`,
-    has: { details: { group: 'authentication.k8s.io', kind: 'TokenRequest', causes: [{ field, message }] } },
-  }
+function review(token: string, spec: Body): Step {
+  return { path: `${AUTHENTICATION}/tokenreviews`, body: { spec: { token, ...spec } }, show: 'status' }
 }
 
 export const TOKEN_CASES: readonly Case[] = [
   steps('a TokenRequest returns a token with its claims', async function* (api) {
     const account = yield ACCOUNT
-    const body = yield { path: TOKEN, body: {}, status: 201 }
+    const body = yield { path: TOKEN, body: {} }
     assert.deepEqual([body.kind, body.apiVersion], ['TokenRequest', 'authentication.k8s.io/v1'])
     const { creationTimestamp, managedFields, ...metadata } = body.metadata
     assert.deepEqual(metadata, { name: 'a', namespace: api.namespace, uid: account.metadata.uid })
@@ -61,93 +44,56 @@ export const TOKEN_CASES: readonly Case[] = [
     assert.equal(nbf, iat)
     assert.match(jti, /^[\da-f-]{36}$/)
     assert.equal(typeof body.status.expirationTimestamp, 'string')
-    yield { path: `${TOKEN}?dryRun=All`, body: {}, status: 201 }
+    yield { path: `${TOKEN}?dryRun=All`, body: {} }
   }),
   steps('the audiences and the expiration of a token can be chosen', [
     ACCOUNT,
-    request({ audiences: ['x', 'y'], expirationSeconds: 601 }, 201, {
-      has: { spec: { audiences: ['x', 'y'], expirationSeconds: 601 } },
+    request({ audiences: ['x', 'y'], expirationSeconds: 601 }, {
       check(body) {
         const { aud, exp, iat } = claimsOf(body.status.token)
         assert.deepEqual(aud, ['x', 'y'])
         assert.equal(exp - iat, 601)
       },
+      show: 'spec.audiences spec.expirationSeconds',
     }),
-    request({ audiences: [] }, 201, { has: { spec: { audiences: [ISSUER] } } }),
+    request({ audiences: [] }, { show: 'spec.audiences' }),
     request({ expirationSeconds: 4294967296 }),
   ]),
   steps('an invalid TokenRequest is refused', [
     ACCOUNT,
-    request({ expirationSeconds: 599 }, 422, {
-      ...invalidRequest(
-        '',
-        'spec.expirationSeconds',
-        'Invalid value: 599: may not specify a duration less than 10 minutes',
-      ),
-    }),
-    request({ expirationSeconds: 4294967297 }, 422, {
-      ...invalidRequest(
-        '',
-        'spec.expirationSeconds',
-        'Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds',
-      ),
-    }),
-    {
-      path: TOKEN,
-      body: { metadata: { name: 'b' } },
-      status: 422,
-      ...invalidRequest('a', 'metadata.name', 'Invalid value: "b": must match the service account name if specified'),
-    },
-    {
-      path: TOKEN,
-      body: { metadata: { uid: 'x' } },
-      status: 409,
-      reason: 'Conflict',
-      check(body) {
-        assert.match(
-          body.message,
-          /^Operation cannot be fulfilled on TokenRequest\.authentication\.k8s\.io "a": the UID in the token request \(x\) does not match the UID of the service account \([\da-f-]{36}\)$/,
-        )
-        assert.deepEqual(body.details, { name: 'a', group: 'authentication.k8s.io', kind: 'TokenRequest' })
-      },
-    },
-    { path: `${ACCOUNTS}/none/token`, body: {}, status: 404, message: 'serviceaccounts "none" not found' },
-    { path: TOKEN, status: 405 },
-    { path: TOKEN, method: 'PUT', body: {}, status: 405 },
+    request({ expirationSeconds: 599 }),
+    request({ expirationSeconds: 4294967297 }),
+    { path: TOKEN, body: { metadata: { name: 'b' } } },
+    { path: TOKEN, body: { metadata: { uid: 'x' } } },
+    { path: `${ACCOUNTS}/none/token`, body: {} },
+    { path: TOKEN },
+    { path: TOKEN, method: 'PUT', body: {} },
   ]),
   steps('a token can be bound to a pod, a secret or a node', async function* (api) {
     yield ACCOUNT
-    const { metadata: { uid } } = yield { path: PODS, body: pod('p', { serviceAccountName: 'a' }), status: 201 }
+    const { metadata: { uid } } = yield { path: PODS, body: pod('p', { serviceAccountName: 'a' }) }
     const bound = (kind: string, name: string, more: Body = {}): Body => ({
       boundObjectRef: { kind, apiVersion: 'v1', name, ...more },
     })
-    const body = yield request(bound('Pod', 'p'), 201, {
-      has: { spec: { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } } },
+    const body = yield request(bound('Pod', 'p'), {
+      show: 'spec.boundObjectRef.kind spec.boundObjectRef.apiVersion spec.boundObjectRef.name',
     })
     assert.deepEqual(claimsOf(body.status.token)['kubernetes.io'].pod, { name: 'p', uid })
-    const secret = yield { path: '/api/v1/namespaces/$NS/secrets', body: { metadata: { name: 's' } }, status: 201 }
+    const secret = yield { path: '/api/v1/namespaces/$NS/secrets', body: { metadata: { name: 's' } } }
     const withSecret = yield request(bound('Secret', 's'))
     assert.deepEqual(claimsOf(withSecret.status.token)['kubernetes.io'].secret, { name: 's', uid: secret.metadata.uid })
-    const node = yield { path: '/api/v1/nodes', body: { metadata: { name: '$NS' } }, status: 201 }
+    const node = yield { path: '/api/v1/nodes', body: { metadata: { name: '$NS' } } }
     const withNode = yield request(bound('Node', '$NS'))
     assert.deepEqual(claimsOf(withNode.status.token)['kubernetes.io'].node, {
       name: api.namespace,
       uid: node.metadata.uid,
     })
-    yield request(bound('Pod', 'p', { uid: 'x' }), 409, {
-      message:
-        'Operation cannot be fulfilled on Pod "p": the UID in the bound object reference (x) does not match the UID in ' +
-        'record. The object might have been deleted and then recreated',
-    })
-    yield request(bound('Pod', 'none'), 404, { message: 'pods "none" not found' })
-    yield request(bound('ConfigMap', 'x'), 400, { message: 'cannot bind token to object of type /v1, Kind=ConfigMap' })
-    yield request({ boundObjectRef: { kind: 'Foo', apiVersion: 'a/b/c', name: 'x' } }, 400, {
-      message: 'cannot bind token to object of type /, Kind=Foo',
-    })
-    yield { path: PODS, body: pod('q'), status: 201 }
-    yield request(bound('Pod', 'q'), 400, {
-      message: 'cannot bind token for serviceaccount "a" to pod running with different serviceaccount name.',
-    })
+    yield request(bound('Pod', 'p', { uid: 'x' }))
+    yield request(bound('Pod', 'none'))
+    yield request(bound('ConfigMap', 'x'))
+    yield request({ boundObjectRef: { kind: 'Foo', apiVersion: 'a/b/c', name: 'x' } })
+    yield { path: PODS, body: pod('q') }
+    yield request(bound('Pod', 'q'))
     // Requested by kubelets for pods of old clients: the token lives for a year.
     const long = yield request({ ...bound('Pod', 'p'), expirationSeconds: 3607 })
     const claims = claimsOf(long.status.token)
@@ -157,8 +103,8 @@ export const TOKEN_CASES: readonly Case[] = [
   }),
   steps('the claims of a bound pod name its node', async function* (api) {
     yield ACCOUNT
-    const node = yield { path: '/api/v1/nodes', body: { metadata: { name: '$NS-n' } }, status: 201 }
-    yield { path: PODS, body: pod('p', { serviceAccountName: 'a', nodeName: '$NS-n' }), status: 201 }
+    const node = yield { path: '/api/v1/nodes', body: { metadata: { name: '$NS-n' } } }
+    yield { path: PODS, body: pod('p', { serviceAccountName: 'a', nodeName: '$NS-n' }) }
     const { status } = yield request({ boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
     assert.deepEqual(claimsOf(status.token)['kubernetes.io'].node, {
       name: `${api.namespace}-n`,
@@ -168,7 +114,6 @@ export const TOKEN_CASES: readonly Case[] = [
       path: `${AUTHENTICATION}/selfsubjectreviews`,
       body: {},
       headers: { authorization: `Bearer ${status.token}` },
-      status: 201,
     }
     assert.deepEqual(Object.keys(who.status.userInfo.extra).map((key) => key.split('/')[1]), [
       'credential-id',
@@ -180,7 +125,7 @@ export const TOKEN_CASES: readonly Case[] = [
   }),
   steps('an issued token authenticates the service account', async function* (api) {
     const account = yield ACCOUNT
-    const { status } = yield { path: TOKEN, body: {}, status: 201 }
+    const { status } = yield { path: TOKEN, body: {} }
     const headers = { authorization: `Bearer ${status.token}` }
     const userInfo = {
       username: `system:serviceaccount:${api.namespace}:a`,
@@ -188,87 +133,52 @@ export const TOKEN_CASES: readonly Case[] = [
       groups: GROUPS.map((group) => group.replace('$NS', api.namespace)),
       extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${claimsOf(status.token).jti}`] },
     }
-    const who = yield { path: `${AUTHENTICATION}/selfsubjectreviews`, body: {}, headers, status: 201 }
+    const who = yield { path: `${AUTHENTICATION}/selfsubjectreviews`, body: {}, headers }
     assert.deepEqual(who.status, { userInfo })
-    yield {
-      path: PODS,
-      headers,
-      status: 403,
-      message:
-        'pods is forbidden: User "system:serviceaccount:$NS:a" cannot list resource "pods" in API group "" in the namespace "$NS"',
-    }
-    yield review(status.token, {}, { authenticated: true, user: userInfo, audiences: [ISSUER] })
-    yield review(status.token, { audiences: ['y', ISSUER] }, {
-      authenticated: true,
-      user: userInfo,
-      audiences: [ISSUER],
-    })
-    yield review(
-      status.token,
-      { audiences: ['y', 'z'] },
-      refused(`token audiences ["${ISSUER}"] is invalid for the target audiences ["y" "z"]`),
-    )
+    yield { path: PODS, headers }
+    yield review(status.token, {})
+    yield review(status.token, { audiences: ['y', ISSUER] })
+    yield review(status.token, { audiences: ['y', 'z'] })
   }),
   steps('a token for another audience is refused', async function* () {
     yield ACCOUNT
     const { status } = yield request({ audiences: ['x', 'y'] })
-    yield {
-      path: PODS,
-      headers: { authorization: `Bearer ${status.token}` },
-      status: 401,
-      reason: 'Unauthorized',
-      message: 'Unauthorized',
-    }
-    yield review(
-      status.token,
-      {},
-      refused(`token audiences ["x" "y"] is invalid for the target audiences ["${ISSUER}"]`),
-    )
+    yield { path: PODS, headers: { authorization: `Bearer ${status.token}` } }
+    yield review(status.token, {})
     yield {
       path: `${AUTHENTICATION}/tokenreviews`,
       body: { spec: { token: status.token, audiences: ['y', 'z'] } },
-      status: 201,
-      has: { status: { authenticated: true, audiences: ['y'] } },
+      show: 'status.authenticated status.audiences',
     }
   }),
   steps('a token ends with its account and its bound object', async function* (api) {
     yield ACCOUNT
-    yield { path: PODS, body: pod('p', { serviceAccountName: 'a' }), status: 201 }
+    yield { path: PODS, body: pod('p', { serviceAccountName: 'a' }) }
     const bound = yield request({ boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
     const first = yield request({})
     const second = yield request({})
-    yield { method: 'DELETE', path: `${PODS}/p`, status: 200 }
+    yield { method: 'DELETE', path: `${PODS}/p` }
     await untilRefused(api, bound.status.token, 'service account token has been invalidated')
-    const { metadata: { uid: before } } = yield { path: `${ACCOUNTS}/a`, status: 200 }
-    yield { method: 'DELETE', path: `${ACCOUNTS}/a`, status: 200 }
+    const { metadata: { uid: before } } = yield { path: `${ACCOUNTS}/a` }
+    yield { method: 'DELETE', path: `${ACCOUNTS}/a` }
     await untilRefused(api, first.status.token, 'serviceaccounts "a" not found')
     const { metadata: { uid: after } } = yield ACCOUNT
     await untilRefused(api, second.status.token, `service account UID (${after}) does not match claim (${before})`)
   }),
   steps('a review of an unknown token is answered with an error', [
-    ...['nope', 'a.b.c', 'eyJhIjoxfQ.eyJpc3MiOiJ4In0.eA'].map((token) =>
-      review(token, {}, { user: {}, error: 'invalid bearer token' })
-    ),
+    ...['nope', 'a.b.c', 'eyJhIjoxfQ.eyJpc3MiOiJ4In0.eA'].map((token) => review(token, {})),
     {
       path: `${AUTHENTICATION}/tokenreviews`,
       body: { metadata: { name: 'y', namespace: 'x' }, spec: { token: 'nope' } },
-      status: 201,
       check: ({ metadata: { managedFields: _, ...rest } }) => assert.deepEqual(rest, { name: 'y' }),
     },
-    {
-      path: `${AUTHENTICATION}/tokenreviews`,
-      body: { spec: {} },
-      status: 400,
-      reason: 'BadRequest',
-      message: 'token is required for TokenReview in authentication',
-    },
+    { path: `${AUTHENTICATION}/tokenreviews`, body: { spec: {} } },
   ]),
   steps('the documents of OpenID Connect have the keys of the tokens', async function* () {
     yield ACCOUNT
-    const { status: { token } } = yield { path: TOKEN, body: {}, status: 201 }
+    const { status: { token } } = yield { path: TOKEN, body: {} }
     yield {
       path: '/.well-known/openid-configuration',
-      status: 200,
       check({ jwks_uri, ...rest }) {
         assert.match(jwks_uri, /^https:\/\/.+\/openid\/v1\/jwks$/)
         assert.deepEqual(rest, {
@@ -279,41 +189,32 @@ export const TOKEN_CASES: readonly Case[] = [
         })
       },
     }
-    const { keys } = yield { path: '/openid/v1/jwks', headers: { accept: '*/*' }, status: 200 }
+    const { keys } = yield { path: '/openid/v1/jwks', headers: { accept: '*/*' } }
     const { kid, alg } = JSON.parse(atob(token.split('.')[0].replace(/-/g, '+').replace(/_/g, '/')))
     const key = keys.find((each: Body) => each.kid === kid)
     const [, claims, signature] = token.split('.')
-    const bytes = Uint8Array.from(
-      atob(signature.replace(/-/g, '+').replace(/_/g, '/')),
-      (char) => char.charCodeAt(0),
-    )
+    const bytes = Uint8Array.from(atob(signature.replace(/-/g, '+').replace(/_/g, '/')), (char) => char.charCodeAt(0))
     const ecdsa = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
     const { kty, crv, x, y } = key
     const imported = await crypto.subtle.importKey('jwk', { kty, crv, x, y }, ecdsa, false, ['verify'])
     const signed = new TextEncoder().encode(`${token.split('.')[0]}.${claims}`)
     assert.ok(await crypto.subtle.verify(ecdsa, imported, bytes, signed))
     assert.deepEqual([alg, key.alg, key.use], ['ES256', 'ES256', 'sig'])
-    yield {
-      path: '/openid/v1/jwks',
-      status: 406,
-      message: '406: Not Acceptable\n\nAvailable representations: application/jwk-set+json',
-    }
-    yield { path: '/openid/v1/jwks', method: 'POST', body: {}, status: 405 }
-    yield { path: '/openid/v1/jwks', as: 'jane', status: 403 }
-    yield { path: '/openid/v1/jwks', as: 'system:serviceaccount:a:b', headers: { accept: '*/*' }, status: 200 }
+    yield { path: '/openid/v1/jwks' }
+    yield { path: '/openid/v1/jwks', method: 'POST', body: {} }
+    yield { path: '/openid/v1/jwks', as: 'jane' }
+    yield { path: '/openid/v1/jwks', as: 'system:serviceaccount:a:b', headers: { accept: '*/*' } }
   }),
   steps('other credentials than a valid bearer token', async function* () {
     yield ACCOUNT
-    const { status: { token } } = yield { path: TOKEN, body: {}, status: 201 }
-    const anonymous =
-      'pods is forbidden: User "system:anonymous" cannot list resource "pods" in API group "" in the namespace "$NS"'
+    const { status: { token } } = yield { path: TOKEN, body: {} }
     const parts = token.split('.')
-    yield { path: PODS, headers: { authorization: 'Basic d3Jvbmc=' }, status: 403, message: anonymous }
-    yield { path: '/version', headers: { authorization: 'Basic d3Jvbmc=' }, status: 200 }
+    yield { path: PODS, headers: { authorization: 'Basic d3Jvbmc=' } }
+    yield { path: '/version', headers: { authorization: 'Basic d3Jvbmc=' } }
     for (const wrong of [`${token}x`, `${parts[0]}.${parts[1]}.${parts[2].replace(/^./, 'A').replace(/^AA/, 'BA')}`]) {
-      yield { path: '/version', headers: { authorization: `Bearer ${wrong}` }, status: 401, message: 'Unauthorized' }
+      yield { path: '/version', headers: { authorization: `Bearer ${wrong}` } }
     }
-    yield { path: PODS, headers: { authorization: `bearer ${token}` }, status: 403 }
+    yield { path: PODS, headers: { authorization: `bearer ${token}` } }
   }),
 ]
 
@@ -321,5 +222,6 @@ export const TOKEN_CASES: readonly Case[] = [
 async function untilRefused(api: Parameters<typeof send>[0], token: string, reason: string): Promise<void> {
   await api.request('GET', '/version')
   for (let tries = 0; tries < 200; tries++) await api.request('GET', '/version')
-  await send(api, review(token, {}, refused(reason)))
+  const { status } = await send(api, review(token, {}))
+  assert.equal(status.error, `[invalid bearer token, ${reason}]`)
 }

@@ -19,24 +19,19 @@ export const ACCESS_WEBHOOK_CASES: readonly Case[] = [
     name: 'webhooks get the creates of subresources and reviews',
     async run(api) {
       const [requests] = await install(api, 'Validating', { rules: [rule(RESOURCES)] })
-      await send(api, { path: PODS, body: pod('p'), status: 201 })
-      await send(api, { path: ACCOUNTS, body: { metadata: { name: 'a' } }, status: 201 })
+      await send(api, { path: PODS, body: pod('p') })
+      await send(api, { path: ACCOUNTS, body: { metadata: { name: 'a' } } })
       const user = { as: 'jane', headers: { 'impersonate-group': 'system:masters', 'impersonate-uid': '7' } }
-      await send(api, { ...user, path: `${ACCOUNTS}/a/token`, body: {}, status: 201 })
+      await send(api, { ...user, path: `${ACCOUNTS}/a/token`, body: {} })
       const review = { spec: { user: 'x', resourceAttributes: { namespace: '$NS', verb: 'get', resource: 'pods' } } }
-      await send(api, {
-        ...user,
-        path: `${AUTHORIZATION}/namespaces/$NS/localsubjectaccessreviews`,
-        body: review,
-        status: 201,
-      })
+      await send(api, { ...user, path: `${AUTHORIZATION}/namespaces/$NS/localsubjectaccessreviews`, body: review })
       const added = { spec: { ephemeralContainers: [{ name: 'd', image: 'i' }] } }
       const ephemeral = `${PODS}/p/ephemeralcontainers`
-      await send(api, { ...user, method: 'PATCH', path: ephemeral, type: MERGE, body: added, status: 200 })
+      await send(api, { ...user, method: 'PATCH', path: ephemeral, type: MERGE, body: added })
       const binding = { metadata: { name: 'p' }, target: { kind: 'Node', name: 'n' } }
-      await send(api, { ...user, path: `${PODS}/p/binding`, body: binding, status: 201 })
+      await send(api, { ...user, path: `${PODS}/p/binding`, body: binding })
       const eviction = { metadata: { name: 'p' }, deleteOptions: { gracePeriodSeconds: 0 } }
-      await send(api, { ...user, path: `${PODS}/p/eviction`, body: eviction, status: 201 })
+      await send(api, { ...user, path: `${PODS}/p/eviction`, body: eviction })
       const seen = requests!.map(
         ({ operation, resource, subResource, name, kind, object, oldObject, ...rest }: Body) => {
           assert.deepEqual(rest.userInfo, {
@@ -75,9 +70,9 @@ export const ACCESS_WEBHOOK_CASES: readonly Case[] = [
     name: 'a webhook that denies a subresource leaves the object as it is',
     async run(api) {
       await install(api, 'Validating', { rules: [rule(RESOURCES)], respond: (review) => deny(review) })
-      await send(api, { path: PODS, body: pod('p'), status: 201 })
-      await send(api, { path: ACCOUNTS, body: { metadata: { name: 'a' } }, status: 201 })
-      const before = await send(api, { path: `${PODS}/p`, status: 200 })
+      await send(api, { path: PODS, body: pod('p') })
+      await send(api, { path: ACCOUNTS, body: { metadata: { name: 'a' } } })
+      const before = await send(api, { path: `${PODS}/p` })
       const denied = /^admission webhook ".*" denied the request without explanation$/
       const check = ({ message }: Body): void => assert.match(message, denied)
       const refused = { status: 400, check }
@@ -85,7 +80,7 @@ export const ACCESS_WEBHOOK_CASES: readonly Case[] = [
       const binding = { metadata: { name: 'p' }, target: { kind: 'Node', name: 'n' } }
       await send(api, { ...refused, path: `${PODS}/p/binding`, body: binding })
       await send(api, { ...refused, path: `${ACCOUNTS}/a/token`, body: {} })
-      assert.deepEqual(await send(api, { path: `${PODS}/p`, status: 200 }), before)
+      assert.deepEqual(await send(api, { path: `${PODS}/p` }), before)
     },
   },
 ]

@@ -201,14 +201,7 @@ export const SAMPLES: readonly Sample[] = [
       hostIPs: [{ ip: '192.0.2.1' }],
       conditions: [{ type: 'example.com/a', status: 'True' }, { type: 'Ready', status: 'True' }],
       initContainerStatuses: [
-        {
-          name: 'setup',
-          state: { terminated: { exitCode: 0 } },
-          restartCount: 1,
-          ready: true,
-          image: '',
-          imageID: '',
-        },
+        { name: 'setup', state: { terminated: { exitCode: 0 } }, restartCount: 1, ready: true, image: '', imageID: '' },
         {
           name: 'sidecar',
           state: { running: {} },
@@ -440,9 +433,7 @@ export const SAMPLES: readonly Sample[] = [
   {
     name: 'stateful set on delete',
     resource: 'apps/v1/statefulsets',
-    object: {
-      spec: { updateStrategy: { type: 'OnDelete' }, selector: { matchLabels: LABELS }, template: TEMPLATE },
-    },
+    object: { spec: { updateStrategy: { type: 'OnDelete' }, selector: { matchLabels: LABELS }, template: TEMPLATE } },
   },
   {
     name: 'job',

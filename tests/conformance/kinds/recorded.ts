@@ -1,8 +1,8 @@
-/** Cases whose expected answers were recorded from a real server by record.ts. */
+/** Cases of built-in kinds: whole answers are recorded. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import type { HttpRequest } from '../../../lib/core/transport.ts'
-import { Api, type Body, type Case } from '../api.ts'
+import type { Api, Body, Case } from '../api.ts'
+import { lineOf, recordedCase } from '../recording.ts'
 
 /** Requests whose answers are compared. `{ns}` in paths and bodies is the namespace of the case. */
 export interface Scenario {
@@ -10,7 +10,6 @@ export interface Scenario {
   readonly steps: readonly Step[]
   /** Changes an answer before it is compared. */
   readonly look?: (body: Body) => Body
-  readonly skip?: Case['skip']
 }
 
 export interface Step {
@@ -23,30 +22,12 @@ export interface Step {
   readonly quiet?: boolean
 }
 
-export const FILE = new URL('./recorded.jsonl', import.meta.url)
-
-let recorded: Record<string, Body> | undefined
-
-/** Returns the recorded answers by the name of the scenario. */
-function recordedAnswers(): Record<string, Body> {
-  return recorded ??= Object.fromEntries(
-    readFileSync(FILE, 'utf8').trim().split('\n').map((line): [string, Body] => JSON.parse(line)),
-  )
-}
-
 export function casesOf(scenarios: readonly Scenario[]): readonly Case[] {
-  return scenarios.map((scenario): Case => ({
-    name: scenario.name,
-    ...(scenario.skip && { skip: scenario.skip }),
-    async run(api) {
-      assert.deepEqual(await play(api, scenario), recordedAnswers()[scenario.name])
-    },
-  }))
+  return scenarios.map((each) => recordedCase('kinds', each.name, (api) => play(api, each)))
 }
 
-/** Sends the requests and returns their answers in comparable form. */
-export async function play(api: Api, { steps, look }: Scenario): Promise<Body[]> {
-  const answers: Body[] = []
+/** Sends the requests and yields their answers in comparable form. */
+async function* play(api: Api, { steps, look }: Scenario): AsyncGenerator<string> {
   for (const { method, path, body, type, accept, quiet } of steps) {
     const text = body === undefined
       ? undefined
@@ -56,9 +37,11 @@ export async function play(api: Api, { steps, look }: Scenario): Promise<Body[]>
       ...(accept && { accept }),
     })
     if (quiet) assert.ok(answer.status < 300, `${method} ${path}: ${JSON.stringify(answer.body)}`)
-    else answers.push({ status: answer.status, body: comparable(look ? look(answer.body) : answer.body, api) })
+    else {
+      const shown = comparable(look ? look(answer.body) : answer.body, api)
+      yield lineOf(`${method} ${path}`, `${answer.status} ${JSON.stringify(shown)}`)
+    }
   }
-  return answers
 }
 
 const inNamespace = (text: string, { namespace }: Api): string => text.replaceAll('{ns}', namespace)
@@ -90,7 +73,7 @@ function comparable(value: Body, api: Api): Body {
   }
   if (typeof value !== 'object' || value === null) return value
   const result: Body = {}
-  for (const [name, child] of Object.entries<Body>(value)) {
+  for (const [name, child] of Object.entries<Body>(value).sort(([a], [b]) => a < b ? -1 : 1)) {
     if (child === undefined || name === 'managedFields') continue
     if (VOLATILE.includes(name) && typeof child !== 'object') continue
     if (Array.isArray(child) && child.length > 0 && child.every(isForControllers)) continue

@@ -1,0 +1,58 @@
+/** The cases that one of the servers does not run, with the reason: where the embedded API differs on purpose. */
+const PANICS = 'kube-apiserver 1.36.3 panics and closes the connection'
+const JOE = 'User "system:serviceaccount:{ns}:joe" cannot'
+const NOT_EMPTIED = 'without kube-controller-manager a namespace is not emptied'
+
+export const DIFFERENCES: Readonly<Record<string, { readonly embedded?: string; readonly real?: string }>> = {
+  'a deleted namespace reports what is left in it': { real: NOT_EMPTIED },
+  'a watch from an expired version sends an ERROR event with 410': {
+    real: 'its watch cache drops history only on a restart',
+  },
+  'a webhook that does not answer in time fails the request': {
+    embedded: 'the clock of the suite stands still; tests/apiserver/webhooks.test.ts advances it',
+  },
+  'deleting a namespace deletes its contents, and blocks new ones': { real: NOT_EMPTIED },
+  'one review converts all objects of a list': {
+    real: 'the real server reads lists from watch caches, which convert each object',
+  },
+  'protobuf: a custom object cannot be created from it': { real: PANICS },
+  'protobuf: a raw field that is not JSON is refused': { real: PANICS },
+  'protobuf: answers are JSON for clients that accept protobuf alone': { real: 'a real server answers protobuf' },
+  'requests in the storage version call no conversion webhook': {
+    real: 'the real server also converts for the watch cache of the other version',
+  },
+  'verbs: pages of a namespace that a field selector names': {
+    embedded: 'kube-apiserver 1.36.3 repeats the first page for ever; the embedded API goes on',
+  },
+}
+
+/** The steps whose answers differ, with the answer of the embedded API, by the end of the recorded line. */
+export const OTHER_ANSWERS: readonly { readonly line: string; readonly embedded: string; readonly reason: string }[] = [
+  {
+    line: `does not match the expected API version ({group}/v1) warnings: "unknown field 'spec'"`,
+    embedded: 'does not match the expected API version ({group}/v1)',
+    reason: 'the real server decodes the body before it compares versions, and warns; the refusal is the same',
+  },
+  {
+    line: `{"a":"b","c":"e"} warnings: "line 10: key 'c' already set in map"`,
+    embedded: '{"a":"b","c":"e"}',
+    reason: 'the real server takes an overridden key of a YAML merge for a repeated one; the object is the same',
+  },
+  ...[
+    ['groups "system:masters"', 'groups', '', 'system:masters groups'],
+    ['uids.authentication.k8s.io "x"', 'uids', 'authentication.k8s.io', 'x authentication.k8s.io uids'],
+    [
+      'userextras.authentication.k8s.io "x"',
+      'userextras/a.com/b',
+      'authentication.k8s.io',
+      'x authentication.k8s.io userextras',
+    ],
+  ].map(([refused, resource, group, details]) => ({
+    line: `403 Forbidden: ${refused} is forbidden: ${JOE} impersonate resource "${resource}" in API group "${group}" ` +
+      `at the cluster scope | ${details}`,
+    embedded: `403 Forbidden: selfsubjectreviews.authentication.k8s.io is forbidden: ${JOE} ` +
+      'impersonate-on:user-info:create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the ' +
+      'cluster scope | authentication.k8s.io selfsubjectreviews',
+    reason: 'of several missing rights, the embedded API names the first one of constrained impersonation',
+  })),
+]
