@@ -1,7 +1,7 @@
 /** Loads an operator's file in its runtime, without starting it, and returns objects that describe it. */
 import { exec } from '../runtime/os/exec.ts'
 import { exists } from '../runtime/os/files.ts'
-import { type RuntimeName, writeErrorLine } from '../runtime/os/this_runtime.ts'
+import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/os/user_files.ts'
 import type { FileRequest, LoadRequest, LoadResult } from './loader.ts'
 import { findRuntime, loadArguments } from './runtimes.ts'
@@ -21,7 +21,7 @@ const LIMIT_MS = 30_000
 const MAX_BYTES = 64 * 1024 * 1024
 
 /**
- * Resolves with the requested objects. Hints, and what the file prints, go to standard error.
+ * Resolves with the requested objects. Calls `warn` with hints, and with what the file prints.
  *
  * @throws Error if the file does not exist, cannot be loaded, waits longer than `limitMs` at its top level, or does not
  * have what is requested.
@@ -29,6 +29,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 export async function load(
   { file, runtime: requested, passed }: Loaded,
   request: LoadRequest,
+  warn: (line: string) => void,
   limitMs: number = LIMIT_MS,
 ): Promise<readonly object[]> {
   if (!(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
@@ -50,13 +51,13 @@ export async function load(
   const line = lines.findLast((each) => each.startsWith(RESULT))
   // Output of the file itself must not get into the objects.
   for (const other of [...lines.filter((each) => each !== line), ...stderr.split('\n')]) {
-    if (other !== '') writeErrorLine(other)
+    if (other !== '') warn(other)
   }
   if (line === undefined) {
     throw new Error(`Cannot load ${file}: ${runtime.name} ended with code ${code ?? 'none'} before it was loaded`)
   }
   const result = JSON.parse(line.slice(RESULT.length)) as LoadResult
   if ('error' in result) throw new Error(result.error)
-  for (const note of result.notes) writeErrorLine(note)
+  for (const note of result.notes) warn(note)
   return result.objects
 }

@@ -1,7 +1,7 @@
 /** Loads a file in the operator's runtime, and prints what `kubeloop crd` or `kubeloop manifests` requests of it. */
 import { messageOf } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
-import { systemClock } from '../async/clock.ts'
+import { isInTime, systemClock } from '../async/clock.ts'
 import { compileErrors, placeOfError } from '../observe/stack.ts'
 import { readDescribed } from '../operator/tool_hooks.ts'
 import { hasWebhooks, type OperatorDescription, ownKinds } from '../operator/description.ts'
@@ -39,9 +39,13 @@ export type LoadRequest =
 /** The request with the file, as the user wrote it, and how long its import may take. */
 export type FileRequest = LoadRequest & { readonly file: string; readonly limitMs: number }
 
-export type LoadResult =
-  | { readonly objects: readonly object[]; readonly notes: readonly string[] }
-  | { readonly error: string }
+/** The requested objects, and hints. */
+interface LoadAnswer {
+  readonly objects: readonly object[]
+  readonly notes: readonly string[]
+}
+
+export type LoadResult = LoadAnswer | { readonly error: string }
 
 // Set only in the process that loads the file: the command itself imports this module for its URL.
 const requested = optionalEnv(REQUEST)
@@ -58,13 +62,7 @@ async function answer(request: FileRequest, url: string): Promise<void> {
   try {
     const exported = Object.values(await imported(url, request.limitMs))
     isImported = true
-    result = request.kind === 'deployment'
-      ? await deployment(file, operators, request.options, url)
-      : request.kind === 'rights'
-      ? await rights(file, operators, request.options, url)
-      : request.kind === 'build'
-      ? buildFacts(file, operators)
-      : await definitionsOf(file, exported, operators, request.namespace)
+    result = await answerTo(request, exported, operators, url)
   } catch (error) {
     result = { error: compileErrors(error).map((each) => failure(file, each, isImported)).join('\n') }
   }
@@ -73,12 +71,36 @@ async function answer(request: FileRequest, url: string): Promise<void> {
   exitProcess(0)
 }
 
+async function answerTo(
+  request: FileRequest,
+  exported: readonly unknown[],
+  operators: readonly OperatorDescription[],
+  url: string,
+): Promise<LoadAnswer> {
+  const { file } = request
+  switch (request.kind) {
+    case 'definitions':
+      return await definitionsOf(file, exported, operators, request.namespace)
+    case 'deployment': {
+      const operator = onlyOperator(`Cannot write manifests of ${file}`, operators)
+      return await (await import('./deploy/describe.ts')).describeDeployment(operator, request.options, url)
+    }
+    case 'rights': {
+      const operator = onlyOperator(`Cannot compute the rights of ${file}`, operators)
+      return await (await import('./rights/answer.ts')).rightsAnswer(operator, request.options, url)
+    }
+    case 'build':
+      return { objects: [buildFacts(onlyOperator(`Cannot build ${file}`, operators))], notes: [] }
+  }
+}
+
+/** @throws Error if the file has no kind. */
 async function definitionsOf(
   file: string,
   exported: readonly unknown[],
   operators: readonly OperatorDescription[],
   namespace: string | undefined,
-): Promise<LoadResult> {
+): Promise<LoadAnswer> {
   const webhooks = await webhooksOf(operators, namespace)
   const ofOperators = operators.flatMap((each) =>
     [undefined, ...each.clusters].flatMap((cluster) => ownKinds(each, cluster))
@@ -90,37 +112,12 @@ async function definitionsOf(
   const objects = [...crds, ...webhooks.flatMap(({ configurations }) => configurations)]
   if (objects.length > 0) return { objects, notes: webhooks.flatMap(({ note }) => note ?? []) }
   const why = 'it exports no kind of defineResource, and has no operator for one'
-  return { error: `Cannot print the CustomResourceDefinitions of ${file}: ${why}` }
+  throw new Error(`Cannot print the CustomResourceDefinitions of ${file}: ${why}`)
 }
 
-async function deployment(
-  file: string,
-  operators: readonly OperatorDescription[],
-  options: DeployOptions,
-  url: string,
-): Promise<LoadResult> {
-  const operator = onlyOperator(`Cannot write manifests of ${file}`, operators)
-  if ('error' in operator) return operator
-  const { describeDeployment } = await import('./deploy/describe.ts')
-  return await describeDeployment(operator, options, url)
-}
-
-async function rights(
-  file: string,
-  operators: readonly OperatorDescription[],
-  options: RightsRequest,
-  url: string,
-): Promise<LoadResult> {
-  const operator = onlyOperator(`Cannot compute the rights of ${file}`, operators)
-  if ('error' in operator) return operator
-  return await (await import('./rights/answer.ts')).rightsAnswer(operator, options, url)
-}
-
-function buildFacts(file: string, operators: readonly OperatorDescription[]): LoadResult {
-  const operator = onlyOperator(`Cannot build ${file}`, operators)
-  if ('error' in operator) return operator
+function buildFacts(operator: OperatorDescription): BuildFacts {
   const { name, metrics, profiling, tracing } = operator.options
-  const facts: BuildFacts = {
+  return {
     name,
     webhooks: hasWebhooks(operator),
     metrics: metrics !== undefined,
@@ -129,18 +126,14 @@ function buildFacts(file: string, operators: readonly OperatorDescription[]): Lo
     tracing: tracing === true,
     schedules: operator.tasks.some(({ schedule }) => schedule),
   }
-  return { objects: [facts], notes: [] }
 }
 
-function onlyOperator(
-  cannot: string,
-  operators: readonly OperatorDescription[],
-): OperatorDescription | { readonly error: string } {
-  const [operator, other] = operators
-  if (!operator) return { error: `${cannot}: it calls no operator()` }
-  if (!other) return operator
-  const names = operators.map((each) => `"${each.options.name}"`).join(' and ')
-  return { error: `${cannot}: it has the operators ${names}; write one file for each` }
+/** @throws Error if there is none, or another one. */
+function onlyOperator(cannot: string, [operator, ...others]: readonly OperatorDescription[]): OperatorDescription {
+  if (!operator) throw new Error(`${cannot}: it calls no operator()`)
+  if (others.length === 0) return operator
+  const names = [operator, others[0]!].map((each) => `"${each.options.name}"`).join(' and ')
+  throw new Error(`${cannot}: it has the operators ${names}; write one file for each`)
 }
 
 /** Returns the webhooks of operators, with a note where the namespace of a Service was not stated. */
@@ -170,21 +163,12 @@ function isDefined(value: unknown): value is AnyResource {
 
 /** Rejects if the file waits longer at its top level, where it could connect to a cluster. */
 async function imported(url: string, limitMs: number): Promise<Record<string, unknown>> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const stop = systemClock.after(limitMs, () =>
-    reject(
-      new Error(
-        `it still waits at its top level after ${
-          limitMs / 1000
-        } s; a file that describes an operator must not wait for ` +
-          'a cluster or the network: connect in a reconcile, or in a task of app.add()',
-      ),
-    ))
-  try {
-    return await Promise.race([import(url) as Promise<Record<string, unknown>>, late])
-  } finally {
-    stop()
-  }
+  const loading = import(url) as Promise<Record<string, unknown>>
+  if (await isInTime(systemClock, limitMs, loading)) return await loading
+  throw new Error(
+    `it still waits at its top level after ${limitMs / 1000} s; a file that describes an operator must not wait for ` +
+      'a cluster or the network: connect in a reconcile, or in a task of app.add()',
+  )
 }
 
 function failure(file: string, error: unknown, isImported: boolean): string {

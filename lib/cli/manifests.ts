@@ -1,14 +1,22 @@
-/** Reads the objects in manifests, which are files of JSON or YAML. */
+/** Reads and writes manifests: objects in files of JSON or YAML. */
+import type { Json } from '../apiserver/json.ts'
+import { yamlText } from '../apiserver/http/yaml_text.ts'
 import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
 import { readTextIfExists } from '../runtime/os/files.ts'
 import { readInput } from '../runtime/os/user_files.ts'
 
-/** The required fields of an object in a manifest. */
+/** An object in a manifest. */
 export interface ManifestObject {
   readonly apiVersion: string
   readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace?: string }
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly [field: string]: unknown
 }
 
 export interface Manifest {
@@ -17,6 +25,12 @@ export interface Manifest {
   /** The operator's name of the cluster of its objects. Default: the operator's own cluster. */
   readonly cluster?: string
   readonly objects: readonly ManifestObject[]
+}
+
+/** Returns objects as documents of YAML, as kubectl prints them. */
+export function manifestText(objects: readonly object[]): string {
+  // Without undefined fields, which YAML does not have.
+  return objects.map((each) => yamlText(JSON.parse(JSON.stringify(each)) as Json)).join('---\n')
 }
 
 /** A cluster's name before a file: `west=objects.yaml`. A file with such a name is given as `./west=objects.yaml`. */

@@ -33,10 +33,11 @@ export function chooseRuntime(
   file: string,
 ): ChosenRuntime {
   const { current, userAgent, execPath, find } = environment
-  const calledWithBunx = calledWith(current.name, userAgent) !== current.name
-  const name = requested ?? calledWith(current.name, userAgent)
+  const called = calledWith(current.name, userAgent)
+  const name = requested ?? called
   if (name === current.name) return current
-  const program = (calledWithBunx && name === 'bun' ? find(name, execPath) : undefined) ?? find(name)
+  // Bun itself is beside bunx.
+  const program = (called === 'bun' && name === 'bun' ? find(name, execPath) : undefined) ?? find(name)
   if (program) return { name, program, version: undefined }
   const remedy = `install it (npm install --save-dev ${name}) or choose another runtime with --runtime`
   throw new Error(`Cannot run ${file} with ${name}: there is no "${name}" in PATH; ${remedy}`)

@@ -87,8 +87,7 @@ test('manifests are applied in order; --state keeps the objects, and nothing els
     await using(folder, async (client) => {
       await client.create(Thing, { metadata: { namespace: 'default', name: 'b' } } as never)
     })
-    first.kill('SIGTERM')
-    assert.equal(await first.ended, 0)
+    await first.stop()
     assert.equal(statSync(join(folder.path, 'objects.json')).mode & 0o777, 0o600)
 
     const second = folder.run(...args)
@@ -97,8 +96,7 @@ test('manifests are applied in order; --state keeps the objects, and nothing els
     await using(folder, async (client) => {
       assert.deepEqual((await client.list(Thing)).map(({ metadata }) => metadata.name).sort(), ['a', 'b'])
     })
-    second.kill('SIGINT')
-    assert.equal(await second.ended, 0)
+    await second.stop('SIGINT')
   }))
 
 test('a state that cannot be read is moved away, and reported', () =>
@@ -108,8 +106,7 @@ test('a state that cannot be read is moved away, and reported', () =>
     const problem = await command.line('a problem', ({ level }) => level === 'error')
     assert.match(problem.message, /Cannot use the state of the last run: .*it is kept in objects\.json\.bad/)
     await command.line('serving', is('serving'))
-    command.kill('SIGINT')
-    assert.equal(await command.ended, 0)
+    await command.stop('SIGINT')
     assert.equal(folder.read('objects.json.bad'), '{')
   }))
 
@@ -134,8 +131,7 @@ test('several run in one folder with kubeconfigs of their own; owned objects are
       }, file)
     }
     for (const command of [plain, collecting]) {
-      command.kill('SIGINT')
-      assert.equal(await command.ended, 0)
+      await command.stop('SIGINT')
     }
     assert.equal(existsSync(join(folder.path, 'plain.json')), false)
     assert.equal(existsSync(join(folder.path, '.kubeloop')), false)
@@ -149,8 +145,7 @@ test('other addresses than loopback are warned of, and work', () =>
     const { clusters } = JSON.parse(readFileSync(join(folder.path, '.kubeloop/kubeconfig'), 'utf8'))
     assert.match(clusters[0].cluster.server, /^https:\/\/127\.0\.0\.1:\d+$/)
     await using(folder, async (client) => assert.equal((await client.list(Namespace)).length, 4))
-    command.kill('SIGINT')
-    assert.equal(await command.ended, 0)
+    await command.stop('SIGINT')
   }))
 
 test('what it cannot do is one line on standard error', () =>
@@ -174,7 +169,7 @@ test('what it cannot do is one line on standard error', () =>
           2,
           /^Cannot apply things\.yaml in west: kubeloop apiserver has one cluster; /,
         ],
-        [['--prot', '1'], 2, /^Cannot understand "--prot": kubeloop apiserver knows --apply, --port, --host, /],
+        [['--prot', '1'], 2, /^Cannot understand "--prot": kubeloop apiserver knows --port, --host, --state, /],
         [['--port', '0'], 2, /^Cannot run kubeloop apiserver: --port is "0"/],
         [['operator.ts'], 2, /^Cannot run kubeloop apiserver: it takes no file, but "operator\.ts" is given$/],
       ]

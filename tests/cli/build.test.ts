@@ -64,11 +64,11 @@ test('the bundle of an operator runs where nothing is installed', () =>
     folder.write('src/name.ts', `export const NAME: string = 'in-two-files'`)
     const imports = `import { NAME } from './name.ts'\nimport * as z from 'zod'\nz.object({}).parse({})\n`
     folder.write('src/operator.ts', imports + BARE.replace(`'bare'`, 'NAME, metrics: 9090'))
-    const command = folder.run('build', 'src/operator.ts')
-    assert.equal(await command.ended, 0, command.output())
-    assert.equal(command.errors(), '')
+    const command = await folder.call('build', 'src/operator.ts')
+    assert.equal(command.code, 0, command.err)
+    assert.equal(command.err, '')
     assert.match(
-      command.printed(),
+      command.out,
       /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, schedules, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
     )
     assert.deepEqual(readdirSync(join(folder.path, 'dist')).toSorted(), ['operator.js', 'operator.js.map'])
@@ -89,9 +89,9 @@ test('a bundle has metrics over TLS and traces, if the operator has them', () =>
   inProject(INSTALLED, async (folder) => {
     const options = `'bare', tracing: true, metrics: { address: ':8443', tls: true, auth: true }`
     folder.write('operator.ts', BARE.replace(`'bare'`, options))
-    const command = folder.run('build', 'operator.ts')
-    assert.equal(await command.ended, 0, command.output())
-    assert.match(command.printed(), /\nwithout webhooks, profiling, schedules, which it does not use\n/)
+    const command = await folder.call('build', 'operator.ts')
+    assert.equal(command.code, 0, command.err)
+    assert.match(command.out, /\nwithout webhooks, profiling, schedules, which it does not use\n/)
     const code = folder.read('dist/operator.js')
     assert.ok(code.includes('TokenReview'))
     assert.ok(code.includes('getTracer('))
@@ -103,7 +103,7 @@ test(
   () =>
     inProject(INSTALLED, async (folder) => {
       folder.write('operator.ts', BARE)
-      assert.equal(await folder.run('build', 'operator.ts').ended, 0)
+      assert.equal((await folder.call('build', 'operator.ts')).code, 0)
       const { code, stderr } = await runCommand(OLD_NODE!, [join(folder.path, 'dist/operator.js')])
       assert.equal(code, 1)
       assert.match(stderr, /^Cannot start this operator: it needs Node ≥ 22\.19; this is \d+\.\d+\.\d+\n$/)
@@ -117,10 +117,10 @@ test('a bundle has the webhooks of its operator, and is written again over the l
     const site = fileURLToPath(new URL('../../examples/8_site_webhooks.ts', import.meta.url))
     folder.write('site.mts', readFileSync(site, 'utf8'))
     for (const round of [1, 2]) {
-      const command = folder.run('build', 'site.mts', '--out', 'a/b/')
-      assert.equal(await command.ended, 0, command.output())
+      const command = await folder.call('build', 'site.mts', '--out', 'a/b/')
+      assert.equal(command.code, 0, command.err)
       assert.match(
-        command.printed(),
+        command.out,
         /^wrote a\/b\/site\.mjs: [^]*\nwithout metrics, profiling, tracing, schedules, which/,
         String(round),
       )
@@ -138,8 +138,8 @@ test(
 function fail(): never { throw new Error('here') }
 if (import.meta.main) { try { fail() } catch (error) { console.log((error as Error).stack) } }`
       folder.write('operator.ts', `const log = console\n${BARE.replace(/const app.*\n/, `${failing}\n`)}`)
-      const command = folder.run('build', 'operator.ts')
-      assert.equal(await command.ended, 0, command.output())
+      const command = await folder.call('build', 'operator.ts')
+      assert.equal(command.code, 0, command.err)
       assert.match(await runBundle(folder, 'dist/operator.js'), /operator\.ts:6:\d+/)
     }),
 )
@@ -225,12 +225,7 @@ const OWN: Readonly<Record<string, (folder: Folder) => void>> = {
 }
 
 test('bad input: one clear line, and nothing is written', async () => {
-  // Two at a time: most are processes that load kubeloop.
-  const waiting = [...BAD]
-  const work = async (): Promise<void> => {
-    for (let each = waiting.shift(); each; each = waiting.shift()) await refuse(each)
-  }
-  await Promise.all([work(), work()])
+  for (const each of BAD) await refuse(each)
 })
 
 function refuse({ name, source = BARE, args = ['operator.ts'], packages = INSTALLED, code = 1, error }: BadInput) {
@@ -241,10 +236,10 @@ function refuse({ name, source = BARE, args = ['operator.ts'], packages = INSTAL
       if (packages.includes(own) || source.includes(`import '${own}'`)) OWN[own]!(folder)
     }
     const before = readdirSync(folder.path)
-    const command = folder.run('build', ...args)
-    assert.equal(await command.ended, code, `${name}: ${command.output()}`)
-    assert.match(command.errors(), error, name)
-    assert.equal(command.printed(), '', name)
+    const command = await folder.call('build', ...args)
+    assert.equal(command.code, code, `${name}: ${command.err}`)
+    assert.match(command.err, error, name)
+    assert.equal(command.out, '', name)
     assert.deepEqual(readdirSync(folder.path), before, name)
   })
 }
@@ -256,9 +251,9 @@ test('imports that stay outside of the bundle are named', () =>
       `// import(x)\nexport const load = (name: string) => import(name)
 export const other = () => import('maybe').catch(() => undefined)\n${BARE}`,
     )
-    const command = folder.run('build', 'operator.ts')
-    assert.equal(await command.ended, 0, command.output())
-    assert.deepEqual(command.errors().split('\n').toSorted(), [
+    const command = await folder.call('build', 'operator.ts')
+    assert.equal(command.code, 0, command.err)
+    assert.deepEqual(command.err.split('\n').toSorted(), [
       'operator.ts: "maybe" is not in the bundle, and must be found beside it',
       'operator.ts:2: import() of a computed name is not in the bundle, and is resolved where that runs',
     ])
@@ -267,10 +262,10 @@ export const other = () => import('maybe').catch(() => undefined)\n${BARE}`,
 test('an operator that nothing starts is reported', () =>
   inProject(INSTALLED, async (folder) => {
     folder.write('operator.ts', BARE.replace(/await app\.run.*/, ''))
-    const command = folder.run('build', 'operator.ts')
-    assert.equal(await command.ended, 0, command.output())
+    const command = await folder.call('build', 'operator.ts')
+    assert.equal(command.code, 0, command.err)
     assert.equal(
-      command.errors(),
+      command.err,
       'operator.ts: the bundle starts no operator, as nothing calls app.run(import.meta)',
     )
   }))

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
 import { loadAll } from 'js-yaml'
 import { Cluster } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { loadArguments } from '../../lib/cli/runtimes.ts'
-import { yamlText } from '../../lib/cli/yaml_text.ts'
 import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { inFolder } from './dev_command.ts'
 
@@ -35,10 +33,10 @@ await app.run(import.meta)
 test("the definitions of an operator's kinds are printed, and a server accepts them", async () => {
   await inFolder(async (folder) => {
     folder.write('operator.ts', OPERATOR)
-    const command = folder.run('crd', 'operator.ts')
-    assert.equal(await command.ended, 0, command.output())
-    assert.equal(command.errors(), 'the file says so')
-    const definitions = loadAll(command.printed()) as CustomResourceDefinition[]
+    const command = await folder.call('crd', 'operator.ts')
+    assert.equal(command.code, 0, command.err)
+    assert.equal(command.err, 'the file says so')
+    const definitions = loadAll(command.out) as CustomResourceDefinition[]
     assert.deepEqual(
       definitions.map(({ metadata, spec }) => [metadata.name, spec.scope, spec.versions.map(({ name }) => name)]),
       [
@@ -63,9 +61,9 @@ test("the definitions of an operator's kinds are printed, and a server accepts t
 test('the definitions of a file without an operator are printed', async () => {
   await inFolder(async (folder) => {
     folder.write('kinds.ts', KINDS)
-    const command = folder.run('crd', 'kinds.ts')
-    assert.equal(await command.ended, 0, command.output())
-    assert.deepEqual((loadAll(command.printed()) as CustomResourceDefinition[]).map(({ metadata }) => metadata.name), [
+    const command = await folder.call('crd', 'kinds.ts')
+    assert.equal(command.code, 0, command.err)
+    assert.deepEqual((loadAll(command.out) as CustomResourceDefinition[]).map(({ metadata }) => metadata.name), [
       'foos.crd.example.com',
     ])
   })
@@ -83,11 +81,23 @@ test("a file's imports are resolved by the configuration of its project, also if
         JSON.stringify({ type: 'module', imports, dependencies: { kubeloop: '*', zod: '*' } }),
       )}
     folder.write('all.ts', `export * from '${name}'`)
-    const command = folder.run('crd', 'all.ts')
-    assert.equal(await command.ended, 0, command.output())
-    assert.match(command.printed(), /name: foos\.crd\.example\.com/)
+    const command = await folder.call('crd', 'all.ts')
+    assert.equal(command.code, 0, command.err)
+    assert.match(command.out, /name: foos\.crd\.example\.com/)
   })
 })
+
+test("the Service of webhooks is in the operator's namespace, with a hint if that is not stated", () =>
+  inFolder(async (folder) => {
+    const app = `const app = operator({ name: 'hooks' })\napp.admission(Foo, { validate: () => [] })\n`
+    folder.write('op.ts', KINDS + app)
+    const stated = await folder.call('crd', 'op.ts', '--namespace', 'there')
+    assert.match(stated.out, /^ {6}name: hooks\n {6}namespace: there$/m)
+    assert.equal(stated.err, 'the file says so')
+    const { out, err } = await folder.call('crd', 'op.ts')
+    assert.match(out, /^ {6}namespace: hooks-system$/m)
+    assert.match(err, /^The API server calls the Service "hooks-system\/hooks": give --namespace if it is in another/m)
+  }))
 
 const WRONG: readonly (readonly [string, string | undefined, RegExp])[] = [
   ['nowhere.ts', undefined, /^Cannot load nowhere\.ts: there is no such file$/],
@@ -117,10 +127,10 @@ for (const [file, text, message] of WRONG) {
   test(`no definitions are printed of ${file}, and the error has the reason`, async () => {
     await inFolder(async (folder) => {
       if (text !== undefined) folder.write(file, text)
-      const command = folder.run('crd', file)
-      assert.equal(await command.ended, 1)
-      assert.equal(command.printed(), '')
-      assert.match(command.errors(), message)
+      const command = await folder.call('crd', file)
+      assert.equal(command.code, 1)
+      assert.equal(command.out, '')
+      assert.match(command.err, message)
     })
   })
 }
@@ -138,60 +148,4 @@ test("on Deno the loaded file may only read, and has the user's arguments", () =
     '--allow-sys',
     '--allow-net=a.b',
   ])
-})
-
-test('YAML is read as the data it was written from, and ambiguous words are quoted', () => {
-  for (
-    const word of [
-      'on',
-      'Yes',
-      'n',
-      'null',
-      'TRUE',
-      '1',
-      '0x1',
-      '1e3',
-      '2026-01-01',
-      '12:30',
-      '',
-      ' a',
-      'a ',
-      'a: b',
-      'a #b',
-      '-',
-      '~',
-      '*a',
-      '&a',
-      '!a',
-      '.5',
-      'ü',
-      'a\nb',
-    ]
-  ) {
-    assert.equal(yamlText(word), `${JSON.stringify(word)}\n`)
-  }
-  const unprintable = '\x7f\x85\x9f\u2028\u2029\ufeff\ufffe\uffff'
-  const quoted = String.raw`"\u007f\u0085\u009f\u2028\u2029\ufeff\ufffe\uffff"`
-  assert.equal(yamlText({ [unprintable]: unprintable }), `${quoted}: ${quoted}\n`)
-  for (const word of ['object', 'foos.example.com', 'a b', 'spec/x', 'yesterday', 'x-kubernetes-list-type', '_a']) {
-    assert.equal(yamlText(word), `${word}\n`)
-  }
-  const value = fc.letrec<{ any: unknown }>((tie) => ({
-    any: fc.oneof(
-      { maxDepth: 4 },
-      fc.string(),
-      fc.constantFrom('on', 'y', '- a', '#', 'a: b', '__proto__'),
-      fc.integer(),
-      fc.double({ noNaN: true, noDefaultInfinity: true }),
-      fc.boolean(),
-      fc.constant(null),
-      fc.array(tie('any'), { maxLength: 3 }),
-      fc.dictionary(fc.string({ minLength: 1 }), tie('any'), { maxKeys: 3 }),
-    ),
-  })).any
-  fc.assert(fc.property(value, (data) => {
-    const plain = JSON.parse(JSON.stringify(data)) as unknown
-    assert.deepEqual(JSON.parse(JSON.stringify(loadAll(yamlText(plain))[0])), plain)
-  }))
-  assert.equal(yamlText({ a: undefined, b: [{ c: [], d: {} }, [1, [2]]] }), 'b:\n- c: []\n  d: {}\n- - 1\n  - - 2\n')
 })

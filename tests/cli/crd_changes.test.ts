@@ -5,17 +5,21 @@ import { load } from 'js-yaml'
 import { type AnyResource, defineResource } from 'kubeloop'
 import { cel, intOrString, listMap } from 'kubeloop/schema'
 import * as z from 'zod'
-import { type CommittedCrd, type CrdChange, crdChanges } from '../../lib/cli/crd/changes.ts'
-import { configurationChanges } from '../../lib/cli/crd/configurations.ts'
-import { yamlText } from '../../lib/cli/yaml_text.ts'
+import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges } from '../../lib/cli/crd/changes.ts'
+import { manifestText } from '../../lib/cli/manifests.ts'
+import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
+import { goldenCases } from './golden.ts'
+
+const list = (value: number) =>
+  z.array(z.object({ key: z.string(), n: z.int32().default(value) })).check(listMap('key')).optional()
 
 const fields = {
   size: z.int32().min(1).max(10),
   mode: z.enum(['a', 'b']),
   name: z.string().regex(/^a/).optional(),
   port: z.optional(intOrString),
-  list: z.array(z.object({ key: z.string(), n: z.int32().default(1) })).check(listMap('key')).optional(),
+  list: list(1),
   labels: z.record(z.string(), z.string()).optional(),
 }
 type Options = { [Name in keyof Parameters<typeof defineResource>[0]]?: unknown }
@@ -31,131 +35,77 @@ const of = (shape: z.ZodRawShape = fields, options: Options = {}, wrap = (spec: 
 
 const crd = (...resources: readonly AnyResource[]) => crdOf(resources)[0]!
 const textOf = ({ text, effect }: CrdChange): string => `${text}${effect ? ` (${effect})` : ''}`
-const changes = (before: readonly AnyResource[], after: readonly AnyResource[]): string[] =>
-  crdChanges(crd(...before), crd(...after)).map(textOf)
-
-const BREAKS = '(breaks stored objects)'
-const MAY = '(may break stored objects)'
 const without = (name: keyof typeof fields): z.ZodRawShape =>
   Object.fromEntries(Object.entries(fields).filter(([field]) => field !== name))
 
-const CASES: readonly (readonly [string, readonly AnyResource[], readonly string[]])[] = [
-  ['nothing', [of()], []],
-  ['a field that is gone', [of(without('name'))], [`v1 spec.name is gone ${BREAKS}`]],
-  ['a renamed field', [of({ ...without('name'), title: z.string().optional() })], [
-    `v1 spec.name is gone ${BREAKS}`,
-    'v1 spec.title is new',
-  ]],
-  ['a new required field', [of({ ...fields, more: z.string() })], [
-    'v1 spec.more is new',
-    `v1 spec requires more ${BREAKS}`,
-  ]],
-  ['a new field with a default', [of({ ...fields, more: z.string().default('x') })], ['v1 spec.more is new']],
-  ['another type', [of({ ...fields, size: z.string() })], [
-    `v1 spec.size: type is "string", not "integer" ${BREAKS}`,
-    'v1 column "Size" is {"name":"Size","type":"string","jsonPath":".spec.size"}, not {"name":"Size","type":"integer","jsonPath":".spec.size"}',
-  ]],
-  ['narrower limits', [of({ ...fields, size: z.int32().min(2).max(5) })], [
-    `v1 spec.size: maximum is 5, not 10 ${BREAKS}`,
-    `v1 spec.size: minimum is 2, not 1 ${BREAKS}`,
-  ]],
-  ['wider limits', [of({ ...fields, size: z.int32().min(0).max(11) })], [
-    'v1 spec.size: maximum is 11, not 10',
-    'v1 spec.size: minimum is 0, not 1',
-  ]],
-  ['a value of an enum that is gone, and another', [of({ ...fields, mode: z.enum(['c', 'b']) })], [
-    `v1 spec.mode no longer allows "a" ${BREAKS}`,
-    'v1 spec.mode allows "c"',
-  ]],
-  ['another order of an enum', [of({ ...fields, mode: z.enum(['b', 'a']) })], []],
-  ['another pattern', [of({ ...fields, name: z.string().regex(/^b/).optional() })], [
-    `v1 spec.name: pattern is "^b", not "^a" ${MAY}`,
-  ]],
-  ['an optional field', [of({ ...fields, size: fields.size.optional() })], ['v1 spec no longer requires size']],
-  ['another default', [
-    of({
-      ...fields,
-      list: z.array(z.object({ key: z.string(), n: z.int32().default(2) })).check(listMap('key')).optional(),
-    }),
-  ], ['v1 spec.list[].n: default is 2, not 1']],
-  ['a new rule', [of(fields, {}, (spec) => spec.check(cel('self.size > 1', 'too small')))], [
-    `v1 spec has the new rule "self.size > 1" ${MAY}`,
-  ]],
-  ['a description', [of({ ...fields, size: fields.size.describe('How large.') })], [
-    'v1 spec.size: description is "How large.", not absent',
-  ]],
-  ['a title and an example', [of({ ...fields, size: fields.size.meta({ title: 'Size', examples: [3] }) })], [
-    'v1 spec.size: title is "Size", not absent',
-    'v1 spec.size: example is 3, not absent',
-  ]],
-  ['a deprecation', [of(fields, { deprecated: 'use v2' })], [
-    'v1 deprecated is true, not absent',
-    'v1 deprecationWarning is "use v2", not absent',
-  ]],
-  ['a record of other values', [of({ ...fields, labels: z.record(z.string(), z.int32()).optional() })], [
-    `v1 spec.labels{}: type is "integer", not "string" ${BREAKS}`,
-  ]],
-  ['an open object', [of(fields, {}, () => z.looseObject(fields))], ['v1 spec keeps fields that it does not name']],
-  ['a new version', [of(), of(fields, { version: 'v2' })], [
-    'version v2 is new',
-    'v1 is no longer stored',
-  ]],
-  ['another version alone', [of(fields, { version: 'v2' })], [
-    'version v2 is new',
-    'version v1 is gone (breaks stored objects, which are stored in it)',
-  ]],
-  ['a version that is not served', [of(fields, { served: false }), of(fields, { version: 'v2' })], [
-    'version v2 is new',
-    'v1 is no longer served (breaks its clients)',
-    'v1 is no longer stored',
-  ]],
-  ['another scope', [of(fields, { cluster: true })], [
-    'scope is "Cluster", not "Namespaced" (cannot be changed: the kind must be deleted with its objects)',
-  ]],
-  ['names', [of(fields, { shortNames: ['f', 'foo'], categories: ['all'] })], [
-    'short names have "foo"',
-    'short names no longer have "fo"',
-    'categories have "all"',
-  ]],
-  ['columns', [of(fields, { columns: { Size: { path: '.spec.size', priority: 1 }, Mode: '.spec.mode' } })], [
-    'v1 column "Size" is {"name":"Size","type":"integer","jsonPath":".spec.size","priority":1}, not {"name":"Size","type":"integer","jsonPath":".spec.size"}',
-    'v1 column "Mode" is new',
-  ]],
-  ['subresources and selectable fields', [of(fields, { status: undefined, selectableFields: ['.spec.mode'] })], [
-    'v1 status subresource is absent, not {}',
-    'v1 selectable fields have ".spec.mode"',
-    `v1 status is gone ${BREAKS}`,
-  ]],
-]
-
-for (const [name, after, expected] of CASES) {
-  test(`the changes of ${name}`, () => {
-    const found = changes([of()], after)
-    assert.deepEqual(found.toSorted(), expected.toSorted())
-  })
+const ruled = (message: string): AnyResource => of(fields, {}, (spec) => spec.check(cel('self.size > 1', message)))
+const status = z.object({ replicas: z.int32() })
+const scale = { specReplicas: '.spec.size', statusReplicas: '.status.replicas' }
+const protectedGroup = crd(of(fields, { group: 'x.k8s.io' }))
+const plain = crd(of())
+const converted = (path: string, more: object = {}): CustomResourceDefinition => {
+  const webhook = { conversionReviewVersions: ['v1'], clientConfig: { url: `https://a${path}`, ...more } }
+  return { ...plain, spec: { ...plain.spec, conversion: { strategy: 'Webhook', webhook } } } as typeof plain
 }
 
-test('a scale subresource is compared', () => {
-  const status = z.object({ replicas: z.int32() })
-  const scale = { specReplicas: '.spec.size', statusReplicas: '.status.replicas' }
-  assert.deepEqual(changes([of(fields, { status })], [of(fields, { status, scale })]), [
-    'v1 scale subresource is {"specReplicasPath":".spec.size","statusReplicasPath":".status.replicas"}, not absent',
-  ])
-})
+type Side = CustomResourceDefinition | AnyResource | readonly AnyResource[]
 
-test('changes that undo a restriction are harmless', () => {
-  const ruled = (message: string): AnyResource => of(fields, {}, (spec) => spec.check(cel('self.size > 1', message)))
-  assert.deepEqual(changes([ruled('a')], [of()]), ['v1 spec no longer has the rule "self.size > 1"'])
-  assert.deepEqual(changes([ruled('a')], [ruled('b')]), [
-    'v1 spec: the rule "self.size > 1" has another message, reason or path',
-  ])
-  assert.deepEqual(changes([of(without('name'))], [of()]), ['v1 spec.name is new'])
+const CASES: Readonly<Record<string, Side | { readonly before: Side; readonly after: Side }>> = {
+  'nothing': of(),
+  'a field that is gone': of(without('name')),
+  'a field that is back': { before: of(without('name')), after: of() },
+  'a renamed field': of({ ...without('name'), title: z.string().optional() }),
+  'a new required field': of({ ...fields, more: z.string() }),
+  'a new field with a default': of({ ...fields, more: z.string().default('x') }),
+  'another type': of({ ...fields, size: z.string() }),
+  'narrower limits': of({ ...fields, size: z.int32().min(2).max(5) }),
+  'wider limits': of({ ...fields, size: z.int32().min(0).max(11) }),
+  'a value of an enum that is gone, and another': of({ ...fields, mode: z.enum(['c', 'b']) }),
+  'another order of an enum': of({ ...fields, mode: z.enum(['b', 'a']) }),
+  'another pattern': of({ ...fields, name: z.string().regex(/^b/).optional() }),
+  'an optional field': of({ ...fields, size: fields.size.optional() }),
+  'another default': of({ ...fields, list: list(2) }),
+  'a new rule': ruled('a'),
+  'a rule that is gone': { before: ruled('a'), after: of() },
+  'another message of a rule': { before: ruled('a'), after: ruled('b') },
+  'a description': of({ ...fields, size: fields.size.describe('How large.') }),
+  'a title and an example': of({ ...fields, size: fields.size.meta({ title: 'Size', examples: [3] }) }),
+  'a deprecation': of(fields, { deprecated: 'use v2' }),
+  'a record of other values': of({ ...fields, labels: z.record(z.string(), z.int32()).optional() }),
+  'an open object': of(fields, {}, () => z.looseObject(fields)),
+  'a new version': [of(), of(fields, { version: 'v2' })],
+  'another version alone': of(fields, { version: 'v2' }),
+  'a version that is not served': [of(fields, { served: false }), of(fields, { version: 'v2' })],
+  'another scope': of(fields, { cluster: true }),
+  'names': of(fields, { shortNames: ['f', 'foo'], categories: ['all'] }),
+  'columns': of(fields, { columns: { Size: { path: '.spec.size', priority: 1 }, Mode: '.spec.mode' } }),
+  'subresources and selectable fields': of(fields, { status: undefined, selectableFields: ['.spec.mode'] }),
+  'a scale subresource': { before: of(fields, { status }), after: of(fields, { status, scale }) },
+  'the annotation that the server requires for a protected group': {
+    before: { ...protectedGroup, metadata: { name: protectedGroup.metadata.name } },
+    after: protectedGroup,
+  },
+  'a conversion': converted('/x'),
+  'the address of a conversion': { before: converted('/y'), after: converted('/x') },
+  'the certificate of a conversion': { before: converted('/x', { caBundle: 'abc' }), after: converted('/x') },
+}
+
+const definitionOf = (side: Side): CustomResourceDefinition =>
+  Array.isArray(side) ? crd(...side) : 'spec' in side ? side : crd(side as AnyResource)
+
+test('the changes are those of the golden file', () => {
+  const cases = Object.entries(CASES).map(([title, given]) => {
+    const { before, after } = 'before' in given ? given : { before: of(), after: given }
+    const found = crdChanges(definitionOf(before), definitionOf(after)).map(textOf).toSorted()
+    return [title, found] as const
+  })
+  goldenCases('crd_changes.txt', cases)
 })
 
 test('a definition that a server or another tool has written means the same', () => {
   const tags = z.array(z.string()).optional()
   const definition = crd(of({ ...fields, tags, at: z.object({ apiVersion: z.string() }).optional() }))
-  const text = yamlText(definition)
+  const text = manifestText([definition])
   const other = load(text) as CommittedCrd & { spec: Record<string, unknown> }
   const { versions, names } = other.spec as {
     versions: { schema: { openAPIV3Schema: Record<string, unknown> }; additionalPrinterColumns: object[] }[]
@@ -191,27 +141,6 @@ test('a definition that a server or another tool has written means the same', ()
   assert.deepEqual(crdChanges(other, definition), [])
   Object.assign(spec.properties['port']!, { anyOf: [{ type: 'integer' }, { pattern: 'x' }] })
   assert.equal(crdChanges(other, definition).length, 1)
-})
-
-test('the annotation that the server requires for a protected group is compared', () => {
-  const definition = crd(of(fields, { group: 'x.k8s.io' }))
-  const { metadata: { name }, ...rest } = definition
-  assert.deepEqual(crdChanges({ ...rest, metadata: { name } }, definition).map(textOf), [
-    'annotation api-approved.kubernetes.io is "unapproved, experimental-only", not absent',
-  ])
-})
-
-test('conversions are compared by strategy and address, without certificates', () => {
-  const conversion = (path: string, more: object = {}) => ({
-    strategy: 'Webhook' as const,
-    webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: `https://a${path}`, ...more } },
-  })
-  const base = crd(of())
-  const ours = { ...base, spec: { ...base.spec, conversion: conversion('/x') } }
-  const as = (given: object): CommittedCrd => ({ ...base, spec: { ...base.spec, conversion: given as never } })
-  assert.deepEqual(crdChanges(as(conversion('/x', { caBundle: 'abc' })), ours), [])
-  assert.deepEqual(crdChanges(as(conversion('/y')), ours).map(textOf), ['conversion webhook has another address'])
-  assert.deepEqual(crdChanges(base, ours).map(textOf), ['conversion strategy is "Webhook", not "None"'])
 })
 
 test('webhook configurations are compared as far as the operator states them', () => {

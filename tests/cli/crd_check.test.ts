@@ -9,12 +9,13 @@ import { checkCommitted } from '../../lib/cli/crd/check.ts'
 import { checkStored } from '../../lib/cli/crd/live.ts'
 import { refusals } from '../../lib/cli/crd/refused.ts'
 import { kubeconfigText } from '../../lib/cli/api/serving.ts'
-import { yamlText } from '../../lib/cli/yaml_text.ts'
+import { manifestText } from '../../lib/cli/manifests.ts'
 import { Api } from '../../lib/client/api.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { recorder, refusal } from '../client/transports.ts'
-import { type Folder, inFolder } from './dev_command.ts'
+import { inFolder } from './dev_command.ts'
+import { goldenCases } from './golden.ts'
 
 const of = (spec: z.ZodType, more: object = {}): AnyResource =>
   defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec, ...more }) as AnyResource
@@ -28,7 +29,7 @@ const webhook = {
   webhooks: [{ name: 'a' }],
 }
 
-const yaml = (...objects: readonly object[]): string => objects.map(yamlText).join('---\n')
+const yaml = (...objects: readonly object[]): string => manifestText(objects)
 
 test('definitions in a file of several, and in a folder with other files, are found', async () => {
   await inFolder(async (folder) => {
@@ -75,114 +76,67 @@ test('definitions in a file of several, and in a folder with other files, are fo
 })
 
 const whole = crd(size(10))
-const BAD: readonly (readonly [string, (folder: Folder) => void, RegExp])[] = [
-  ['no file', () => {}, /^Cannot check PATH: there is no such file or folder$/],
-  [
-    'an empty folder',
-    (folder) => folder.write('path/x.txt', ''),
-    /^Cannot check PATH: there is no \.yaml, \.yml or \.json file in it$/,
-  ],
-  [
-    'no definition',
-    (folder) => folder.write('path', yaml(webhook)),
-    /^Cannot check PATH: there is no CustomResourceDefinition in it$/,
-  ],
-  [
-    'a folder without one',
-    (folder) => folder.write('path/x.yaml', 'a: 1'),
-    /^Cannot check PATH: there is no CustomResourceDefinition in it$/,
-  ],
-  ['no YAML', (folder) => folder.write('path', 'a: [1\nb: }'), /^Cannot read PATH: it is not valid YAML or JSON: /],
-  ['no object', (folder) => folder.write('path', '- 1\n'), /^Cannot read PATH: it is not an object$/],
-  [
-    'one twice',
-    (folder) => folder.write('path', yaml(whole, whole)),
-    /^Cannot check PATH: CustomResourceDefinition "foos\.example\.com" is in it twice$/,
-  ],
-  ['one in two files', (folder) => {
-    folder.write('path/a.yaml', yaml(whole))
-    folder.write('path/b.yaml', yaml(whole))
-  }, /is in it twice, in PATH\/a\.yaml and in PATH\/b\.yaml$/],
-  [
-    'an old one',
-    (folder) => folder.write('path', yaml({ ...whole, apiVersion: 'apiextensions.k8s.io/v1beta1' })),
-    /^Cannot check PATH: foos\.example\.com is of apiextensions\.k8s\.io\/v1beta1, not of apiextensions\.k8s\.io\/v1$/,
-  ],
-  [
-    'one without a spec',
-    (folder) => folder.write('path', yaml({ ...whole, spec: undefined })),
-    /foos\.example\.com has no spec$/,
-  ],
-  [
-    'one without versions',
-    (folder) => folder.write('path', yaml({ ...whole, spec: { ...whole.spec, versions: 'v1' } })),
-    /has no list of versions$/,
-  ],
-  [
-    'one without names',
-    (folder) => folder.write('path', yaml({ ...whole, spec: { ...whole.spec, names: undefined } })),
-    /has no names$/,
-  ],
-]
-
-for (const [name, write, message] of BAD) {
-  test(`committed definitions are refused with a reason: ${name}`, async () => {
-    await inFolder(async (folder) => {
-      write(folder)
-      const path = `${folder.path}/path`
-      await assert.rejects(checkCommitted([whole], path), (error: Error) => {
-        assert.match(error.message.replaceAll(path, 'PATH'), message)
-        return !error.message.includes('\n')
-      })
-    })
-  })
+const BAD: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'no file': {},
+  'an empty folder': { 'path/x.txt': '' },
+  'no definition': { path: yaml(webhook) },
+  'a folder without one': { 'path/x.yaml': 'a: 1' },
+  'no object': { path: '- 1\n' },
+  'one twice': { path: yaml(whole, whole) },
+  'one in two files': { 'path/a.yaml': yaml(whole), 'path/b.yaml': yaml(whole) },
+  'an old one': { path: yaml({ ...whole, apiVersion: 'apiextensions.k8s.io/v1beta1' }) },
+  'one without a spec': { path: yaml({ ...whole, spec: undefined }) },
+  'one without versions': { path: yaml({ ...whole, spec: { ...whole.spec, versions: 'v1' } }) },
+  'one without names': { path: yaml({ ...whole, spec: { ...whole.spec, names: undefined } }) },
 }
 
-test('what an API server would refuse is said with the path of the schema and the rule', async () => {
-  const lines = await refusals(crd(of(z.object({
+test('committed definitions that cannot be compared are refused with the reasons of the golden file', async () => {
+  const cases: (readonly [string, readonly string[]])[] = []
+  for (const [title, files] of Object.entries(BAD)) {
+    await inFolder(async (folder) => {
+      for (const [name, text] of Object.entries(files)) folder.write(name, text)
+      await assert.rejects(checkCommitted([whole], `${folder.path}/path`), ({ message }: Error) => {
+        cases.push([title, [message.replaceAll(`${folder.path}/path`, 'PATH')]])
+        return true
+      })
+    })
+  }
+  goldenCases('uncheckable.txt', cases)
+})
+
+const equal = (length: number): z.ZodType =>
+  z.array(z.string().max(60)).max(length).check(cel('self.all(a, self.all(b, a == b))'))
+
+/** Definitions, each of which an API server would refuse, but those that are cheap or have syntax that it alone knows. */
+const REFUSED: Readonly<Record<string, AnyResource>> = {
+  'rules': of(z.object({
     pairs: z.array(z.string()).check(cel('self.all(a, self.all(b, a == b))')),
     items: z.array(z.object({ name: z.string().check(cel('self.first == 1')) })),
     byName: z.record(z.string(), z.string().check(cel('self.size()'))),
     text: z.int32().check(cel('self > 1', { messageExpression: "'not ' + string(self)" })),
-  }))))
-  const over = 'than 100 times what an API server allows; limit the lists and strings'
-  assert.deepEqual(
-    lines.map((line) => line.replace(/^foos\.example\.com v1 /, '').replace(/ \(\.max.*$/, '')).toSorted(),
-    [
-      'spec.byName{}: the rule "self.size()" is refused: cel expression must evaluate to a bool',
-      'spec.items[].name: the rule "self.first == 1" is refused: compilation failed: type \'string\' does not support field selection',
-      `spec.pairs: the rule "self.all(a, self.all(b, a == b))" costs more ${over}`,
-      `spec.text: the rule "self > 1" has a messageExpression that costs more ${over}`,
-    ],
-  )
-  // Limits make it cheap enough.
-  const cheap = z.array(z.string().max(20)).max(20).check(cel('self.all(a, self.all(b, a == b))'))
-  assert.deepEqual(await refusals(crd(of(z.object({ pairs: cheap })))), [])
-  // Syntax that only a server knows is left to it.
-  const optional = z.object({ a: z.string().max(9).optional() }).check(cel("[?self.?a].all(x, x != 'y')"))
-  assert.deepEqual(await refusals(crd(of(z.object({ optional })))), [])
-  // What metadata or columns state is checked by the server alone.
-  const stated = of(
+  })),
+  'rules that limits make cheap enough': of(z.object({ pairs: equal(20) })),
+  'syntax that only a server knows': of(z.object({
+    optional: z.object({ a: z.string().max(9).optional() }).check(cel("[?self.?a].all(x, x != 'y')")),
+  })),
+  'metadata and columns': of(
     z.object({ bag: z.array(z.string()).meta({ 'x-kubernetes-list-type': 'bag' }), n: z.int32() }),
     {
       columns: { N: { path: '.spec.n', type: 'text' } },
       selectableFields: ['.spec.n', '.spec.n', '.spec.a', '.spec.bag'],
     },
-  )
-  assert.deepEqual(await refusals(crd(stated)), [
-    'foos.example.com v1 spec.bag: x-kubernetes-list-type is refused: Unsupported value: "bag": supported values: "atomic", "set", "map"',
-    'foos.example.com additionalPrinterColumns[0].type: is refused: "text": must be one of boolean,date,integer,number,string',
-    'foos.example.com selectableFields[1].jsonPath: is refused: Duplicate value: ".spec.n"',
-    'foos.example.com selectableFields[2].jsonPath: is refused: ".spec.a": is an invalid path: does not refer to a valid field',
-    'foos.example.com selectableFields[3].jsonPath: is refused: ".spec.bag": must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.',
-  ])
-  // Each is allowed, but not all together.
-  const dear = z.array(z.string().max(60)).max(400).check(cel('self.all(a, self.all(b, a == b))'))
-  const many = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, dear]))
-  assert.match(
-    (await refusals(crd(of(z.object(many))))).join('\n'),
-    /v1 the schema: all rules together cost [\d.]+ times what/,
-  )
+  ),
+  'rules of which each is allowed, but not all together': of(
+    z.object(Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`f${at}`, equal(400)]))),
+  ),
+}
+
+test('what an API server would refuse is that of the golden file, with the path of the schema and the rule', async () => {
+  const cases: (readonly [string, readonly string[]])[] = []
+  for (const [title, resource] of Object.entries(REFUSED)) {
+    cases.push([title, (await refusals(crd(resource))).toSorted()])
+  }
+  goldenCases('refused_definitions.txt', cases)
 })
 
 async function stocked(resource: AnyResource, specs: readonly object[]): Promise<ApiServer> {
@@ -290,70 +244,59 @@ export const Foo = defineResource({
 })
 `
 
-test('the command compares files: exit code 0 if they are the same, else 1 with the differences', async () => {
-  await inFolder(async (folder) => {
+test('the command compares files: exit code 0 if they are the same, else 1 with the differences', () =>
+  inFolder(async (folder) => {
     folder.write('op.ts', OPERATOR(10))
-    const printed = folder.run('crd', 'op.ts')
-    assert.equal(await printed.ended, 0, printed.output())
-    folder.write('foo.yaml', printed.printed())
-    const same = folder.run('crd', 'op.ts', '--check', 'foo.yaml')
-    assert.equal(await same.ended, 0, same.output())
-    assert.equal(same.printed(), 'foo.yaml has the definitions of op.ts')
+    const printed = await folder.call('crd', 'op.ts')
+    assert.equal(printed.code, 0, printed.err)
+    folder.write('foo.yaml', printed.out)
+    const same = { code: 0, out: 'foo.yaml has the definitions of op.ts', err: '' }
+    assert.deepEqual(await folder.call('crd', 'op.ts', '--check', 'foo.yaml'), same)
     folder.write('op.ts', OPERATOR(5))
-    const other = folder.run('crd', 'op.ts', '--namespace', 'there', '--check', 'foo.yaml')
-    assert.equal(await other.ended, 1)
-    assert.equal(
-      other.printed(),
-      'foo.yaml: foos.example.com v1 spec.size: maximum is 5, not 10 (breaks stored objects)',
-    )
-    assert.equal(
-      other.errors(),
-      'foo.yaml differs from op.ts in 1 place, of which 1 may break objects or clients; write it again with "kubeloop crd op.ts --namespace there"',
-    )
+    assert.deepEqual(await folder.call('crd', 'op.ts', '--namespace', 'there', '--check', 'foo.yaml'), {
+      code: 1,
+      out: 'foo.yaml: foos.example.com v1 spec.size: maximum is 5, not 10 (breaks stored objects)',
+      err: 'foo.yaml differs from op.ts in 1 place, of which 1 may break objects or clients; write it again with ' +
+        '"kubeloop crd op.ts --namespace there"',
+    })
     folder.write('op.ts', OPERATOR(5, 'self.sized'))
-    const refused = folder.run('crd', 'op.ts')
-    assert.equal(await refused.ended, 1)
-    assert.equal(refused.printed(), '')
+    const { err, ...refused } = await folder.call('crd', 'op.ts')
+    assert.deepEqual(refused, { code: 1, out: '' })
     assert.match(
-      refused.errors(),
+      err,
       /^An API server would refuse these definitions:\nfoos\.example\.com v1 spec: the rule "self\.sized" is refused: .*undefined field 'sized'$/,
     )
-  })
-})
+  }))
 
-test('the command checks the objects in a cluster: exit code 1 if some do not fit', async () => {
-  await inFolder(async (folder) => {
+test('the command checks the objects in a cluster: exit code 1 if some do not fit', () =>
+  inFolder(async (folder) => {
     const served = await serve(await stocked(size(100), [{ size: 5 }, { size: 50 }]))
+    const run = (...args: string[]) => folder.call('crd', 'op.ts', '--against', 'live', ...args)
     try {
       folder.write('op.ts', OPERATOR(10))
       folder.write('kubeconfig', kubeconfigText(served))
-      const args = ['--against', 'live', '--kubeconfig', 'kubeconfig']
-      const unfit = folder.run('crd', 'op.ts', ...args)
-      assert.equal(await unfit.ended, 1, unfit.output())
-      assert.deepEqual(unfit.printed().split('\n'), [
-        'Foo "default/o1": spec.size: Invalid value: 50: spec.size in body should be less than or equal to 10',
-        'foos.example.com: 1 of 2 stored objects do not fit',
-      ])
-      assert.equal(unfit.errors(), '1 stored object does not fit the definitions')
+      assert.deepEqual(await run('--kubeconfig', 'kubeconfig'), {
+        code: 1,
+        out: 'Foo "default/o1": spec.size: Invalid value: 50: spec.size in body should be less than or equal to 10\n' +
+          'foos.example.com: 1 of 2 stored objects do not fit',
+        err: '1 stored object does not fit the definitions',
+      })
       folder.write('op.ts', OPERATOR(50))
-      const fits = folder.run('crd', 'op.ts', ...args)
-      assert.equal(await fits.ended, 0, fits.output())
-      assert.equal(fits.printed(), 'foos.example.com: 0 of 2 stored objects do not fit')
-      const other = folder.run('crd', 'op.ts', ...args, '--context', 'nowhere')
-      assert.equal(await other.ended, 1)
-      assert.match(other.errors(), /nowhere/)
+      assert.deepEqual(await run('--kubeconfig', 'kubeconfig'), {
+        code: 0,
+        out: 'foos.example.com: 0 of 2 stored objects do not fit',
+        err: '',
+      })
+      assert.match((await run('--kubeconfig', 'kubeconfig', '--context', 'nowhere')).err, /nowhere/)
       folder.write('wrong', kubeconfigText({ ...served, token: 'wrong' }))
-      const denied = folder.run('crd', 'op.ts', '--against', 'live', '--kubeconfig', 'wrong')
-      assert.equal(await denied.ended, 1)
       assert.match(
-        denied.errors(),
+        (await run('--kubeconfig', 'wrong')).err,
         /^Cannot check the stored objects of foos\.example\.com: .*; it needs the rights to get customresourcedefinitions and to list the kind$/,
       )
     } finally {
       await served.close()
     }
-    const gone = folder.run('crd', 'op.ts', '--against', 'live', '--kubeconfig', 'kubeconfig')
-    assert.equal(await gone.ended, 1)
-    assert.match(gone.errors(), /^Cannot check the stored objects of foos\.example\.com: [^\n]*$/)
-  })
-})
+    const { code, err } = await run('--kubeconfig', 'kubeconfig')
+    assert.equal(code, 1)
+    assert.match(err, /^Cannot check the stored objects of foos\.example\.com: [^\n]*$/)
+  }))

@@ -1,19 +1,18 @@
-/** Tests the folders that `kubeloop manifests --out` and `--helm` write. */
+/** Tests the folders that `kubeloop manifests --out` writes. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { markOf } from '../../lib/cli/deploy/files.ts'
-import { writeFolder } from '../../lib/cli/deploy/folder.ts'
+import { markOf, writeFolder } from '../../lib/cli/deploy/folder.ts'
 import { withFolder } from './deploy_sample.ts'
 
-const mark = markOf('out', 'a')
+const mark = markOf('a')
 
 /** Writes files with these texts below the mark. */
 function write(folder: string, texts: Readonly<Record<string, string>>, of = mark) {
   return writeFolder({
     folder,
-    files: new Map(Object.entries(texts).map(([name, text]) => [name, `# ${of}\n${text}`])),
+    files: new Map(Object.entries(texts).map(([name, text]) => [name, `${of}\n${text}`])),
     mark: of,
   })
 }
@@ -24,7 +23,7 @@ function textsIn(folder: string): Record<string, string> {
     readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile()).map((each) => {
       const file = join(each.parentPath, each.name)
       const text = readFileSync(file, 'utf8')
-      return [file.slice(folder.length + 1), text.startsWith(`# ${mark}\n`) ? text.slice(mark.length + 3) : text]
+      return [file.slice(folder.length + 1), text.startsWith(`${mark}\n`) ? text.slice(mark.length + 1) : text]
     }),
   )
 }
@@ -32,17 +31,17 @@ function textsIn(folder: string): Record<string, string> {
 test('the files are written, then those that differ, and those that are gone are removed', () =>
   withFolder(async (top) => {
     const folder = join(top, 'new/base')
-    assert.deepEqual(await write(folder, { 'a.yaml': '1', 'b.yaml': '1', 'templates/c.tpl': '1' }), {
-      written: ['a.yaml', 'b.yaml', 'templates/c.tpl'],
+    assert.deepEqual(await write(folder, { 'a.yaml': '1', 'b.yaml': '1', 'c.yaml': '1' }), {
+      written: ['a.yaml', 'b.yaml', 'c.yaml'],
       removed: [],
     })
-    assert.deepEqual(await write(folder, { 'a.yaml': '1', 'b.yaml': '1', 'templates/c.tpl': '1' }), {
+    assert.deepEqual(await write(folder, { 'a.yaml': '1', 'b.yaml': '1', 'c.yaml': '1' }), {
       written: [],
       removed: [],
     })
     assert.deepEqual(await write(folder, { 'a.yaml': '1', 'd.yaml': '2' }), {
       written: ['d.yaml'],
-      removed: ['b.yaml', 'templates/c.tpl'],
+      removed: ['b.yaml', 'c.yaml'],
     })
     assert.deepEqual(textsIn(folder), { 'a.yaml': '1', 'd.yaml': '2' })
   }))
@@ -51,30 +50,28 @@ test('files of the user stay, and one in the way is an error that changes nothin
   withFolder(async (folder) => {
     await write(folder, { 'a.yaml': '1', 'b.yaml': '1' })
     mkdirSync(join(folder, 'overlays'))
-    // The mark counts at the top of a file only.
-    const own = { 'README.txt': `one\ntwo\n# ${mark}\n`, 'mine.yaml': 'x: 1\n', 'overlays/b.yaml': `# ${mark}\n` }
+    // The mark counts in the first line of a .yaml file only.
+    const own = { 'README.txt': `${mark}\n`, 'mine.yaml': `x: 1\n${mark}\n`, 'overlays/b.yaml': `${mark}\n` }
     for (const [name, text] of Object.entries(own)) writeFileSync(join(folder, name), text)
     await write(folder, { 'a.yaml': '2' })
-    assert.deepEqual(textsIn(folder), { 'a.yaml': '2', ...own, 'overlays/b.yaml': '' })
+    assert.deepEqual(textsIn(folder), { 'a.yaml': '2', ...own, 'README.txt': '', 'overlays/b.yaml': '' })
 
     await assert.rejects(write(folder, { 'a.yaml': '3', 'mine.yaml': '3' }), {
       message: `Cannot write ${folder}/mine.yaml: it exists, and this command did not write it; remove it, or choose ` +
         'another folder',
     })
-    assert.deepEqual(textsIn(folder), { 'a.yaml': '2', ...own, 'overlays/b.yaml': '' })
+    assert.deepEqual(textsIn(folder), { 'a.yaml': '2', ...own, 'README.txt': '', 'overlays/b.yaml': '' })
   }))
 
-test('another operator and another form cannot share files, and leave those of each other', () =>
+test('another operator cannot share files, and leaves those of the first', () =>
   withFolder(async (folder) => {
     await write(folder, { 'a.yaml': '1' })
-    for (const [of, name] of [[markOf('out', 'ab'), 'b.yaml'], [markOf('helm', 'a'), 'c.yaml']] as const) {
-      await assert.rejects(
-        write(folder, { 'a.yaml': '1', [name]: '1' }, of),
-        /a\.yaml: it was written with --out for the operator "a"; remove it/,
-      )
-      assert.deepEqual(await write(folder, { [name]: '1' }, of), { written: [name], removed: [] })
-    }
-    assert.deepEqual(Object.keys(textsIn(folder)).sort(), ['a.yaml', 'b.yaml', 'c.yaml'])
+    await assert.rejects(
+      write(folder, { 'a.yaml': '1', 'b.yaml': '1' }, markOf('ab')),
+      /a\.yaml: it was written for the operator "a"; remove it/,
+    )
+    assert.deepEqual(await write(folder, { 'b.yaml': '1' }, markOf('ab')), { written: ['b.yaml'], removed: [] })
+    assert.deepEqual(Object.keys(textsIn(folder)).sort(), ['a.yaml', 'b.yaml'])
   }))
 
 for (

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { loadAll } from 'js-yaml'
 import { operator } from 'kubeloop'
 import { Lease } from 'kubeloop/kinds'
-import type { AnyObject } from '../../lib/cli/deploy/files.ts'
+import type { ManifestObject } from '../../lib/cli/manifests.ts'
 import { parseImage } from '../../lib/cli/deploy/image.ts'
 import { kustomizeCaution, kustomizeFiles } from '../../lib/cli/deploy/kustomize.ts'
 import { asText, fullOperator, IMAGE, objectsOf, withFolder, writeAll } from './deploy_sample.ts'
@@ -90,6 +90,11 @@ test('what an overlay must not set is said, and only then', async () => {
     'An overlay must not set "namespace": the webhooks leave out objects by its name; give --namespace instead',
   )
   assert.match(kustomizeFiles(objects).get('kustomization.yaml')!, /^# An overlay must not set "namespace"/m)
+  const certified = await objectsOf(fullOperator(undefined, '/certs'), { image: IMAGE, certManager: true })
+  assert.equal(
+    kustomizeCaution(certified),
+    'An overlay must not set "namespace": the Certificate has its name; give --namespace instead',
+  )
   const monitored = await objectsOf(fullOperator(), { image: IMAGE, serviceMonitor: true })
   assert.equal(
     kustomizeCaution(monitored),
@@ -100,11 +105,13 @@ test('what an overlay must not set is said, and only then', async () => {
 const assets = process.env['KUBEBUILDER_ASSETS']
 const skip = assets ? false : 'KUBEBUILDER_ASSETS is not set: no kubectl'
 
-function kustomize(folder: string): AnyObject[] {
-  return loadAll(execFileSync(join(assets!, 'kubectl'), ['kustomize', folder], { encoding: 'utf8' })) as AnyObject[]
+function kustomize(folder: string): ManifestObject[] {
+  return loadAll(
+    execFileSync(join(assets!, 'kubectl'), ['kustomize', folder], { encoding: 'utf8' }),
+  ) as ManifestObject[]
 }
 
-const sorted = (objects: readonly AnyObject[]): string[] => objects.map((each) => stable(each)).sort()
+const sorted = (objects: readonly ManifestObject[]): string[] => objects.map((each) => stable(each)).sort()
 
 /** Returns JSON with sorted keys. */
 function stable(value: unknown): string {
@@ -127,7 +134,7 @@ test('kubectl kustomize makes the objects of standard output', { skip }, () =>
   }))
 
 /** Returns the objects of an overlay over the base of an operator. */
-async function overlaid(folder: string, app = fullOperator(), overlay: object): Promise<AnyObject[]> {
+async function overlaid(folder: string, app = fullOperator(), overlay: object): Promise<ManifestObject[]> {
   writeAll(join(folder, 'base'), kustomizeFiles(await objectsOf(app, { image: IMAGE, createNamespace: true })))
   const head = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources: ['../base'] }
   writeAll(folder, new Map([['overlay/kustomization.yaml', JSON.stringify({ ...head, ...overlay })]]))
@@ -151,7 +158,7 @@ test('an overlay sets namespace, tag and replicas', { skip }, () =>
     })
     assert.deepEqual(
       sorted(objects),
-      sorted(JSON.parse(JSON.stringify(expected).replace('"replicas":2', '"replicas":3')) as AnyObject[]),
+      sorted(JSON.parse(JSON.stringify(expected).replace('"replicas":2', '"replicas":3')) as ManifestObject[]),
     )
   }))
 

@@ -6,18 +6,17 @@ import { defineResource, type Operator, operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { describeDeployment } from '../../lib/cli/deploy/describe.ts'
-import type { AnyObject } from '../../lib/cli/deploy/files.ts'
-import { chartFiles, chartOptions } from '../../lib/cli/deploy/helm.ts'
+import type { ManifestObject } from '../../lib/cli/manifests.ts'
 import type { DeployOptions } from '../../lib/cli/deploy/options.ts'
 
-/** What a template must not read as an action. */
-export const BRACES = 'Like {{ .Values.x }}, {{- y -}} and {{{z}}} with `ticks`, "quotes" and \\n'
+/** A text that needs quotes in YAML. */
+const QUOTED = 'Like {{ .Values.x }}, {{- y -}} and {{{z}}} with `ticks`, "quotes" and \\n'
 
 const Foo = defineResource({
   group: 'full.example.com',
   version: 'v1',
   kind: 'Foo',
-  spec: z.object({ n: z.int32().describe(BRACES) }),
+  spec: z.object({ n: z.int32().describe(QUOTED) }),
 })
 const OldFoo = defineResource({
   group: 'full.example.com',
@@ -26,14 +25,17 @@ const OldFoo = defineResource({
   spec: z.object({ m: z.int32() }),
 })
 
-/** `namespaces`: default all. */
-export function fullOperator(namespaces?: string[]): Operator {
+/** `namespaces`: default all. `certs`: of its webhooks. */
+export function fullOperator(
+  namespaces?: string[],
+  certs: string | { secret: string } = { secret: 'full-tls' },
+): Operator {
   const app = operator({
     name: 'full',
     leaderElection: true,
     health: ':8081',
     metrics: { address: ':8443', tls: { certs: '/metrics-certs' }, auth: true },
-    webhooks: { certs: { secret: 'full-tls' } },
+    webhooks: { certs },
     ...(namespaces && { namespaces }),
   })
   app.controllerFor(Foo).owns(ConfigMap).reconcile(async () => {})
@@ -47,14 +49,10 @@ export function fullOperator(namespaces?: string[]): Operator {
 
 export const IMAGE = 'registry.example.com/full:1.2.3'
 
-export async function objectsOf(app: Operator, options: DeployOptions = { image: IMAGE }): Promise<AnyObject[]> {
+export async function objectsOf(app: Operator, options: DeployOptions = { image: IMAGE }): Promise<ManifestObject[]> {
   const { objects } = await describeDeployment(app.description, options, import.meta.url)
   // As they come from the process that loads the file.
-  return JSON.parse(JSON.stringify(objects)) as AnyObject[]
-}
-
-export async function chartOf(app: Operator, options: DeployOptions = { image: IMAGE }): Promise<Map<string, string>> {
-  return chartFiles(await objectsOf(app, chartOptions(options)), options)
+  return JSON.parse(JSON.stringify(objects)) as ManifestObject[]
 }
 
 /** Calls `use` with a new folder, and removes it. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Client, Cluster, loadConfig } from 'kubeloop'
 import { ConfigMap, Deployment } from 'kubeloop/kinds'
-import { type Line, makeFolder } from './dev_command.ts'
+import { inFolder, type Line } from './dev_command.ts'
 import { WAYS } from './saving.ts'
 
 const OPERATOR = `
@@ -38,9 +38,8 @@ async function clientOf(folder: string, kubeconfig = '.kubeloop/kubeconfig'): Pr
   return new Cluster({ name: 'test', config: cluster }).client
 }
 
-test('an operator runs, is restarted for an imported file, and finds the state after a stop', async () => {
-  const folder = makeFolder()
-  try {
+test('an operator runs, is restarted for an imported file, and finds the state after a stop', () =>
+  inFolder(async (folder) => {
     folder.write('operator.ts', OPERATOR)
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('guest.yaml', MANIFEST)
@@ -87,21 +86,16 @@ test('an operator runs, is restarted for an imported file, and finds the state a
       (await (await clientOf(folder.path)).get(ConfigMap, { namespace: 'default', name: 'ada' }))?.data?.['text'],
       'welcome, Ada',
     )
-    second.kill('SIGTERM')
-    assert.equal(await second.ended, 0)
-  } finally {
-    await folder.remove()
-  }
-})
+    await second.stop()
+  }))
 
-test('a manifest is applied again whenever it is saved, and objects that it no longer has stay', async () => {
-  const folder = makeFolder()
-  const map = (name: string, text: string): string =>
-    `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata: { text: ${text} }\n---\n`
-  const applied = (object: string, result: string) => (line: Line): boolean =>
-    line.message === 'applied' && line['object'] === `ConfigMap default/${object}` && line['result'] === result
-  const problem = (text: string) => (line: Line): boolean => line.level === 'error' && line.message.includes(text)
-  try {
+test('a manifest is applied again whenever it is saved, and objects that it no longer has stay', () =>
+  inFolder(async (folder) => {
+    const map = (name: string, text: string): string =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\ndata: { text: ${text} }\n---\n`
+    const applied = (object: string, result: string) => (line: Line): boolean =>
+      line.message === 'applied' && line['object'] === `ConfigMap default/${object}` && line['result'] === result
+    const problem = (text: string) => (line: Line): boolean => line.level === 'error' && line.message.includes(text)
     folder.write('operator.ts', OPERATOR)
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('maps.yaml', map('a', 'one') + map('b', 'one'))
@@ -127,33 +121,49 @@ test('a manifest is applied again whenever it is saved, and objects that it no l
     await dev.line('a, changed', applied('a', 'changed'))
     assert.deepEqual([await textOf('a'), await textOf('b'), await textOf('c')], ['six', 'one', 'five'])
     assert.doesNotMatch(dev.output(), /restarted/, 'the operator runs on')
-    dev.kill('SIGTERM')
-    assert.equal(await dev.ended, 0)
-  } finally {
-    await folder.remove()
-  }
-})
+    await dev.stop()
+  }))
 
-test('a file that throws is reported with its place, and runs when it is fixed', async () => {
-  const folder = makeFolder()
-  try {
-    folder.write('operator.ts', `\nthrow new Error('not today')\n`)
-    const command = folder.run('dev', 'operator.ts')
-    const line = await command.line('the error', says('not today'))
-    assert.equal(line.message, 'Cannot run operator.ts: not today')
-    assert.match(String(line['place']), /^operator\.ts:2:\d+$/)
-    assert.doesNotMatch(command.output(), /^\s+at /m)
+const RUNTIME = 'Deno' in globalThis ? 'deno' : 'Bun' in globalThis ? 'bun' : 'node'
+const NEVER_STARTED = /^operator\.ts ended without starting an operator; is `await app\.run\(import\.meta\)` missing\?$/
+
+/** Files that cannot run, and what is reported of each. */
+const BROKEN: readonly (readonly [text: string, message: RegExp, place?: RegExp])[] = [
+  [`\nthrow new Error('not today')\n`, /^Cannot run operator\.ts: not today$/, /^operator\.ts:2:\d+$/],
+  ['export {}\n', NEVER_STARTED],
+  [`import { operator } from 'kubeloop'\nexport default operator({ name: 'forgotten' })\n`, NEVER_STARTED],
+  [
+    `import { operator } from 'kubeloop'\nimport { ConfigMap } from 'kubeloop/kinds'
+const app = operator({ name: 'idle' })\napp.controllerFor(ConfigMap)\nawait app.run(import.meta)\n`,
+    /the controller for ConfigMap has no reconcile.*operator\.ts:4:\d+/,
+  ],
+  [
+    OPERATOR.replace('app.controllerFor', `app.add('ending', async () => process.exit(3))\napp.controllerFor`)
+      .replace('import', `import process from 'node:process'\nimport`),
+    new RegExp(`^${RUNTIME} ended with code 3; operator\\.ts restarts when it or a file that it imports is saved$`),
+  ],
+]
+
+test('a file that cannot run is reported once with its place, and runs when it is fixed', () =>
+  inFolder(async (folder) => {
     folder.write('greeting.ts', GREETING('hello'))
+    folder.write('operator.ts', BROKEN[0]![0])
+    const command = folder.run('dev', 'operator.ts')
+    for (const [at, [text, message, place]] of BROKEN.entries()) {
+      if (at > 0) folder.write('operator.ts', text)
+      const line = await command.line(String(message), ({ level }) => level === 'error')
+      assert.match(line.message, message)
+      if (place) assert.match(String(line['place']), place)
+    }
     folder.write('operator.ts', OPERATOR)
-    await command.line('it runs', (each) => each.message === 'definition')
-  } finally {
-    await folder.remove()
-  }
-})
+    await command.line('it runs', says('restarted'))
+    const { length } = command.output().match(/"level":"error"/g) ?? []
+    assert.equal(length, BROKEN.length)
+    assert.doesNotMatch(command.output(), /^\s+at |described and never started/m)
+  }))
 
-test('a syntax error is reported with its place, in the file and in one that it imports', async () => {
-  const folder = makeFolder()
-  try {
+test('a syntax error is reported with its place, in the file and in one that it imports', () =>
+  inFolder(async (folder) => {
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('operator.ts', `${OPERATOR}\nconst a: = 3\nconst b = ]\n`)
     const command = folder.run('dev', 'operator.ts')
@@ -184,10 +194,7 @@ test('a syntax error is reported with its place, in the file and in one that it 
     assert.match(command.output(), /greeting\.ts:1/)
     folder.write('greeting.ts', GREETING('hello'))
     await command.line('it runs', says('definition'))
-  } finally {
-    await folder.remove()
-  }
-})
+  }))
 
 /** Blocks the event loop for as long as its file is unchanged. */
 const BUSY = `
@@ -198,9 +205,8 @@ while (readFileSync('operator.ts', 'utf8') === read);
 `
 
 for (const [how, end] of [['fails', `throw new Error('not today')`], ['ends', '']]) {
-  test(`a file that is saved again before it ${how} is run again, once`, async () => {
-    const folder = makeFolder()
-    try {
+  test(`a file that is saved again before it ${how} is run again, once`, () =>
+    inFolder(async (folder) => {
       folder.write('operator.ts', BUSY + end)
       folder.write('greeting.ts', GREETING('hello'))
       const command = folder.run('dev', 'operator.ts')
@@ -208,22 +214,20 @@ for (const [how, end] of [['fails', `throw new Error('not today')`], ['ends', ''
       folder.write('operator.ts', OPERATOR)
       await command.line('it runs', (each) => each.message === 'definition')
       assert.deepEqual(command.output().match(/^the user says so$/gm), ['the user says so'])
-    } finally {
-      await folder.remove()
-    }
-  })
+    }))
 }
 
-test('every way to save restarts the operator, in its file and in one that it imports, also outside its folder', async () => {
-  const folder = makeFolder()
-  try {
+test('a save restarts the operator, in its file and in one that it imports, also outside its folder', () =>
+  inFolder(async (folder) => {
     const operator = OPERATOR.replace('./greeting.ts', '../shared/greeting.ts')
     folder.write('app/operator.ts', operator)
     folder.write('shared/greeting.ts', GREETING('hello'))
     const command = folder.run('dev', 'app/operator.ts')
     await command.line('it runs', says('definition'))
     let runs = 1
-    for (const [how, save] of Object.entries(WAYS)) {
+    // The others are in saved_files.test.ts.
+    for (const how of ['in place', 'put aside and written anew, as vim does']) {
+      const save = WAYS[how]!
       runs++
       const inOperator = runs % 2 === 0
       save(
@@ -234,86 +238,10 @@ test('every way to save restarts the operator, in its file and in one that it im
       assert.equal(line['changed'], inOperator ? 'app/operator.ts' : 'shared/greeting.ts')
       assert.equal(command.output().match(/^the user says so$/gm)?.length, runs)
     }
-  } finally {
-    await folder.remove()
-  }
-})
+  }))
 
-test('the end of a process that reports nothing is reported, and the next save restarts it', async () => {
-  const folder = makeFolder()
-  try {
-    const runtime = 'Deno' in globalThis ? 'deno' : 'Bun' in globalThis ? 'bun' : 'node'
-    folder.write('greeting.ts', GREETING('hello'))
-    folder.write(
-      'operator.ts',
-      OPERATOR.replace('app.controllerFor', `app.add('ending', async () => process.exit(3))\napp.controllerFor`)
-        .replace('import', `import process from 'node:process'\nimport`),
-    )
-    const command = folder.run('dev', 'operator.ts')
-    const line = await command.line('the end', (each) => each.level === 'error')
-    assert.equal(
-      line.message,
-      `${runtime} ended with code 3; operator.ts restarts when it or a file that it imports is saved`,
-    )
-    folder.write('operator.ts', OPERATOR)
-    await command.line('it runs', says('restarted'))
-  } finally {
-    await folder.remove()
-  }
-})
-
-test('a file that starts no operator is reported with what is missing', async () => {
-  const folder = makeFolder()
-  try {
-    folder.write('operator.ts', `export {}\n`)
-    const command = folder.run('dev', 'operator.ts')
-    const line = await command.line('a hint', (each) => each.level === 'error')
-    assert.equal(
-      line.message,
-      'operator.ts ended without starting an operator; is `await app.run(import.meta)` missing?',
-    )
-    folder.write('operator.ts', OPERATOR)
-    folder.write('greeting.ts', GREETING('hello'))
-    await command.line('it runs', says('definition'))
-    assert.doesNotMatch(command.output(), /ended with code/)
-  } finally {
-    await folder.remove()
-  }
-})
-
-test('an operator that is never started is reported once', async () => {
-  const folder = makeFolder()
-  try {
-    folder.write('operator.ts', `import { operator } from 'kubeloop'\nexport default operator({ name: 'forgotten' })\n`)
-    const command = folder.run('dev', 'operator.ts')
-    await command.line('a hint', ({ message }) => message.startsWith('operator.ts ended without starting an operator'))
-    // After the restart, the first run prints nothing more.
-    folder.write('operator.ts', `${OPERATOR}\n`)
-    folder.write('greeting.ts', GREETING('hello'))
-    await command.line('it runs', says('definition'))
-    assert.doesNotMatch(command.output(), /described and never started/)
-  } finally {
-    await folder.remove()
-  }
-})
-
-test('a controller without reconcile is an error with its place', async () => {
-  const folder = makeFolder()
-  try {
-    folder.write(
-      'operator.ts',
-      `import { operator } from 'kubeloop'\nimport { ConfigMap } from 'kubeloop/kinds'\nconst app = operator({ name: 'idle' })\napp.controllerFor(ConfigMap)\nawait app.run(import.meta)\n`,
-    )
-    const line = await folder.run('dev', 'operator.ts').line('a refusal', (each) => each.level === 'error')
-    assert.match(line.message, /the controller for ConfigMap has no reconcile.*operator\.ts:4:\d+/)
-  } finally {
-    await folder.remove()
-  }
-})
-
-test('only one kubeloop dev runs in a folder, and a killed one leaves nothing', async () => {
-  const folder = makeFolder()
-  try {
+test('only one kubeloop dev runs in a folder, and a killed one leaves nothing', () =>
+  inFolder(async (folder) => {
     folder.write('operator.ts', OPERATOR)
     folder.write('greeting.ts', GREETING('hello'))
     const first = folder.run('dev', 'operator.ts')
@@ -329,14 +257,10 @@ test('only one kubeloop dev runs in a folder, and a killed one leaves nothing', 
     await first.ended
     const third = folder.run('dev', 'operator.ts')
     await third.line('it runs again', (line) => line.message === 'started')
-  } finally {
-    await folder.remove()
-  }
-})
+  }))
 
-test('the command ends when the npx that started it has ended', { timeout: 60_000 }, async () => {
-  const folder = makeFolder()
-  try {
+test('the command ends when the npx that started it has ended', { timeout: 60_000 }, () =>
+  inFolder(async (folder) => {
     folder.write('operator.ts', OPERATOR)
     folder.write('greeting.ts', GREETING('hello'))
     const command = folder.runByNpx('dev', 'operator.ts')
@@ -344,14 +268,10 @@ test('the command ends when the npx that started it has ended', { timeout: 60_00
     command.kill('SIGKILL')
     await command.line('stopped', (line) => line.message === 'stopped')
     await command.ended
-  } finally {
-    await folder.remove()
-  }
-})
+  }))
 
-test('the command ends when its output is closed, also if only the operator writes', async () => {
-  const folder = makeFolder()
-  try {
+test('the command ends when its output is closed, also if only the operator writes', () =>
+  inFolder(async (folder) => {
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('guest.yaml', MANIFEST)
     folder.write(
@@ -362,14 +282,10 @@ test('the command ends when its output is closed, also if only the operator writ
     await command.line('its first run', reconciled('added'))
     command.closeOutput()
     assert.equal(await command.ended, 0)
-  } finally {
-    await folder.remove()
-  }
-})
+  }))
 
-test('the demo needs no file, and does not share state with the project', async () => {
-  const folder = makeFolder()
-  try {
+test('the demo needs no file, and does not share state with the project', () =>
+  inFolder(async (folder) => {
     folder.write('operator.ts', OPERATOR)
     folder.write('greeting.ts', GREETING('hello'))
     folder.write('guest.yaml', MANIFEST)
@@ -387,12 +303,8 @@ test('the demo needs no file, and does not share state with the project', async 
       undefined,
     )
     for (const each of [command, project]) {
-      each.kill('SIGTERM')
-      assert.equal(await each.ended, 0)
+      await each.stop()
     }
     assert.doesNotMatch(folder.read('.kubeloop/state.json'), /example-foo/)
     assert.match(folder.read('.kubeloop/demo/state.json'), /example-foo/)
-  } finally {
-    await folder.remove()
-  }
-})
+  }))

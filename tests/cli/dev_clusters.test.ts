@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Client, Cluster, loadConfig } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
-import { type Line, makeFolder } from './dev_command.ts'
+import { inFolder, type Line } from './dev_command.ts'
 
 const reconciled = (causes: string) => (line: Line): boolean =>
   line.message === 'reconcile' && String(line['causes']).includes(causes)
@@ -27,9 +27,8 @@ await app.run(import.meta)
 const COPIED = (text: string): string =>
   `{ apiVersion: v1, kind: ConfigMap, metadata: { name: a, labels: { copied: '' } }, data: { text: ${text} } }\n`
 
-test('an operator with two clusters has a context for each, and finds their state after a restart and a stop', async () => {
-  const folder = makeFolder()
-  try {
+test('an operator with two clusters has a context for each, and finds their state after a restart and a stop', () =>
+  inFolder(async (folder) => {
     folder.write('sync.ts', TWO_CLUSTERS)
     folder.write('a.yaml', COPIED('here'))
     folder.write('b.yaml', COPIED('there'))
@@ -80,8 +79,7 @@ test('an operator with two clusters has a context for each, and finds their stat
       (line) => line.message === 'reconcile' && JSON.stringify(line['writes']).includes('second-copy-of-a'),
     )
     assert.equal((await (await west()).get(ConfigMap, { namespace: 'default', name: 'a' }))?.data?.['text'], 'there')
-    first.kill('SIGINT')
-    assert.equal(await first.ended, 0)
+    await first.stop('SIGINT')
     for (const once of ['try', 'cluster']) {
       assert.equal(
         first.output().match(new RegExp(`"message":"${once}"`, 'g'))?.length,
@@ -93,9 +91,5 @@ test('an operator with two clusters has a context for each, and finds their stat
     const second = folder.run('dev', 'sync.ts')
     await second.line('what was there', reconciled('added'))
     assert.equal((await (await west()).get(ConfigMap, copy))?.data?.['text'], 'here')
-    second.kill('SIGTERM')
-    assert.equal(await second.ended, 0)
-  } finally {
-    await folder.remove()
-  }
-})
+    await second.stop()
+  }))

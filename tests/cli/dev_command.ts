@@ -1,4 +1,5 @@
-/** Runs the real `kubeloop` command in its own folder, on the runtime of the tests, and reads its lines. */
+/** Runs `kubeloop` in a folder of its own: in this process, or as the real command, whose lines can be awaited. */
+import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   mkdirSync,
@@ -15,6 +16,8 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { runCommand } from '../../lib/cli/commands.ts'
+import { UsageError } from '../../lib/cli/options.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 
@@ -24,10 +27,20 @@ export interface Folder {
   readonly path: string
   write(name: string, text: string): void
   read(name: string): string
+  /** Runs the command in this process until it ends. */
+  call(...args: string[]): Promise<Called>
+  /** Runs the command as the user does. */
   run(...args: string[]): Command
   /** Runs it as npx does: by a shell, which a signal to npx ends without the command. */
   runByNpx(...args: string[]): Command
   remove(): Promise<void>
+}
+
+/** What a command has printed, and its exit code. */
+interface Called {
+  readonly code: number
+  readonly out: string
+  readonly err: string
 }
 
 interface Command {
@@ -41,13 +54,15 @@ interface Command {
   /** Returns the standard error so far. */
   errors(): string
   kill(signal: NodeJS.Signals): void
+  /** Sends a signal, and waits for the end, whose code must be 0. */
+  stop(signal?: NodeJS.Signals): Promise<void>
   /** Closes this end of its standard output. */
   closeOutput(): void
   /** Resolves with its exit code when it and all processes that share its output have ended. */
   readonly ended: Promise<number | null>
 }
 
-/** Calls `use` with a folder of {@link makeFolder}, and removes it. */
+/** Calls `use` with a folder of {@link makeFolder}, then ends its commands and removes it. */
 export async function inFolder(use: (folder: Folder) => Promise<void>): Promise<void> {
   const folder = makeFolder()
   try {
@@ -79,6 +94,7 @@ export function makeFolder(): Folder {
       renameSync(join(path, `${name}.new`), join(path, name))
     },
     read: (name) => readFileSync(join(path, name), 'utf8'),
+    call: (...args) => callIn(path, args),
     run: (...args) => noted(start(path, args)),
     runByNpx: (...args) => noted(start(path, args, true)),
     async remove() {
@@ -89,6 +105,27 @@ export function makeFolder(): Folder {
       rmSync(path, { recursive: true, force: true, maxRetries: 5 })
     },
   }
+}
+
+async function callIn(folder: string, args: readonly string[]): Promise<Called> {
+  const [out, err]: [string[], string[]] = [[], []]
+  const context = {
+    parent: 0,
+    print: (line: string) => void out.push(line),
+    warn: (line: string) => void err.push(line),
+  }
+  const before = process.cwd()
+  process.chdir(folder)
+  let code: number
+  try {
+    code = await runCommand(args, context) ? 0 : 1
+  } catch (error) {
+    err.push((error as Error).message)
+    code = error instanceof UsageError ? 2 : 1
+  } finally {
+    process.chdir(before)
+  }
+  return { code, out: out.join('\n'), err: err.join('\n') }
 }
 
 function start(cwd: string, args: readonly string[], byNpx = false): Command {
@@ -137,6 +174,10 @@ function command(child: ChildProcess): Command {
     ended,
     // Deno's child.kill() makes it forget the exit code.
     kill: (signal) => void (over || process.kill(child.pid!, signal)),
+    async stop(signal = 'SIGTERM') {
+      process.kill(child.pid!, signal)
+      assert.equal(await ended, 0, output())
+    },
     closeOutput: () => void child.stdout!.destroy(),
     async line(what, like) {
       for (;;) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Cluster, dynamicResource, loadConfig } from 'kubeloop'
-import { type Folder, type Line, makeFolder } from './dev_command.ts'
+import { type Folder, inFolder, type Line } from './dev_command.ts'
 
 const OPERATOR = `
 import { defineResource, operator } from 'kubeloop'
@@ -32,9 +32,8 @@ async function spec(folder: Folder): Promise<unknown> {
   return site?.['spec']
 }
 
-test('objects of --apply pass the webhooks, also after a restart that finds the address of the last run', async () => {
-  const folder = makeFolder()
-  try {
+test('objects of --apply pass the webhooks, also after a restart that finds the address of the last run', () =>
+  inFolder(async (folder) => {
     folder.write('sites.ts', OPERATOR)
     for (const host of ['A.dev', 'B.dev']) {
       folder.write('site.yaml', SITE(host))
@@ -45,10 +44,6 @@ test('objects of --apply pass the webhooks, also after a restart that finds the 
       )
       assert.equal(applied['object'], 'Site default/a', dev.output())
       assert.deepEqual(await spec(folder), { hosts: [host.toLowerCase()] })
-      dev.kill('SIGTERM')
-      assert.equal(await dev.ended, 0, dev.output())
+      await dev.stop()
     }
-  } finally {
-    await folder.remove()
-  }
-})
+  }))

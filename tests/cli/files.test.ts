@@ -14,10 +14,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
-import { jsonLine, prettyLines } from '../../lib/cli/api/events.ts'
+import { type DevEvent, jsonLine, prettyLines } from '../../lib/cli/api/events.ts'
 import { contextOf } from '../../lib/cli/dev/embedded_api.ts'
 import { kubeconfigText } from '../../lib/cli/api/serving.ts'
-import { newOperator } from '../../lib/cli/new.ts'
+import { newOperator } from '../../lib/cli/commands/new.ts'
 import { calledWith } from '../../lib/cli/runtimes.ts'
 import {
   packageVersion,
@@ -60,83 +60,76 @@ test('the sample of the demo has resolved imports', async () => {
   ])
 })
 
-test('new writes an operator and its tests, and overwrites no file', async () => {
-  await inFolder(async (path) => {
-    const make = (file: string): Promise<void> =>
-      newOperator(file, { runtime: 'node', version: '0.1.0', folder: path('') })
-    await make(path('sub/operator.ts'))
+type Runtime = 'node' | 'bun' | 'deno'
+
+/** Runs `kubeloop new`, and returns what it prints. */
+async function made(file: string, folder: string, runtime: Runtime = 'node'): Promise<string[]> {
+  const lines: string[] = []
+  await newOperator(file, { runtime, version: '0.1.0', folder, print: (line) => void lines.push(line) })
+  return lines
+}
+
+test('new writes an operator and its tests, and overwrites no file', () =>
+  inFolder(async (path) => {
+    const make = (file: string) => made(path(file), path(''))
+    await make('sub/operator.ts')
     assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), example('1_sample_controller.ts'))
     assert.match(readFileSync(path('sub/operator.test.ts'), 'utf8'), /import app, \{ Foo \} from '\.\/operator\.ts'/)
-    await assert.rejects(make(path('sub/operator.ts')), /operator\.ts: the file exists/)
+    await assert.rejects(make('sub/operator.ts'), /operator\.ts: the file exists/)
     writeFileSync(path('other.test.ts'), 'mine')
-    await assert.rejects(make(path('other.ts')), /other\.test\.ts: the file exists/)
+    await assert.rejects(make('other.ts'), /other\.test\.ts: the file exists/)
     assert.throws(() => statSync(path('other.ts')), { code: 'ENOENT' })
     assert.equal(readFileSync(path('other.test.ts'), 'utf8'), 'mine')
-    await assert.rejects(make(path('operator.js')), /an operator is a TypeScript file/)
-  })
-})
+    await assert.rejects(make('operator.js'), /an operator is a TypeScript file/)
+  }))
 
-const PROJECT = {
-  node: ['package.json', 'tsconfig.json'],
-  bun: ['package.json', 'tsconfig.json'],
-  deno: ['deno.json'],
-} as const
-const projectIn = (path: (name: string) => string): string[] =>
-  ['package.json', 'tsconfig.json', 'deno.json'].filter((name) => existsSync(path(name)))
+const CONFIGURATIONS = ['package.json', 'tsconfig.json', 'deno.json']
 
-test('new writes the configuration of its runtime only, unless it exists in the folder or above it', async () => {
-  for (const runtime of ['node', 'bun', 'deno'] as const) {
+for (const runtime of ['node', 'bun', 'deno'] as const) {
+  test(`new for ${runtime} writes its configuration, unless that is in the folder or above it`, async () => {
     await inFolder(async (path) => {
-      await newOperator(path('operator.ts'), { runtime, version: '0.1.0', folder: path('') })
-      assert.deepEqual(projectIn(path), PROJECT[runtime])
-      const text = PROJECT[runtime].map((name) => readFileSync(path(name), 'utf8')).join()
+      const own = CONFIGURATIONS.filter((name) => (name === 'deno.json') === (runtime === 'deno'))
+      await made(path('operator.ts'), path(''), runtime)
+      assert.deepEqual(CONFIGURATIONS.filter((name) => existsSync(path(name))), own)
+      const text = own.map((name) => readFileSync(path(name), 'utf8')).join()
       for (const other of ['node', 'bun', 'deno'].filter((each) => each !== runtime)) {
         assert.doesNotMatch(text, new RegExp(`"@types/${other}"|"${other}"`))
       }
       assert.match(text, /kubeloop.*\^0\.1\.0/)
       mkdirSync(path('below'))
-      await newOperator(path('below/operator.ts'), { runtime, version: '0.1.0', folder: path('below') })
-      assert.deepEqual(projectIn((name) => path(`below/${name}`)), [])
+      await made(path('below/operator.ts'), path('below'), runtime)
+      assert.deepEqual(CONFIGURATIONS.filter((name) => existsSync(path(`below/${name}`))), [])
     })
     await inFolder(async (path) => {
-      for (const name of ['package.json', 'tsconfig.json', 'deno.json']) writeFileSync(path(name), 'mine')
-      await newOperator(path('operator.ts'), { runtime, version: '0.1.0', folder: path('') })
-      for (const name of ['package.json', 'tsconfig.json', 'deno.json']) {
-        assert.equal(readFileSync(path(name), 'utf8'), 'mine')
-      }
+      for (const name of CONFIGURATIONS) writeFileSync(path(name), 'mine')
+      await made(path('operator.ts'), path(''), runtime)
+      for (const name of CONFIGURATIONS) assert.equal(readFileSync(path(name), 'utf8'), 'mine')
     })
-  }
-})
+  })
+}
 
-test('new prints what an existing package.json lacks', async () => {
-  const printed = async (runtime: 'node' | 'bun' | 'deno', own: object | string): Promise<string[]> => {
-    const lines: string[] = []
-    await inFolder(async (path) => {
+const INSTALLED = { dependencies: { kubeloop: '*', zod: '*' } }
+for (
+  const [runtime, own, lines] of [
+    ['node', INSTALLED, [
+      'first  npm pkg set type=module, so that Node and tsc take .ts files for modules',
+      'first  npm install @types/node typescript',
+    ]],
+    ['node', { type: 'module' }, ['first  npm install kubeloop zod @types/node typescript']],
+    ['node', { ...INSTALLED, type: 'module', devDependencies: { typescript: '*', '@types/node': '*' } }, []],
+    ['bun', INSTALLED, ['first  bun add @types/bun typescript']],
+    ['deno', INSTALLED, ['first  deno add npm:@types/node']],
+    ['node', 'not JSON', []],
+  ] as const
+) {
+  test(`new for ${runtime} prints what a package.json lacks: ${JSON.stringify(own)}`, () =>
+    inFolder(async (path) => {
       writeFileSync(path('package.json'), typeof own === 'string' ? own : JSON.stringify(own))
       mkdirSync(path('below'))
-      await newOperator(path('below/operator.ts'), {
-        runtime,
-        version: '0.1.0',
-        folder: path('below'),
-        print: (line) => lines.push(line),
-      })
-    })
-    return lines.filter((line) => line.startsWith('first'))
-  }
-  const installed = { dependencies: { kubeloop: '*', zod: '*' } }
-  const setModule = 'first  npm pkg set type=module, so that Node and tsc take .ts files for modules'
-  assert.deepEqual(await printed('node', installed), [setModule, 'first  npm install @types/node typescript'])
-  assert.deepEqual(await printed('node', { type: 'module' }), [
-    'first  npm install kubeloop zod @types/node typescript',
-  ])
-  assert.deepEqual(
-    await printed('node', { ...installed, type: 'module', devDependencies: { typescript: '*', '@types/node': '*' } }),
-    [],
-  )
-  assert.deepEqual(await printed('bun', installed), ['first  bun add @types/bun typescript'])
-  assert.deepEqual(await printed('deno', installed), ['first  deno add npm:@types/node'])
-  assert.deepEqual(await printed('node', 'not JSON'), [])
-})
+      const printed = await made(path('below/operator.ts'), path('below'), runtime)
+      assert.deepEqual(printed.filter((line) => line.startsWith('first')), lines)
+    }))
+}
 
 test('the command uses the runtime that it was called with', () => {
   assert.equal(calledWith('node', 'bun/1.4.5 npm/? node/v26.3.0'), 'bun')
@@ -237,33 +230,25 @@ test('a state that cannot be read is renamed, and reported', async () => {
   })
 })
 
-test('events are lines of text or JSON', () => {
-  assert.deepEqual(
-    prettyLines({ kind: 'definition', name: 'foos.example.org', versions: ['v1', 'v2'], result: 'installed' }),
-    ['  installed  foos.example.org/v1,v2'],
-  )
-  assert.deepEqual(
-    prettyLines({ kind: 'definition', name: 'foos.example.org', cluster: 'west', versions: ['v1'], result: 'updated' }),
-    ['  updated    foos.example.org/v1 in west'],
-  )
-  assert.match(
-    prettyLines({
-      kind: 'applied',
-      object: 'Foo default/a',
-      cluster: 'west',
-      result: 'created',
-      manifest: 'a.yaml',
-    })[0]!,
+const definition = { kind: 'definition', name: 'foos.example.org', versions: ['v1', 'v2'] } as const
+const EVENTS: readonly (readonly [DevEvent, RegExp?])[] = [
+  [{ ...definition, result: 'installed' }, /^ {2}installed {2}foos\.example\.org\/v1,v2$/],
+  [{ ...definition, cluster: 'west', result: 'updated' }, /^ {2}updated {4}foos\.example\.org\/v1,v2 in west$/],
+  [
+    { kind: 'applied', object: 'Foo default/a', cluster: 'west', result: 'created', manifest: 'a.yaml' },
     /^ {2}applied {4}Foo default\/a in west {2,}a\.yaml$/,
-  )
-  assert.match(
-    prettyLines({ kind: 'try', command: 'kubectl get foos' })[0]!,
-    /^ {2}kubectl get foos {2,}\(same path every time/,
-  )
-  assert.deepEqual(prettyLines({ kind: 'try', command: 'kubectl --context west get foos', cluster: 'west' }), [
-    '  kubectl --context west get foos',
-  ])
-  assert.deepEqual(prettyLines({ kind: 'stopped' }), [])
+  ],
+  [{ kind: 'try', command: 'kubectl get foos' }, /^ {2}kubectl get foos {2,}\(same path every time/],
+  [{ kind: 'try', command: 'kubectl --context west', cluster: 'west' }, /^ {2}kubectl --context west$/],
+  [{ kind: 'stopped' }],
+]
+
+test('events are lines of text or JSON', () => {
+  for (const [event, line] of EVENTS) {
+    const lines = prettyLines(event)
+    assert.equal(lines.length, line ? 1 : 0)
+    if (line) assert.match(lines[0]!, line)
+  }
   const line = jsonLine({ kind: 'problem', message: 'no {name} here' }, 0)
   assert.deepEqual(JSON.parse(line), { time: '1970-01-01T00:00:00.000Z', level: 'error', message: 'no {name} here' })
 })

@@ -9,3 +9,11 @@ export function golden(name: string, text: string): void {
   if (process.env['KUBELOOP_WRITE_GOLDEN']) writeFileSync(file, text)
   assert.equal(text, readFileSync(file, 'utf8'))
 }
+
+/** Compares the lines of each case, below its title, with a golden file. */
+export function goldenCases(
+  name: string,
+  cases: readonly (readonly [title: string, lines: readonly string[]])[],
+): void {
+  golden(name, `${cases.map(([title, lines]) => [`=== ${title}`, ...lines].join('\n')).join('\n\n')}\n`)
+}

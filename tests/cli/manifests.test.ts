@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { parseManifest, readManifests } from '../../lib/cli/manifests.ts'
+import fc from 'fast-check'
+import { loadAll } from 'js-yaml'
+import { manifestText, parseManifest, readManifests } from '../../lib/cli/manifests.ts'
 
 test('YAML documents, items of a List, and JSON are read', async () => {
   const yaml = `---
@@ -73,6 +75,26 @@ for (
     })
   })
 }
+
+test('what is written is read as the same data, also by a parser of YAML 1.2', () => {
+  const texts = fc.oneof(fc.string(), fc.constantFrom('on', 'y', '- a', '#', 'a: b', '0o17', '1_0', '1:30', 'a\n b\n'))
+  const value = fc.letrec<{ any: unknown }>((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 4 },
+      texts,
+      fc.integer(),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.constantFrom(true, false, null),
+      fc.array(tie('any'), { maxLength: 3 }),
+      fc.dictionary(texts.filter((name) => name !== ''), tie('any'), { maxKeys: 3 }),
+    ),
+  })).any
+  fc.assert(fc.property(value, value, (first, second) => {
+    const objects = [first, second].map((data) => ({ data, left: undefined }))
+    const plain = JSON.parse(JSON.stringify(objects)) as unknown
+    assert.deepEqual(JSON.parse(JSON.stringify(loadAll(manifestText(objects)))), plain)
+  }))
+})
 
 test("a file may have a cluster's name before it", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-manifests-'))

@@ -1,38 +1,66 @@
 /** Tests how the process of an operator under `kubeloop dev` is stopped. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
-import { Latch } from '../../lib/async/latch.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { OperatorRunner } from '../../lib/cli/dev/operator_runner.ts'
 
-test('a stop lasts as long as the process needs, and not until it would be killed', { timeout: 30_000 }, async () => {
+/** Runs a program that connects to `port` when it is ready, until it is to stop; then calls `stopping`. */
+async function stopped(program: string, stopping: (clock: FakeClock) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-runner-'))
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const ready = new Promise((resolve) => server.once('connection', resolve))
   const [file, preload] = [join(folder, 'operator.mjs'), join(folder, 'preload.mjs')]
-  writeFileSync(file, 'import { createServer } from "node:net"; createServer().listen(0, "127.0.0.1")')
+  const { port } = server.address() as AddressInfo
+  writeFileSync(
+    file,
+    `import { connect } from 'node:net'\n${program}\nconnect(${port}, '127.0.0.1').on('error', () => {})`,
+  )
   writeFileSync(preload, '')
-  // Its time never passes, so any wait would last forever.
   const clock = new FakeClock()
-  const started = new Latch<number>()
   const runner = new OperatorRunner({
     ...{ file, preload, title: 'operator.mjs', pretty: false, elect: false, passed: [], denoConfig: undefined },
     ...{ kubeconfig: '', authority: '127.0.0.1:1', webhookPort: 1, clock },
     runtime: { name: 'node', program: 'node', version: '22.0.0' },
     report: (event) => assert.fail(JSON.stringify(event)),
-    onPids: ([pid]) => void (pid !== undefined && started.open(pid)),
+    onPids: () => {},
     onOutputClosed: () => assert.fail(),
   })
   const stop = new AbortController()
   try {
     const running = runner.run(stop.signal)
-    await Promise.race([started.opened, running])
+    await Promise.race([ready, running])
     stop.abort()
+    await stopping(clock)
     await running
     assert.equal(clock.pending, 0)
   } finally {
     runner.kill()
+    server.close()
     rmSync(folder, { recursive: true })
   }
-})
+}
+
+// Without an advance, the time never passes, so any wait would last forever.
+test(
+  'a stop lasts as long as the process needs, and not until it would be killed',
+  { timeout: 30_000 },
+  () => stopped('', async () => {}),
+)
+
+test(
+  'a process that does not stop is killed after 3 s',
+  { timeout: 30_000 },
+  () =>
+    stopped(`process.on('SIGINT', () => {})`, async (clock) => {
+      await nextTurn()
+      await clock.advance(2999)
+      assert.equal(clock.pending, 1)
+      await clock.advance(1)
+    }),
+)

@@ -8,7 +8,7 @@ import * as z from 'zod'
 import { checkCommitted } from '../../lib/cli/crd/check.ts'
 import { checkStored } from '../../lib/cli/crd/live.ts'
 import { refusals } from '../../lib/cli/crd/refused.ts'
-import { yamlText } from '../../lib/cli/yaml_text.ts'
+import { manifestText } from '../../lib/cli/manifests.ts'
 import { Api } from '../../lib/client/api.ts'
 import { systemClock } from '../../lib/async/clock.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
@@ -147,7 +147,7 @@ test('a definition as the server stores it means the same as the one that was se
   await install(resource)
   const stored = await apiOf().get({ resource: CRD, name: crd(resource).metadata.name })
   await inFolder(async (folder) => {
-    folder.write('crd.yaml', yamlText(stored))
+    folder.write('crd.yaml', manifestText([stored]))
     assert.deepEqual(await checkCommitted([crd(resource)], `${folder.path}/crd.yaml`), { lines: [], breaking: 0 })
   })
 })

@@ -13,12 +13,14 @@ import { compareRoles } from '../../lib/cli/rights/compare.ts'
 import { type LeastRights, leastRights } from '../../lib/cli/rights/least.ts'
 import { readRecord } from '../../lib/cli/rights/record.ts'
 import { writtenRules } from '../../lib/cli/rights/written_roles.ts'
-import { likelyRights, type Rights } from '../../lib/cli/deploy/rights.ts'
+import { likelyRights } from '../../lib/cli/deploy/rights.ts'
+import { type RoleRules, rulesOf } from '../../lib/cli/rights/rights.ts'
 import type { AskedRight } from '../../lib/testing/rights_recorder.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
 import { RightsRecorder } from '../../lib/testing/rights_recorder.ts'
 import { inFolder } from './dev_command.ts'
+import { goldenCases } from './golden.ts'
 
 const Foo = defineResource({
   group: 'rights.example.com',
@@ -66,14 +68,14 @@ async function leastOf(
   try {
     const record = await readRecord(folder, app.description.options.name, undefined)
     const least = leastRights(app.description, { namespace: 'here' }, record, (name) => text.includes(`'${name}'`))
-    return { least, rules: rulesOf(least.rights.rights()), lines: record.rights }
+    return { least, rules: shown(rulesOf(least.rights)), lines: record.rights }
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
 /** Returns the rules as `place: verbs group/resource [names]`. */
-function rulesOf({ everywhere, inNamespaces }: Rights): string[] {
+function shown({ everywhere, inNamespaces }: RoleRules): string[] {
   return [['*', everywhere] as const, ...inNamespaces].flatMap(([place, all]) =>
     all.map(({ apiGroups, resources, verbs, resourceNames }) =>
       `${place}: ${verbs.join(',')} ${apiGroups[0]}/${resources.join(',')}${
@@ -124,120 +126,113 @@ function lineOf(place: string): number {
   return Number(/:(\d+):\d+$/.exec(place)![1])
 }
 
-test('requests of kubeloop itself have no place, also in timers that the test advances', async () => {
-  const app = operator({ name: 'a', leaderElection: true, crds: 'ignore' })
-  app.controllerFor(ConfigMap).reconcile(async (map, { events }) => void events.normal(map, 'Seen', 'It was seen'))
-  const { lines, rules } = await leastOf(app, async (w) => {
-    await w.client.create(ConfigMap, { metadata: FOO.metadata })
-    await w.advance('1m')
-  }, { replicas: 2 })
-  assert.deepEqual(lines.filter(({ at }) => at !== undefined), [])
-  assert.ok(lines.some(({ resource, verb }) => resource === 'leases' && verb === 'update'))
-  assert.deepEqual(rules, [
-    '*: list,watch /configmaps',
-    // The same Event again is a patch.
-    '*: create,patch events.k8s.io/events',
-    'here: create coordination.k8s.io/leases',
-    'here: get,watch,update coordination.k8s.io/leases [a]',
-  ])
-})
+const made = (options: Partial<Parameters<typeof operator>[0]>, use: (app: Operator) => void): Operator => {
+  const app = operator({ name: 'a', crds: 'ignore', ...options })
+  use(app)
+  return app
+}
+const withFoo = async (w: World): Promise<void> => {
+  await w.client.create(Foo, FOO)
+  await w.settle()
+}
 
-test('a write that would change nothing needs its right as well', async () => {
-  const app = operator({ name: 'a', crds: 'ignore' })
-  // An object without a status has an empty one, so nothing is sent.
-  app.controllerFor(Foo).reconcile(async (foo, { client }) => void await client.setStatus(Foo, foo, {}))
-  const { rules, lines } = await leastOf(app, async (w) => {
-    await w.client.create(Foo, FOO)
-    await w.settle()
-  })
-  assert.deepEqual(rules, [`*: list,watch ${FOOS}`, `*: patch ${FOOS}/status`])
-  assert.equal(lines.find(({ verb }) => verb === 'patch')!.at, undefined)
-})
+interface Case {
+  readonly app: Operator
+  /** Default: an operator without objects. */
+  readonly work?: (w: World) => Promise<void>
+  readonly replicas?: number
+  /** What stands in the operator's file. */
+  readonly text?: string
+}
 
-test('a finalizer is patched, and its object is read again after a conflict', async () => {
-  const app = operator({ name: 'a', crds: 'ignore' })
-  app.controllerFor(Foo).finalize(async () => {}).reconcile(async () => {})
-  const { rules } = await leastOf(app, async () => {})
-  assert.deepEqual(rules, [`*: get,list,watch,patch ${FOOS}`])
-})
-
-test('every kind of request: verbs, subresources, deletecollection, scale, generated names, updates', async () => {
-  const app = operator({ name: 'a' })
-  app.controllerFor(Namespace, { when: ({ metadata }) => metadata.name === 'team-a' }).reconcile(
-    async (_namespace, { client }) => {
-      const namespace = 'team-a'
-      await client.create(Secret, { metadata: { namespace, generateName: 'made-' } })
-      for (const each of await client.list(Secret, { namespace })) await client.delete(Secret, each)
-      await client.deleteAll(ConfigMap, { namespace })
-      await client.createOrUpdate(ServiceAccount, { namespace, name: 'runner' }, (draft) => {
-        draft.automountServiceAccountToken = false
-      })
-      await client.edit(ServiceAccount, { namespace, name: 'runner' }, (draft) => {
-        draft.automountServiceAccountToken = true
-      })
-      await client.subresource(ServiceAccount, { namespace, name: 'runner' }, 'token').create({
-        spec: { audiences: [], expirationSeconds: 3600 },
-      })
+const CASES: Readonly<Record<string, Case>> = {
+  'requests of kubeloop itself have no place, also in timers that the test advances': {
+    app: made(
+      { leaderElection: true },
+      (app) =>
+        app.controllerFor(ConfigMap).reconcile(async (map, { events }) =>
+          void events.normal(map, 'Seen', 'It was seen')
+        ),
+    ),
+    work: async (w) => {
+      await w.client.create(ConfigMap, { metadata: FOO.metadata })
+      await w.advance('1m')
     },
-  )
-  const { rules } = await leastOf(app, async () => {})
-  assert.deepEqual(rules, [
-    '*: deletecollection /configmaps',
-    '*: list,watch /namespaces',
-    '*: list,create,delete /secrets',
-    '*: get,create,update /serviceaccounts',
-    '*: create /serviceaccounts/token',
-  ])
-})
-
-test('names and namespaces that stand in the file limit the rules; those of objects do not', async () => {
-  const app = operator({ name: 'a', crds: 'ignore' })
-  app.controllerFor(Foo).reconcile(async (foo, { client }) => {
-    await client.get(Secret, { namespace: 'vault', name: 'login' })
-    await client.get(ConfigMap, { namespace: 'vault', name: foo.metadata.name })
-    await client.apply(Namespace, { metadata: { name: 'vault' } })
-    await client.get(Node, { name: 'one' })
-    await client.get(Node, { name: 'unknown' })
-  })
-  const { rules, least } = await leastOf(app, async (w) => {
-    await w.client.create(Foo, FOO)
-    await w.settle()
+    replicas: 2,
+  },
+  'a write that would change nothing needs its right as well': {
+    // An object without a status has an empty one, so nothing is sent.
+    app: made(
+      {},
+      (app) => app.controllerFor(Foo).reconcile(async (foo, { client }) => void await client.setStatus(Foo, foo, {})),
+    ),
+    work: withFoo,
+  },
+  'a finalizer is patched, and its object is read again after a conflict': {
+    app: made({}, (app) => app.controllerFor(Foo).finalize(async () => {}).reconcile(async () => {})),
+  },
+  'every kind of request: verbs, subresources, deletecollection, scale, generated names, updates': {
+    app: made(
+      { crds: 'verify' },
+      (app) =>
+        app.controllerFor(Namespace, { when: ({ metadata }) => metadata.name === 'team-a' }).reconcile(
+          async (_namespace, { client }) => {
+            const namespace = 'team-a'
+            await client.create(Secret, { metadata: { namespace, generateName: 'made-' } })
+            for (const each of await client.list(Secret, { namespace })) await client.delete(Secret, each)
+            await client.deleteAll(ConfigMap, { namespace })
+            await client.createOrUpdate(ServiceAccount, { namespace, name: 'runner' }, (draft) => {
+              draft.automountServiceAccountToken = false
+            })
+            await client.edit(ServiceAccount, { namespace, name: 'runner' }, (draft) => {
+              draft.automountServiceAccountToken = true
+            })
+            await client.subresource(ServiceAccount, { namespace, name: 'runner' }, 'token').create({
+              spec: { audiences: [], expirationSeconds: 3600 },
+            })
+          },
+        ),
+    ),
+  },
+  'names and namespaces that stand in the file limit the rules; those of objects do not': {
+    app: made({}, (app) =>
+      app.controllerFor(Foo).reconcile(async (foo, { client }) => {
+        await client.get(Secret, { namespace: 'vault', name: 'login' })
+        await client.get(ConfigMap, { namespace: 'vault', name: foo.metadata.name })
+        await client.apply(Namespace, { metadata: { name: 'vault' } })
+        await client.get(Node, { name: 'one' })
+        await client.get(Node, { name: 'unknown' })
+      })),
+    work: withFoo,
     // "one" stands in the file as well, but it is the name of a reconciled object.
-  }, { text: "'vault' 'login' 'one'" })
-  assert.deepEqual(rules, [
-    '*: create /namespaces',
-    '*: patch /namespaces [vault]',
-    '*: get /nodes',
-    `*: list,watch ${FOOS}`,
-    'vault: get /configmaps',
-    'vault: get /secrets [login]',
-  ])
-  assert.ok(least.notes.some((note) => note.startsWith('get of secrets is limited to "login"')), least.notes.join('\n'))
-})
+    text: "'vault' 'login' 'one'",
+  },
+  'with namespaces, what was asked for in one of them is allowed in each': {
+    app: made(
+      { namespaces: ['team-a', 'team-b'] },
+      (app) =>
+        app.controllerFor(Foo).reconcile(async (foo, { client, events }) => {
+          events.normal(foo, 'Seen', 'It was seen')
+          await client.get(Secret, { namespace: foo.metadata.namespace, name: 'x' })
+          await client.get(Secret, { namespace: `${foo.metadata.namespace}-more`, name: 'x' })
+          await client.get(ConfigMap, { namespace: 'vault', name: 'x' })
+        }),
+    ),
+    work: withFoo,
+    text: "'vault' 'team-a'",
+  },
+}
 
-test('with namespaces, what was asked for in one of them is allowed in each', async () => {
-  const app = operator({ name: 'a', crds: 'ignore', namespaces: ['team-a', 'team-b'] })
-  app.controllerFor(Foo).reconcile(async (foo, { client, events }) => {
-    events.normal(foo, 'Seen', 'It was seen')
-    await client.get(Secret, { namespace: foo.metadata.namespace, name: 'x' })
-    await client.get(Secret, { namespace: `${foo.metadata.namespace}-more`, name: 'x' })
-    await client.get(ConfigMap, { namespace: 'vault', name: 'x' })
-  })
-  const { rules, least } = await leastOf(app, async (w) => {
-    await w.client.create(Foo, FOO)
-    await w.settle()
-  }, { text: "'vault' 'team-a'" })
-  const inEach = (place: string): string[] => [
-    `${place}: create,patch events.k8s.io/events`,
-    `${place}: list,watch ${FOOS}`,
-  ]
-  assert.deepEqual(rules, [
-    '*: get /secrets',
-    ...inEach('team-a'),
-    ...inEach('team-b'),
-    'vault: get /configmaps',
-  ])
-  assert.match(least.notes.join('\n'), /get of secrets is allowed in all namespaces: it was asked for in "team-a-more"/)
+test('the least rights are those of the golden file', async () => {
+  const cases: (readonly [string, readonly string[]])[] = []
+  for (const [title, { app, work = async () => {}, replicas, text }] of Object.entries(CASES)) {
+    const { rules, lines, least } = await leastOf(app, work, { ...(replicas && { replicas }), ...(text && { text }) })
+    const asked = lines.map(({ verb, resource, at }) =>
+      `${at === undefined ? 'kubeloop' : 'its code'}: ${verb} ${resource}`
+    )
+    cases.push([title, [...rules, ...[...new Set(asked)].sort(), ...least.notes.map((note) => `note: ${note}`)]])
+  }
+  goldenCases('least_rights.txt', cases)
 })
 
 test('other clusters have rights of their own', async () => {
@@ -260,7 +255,7 @@ test('other clusters have rights of their own', async () => {
     await readRecord(folder, 'a', 'west'),
     () => false,
   )
-  assert.deepEqual(rulesOf(rights.rights()), ['w: create,patch /secrets'])
+  assert.deepEqual(shown(rulesOf(rights)), ['w: create,patch /secrets'])
   rmSync(folder, { recursive: true })
 })
 
@@ -356,8 +351,8 @@ test('a record that cannot be written is an error of the world', async () => {
 /** Returns what a written role lacks and exceeds. */
 function checked(found: Found, app: Operator, roles: readonly object[], isRecorded = true) {
   return compareRoles(writtenRules(roles as never, 'role.yaml'), {
-    needed: found.least.rights.grants(),
-    likely: likelyRights(app.description, { namespace: 'here' }).grants(),
+    needed: found.least.rights,
+    likely: likelyRights(app.description, { namespace: 'here' }),
     asked: found.least.asked,
     namespace: 'here',
     isRecorded,
@@ -366,113 +361,87 @@ function checked(found: Found, app: Operator, roles: readonly object[], isRecord
 
 const RBAC = { apiVersion: 'rbac.authorization.k8s.io/v1' }
 
-test('a written role is compared right by right', async () => {
-  const app = operator({ name: 'a', crds: 'ignore', leaderElection: true })
-  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'one' }).reconcile(
-    async (map, { client }) => void await client.update(ConfigMap, { ...map, data: { a: 'b' } }),
+const ROLE_REF = { kind: 'ClusterRole', name: 'a' }
+const roleOf = (kind: 'Role' | 'ClusterRole', rules: readonly object[]): object => ({
+  ...RBAC,
+  kind,
+  metadata: { name: 'a' },
+  rules,
+})
+const bound = (namespace?: string): object => ({
+  ...RBAC,
+  kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+  metadata: { name: 'a', ...(namespace !== undefined && { namespace }) },
+  roleRef: ROLE_REF,
+})
+const ruleOn = (group: string, resource: string, verbs: string, more: object = {}): object => ({
+  apiGroups: [group],
+  resources: [resource],
+  verbs: verbs.split(' '),
+  ...more,
+})
+const maps = (verbs: string): object => ruleOn('', 'configmaps', verbs)
+const leases = (verbs: string, ...names: string[]): object =>
+  roleOf('Role', [
+    ruleOn('coordination.k8s.io', 'leases', 'create'),
+    ruleOn('coordination.k8s.io', 'leases', verbs, names.length > 0 ? { resourceNames: names } : {}),
+  ])
+const WIDE = [
+  roleOf('ClusterRole', [
+    maps('get list watch update delete'),
+    ruleOn('*', '*', '*'),
+    { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+    ruleOn('events.k8s.io', 'events', 'create'),
+    ruleOn('coordination.k8s.io', 'leases', 'create'),
+  ]),
+  leases('get update delete'),
+]
+
+test('written roles lack and exceed what the golden file says', async () => {
+  const updating = made(
+    { leaderElection: true },
+    (app) =>
+      app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'one' }).reconcile(
+        async (map, { client }) => void await client.update(ConfigMap, { ...map, data: { a: 'b' } }),
+      ),
   )
-  const found = await leastOf(app, async (w) => {
+  const one = await leastOf(updating, async (w) => {
     await w.client.create(ConfigMap, { metadata: FOO.metadata })
     await w.settle()
   })
-  const role = (rules: readonly object[]): object => ({ ...RBAC, kind: 'ClusterRole', metadata: { name: 'a' }, rules })
-  const lease = (verbs: readonly string[], more: object = {}): object => ({
-    ...RBAC,
-    kind: 'Role',
-    metadata: { name: 'a' },
-    rules: [
-      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
-      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs, ...more },
-    ],
-  })
-  const maps = { apiGroups: [''], resources: ['configmaps'] }
-  const named = { resourceNames: ['a'] }
-  const equal = [
-    role([{ ...maps, verbs: ['get', 'list', 'watch', 'update'] }]),
-    lease(['get', 'watch', 'update'], named),
-  ]
-  assert.deepEqual(checked(found, app, equal), { problems: [], notes: [] })
-
-  const { problems: lacks } = checked(found, app, [
-    role([{ ...maps, verbs: ['list', 'watch'] }]),
-    lease(['get', 'watch'], named),
-  ])
-  assert.equal(lacks.length, 3, lacks.join('\n'))
-  assert.match(lacks[0]!, /^lacks: update of configmaps \(core\): .*rights\.test\.ts:\d+:\d+$/)
-  assert.match(lacks[1]!, /^lacks: get of configmaps \(core\): .*rights\.test\.ts:\d+:\d+$/)
-  assert.match(
-    lacks[2]!,
-    /^lacks: update of leases \(coordination\.k8s\.io\) "a" in here: kubeloop itself requests it$/,
+  const inTeams = made(
+    { namespaces: ['team-a', 'team-b'] },
+    (app) => app.controllerFor(ConfigMap).reconcile(async () => {}),
   )
-
-  const wide = [
-    role([
-      { ...maps, verbs: ['get', 'list', 'watch', 'update', 'delete'] },
-      { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
-      { nonResourceURLs: ['/metrics'], verbs: ['get'] },
-      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
-      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['create'] },
+  const teams = await leastOf(inTeams, async () => {})
+  const [read, wider] = ['list watch', 'list watch delete'].map((verbs) => roleOf('ClusterRole', [maps(verbs)])) as [
+    object,
+    object,
+  ]
+  const compared = {
+    'equal roles': checked(one, updating, [
+      roleOf('ClusterRole', [maps('get list watch update')]),
+      leases('get watch update', 'a'),
     ]),
-    lease(['get', 'update', 'delete']),
-  ]
-  assert.deepEqual(checked(found, app, wide), {
-    problems: [
-      'exceeds: delete of configmaps (core) (ClusterRole "a"): not asked for in the record',
-      'exceeds: * of * (*) (ClusterRole "a"): not asked for in the record',
-      'exceeds: get of the path /metrics (ClusterRole "a"): not asked for in the record',
-      'exceeds: create of leases (coordination.k8s.io) (ClusterRole "a"): needed only in here',
-      'exceeds: get, update of leases (coordination.k8s.io) in here (Role "a"): needed only for "a"',
-      'exceeds: delete of leases (coordination.k8s.io) in here (Role "a"): not asked for in the record',
-    ],
-    notes: [
-      'create of events (events.k8s.io) (ClusterRole "a"): not asked for in the record, but kinds of the ' +
-      "operator's description suggest it",
-    ],
-  })
-  // Wildcards allow what is needed.
-  assert.deepEqual(
-    checked(found, app, [role([{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }])]).problems.map((line) =>
-      line.split(':')[0]
-    ),
-    ['exceeds'],
-  )
-  // Without a record, only what kubeloop itself needs is known.
-  const unknown = checked(found, app, wide, false)
-  assert.deepEqual(unknown.problems, [])
-  assert.match(unknown.notes.join('\n'), /without --record, nothing is known/)
-})
-
-test('a ClusterRole holds where the file binds it', async () => {
-  const app = operator({ name: 'a', crds: 'ignore', namespaces: ['team-a', 'team-b'] })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
-  const found = await leastOf(app, async () => {})
-  const role = {
-    ...RBAC,
-    kind: 'ClusterRole',
-    metadata: { name: 'a' },
-    rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] }],
+    'roles that lack rights': checked(one, updating, [
+      roleOf('ClusterRole', [maps('list watch')]),
+      leases('get watch', 'a'),
+    ]),
+    'roles that are too wide': checked(one, updating, WIDE),
+    'the same without a record': checked(one, updating, WIDE, false),
+    'a role with all rights': checked(one, updating, [roleOf('ClusterRole', [ruleOn('*', '*', '*')])]),
+    'a ClusterRole that is bound in both namespaces': checked(teams, inTeams, [read, bound('team-a'), bound('team-b')]),
+    'a ClusterRole that is bound in one of them': checked(teams, inTeams, [read, bound('team-a')]),
+    'a wider one': checked(teams, inTeams, [wider, bound('team-a'), bound('team-b')]),
+    'one that is bound everywhere as well': checked(teams, inTeams, [read, bound('team-a'), bound()]),
   }
-  const roleRef = { kind: 'ClusterRole', name: 'a' }
-  const bound = (namespace: string): object => ({
-    ...RBAC,
-    kind: 'RoleBinding',
-    metadata: { name: 'a', namespace },
-    roleRef,
-  })
-  assert.deepEqual(checked(found, app, [role, bound('team-a'), bound('team-b')]).problems, [])
-  assert.deepEqual(checked(found, app, [role, bound('team-a')]).problems.map((line) => line.split(': k')[0]), [
-    'lacks: list of configmaps (core) in team-b',
-    'lacks: watch of configmaps (core) in team-b',
-  ])
-  const wider = { ...role, rules: role.rules.map((rule) => ({ ...rule, verbs: [...rule.verbs, 'delete'] })) }
-  assert.deepEqual(
-    checked(found, app, [wider, bound('team-a'), bound('team-b')]).problems.map((line) => line.split(' (Cl')[0]),
-    ['team-a', 'team-b'].map((place) => `exceeds: delete of configmaps (core) in ${place}`),
+  goldenCases(
+    'compared_roles.txt',
+    Object.entries(compared).map(([title, { problems, notes }]) => [title, [
+      ...problems.map((line) => line.replace(/: [^ ]*rights\.test\.ts:\d+:\d+$/, ': its place')),
+      ...notes.map((note) => `note: ${note}`),
+    ]]),
   )
-  const everywhere = { ...RBAC, kind: 'ClusterRoleBinding', metadata: { name: 'a' }, roleRef }
-  assert.deepEqual(checked(found, app, [role, bound('team-a'), everywhere]).problems, [
-    'exceeds: list, watch of configmaps (core) (ClusterRole "a"): needed only in team-a, team-b',
-  ])
 })
 
 const FILE = `import { operator } from 'kubeloop'
@@ -506,15 +475,10 @@ test('kubeloop rights: the roles, a check that fits, one that does not, and mani
     } finally {
       delete process.env['KUBELOOP_RIGHTS']
     }
-    const run = async (...args: string[]) => {
-      const command = folder.run(...args)
-      const code = await command.ended
-      return { code, printed: command.printed(), errors: command.errors() }
-    }
-    const printed = await run('rights', 'op.ts', '--record', 'record')
-    assert.equal(printed.code, 0, printed.errors)
-    assert.match(printed.errors, /a right that no test exercised is missing here/)
-    const roles = loadAll(printed.printed) as { kind: string; metadata: object; rules: object[] }[]
+    const printed = await folder.call('rights', 'op.ts', '--record', 'record')
+    assert.equal(printed.code, 0, printed.err)
+    assert.match(printed.err, /a right that no test exercised is missing here/)
+    const roles = loadAll(printed.out) as { kind: string; metadata: object; rules: object[] }[]
     assert.deepEqual(roles.map(({ kind, metadata, rules }) => ({ kind, metadata, rules })), [
       {
         kind: 'ClusterRole',
@@ -530,15 +494,17 @@ test('kubeloop rights: the roles, a check that fits, one that does not, and mani
         rules: [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['login'], verbs: ['get'] }],
       },
     ])
-    folder.write('role.yaml', printed.printed)
-    const fits = await run('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
-    assert.deepEqual([fits.code, fits.printed], [0, ''], fits.errors)
-    folder.write('role.yaml', printed.printed.replace(/^ *- patch\n/m, ''))
-    const lacks = await run('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
-    assert.equal(lacks.code, 1, lacks.errors)
-    assert.match(lacks.printed, /^lacks: patch of secrets \(core\): op\.ts:6:\d+$/)
-    const manifests = await run('manifests', 'op.ts', '--record', 'record', '--image', 'a:1')
-    const all = loadAll(manifests.printed) as { kind: string; rules?: object[] }[]
+    folder.write('role.yaml', printed.out)
+    const fits = await folder.call('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
+    assert.deepEqual([fits.code, fits.out], [0, ''], fits.err)
+    folder.write('role.yaml', printed.out.replace(/^ *- patch\n/m, ''))
+    // As a process: the exit code, the result and the hints each go their own way.
+    const lacks = folder.run('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
+    assert.equal(await lacks.ended, 1, lacks.output())
+    assert.match(lacks.printed(), /^lacks: patch of secrets \(core\): op\.ts:6:\d+$/)
+    assert.match(lacks.errors(), /a right that no test exercised is missing here/)
+    const manifests = await folder.call('manifests', 'op.ts', '--record', 'record', '--image', 'a:1')
+    const all = loadAll(manifests.out) as { kind: string; rules?: object[] }[]
     assert.deepEqual(
       all.filter(({ kind }) => /Role$/.test(kind)).map(({ rules }) => rules),
       roles.map(({ rules }) => rules),
@@ -551,71 +517,31 @@ metadata:
   name: copier
 `
 
-for (
-  const [title, args, files, code, problem] of [
-    [
-      'a record that is missing',
-      ['--record', 'none'],
-      {},
-      1,
-      /^Cannot read the record in .*none: there is no such folder; run/,
-    ],
-    [
-      'a record of another operator',
-      ['--record', 'record'],
-      { 'record/a.jsonl': '{"operator":"other","reconciled":"a"}\n' },
-      1,
-      /^Cannot read the record in .*record: it has no request of the operator "copier", but of "other"; run the/,
-    ],
-    [
-      'a record that is damaged',
-      ['--record', 'record'],
-      { 'record/a.jsonl': '{"operator":"copier"}\n{"operator"' },
-      1,
-      /^Cannot read .*record\/a\.jsonl: line 2 is not one of a record/,
-    ],
-    ['a role that is missing', ['--check', 'role.yaml'], {}, 1, /^Cannot read role\.yaml: there is no such file/],
-    [
-      'a file without a role',
-      ['--check', 'role.yaml'],
-      { 'role.yaml': ROLE.replace('ClusterRole', 'ServiceAccount') },
-      1,
-      /^Cannot check role\.yaml: it has no Role and no ClusterRole$/,
-    ],
-    [
-      'an aggregated role',
-      ['--check', 'role.yaml'],
-      { 'role.yaml': `${ROLE}aggregationRule: { clusterRoleSelectors: [] }\n` },
-      1,
-      /^Cannot check role\.yaml: ClusterRole "copier" is aggregated: its rules are those of other ClusterRoles/,
-    ],
-    [
-      'a rule with a text for a list',
-      ['--check', 'role.yaml'],
-      { 'role.yaml': `${ROLE}rules: [{ apiGroups: [''], resources: pods, verbs: [get] }]\n` },
-      1,
-      /^Cannot check role\.yaml: ClusterRole "copier" has a rule 1 whose resources is not a list of strings$/,
-    ],
-    [
-      'a misspelled field of a rule',
-      ['--check', 'role.yaml'],
-      { 'role.yaml': `${ROLE}rules: [{ apiGroup: [''], resources: [pods], verbs: [get] }]\n` },
-      1,
-      /^Cannot check role\.yaml: ClusterRole "copier" has a rule 1 with "apiGroup"; the fields are apiGroups,/,
-    ],
-    ['an unknown cluster', ['--cluster', 'west'], {}, 1, /in the cluster "west": the operator "copier" has no other/],
-    ['an unknown option', ['--recrd', 'x'], {}, 2, /^Cannot understand "--recrd": kubeloop rights knows --record,/],
-    ['an option without its value', ['--check'], {}, 2, /^Cannot understand "--check": --check needs a value$/],
-  ] as const
-) {
-  test(`kubeloop rights: ${title} is one clear line`, () =>
-    inFolder(async (folder) => {
-      folder.write('op.ts', FILE)
-      for (const [name, text] of Object.entries(files)) folder.write(name, text)
-      const command = folder.run('rights', 'op.ts', ...args)
-      assert.equal(await command.ended, code, command.output())
-      assert.match(command.errors(), problem)
-      assert.equal(command.errors().split('\n').length, 1, command.errors())
-      assert.equal(command.printed(), '')
-    }))
+const RULE = (fields: string): object => ({ 'role.yaml': `${ROLE}rules: [{ ${fields}, verbs: [get] }]\n` })
+const WRONG: Readonly<Record<string, readonly [option: string, files?: object]>> = {
+  'a record that is missing': ['--record=none'],
+  'a record of another operator': ['--record=record', { 'record/a.jsonl': '{"operator":"other","reconciled":"a"}\n' }],
+  'a record that is damaged': ['--record=record', { 'record/a.jsonl': '{"operator":"copier"}\n{"verb":"get"}' }],
+  'a role that is missing': ['--check=role.yaml'],
+  'a file without a role': ['--check=role.yaml', { 'role.yaml': ROLE.replace('ClusterRole', 'ServiceAccount') }],
+  'an aggregated role': ['--check=role.yaml', {
+    'role.yaml': `${ROLE}aggregationRule: { clusterRoleSelectors: [] }\n`,
+  }],
+  'a rule with a text for a list': ['--check=role.yaml', RULE("apiGroups: [''], resources: pods")],
+  'a misspelled field of a rule': ['--check=role.yaml', RULE("apiGroup: [''], resources: [pods]")],
+  'an unknown cluster': ['--cluster=west'],
 }
+
+test('kubeloop rights: each error is one line, as in the golden file', () =>
+  inFolder(async (folder) => {
+    folder.write('op.ts', FILE)
+    const cases: (readonly [string, readonly string[]])[] = []
+    for (const [title, [option, files = {}]] of Object.entries(WRONG)) {
+      for (const [name, text] of Object.entries(files)) folder.write(name, text as string)
+      const { code, out, err } = await folder.call('rights', 'op.ts', option)
+      assert.deepEqual([code, out], [1, ''], title)
+      cases.push([title, [err.replaceAll(`${folder.path}/`, '')]])
+      rmSync(join(folder.path, 'role.yaml'), { force: true })
+    }
+    goldenCases('wrong_rights.txt', cases)
+  }))

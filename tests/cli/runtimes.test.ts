@@ -63,18 +63,10 @@ const launch = {
 }
 
 test('each runtime loads the preloaded module before the file', () => {
-  assert.deepEqual(launchArguments({ name: 'node', version: '26.0.0' }, launch), [
-    '--import',
-    '/k/preload.js',
-    '--x',
-    '/w/a.ts',
-  ])
-  assert.deepEqual(launchArguments({ name: 'bun', version: '1.4.5' }, launch), [
-    '--preload',
-    '/k/preload.js',
-    '--x',
-    '/w/a.ts',
-  ])
+  for (const [name, option] of [['node', '--import'], ['bun', '--preload']] as const) {
+    const expected = [option, '/k/preload.js', '--x', '/w/a.ts']
+    assert.deepEqual(launchArguments({ name, version: '26.0.0' }, launch), expected)
+  }
 })
 
 const NEEDED = [

@@ -43,8 +43,10 @@ function memory(
         texts: new Map([...files]),
         stamps: new Map([...files.keys()].map((file) => [file, stamp(file)])),
       }),
-    poll: (wanted) => Promise.resolve(new Map([...wanted].map((file) => [file, stamp(file)]))),
-    read: (file) => Promise.resolve(files.get(file)),
+    disk: {
+      poll: (wanted) => Promise.resolve(new Map([...wanted].map((file) => [file, stamp(file)]))),
+      read: (file) => Promise.resolve(files.get(file)),
+    },
   })
   return {
     files,

@@ -1,49 +1,38 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Transport } from 'kubeloop'
 import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
-import { SessionHost } from '../../lib/cli/dev/session_host.ts'
+import { SessionHost, type SessionHostOptions } from '../../lib/cli/dev/session_host.ts'
 import { INSTALLED_PATH, RIGHTS_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
 
-interface Host {
-  readonly open: () => Promise<{ answer: SessionResponse; end: () => Promise<void> }>
-  readonly clock: FakeClock
-  readonly starts: number[]
-}
-
-function host(changedAt: () => number | undefined): Host {
+/** Returns a host of sessions, and a function that sends it a request. */
+function host(options: Partial<SessionHostOptions> = {}) {
   const clock = new FakeClock()
-  const starts: number[] = []
   const sessions = new SessionHost({
     clock,
-    changed() {
-      const atMs = changedAt()
-      return atMs === undefined ? undefined : { file: 'operator.ts', atMs }
-    },
+    changed: () => undefined,
     prepare: async () => {},
-    onStart: (_, start) => void starts.push(start),
+    onStart() {},
+    ...options,
   })
-  const inner: Transport = () => Promise.reject(new Error('not for the API'))
+  const send = sessions.over(() => Promise.reject(new Error('not for the API')))
+  const post = (path: string, body: object, signal?: AbortSignal) =>
+    send({ method: 'POST', path, body: JSON.stringify(body), ...(signal && { signal }) })
   return {
     clock,
-    starts,
+    sessions,
+    post,
     async open() {
       const client = new AbortController()
-      const response = await sessions.over(inner)({
-        method: 'POST',
-        path: SESSION_PATH,
-        body: '{"operator":"o","pid":1,"kinds":[]}',
-        signal: client.signal,
-      })
-      const body = response.body[Symbol.asyncIterator]()
-      const first = await body.next()
+      const { body } = await post(SESSION_PATH, { operator: 'o', pid: 1, kinds: [] }, client.signal)
+      const lines = body[Symbol.asyncIterator]()
+      const { value } = await lines.next()
       return {
-        answer: JSON.parse(new TextDecoder().decode(first.value)) as SessionResponse,
+        answer: JSON.parse(new TextDecoder().decode(value as Uint8Array)) as SessionResponse,
         async end() {
           client.abort()
-          assert.equal((await body.next()).done, true)
+          assert.equal((await lines.next()).done, true)
         },
       }
     },
@@ -51,7 +40,8 @@ function host(changedAt: () => number | undefined): Host {
 }
 
 test('the duration of a restart is from the end of one operator to the start of the next', async () => {
-  const { open, clock, starts } = host(() => undefined)
+  const starts: number[] = []
+  const { open, clock } = host({ onStart: (_, start) => void starts.push(start) })
   const first = await open()
   assert.deepEqual(first.answer, { start: 1 })
   await clock.advance(5000)
@@ -63,7 +53,9 @@ test('the duration of a restart is from the end of one operator to the start of 
 
 test('after a crash, the duration of a restart begins with the save', async () => {
   const saved: { at?: number } = {}
-  const { open, clock } = host(() => saved.at)
+  const { open, clock } = host({
+    changed: () => saved.at === undefined ? undefined : { file: 'operator.ts', atMs: saved.at },
+  })
   const first = await open()
   await first.end()
   await clock.advance(60_000)
@@ -73,7 +65,7 @@ test('after a crash, the duration of a restart begins with the save', async () =
 })
 
 test('a duration that is too long for a restart is left out', async () => {
-  const { open, clock } = host(() => undefined)
+  const { open, clock } = host()
   await (await open()).end()
   await clock.advance(60_000)
   assert.deepEqual((await open()).answer, { start: 2, changed: 'a file that it imports' })
@@ -82,18 +74,11 @@ test('a duration that is too long for a restart is left out', async () => {
 test('prepare is awaited before the response and before onStart', async () => {
   const told: string[] = []
   const prepared = new Latch()
-  const sessions = new SessionHost({
-    clock: new FakeClock(),
-    changed: () => undefined,
+  const { post } = host({
     prepare: ({ clusters }) => (told.push(`prepare ${clusters[0]!.name}`), prepared.opened),
     onStart: ({ clusters }) => void told.push(`start with ${clusters[0]!.name}`),
   })
-  const body = '{"operator":"o","pid":1,"kinds":[],"clusters":[{"name":"west","kinds":[]}]}'
-  const opening = sessions.over(() => Promise.reject(new Error('not for the API')))({
-    method: 'POST',
-    path: SESSION_PATH,
-    body,
-  })
+  const opening = post(SESSION_PATH, { operator: 'o', pid: 1, kinds: [], clusters: [{ name: 'west', kinds: [] }] })
   void opening.then(() => told.push('answered'))
   await nextTurn()
   assert.deepEqual(told, ['prepare west'])
@@ -104,7 +89,7 @@ test('prepare is awaited before the response and before onStart', async () => {
 })
 
 test('an operator that starts before the end of the last one is noticed stays the current one', async () => {
-  const { open, clock } = host(() => undefined)
+  const { open, clock } = host()
   const first = await open()
   const second = await open()
   await first.end()
@@ -115,25 +100,19 @@ test('an operator that starts before the end of the last one is noticed stays th
 })
 
 test('an operator with webhooks starts as installed when its notice arrives, or after 10 s', async () => {
-  const clock = new FakeClock()
   const events: string[] = []
-  const sessions = new SessionHost({
-    clock,
-    changed: () => undefined,
-    prepare: async () => {},
+  const { clock, sessions, post } = host({
     onStart: (_, start, installed) => void installed.then(() => events.push(`installed ${start}`)),
   })
-  const over = sessions.over(() => Promise.reject(new Error('not for the API')))
   const open = async (webhooks: boolean): Promise<void> => {
-    const body = JSON.stringify({ operator: 'o', pid: 1, kinds: [], clusters: [], webhooks })
-    await over({ method: 'POST', path: SESSION_PATH, body })
+    await post(SESSION_PATH, { operator: 'o', pid: 1, kinds: [], clusters: [], webhooks })
     await nextTurn()
   }
   await open(false)
   assert.deepEqual(events.splice(0), ['installed 1'])
   await open(true)
   assert.deepEqual(events.splice(0), [])
-  assert.equal((await over({ method: 'POST', path: INSTALLED_PATH, body: '{}' })).status, 200)
+  assert.equal((await post(INSTALLED_PATH, {})).status, 200)
   await nextTurn()
   assert.deepEqual(events.splice(0), ['installed 2'])
   await open(true)
@@ -146,16 +125,8 @@ test('an operator with webhooks starts as installed when its notice arrives, or 
 
 test('what an operator asks for is passed on', async () => {
   const lines: unknown[] = []
-  const sessions = new SessionHost({
-    clock: new FakeClock(),
-    changed: () => undefined,
-    onRight: (line) => lines.push(line),
-    prepare: async () => {},
-    onStart: () => {},
-  })
-  const inner: Transport = () => Promise.reject(new Error('not for the API'))
+  const { post } = host({ onRight: (line) => lines.push(line) })
   const line = { operator: 'o', verb: 'get', group: '', resource: 'pods' }
-  const { status } = await sessions.over(inner)({ method: 'POST', path: RIGHTS_PATH, body: JSON.stringify(line) })
-  assert.equal(status, 200)
+  assert.equal((await post(RIGHTS_PATH, line)).status, 200)
   assert.deepEqual(lines, [line])
 })

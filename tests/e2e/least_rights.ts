@@ -11,9 +11,9 @@ import { messageOf } from '../../lib/core/errors.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { Client } from '../../lib/client/client.ts'
-import { Collector, type Grant } from '../../lib/cli/deploy/rights.ts'
 import { rolesOf } from '../../lib/cli/deploy/objects.ts'
 import { leastRights } from '../../lib/cli/rights/least.ts'
+import { type Right, rulesOf } from '../../lib/cli/rights/rights.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
 import { usedResources } from '../../lib/operator/description.ts'
@@ -27,7 +27,7 @@ interface Stage {
   /** The address of the server, for the operator's configuration. */
   readonly config: ClusterConfig
   /** Resolves when the roles of a ServiceAccount, created before, are in effect. */
-  inEffect(namespace: string, account: string, grants: readonly Grant[]): Promise<void>
+  inEffect(namespace: string, account: string, grants: readonly Right[]): Promise<void>
 }
 
 /** One way in which an operator runs. */
@@ -140,8 +140,8 @@ export type OpenStage = (phase: Phase) => Promise<Stage>
 
 /** The least rights, and the phases in which they are used. */
 export interface Recorded {
-  readonly grants: readonly Grant[]
-  phasesOf(grant: Grant): readonly Phase[]
+  readonly grants: readonly Right[]
+  phasesOf(grant: Right): readonly Phase[]
 }
 
 /** Returns the least rights of a scenario, by a record of all its phases with all rights. */
@@ -170,7 +170,7 @@ export async function recordedRights(scenario: Scenario, open: OpenStage): Promi
   const record = { rights, paths: [], reconciled: new Set(scenario.reconciled) }
   const { phases } = scenario
   return {
-    grants: leastRights(description, { namespace: HOME }, record, stands).rights.grants(),
+    grants: leastRights(description, { namespace: HOME }, record, stands).rights,
     phasesOf({ verb, resource }) {
       const found = phases.filter((phase) => used.get(phase)!.has(`${verb} ${resource}`))
       // The last one first: it has the definitions already.
@@ -212,19 +212,15 @@ async function create(admin: Transport, object: object): Promise<void> {
 export async function withRights(
   scenario: Scenario,
   open: OpenStage,
-  grants: readonly Grant[],
+  grants: readonly Right[],
   phases: readonly Phase[] = scenario.phases,
 ): Promise<Problems> {
-  const collector = new Collector()
-  for (const { namespace, group, resource, verb, names } of grants) {
-    collector.allow(namespace, group, resource, [verb], names)
-  }
   for (const phase of phases) {
     const stage = await open(phase)
     await prepare(phase, stage)
     // A name of its own for each run: a real server sees changes of roles a moment later.
     const name = `${ACCOUNT}-${++accounts}`
-    for (const object of rolesOf(name, HOME, {}, collector.rights())) await create(stage.admin, object)
+    for (const object of rolesOf(name, HOME, {}, rulesOf(grants))) await create(stage.admin, object)
     await stage.inEffect(HOME, name, grants)
     const problems = await run(scenario, phase, stage, around(phase, stage, stage.as(HOME, name)))
     if (problems.length > 0) return problems.map((each) => `${phase.name}: ${each}`)
@@ -242,31 +238,26 @@ export interface Removal {
   readonly isNamed: boolean
 }
 
-/** Takes away one right after the other: one verb on one resource, or one of its names. */
+/** Takes away one right after the other. */
 export async function removals(
   scenario: Scenario,
   open: OpenStage,
   { grants, phasesOf }: Recorded,
-  skip: (grant: Grant) => boolean = () => false,
+  skip: (grant: Right) => boolean = () => false,
 ): Promise<readonly Removal[]> {
   const found: Removal[] = []
-  for (const [at, grant] of grants.entries()) {
+  for (const grant of grants) {
+    const { verb, group, resource, namespace, name } = grant
     // The watch of one Lease or Secret only makes a change known sooner.
-    if (skip(grant) || (grant.verb === 'watch' && grant.names.length > 0)) continue
-    for (const name of grant.names.length > 0 ? grant.names : [undefined]) {
-      const names = grant.names.filter((each) => each !== name)
-      const others = grants.filter((_, index) => index !== at)
-      const left = names.length > 0 ? [...others, { ...grant, names }] : others
-      const { verb, group, resource, namespace } = grant
-      const right = `${verb} ${resource}.${group}${name === undefined ? '' : ` "${name}"`}${
-        namespace === undefined ? '' : ` in ${namespace}`
-      }`
-      const problems = await withRights(scenario, open, left, phasesOf(grant))
-      const refusal = resource.endsWith('/finalizers')
-        ? "you can't set finalizers on"
-        : `cannot ${verb} resource "${resource}"`
-      found.push({ right, problems, isNamed: problems.some((each) => each.includes(refusal)) })
-    }
+    if (skip(grant) || (verb === 'watch' && name !== undefined)) continue
+    const right = `${verb} ${resource}.${group}${name === undefined ? '' : ` "${name}"`}${
+      namespace === undefined ? '' : ` in ${namespace}`
+    }`
+    const problems = await withRights(scenario, open, grants.filter((each) => each !== grant), phasesOf(grant))
+    const refusal = resource.endsWith('/finalizers')
+      ? "you can't set finalizers on"
+      : `cannot ${verb} resource "${resource}"`
+    found.push({ right, problems, isNamed: problems.some((each) => each.includes(refusal)) })
   }
   return found
 }

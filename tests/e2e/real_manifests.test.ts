@@ -5,25 +5,15 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { after, before, test } from 'node:test'
-import {
-  type Client,
-  Cluster,
-  type ClusterConfig,
-  defineResource,
-  httpTransport,
-  type Operator,
-  operator,
-} from 'kubeloop'
+import { type Client, Cluster, type ClusterConfig, httpTransport, type Operator } from 'kubeloop'
 import { Deployment } from 'kubeloop/kinds'
-import * as z from 'zod'
 import { kustomizeFiles } from '../../lib/cli/deploy/kustomize.ts'
-import { yamlText } from '../../lib/cli/yaml_text.ts'
+import { manifestText } from '../../lib/cli/manifests.ts'
 import { describeWebhooks } from '../../lib/operator/webhooks.ts'
 import { hasWebhooks, usedResources } from '../../lib/operator/description.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import type { JsonObject } from '../../lib/apiserver/json.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
@@ -33,7 +23,7 @@ import pools from '../../examples/4_pools_and_claims.ts'
 import copier from '../../examples/5_config_copier.ts'
 import report from '../../examples/6_nightly_report.ts'
 import sites from '../../examples/8_site_webhooks.ts'
-import { BRACES, chartOf, fullOperator, objectsOf, withFolder, writeAll } from '../cli/deploy_sample.ts'
+import { fullOperator, objectsOf, withFolder, writeAll } from '../cli/deploy_sample.ts'
 import { MemoryCloud } from '../examples/memory_cloud.ts'
 import { watching } from './watching.ts'
 
@@ -151,7 +141,7 @@ test(
   },
 )
 
-/** Runs kubectl, or helm, as the administrator. */
+/** Runs kubectl as the administrator. */
 function run(folder: string, program: string, ...args: string[]) {
   writeFileSync(join(folder, 'kubeconfig'), envtest.kubeconfig())
   const env = { ...process.env, KUBECONFIG: join(folder, 'kubeconfig') }
@@ -174,7 +164,7 @@ test(
       }
       const all = await Promise.all(APPS.map((app) => objectsOf(app, DEPLOYED)))
       const printed = [...APPS.flatMap(installedBy), ...all.flat()]
-      writeFileSync(join(folder, 'all.yaml'), printed.map(yamlText).join('---\n'))
+      writeFileSync(join(folder, 'all.yaml'), manifestText(printed))
       assert.equal(kubectl(...STRICT, '-f', 'all.yaml').length, printed.length)
 
       const names = APPS.map(({ description }) => description.options.name)
@@ -201,80 +191,3 @@ test(
       assert.match(run(folder, envtest.kubectl, 'create', '-f', 'bad.json').stderr, /violates PodSecurity "restricted/)
     }),
 )
-
-const helm = process.env['KUBELOOP_HELM']
-const skipHelm = skip || (helm ? false : 'KUBELOOP_HELM is not set to the path of helm')
-
-test('the charts of all examples pass strict validation', { skip: skipHelm }, () =>
-  withFolder(async (folder) => {
-    for (const app of APPS) {
-      const { name } = app.description.options
-      writeAll(join(folder, name), await chartOf(app, DEPLOYED))
-      const rendered = run(folder, helm!, 'template', name, name, '--namespace', `${name}-system`)
-      assert.equal(rendered.code, 0, rendered.stderr)
-      writeFileSync(join(folder, `${name}.yaml`), rendered.stdout)
-    }
-    const files = APPS.flatMap(({ description }) => ['-f', `${description.options.name}.yaml`])
-    const { code, stderr } = run(folder, envtest.kubectl, ...STRICT, '--dry-run=server', ...files)
-    assert.equal(code, 0, stderr)
-    assert.equal(stderr, '')
-  }))
-
-test(
-  'a chart is installed, upgraded and rolled back, and its definitions stay',
-  { skip: skipHelm },
-  () =>
-    withFolder(async (folder) => {
-      const done = (program: string, ...args: string[]): string => {
-        const { code, stdout, stderr } = run(folder, program, ...args)
-        assert.equal(code, 0, stderr)
-        return stdout
-      }
-      const got = (...args: string[]): string => done(envtest.kubectl, 'get', ...args)
-      const shape = (): string =>
-        got('deployment,pdb', '-n', 'release', '-o', 'jsonpath={range .items[*]}{.kind}{.spec..image} {end}')
-      const CA = '{.spec.conversion.webhook.clientConfig.caBundle}'
-      const crd = ['crd', 'gadgets.chart.example.com']
-
-      writeAll(join(folder, 'chart'), await chartOf(gadgets(), { image: 'gadgets:1' }))
-      done(helm!, 'install', 'gadgets', 'chart', '--namespace', 'release', '--create-namespace')
-      assert.equal(shape(), 'Deploymentgadgets:1 ')
-      // The operator writes its CA, which no upgrade may remove.
-      const ca = btoa((await createAuthority()).ca)
-      const patch = [{ op: 'add', path: '/spec/conversion/webhook/clientConfig/caBundle', value: ca }]
-      done(envtest.kubectl, 'patch', ...crd, '--type=json', '-p', JSON.stringify(patch))
-
-      writeAll(join(folder, 'chart'), await chartOf(gadgets('added'), { image: 'gadgets:2' }))
-      done(helm!, 'upgrade', 'gadgets', 'chart', '--namespace', 'release', '--set', 'replicas=2')
-      assert.equal(shape(), 'Deploymentgadgets:2 PodDisruptionBudget ')
-      assert.match(got(...crd, '-o', 'json'), /"added"/)
-      assert.equal(got(...crd, '-o', `jsonpath=${CA}`), ca)
-
-      done(helm!, 'rollback', 'gadgets', '1', '--namespace', 'release')
-      assert.equal(shape(), 'Deploymentgadgets:1 ')
-      assert.doesNotMatch(got(...crd, '-o', 'json'), /"added"/)
-      assert.equal(got(...crd, '-o', `jsonpath=${CA}`), ca)
-
-      done(helm!, 'uninstall', 'gadgets', '--namespace', 'release')
-      assert.equal(shape(), '')
-      assert.match(got(...crd, '-o', 'name'), /gadgets/)
-      // The same release takes them over again.
-      done(helm!, 'install', 'gadgets', 'chart', '--namespace', 'release')
-    }),
-)
-
-/** Returns an operator with a conversion, and a kind with this field. */
-function gadgets(field = 'size'): Operator {
-  const define = (version: string) =>
-    defineResource({
-      group: 'chart.example.com',
-      version,
-      kind: 'Gadget',
-      spec: z.object({ [field]: z.string().optional().describe(BRACES) }),
-    })
-  const [Old, Gadget] = [define('v1beta1'), define('v1')]
-  const app = operator({ name: 'gadgets', leaderElection: true, webhooks: { certs: { secret: 'gadgets-tls' } } })
-  app.controllerFor(Gadget).reconcile(async () => {})
-  app.convert(Old, Gadget, { up: ({ spec }) => ({ spec }), down: ({ spec }) => ({ spec }) })
-  return app
-}

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { httpTransport } from 'kubeloop'
 import { CRD } from '../../lib/core/resource.ts'
 import { sleep, systemClock } from '../../lib/async/clock.ts'
-import type { Grant } from '../../lib/cli/deploy/rights.ts'
+import type { Right } from '../../lib/cli/rights/rights.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { clientOf, type OpenStage, recordedRights, removals, type Scenario, withRights } from './least_rights.ts'
 import { clean, REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
@@ -54,7 +54,7 @@ function userOf(namespace: string, account: string): string {
   return `system:serviceaccount:${namespace}:${account}`
 }
 
-async function allows(user: string, { namespace = '', group, resource, verb, names: [name] }: Grant): Promise<boolean> {
+async function allows(user: string, { namespace = '', group, resource, verb, name }: Right): Promise<boolean> {
   const [plural, subresource] = resource.split('/')
   const resourceAttributes = { namespace, verb, group, resource: plural, subresource, name }
   const { body } = await admin({

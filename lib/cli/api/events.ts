@@ -1,6 +1,8 @@
 /** Formats the command's events as lines of text or JSON. */
-import type { LogLevel } from '../../observe/log.ts'
+import { systemClock } from '../../async/clock.ts'
 import { inCluster } from '../../controller/change_summary.ts'
+import type { LogLevel } from '../../observe/log.ts'
+import { isTerminal, writeLine } from '../../runtime/os/terminal.ts'
 
 export type DevEvent =
   | {
@@ -35,6 +37,16 @@ export type DevEvent =
   }
   | { readonly kind: 'problem' | 'warning'; readonly message: string }
   | { readonly kind: 'stopped' }
+
+/** Returns a function that prints events. Lines are for people on a terminal, unless `json` is set. */
+export function reporter(json: boolean): { readonly pretty: boolean; readonly report: (event: DevEvent) => void } {
+  const pretty = !json && isTerminal()
+  const report = (event: DevEvent): void => {
+    if (pretty) prettyLines(event).forEach(writeLine)
+    else writeLine(jsonLine(event, systemClock.now()))
+  }
+  return { pretty, report }
+}
 
 /** The column of remarks. */
 const REMARK = 74

@@ -4,8 +4,7 @@ import { CRD, type CustomResourceDefinition } from '../../core/resource.ts'
 import { exists, readText } from '../../runtime/os/files.ts'
 import { writtenBelow } from '../../runtime/os/user_files.ts'
 import { type ManifestObject, parseManifest } from '../manifests.ts'
-import { type CommittedCrd, type CrdChange, crdChanges } from './changes.ts'
-import { configurationChanges } from './configurations.ts'
+import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges, isFields } from './changes.ts'
 
 /** An object, and the file in which it is. */
 interface Committed {
@@ -112,8 +111,4 @@ function committedCrd({ file, object }: Committed): CommittedCrd {
   if (!Array.isArray(spec.versions) || !spec.versions.every(isFields)) throw cannot('has no list of versions')
   if (!isFields(spec.names)) throw cannot('has no names')
   return object as unknown as CommittedCrd
-}
-
-function isFields(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

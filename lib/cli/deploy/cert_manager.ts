@@ -1,7 +1,7 @@
 /** Builds what cert-manager needs to keep the certificate of an operator's webhooks. */
 import type { OperatorDescription } from '../../operator/description.ts'
 import { namesOf, type WebhookTarget } from '../../webhook/configurations.ts'
-import type { AnyObject } from './files.ts'
+import type { ManifestObject } from '../manifests.ts'
 
 /** The same life as that of a self-made CA. */
 const CA_LIFE = `${10 * 365 * 24}h`
@@ -56,7 +56,7 @@ export function certManagerObjects(
 
 /** Returns the objects with the annotation by which cert-manager writes their CA, if they call webhooks. */
 export function withInjectedCa(objects: readonly object[], namespace: string, operator: string): object[] {
-  return (objects as readonly AnyObject[]).map((each) => {
+  return (objects as readonly ManifestObject[]).map((each) => {
     const { conversion } = (each['spec'] ?? {}) as { readonly conversion?: unknown }
     if (each.kind === 'CustomResourceDefinition' && !conversion) return each
     const own = { 'cert-manager.io/inject-ca-from': `${namespace}/${certificateName(operator)}` }

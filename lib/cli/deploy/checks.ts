@@ -84,7 +84,7 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
 function* webhookNotes(description: OperatorDescription, deploy: DeployOptions): Iterable<string> {
   const { options, admissions, conversions } = description
   if (!hasWebhooks(description)) return
-  if (!deploy.webhooksFrom) {
+  if (!deploy.webhooksFrom?.length) {
     yield 'Every pod may call the webhooks: give the addresses of the API server with --webhooks-from CIDR'
   }
   if (replicasOf(description, deploy) > 1) return

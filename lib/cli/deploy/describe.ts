@@ -2,6 +2,7 @@
 import { checkDescription } from '../../operator/checks.ts'
 import { hasWebhooks, type OperatorDescription, ownKinds } from '../../operator/description.ts'
 import { crdOf } from '../../schema/crds.ts'
+import { rulesOf } from '../rights/rights.ts'
 import { type Deployment, deploymentOf } from './objects.ts'
 import { type DeployOptions, namespaceOf } from './options.ts'
 
@@ -27,7 +28,7 @@ export async function describeDeployment(
   const observed = options.record === undefined
     ? undefined
     : await (await import('../rights/answer.ts')).recordedRights(operator, options.record, { namespace }, url)
-  const definitions = { crds, configurations, target, rights: observed?.rights.rights() }
+  const definitions = { crds, configurations, target, rights: observed && rulesOf(observed.rights) }
   const { objects, notes } = deploymentOf(operator, definitions, { ...options, namespace })
   return { objects, notes: [...notes, ...(observed?.notes ?? [])] }
 }

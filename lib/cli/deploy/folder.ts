@@ -2,25 +2,20 @@
 import { messageOf } from '../../core/errors.ts'
 import { exists, readTextIfExists } from '../../runtime/os/files.ts'
 import { absolutePath, remove, renameFile, writeNew, writtenBelow } from '../../runtime/os/user_files.ts'
-import { markIn } from './files.ts'
 
 export interface FolderFiles {
   /** As the user wrote it. */
   readonly folder: string
-  /** The texts by their paths below the folder. Each has `mark` in its first two lines. */
+  /** The texts by their names. The first line of each is `mark`. */
   readonly files: ReadonlyMap<string, string>
   readonly mark: string
 }
 
-/** What a run changed, by paths below the folder. Files that were equal are in neither list. */
+/** The names of the files that a run changed. Files that were equal are in neither list. */
 export interface FolderChanges {
   readonly written: readonly string[]
   readonly removed: readonly string[]
 }
-
-/** Subfolders, and endings of files, in which marks are searched. */
-const FOLDERS: ReadonlySet<string> = new Set(['templates'])
-const ENDINGS = /\.(?:yaml|json|tpl|txt)$/
 
 /**
  * Writes the files, and removes all others with the same mark.
@@ -50,14 +45,31 @@ export async function writeFolder({ folder, files, mark }: FolderFiles): Promise
 /** Returns the texts of the files with these names, and of all others that may have a mark. */
 async function textsIn(folder: string, names: readonly string[]): Promise<Map<string, string>> {
   const top = absolutePath(folder)
-  const found = await writtenBelow(top, (name, isFolder) => isFolder ? FOLDERS.has(name) : ENDINGS.test(name))
-  const others = [...found.keys()].map((file) => file.slice(top.length + 1).replaceAll('\\', '/'))
+  const found = await writtenBelow(top, (name, isFolder) => !isFolder && name.endsWith('.yaml'))
+  const others = [...found.keys()].map((file) => file.slice(top.length + 1))
   const texts = new Map<string, string>()
   for (const name of new Set([...names, ...others])) {
     const text = await readTextIfExists(absolutePath(folder, name))
     if (text !== undefined) texts.set(name, text)
   }
   return texts
+}
+
+/** The beginning of every mark. */
+const MARK = '# Written by kubeloop manifests'
+
+/**
+ * Returns the first line of every file that is written. It names the operator, so that two of them cannot overwrite
+ * each other in one folder.
+ */
+export function markOf(operator: string): string {
+  return `${MARK} --out of the operator ${operator}; its next run overwrites all changes`
+}
+
+/** Returns the mark of a file, or undefined if this command did not write it. */
+function markIn(text: string): string | undefined {
+  const [first = ''] = text.split('\n', 1)
+  return first.startsWith(MARK) ? first : undefined
 }
 
 function hasMark(text: string, mark: string): boolean {
@@ -69,10 +81,10 @@ class Refusal extends Error {}
 
 function refuseForeign(folder: string, name: string, text: string | undefined, mark: string): void {
   if (text === undefined || hasMark(text, mark)) return
-  const other = /--(\w+) of the operator ([^;]+);/.exec(markIn(text) ?? '')
-  const why = other
-    ? `it was written with --${other[1]} for the operator "${other[2]}"`
-    : 'it exists, and this command did not write it'
+  const [, other] = /of the operator ([^;]+);/.exec(markIn(text) ?? '') ?? []
+  const why = other === undefined
+    ? 'it exists, and this command did not write it'
+    : `it was written for the operator "${other}"`
   throw new Refusal(`Cannot write ${folder}/${name}: ${why}; remove it, or choose another folder`)
 }
 

@@ -1,8 +1,62 @@
 /** Makes a kustomize base of an operator's objects. */
-import { yamlText } from '../yaml_text.ts'
-import { type AnyObject, byFile, markOf } from './files.ts'
+import { type ManifestObject, manifestText } from '../manifests.ts'
+import { markOf } from './folder.ts'
 import { parseImage } from './image.ts'
-import { imageOf, placedElsewhere, withImage, workloadOf } from './parts.ts'
+
+/** The part of a Deployment that is read here. */
+export interface Workload extends ManifestObject {
+  readonly spec: {
+    readonly template: {
+      readonly spec: { readonly containers: readonly Container[] }
+    }
+  }
+}
+
+interface Container {
+  readonly image: string
+}
+
+const FILES: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: 'crds',
+  Issuer: 'certificates',
+  Certificate: 'certificates',
+  ServiceAccount: 'rbac',
+  ClusterRole: 'rbac',
+  ClusterRoleBinding: 'rbac',
+  Role: 'rbac',
+  RoleBinding: 'rbac',
+  MutatingWebhookConfiguration: 'webhooks',
+  ValidatingWebhookConfiguration: 'webhooks',
+}
+
+/** Returns the objects by the names of their files, in the order in which they can be applied. */
+function byFile(objects: readonly ManifestObject[]): Map<string, ManifestObject[]> {
+  return Map.groupBy(objects, ({ kind }) => `${FILES[kind] ?? kind.toLowerCase()}.yaml`)
+}
+
+/** Returns the Deployment of the operator. */
+export function workloadOf(objects: readonly ManifestObject[]): Workload {
+  return objects.find(({ kind }) => kind === 'Deployment') as Workload
+}
+
+/** Returns the image of the operator's container, which is the first. */
+function imageOf(objects: readonly ManifestObject[]): string {
+  return workloadOf(objects).spec.template.spec.containers[0]!.image
+}
+
+/** Returns the objects with another image of the operator's container. */
+function withImage(objects: readonly ManifestObject[], image: string): readonly ManifestObject[] {
+  const changed = structuredClone(objects)
+  Object.assign(workloadOf(changed).spec.template.spec.containers[0]!, { image })
+  return changed
+}
+
+/** Returns the namespaces of objects beside the operator's own, sorted. */
+function placedElsewhere(objects: readonly ManifestObject[]): string[] {
+  const { metadata: { namespace: own } } = workloadOf(objects)
+  const places = objects.flatMap(({ metadata: { namespace } }) => namespace === undefined ? [] : [namespace])
+  return [...new Set(places)].filter((place) => place !== own).sort()
+}
 
 /**
  * Returns the files by their names. The image is an entry of `images` in kustomization.yaml, with the name of its
@@ -10,8 +64,8 @@ import { imageOf, placedElsewhere, withImage, workloadOf } from './parts.ts'
  *
  * @see https://kubectl.docs.kubernetes.io/references/kustomize/kustomization/
  */
-export function kustomizeFiles(objects: readonly AnyObject[]): Map<string, string> {
-  const mark = `# ${markOf('out', workloadOf(objects).metadata.name)}\n`
+export function kustomizeFiles(objects: readonly ManifestObject[]): Map<string, string> {
+  const mark = `${markOf(workloadOf(objects).metadata.name)}\n`
   const image = imageOf(objects)
   const { repository = image, tag, digest } = parseImage(image) ?? {}
   // Without either, the entry is the place where an overlay's author finds the name.
@@ -25,8 +79,8 @@ export function kustomizeFiles(objects: readonly AnyObject[]): Map<string, strin
   }
   const caution = kustomizeCaution(objects)
   return new Map([
-    ['kustomization.yaml', `${mark}${caution === undefined ? '' : `# ${caution}\n`}${yamlText(kustomization)}`],
-    ...[...files].map(([file, some]) => [file, mark + some.map(yamlText).join('---\n')] as const),
+    ['kustomization.yaml', `${mark}${caution === undefined ? '' : `# ${caution}\n`}${manifestText([kustomization])}`],
+    ...[...files].map(([file, some]) => [file, mark + manifestText(some)] as const),
   ])
 }
 
@@ -36,7 +90,7 @@ interface Webhook {
 }
 
 /** Returns what an overlay must not set, as kustomize would do it wrong; undefined if there is nothing. */
-export function kustomizeCaution(objects: readonly AnyObject[]): string | undefined {
+export function kustomizeCaution(objects: readonly ManifestObject[]): string | undefined {
   const caution = (why: string): string => `An overlay must not set "namespace": ${why}; give --namespace instead`
   const elsewhere = placedElsewhere(objects)
   if (elsewhere.length > 0) return caution(`that moves the objects in ${elsewhere.join(', ')}`)

@@ -6,7 +6,8 @@ import { checkDeployment, notesOf } from './checks.ts'
 import { metricsEndpoint, metricsReader } from './metrics.ts'
 import { type DeployOptions, namespaceOf, replicasOf } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
-import { type Rights, rightsOf, type Rule } from './rights.ts'
+import type { RoleRules, Rule } from '../rights/rights.ts'
+import { rightsOf } from './rights.ts'
 import { workload } from './workload.ts'
 
 /** The objects, in the order in which they can be applied, and hints for the user. */
@@ -22,7 +23,7 @@ export interface Definitions {
   /** How the API server calls the webhooks. Undefined without webhooks. */
   readonly target?: WebhookTarget | undefined
   /** Default: those that follow from the description. */
-  readonly rights?: Rights | undefined
+  readonly rights?: RoleRules | undefined
 }
 
 /**
@@ -36,9 +37,8 @@ export function deploymentOf(
   options: DeployOptions,
 ): Deployment {
   const { name } = description.options
-  const { chart = false, certManager = false } = options
+  const { certManager = false } = options
   const replicas = replicasOf(description, options)
-  const isMany = replicas > 1 || (chart && Boolean(description.options.leaderElection))
   const namespace = namespaceOf(description, options)
   checkDeployment(description, namespace, replicas)
   const installs = crdModeOf(description.options).mode === 'install'
@@ -63,10 +63,10 @@ export function deploymentOf(
       ? undefined
       : serviceOf({ ...meta, name: `${name}-metrics` }, labels, 'metrics', metrics, 'metrics'),
     ...(certManager ? certManagerObjects(description, target, meta) : []),
-    workload(description, { ...options, namespace, replicas, isMany }, labels),
-    isMany ? disruptionBudget(meta, labels) : undefined,
+    workload(description, { ...options, namespace, replicas }, labels),
+    replicas > 1 ? disruptionBudget(meta, labels) : undefined,
     networkPolicy(meta, labels, description, options),
-    (chart || options.serviceMonitor) && metrics !== undefined ? serviceMonitor(meta, labels, description) : undefined,
+    options.serviceMonitor && metrics !== undefined ? serviceMonitor(meta, labels, description) : undefined,
     // Last: from then on, requests wait for the webhooks.
     ...injected(configurations),
   ]
@@ -86,7 +86,7 @@ export function rolesOf(
   name: string,
   namespace: string,
   labels: Labels,
-  { everywhere, inNamespaces }: Rights,
+  { everywhere, inNamespaces }: RoleRules,
 ): object[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1'
   const subjects = [{ kind: 'ServiceAccount', name, namespace }]

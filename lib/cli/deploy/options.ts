@@ -16,8 +16,6 @@ export interface DeployOptions {
   readonly webhooksFrom?: readonly string[] | undefined
   /** Whether to print what cert-manager needs to keep the certificate of the webhooks. Default: false. */
   readonly certManager?: boolean
-  /** Whether to make all objects that another number of replicas or a ServiceMonitor would need. Default: false. */
-  readonly chart?: boolean
   /** The folder of a record of the operator's requests. Default: the rights follow from its description. */
   readonly record?: string | undefined
 }

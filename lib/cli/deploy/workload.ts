@@ -19,11 +19,7 @@ const STOP_SECONDS = 15
 /** Returns the Deployment. `labels` are those of its pods. */
 export function workload(
   description: OperatorDescription,
-  { image, namespace, replicas, isMany }: DeployOptions & {
-    readonly namespace: string
-    readonly replicas: number
-    readonly isMany: boolean
-  },
+  { image, namespace, replicas }: DeployOptions & { readonly namespace: string; readonly replicas: number },
   labels: Readonly<Record<string, string>>,
 ): object {
   const { name, leaderElection, grace, webhooks = {} } = description.options
@@ -80,7 +76,7 @@ export function workload(
             runAsGroup: USER,
             seccompProfile: { type: 'RuntimeDefault' },
           },
-          ...(isMany && {
+          ...(replicas > 1 && {
             topologySpreadConstraints: [{
               maxSkew: 1,
               topologyKey: 'kubernetes.io/hostname',

@@ -9,17 +9,16 @@ import { silentLog } from '../../observe/log.ts'
 import type { SessionRequest } from './session.ts'
 import { freePort } from '../../runtime/net/loopback.ts'
 import { exists } from '../../runtime/os/files.ts'
-import { isTerminal, writeLine } from '../../runtime/os/terminal.ts'
 import { onOutputClosed } from '../../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, remove, urlOfPath } from '../../runtime/os/user_files.ts'
 import { lineWriter } from '../../testing/rights_recorder.ts'
 import { ManifestApplier } from '../api/apply.ts'
 import { watchManifests } from './saved_manifests.ts'
-import type { DevOptions } from '../commands.ts'
+import type { DevOptions } from './options.ts'
 import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
 import { claimDevFolder, type DevFolder, FOLDER, kubeconfigIn, rightsIn } from '../api/folder.ts'
 import { contextOf, startEmbeddedApi } from './embedded_api.ts'
-import { type DevEvent, jsonLine, prettyLines } from '../api/events.ts'
+import { type DevEvent, reporter } from '../api/events.ts'
 import { findRuntime, type FoundRuntime } from '../runtimes.ts'
 import type { Manifest } from '../manifests.ts'
 import { OperatorRunner } from './operator_runner.ts'
@@ -29,8 +28,6 @@ import { packageVersion } from '../package_files.ts'
 export interface DevRun {
   readonly options: DevOptions
   readonly manifests: readonly Manifest[]
-  /** The file's name in output. */
-  readonly title: string
   /** The parent process at the start of the command: it may end while modules are loaded. */
   readonly parent: number
   /** The folder of the API's state and kubeconfig. Default: `.kubeloop`. */
@@ -45,14 +42,11 @@ export interface DevRun {
  * @throws Error if it cannot start.
  */
 export async function dev(run: DevRun): Promise<void> {
-  const { options, title } = run
+  const { options } = run
+  const title = options.file
   const scope = abortScope()
   onOutputClosed(() => stopOnClosedOutput(scope))
-  const pretty = !options.json && isTerminal()
-  const report = (event: DevEvent): void => {
-    if (pretty) prettyLines(event).forEach(writeLine)
-    else writeLine(jsonLine(event, systemClock.now()))
-  }
+  const { pretty, report } = reporter(options.json)
   if (!(await exists(options.file))) throw new Error(`Cannot run ${title}: there is no such file`)
   const runtime = await findRuntime(options.runtime, title)
   const folder = await claimDevFolder(run.folder ?? FOLDER)
@@ -81,11 +75,11 @@ interface DevContext {
 }
 
 async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: DevContext): Promise<void> {
-  const { options, manifests, title, denoConfig } = run
+  const { options, manifests, denoConfig } = run
   const path = run.folder ?? FOLDER
   const kubeconfig = kubeconfigIn(path)
-  const { port, fresh, elect, passed } = options
-  const file = absolutePath(options.file)
+  const { file: title, port, fresh, elect, passed } = options
+  const file = absolutePath(title)
   if (fresh) await remove(rightsIn(path))
   const sessions = new SessionHost({
     clock: systemClock,

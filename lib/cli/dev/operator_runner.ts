@@ -1,13 +1,13 @@
 /** Runs the operator's process, and restarts it when one of its files is saved. */
 import { abortScope } from '../../async/abort.ts'
-import { type Clock, pause, sleep } from '../../async/clock.ts'
+import { type Clock, isInTime, pause } from '../../async/clock.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
 import { type ChildProcess, spawnInherited } from '../../runtime/os/child_process.ts'
 import { shortPath } from '../../runtime/os/source_place.ts'
 import { OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from '../api/events.ts'
 import { type FoundRuntime, launchArguments } from '../runtimes.ts'
-import { type Saved, type SavedFiles, savedFilesOf } from './saved_files.ts'
+import { repeat, type Saved, type SavedFiles, savedFilesOf } from './saved_files.ts'
 
 export interface OperatorRunnerOptions {
   readonly runtime: FoundRuntime
@@ -63,21 +63,19 @@ export class OperatorRunner {
   }
 
   /** Runs the operator until the signal is aborted, then stops it. */
-  async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+  run(signal: AbortSignal): Promise<void> {
+    return repeat(async () => {
       await this.#saved.begin()
       const scope = abortScope(signal)
       const saved = this.#saved.next(scope.signal)
       try {
         await this.#runOnce(saved, signal)
         this.#changed = await saved
-      } catch (error) {
-        if (!signal.aborted) throw error
       } finally {
         scope.abort()
         scope[Symbol.dispose]()
       }
-    }
+    }, signal)
   }
 
   /** Runs one process until it ends. Stops it when a file is saved. */
@@ -99,8 +97,9 @@ export class OperatorRunner {
 
   /** Kills the operator's processes. */
   kill(): void {
-    this.#child?.kill('SIGKILL')
-    if (this.#operatorPid !== undefined && this.#child) killProcess(this.#operatorPid)
+    if (!this.#child) return
+    // By its id: on Deno, a second kill() of a child does nothing.
+    for (const pid of new Set([this.#child.pid, this.#operatorPid])) if (pid !== undefined) killProcess(pid)
   }
 
   async #start(): Promise<ChildProcess> {
@@ -127,12 +126,9 @@ export class OperatorRunner {
   async #stop(child: ChildProcess): Promise<void> {
     // From a terminal, the operator has this signal already, and counts it once.
     child.kill('SIGINT')
-    const waiting = abortScope()
-    const late = sleep(this.#options.clock, STOP_MS, waiting.signal).then(() => this.kill(), () => {})
+    if (!await isInTime(this.#options.clock, STOP_MS, child.ended)) this.kill()
     await child.ended
     this.#child = undefined
-    waiting.abort()
-    await late
   }
 
   async #stopsSoon(signal: AbortSignal): Promise<boolean> {

@@ -12,19 +12,25 @@ import { importedFiles } from './import_graph.ts'
 /** A stamp of each file, by its path, which changes with the file; undefined for a missing or empty file. */
 export type Stamps = ReadonlyMap<string, string | undefined>
 
-/** The files that the next process will read: their stamps from before they were read here, and their texts. */
+/** The files to watch: their stamps from before they were read here, and their texts. */
 export interface Scan {
   readonly stamps: Stamps
-  readonly texts: ReadonlyMap<string, string | undefined>
+  readonly texts?: ReadonlyMap<string, string | undefined>
 }
 
 export interface SavedFilesOptions {
   readonly clock: Clock
-  scan(): Promise<Scan>
-  poll(files: Iterable<string>): Promise<Stamps>
-  read(file: string): Promise<string | undefined>
-  /** Whether the process may still be reading its files. */
-  isLoading(): boolean
+  readonly scan: () => Promise<Scan>
+  /** Whether a process may still be reading the files. Default: no. */
+  readonly isLoading?: () => boolean
+  /** Default: the files on disk. */
+  readonly disk?: Disk
+}
+
+/** The files, for tests. */
+interface Disk {
+  readonly poll: (files: Iterable<string>) => Promise<Stamps>
+  readonly read: (file: string) => Promise<string | undefined>
 }
 
 export interface Saved {
@@ -42,7 +48,7 @@ const MAX_SAVE_MS = 1000
 export class SavedFiles {
   readonly #options: SavedFilesOptions
   #stamps: Stamps = new Map()
-  #texts: Scan['texts'] = new Map()
+  #texts: Scan['texts']
 
   constructor(options: SavedFilesOptions) {
     this.#options = options
@@ -69,7 +75,7 @@ export class SavedFiles {
   }
 
   #poll(): Promise<Stamps> {
-    return this.#options.poll(this.#texts.keys())
+    return (this.#options.disk ?? DISK).poll(this.#stamps.keys())
   }
 
   #changes(now: Stamps): string[] {
@@ -93,9 +99,10 @@ export class SavedFiles {
    * forever.
    */
   async #counting(files: readonly string[]): Promise<readonly string[]> {
-    if (!this.#options.isLoading()) return files
-    const texts = await Promise.all(files.map((file) => this.#options.read(file)))
-    return files.filter((file, index) => texts[index] !== this.#texts.get(file))
+    const { isLoading, disk = DISK } = this.#options
+    if (!isLoading?.()) return files
+    const texts = await Promise.all(files.map(disk.read))
+    return files.filter((file, index) => texts[index] !== this.#texts?.get(file))
   }
 }
 
@@ -106,7 +113,7 @@ function changed(before: Stamps, after: Stamps): string[] {
 
 /** `isLoading`: whether the operator's process may still be reading its files. */
 export function savedFilesOf(entry: string, clock: Clock, isLoading: () => boolean): SavedFiles {
-  return new SavedFiles({ clock, scan: () => scan(entry), poll: stampsOf, read: textOf, isLoading })
+  return new SavedFiles({ clock, scan: () => scan(entry), isLoading })
 }
 
 async function scan(entry: string): Promise<Scan> {
@@ -124,8 +131,21 @@ async function scan(entry: string): Promise<Scan> {
 }
 
 /** Returns the stamps of files, by their paths. */
-export async function stampsOf(files: Iterable<string>): Promise<Map<string, string | undefined>> {
+export async function stampsOf(files: Iterable<string>): Promise<Stamps> {
   return new Map(await Promise.all([...files].map(async (file) => [file, await stampOf(file)] as const)))
+}
+
+const DISK: Disk = { poll: stampsOf, read: textOf }
+
+/** Calls `work` again and again until the signal is aborted, which ends the current call with any error. */
+export async function repeat(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await work()
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
 }
 
 /** Returns whether a file may be a module of a package, or a folder may contain one. */

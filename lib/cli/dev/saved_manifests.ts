@@ -1,9 +1,9 @@
 /** Reads manifests again when they are saved. */
 import type { Clock } from '../../async/clock.ts'
 import { messageOf } from '../../core/errors.ts'
-import { absolutePath, textOf } from '../../runtime/os/user_files.ts'
+import { absolutePath } from '../../runtime/os/user_files.ts'
 import { type Manifest, manifestFile, readManifests } from '../manifests.ts'
-import { SavedFiles, type Scan, stampsOf } from './saved_files.ts'
+import { repeat, SavedFiles, stampsOf } from './saved_files.ts'
 
 interface ManifestFilesOptions {
   /** Manifests as `--apply` takes them. */
@@ -22,26 +22,17 @@ export async function watchManifests(options: ManifestFilesOptions, signal: Abor
     (given) => absolutePath(manifestFile(given)!),
   )
   if (byFile.size === 0) return
-  const poll = (): Promise<Map<string, string | undefined>> => stampsOf(byFile.keys())
-  const scan = async (): Promise<Scan> => {
-    const stamps = await poll()
-    return { stamps, texts: new Map([...stamps.keys()].map((file) => [file, undefined])) }
-  }
-  const files = new SavedFiles({ clock, scan, poll, read: textOf, isLoading: () => false })
+  const files = new SavedFiles({ clock, scan: async () => ({ stamps: await stampsOf(byFile.keys()) }) })
   await files.begin()
-  while (!signal.aborted) {
-    try {
-      const saved = await files.next(signal)
-      await files.begin()
-      for (const given of saved.files.flatMap((file) => byFile.get(file) ?? [])) {
-        try {
-          onSaved(await readManifests([given]))
-        } catch (error) {
-          onProblem(`${messageOf(error)}; fix it and save it again`)
-        }
+  await repeat(async () => {
+    const saved = await files.next(signal)
+    await files.begin()
+    for (const given of saved.files.flatMap((file) => byFile.get(file) ?? [])) {
+      try {
+        onSaved(await readManifests([given]))
+      } catch (error) {
+        onProblem(`${messageOf(error)}; fix it and save it again`)
       }
-    } catch (error) {
-      if (!signal.aborted) throw error
     }
-  }
+  }, signal)
 }

@@ -8,6 +8,7 @@ import { likelyRights, ownRights, type Place } from '../deploy/rights.ts'
 import { compareRoles } from './compare.ts'
 import { type LeastRights, leastRights } from './least.ts'
 import { readRecord } from './record.ts'
+import { rulesOf } from './rights.ts'
 import type { WrittenRule } from './written_roles.ts'
 
 /** What the command asks of the operator's process. */
@@ -31,28 +32,32 @@ export interface RightsReport {
 /** A line on standard error of every answer from a record. */
 const UNSEEN = 'Only what was asked for while it was recorded is known: a right that no test exercised is missing here'
 
-/** Returns the roles as objects, or one {@link RightsReport}. `url`: of the operator's file. */
+/**
+ * Returns the roles as objects, or one {@link RightsReport}. `url`: of the operator's file.
+ *
+ * @throws Error if the operator has no such cluster, or as {@link recordedRights} does.
+ */
 export async function rightsAnswer(
   description: OperatorDescription,
   { namespace: stated, cluster: named, record, check }: RightsRequest,
   url: string,
-): Promise<{ readonly objects: readonly object[]; readonly notes: readonly string[] } | { readonly error: string }> {
+): Promise<{ readonly objects: readonly object[]; readonly notes: readonly string[] }> {
   const { name } = description.options
   const cluster = named === undefined ? undefined : description.clusters.find((each) => each.name === named)
-  if (named !== undefined && !cluster) return { error: noSuchCluster(description, named) }
+  if (named !== undefined && !cluster) throw noSuchCluster(description, named)
   const place = { namespace: namespaceOf(description, { namespace: stated }), cluster }
   const least = record === undefined ? undefined : await recordedRights(description, record, place, url)
   if (check) {
     const { problems, notes } = compareRoles(check, {
-      needed: (least?.rights ?? ownRights(description, place)).grants(),
-      likely: likelyRights(description, place).grants(),
+      needed: least?.rights ?? ownRights(description, place),
+      likely: likelyRights(description, place),
       asked: least?.asked ?? [],
       namespace: place.namespace,
       isRecorded: least !== undefined,
     })
     return { objects: [{ problems } satisfies RightsReport], notes: [...(least?.notes ?? []), ...notes] }
   }
-  const rights = (least?.rights ?? likelyRights(description, place)).rights()
+  const rights = rulesOf(least?.rights ?? likelyRights(description, place))
   const objects = rolesOf(name, place.namespace, { 'app.kubernetes.io/name': name }, rights)
   const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
   return { objects: roles, notes: [...(least?.notes ?? []), ...notesOf(description, cluster)] }
@@ -64,11 +69,10 @@ function notesOf({ options, clusters }: OperatorDescription, cluster: ClusterDes
   return [`The operator "${options.name}" needs rights in other clusters, too: see --cluster ${first!.name}`]
 }
 
-function noSuchCluster({ options, clusters }: OperatorDescription, named: string): string {
+function noSuchCluster({ options, clusters }: OperatorDescription, named: string): Error {
   const names = firstOf(clusters.map(({ name }) => `"${name}"`), 5).join(', ')
-  return `Cannot compute the rights in the cluster "${named}": the operator "${options.name}" has ${
-    names ? `the clusters ${names}` : 'no other cluster'
-  }`
+  const has = names ? `the clusters ${names}` : 'no other cluster'
+  return new Error(`Cannot compute the rights in the cluster "${named}": the operator "${options.name}" has ${has}`)
 }
 
 /**

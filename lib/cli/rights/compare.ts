@@ -1,16 +1,15 @@
 /** Compares written roles with the rights that an operator needs. Pure. */
 import { shortPath } from '../../runtime/os/source_place.ts'
-import type { Grant } from '../deploy/rights.ts'
-import { type Atom, atomsOf, includes } from './atoms.ts'
+import { includes, type Right } from './rights.ts'
 import type { WrittenRule } from './written_roles.ts'
 
 export interface Expected {
   /** What the roles must allow. */
-  readonly needed: readonly Grant[]
+  readonly needed: readonly Right[]
   /** What they may allow besides: the operator's code is likely to ask for it. */
-  readonly likely: readonly Grant[]
+  readonly likely: readonly Right[]
   /** Where the operator asked. */
-  readonly asked: readonly (Grant & { readonly at: readonly string[] })[]
+  readonly asked: readonly (Right & { readonly at: readonly string[] })[]
   /** The namespace of a Role that states none. */
   readonly namespace: string
   /** Whether there is a record. Without one, what the roles exceed is unknown. */
@@ -27,21 +26,20 @@ export interface Comparison {
 const ALL = '*'
 
 /** A right of a written rule, whose parts may be `*`. */
-interface Written extends Atom {
+interface Written extends Right {
   readonly role: string
 }
 
 export function compareRoles(rules: readonly WrittenRule[], expected: Expected): Comparison {
-  const written = rules.flatMap((rule) => writtenAtoms(rule, expected.namespace))
-  const needed = atomsOf(expected.needed)
-  const lacking = needed.filter((atom) => !written.some((each) => covers(each, atom)))
-  const lacks = lacking.map((atom) => `lacks: ${titleOf(atom)}${reasonOf(atom, expected)}`)
+  const written = rules.flatMap((rule) => writtenRights(rule, expected.namespace))
+  const { needed, likely } = expected
+  const lacking = needed.filter((right) => !written.some((each) => covers(each, right)))
+  const lacks = lacking.map((right) => `lacks: ${titleOf(right)}${reasonOf(right, expected)}`)
   if (!expected.isRecorded) {
     const note = 'Compared with what kubeloop itself requests: without --record, nothing is known about the ' +
       "operator's own requests, and a role that exceeds them is not found"
     return { problems: lacks, notes: [note] }
   }
-  const likely = atomsOf(expected.likely)
   const exceeding: (Written & { readonly why: string })[] = []
   const tolerated: Written[] = []
   for (const each of written) {
@@ -58,7 +56,7 @@ export function compareRoles(rules: readonly WrittenRule[], expected: Expected):
 const TOLERATED = "not asked for in the record, but kinds of the operator's description suggest it"
 
 /** Returns why a written right is too wide: by its names or namespaces, or as a whole. */
-function whyExceeds(written: Atom, needed: readonly Atom[]): string {
+function whyExceeds(written: Right, needed: readonly Right[]): string {
   const same = needed.filter(({ verb, group, resource }) =>
     verb === written.verb && group === written.group && resource === written.resource
   )
@@ -70,7 +68,7 @@ function whyExceeds(written: Atom, needed: readonly Atom[]): string {
 }
 
 /** Returns whether a written right includes a needed one, as the API server decides. */
-function covers(written: Atom, needed: Atom): boolean {
+function covers(written: Right, needed: Right): boolean {
   const [, subresource] = needed.resource.split('/')
   const resources = [needed.resource, ALL, ...(subresource === undefined ? [] : [`*/${subresource}`])]
   return resources.includes(written.resource) && includes({
@@ -82,56 +80,56 @@ function covers(written: Atom, needed: Atom): boolean {
 }
 
 /** Returns whether a written right is not wider than an expected one. A `*` always is. */
-function isWithin(written: Atom, expected: readonly Atom[]): boolean {
+function isWithin(written: Right, expected: readonly Right[]): boolean {
   return expected.some((each) => includes(each, written))
 }
 
-function writtenAtoms(
+function writtenRights(
   { role, namespaces, apiGroups, resources, verbs, resourceNames, nonResourceURLs }: WrittenRule,
   own: string,
 ): Written[] {
-  const atoms: Written[] = []
+  const rights: Written[] = []
   for (const place of namespaces) {
     const namespace = place === '' ? undefined : place ?? own
     for (const verb of verbs) {
       for (const group of apiGroups) {
         for (const resource of resources) {
           for (const name of resourceNames.length > 0 ? resourceNames : [undefined]) {
-            atoms.push({ role, namespace, group, resource, verb, name })
+            rights.push({ role, namespace, group, resource, verb, name })
           }
         }
       }
       for (const url of nonResourceURLs) {
-        atoms.push({ role, namespace, group: '', resource: url, verb, name: undefined })
+        rights.push({ role, namespace, group: '', resource: url, verb, name: undefined })
       }
     }
   }
-  return atoms
+  return rights
 }
 
 /** Returns a line for each resource, with its verbs. */
-function joined(atoms: readonly (Written & { readonly why: string })[]): string[] {
-  const lines = new Map<string, { readonly atom: Written & { readonly why: string }; readonly verbs: Set<string> }>()
-  for (const atom of atoms) {
-    const key = JSON.stringify([atom.role, atom.namespace, atom.group, atom.resource, atom.name, atom.why])
-    const found = lines.get(key) ?? { atom, verbs: new Set() }
+function joined(rights: readonly (Written & { readonly why: string })[]): string[] {
+  const lines = new Map<string, { readonly right: Written & { readonly why: string }; readonly verbs: Set<string> }>()
+  for (const right of rights) {
+    const key = JSON.stringify([right.role, right.namespace, right.group, right.resource, right.name, right.why])
+    const found = lines.get(key) ?? { right, verbs: new Set() }
     lines.set(key, found)
-    found.verbs.add(atom.verb)
+    found.verbs.add(right.verb)
   }
-  return [...lines.values()].map(({ atom, verbs }) =>
-    `${titleOf({ ...atom, verb: [...verbs].join(', ') })} (${atom.role}): ${atom.why}`
+  return [...lines.values()].map(({ right, verbs }) =>
+    `${titleOf({ ...right, verb: [...verbs].join(', ') })} (${right.role}): ${right.why}`
   )
 }
 
-function titleOf({ verb, group, resource, namespace, name }: Atom): string {
+function titleOf({ verb, group, resource, namespace, name }: Right): string {
   const of = resource.startsWith('/') ? `the path ${resource}` : `${resource} (${group === '' ? 'core' : group})`
   const where = namespace === undefined ? '' : ` in ${namespace}`
   return `${verb} of ${of}${name === undefined ? '' : ` "${name}"`}${where}`
 }
 
 /** Returns the place that asked, or that kubeloop itself does. */
-function reasonOf(atom: Atom, { asked }: Expected): string {
-  const found = asked.filter((each) => atomsOf([each]).some((own) => includes(own, atom)))
+function reasonOf(right: Right, { asked }: Expected): string {
+  const found = asked.filter((each) => includes(each, right))
   const [at] = found.flatMap((each) => each.at)
   if (at !== undefined) return `: ${shortPath(at)}`
   return found.length > 0 ? ': asked for in the record' : ': kubeloop itself requests it'

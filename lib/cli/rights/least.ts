@@ -3,22 +3,14 @@ import { type AnyResource, groupResourceOf } from '../../core/resource.ts'
 import { leaseOf, type OperatorDescription, usedResources } from '../../operator/description.ts'
 import { ANY, type AskedRight } from '../../testing/rights_recorder.ts'
 import { configurationNames } from '../../webhook/ownership.ts'
-import {
-  type Collector,
-  definitionNames,
-  eventPlaces,
-  type Grant,
-  ownRights,
-  type Place,
-  placesIn,
-} from '../deploy/rights.ts'
-import { withoutIncluded } from './atoms.ts'
+import { definitionNames, eventPlaces, ownRights, type Place, placesIn } from '../deploy/rights.ts'
 import type { RightsRecord } from './record.ts'
+import { type Right, withoutIncluded } from './rights.ts'
 
 export interface LeastRights {
-  readonly rights: Collector
+  readonly rights: readonly Right[]
   /** Each right that the operator asked for, with the places in its files. */
-  readonly asked: readonly (Grant & { readonly at: readonly string[] })[]
+  readonly asked: readonly (Right & { readonly at: readonly string[] })[]
   /** Hints for the user. */
   readonly notes: readonly string[]
 }
@@ -44,32 +36,33 @@ export function leastRights(
     text !== undefined && text !== ANY && !record.reconciled.has(text) && stands(text)
   const places = placesOfRequests(description, place, isConstant, notes)
   const isPart = partsOf(description, place)
-  const groups = new Map<string, { readonly grant: Grant; readonly names: Set<string | undefined>; at: Set<string> }>()
+  const groups = new Map<
+    string,
+    { readonly on: Omit<Right, 'name'>; readonly names: Set<string | undefined>; at: Set<string> }
+  >()
   for (const line of record.rights) {
     if (isPart(line)) continue
     for (const { verb, group, resource } of completed(line)) {
       for (const namespace of places(line)) {
-        const grant = { namespace, group, resource, verb, names: [] }
-        const key = JSON.stringify([namespace, group, resource, verb])
-        const found = groups.get(key) ?? { grant, names: new Set(), at: new Set() }
+        const on = { namespace, group, resource, verb }
+        const key = JSON.stringify(Object.values(on).map((each) => each ?? null))
+        const found = groups.get(key) ?? { on, names: new Set(), at: new Set() }
         groups.set(key, found)
         found.names.add(NAMELESS.has(verb) || !isConstant(line.name) ? undefined : line.name)
         if (line.at !== undefined) found.at.add(line.at)
       }
     }
   }
-  const asked = [...groups.values()].map(({ grant, names, at }) => ({
-    ...grant,
-    names: names.has(undefined) ? [] : [...names].filter((name) => name !== undefined).sort(),
-    at: [...at].sort(),
-  }))
-  for (const { verb, resource, names } of asked) {
-    if (names.length === 0) continue
-    const quoted = names.map((name) => `"${name}"`).join(', ')
-    notes.push(
-      `${verb} of ${resource} is limited to ${quoted}, as no other name was asked for, and it stands in the file`,
-    )
-  }
+  const asked = [...groups.values()].flatMap(({ on, names, at }) => {
+    const all = names.has(undefined) ? [undefined] : [...names].sort()
+    if (!names.has(undefined)) {
+      const quoted = all.map((name) => `"${name}"`).join(', ')
+      notes.push(
+        `${on.verb} of ${on.resource} is limited to ${quoted}, as no other name was asked for, and it stands in the file`,
+      )
+    }
+    return all.map((name) => ({ ...on, name, at: [...at].sort() }))
+  })
   for (const { verb, path, at } of record.paths) {
     notes.push(
       `Not in the roles: ${verb} of the path ${path}${at === undefined ? '' : ` (${at})`}; see nonResourceURLs`,
@@ -83,13 +76,12 @@ export function leastRights(
       notes.push(`The record has no write of ${plural}, which the operator owns: do its tests cover that?`)
     }
   }
-  const own = ownRights(description, place).grants()
-  return { rights: withoutIncluded([...own, ...asked]), asked, notes: [...new Set(notes)] }
+  return { rights: withoutIncluded([...asked, ...ownRights(description, place)]), asked, notes: [...new Set(notes)] }
 }
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
 
-type On = Pick<Grant, 'verb' | 'group' | 'resource'>
+type On = Pick<Right, 'verb' | 'group' | 'resource'>
 
 /** Returns what a request needs together with what kubeloop sends beside it in other cases. */
 function completed({ verb, group, resource, at }: AskedRight): On[] {

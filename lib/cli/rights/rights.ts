@@ -1,38 +1,100 @@
-/** `kubeloop rights FILE`: prints the roles of an operator, or compares them with those that a person has written. */
-import { writeLine } from '../../runtime/os/terminal.ts'
-import { absolutePath } from '../../runtime/os/user_files.ts'
-import { load, type Loaded } from '../load.ts'
-import { readManifests } from '../manifests.ts'
-import { yamlText } from '../yaml_text.ts'
-import type { RightsReport, RightsRequest } from './answer.ts'
-import { writtenRules } from './written_roles.ts'
+/** Rights as a set, each one verb on one resource, and as the rules of roles. Pure. */
 
-export interface RightsOptions extends Loaded, Pick<RightsRequest, 'namespace' | 'cluster' | 'record'> {
-  /** The file with the written roles. Default: print the roles. */
-  readonly check: string | undefined
+export interface Right {
+  /** Undefined for all. */
+  readonly namespace: string | undefined
+  readonly group: string
+  /** With its subresource, as `foos/status`. */
+  readonly resource: string
+  readonly verb: string
+  /** Undefined for all. */
+  readonly name: string | undefined
 }
 
-/**
- * Resolves with whether the written roles fit; true if there are none to check.
- *
- * @throws Error if the file cannot be loaded, has not exactly one operator, or the record or the roles cannot be read.
- */
-export async function rights({ namespace, cluster, record, check, ...from }: RightsOptions): Promise<boolean> {
-  const rules = check === undefined
-    ? undefined
-    : (await readManifests([check])).flatMap(({ name, objects }) => writtenRules(objects, name))
-  const options: RightsRequest = {
-    namespace,
-    cluster,
-    record: record === undefined ? undefined : absolutePath(record),
-    check: rules,
+/** A rule of a Role. */
+export interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+  readonly resourceNames?: readonly string[]
+}
+
+/** The rules of an operator in one cluster. */
+export interface RoleRules {
+  /** For a ClusterRole. */
+  readonly everywhere: readonly Rule[]
+  /** For a Role in each namespace. */
+  readonly inNamespaces: ReadonlyMap<string, readonly Rule[]>
+}
+
+/** Returns a right for each verb and each name. */
+export function rightsOn(
+  namespace: string | undefined,
+  group: string,
+  resource: string,
+  verbs: readonly string[],
+  names: readonly (string | undefined)[] = [undefined],
+): Right[] {
+  return names.flatMap((name) => verbs.map((verb) => ({ namespace, group, resource, verb, name })))
+}
+
+/** Returns the rights, each once. */
+export function distinct(rights: readonly Right[]): Right[] {
+  return [...new Map(rights.map((right) => [JSON.stringify(right), right])).values()]
+}
+
+/** Returns whether the first right includes the second one. */
+export function includes(a: Right, b: Right): boolean {
+  return a.verb === b.verb && a.group === b.group && a.resource === b.resource &&
+    (a.namespace === undefined || a.namespace === b.namespace) && (a.name === undefined || a.name === b.name)
+}
+
+/** Returns the rights without those that others of them include. */
+export function withoutIncluded(rights: readonly Right[]): Right[] {
+  return rights.filter((right, at) =>
+    // Of two equal ones, the first stays.
+    !rights.some((other, index) => index !== at && includes(other, right) && (index < at || !includes(right, other)))
+  )
+}
+
+/** Returns the rules that grant the rights. */
+export function rulesOf(rights: readonly Right[]): RoleRules {
+  const places = [...Map.groupBy(rights, ({ namespace }) => namespace)]
+  const inNamespaces = places.flatMap(([place, some]) => place === undefined ? [] : [[place, rulesIn(some)] as const])
+  return {
+    everywhere: rulesIn(rights.filter(({ namespace }) => namespace === undefined)),
+    inNamespaces: new Map(inNamespaces.sort(([a], [b]) => (a < b ? -1 : 1))),
   }
-  const objects = await load(from, { kind: 'rights', options })
-  if (!rules) {
-    writeLine(objects.map(yamlText).join('---\n').trimEnd())
-    return true
-  }
-  const [{ problems }] = objects as readonly [RightsReport]
-  for (const line of problems) writeLine(line)
-  return problems.length === 0
+}
+
+/** The order of verbs in a rule. */
+const ORDER: readonly string[] = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection']
+
+/** Joins verbs, then names with the same verbs, then resources of a group with the same verbs and names. */
+function rulesIn(rights: readonly Right[]): readonly Rule[] {
+  const objects = grouped(rights, ({ group, resource, name }) => [group, resource, name]).map((some) => {
+    const given = new Set(some.map(({ verb }) => verb))
+    const unusual = [...given].filter((verb) => !ORDER.includes(verb)).sort()
+    return { ...some[0]!, verbs: [...ORDER.filter((verb) => given.has(verb)), ...unusual] }
+  })
+  const resources = grouped(objects, ({ group, resource, name, verbs }) => [group, resource, name === undefined, verbs])
+    .map((some) => ({ ...some[0]!, names: some.flatMap(({ name }) => name ?? []).sort() }))
+  const rules = grouped(resources, ({ group, verbs, names }) => [group, verbs, names]).map((some): Rule => {
+    const { group, verbs, names } = some[0]!
+    return {
+      apiGroups: [group],
+      resources: some.map(({ resource }) => resource).sort(),
+      ...(names.length > 0 && { resourceNames: names }),
+      verbs,
+    }
+  })
+  return rules.sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
+}
+
+function grouped<T>(items: readonly T[], keyOf: (item: T) => readonly unknown[]): T[][] {
+  return [...Map.groupBy(items, (item) => JSON.stringify(keyOf(item))).values()]
+}
+
+function sortKey({ apiGroups, resources, verbs, resourceNames = [] }: Rule): string {
+  return JSON.stringify([apiGroups, resources, resourceNames.join(), verbs])
 }

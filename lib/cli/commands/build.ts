@@ -1,53 +1,56 @@
-/** `kubeloop build FILE`: writes the operator as one file that runs where nothing is installed. */
+/** `kubeloop build FILE`. */
 import { messageOf } from '../../core/errors.ts'
-import { exists } from '../../runtime/os/files.ts'
 import { builtins } from '../../runtime/os/builtins.ts'
-import { writeLine } from '../../runtime/os/terminal.ts'
-import { writeErrorLine } from '../../runtime/os/this_runtime.ts'
+import { exists } from '../../runtime/os/files.ts'
 import { absolutePath, createFolder, fileName, remove, renameFile, writeNew } from '../../runtime/os/user_files.ts'
+import { type BuildFacts, type Bundle, bundle } from '../build/bundle.ts'
+import { findEsbuild } from '../build/esbuild.ts'
 import { load, type Loaded } from '../load.ts'
-import { type BuildFacts, type Bundle, bundle } from './bundle.ts'
-import { findEsbuild } from './esbuild.ts'
+import { type Command, command, type Context, runtime, value } from '../options.ts'
 
-export interface BuildOptions extends Loaded {
-  /** The folder of the bundle. */
-  readonly out: string
-}
-
-/**
- * Writes the bundle and its source map, after the bundle was loaded. Writes nothing on a failure.
- *
- * @throws Error if the file or its bundle cannot be loaded, does not have one operator, or cannot be written.
- */
-export async function buildOperator({ out, ...from }: BuildOptions): Promise<void> {
-  const { file } = from
-  if (!(await exists(file))) throw new Error(`Cannot build ${file}: there is no such file`)
-  const name = outName(file)
-  const outFile = absolutePath(out, name)
-  if (outFile === absolutePath(file)) {
-    throw new Error(`Cannot build ${file}: the bundle would replace it; choose another folder with --out`)
-  }
-  const esbuild = await findEsbuild(file)
-  const facts = await factsOf(from)
-  const made = await bundle(esbuild, { file, outFile, parts: facts })
-  await write(made, { file, out, name, check: (draft) => checkBundle({ ...from, file: draft }, file, facts) })
-  for (const note of made.notes) writeErrorLine(note)
-  for (const line of reportOf(made, facts, `${out.replace(/\/+$/, '')}/${name}`)) writeLine(line)
-}
+/** Writes the bundle and its source map, after the bundle was loaded. Writes nothing on a failure. */
+export const build: Command = command({
+  file: 'operator.ts',
+  about: `Bundles the operator of FILE and all that it imports into one minified module with a source map, for Node, Bun
+    and Deno, with nothing to install. Needs esbuild: "npm install --save-dev esbuild". Loads the file and the bundle,
+    but does not start the operator. Does not check types: run tsc before.`,
+  options: { out: value('DIR', 'the folder of the bundle; default: dist'), runtime },
+  passes: true,
+  async run({ out = 'dist', ...from }, { print, warn }) {
+    const { file } = from
+    if (!(await exists(file))) throw new Error(`Cannot build ${file}: there is no such file`)
+    const name = outName(file)
+    const outFile = absolutePath(out, name)
+    if (outFile === absolutePath(file)) {
+      throw new Error(`Cannot build ${file}: the bundle would replace it; choose another folder with --out`)
+    }
+    const esbuild = await findEsbuild(file)
+    const facts = await factsOf(from, warn)
+    const made = await bundle(esbuild, { file, outFile, parts: facts })
+    await write(made, { file, out, name, check: (draft) => checkBundle({ ...from, file: draft }, file, facts, warn) })
+    made.notes.forEach(warn)
+    reportOf(made, facts, `${out.replace(/\/+$/, '')}/${name}`).forEach(print)
+  },
+})
 
 /** A module's file name, whatever the package.json above it says, if the source's is one. */
 function outName(file: string): string {
   return fileName(file).replace(/\.([cm]?)[jt]sx?$/, (_, kind: string) => kind === 'm' ? '.mjs' : '.js')
 }
 
-async function factsOf(from: Loaded): Promise<BuildFacts> {
-  const [facts] = await load(from, { kind: 'build' })
+async function factsOf(from: Loaded, warn: Context['warn']): Promise<BuildFacts> {
+  const [facts] = await load(from, { kind: 'build' }, warn)
   return facts as BuildFacts
 }
 
 /** Loads the bundle as its file was loaded. @throws Error if that fails. */
-async function checkBundle(draft: Loaded, file: string, { name }: BuildFacts): Promise<void> {
-  const loaded = await factsOf(draft).catch((error: unknown) => {
+async function checkBundle(
+  draft: Loaded,
+  file: string,
+  { name }: BuildFacts,
+  warn: Context['warn'],
+): Promise<void> {
+  const loaded = await factsOf(draft, warn).catch((error: unknown) => {
     // Without the place, whose line is a large part of the bundle.
     const why = messageOf(error).split('\n')[0]!.replaceAll(draft.file, 'it').replace(/^Cannot load it: /, '')
     throw new Error(`Cannot build ${file}: it was bundled, but the bundle cannot be loaded: ${why}`)

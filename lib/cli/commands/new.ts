@@ -1,26 +1,36 @@
-/** `kubeloop new FILE`: writes the sample operator, its tests and the configuration of its runtime. */
-import { exists, folderOf, readText } from '../runtime/os/files.ts'
-import { writeLine } from '../runtime/os/terminal.ts'
-import type { RuntimeName } from '../runtime/os/this_runtime.ts'
-import { absolutePath, fileName, writeNew } from '../runtime/os/user_files.ts'
-import { sampleOperator, sampleTest } from './package_files.ts'
+/** `kubeloop new FILE`. */
+import { exists, folderOf, readText } from '../../runtime/os/files.ts'
+import type { RuntimeName } from '../../runtime/os/this_runtime.ts'
+import { absolutePath, fileName, writeNew } from '../../runtime/os/user_files.ts'
+import { type Command, command } from '../options.ts'
+import { packageVersion, sampleOperator, sampleTest } from '../package_files.ts'
+import { callingRuntime } from '../runtimes.ts'
 
-export interface NewOptions {
+export const newCommand: Command = command({
+  file: 'operator.ts',
+  about:
+    `Writes a sample operator with its tests, and the configuration of the runtime that this command was called with,
+    if it is missing: package.json and tsconfig.json, or deno.json. Overwrites no file.`,
+  options: {},
+  async run({ file }, { print }) {
+    await newOperator(file, { runtime: callingRuntime(), version: await packageVersion(), print })
+  },
+})
+
+interface NewOptions {
   /** The runtime of the project. */
   readonly runtime: RuntimeName
   /** The version of this package, on which the project depends. */
   readonly version: string
   /** The project's folder. Default: the working folder. */
   readonly folder?: string
-  /** Prints a line for the user. Default: to standard output. */
-  readonly print?: (line: string) => void
+  /** Prints a line for the user. */
+  readonly print: (line: string) => void
 }
 
 /** @throws Error if the file is not a TypeScript file, or one of the files exists; nothing is written then. */
-export async function newOperator(
-  file: string,
-  { runtime, version, folder = '.', print = writeLine }: NewOptions,
-): Promise<void> {
+export async function newOperator(file: string, options: NewOptions): Promise<void> {
+  const { runtime, version, folder = '.', print } = options
   const match = /^(.*)\.ts$/.exec(file)
   if (!match || /\.(test|d)\.ts$/.test(file)) {
     throw new Error(`Cannot write ${file}: an operator is a TypeScript file, as in "kubeloop new operator.ts"`)
@@ -35,7 +45,7 @@ export async function newOperator(
   const { test, command, install, add, setModule } = COMMANDS[runtime]
   print(`wrote ${file}, an operator that keeps a Deployment for each Foo`)
   print(`wrote ${testFile}, its tests: ${test} ${testFile}`)
-  const written = await writeProject(folder, runtime, version, print)
+  const written = await writeProject(folder, options)
   if (install && written.includes('package.json')) print(`first  ${install}`)
   else {
     const { packages, isModule } = await lacking(folder, runtime, version)
@@ -45,33 +55,6 @@ export async function newOperator(
   print(`try    ${command} dev ${file}`)
 }
 
-/** Returns what an existing package.json lacks. Returns nothing for an invalid one, which the runtime refuses. */
-async function lacking(
-  folder: string,
-  runtime: RuntimeName,
-  version: string,
-): Promise<{ packages: string[]; isModule: boolean }> {
-  const found = await findAbove(folder, ['package.json'])
-  const none = { packages: [], isModule: true }
-  if (found === undefined) return none
-  try {
-    const existing = JSON.parse(await readText(found)) as Package
-    const has = { ...existing.dependencies, ...existing.peerDependencies, ...existing.devDependencies }
-    const wanted = projectFiles(runtime === 'deno' ? 'node' : runtime, version)['package.json'] as Package
-    // Deno has its own compiler, but needs the types of node: modules from package.json.
-    const names = Object.keys({ ...wanted.dependencies, ...wanted.devDependencies }).filter((name) =>
-      runtime !== 'deno' || name !== 'typescript'
-    )
-    const prefix = runtime === 'deno' ? 'npm:' : ''
-    return {
-      packages: names.filter((name) => !(name in has)).map((name) => prefix + name),
-      isModule: existing.type === 'module',
-    }
-  } catch {
-    return none
-  }
-}
-
 interface Package {
   readonly type?: string
   readonly dependencies?: object
@@ -79,44 +62,48 @@ interface Package {
   readonly peerDependencies?: object
 }
 
+/** Returns what the package.json of the folder or one above it lacks; nothing if there is none, or it is invalid. */
+async function lacking(folder: string, runtime: RuntimeName, version: string) {
+  const none = { packages: [], isModule: true }
+  const found = await findAbove(folder, ['package.json'])
+  if (found === undefined) return none
+  try {
+    const existing = JSON.parse(await readText(found)) as Package
+    const has = { ...existing.dependencies, ...existing.peerDependencies, ...existing.devDependencies }
+    const wanted = projectFiles(runtime === 'deno' ? 'node' : runtime, version)['package.json'] as Package
+    const names = Object.keys({ ...wanted.dependencies, ...wanted.devDependencies }).filter((name) => !(name in has))
+    // Deno has its own compiler, but needs the types of node: modules from package.json.
+    const ofDeno = names.filter((name) => name !== 'typescript').map((name) => `npm:${name}`)
+    return { packages: runtime === 'deno' ? ofDeno : names, isModule: existing.type === 'module' }
+  } catch {
+    return none // the runtime reports the error
+  }
+}
+
 interface RuntimeCommands {
   readonly test: string
   readonly command: string
-  /** Undefined where the runtime installs imports by itself. */
-  readonly install: string | undefined
+  /** Absent where the runtime installs imports by itself. */
+  readonly install?: string
   readonly add: string
-  /** Set for a runtime that runs .ts files as CommonJS by default. */
-  readonly setModule: string | undefined
+  /** Present where .ts files are CommonJS by default. */
+  readonly setModule?: string
 }
 
 const COMMANDS: Readonly<Record<RuntimeName, RuntimeCommands>> = {
   node: {
-    test: 'node --test',
-    command: 'npx kubeloop',
-    install: 'npm install',
-    add: 'npm install',
+    ...{ test: 'node --test', command: 'npx kubeloop', install: 'npm install', add: 'npm install' },
     setModule: 'npm pkg set type=module',
   },
-  bun: { test: 'bun test', command: 'bunx kubeloop', install: 'bun install', add: 'bun add', setModule: undefined },
-  deno: {
-    test: 'deno test -A',
-    command: 'deno run -A npm:kubeloop',
-    install: undefined,
-    add: 'deno add',
-    setModule: undefined,
-  },
+  bun: { test: 'bun test', command: 'bunx kubeloop', install: 'bun install', add: 'bun add' },
+  deno: { test: 'deno test -A', command: 'deno run -A npm:kubeloop', add: 'deno add' },
 }
 
 /**
  * Writes the configuration files that neither the folder nor one above it has, as runtimes search them, and prints
  * their names. Returns the names.
  */
-async function writeProject(
-  folder: string,
-  runtime: RuntimeName,
-  version: string,
-  print: (line: string) => void,
-): Promise<string[]> {
+async function writeProject(folder: string, { runtime, version, print }: NewOptions): Promise<string[]> {
   const written: string[] = []
   for (const [name, content] of Object.entries(projectFiles(runtime, version))) {
     if (await findAbove(folder, name === 'deno.json' ? ['deno.json', 'deno.jsonc', 'package.json'] : [name])) continue

@@ -1,56 +1,67 @@
-/** `kubeloop apiserver`: serves the embedded API without an operator. */
+/** `kubeloop apiserver`. */
+import { Cluster } from 'kubeloop'
 import { ApiServer, type SavedState } from 'kubeloop/apiserver'
-import { aborted, type AbortScope, abortScope } from '../async/abort.ts'
-import { systemClock } from '../async/clock.ts'
-import { messageOf } from '../core/errors.ts'
-import type { Transport } from '../core/transport.ts'
-import { type Log, silentLog } from '../observe/log.ts'
-import { writePrivate } from '../runtime/os/files.ts'
-import { exitProcess } from '../runtime/os/signals.ts'
-import { isTerminal, writeLine } from '../runtime/os/terminal.ts'
-import { onOutputClosed, thisRuntime } from '../runtime/os/this_runtime.ts'
-import { remove } from '../runtime/os/user_files.ts'
-import { type DevEvent, jsonLine, prettyLines } from './api/events.ts'
-import { claimDevFolder, FOLDER, kubeconfigIn, readState, StateFile } from './api/folder.ts'
-import { isLoopback } from '../runtime/net/address.ts'
-import { kubeconfigText, listen } from './api/serving.ts'
-import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from './api/stopping.ts'
-import { UsageError } from './arguments.ts'
-import type { ApiServerOptions } from './commands.ts'
-import type { Manifest } from './manifests.ts'
-import { packageVersion } from './package_files.ts'
+import { aborted, type AbortScope, abortScope } from '../../async/abort.ts'
+import { systemClock } from '../../async/clock.ts'
+import { messageOf } from '../../core/errors.ts'
+import type { Transport } from '../../core/transport.ts'
+import { type Log, silentLog } from '../../observe/log.ts'
+import { isLoopback } from '../../runtime/net/address.ts'
+import { writePrivate } from '../../runtime/os/files.ts'
+import { exitProcess } from '../../runtime/os/signals.ts'
+import { onOutputClosed, thisRuntime } from '../../runtime/os/this_runtime.ts'
+import { remove } from '../../runtime/os/user_files.ts'
+import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
+import { ManifestApplier } from '../api/apply.ts'
+import { type DevEvent, reporter } from '../api/events.ts'
+import { claimDevFolder, FOLDER, kubeconfigIn, readState, StateFile } from '../api/folder.ts'
+import { kubeconfigText, listen } from '../api/serving.ts'
+import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
+import { type Manifest, readManifests } from '../manifests.ts'
+import { type Command, command, flag, list, numberFrom, UsageError, value, type Values } from '../options.ts'
+import { packageVersion } from '../package_files.ts'
 
-/**
- * Runs until a signal stops it, or standard output is closed. `parent`: the parent process at the start.
- *
- * @throws Error if it cannot start.
- */
-export async function apiServer(options: ApiServerOptions, parent: number): Promise<void> {
-  const scope = abortScope()
-  onOutputClosed(() => stopOnClosedOutput(scope))
-  // A second signal does not wait for open requests.
-  const release = stopOnSignals(scope, () => exitProcess(1))
-  void stopWithNpm(scope, parent)
-  const pretty = !options.json && isTerminal()
-  const report = (event: DevEvent): void => {
-    if (pretty) prettyLines(event).forEach(writeLine)
-    else writeLine(jsonLine(event, systemClock.now()))
-  }
-  const manifests = await manifestsOf(options.apply)
-  // A kubeconfig elsewhere needs no folder, so that scripts can run several servers in one.
-  const folder = options.kubeconfig === undefined ? await claimDevFolder(FOLDER) : undefined
-  try {
-    await serveUntilStopped({ options, manifests, scope, report })
-  } finally {
-    release()
-    await folder?.release()
-  }
-  report({ kind: 'stopped' })
-}
+const OPTIONS = {
+  port: value('N', 'the port; default: a free one', numberFrom(1, 65_535)),
+  host: value(
+    'ADDRESS',
+    'the address of this machine to listen on; default: 127.0.0.1. All other addresses give every client that has the ' +
+      'token all rights',
+  ),
+  state: value('FILE', 'keep the objects in FILE over restarts; default: they are gone at the end'),
+  apply: list('FILE', 'apply a manifest (JSON or YAML, "-" for standard input); may be repeated'),
+  kubeconfig: value('FILE', 'write the kubeconfig to FILE instead'),
+  garbageCollector: flag('delete objects whose owners are gone, as a cluster does; default: off'),
+  json: flag('print lines of JSON; default if standard output is not a terminal'),
+} as const
+
+/** Runs until a signal stops it, or standard output is closed. */
+export const apiserver: Command = command({
+  about: `Serves a Kubernetes API in memory, alone: no operator, no nodes, no controllers. For development and tests,
+    never for production. kubectl works with .kubeloop/kubeconfig, which is removed at the end.`,
+  options: OPTIONS,
+  remark: 'Ctrl-C stops it.',
+  async run(options, { parent }) {
+    const scope = abortScope()
+    onOutputClosed(() => stopOnClosedOutput(scope))
+    // A second signal does not wait for open requests.
+    const release = stopOnSignals(scope, () => exitProcess(1))
+    void stopWithNpm(scope, parent)
+    const { report } = reporter(options.json)
+    const manifests = await manifestsOf(options.apply)
+    // A kubeconfig elsewhere needs no folder, so that scripts can run several servers in one.
+    const folder = options.kubeconfig === undefined ? await claimDevFolder(FOLDER) : undefined
+    try {
+      await serveUntilStopped({ options, manifests, scope, report })
+    } finally {
+      release()
+      await folder?.release()
+    }
+    report({ kind: 'stopped' })
+  },
+})
 
 async function manifestsOf(files: readonly string[]): Promise<readonly Manifest[]> {
-  if (files.length === 0) return []
-  const { readManifests } = await import('./manifests.ts')
   const manifests = await readManifests(files)
   const other = manifests.find(({ cluster }) => cluster !== undefined)
   if (!other) return manifests
@@ -59,7 +70,7 @@ async function manifestsOf(files: readonly string[]): Promise<readonly Manifest[
 }
 
 interface Run {
-  readonly options: ApiServerOptions
+  readonly options: Values<typeof OPTIONS>
   readonly manifests: readonly Manifest[]
   /** Aborted when the command must stop. */
   readonly scope: AbortScope
@@ -102,10 +113,10 @@ async function serveUntilStopped({ options, manifests, scope, report }: Run): Pr
       remark: state === undefined ? 'the objects are gone at the end' : `the objects are kept in ${state}`,
     })
     if (options.garbageCollector) {
-      const { GarbageCollector } = await import('../simcluster/garbage_collector.ts')
       loops.push(new GarbageCollector({ transport, clock: systemClock, log }).start(signal))
     }
-    if (manifests.length > 0) await apply(manifests, { transport, report, signal })
+    const { api } = new Cluster({ name: 'kubeloop-apiserver', transport })
+    await new ManifestApplier(manifests, { apiOf: () => api, clock: systemClock, report }).apply(signal)
     await aborted(signal)
   } finally {
     scope.abort()
@@ -115,19 +126,6 @@ async function serveUntilStopped({ options, manifests, scope, report }: Run): Pr
     await file?.close()
     await remove(kubeconfig)
   }
-}
-
-async function apply(
-  manifests: readonly Manifest[],
-  { transport, report, signal }: {
-    readonly transport: Transport
-    readonly report: (event: DevEvent) => void
-    readonly signal: AbortSignal
-  },
-): Promise<void> {
-  const [{ Cluster }, { ManifestApplier }] = await Promise.all([import('kubeloop'), import('./api/apply.ts')])
-  const { api } = new Cluster({ name: 'kubeloop-apiserver', transport })
-  await new ManifestApplier(manifests, { apiOf: () => api, clock: systemClock, report }).apply(signal)
 }
 
 /** Wraps a transport to save the state after each successful write. */

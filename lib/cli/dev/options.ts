@@ -1,0 +1,30 @@
+/** The options of `kubeloop dev` and `kubeloop demo`. */
+import type { RuntimeName } from '../../runtime/os/this_runtime.ts'
+import { flag, list, numberFrom, type Option, runtime, value, type Values } from '../options.ts'
+
+type Declared = {
+  /** Manifests, in the order given. */
+  readonly apply: Option<readonly string[]>
+  readonly runtime: Option<RuntimeName | undefined>
+  readonly elect: Option<boolean>
+  readonly port: Option<number | undefined>
+  readonly fresh: Option<boolean>
+  readonly json: Option<boolean>
+}
+
+export const DEV_OPTIONS: Declared = {
+  apply: list(
+    'FILE',
+    'apply a manifest (JSON or YAML, "-" for standard input), again when it is saved; may be repeated; --apply ' +
+      'NAME=FILE applies it in the cluster of app.cluster(NAME, …)',
+  ),
+  runtime,
+  elect: flag(
+    "use the operator's leader election; default: off, because an operator that crashed leaves its Lease behind",
+  ),
+  port: value('N', 'the port of the API on 127.0.0.1; default: a free one', numberFrom(1, 65_535)),
+  fresh: flag('start without the state and the record of the last runs (in .kubeloop)'),
+  json: flag('print lines of JSON; default if standard output is not a terminal'),
+}
+
+export type DevOptions = Values<typeof DEV_OPTIONS>
