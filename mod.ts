@@ -75,7 +75,7 @@ export type { Log } from './lib/observe/log.ts'
 
 // The words of an operator file
 export { type Operator, operator } from './lib/operator/operator.ts'
-export type { OperatorOptions } from './lib/operator/description.ts'
+export type { OperatorOptions } from './lib/operator/options.ts'
 export type {
   ClusterChange,
   ClusterGroup,
@@ -148,12 +148,12 @@ export type {
   CacheSelection,
   LeaderElectionOptions,
   MetricsOptions,
-  OperatorDescription,
   ScheduleOptions,
   Task,
   TaskOptions,
-} from './lib/operator/description.ts'
+} from './lib/operator/options.ts'
+export type { OperatorDescription } from './lib/operator/description.ts'
 export type { StartOptions } from './lib/operator/start.ts'
 export type { AdmissionOptions, MatchCondition } from './lib/webhook/admission_options.ts'
 export type { WebhookHandler, WebhookRequest, WebhookResponse } from './lib/webhook/handler.ts'
-export type { SelfMadeOptions, WebhookOptions } from './lib/operator/description.ts'
+export type { SelfMadeOptions, WebhookOptions } from './lib/operator/options.ts'

@@ -4,8 +4,9 @@ import type { AnyResource } from '../core/resource.ts'
 import { isInTime, systemClock } from '../async/clock.ts'
 import { compileErrors, placeOfError } from '../observe/stack.ts'
 import { readDescribed } from '../operator/tool_hooks.ts'
-import { hasWebhooks, type OperatorDescription, ownKinds } from '../operator/description.ts'
-import type { WebhookDefinitions } from '../operator/webhooks.ts'
+import { hasWebhooks, type OperatorDescription } from '../operator/description.ts'
+import { ownKinds } from '../operator/used_kinds.ts'
+import type { WebhookDefinitions } from '../operator/webhooks/describe.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { placeLine } from '../runtime/os/source_place.ts'
@@ -143,7 +144,7 @@ async function webhooksOf(
 ): Promise<(WebhookDefinitions & { readonly note: string | undefined })[]> {
   const some = operators.filter(({ admissions, conversions }) => admissions.length + conversions.length > 0)
   if (some.length === 0) return []
-  const { describeWebhooks } = await import('../operator/webhooks.ts')
+  const { describeWebhooks } = await import('../operator/webhooks/describe.ts')
   return some.map((each) => {
     const namespace = namespaceOf(each, { namespace: stated })
     const described = describeWebhooks(each, namespace)

@@ -40,6 +40,13 @@ export interface Recorder {
   warning(about: Regarding, reason: string, note: string, options?: EventOptions): void
 }
 
+/**
+ * The arguments of a method of {@link Recorder}.
+ *
+ * @internal
+ */
+type Call = Parameters<Recorder['normal']>
+
 /** Options of {@link EventRecorder}. */
 export interface EventRecorderOptions {
   /**
@@ -117,12 +124,12 @@ export class EventRecorder implements Runnable, Recorder {
     this.#state = new EventState(limits, (cause, count) => this.#dropped.count(cause, count))
   }
 
-  normal(about: Regarding, reason: string, note: string, options?: EventOptions): void {
-    this.#record('Normal', about, reason, note, { ...options, controller: this.#options.controller })
+  normal(...call: Call): void {
+    this.#record('Normal', this.#options.controller, ...call)
   }
 
-  warning(about: Regarding, reason: string, note: string, options?: EventOptions): void {
-    this.#record('Warning', about, reason, note, { ...options, controller: this.#options.controller })
+  warning(...call: Call): void {
+    this.#record('Warning', this.#options.controller, ...call)
   }
 
   /**
@@ -133,9 +140,8 @@ export class EventRecorder implements Runnable, Recorder {
   as(controller: string): Recorder {
     checkController(controller)
     return {
-      normal: (about, reason, note, options) => this.#record('Normal', about, reason, note, { ...options, controller }),
-      warning: (about, reason, note, options) =>
-        this.#record('Warning', about, reason, note, { ...options, controller }),
+      normal: (...call) => this.#record('Normal', controller, ...call),
+      warning: (...call) => this.#record('Warning', controller, ...call),
     }
   }
 
@@ -249,16 +255,10 @@ export class EventRecorder implements Runnable, Recorder {
     }, cutoff)
   }
 
-  #record(
-    type: EventType,
-    about: Regarding,
-    reason: string,
-    note: string,
-    options: EventOptions & { controller: string },
-  ): void {
+  #record(type: EventType, controller: string, ...[about, reason, note, options]: Call): void {
     let what: Occurrence
     try {
-      what = occurrence(type, about, reason, note, options)
+      what = occurrence(type, about, reason, note, { ...options, controller })
     } catch (error) {
       // A mistake in a message about the work must not fail the work.
       this.#dropped.count('refused', 1)

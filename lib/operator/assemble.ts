@@ -22,21 +22,21 @@ import type { HealthServer } from '../manager/servers/health.ts'
 import { Server } from '../manager/servers/server.ts'
 import { boundTo, clientsOf, type Clusters, fencedCluster, logOf, sleepOn } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
+import type { OperatorOptions } from './options.ts'
 import {
   type ControllerDescription,
   controllerName,
   controllerTitle,
   finalizerOf,
   homeOf,
-  isOptional,
   leaseOf,
   type OperatorDescription,
-  type OperatorOptions,
 } from './description.ts'
+import { isOptional } from './used_kinds.ts'
 import type { Definitions } from './definitions.ts'
 import type { OperatorMeter } from './endpoints.ts'
 import type { LoadedParts } from './loaded_parts.ts'
-import type { OperatorWebhooks } from './webhooks.ts'
+import type { OperatorWebhooks } from './webhooks/setup.ts'
 import { mapped, sourcesOf } from './sources.ts'
 import type { TaskSetup } from './tasks.ts'
 

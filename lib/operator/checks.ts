@@ -8,24 +8,26 @@ import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf 
 import { parseAddress } from '../manager/servers/address.ts'
 import { at, placeOf } from './places.ts'
 import type { ControllerDefaults, ControllerOptions, FinalizeOptions, OwnsOptions, WatchOptions } from './context.ts'
+import type {
+  CacheDeclaration,
+  CacheSelection,
+  LeaderElectionOptions,
+  OperatorOptions,
+  ScheduleOptions,
+  TaskOptions,
+} from './options.ts'
 import {
   type AdmissionDescription,
-  type CacheDeclaration,
   type CacheDescription,
-  type CacheSelection,
   type ControllerDescription,
   controllerTitle,
   finalizerOf,
   groupOf,
   hasWebhooks,
-  type LeaderElectionOptions,
   type OperatorDescription,
-  type OperatorOptions,
-  type ScheduleOptions,
   type TaskDescription,
-  type TaskOptions,
-  usedResources,
 } from './description.ts'
+import { usedResources } from './used_kinds.ts'
 
 // The names of all options, and the values of those that have a choice.
 const BOOLEAN = [true, false]
@@ -195,8 +197,8 @@ export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescrip
   })
 }
 
-/** Five fields of a cron expression, or six, as far as its characters show; the start checks the rest. */
-const CRON = /^\s*(?:[\w*,\-/#?]+\s+){4,5}[\w*,\-/#?]+\s*$|^@(?:yearly|annually|monthly|weekly|daily|midnight|hourly)$/i
+/** Five or six fields, or a name such as `@daily`; the start checks the rest. */
+const CRON = /^\s*(\S+\s+){4,5}\S+\s*$|^@\w+$/
 
 /** @throws TypeError with the place in the user's file, for what cannot be a schedule. */
 export function checkSchedule(
@@ -224,19 +226,14 @@ export function checkSchedule(
 
 /** Checks a description before a start connects to anything. */
 export function checkDescription(description: OperatorDescription): void {
-  const { options, tasks } = description
-  const controllers = description.groups.reduce((all, group) => [...all, ...group.controllers], description.controllers)
+  const { options, groups, tasks } = description
+  const controllers = [...description.controllers, ...groups.flatMap((group) => group.controllers)]
   const cannot = `Cannot start operator "${options.name}"`
   if (controllers.length === 0 && tasks.length === 0 && !hasWebhooks(description)) {
     throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
   }
-  for (
-    const address of [
-      options.health,
-      options.profiling,
-      typeof options.metrics === 'object' ? options.metrics.address : options.metrics,
-    ]
-  ) {
+  const { health, metrics, profiling } = options
+  for (const address of [health, profiling, typeof metrics === 'object' ? metrics.address : metrics]) {
     if (address !== undefined) parseAddress(address)
   }
   for (const resource of usedResources(description)) {

@@ -15,13 +15,8 @@ import { type ClosableTransport, httpTransport } from '../runtime/net/transport.
 import { Cluster, type ClusterOptions } from '../manager/cluster.ts'
 import type { PartMeter } from '../manager/metrics.ts'
 import type { ClusterParts, OtherCluster, WorkContext } from './context.ts'
-import {
-  type ClusterDescription,
-  isOptional,
-  type OperatorDescription,
-  optionalIn,
-  syncTimeoutsOf,
-} from './description.ts'
+import type { ClusterDescription, OperatorDescription } from './description.ts'
+import { isOptional, optionalIn, syncTimeoutsOf } from './used_kinds.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
 
 export interface ClusterSetup {

@@ -11,18 +11,15 @@ import { isInPod } from '../runtime/os/env.ts'
 import type { Manager } from '../manager/manager.ts'
 import { type Clusters, logOf } from './clusters.ts'
 import type { OtherCluster } from './context.ts'
-import { createCrds, type Dependencies, installCrds, refuseUnchecked, verifyCrds } from './crds.ts'
-import {
-  crdModeOf,
-  isOptional,
-  kindsElsewhere,
-  type OperatorDescription,
-  type OperatorOptions,
-  ownKinds,
-  watchedResources,
-} from './description.ts'
+import { refuseUnchecked } from '../crds/checks.ts'
+import type { Dependencies } from '../crds/definition.ts'
+import { createCrds, installCrds } from '../crds/install.ts'
+import { verifyCrds } from '../crds/verify.ts'
+import type { OperatorOptions } from './options.ts'
+import { crdModeOf, type OperatorDescription } from './description.ts'
+import { isOptional, kindsElsewhere, ownKinds, watchedResources } from './used_kinds.ts'
 import { untilDone } from './optional.ts'
-import type { OperatorWebhooks } from './webhooks.ts'
+import type { OperatorWebhooks } from './webhooks/setup.ts'
 
 export interface DefinitionSetup {
   readonly description: OperatorDescription

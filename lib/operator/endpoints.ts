@@ -13,7 +13,7 @@ import { type MetricsServer, metricsServer } from '../manager/servers/metrics_se
 import type { PartMeter } from '../manager/metrics.ts'
 import { type Fetch, type Listen, type ListenOptions, type Server } from '../manager/servers/server.ts'
 import type { Clusters } from './clusters.ts'
-import type { MetricsOptions, OperatorOptions } from './description.ts'
+import type { MetricsOptions, OperatorOptions } from './options.ts'
 
 /** The meter of an operator, with its registry. */
 export type OperatorMeter = PrometheusMeter & PartMeter

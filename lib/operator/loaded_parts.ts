@@ -3,19 +3,14 @@ import { fileMissing, messageOf } from '../core/errors.ts'
 import { loadPart } from '../core/optional_parts.ts'
 import type { Log } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import {
-  crdModeOf,
-  hasWebhooks,
-  kindsElsewhere,
-  type OperatorDescription,
-  type OperatorOptions,
-  ownKinds,
-} from './description.ts'
+import type { OperatorOptions } from './options.ts'
+import { crdModeOf, hasWebhooks, type OperatorDescription } from './description.ts'
+import { kindsElsewhere, ownKinds } from './used_kinds.ts'
 import type { OperatorMeter } from './endpoints.ts'
 
 /** Each is undefined if the operator does not need it. */
 export interface LoadedParts {
-  readonly webhooks: typeof import('./webhooks.ts') | undefined
+  readonly webhooks: typeof import('./webhooks/open.ts') | undefined
   readonly definitions: typeof import('./definitions.ts') | undefined
   readonly endpoints: typeof import('./endpoints.ts') | undefined
   readonly otherSources: typeof import('../controller/other_sources.ts') | undefined
@@ -41,7 +36,7 @@ export async function loadParts(description: OperatorDescription, serves: boolea
   const [webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules] = await Promise
     .all([
       hasWebhooks(description)
-        ? loadPart('webhooks', () => import('./webhooks.ts')).catch(
+        ? loadPart('webhooks', () => import('./webhooks/open.ts')).catch(
           fileMissing('Cannot serve webhooks', 'webhook_server.js', 'webhooks'),
         )
         : undefined,

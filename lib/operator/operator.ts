@@ -33,18 +33,14 @@ import type {
   Parts,
 } from './context.ts'
 import { at } from './places.ts'
+import type { CacheDeclaration, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
 import {
   type AdmissionDescription,
-  type CacheDeclaration,
   type CacheDescription,
   type ClusterDescription,
   type GroupDescription,
   inCluster,
   type OperatorDescription,
-  type OperatorOptions,
-  type ScheduleOptions,
-  type Task,
-  type TaskOptions,
 } from './description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
 import type { Admission } from '../webhook/admission.ts'

@@ -1,7 +1,7 @@
 /** Makes the log that an operator states callable as ours. */
 import { fill } from '../observe/format_log.ts'
 import { type Log, type LogFields, type LogLevel, safeLog } from '../observe/log.ts'
-import type { OperatorOptions } from './description.ts'
+import type { OperatorOptions } from './options.ts'
 
 /** The call order of pino. */
 type FieldsFirst = Readonly<Record<LogLevel, (fields: LogFields, message: string) => void>>

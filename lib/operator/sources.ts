@@ -13,13 +13,8 @@ import { formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { boundTo, type Clients, type Clusters, logOf, sleepOn } from './clusters.ts'
 import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
-import {
-  type ControllerDescription,
-  controllerTitle,
-  homeOf,
-  isOptional,
-  type SourceDescription,
-} from './description.ts'
+import { type ControllerDescription, controllerTitle, homeOf, type SourceDescription } from './description.ts'
+import { isOptional } from './used_kinds.ts'
 import type { LoadedParts } from './loaded_parts.ts'
 
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>

@@ -11,10 +11,12 @@ import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, electorOf, hasElection } from './assemble.ts'
 import { boundTo, clientsOf, openClusters } from './clusters.ts'
 import type { Parts } from './context.ts'
-import { isOptional, type OperatorDescription, type OperatorOptions } from './description.ts'
+import type { OperatorOptions } from './options.ts'
+import type { OperatorDescription } from './description.ts'
+import { isOptional } from './used_kinds.ts'
 import { checkMeter, loadMeter, loadParts, loadTracing } from './loaded_parts.ts'
 import { ownLog } from './own_log.ts'
-import type { OperatorWebhooks, WebhookMode } from './webhooks.ts'
+import type { OperatorWebhooks, WebhookMode } from './webhooks/setup.ts'
 
 /** Options of a start. Only `cluster` is for everyday use; the rest is for tests and tools. */
 export interface StartOptions {

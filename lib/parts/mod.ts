@@ -76,11 +76,10 @@ export type { HealthServer } from '../manager/servers/health.ts'
 export type { MetricsServer, MetricsServerOptions, ScrapeSource } from '../manager/servers/metrics_server.ts'
 export type { RunnableFunction } from '../manager/runnable_group.ts'
 export type { Fetch, ListenOptions, ServerOptions } from '../manager/servers/server.ts'
+export type { CacheDeclaration, CacheNamespaces } from '../operator/options.ts'
 export type {
   AdmissionDescription,
-  CacheDeclaration,
   CacheDescription,
-  CacheNamespaces,
   ClusterDescription,
   ControllerDescription,
   FinalizeDescription,
@@ -91,4 +90,4 @@ export type {
 } from '../operator/description.ts'
 export type { AdmissionOperation } from '../webhook/admission_options.ts'
 export type { WebhookParts } from '../operator/context.ts'
-export type { OperatorWebhooks, WebhookMode } from '../operator/webhooks.ts'
+export type { OperatorWebhooks, WebhookMode } from '../operator/webhooks/setup.ts'

@@ -16,7 +16,7 @@ import { leastRights } from '../../lib/cli/rights/least.ts'
 import { type Right, rulesOf } from '../../lib/cli/rights/rights.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
-import { usedResources } from '../../lib/operator/description.ts'
+import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { type AskedRight, RightsRecorder } from '../../lib/testing/rights_recorder.ts'
 
 /** An API server without the objects of earlier runs. */

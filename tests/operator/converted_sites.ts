@@ -9,8 +9,8 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { installCrds } from '../../lib/operator/crds.ts'
-import { describeWebhooks } from '../../lib/operator/webhooks.ts'
+import { installCrds } from '../../lib/crds/install.ts'
+import { describeWebhooks } from '../../lib/operator/webhooks/describe.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 
 const names = { group: 'converted.example.dev', kind: 'Site' }

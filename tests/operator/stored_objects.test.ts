@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
-import { storedVersions } from '../../lib/operator/stored_objects.ts'
+import { storedVersions } from '../../lib/crds/stored_objects.ts'
 
 const version = (name: string, { served = true, storage = false } = {}) => ({ name, served, storage })
 const crd = (names: readonly string[], stored: string, conversion?: object): CustomResourceDefinition =>

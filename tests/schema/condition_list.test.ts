@@ -10,7 +10,7 @@ import { KubeClient } from '../../lib/client/kube_client.ts'
 import { Api } from '../../lib/client/api.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { systemClock } from '../../lib/async/clock.ts'
-import { installCrds } from '../../lib/operator/crds.ts'
+import { installCrds } from '../../lib/crds/install.ts'
 
 const base = { group: 'conditions.example.com', version: 'v1', kind: 'Foo' }
 const Foo = defineResource({

@@ -10,7 +10,7 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { installCrds } from '../../lib/operator/crds.ts'
+import { installCrds } from '../../lib/crds/install.ts'
 
 const base = { group: 'selectors.example.com', version: 'v1', kind: 'Foo' }
 const Foo = defineResource({

@@ -8,7 +8,7 @@ export const ROWS: readonly (readonly string[])[] = [
   ['queue', 'client', 'runtime'],
   ['cache', 'config', 'events', 'schema'],
   ['controller', 'leader', 'webhook'],
-  ['manager', 'operator'],
+  ['crds', 'manager', 'operator'],
   ['apiserver'],
   ['cli', 'testing', 'simcluster', 'parts'],
 ]
@@ -23,8 +23,8 @@ const NARROWER: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders that may import a folder of the same row, and why. */
 const SIDEWAYS: Readonly<Record<string, readonly string[]>> = {
-  // The operator is assembled from the manager's parts.
-  operator: ['manager'],
+  // The operator is assembled from the manager's parts, and installs its definitions.
+  operator: ['crds', 'manager'],
   // The commands and the test worlds run the control loops.
   cli: ['simcluster', 'testing'],
   testing: ['simcluster'],

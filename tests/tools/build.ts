@@ -65,7 +65,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For requested profiles.
   profiles: 'lib/manager/servers/profiling.ts',
   // For admissions and conversions.
-  webhook_server: 'lib/operator/webhooks.ts',
+  webhook_server: 'lib/operator/webhooks/open.ts',
   // For tasks.
   tasks: 'lib/operator/tasks.ts',
   // For schedules: with croner, 33 KB.

@@ -5,7 +5,7 @@ import { CRD, type CustomResourceDefinition, type CustomResourceVersion, type Re
 import type { JsonObject } from '../../apiserver/json.ts'
 import { judgeOf } from '../../apiserver/crd/judge.ts'
 import type { Cluster } from 'kubeloop'
-import { forEachStored, resourceOf, storedVersions } from '../../operator/stored_objects.ts'
+import { forEachStored, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
 
 /** The result for one definition. */
 export interface StoredResult {

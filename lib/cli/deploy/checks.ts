@@ -1,7 +1,8 @@
 /** Refuses an operator that no objects can run, and makes hints for its user. */
 import { isLabel, isNamespace } from '../../core/names.ts'
 import { parseAddress } from '../../manager/servers/address.ts'
-import { hasWebhooks, type OperatorDescription, usedResources } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { usedResources } from '../../operator/used_kinds.ts'
 import { certificateName } from './cert_manager.ts'
 import { metricsNotes } from './metrics.ts'
 import { type DeployOptions, replicasOf } from './options.ts'

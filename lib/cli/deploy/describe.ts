@@ -1,6 +1,7 @@
 /** Describes an operator as the objects that run it in a cluster, with its definitions and webhooks. */
 import { checkDescription } from '../../operator/checks.ts'
-import { hasWebhooks, type OperatorDescription, ownKinds } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { ownKinds } from '../../operator/used_kinds.ts'
 import { crdOf } from '../../schema/crds.ts'
 import { rulesOf } from '../rights/rights.ts'
 import { type Deployment, deploymentOf } from './objects.ts'
@@ -20,7 +21,7 @@ export async function describeDeployment(
   checkDescription(operator)
   const namespace = namespaceOf(operator, options)
   const webhooks = hasWebhooks(operator)
-    ? (await import('../../operator/webhooks.ts')).describeWebhooks(operator, namespace)
+    ? (await import('../../operator/webhooks/describe.ts')).describeWebhooks(operator, namespace)
     : undefined
   const { conversion, configurations = [], target } = webhooks ?? {}
   const crds = crdOf(ownKinds(operator), { conversions: operator.conversions, conversion })

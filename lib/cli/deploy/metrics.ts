@@ -1,5 +1,5 @@
 /** Builds what Prometheus needs to scrape an operator: the right, the ServiceMonitor, and the mounted certificate. */
-import type { MetricsOptions, OperatorOptions } from '../../operator/description.ts'
+import type { MetricsOptions, OperatorOptions } from '../../operator/options.ts'
 
 type Labels = Readonly<Record<string, string>>
 

@@ -13,9 +13,8 @@ import {
   hasWebhooks,
   leaseOf,
   type OperatorDescription,
-  ownKinds,
-  watchedResources,
 } from '../../operator/description.ts'
+import { ownKinds, watchedResources } from '../../operator/used_kinds.ts'
 import { crdOf } from '../../schema/crds.ts'
 import { configurationNames } from '../../webhook/ownership.ts'
 import { distinct, type Right, rightsOn, type RoleRules, rulesOf } from '../rights/rights.ts'

@@ -9,7 +9,8 @@ import { lineBatches } from '../../async/lines.ts'
 import type { ClosableTransport } from '../../runtime/net/transport.ts'
 import type { OtherCluster } from '../../operator/context.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
-import { hasWebhooks, type OperatorDescription, watchedResources } from '../../operator/description.ts'
+import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { watchedResources } from '../../operator/used_kinds.ts'
 
 /** The path of sessions. No API group can have this name. */
 export const SESSION_PATH = '/kubeloop/dev/session'

@@ -10,4 +10,4 @@
  */
 import { providePart } from '../../core/optional_parts.ts'
 
-providePart('webhooks', () => import('../webhooks.ts'))
+providePart('webhooks', () => import('../webhooks/open.ts'))

@@ -1,10 +1,10 @@
 /** Installs the configurations of webhooks under a Lease, for operators without leader election. */
-import { LeadershipLost, messageOf } from '../core/errors.ts'
-import { abortScope } from '../async/abort.ts'
-import { type Clock, pause } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
-import type { Api } from '../client/api.ts'
-import type { LeaderElector } from '../leader/leader_elector.ts'
+import { LeadershipLost, messageOf } from '../../core/errors.ts'
+import { abortScope } from '../../async/abort.ts'
+import { type Clock, pause } from '../../async/clock.ts'
+import type { Log } from '../../observe/log.ts'
+import type { Api } from '../../client/api.ts'
+import type { LeaderElector } from '../../leader/leader_elector.ts'
 
 /** How often configurations that were deleted or changed by others are restored: without them, no webhook is called. */
 export const RESTORE_MS = 60_000

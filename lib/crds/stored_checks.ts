@@ -1,0 +1,122 @@
+/** Checks stored objects: whether they fit a new schema, and whether `up` converts them. */
+import { isReason, messageOf } from '../core/errors.ts'
+import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import {
+  type AnyResource,
+  type CustomResourceDefinition,
+  type CustomResourceVersion,
+  groupResourceOf,
+} from '../core/resource.ts'
+import { pages } from '../client/pages.ts'
+import { withConverted } from '../schema/conversions.ts'
+import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
+import { upFailure } from '../webhook/conversion.ts'
+import { cannotInstall, type Crd, type Dependencies, MAX_NAMED, schemaOf, titleOf } from './definition.ts'
+import { forEachStored, resourceOf, storedVersions } from './stored_objects.ts'
+
+/**
+ * Returns an error about stored objects that do not fit the new schema; with `narrow`, logs a warning instead. Reads
+ * objects only if a schema became narrower.
+ */
+export async function checkStored(
+  crd: CustomResourceDefinition,
+  before: Crd,
+  resources: readonly AnyResource[],
+  dependencies: Dependencies,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const { theirs, ours, served } of storedVersions(crd, before.spec.versions)) {
+    const narrowing = schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
+    if (!narrowing) continue
+    const refusal = served && await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
+    if (refusal !== undefined || !crd.spec.conversion) return refusal
+  }
+  return undefined
+}
+
+/**
+ * Returns an error about stored objects that `up` cannot convert, before the hub is stored: one of them would fail each
+ * list in the hub, and could not be deleted. Each is read in the versions in which it may be stored.
+ */
+export async function checkUp(
+  crd: CustomResourceDefinition,
+  { spec, status }: Crd,
+  { api, log, conversions = [] }: Dependencies,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const hub = crd.spec.versions.find(({ storage }) => storage)!.name
+  if (spec.versions.some(({ name, storage }) => storage && name === hub)) return undefined
+  for (const conversion of conversions) {
+    const { hub: { kind }, from: { version } } = conversion
+    const isRead = spec.versions.some(({ name, served }) => served && name === version)
+    if (groupResourceOf(conversion.hub) !== crd.metadata.name || !isRead) continue
+    if (!status?.storedVersions?.includes(version)) continue
+    const broken: string[] = []
+    let count = 0
+    const check = (object: KubeObject): void => {
+      const problem = upFailure(conversion, object)
+      if (problem !== undefined && ++count <= MAX_NAMED) {
+        broken.push(`${kind} "${formatKey(keyOf(object))}" (${problem})`)
+      }
+    }
+    try {
+      const seen = await forEachStored(pages(api, { resource: resourceOf(crd, version) }, { signal }), check)
+      if (count === 0) continue
+      return `${
+        cannotInstall(crd)
+      }: up() of ${version} fails for ${count} of ${seen} stored objects, and no list in ${hub} could show any: ${
+        broken.join(', ')
+      }${count > MAX_NAMED ? ', …' : ''}; change or delete them, or mend up()`
+    } catch (error) {
+      // A role may have the right to list in some namespaces only.
+      if (!isReason(error, 'Forbidden')) throw error
+      log.warn(`Cannot verify ${titleOf(crd)}: ${messageOf(error)}; starting anyway`)
+    }
+  }
+  return undefined
+}
+
+/** Reads the objects in a served version, and returns an error about those that do not fit the new schema of `ours`. */
+async function checkObjects(
+  crd: CustomResourceDefinition,
+  served: CustomResourceVersion,
+  ours: CustomResourceVersion,
+  narrowing: SchemaChange,
+  resources: readonly AnyResource[],
+  { api, log, narrow, conversions = [] }: Dependencies,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const schema = schemaOf(ours)
+  const { kind } = crd.spec.names
+  const { definition } = withConverted(resources, conversions).find((resource) =>
+    groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
+  )!
+  const broken: string[] = []
+  let count = 0
+  const stored = pages(api, { resource: resourceOf(crd, served.name) }, { signal })
+  const seen = await forEachStored(stored, (object) => {
+    const { metadata, ...rest } = object
+    const [problem] = definition!.validate(object)
+    const pruned = problem ? undefined : prunedField(rest, schema)
+    if (!problem && pruned === undefined) return
+    count++
+    if (count > MAX_NAMED) return
+    broken.push(
+      `${kind} "${formatKey(keyOf({ metadata }))}" (${
+        problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
+      })`,
+    )
+  })
+  if (count === 0) return undefined
+  const which = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
+  const what = `${which} becomes narrower (${
+    changeText(narrowing)
+  }), and ${count} of ${seen} stored objects don't fit it: ${broken.join(', ')}${count > MAX_NAMED ? ', …' : ''}`
+  if (!narrow) {
+    return `${
+      cannotInstall(crd)
+    }: ${what}; change the objects or the schema, or set crds: { mode: 'install', narrow: true }`
+  }
+  log.warn(`${titleOf(crd)}: ${what}`)
+  return undefined
+}

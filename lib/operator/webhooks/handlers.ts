@@ -1,0 +1,37 @@
+/** The handlers of an operator's webhooks, by their paths. */
+import { type Log, RateLimitedLog } from '../../observe/log.ts'
+import { admissionHandler } from '../../webhook/admission_handler.ts'
+import { conversionHandler, CONVERT_PATH } from '../../webhook/conversion.ts'
+import type { WebhookHandler } from '../../webhook/handler.ts'
+import { lossWarnings } from '../../webhook/lost_fields.ts'
+import type { WebhookServer } from '../../webhook/webhook_server.ts'
+import type { OperatorDescription } from '../description.ts'
+import type { AdmissionGroup } from './admissions.ts'
+import type { WebhookSetup } from './setup.ts'
+
+/** Adds the handlers to a server. Returns them by their paths. */
+export function addHandlers(
+  server: WebhookServer,
+  { conversions }: OperatorDescription,
+  admissions: readonly AdmissionGroup[],
+  { client, clock, budget }: WebhookSetup,
+  log: Log,
+): ReadonlyMap<string, WebhookHandler> {
+  const handlers = new Map<string, WebhookHandler>()
+  for (const { path, phase, resource, members } of admissions) {
+    const handler = admissionHandler(phase, resource, members.map(({ hooks }) => hooks), { client, clock, log })
+    handlers.set(path, handler)
+    server.handle(path, handler, { name: `${phase === 'mutate' ? 'default' : 'validate'} of ${resource.kind}` })
+  }
+  if (conversions.length > 0) {
+    const failures = new RateLimitedLog(clock)
+    const onThrow = (error: unknown, what: string): void =>
+      failures.line((more) => log.error(`${what}${more}`, { error }))
+    const handler = conversionHandler({ conversions, budget, onThrow })
+    handlers.set(CONVERT_PATH, handler)
+    // A hint, which must not delay the start.
+    void lossWarnings(conversions, budget).then((warnings) => warnings.forEach((warning) => log.warn(warning)))
+    server.handle(CONVERT_PATH, handler, { name: 'conversion', protocol: 'conversion' })
+  }
+  return handlers
+}

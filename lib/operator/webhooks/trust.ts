@@ -1,0 +1,187 @@
+/** The certificate of the webhooks, and the CAs that the API server trusts. */
+import { toMs } from '../../core/duration.ts'
+import { isReason, messageOf } from '../../core/errors.ts'
+import { isDomainName } from '../../core/names.ts'
+import { aborted } from '../../async/abort.ts'
+import { sleep, within } from '../../async/clock.ts'
+import type { Api } from '../../client/api.ts'
+import { validityOf } from '../../runtime/os/builtins.ts'
+import { readTextIfExists, resolvePath, temporaryFolder } from '../../runtime/os/files.ts'
+import { namesOf } from '../../webhook/configurations.ts'
+import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
+import { FileCertificates } from '../../webhook/file_certificates.ts'
+import type { CertificatePair, CertificateSource } from '../../webhook/handler.ts'
+import type { AddedCas } from '../../webhook/install.ts'
+import { inMemoryCertificates } from '../../webhook/memory_certificates.ts'
+import type { RotationTimings } from '../../webhook/rotation.ts'
+import { IN_EFFECT_MS, SelfMadeCertificates } from '../../webhook/self_made_certificates.ts'
+import type { SelfMadeOptions } from '../options.ts'
+import type { OperatorDescription } from '../description.ts'
+import { RESTORE_MS } from './lease.ts'
+import { repeatedly } from './repeatedly.ts'
+import type { WebhookSetup } from './setup.ts'
+
+/** The CAs that the API server trusts. */
+export interface Trust {
+  readonly source: CertificateSource
+  /** Resolves with the CAs in PEM. Undefined: others write them. */
+  bundle(signal: AbortSignal): Promise<string | undefined>
+  /** Keeps the configurations' CAs up to date until the signal is aborted; for the leader. */
+  rotate(
+    leader: { readonly api: Api; inject(bundle: string, signal: AbortSignal): Promise<number> },
+    signal: AbortSignal,
+  ): Promise<void>
+}
+
+/** How often the CA beside a certificate in files is read. */
+const CA_REREAD_MS = 10_000
+
+const HOUR_MS = 3_600_000
+
+/** The time limit for a new CA of a folder to be trusted: then its certificate is served, as the old one ends. */
+const INTRODUCTION_MS = 60_000
+
+/** The wait between two tries to add a CA. */
+const ADD_RETRY_MS = 1000
+
+export function trustOf(
+  { options }: OperatorDescription,
+  { api, meter, clock, log, mode }: WebhookSetup,
+  namespace: string,
+  names: ReturnType<typeof namesOf>,
+  addOwnCas: (signal: AbortSignal) => Promise<AddedCas>,
+): Trust {
+  if (mode === 'memory') {
+    return {
+      source: { run: (_use, signal) => aborted(signal) },
+      bundle: () => Promise.resolve(undefined),
+      rotate: (_leader, signal) => aborted(signal),
+    }
+  }
+  if (mode !== 'stated') {
+    const source = inMemoryCertificates({ names, clock })
+    // The configurations are installed with its CA, which lives as long as the process.
+    return { source, bundle: () => source.bundle(), rotate: (_leader, signal) => aborted(signal) }
+  }
+  const { certs = resolvePath(temporaryFolder(), CERTIFICATE_FOLDER) } = options.webhooks ?? {}
+  if (typeof certs === 'object') {
+    for (const { secret } of [certs, ...(certs.ca ? [certs.ca] : [])]) {
+      if (isDomainName(secret)) continue
+      const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
+      throw new TypeError(`Cannot keep certificates in a Secret "${secret}": ${rule}`)
+    }
+    const place = certs.namespace ?? namespace
+    const made = new SelfMadeCertificates({
+      api,
+      namespace: place,
+      secret: certs.secret,
+      ca: certs.ca && { namespace: place, ...certs.ca },
+      algorithm: certs.algorithm,
+      operator: options.name,
+      names,
+      clock,
+      log,
+      startTimeoutMs: options.syncTimeout === undefined ? undefined : toMs(options.syncTimeout),
+      timings: livesOf(certs),
+    })
+    return {
+      source: made,
+      bundle: (signal) => made.bundle(signal),
+      rotate: (leader, signal) => made.rotate(leader, signal),
+    }
+  }
+  let last: { readonly ca: string; readonly trusted: string } | undefined
+  const trusted = async (): Promise<string | undefined> => {
+    const ca = await readTextIfExists(resolvePath(certs, 'ca.crt'))
+    if (ca === undefined) return undefined
+    // Other replicas may serve a certificate of the earlier CA for a moment.
+    if (ca !== last?.ca) last = { ca, trusted: last ? `${ca.trimEnd()}\n${last.ca}` : ca }
+    return last.trusted
+  }
+  let isWarned = false
+  const introduce = introduction(resolvePath(certs, 'ca.crt'), addOwnCas, { clock, log })
+  return {
+    source: new FileCertificates({ folder: certs, clock, log, meter: meter?.certificates('webhooks'), introduce }),
+    async bundle() {
+      const bundle = await trusted()
+      if (bundle === undefined && !isWarned) {
+        isWarned = true
+        log.warn(
+          `There is no ca.crt in "${certs}", so kubeloop cannot tell the API server which CA to trust: add it, or annotate ` +
+            'the webhook configurations and definitions with cert-manager.io/inject-ca-from',
+        )
+      }
+      return bundle
+    },
+    async rotate({ inject }, signal) {
+      let injected: { readonly bundle: string; readonly atMs: number } | undefined
+      const follow = async (): Promise<void> => {
+        const bundle = await trusted()
+        if (bundle === undefined) return
+        if (bundle === injected?.bundle && clock.monotonic() - injected.atMs < RESTORE_MS) return
+        try {
+          // Also without a change: what applies the configurations may be late, or remove the CA.
+          await inject(bundle, signal)
+          injected = { bundle, atMs: clock.monotonic() }
+        } catch (error) {
+          if (signal.aborted || !isReason(error, 'Forbidden')) throw error
+          // What installed the configurations without the operator cares for their CA, too.
+          log.warn(`${messageOf(error)}; the CA of the webhooks is left to what installed their configurations`)
+          await aborted(signal)
+        }
+      }
+      await repeatedly('update the CA of the webhooks', follow, CA_REREAD_MS, { clock, log }, signal)
+    },
+  }
+}
+
+/** @throws TypeError if the certificate would be renewed before replicas serve it, or never in time. */
+function livesOf({ duration = '8760h', renewBefore }: SelfMadeOptions): Partial<RotationTimings> {
+  const leafLifeMs = toMs(duration)
+  const leafRenewMs = renewBefore === undefined ? leafLifeMs / 3 : toMs(renewBefore)
+  const problem = leafLifeMs < HOUR_MS || leafLifeMs > 24_000 * HOUR_MS
+    ? 'webhooks.certs.duration must be 1 hour to 24,000 hours'
+    : leafRenewMs < Math.max(300_000, leafLifeMs / 10) || leafRenewMs > leafLifeMs * 0.9
+    ? 'webhooks.certs.renewBefore must be at least 5 minutes, and one to nine tenths of the duration'
+    : undefined
+  if (problem !== undefined) throw new TypeError(`Cannot make certificates of webhooks: ${problem}`)
+  return { leafLifeMs, leafRenewMs }
+}
+
+/**
+ * Returns what holds a new pair of a folder until its CA is trusted, so that no call fails when the CA changes, too. A
+ * pair of the same CA is not held, nor one that replaces a pair that the API server does not accept.
+ */
+function introduction(
+  file: string,
+  addOwnCas: (signal: AbortSignal) => Promise<AddedCas>,
+  { clock, log }: Pick<WebhookSetup, 'clock' | 'log'>,
+): (served: CertificatePair | undefined, signal: AbortSignal) => Promise<void> {
+  /** Of the served pair. */
+  let ca: string | undefined
+  return async (served, signal) => {
+    // The injection reports a file that cannot be read.
+    const next = await readTextIfExists(file).catch(() => undefined)
+    if (served && next !== undefined && next !== ca && validityOf(served.cert).toMs > clock.now()) {
+      let reason: unknown
+      const late = (): Error => new Error(`the API server did not answer within ${INTRODUCTION_MS / 1000} s`)
+      try {
+        const { isOurs } = await within(clock, INTRODUCTION_MS, late, async (signal) => {
+          for (;; await sleep(clock, ADD_RETRY_MS, signal)) {
+            try {
+              return await addOwnCas(signal)
+            } catch (error) {
+              if (signal.aborted) throw error
+              reason = error
+            }
+          }
+        }, signal)
+        if (isOurs) await sleep(clock, IN_EFFECT_MS, signal)
+      } catch (error) {
+        if (signal.aborted) throw error
+        log.error(`Serving a certificate whose CA the API server may not trust yet: ${messageOf(reason ?? error)}`)
+      }
+    }
+    ca = next
+  }
+}
