@@ -2,7 +2,8 @@
 import { isNotCapable, type NetworkError } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
-import { type Clock, pause, turnBudgetOf } from '../async/clock.ts'
+import { type Clock, pause, type TurnBudget, turnBudgetOf } from '../async/clock.ts'
+import type { Deadline } from '../async/deadline.ts'
 import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import { lineSplitter } from '../async/lines.ts'
 import { parseWatchLine, type WatchEvent } from '../client/watch_events.ts'
@@ -54,13 +55,13 @@ export async function reflect(options: ReflectorOptions, signal: AbortSignal): P
     let input: WatchInput
     switch (state.kind) {
       case 'streaming':
-        input = await watchOnce(options, undefined, signal, advance, control, state.quiet)
+        input = await new WatchRun(options, undefined, advance, control, state.quiet).run(signal)
         break
       case 'listing':
         input = await list(options, signal)
         break
       case 'watching':
-        input = await watchOnce(options, state.resourceVersion, signal, advance, control, state.quiet)
+        input = await new WatchRun(options, state.resourceVersion, advance, control, state.quiet).run(signal)
         break
       case 'waiting':
         input = await wait(options.clock, state.ms, signal, control)
@@ -113,117 +114,146 @@ function tooShort(what: string): Error {
   return new Error(`Cannot watch ${what}: the server closed the watch too early`)
 }
 
-/**
- * Watches until the server closes the connection, the connection fails, or the server is silent for too long. Resolves
- * with how it ended. `from`: the version to continue from; `undefined` requests all initial objects first. `onInput` is
- * called for each event. `quiet`: the server sends no bookmarks, so a dead connection is found only when the server
- * should have ended the watch, after 10.5 minutes at the latest.
- */
-async function watchOnce(
-  options: ReflectorOptions,
-  from: string | undefined,
-  signal: AbortSignal,
-  onInput: (input: WatchInput) => void,
-  control: WatchControl,
-  quiet = false,
-): Promise<WatchInput> {
-  const { api, target, labels, fields, clock, random } = options
-  const what = api.describe(target)
-  const action = `watch ${what}`
-  const budget = turnBudgetOf(clock)
-  const began = clock.monotonic()
-  const scope = abortScope(signal)
+/** One watch, until the server closes the connection, the connection fails, or the server is silent for too long. */
+class WatchRun {
+  readonly #options: ReflectorOptions
+  readonly #from: string | undefined
+  readonly #onInput: (input: WatchInput) => void
+  readonly #control: WatchControl
+  readonly #what: string
+  readonly #budget: TurnBudget
+  readonly #beganMs: number
+  readonly #timeoutSeconds: number
+  #quiet: boolean
   /** The initial objects, until the bookmark that ends them. */
-  let collected = from === undefined ? new Map<string, KubeObject>() : undefined
-  let silent = false
-  const onSilence = (error: NetworkError): void => {
-    silent = true
-    scope.abort(error)
+  #collected: Map<string, KubeObject> | undefined
+  #initialSilence: Deadline | undefined
+  #anySilence!: Deadline
+  #advanced = false
+
+  /**
+   * `from`: the version to continue from; `undefined` requests all initial objects first. `onInput` is called for each
+   * event. `quiet`: the server sends no bookmarks, so a dead connection is found only when the server should have ended
+   * the watch, after 10.5 minutes at the latest.
+   */
+  constructor(
+    options: ReflectorOptions,
+    from: string | undefined,
+    onInput: (input: WatchInput) => void,
+    control: WatchControl,
+    quiet = false,
+  ) {
+    const { api, clock, random, target } = options
+    this.#options = options
+    this.#from = from
+    this.#onInput = onInput
+    this.#control = control
+    this.#quiet = quiet
+    this.#what = api.describe(target)
+    this.#budget = turnBudgetOf(clock)
+    this.#beganMs = clock.monotonic()
+    // Watches end at different times, so that they do not all come back to a restarted server at once.
+    this.#timeoutSeconds = Math.floor(300 + 300 * random())
+    if (from === undefined) this.#collected = new Map()
   }
-  const initialSilence = collected &&
-    silenceDeadline(clock, { action, phase: 'body', ms: INITIAL_SILENCE_MS }, onSilence)
-  const anySilence = silenceDeadline(clock, { action, phase: 'body' }, onSilence)
-  // Watches end at different times, so that they do not all come back to a restarted server at once.
-  const timeoutSeconds = Math.floor(300 + 300 * random())
-  const endMs = began + timeoutSeconds * 1000 + LATE_END_MS
-  const silenceMs = (): number => (quiet ? Math.max(SILENCE_MS, endMs - clock.monotonic()) : SILENCE_MS)
-  let accepted = false
-  let advanced = false
-  let isReopened = false
-  if (!collected) {
-    control.reopen = () => {
-      isReopened = true
-      scope.abort()
+
+  /** Resolves with how the watch ended. */
+  async run(signal: AbortSignal): Promise<WatchInput> {
+    const { api, clock, fields, labels, target } = this.#options
+    const scope = abortScope(signal)
+    let silent = false
+    const onSilence = (error: NetworkError): void => {
+      silent = true
+      scope.abort(error)
+    }
+    const isInitial = this.#collected !== undefined
+    const silence = { action: `watch ${this.#what}`, phase: 'body' } as const
+    if (isInitial) this.#initialSilence = silenceDeadline(clock, { ...silence, ms: INITIAL_SILENCE_MS }, onSilence)
+    this.#anySilence = silenceDeadline(clock, silence, onSilence)
+    let accepted = false
+    let isReopened = false
+    if (!isInitial) {
+      this.#control.reopen = () => {
+        isReopened = true
+        scope.abort()
+      }
+    }
+    const lastedMs = (): number => clock.monotonic() - this.#beganMs
+    try {
+      const timeoutSeconds = this.#timeoutSeconds
+      const query = { labels, fields, resourceVersion: this.#from ?? '', timeoutSeconds, initial: isInitial }
+      const { body } = await api.watch(target, query, scope.signal)
+      accepted = true
+      this.#anySilence.set(this.#silenceMs)
+      this.#initialSilence?.set(INITIAL_SILENCE_MS)
+      if (!isInitial) this.#options.onOpen?.()
+      const splitter = lineSplitter()
+      for await (const chunk of body) {
+        this.#anySilence.set(this.#silenceMs)
+        await this.#read(splitter.push(chunk), scope.signal)
+      }
+      await this.#read(splitter.end(), scope.signal)
+      return { kind: 'closed', lastedMs: lastedMs(), advanced: this.#advanced }
+    } catch (error) {
+      if (isReopened) return { kind: 'closed', lastedMs: lastedMs(), advanced: true }
+      return { kind: 'failed', error, accepted, lastedMs: lastedMs(), silent }
+    } finally {
+      this.#control.reopen = undefined
+      this.#initialSilence?.cancel()
+      this.#anySilence.cancel()
+      scope[Symbol.dispose]()
     }
   }
-  try {
-    const query = { labels, fields, resourceVersion: from ?? '', timeoutSeconds, initial: collected !== undefined }
-    const { body } = await api.watch(target, query, scope.signal)
-    accepted = true
-    anySilence.set(silenceMs())
-    initialSilence?.set(INITIAL_SILENCE_MS)
-    if (!collected) options.onOpen?.()
-    const splitter = lineSplitter()
-    for await (const chunk of body) {
-      anySilence.set(silenceMs())
-      await readLines(splitter.push(chunk))
-    }
-    await readLines(splitter.end())
-    return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced }
-  } catch (error) {
-    if (isReopened) return { kind: 'closed', lastedMs: clock.monotonic() - began, advanced: true }
-    return { kind: 'failed', error, accepted, lastedMs: clock.monotonic() - began, silent }
-  } finally {
-    control.reopen = undefined
-    initialSilence?.cancel()
-    anySilence.cancel()
-    scope[Symbol.dispose]()
+
+  get #silenceMs(): number {
+    if (!this.#quiet) return SILENCE_MS
+    const endMs = this.#beganMs + this.#timeoutSeconds * 1000 + LATE_END_MS
+    return Math.max(SILENCE_MS, endMs - this.#options.clock.monotonic())
   }
 
   /** Handles the lines that a chunk completed. */
-  async function readLines(lines: readonly string[]): Promise<void> {
+  async #read(lines: readonly string[], signal: AbortSignal): Promise<void> {
     // Part of a long line counts as initial. Bookmarks and changes do not: a server without initial events sends them
     // too.
     let isInitial = lines.length === 0
     for (const line of lines) {
       // No event is applied after an abort.
-      scope.signal.throwIfAborted()
-      const event = parseWatchLine(line, what)
+      signal.throwIfAborted()
+      const event = parseWatchLine(line, this.#what)
+      const collected = this.#collected
       if (!collected) {
-        apply(event)
+        this.#apply(event)
       } else if (event.kind === 'bookmark') {
-        if (event.ends) await replace(collected, event.resourceVersion)
-      } else {
-        if (collect(collected, event)) isInitial = true
-      }
-      if (budget.isSpent) await pauseDeadline(budget.turn())
+        if (event.ends) await this.#replace(collected, event.resourceVersion)
+      } else if (this.#collect(collected, event)) isInitial = true
+      if (this.#budget.isSpent) await this.#pauseDeadline(this.#budget.turn())
     }
-    if (isInitial) initialSilence?.set(INITIAL_SILENCE_MS)
+    if (isInitial) this.#initialSilence?.set(INITIAL_SILENCE_MS)
   }
 
   /** Waits for local work. Nothing is read meanwhile, so the server's silence does not count. */
-  async function pauseDeadline(work: Promise<void> | void): Promise<void> {
-    anySilence.set(Infinity)
+  async #pauseDeadline(work: Promise<void> | void): Promise<void> {
+    this.#anySilence.set(Infinity)
     await work
-    anySilence.set(silenceMs())
+    this.#anySilence.set(this.#silenceMs)
   }
 
-  function apply(event: WatchEvent): void {
+  #apply(event: WatchEvent): void {
     // Read before `prepare`, which may remove fields.
     const resourceVersion = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion
-    if (event.kind !== 'bookmark') options.prepare(event.object)
-    options.apply(event, resourceVersion)
+    if (event.kind !== 'bookmark') this.#options.prepare(event.object)
+    this.#options.apply(event, resourceVersion)
     const bookmark = event.kind === 'bookmark'
-    onInput({ kind: 'seen', resourceVersion, bookmark })
-    if (bookmark && quiet) {
-      quiet = false
-      anySilence.set(SILENCE_MS)
+    this.#onInput({ kind: 'seen', resourceVersion, bookmark })
+    if (bookmark && this.#quiet) {
+      this.#quiet = false
+      this.#anySilence.set(SILENCE_MS)
     }
-    if (resourceVersion !== from) advanced = true
+    if (resourceVersion !== this.#from) this.#advanced = true
   }
 
   /** Stores an initial event. Returns whether its object is new. */
-  function collect(
+  #collect(
     objects: Map<string, KubeObject>,
     { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>,
   ): boolean {
@@ -232,17 +262,17 @@ async function watchOnce(
     if (kind === 'deleted') {
       objects.delete(key)
     } else {
-      options.prepare(object)
+      this.#options.prepare(object)
       objects.set(key, object)
     }
     return isNew
   }
 
-  async function replace(objects: Map<string, KubeObject>, resourceVersion: string): Promise<void> {
-    initialSilence?.cancel()
-    collected = undefined
-    advanced = true
-    await pauseDeadline(options.replace(objects, resourceVersion))
-    onInput({ kind: 'listed', resourceVersion })
+  async #replace(objects: Map<string, KubeObject>, resourceVersion: string): Promise<void> {
+    this.#initialSilence?.cancel()
+    this.#collected = undefined
+    this.#advanced = true
+    await this.#pauseDeadline(this.#options.replace(objects, resourceVersion))
+    this.#onInput({ kind: 'listed', resourceVersion })
   }
 }

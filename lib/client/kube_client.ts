@@ -12,7 +12,6 @@ import {
   groupResourceOf,
   type Resource,
   type ResourceOf,
-  wholeOf,
   type Writable,
 } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
@@ -50,7 +49,8 @@ import { pages } from './pages.ts'
 import { type StatedStatuses, writeStatus } from './set_status.ts'
 import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
 import { type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
-import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
+import { subresourceOf } from './subresource_verbs.ts'
+import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_events.ts'
 
 /** Rejects if an owner of an object to write is in another cluster. `action`: the write, for the error. */
@@ -330,43 +330,10 @@ export class KubeClient implements Client {
     ref: Ref<NoInfer<T>>,
     name: N,
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
-    // Never read as metadata only: the result may be written back.
-    const target = { ...targetOf(wholeOf(resource), ref, `address the ${name} of`), subresource: name }
-    const report = (
-      verb: WriteRecord['verb'],
-      { object, created }: Written,
-      options: SendOptions,
-    ): SubresourceAnswer<N, T> => {
-      this.#notify({
-        verb,
-        kind: `${resource.kind}/${name}`,
-        key: formatKey(target),
-        result: created ? 'created' : 'changed',
-      }, options)
-      return object as unknown as SubresourceAnswer<N, T>
-    }
-    const [api, body] = [this.#api, subresourceBody.bind(undefined, target)]
-    return {
-      get: async (options = {}) => (await api.get(target, options.signal)) as unknown as SubresourceAnswer<N, T>,
-      create: async (part, options = {}) =>
-        report('create', await api.create(target, body(part), this.#query(options), options.signal), options),
-      update: async (part, options = {}) =>
-        report('update', await api.update(target, body(part), this.#query(options), options.signal), options),
-      patch: async (patch, options = {}) =>
-        report('patch', await api.patch(target, ...patchBody(patch), this.#query(options), options.signal), options),
-      apply: async (part, options = {}) =>
-        report(
-          'apply',
-          await api.patch(
-            target,
-            'apply',
-            body(part),
-            { ...this.#query(options), force: options.force ?? true },
-            options.signal,
-          ),
-          options,
-        ),
-    }
+    return subresourceOf(this.#api, resource, ref, name, {
+      query: (options) => this.#query(options),
+      onWrite: (write, options) => this.#notify(write, options),
+    })
   }
 
   async kindOf<T extends KubeObject, D>(

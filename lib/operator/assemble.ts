@@ -20,7 +20,7 @@ import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import type { HealthServer } from '../manager/servers/health.ts'
 import { Server } from '../manager/servers/server.ts'
-import { boundTo, clientsOf, type Clusters, fencedCluster, logOf, sleepOn } from './clusters.ts'
+import { boundTo, type Clients, clientsOf, type Clusters, fencedCluster, logOf, sleepOn } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
 import type { OperatorOptions } from './options.ts'
 import {
@@ -182,25 +182,70 @@ function controllerOf(
     description.options
   const { warmup, cluster, fieldManager, logLevel } = description.options
   const setup = { ...common, log: atLevel(common.log, logLevel) }
-  const { clusters, meter, tracing, clock, userClock = clock, log, uuid, onReconcile } = setup
-  const home = homeOf(description)
+  const { clusters, meter, tracing, clock, log, uuid, onReconcile } = setup
+  const { kind } = description.resource
   const name = controllerTitle(description)
   const writer = { name: setup.isOnly ? undefined : name, fieldManager }
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence, writer)
+  const finalizer = finalizerOf(description, operator.name)
+  const filter = finalizer === undefined ? eventFilter : setup.loaded.finalizers!.orNeedsCleanup(eventFilter, finalizer)
+  const informers = clusters.of(cluster).cache.declare(description.resource)
+  const reconcile = reconcileOf(description, operator, { ...setup, clients, informers, finalizer })
+  return new Controller({
+    name,
+    kind,
+    namespaces: namespacesOf(informers),
+    sources: sourcesOf(description, { ...setup, clients, finalizer, eventFilter: filter }),
+    when: filter,
+    clock,
+    log: logOf(log, cluster),
+    uuid,
+    meter,
+    concurrency,
+    everyReplica,
+    warmup,
+    skipsGone: description.step!.kind === 'object',
+    timeoutMs: optionalMs(timeout),
+    syncTimeoutMs: isOptional(cluster) ? Infinity : optionalMs(syncTimeout ?? operator.syncTimeout),
+    backoff: { baseMs: optionalMs(backoff?.base), maxMs: optionalMs(backoff?.max) },
+    limiter: limiter?.(),
+    holdEvents,
+    stopping: manager.stopping,
+    abandon: manager.abandon,
+    unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
+    onReconcile: onReconcile && cluster ? (report) => onReconcile({ ...report, cluster: cluster.name }) : onReconcile,
+    reconcile: tracing
+      ? (run) => {
+        const of = { controller: name, kind, cluster: cluster?.name }
+        return tracing.reconcile({ ...of, key: run.key, attempt: run.attempt }, () => reconcile(run), disposition)
+      }
+      : reconcile,
+  })
+}
+
+/** Returns the function that makes the context of a run, and calls the user's functions. */
+function reconcileOf(
+  description: ControllerDescription,
+  operator: OperatorOptions,
+  setup: AssemblySetup & {
+    readonly clients: Clients
+    readonly informers: readonly Informer[]
+    readonly finalizer: string | undefined
+  },
+): (run: Run) => Promise<Result> {
+  const { clients, clock, clusters, finalizer, informers, loaded, userClock = clock } = setup
+  const { cluster } = description.options
+  const home = homeOf(description)
   const eventsOf = (cluster?: OtherCluster): Recorder =>
     clusters.of(cluster).recorder.as(`${operator.name}/${controllerName(description)}`)
   const events = eventsOf(cluster)
-  const { finalizers } = setup.loaded
   const isReady = (cluster?: OtherCluster): boolean => clusters.isReady(cluster)
-  const finalizer = finalizerOf(description, operator.name)
-  const filter = finalizer === undefined ? eventFilter : finalizers!.orNeedsCleanup(eventFilter, finalizer)
-  const informers = clusters.of(cluster).cache.declare(description.resource)
   const step = stepOf(
     description,
     informers,
-    finalizer === undefined ? undefined : new finalizers!.Finalizer(description.resource, finalizer),
+    finalizer === undefined ? undefined : new loaded.finalizers!.Finalizer(description.resource, finalizer),
   )
-  const reconcile = (run: Run): Promise<Result> => {
+  return (run) => {
     const { log, attempt, onWrite } = run
     const { client, clientOf } = boundTo(clients, run, onWrite, home)
     return step({
@@ -224,36 +269,6 @@ function controllerOf(
       },
     })
   }
-  return new Controller({
-    name,
-    kind: description.resource.kind,
-    namespaces: namespacesOf(informers),
-    sources: sourcesOf(description, { ...setup, clients, finalizer, eventFilter: filter }),
-    when: filter,
-    clock,
-    log: logOf(log, cluster),
-    uuid,
-    meter,
-    concurrency,
-    everyReplica,
-    warmup,
-    skipsGone: description.step!.kind === 'object',
-    timeoutMs: optionalMs(timeout),
-    syncTimeoutMs: isOptional(cluster) ? Infinity : optionalMs(syncTimeout ?? operator.syncTimeout),
-    backoff: { baseMs: optionalMs(backoff?.base), maxMs: optionalMs(backoff?.max) },
-    limiter: limiter?.(),
-    holdEvents,
-    stopping: manager.stopping,
-    abandon: manager.abandon,
-    unsynced: () => clusters.all.flatMap(({ cache }) => cache.unsynced()),
-    onReconcile: onReconcile && cluster ? (report) => onReconcile({ ...report, cluster: cluster.name }) : onReconcile,
-    reconcile: tracing
-      ? (run) => {
-        const of = { controller: name, kind: description.resource.kind, cluster: cluster?.name }
-        return tracing.reconcile({ ...of, key: run.key, attempt: run.attempt }, () => reconcile(run), disposition)
-      }
-      : reconcile,
-  })
 }
 
 /** Returns the function of a run, made once a start: a finalizer remembers the objects that it has finished. */

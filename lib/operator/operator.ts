@@ -34,14 +34,7 @@ import type {
 } from './context.ts'
 import { at } from './places.ts'
 import type { CacheDeclaration, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
-import {
-  type AdmissionDescription,
-  type CacheDescription,
-  type ClusterDescription,
-  type GroupDescription,
-  inCluster,
-  type OperatorDescription,
-} from './description.ts'
+import { type ClusterDescription, type GroupDescription, inCluster, type OperatorDescription } from './description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
 import type { Admission } from '../webhook/admission.ts'
 import type { AdmissionOptions } from '../webhook/admission_options.ts'
@@ -236,19 +229,7 @@ function groupIn({ groups }: OperatorDescription, group: ClusterGroup): GroupDes
  * ```
  */
 export function operator(options: OperatorOptions): Operator {
-  checkShape(
-    `Cannot describe operator "${(options as Partial<OperatorOptions> | undefined)?.name}"`,
-    options,
-    OPERATOR_SHAPE,
-  )
-  if (!isName(options.name ?? '')) {
-    throw new TypeError(
-      `Cannot describe an operator called "${options.name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`,
-    )
-  }
-  checkCacheDefaults(options, callerFrame())
-  checkMetrics(options, callerFrame())
-  checkLog(options)
+  checkOptions(options)
   const description: OperatorDescription = {
     options,
     controllers: [],
@@ -267,38 +248,26 @@ export function operator(options: OperatorOptions): Operator {
       return description
     },
     controllerFor(resource, controllerOptions) {
-      const controller = describeController(
-        resource,
-        controllerOptions as ControllerOptions<KubeObject>,
-        options.controllers,
-      )
+      const given = controllerOptions as ControllerOptions<KubeObject>
+      const controller = describeController(resource, given, options.controllers)
       const { clusters = [] } = controller.options
       if ('provider' in clusters) groupIn(description, clusters).controllers.push(controller)
       else if (clusters.length === 0) description.controllers.push(controller)
       else description.controllers.push(...clusters.map((cluster) => inCluster(controller, cluster)))
       return builderOf(controller, app)
     },
-    cache(resource, cacheOptions = {}) {
-      checkShape(`Cannot cache ${groupResourceOf(resource)}`, cacheOptions, CACHE_SHAPE)
-      const { cluster, optional, ...kept } = cacheOptions
-      const declared: CacheDescription = {
-        resource,
-        options: kept as unknown as CacheOptions,
-        cluster,
-        optional,
-        declaredAt: callerFrame(),
-      }
+    cache(resource, given = {}) {
+      checkShape(`Cannot cache ${groupResourceOf(resource)}`, given, CACHE_SHAPE)
+      const { cluster, optional, ...kept } = given
+      const cacheOptions = kept as unknown as CacheOptions
+      const declared = { resource, options: cacheOptions, cluster, optional, declaredAt: callerFrame() }
       checkCache(description, declared)
       description.caches.push(declared)
       return app
     },
-    admission(resource, hooks, admissionOptions = {}) {
-      const declared: AdmissionDescription = {
-        resource,
-        hooks: hooks as unknown as Admission<KubeObject>,
-        options: admissionOptions,
-        declaredAt: callerFrame(),
-      }
+    admission(resource, given, admissionOptions = {}) {
+      const hooks = given as unknown as Admission<KubeObject>
+      const declared = { resource, hooks, options: admissionOptions, declaredAt: callerFrame() }
       checkAdmission(declared)
       description.admissions.push(declared)
       return app
@@ -318,15 +287,8 @@ export function operator(options: OperatorOptions): Operator {
     schedule(name: string, cron: string, ...rest: readonly [Task] | readonly [ScheduleOptions, Task]) {
       const [scheduleOptions, task] = rest.length === 1 ? [{}, rest[0]] : rest
       checkShape(`Cannot schedule "${name}"`, scheduleOptions, SCHEDULE_SHAPE)
-      const { timeZone = 'UTC' } = scheduleOptions
-      const declared = {
-        name,
-        task,
-        everyReplica: false,
-        restart: true,
-        schedule: { cron, timeZone },
-        declaredAt: callerFrame(),
-      }
+      const schedule = { cron, timeZone: scheduleOptions.timeZone ?? 'UTC' }
+      const declared = { name, task, everyReplica: false, restart: true, schedule, declaredAt: callerFrame() }
       checkSchedule(description, declared)
       description.tasks.push(declared)
       return app
@@ -361,6 +323,19 @@ export function operator(options: OperatorOptions): Operator {
     },
   }
   return app
+}
+
+function checkOptions(options: OperatorOptions): void {
+  const { name } = (options as OperatorOptions | undefined) ?? {}
+  checkShape(`Cannot describe operator "${name}"`, options, OPERATOR_SHAPE)
+  if (!isName(name ?? '')) {
+    throw new TypeError(
+      `Cannot describe an operator called "${name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`,
+    )
+  }
+  checkCacheDefaults(options, callerFrame())
+  checkMetrics(options, callerFrame())
+  checkLog(options)
 }
 
 /**

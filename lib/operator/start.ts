@@ -9,12 +9,12 @@ import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, electorOf, hasElection } from './assemble.ts'
-import { boundTo, clientsOf, openClusters } from './clusters.ts'
+import { boundTo, clientsOf, type Clusters, openClusters } from './clusters.ts'
 import type { Parts } from './context.ts'
 import type { OperatorOptions } from './options.ts'
 import type { OperatorDescription } from './description.ts'
 import { isOptional } from './used_kinds.ts'
-import { checkMeter, loadMeter, loadParts, loadTracing } from './loaded_parts.ts'
+import { checkMeter, type LoadedParts, loadMeter, loadParts, loadTracing } from './loaded_parts.ts'
 import { ownLog } from './own_log.ts'
 import type { OperatorWebhooks, WebhookMode } from './webhooks/setup.ts'
 
@@ -78,20 +78,8 @@ export async function startOperator(
   signal: AbortSignal,
   options: StartOptions,
 ): Promise<void> {
-  const { clock = systemClock, serves = true, instance = instanceOf(description.options) } = options
-  const log = safeLog(options.log ?? ownLog(description.options))
-  const setup = {
-    clock,
-    userClock: options.userClock,
-    log,
-    instance,
-    identity: options.identity,
-    random: options.random,
-    uuid: options.uuid,
-    meter: serves ? await loadMeter(description.options) : undefined,
-    tracing: await loadTracing(description.options),
-  }
-  if (!serves) checkMeter(description.options, log)
+  const { serves = true } = options
+  const setup = await setupOf(description, serves, options)
   const loaded = await loadParts(description, serves)
   const clusters = await openClusters(description, {
     ...setup,
@@ -106,72 +94,7 @@ export async function startOperator(
     fieldValidation: options.fieldValidation,
   })
   try {
-    const { leaderElection, listens, onReconcile, webhooks: mode = 'stated' } = options
-    const elects = hasElection(description.options.leaderElection, options)
-    const clients = clientsOf(clusters, undefined)
-    const webhooks = loaded.webhooks?.openWebhooks(description, {
-      ...setup,
-      budget: turnBudgetOf(clock),
-      api: clusters.main.api,
-      client: (call) => boundTo(clients, call).client,
-      namespace: clusters.main.config?.namespace,
-      apiServer: clusters.main.config?.server,
-      crds: options.crds,
-      definitionLog: options.definitionLog,
-      elect: elects || mode !== 'stated'
-        ? undefined
-        : (onOther) => electorOf(description.options, { ...setup, clusters }, onOther),
-      mode,
-      stopping: signal,
-    })
-    if (webhooks) options.onWebhooks?.(webhooks)
-    const schedules = await loaded.schedules?.loadSchedules(description, clock)
-    options.onLoaded?.()
-    const definitions = loaded.definitions?.definitionsOf({
-      ...setup,
-      description,
-      clusters,
-      options,
-      elects,
-      webhooks,
-    })
-    // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing
-    // is installed.
-    const isLate = webhooks?.isServed === true
-    for (const cluster of [undefined, ...description.clusters]) {
-      if (!isOptional(cluster) && !(isLate && cluster === undefined)) await definitions?.prepare(cluster, signal)
-    }
-    const running = [
-      clusters.main,
-      ...[...clusters.others].map(([other, cluster]) => {
-        return isOptional(other)
-          ? loaded.otherClusters!.optionalCluster(
-            cluster,
-            async (signal) => await definitions?.prepare(other, signal),
-            { ...setup, name: other.name },
-          )
-          : cluster
-      }),
-    ]
-    const parts = assemble(description, {
-      ...setup,
-      clusters,
-      running,
-      loaded,
-      definitions,
-      webhooks,
-      schedules,
-      onTask: options.onTask,
-      async afterWebhooks(signal) {
-        if (!isLate) return
-        await webhooks.addCas(signal)
-        await definitions?.prepare(undefined, signal)
-      },
-      listens,
-      leaderElection,
-      onReconcile,
-    })
-    definitions?.addInstallation(parts.manager)
+    const parts = await prepared(description, { ...setup, loaded, clusters }, options, signal)
     for (const extension of description.extensions) await extension(parts)
     options.onAssembled?.(parts)
     await parts.manager.start(signal)
@@ -180,6 +103,82 @@ export async function startOperator(
   } finally {
     clusters.close()
   }
+}
+
+/** What all parts of a start share. */
+type Setup = Awaited<ReturnType<typeof setupOf>>
+
+/** The same with open clusters. */
+type Opened = Setup & { readonly loaded: LoadedParts; readonly clusters: Clusters }
+
+async function setupOf(description: OperatorDescription, serves: boolean, options: StartOptions) {
+  const { clock = systemClock, userClock, identity, random, uuid } = options
+  const { instance = instanceOf(description.options) } = options
+  const log = safeLog(options.log ?? ownLog(description.options))
+  const meter = serves ? await loadMeter(description.options) : undefined
+  const tracing = await loadTracing(description.options)
+  if (!serves) checkMeter(description.options, log)
+  return { clock, userClock, log, instance, identity, random, uuid, meter, tracing }
+}
+
+/** Prepares the definitions in the clusters that must be there, and assembles the parts. */
+async function prepared(
+  description: OperatorDescription,
+  opened: Opened,
+  options: StartOptions,
+  signal: AbortSignal,
+): Promise<Parts> {
+  const { clock, clusters, loaded } = opened
+  const { leaderElection, listens, onReconcile, onTask } = options
+  const elects = hasElection(description.options.leaderElection, options)
+  const webhooks = webhooksOf(description, opened, { ...options, elects }, signal)
+  if (webhooks) options.onWebhooks?.(webhooks)
+  const schedules = await loaded.schedules?.loadSchedules(description, clock)
+  options.onLoaded?.()
+  const definitions = loaded.definitions?.definitionsOf({ ...opened, description, options, elects, webhooks })
+  // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing
+  // is installed.
+  const isLate = webhooks?.isServed === true
+  for (const cluster of [undefined, ...description.clusters]) {
+    if (!isOptional(cluster) && !(isLate && cluster === undefined)) await definitions?.prepare(cluster, signal)
+  }
+  const others = [...clusters.others].map(([other, cluster]) => {
+    if (!isOptional(other)) return cluster
+    const prepare = async (signal: AbortSignal): Promise<void> => await definitions?.prepare(other, signal)
+    return loaded.otherClusters!.optionalCluster(cluster, prepare, { ...opened, name: other.name })
+  })
+  const parts = assemble(description, {
+    ...opened,
+    running: [clusters.main, ...others],
+    ...{ definitions, webhooks, schedules, onTask, listens, leaderElection, onReconcile },
+    async afterWebhooks(signal) {
+      if (!isLate) return
+      await webhooks.addCas(signal)
+      await definitions?.prepare(undefined, signal)
+    },
+  })
+  definitions?.addInstallation(parts.manager)
+  return parts
+}
+
+function webhooksOf(
+  description: OperatorDescription,
+  opened: Opened,
+  { crds, definitionLog, elects, webhooks: mode = 'stated' }: StartOptions & { readonly elects: boolean },
+  stopping: AbortSignal,
+): OperatorWebhooks | undefined {
+  const { clock, clusters, loaded } = opened
+  const { api, config } = clusters.main
+  const clients = clientsOf(clusters, undefined)
+  return loaded.webhooks?.openWebhooks(description, {
+    ...opened,
+    ...{ api, crds, definitionLog, mode, stopping },
+    budget: turnBudgetOf(clock),
+    client: (call) => boundTo(clients, call).client,
+    namespace: config?.namespace,
+    apiServer: config?.server,
+    elect: elects || mode !== 'stated' ? undefined : (onOther) => electorOf(description.options, opened, onOther),
+  })
 }
 
 /** Reads the host's name only without an identity, as it needs a permission on Deno. */

@@ -1,35 +1,26 @@
 /** Runs a whole operator in memory, with embedded API servers and a clock that the test advances. */
-import {
-  type Client,
-  Cluster,
-  type Controller,
-  type Log,
-  type Operator,
-  type OtherCluster,
-  type Parts,
-  type Transport,
-} from 'kubeloop'
-import { ApiServer, type CallWebhook } from 'kubeloop/apiserver'
-import { newUid } from '../apiserver/storage/objects.ts'
+import type { Client, Log, Operator, OtherCluster } from 'kubeloop'
+import type { CallWebhook } from 'kubeloop/apiserver'
 import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
-import type { OperatorOptions } from '../operator/options.ts'
 import type { OperatorDescription } from '../operator/description.ts'
 import { usedResources } from '../operator/used_kinds.ts'
 import { ownLog } from '../operator/own_log.ts'
 import { nextTurn } from '../async/clock.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { crdOf } from '../schema/crds.ts'
-import { GarbageCollector } from '../simcluster/garbage_collector.ts'
-import { Activity, MAX_TURNS, type Watched } from './activity.ts'
+import { Activity, MAX_TURNS } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from './fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { createObjects } from './initial_objects.ts'
+import { seededRandom } from './random.ts'
+import { callIn, type Failing, fetchFrom, type Replica } from './replica.ts'
 import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
-import { callIn, type Failing, fetchFrom, Replica, ReplicaRuns } from './replica.ts'
+import { startReplica } from './start_replica.ts'
+import { WorldClusters } from './world_clusters.ts'
 
 /** Options of {@link world}. */
 export interface WorldOptions {
@@ -242,145 +233,30 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const stopping = new AbortController()
   const halt = (): void => stopping.abort(new DOMException('The operator does not come to rest', 'AbortError'))
   const activity = new Activity(faults, halt)
-  const admin = (handle: Transport): Cluster =>
-    new Cluster({ transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random })
   /** The running replicas, each with the function that drops its activity. */
   const running = new Map<Replica, () => void>()
   const callWebhook: CallWebhook = async (address, body, { signal }) =>
     await callIn([...running.keys()], address, body, signal)
-  const open = (name: string | null): Opened => {
-    const server = new ApiServer({ clock, random, callWebhook })
-    const { handle } = server
-    const counted = activity.counting(handle)
-    const of = (replica: Replica): Transport => {
-      // Faults are outside of the count: a delayed request is not open.
-      const connection = replica.receiving(faults.around(replica.sending(counted), name))
-      return recorder?.around(connection, name) ?? connection
-    }
-    return { server, handle, transportOf: of, admin: admin(handle) }
-  }
-  const main = open(null)
-  const { client } = main.admin
+  const common = { description, clock, random, log, faults, recorder, activity }
+  const clusters = new WorldClusters({ ...common, callWebhook, signal: stopping.signal })
+  const { client } = clusters.main.admin
   const own = () => crdOf(usedResources(description), { conversions: description.conversions })
-  await createObjects(main.admin, objects, own)
-  const others = new Map<string, Opened>()
-  const collect = (opened: Opened): Opened => {
-    const collector = new GarbageCollector({ transport: activity.counting(opened.handle), clock, log, random })
-    activity.run((watch) => {
-      watch({ idle: () => collector.idle, busyWith: () => ['the garbage collector collects dependents'] })
-      return collector.start(stopping.signal)
-    })
-    return opened
-  }
-  const other = (name: string): Opened => {
-    if (!others.has(name)) others.set(name, collect(open(name)))
-    return others.get(name)!
-  }
-  collect(main)
-  for (const { name } of description.clusters) other(name)
-  for (let number = 0; number < replicas; number++) {
-    const runs = new ReplicaRuns(clock, log)
-    const replica = new Replica(number, runs, clock, log)
-    activity.watchRuns(runs)
-    // A source of its own, so that log lines do not change other random values.
-    const ids = seededRandom(seed + 1 + number)
-    // A module that is being loaded has no open request.
-    let loads = true
-    const drop = activity.run((watch) => {
-      watch({ idle: () => !loads, loads: () => loads, busyWith: () => ['files of kubeloop are being loaded'] })
-      return operator.start(stopping.signal, {
-        instance: `replica-${number}`,
-        identity: identityOf(description.options.leaderElection, number),
-        transport: main.transportOf(replica),
-        transports: Object.fromEntries([...others].map(([name, { transportOf }]) => [name, transportOf(replica)])),
-        connect: (name) => other(name).transportOf(replica),
-        clock: replica.clock,
-        userClock: replica.userClock,
-        random,
-        uuid: () => newUid(ids),
-        log: replica.log,
-        crds: 'install',
-        freeze: true,
-        fieldValidation: 'Strict',
-        serves: false,
-        webhooks: 'memory',
-        onWebhooks: ({ handlers }) => void (replica.webhooks = handlers),
-        onLoaded: () => void (loads = false),
-        listens: (server) => void replica.servers.push(server),
-        ...(replicas > 1 ? {} : { leaderElection: false }),
-        onReconcile: (report) => {
-          if (!replica.isKilled) runs.ended(report)
-          recorder?.reconciled(report)
-        },
-        onTask: (task, failure) => void (replica.isKilled || runs.task(task, failure)),
-        onAssembled: (parts) => {
-          replica.parts = parts
-          watch(watchedOf(parts, replica))
-        },
-      }).finally(() => running.delete(replica))
-    })
-    running.set(replica, drop)
-  }
-  const { grace = '30s', name } = description.options
-  const maxStopMs = Math.min(grace === 'forever' ? Infinity : toMs(grace), MAX_GRACE_MS) + STOP_MARGIN_MS
-  const end = async (): Promise<void> => {
-    stopping.abort(new DOMException('The test has ended', 'AbortError'))
-    activity.stop()
-    const untilMs = clock.monotonic() + maxStopMs
-    await activity.rest()
-    // The end may wait for timers, so advance the clock; otherwise wait some turns.
-    for (let turns = 0; activity.isRunning; await nextTurn()) {
-      if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
-      else if (turns++ > MAX_TURNS) {
-        throw new Error(
-          `Cannot stop operator "${name}": it has not ended ${
-            formatMs(maxStopMs)
-          } after its signal was aborted; does a task or a reconcile wait for something that never happens?${
-            activity.restless ? ` Before that: ${activity.restless.message}` : ''
-          }`,
-          { cause: activity.restless },
-        )
-      }
-    }
-  }
+  await createObjects(clusters.main.admin, objects, own)
+  clusters.open()
+  const start = { ...common, operator, replicas, seed, clusters, running, signal: stopping.signal }
+  for (let number = 0; number < replicas; number++) startReplica(number, start)
   let ended: Promise<void> | undefined
   const stop = async (): Promise<void> => {
-    await (ended ??= end().catch((error: unknown) => activity.fail(error)))
+    ended ??= endOf(description, clock, activity, () => {
+      stopping.abort(new DOMException('The test has ended', 'AbortError'))
+    }).catch((error: unknown) => activity.fail(error))
+    await ended
     for (const fault of faults.unmet()) log.warn(`No request met the fault ${fault}`)
     const errors = activity.takeUnreported()
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1) throw new AggregateError(errors, errors.map(messageOf).join('; '))
   }
-  /**
-   * Throws if a cache is not synced because the server does not serve its kind: an administrator cannot list it either.
-   */
-  const checkSynced = async (): Promise<void> => {
-    const missing = new Set<string>()
-    for (const { parts } of running.keys()) {
-      if (!parts) continue
-      for (const cluster of [undefined, ...description.clusters]) {
-        const { admin } = cluster ? others.get(cluster.name)! : main
-        const { cache } = cluster ? parts.clusterOf(cluster) : parts.cluster
-        for (const { isSynced, resource, namespace } of cache.informers()) {
-          if (isSynced) continue
-          const where = cluster ? ` in the cluster "${cluster.name}"` : ''
-          await admin.api.listPage({ resource, namespace }, { limit: 1 })
-            .catch((error: unknown) => missing.add(`${groupResourceOf(resource)}${where} (${messageOf(error)})`))
-        }
-      }
-    }
-    if (missing.size === 0) return
-    throw new Error(
-      `Cannot settle: nothing is reconciled before all caches are synced, and the world does not serve ${
-        [...missing].join(', ')
-      }; add their CustomResourceDefinitions: world(app, { objects: [definition] })`,
-    )
-  }
-  const openedAs = (cluster: OtherCluster | undefined): Opened => {
-    if (!cluster) return main
-    if (others.has(cluster.name) || description.groups.length > 0) return other(cluster.name)
-    throw new TypeError(`Cannot use the cluster "${cluster.name}": the operator has no cluster of that name`)
-  }
+  const checkSynced = (): Promise<void> => refuseUnsynced(description, [...running.keys()], clusters)
   try {
     await activity.rest()
   } catch (error) {
@@ -393,7 +269,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   }
   return {
     client,
-    clientOf: (cluster) => openedAs(cluster).admin.client,
+    clientOf: (cluster) => clusters.of(cluster).admin.client,
     clock,
     async settle() {
       await activity.rest()
@@ -409,24 +285,14 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       return await fetchFrom([...running.keys()], server, whole)
     },
     kill(number) {
-      const all = [...running.keys()]
-      const replica = all.find((each) => number === undefined ? each.parts?.manager.isElected : each.number === number)
-      if (!replica) {
-        if (number === undefined) {
-          throw new Error('Cannot kill the leader: no replica leads; give the number of a replica')
-        }
-        const running = all.length > 0
-          ? `the running replicas are ${all.map((each) => each.number).join(', ')}`
-          : 'no replica runs'
-        throw new RangeError(`Cannot kill replica ${number}: ${running}`)
-      }
+      const replica = replicaOf([...running.keys()], number)
       replica.kill()
       running.get(replica)!()
       running.delete(replica)
     },
     fault: (fault) => faults.add(fault),
-    compact: (cluster) => openedAs(cluster).server.compact(),
-    closeWatches: (cluster) => openedAs(cluster).server.closeWatches(),
+    compact: (cluster) => clusters.of(cluster).server.compact(),
+    closeWatches: (cluster) => clusters.of(cluster).server.closeWatches(),
     takeFailure: () => activity.takeFailure(),
     stop,
     async [Symbol.asyncDispose]() {
@@ -442,13 +308,76 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   }
 }
 
-interface Opened {
-  readonly server: ApiServer
-  /** Not affected by faults. */
-  readonly handle: Transport
-  /** Returns a replica's transport. */
-  readonly transportOf: (replica: Replica) => Transport
-  readonly admin: Cluster
+/** Ends an operator, and advances the clock while it waits for timers. */
+async function endOf(
+  { options: { grace = '30s', name } }: OperatorDescription,
+  clock: FakeClock,
+  activity: Activity,
+  abort: () => void,
+): Promise<void> {
+  const maxStopMs = Math.min(grace === 'forever' ? Infinity : toMs(grace), MAX_GRACE_MS) + STOP_MARGIN_MS
+  abort()
+  activity.stop()
+  const untilMs = clock.monotonic() + maxStopMs
+  await activity.rest()
+  // The end may wait for timers, so advance the clock; otherwise wait some turns.
+  for (let turns = 0; activity.isRunning; await nextTurn()) {
+    if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
+    else if (turns++ > MAX_TURNS) {
+      const { restless } = activity
+      throw new Error(
+        `Cannot stop operator "${name}": it has not ended ${
+          formatMs(maxStopMs)
+        } after its signal was aborted; does a task or a reconcile wait for something that never happens?${
+          restless ? ` Before that: ${restless.message}` : ''
+        }`,
+        { cause: restless },
+      )
+    }
+  }
+}
+
+/** Returns a running replica by its number, or else the leader. */
+function replicaOf(all: readonly Replica[], number: number | undefined): Replica {
+  const replica = all.find((each) => number === undefined ? each.parts?.manager.isElected : each.number === number)
+  if (replica) return replica
+  if (number === undefined) {
+    throw new Error('Cannot kill the leader: no replica leads; give the number of a replica')
+  }
+  const running = all.length > 0
+    ? `the running replicas are ${all.map((each) => each.number).join(', ')}`
+    : 'no replica runs'
+  throw new RangeError(`Cannot kill replica ${number}: ${running}`)
+}
+
+/**
+ * Throws if a cache is not synced because the server does not serve its kind: an administrator cannot list it either.
+ */
+async function refuseUnsynced(
+  description: OperatorDescription,
+  running: readonly Replica[],
+  clusters: WorldClusters,
+): Promise<void> {
+  const missing = new Set<string>()
+  for (const { parts } of running) {
+    if (!parts) continue
+    for (const cluster of [undefined, ...description.clusters]) {
+      const { admin } = clusters.of(cluster)
+      const { cache } = cluster ? parts.clusterOf(cluster) : parts.cluster
+      for (const { isSynced, resource, namespace } of cache.informers()) {
+        if (isSynced) continue
+        const where = cluster ? ` in the cluster "${cluster.name}"` : ''
+        await admin.api.listPage({ resource, namespace }, { limit: 1 })
+          .catch((error: unknown) => missing.add(`${groupResourceOf(resource)}${where} (${messageOf(error)})`))
+      }
+    }
+  }
+  if (missing.size === 0) return
+  throw new Error(
+    `Cannot settle: nothing is reconciled before all caches are synced, and the world does not serve ${
+      [...missing].join(', ')
+    }; add their CustomResourceDefinitions: world(app, { objects: [definition] })`,
+  )
 }
 
 /** Returns what records the operator's requests if the environment names a folder for it. */
@@ -467,38 +396,4 @@ function millisOf(now: unknown): number {
   const ms = now.getTime()
   if (Number.isNaN(ms)) throw new RangeError('Cannot create a world: now is an invalid Date')
   return ms
-}
-
-/** Returns an identity of its own for each replica but the first: the file states one, and two must not share it. */
-function identityOf(election: OperatorOptions['leaderElection'], number: number): string | undefined {
-  const { identity } = typeof election === 'object' ? election : {}
-  return identity === undefined || number === 0 ? undefined : `${identity}-${number}`
-}
-
-/** Returns what a world watches of the controllers of a replica. */
-function watchedOf({ controllers, manager }: Parts, replica: Replica): Watched {
-  // The keys of a warm-up wait for the lease. Clusters come with their controllers, and go.
-  const isIdle = ({ idle, everyReplica }: Controller): boolean => idle || (everyReplica !== true && !manager.isElected)
-  const busy = (): Controller[] => [...controllers.values()].filter((controller) => !isIdle(controller))
-  return {
-    idle: () => busy().length === 0,
-    waits: () => replica.hasTimers,
-    busyWith: () =>
-      busy().flatMap(({ name, running }) =>
-        running.length > 0
-          ? running.map((key) => `the controller "${name}" reconciles "${key}"`)
-          : [`the controller "${name}" has keys that wait, or events that are being mapped`]
-      ),
-  }
-}
-
-/** Returns a small random generator (mulberry32), so that a seed repeats a run. */
-function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let t = Math.imul(state ^ (state >>> 15), state | 1)
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }

@@ -1,34 +1,22 @@
 /** Answers AdmissionReviews of one kind with the functions of an operator. */
-import { LazyAbort, untilAborted } from '../async/abort.ts'
-import { type Clock, nextTurn } from '../async/clock.ts'
-import type { Client } from '../client/client.ts'
-import { cloneJson, deepFreeze, isFields } from '../core/clone.ts'
-import { jsonEqual } from '../core/equal.ts'
-import { type ApiError, causesOf, messageOf, type Problem, type Status } from '../core/errors.ts'
+import { isFields } from '../core/clone.ts'
+import { type ApiError, causesOf, messageOf } from '../core/errors.ts'
 import { stringifyExact } from '../core/exact_json.ts'
-import { invalidStatus } from '../core/invalid_status.ts'
 import { type Draft, formatKey, type KubeObject } from '../core/objects.ts'
-import { copyMarks } from '../core/partial.ts'
-import { apiVersionOf, type ResourceOf } from '../core/resource.ts'
-import { applyDefaults, type DefaultsSchema } from '../core/schema_defaults.ts'
+import type { ResourceOf } from '../core/resource.ts'
+import type { DefaultsSchema } from '../core/schema_defaults.ts'
+import { LazyAbort, untilAborted } from '../async/abort.ts'
+import { nextTurn } from '../async/clock.ts'
 import { type Log, RateLimitedLog, safeLog, withFields } from '../observe/log.ts'
-import type { Admission, AdmissionContext, AdmissionProblem, AdmissionRequest, AdmissionUser } from './admission.ts'
+import type { Client } from '../client/client.ts'
+import type { Admission, AdmissionContext, AdmissionProblem, AdmissionUser } from './admission.ts'
+import type { AdmissionDependencies } from './admission_dependencies.ts'
 import { admissionPath, type AdmissionPhase } from './admission_path.ts'
 import { readReview, type Review, type Verdict, writeReview } from './admission_review.ts'
+import { ALLOWED, checked, type Fields, type Shared, type Subject, subjectOf } from './admission_subject.ts'
+import { badRequest, denied, invalid, nameOf, textOf } from './admission_verdict.ts'
 import type { WebhookHandler } from './handler.ts'
 import { jsonPatch } from './json_patch.ts'
-
-/** What a handler needs beside the functions. */
-export interface AdmissionDependencies {
-  /** Returns the client for one call, whose signal ends the client's requests. */
-  readonly client: (call: { readonly signal: AbortSignal }) => Client
-  readonly clock: Clock
-  readonly log: Log
-  /** Called with each error of a function that is answered with 500, which is also logged. Must not throw. */
-  readonly onFailure?: (error: unknown) => void
-  /** Whether to freeze `old` and the objects that `validate` gets. Default: false. */
-  readonly freeze?: boolean
-}
 
 /**
  * Returns the handler of a kind's path. Several admissions run one after the other: each `default` sees the result of
@@ -62,34 +50,8 @@ export function admissionHandler<T extends KubeObject>(
   }
 }
 
-interface Shared<T extends KubeObject> {
-  readonly phase: AdmissionPhase
-  readonly resource: ResourceOf<T>
-  readonly admissions: readonly Admission<T>[]
-  readonly dependencies: AdmissionDependencies
-  /** Lines about functions that failed. */
-  readonly failures: RateLimitedLog
-  /** Lines about reviews that are not what the API server sends to this path. */
-  readonly refusals: RateLimitedLog
-  /** Undefined for built-in kinds. */
-  readonly schema: DefaultsSchema | undefined
-}
-
-type Fields = Record<string, unknown>
-
-/** An object, and the stored one on UPDATE. */
-interface Subject {
-  readonly operation: AdmissionContext['operation']
-  readonly object: Fields
-  readonly old: Fields | undefined
-  /** The denial of an object that does not fit its schema before `default`. */
-  readonly unfit: Verdict | undefined
-}
-
 /** Bytes of a review that takes some milliseconds: each step takes about 5 ms for a mebibyte. */
 const LARGE_BODY = 2 ** 18
-
-const ALLOWED: Verdict = { allowed: true }
 
 /** One review. */
 class Call<T extends KubeObject> {
@@ -250,79 +212,6 @@ function logRefusal<T extends KubeObject>(shared: Shared<T>, problem: string): v
   refusals.line((more) => dependencies.log.warn(`${problem}${more}`, { path: admissionPath(phase, resource) }))
 }
 
-/** Decides whether the functions are called, and prepares what they get. */
-function subjectOf<T extends KubeObject>(
-  { phase, resource, schema, dependencies: { freeze = false } }: Shared<T>,
-  { request, whole }: Review,
-): Verdict | Subject {
-  const operation: string = textOf(request.operation)
-  if (phase === 'mutate' && operation === 'DELETE') return ALLOWED
-  if (operation !== 'CREATE' && operation !== 'UPDATE' && operation !== 'DELETE') {
-    return badRequest(
-      `Cannot admit ${resource.kind}: the operation is ${JSON.stringify(operation)}, and must be CREATE, UPDATE or ` +
-        "DELETE; mend the webhook configuration's rules",
-    )
-  }
-  const [given, before] = operation === 'DELETE' ? [request.oldObject] : [request.object, request.oldObject]
-  const mismatch = mismatchOf(resource, given, operation === 'DELETE' ? 'oldObject' : 'object') ??
-    (operation === 'UPDATE' ? mismatchOf(resource, before, 'oldObject') : undefined)
-  // With subresources: ['*'] the API server also sends objects of other kinds, such as a Scale.
-  if (mismatch && request.subResource) return ALLOWED
-  if (mismatch) return badRequest(`Cannot admit ${resource.kind}: ${mismatch}`)
-  const old = operation === 'UPDATE' ? before as Fields : undefined
-  // The JSON Patch is made from the object of the request, so a draft is a copy.
-  const object = phase === 'mutate' ? cloneJson(given as Fields) : given as Fields
-  for (const each of old ? [object, old] : [object]) {
-    if (schema) applyDefaults(schema, each)
-    copyMarks(whole, each)
-  }
-  const settled = operation === 'DELETE' ? undefined : checked(resource, request, object, old)
-  // The API server checks the schema after `default`, too, which may fill in a required field.
-  if (settled && (settled.allowed || phase === 'validate')) return settled
-  if (freeze && phase === 'validate') deepFreeze(object)
-  if (freeze) deepFreeze(old)
-  return { operation, object, old, unfit: settled }
-}
-
-/** Returns why an object is not one of the kind, or undefined. */
-function mismatchOf(resource: ResourceOf<KubeObject>, object: unknown, field: string): string | undefined {
-  if (!isFields(object) || !isFields(object['metadata'])) return `the review's ${field} is not an object with metadata`
-  const { apiVersion, kind } = object
-  if (apiVersion === apiVersionOf(resource) && kind === resource.kind) return undefined
-  const given = `${textOf(kind) || 'an object without a kind'} of ${textOf(apiVersion)}`
-  const path = `${resource.kind} of ${apiVersionOf(resource)}`
-  return `the review's ${field} is ${given}, but this path is for ${path}; mend the webhook configuration's rules`
-}
-
-/** Returns the verdict on a created or updated object for which no function is called, or undefined. */
-function checked(
-  resource: ResourceOf<KubeObject>,
-  request: AdmissionRequest,
-  object: Fields,
-  old: Fields | undefined,
-): Verdict | undefined {
-  const part = request.subResource === 'status' ? 'status' : 'spec'
-  const isInDeletion = isFields(old?.['metadata']) && Boolean(old['metadata']['deletionTimestamp'])
-  if (isInDeletion && isUnchanged(object, old, part === 'status' ? IDENTITY : MAIN_IGNORED)) return ALLOWED
-  // Refinements are rules of validation: a default may be what makes an object fulfil them.
-  const problemsOf = (stored?: Fields): readonly Problem[] =>
-    resource.definition?.validate(object, { refinements: false, old: stored })
-      .filter(({ field }) => field.split(/[.[]/, 1)[0] === part) ?? []
-  if (problemsOf().length === 0) return undefined
-  if (old && jsonEqual(object[part], old[part])) return ALLOWED
-  const problems = problemsOf(old)
-  return problems.length === 0 ? undefined : invalid(resource, nameOf(request, object), problems)
-}
-
-const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata'])
-/** The status is not written through the main resource. */
-const MAIN_IGNORED: ReadonlySet<string> = new Set([...IDENTITY, 'status'])
-
-function isUnchanged(object: Fields, old: Fields | undefined, ignored: ReadonlySet<string>): boolean {
-  const names = new Set([...Object.keys(object), ...Object.keys(old ?? {})])
-  return [...names].every((name) => ignored.has(name) || jsonEqual(object[name], old?.[name]))
-}
-
 function schemaOf({ version, definition }: ResourceOf<KubeObject>): DefaultsSchema | undefined {
   return definition?.crd.spec.versions.find(({ name }) => name === version)?.schema.openAPIV3Schema as DefaultsSchema
 }
@@ -340,21 +229,6 @@ function problemsFrom(answer: unknown): readonly AdmissionProblem[] {
   return answer as readonly AdmissionProblem[]
 }
 
-/** More problems are counted in the message: an object of 3 MiB may have a hundred thousand. */
-const MAX_CAUSES = 100
-
-function invalid(
-  resource: ResourceOf<KubeObject>,
-  name: string,
-  problems: readonly AdmissionProblem[],
-): Verdict {
-  const causes = problems.slice(0, MAX_CAUSES)
-    .map(({ field, message, reason = 'FieldValueInvalid' }) => ({ reason, field, message }))
-  const { message, ...status } = invalidStatus(resource, name, causes)
-  const more = problems.length > MAX_CAUSES ? ` (and ${problems.length - MAX_CAUSES} more)` : ''
-  return { allowed: false, status: { ...status, message: message + more } }
-}
-
 /** Compares names and fields: an operator's errors are of the class in mod.js; this file is in another bundle. */
 function isApiError(error: unknown): error is ApiError {
   if (!(error instanceof Error) || error.name !== 'ApiError') return false
@@ -369,29 +243,11 @@ function answerOf({ status, code, reason, message }: ApiError): Verdict {
   return denied(Math.max(400, code), reason, status.message || message, details)
 }
 
-function badRequest(message: string): Verdict {
-  return denied(400, 'BadRequest', message)
-}
-
-function denied(code: number, reason: string, message: string, details?: Status['details']): Verdict {
-  const status = { kind: 'Status', status: 'Failure', message, ...(reason && { reason }), ...(details && { details }) }
-  return { allowed: false, status: { ...status, code } }
-}
-
 /** Characters of an error's message in a response. */
 const MAX_MESSAGE = 1000
 
 function shortened(message: string): string {
   return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function nameOf(request: AdmissionRequest, object: unknown): string {
-  const metadata = isFields(object) ? object['metadata'] : undefined
-  return textOf(request.name) || (isFields(metadata) ? textOf(metadata['name']) : '')
 }
 
 function userOf(info: unknown): AdmissionUser {

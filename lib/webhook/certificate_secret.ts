@@ -1,15 +1,9 @@
 /** The content of the Secret that holds self-made certificates: how it is read, and how each step changes it. */
 import { encodeBase64 } from '../core/base64.ts'
 import type { KubeObject } from '../core/objects.ts'
-import {
-  type CertificateFacts,
-  certificatesIn,
-  createAuthority,
-  type KeyAlgorithm,
-  openAuthority,
-  readCertificate,
-  type ServerNames,
-} from '../runtime/net/certificates.ts'
+import { type CertificateFacts, certificatesIn, readCertificate } from '../runtime/net/certificate_facts.ts'
+import { createAuthority, type KeyAlgorithm, openAuthority } from '../runtime/net/certificates.ts'
+import type { ServerNames } from '../runtime/net/certificate_fields.ts'
 import { isPair } from '../runtime/os/builtins.ts'
 import type { CertificatePair } from './handler.ts'
 import { withoutSpace } from './kept_cas.ts'

@@ -3,7 +3,7 @@ import { encodeBase64 } from '../core/base64.ts'
 import { toMs } from '../core/duration.ts'
 import type { AnyResource, CustomResourceConversion, WebhookClientConfig } from '../core/resource.ts'
 import { hostOf } from '../runtime/net/address.ts'
-import type { ServerNames } from '../runtime/net/certificates.ts'
+import type { ServerNames } from '../runtime/net/certificate_fields.ts'
 import { type AdmissionDescription, cannot, checkAdmission, type MatchCondition } from './admission_options.ts'
 import { configurationNames, OPERATOR_LABEL } from './ownership.ts'
 

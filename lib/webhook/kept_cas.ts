@@ -1,5 +1,5 @@
 /** Decides which trusted CAs that are not in its own bundle a leader leaves in place. */
-import { certificatesIn, readCertificate } from '../runtime/net/certificates.ts'
+import { certificatesIn, readCertificate } from '../runtime/net/certificate_facts.ts'
 
 /** How long a leader keeps the CAs that it found: replicas of another release may serve certificates of them. */
 const FOUND_MS = 60 * 60 * 1000

@@ -11,7 +11,7 @@ import {
 import { type Clock, pause } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
-import type { TrustingObject } from './install.ts'
+import type { TrustingObject } from './trusted_cas.ts'
 import { findObject } from './leftovers.ts'
 import { isSameServer, serverOf, setsConversion } from './ownership.ts'
 import { untilChanged } from './until_changed.ts'

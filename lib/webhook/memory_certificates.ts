@@ -1,6 +1,8 @@
 /** Self-made certificates without a Secret: for development, tests, and metrics. */
 import { type Clock, pause } from '../async/clock.ts'
-import { type Authority, createAuthority, readCertificate, type ServerNames } from '../runtime/net/certificates.ts'
+import { type Authority, createAuthority } from '../runtime/net/certificates.ts'
+import type { ServerNames } from '../runtime/net/certificate_fields.ts'
+import { readCertificate } from '../runtime/net/certificate_facts.ts'
 import type { CertificateSource } from './handler.ts'
 
 export interface MemoryCertificates extends CertificateSource {

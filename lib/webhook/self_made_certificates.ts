@@ -8,7 +8,8 @@ import { type Clock, pause, within } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
-import type { KeyAlgorithm, ServerNames } from '../runtime/net/certificates.ts'
+import type { KeyAlgorithm } from '../runtime/net/certificates.ts'
+import type { ServerNames } from '../runtime/net/certificate_fields.ts'
 import {
   bundleOf,
   type CertificateTexts,
@@ -22,14 +23,8 @@ import {
 } from './certificate_secret.ts'
 import type { CertificatePair, CertificateSource } from './handler.ts'
 import { OPERATOR_LABEL } from './ownership.ts'
-import {
-  firstStep,
-  nextStep,
-  type RotationFacts,
-  type RotationTimings,
-  type SecretFacts,
-  type WriteStep,
-} from './rotation.ts'
+import { firstStep, nextStep, type RotationTimings, type SecretFacts, type WriteStep } from './rotation.ts'
+import { Rotation } from './rotation_memory.ts'
 import { untilChanged } from './until_changed.ts'
 
 const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
@@ -216,7 +211,7 @@ export class SelfMadeCertificates implements CertificateSource {
     const { clock } = this.#options
     const changed = new Promise<void>((resolve) => (this.#wake = resolve))
     const found = await this.#read(api, signal)
-    rotation.see(found, clock.monotonic())
+    rotation.see(found?.texts, clock.monotonic())
     const step = nextStep(
       { secret: found?.facts, nowMs: clock.now(), ...rotation.facts(clock.monotonic()) },
       this.#timings,
@@ -359,36 +354,6 @@ export class SelfMadeCertificates implements CertificateSource {
 
   #warn(message: string): void {
     this.#lines.line((more) => this.#options.log.warn(message + more))
-  }
-}
-
-/** What the past of the Secret and of the configurations this leader knows. Times are monotonic. */
-class Rotation {
-  bundle = ''
-  #leaf: { readonly cert: string; readonly sinceMs: number } | undefined
-  #injection: { readonly bundle: string; readonly sinceMs: number; readonly checkedMs: number } | undefined
-
-  /** Called with each content that is read. */
-  see(found: Found | undefined, nowMs: number): void {
-    if (!found) return
-    const { texts } = found
-    this.bundle = bundleOf(texts)
-    if (this.#leaf?.cert !== texts.cert) this.#leaf = { cert: texts.cert, sinceMs: nowMs }
-    if (this.#injection?.bundle !== this.bundle) this.#injection = undefined
-  }
-
-  /** Called when the configurations have the bundle. `written`: how many of them lacked it. */
-  injected(written: number, nowMs: number): void {
-    const sinceMs = written > 0 ? nowMs : this.#injection?.sinceMs ?? nowMs
-    this.#injection = { bundle: this.bundle, sinceMs, checkedMs: nowMs }
-  }
-
-  facts(nowMs: number): Pick<RotationFacts, 'injection' | 'leafForMs'> {
-    const injection = this.#injection
-    return {
-      leafForMs: nowMs - (this.#leaf?.sinceMs ?? nowMs),
-      injection: injection && { sinceMs: nowMs - injection.sinceMs, checkedMs: nowMs - injection.checkedMs },
-    }
   }
 }
 

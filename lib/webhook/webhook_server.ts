@@ -1,11 +1,11 @@
 /** Serves the API server's webhooks over TLS, on every replica. */
+import { ConfigError, messageOf } from '../core/errors.ts'
+import { printable } from '../core/printable.ts'
+import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, pause, systemClock, within } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { Timeouts } from '../async/timeouts.ts'
-import { ConfigError, messageOf } from '../core/errors.ts'
-import { printable } from '../core/printable.ts'
-import type { Runnable } from '../core/runnable.ts'
 import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
 import { BodyLimits } from '../runtime/net/body_limits.ts'
 import { callFetch } from '../runtime/net/http_server.ts'
@@ -14,9 +14,11 @@ import type { BodyRefusal, RequestHead, ServerRequest, ServerResponse } from '..
 import { validityOf } from '../runtime/os/builtins.ts'
 import { WEBHOOK_PORT } from './defaults.ts'
 import { followCaFile } from './file_certificates.ts'
-import type { CertificatePair, CertificateSource, WebhookHandler, WebhookRequest, WebhookResponse } from './handler.ts'
-import type { CertificateMetrics, PathMetrics, WebhookMeter, WebhookMetrics } from './metrics.ts'
+import type { CertificatePair, CertificateSource, WebhookHandler, WebhookResponse } from './handler.ts'
+import type { PathMetrics, WebhookMeter, WebhookMetrics } from './metrics.ts'
+import { Validity } from './validity.ts'
 import { MAX_TREE_BYTES, treeBytes, TreeLimits } from './tree_limits.ts'
+import { Call, pathOf, responseOf, textResponse, timeoutOf } from './webhook_request.ts'
 
 /** As in controller-runtime. */
 const HEADER_TIMEOUT_MS = 32_000
@@ -39,10 +41,6 @@ const MAX_REVIEW_MS = 30_000
 const BODY_TIMEOUT_MS = MAX_REVIEW_MS
 const DIAL_TIMEOUT_MS = 10_000
 const SHUTDOWN_TIMEOUT_MS = 10_000
-/** The part of a certificate's life in which its end is near: most are renewed when a third is left. */
-const SOON = 1 / 20
-/** The time between two warnings of it. */
-const WARN_MS = 24 * 60 * 60 * 1000
 
 /** A call of the Fetch API. */
 export type WebhookFetch = (request: Request) => Response | Promise<Response>
@@ -113,7 +111,7 @@ export class WebhookServer implements Runnable {
   readonly #clock: Clock
   readonly #log: Log
   readonly #metrics: WebhookMetrics | undefined
-  readonly #certificate: CertificateMetrics | undefined
+  readonly #validity: Validity
   readonly #routes = new Map<string, Route>()
   /** Opens when the server listens, or failed to. */
   readonly #listening = new Latch<{ readonly error?: unknown }>()
@@ -127,10 +125,6 @@ export class WebhookServer implements Runnable {
   #stoppingMs: number | undefined
   #server: HttpsServer | undefined
   #pair: CertificatePair | undefined
-  /** Of the served certificate. */
-  #validity = { fromMs: 0, toMs: Infinity }
-  /** When to warn of its end again, on the monotonic clock. */
-  #warnAtMs = -Infinity
   #clientCa: string | undefined
 
   constructor(options: WebhookServerOptions) {
@@ -138,7 +132,7 @@ export class WebhookServer implements Runnable {
     this.#clock = options.clock ?? systemClock
     this.#log = safeLog(options.log)
     this.#metrics = options.meter?.webhooks()
-    this.#certificate = options.meter?.certificates('webhooks')
+    this.#validity = new Validity(this.#clock, this.#log, options.meter?.certificates('webhooks'))
     this.#clientErrors = new RateLimitedLog(this.#clock)
     this.#refusals = new RateLimitedLog(this.#clock)
     this.#failures = new RateLimitedLog(this.#clock)
@@ -228,7 +222,7 @@ export class WebhookServer implements Runnable {
    * certificate has expired. Logs a warning once a day if it ends soon.
    */
   async check(signal?: AbortSignal): Promise<void> {
-    if (this.#server) this.#checkValidity()
+    if (this.#server) this.#validity.check()
     await this.#dial(signal)
   }
 
@@ -245,18 +239,6 @@ export class WebhookServer implements Runnable {
         throw new Error(`${doing}: ${messageOf(error)}`, { cause: error })
       }
     }, signal)
-  }
-
-  #checkValidity(): void {
-    const { fromMs, toMs } = this.#validity
-    const nowMs = this.#clock.now()
-    const notAfter = new Date(toMs).toISOString()
-    if (nowMs >= toMs) {
-      throw new Error(`The certificate of the webhooks has expired at ${notAfter}, so the API server refuses it`)
-    }
-    if (toMs - nowMs > (toMs - fromMs) * SOON || this.#clock.monotonic() < this.#warnAtMs) return
-    this.#warnAtMs = this.#clock.monotonic() + WARN_MS
-    this.#log.warn('The certificate of the webhooks ends soon and was not renewed; replace it', { notAfter })
   }
 
   async #run(scope: AbortScope): Promise<void> {
@@ -304,53 +286,35 @@ export class WebhookServer implements Runnable {
 
   /** Throws if the pair cannot be served; the last one then stays in use. */
   #use(pair: CertificatePair, clientCa: string | undefined): void {
-    const { fromMs, toMs } = validityOf(pair.cert)
-    const server = this.#server
-    server?.setCertificate(pair.cert, pair.key, clientCa)
+    const validity = validityOf(pair.cert)
+    this.#server?.setCertificate(pair.cert, pair.key, clientCa)
     const isNew = pair !== this.#pair
     this.#pair = pair
-    if (isNew) this.#warnAtMs = -Infinity
-    this.#validity = { fromMs, toMs }
-    this.#certificate?.notAfter.set(toMs / 1000)
-    const notAfter = new Date(toMs).toISOString()
-    if (toMs <= this.#clock.now()) {
-      this.#log.warn('The certificate of the webhooks has expired, so the API server refuses it; replace it', {
-        notAfter,
-      })
-    } else if (fromMs > this.#clock.now()) {
-      const notBefore = new Date(fromMs).toISOString()
-      this.#log.warn("The certificate of the webhooks is not valid yet; check this machine's clock", { notBefore })
+    this.#validity.set(validity, isNew)
+    if (this.#server && isNew) {
+      const notAfter = new Date(validity.toMs).toISOString()
+      this.#log.info('Serving webhooks with a new certificate', { notAfter })
     }
-    if (server && isNew) this.#log.info('Serving webhooks with a new certificate', { notAfter })
   }
 
   async #listen(pair: CertificatePair): Promise<HttpsServer> {
     const { host, port = WEBHOOK_PORT, maxBodyBytes = MAX_BODY_BYTES, maxHeldBytes = MAX_HELD_BYTES } = this.#options
     const { bodyTimeoutMs = BODY_TIMEOUT_MS } = this.#options
     const clientCa = this.#clientCa
-    let server: HttpsServer
-    try {
-      server = await serveHttps({
-        ...pair,
-        ...{ host, port, clientCa, maxBodyBytes, clock: this.#clock, maxStreams: MAX_STREAMS },
-        idleTimeoutMs: IDLE_TIMEOUT_MS,
-        headerTimeoutMs: HEADER_TIMEOUT_MS,
-        bodyLimits: new BodyLimits({ clock: this.#clock, timeoutMs: bodyTimeoutMs, maxHeldBytes }),
-        refuse: (head) => this.#refuse(head),
-        refuseBody: (why, head) => this.#refuseBody(why, head),
-        handle: (request) => this.#answer(request),
-        onError: (error) => this.#failed('A webhook failed', error),
-        onClientError: (error) => this.#clientFailed(error),
-      })
-    } catch (cause) {
-      const where = `on ${host ?? 'all interfaces'}, port ${port}`
-      const isInUse = (cause as { code?: unknown }).code === 'EADDRINUSE'
-      const why = isInUse
-        ? 'another process uses the port; stop it, or choose another one with `webhooks: { port: … }`'
-        : messageOf(cause)
-      const message = `Cannot serve webhooks ${where}: ${why}`
-      throw cause instanceof ConfigError ? new ConfigError(message, { cause }) : new Error(message, { cause })
-    }
+    const server = await serveHttps({
+      ...pair,
+      ...{ host, port, clientCa, maxBodyBytes, clock: this.#clock, maxStreams: MAX_STREAMS },
+      idleTimeoutMs: IDLE_TIMEOUT_MS,
+      headerTimeoutMs: HEADER_TIMEOUT_MS,
+      bodyLimits: new BodyLimits({ clock: this.#clock, timeoutMs: bodyTimeoutMs, maxHeldBytes }),
+      refuse: (head) => this.#refuse(head),
+      refuseBody: (why, head) => this.#refuseBody(why, head),
+      handle: (request) => this.#answer(request),
+      onError: (error) => this.#failed('A webhook failed', error),
+      onClientError: (error) => this.#clientFailed(error),
+    }).catch((cause: unknown) => {
+      throw listenError(cause, `on ${host ?? 'all interfaces'}, port ${port}`)
+    })
     // Replaced while the server began to listen.
     if (this.#pair !== pair || this.#clientCa !== clientCa) {
       server.setCertificate(this.#pair!.cert, this.#pair!.key, this.#clientCa)
@@ -524,57 +488,13 @@ export class WebhookServer implements Runnable {
 /** As in controller-runtime, without its path "/". */
 const PATH = /^(?:\/[a-zA-Z0-9_-]+)+$/
 
-function pathOf(target: string): string {
-  const query = target.indexOf('?')
-  return query < 0 ? target : target.slice(0, query)
-}
-
-/** Returns the `timeout` in the query, which the API server writes as Go does: `5s`. Undefined if there is none. */
-function timeoutOf(target: string): number | undefined {
-  const match = /[?&]timeout=(\d{1,6})(ms|s|m)(?=&|$)/.exec(target)
-  return match ? Number(match[1]) * { ms: 1, s: 1000, m: 60_000 }[match[2] as 'ms' | 's' | 'm'] : undefined
-}
-
-/** A request to a handler. Its signal is made at the first read. */
-class Call implements WebhookRequest {
-  readonly #request: ServerRequest
-  #scope: AbortScope | undefined
-
-  constructor(request: ServerRequest) {
-    this.#request = request
-  }
-
-  get contentType(): string {
-    const [type = ''] = (this.#request.headers['content-type'] ?? '').split(';', 1)
-    return type.trim().toLowerCase()
-  }
-
-  get body(): Uint8Array {
-    return this.#request.body
-  }
-
-  get signal(): AbortSignal {
-    return (this.#scope ??= abortScope(this.#request.signal)).signal
-  }
-
-  /** Also aborts a signal that is read later. */
-  abort(reason: Error): void {
-    this.#scope ??= abortScope(this.#request.signal)
-    this.#scope.abort(reason)
-  }
-}
-
-const encoder = new TextEncoder()
-const JSON_HEADERS = { 'content-type': 'application/json' }
-const TEXT_HEADERS = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
-
-function responseOf({ status, body }: WebhookResponse): ServerResponse {
-  if (status !== 200) return textResponse(status, body)
-  return { status, headers: JSON_HEADERS, body: encoder.encode(body) }
-}
-
-function textResponse(status: number, text: string): ServerResponse {
-  return { status, headers: TEXT_HEADERS, body: encoder.encode(`${text}\n`) }
+function listenError(cause: unknown, where: string): Error {
+  const isInUse = (cause as { code?: unknown }).code === 'EADDRINUSE'
+  const why = isInUse
+    ? 'another process uses the port; stop it, or choose another one with `webhooks: { port: … }`'
+    : messageOf(cause)
+  const message = `Cannot serve webhooks ${where}: ${why}`
+  return cause instanceof ConfigError ? new ConfigError(message, { cause }) : new Error(message, { cause })
 }
 
 /** @throws ConfigError if the text has no certificate. */

@@ -23,7 +23,7 @@ const INDIRECT: Readonly<Record<string, readonly string[]>> = {
   'lib/operator/webhooks/handlers.ts': ['Converting … loses …'],
   'lib/operator/webhooks/lease.ts': ['Cannot renew … for …', 'Cannot renew …: "…" holds it now'],
   'lib/webhook/admission_handler.ts': ['Cannot …: the API server stopped waiting…', '… threw an ApiError…'],
-  'lib/webhook/install.ts': ['There is no …, so the API server …', 'The webhook "…" of … …: apply …'],
+  'lib/webhook/configuration_differences.ts': ['There is no …, so the API server …', 'The webhook "…" of … …: apply …'],
   'lib/webhook/leftovers.ts': ['… "…" is of an earlier release, …'],
   'lib/webhook/self_made_certificates.ts': ['… is missing; serving the last one', 'Cannot rotate …'],
   'lib/webhook/webhook_server.ts': ['A webhook failed: …', 'The webhook "…" failed: …'],

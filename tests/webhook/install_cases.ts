@@ -12,7 +12,8 @@ import {
   conversionOf,
   type WebhookEntry,
 } from '../../lib/webhook/configurations.ts'
-import { addCas, type CaInjection, injectCa, installConfigurations } from '../../lib/webhook/install.ts'
+import { addCas, type CaInjection, injectCa } from '../../lib/webhook/trusted_cas.ts'
+import { installConfigurations } from '../../lib/webhook/install.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
 

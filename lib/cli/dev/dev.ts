@@ -123,19 +123,10 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
   const release = stopOnSignals(scope, () => runner.kill())
   void stopWithNpm(scope, run.parent)
   let applying: Promise<void> = Promise.resolve()
-  const suggested = new Set<string | undefined>()
-  function onStart({ kinds, clusters, pid }: SessionRequest, _start: number, installed: Promise<void>): void {
-    runner.operatorIs(pid)
-    for (const { name, kinds: [first] } of [{ name: undefined, kinds }, ...clusters]) {
-      if (suggested.has(name)) continue
-      suggested.add(name)
-      const context = name === undefined ? '' : ` --context ${contextOf(name)}`
-      report({
-        kind: 'try',
-        command: `kubectl --kubeconfig ${kubeconfig}${context} get ${first?.split('/').at(-1) ?? 'namespaces'} -w`,
-        ...(name && { cluster: name }),
-      })
-    }
+  const suggest = suggestions(kubeconfig, report)
+  function onStart(request: SessionRequest, _start: number, installed: Promise<void>): void {
+    runner.operatorIs(request.pid)
+    suggest(request)
     // Webhooks must see the objects.
     applying = installed.then(() => applier.apply(scope.signal))
   }
@@ -156,6 +147,23 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
     release()
     scope.abort()
     await api.close()
+  }
+}
+
+/** Returns what suggests a command for each cluster, once. */
+function suggestions(kubeconfig: string, report: DevContext['report']): (request: SessionRequest) => void {
+  const suggested = new Set<string | undefined>()
+  return ({ kinds, clusters }) => {
+    for (const { name, kinds: [first] } of [{ name: undefined, kinds }, ...clusters]) {
+      if (suggested.has(name)) continue
+      suggested.add(name)
+      const context = name === undefined ? '' : ` --context ${contextOf(name)}`
+      report({
+        kind: 'try',
+        command: `kubectl --kubeconfig ${kubeconfig}${context} get ${first?.split('/').at(-1) ?? 'namespaces'} -w`,
+        ...(name && { cluster: name }),
+      })
+    }
   }
 }
 

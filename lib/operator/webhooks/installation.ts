@@ -12,15 +12,9 @@ import {
   type WebhookConfigurations,
   type WebhookTarget,
 } from '../../webhook/configurations.ts'
-import {
-  addCas,
-  type AddedCas,
-  injectCa,
-  installConfigurations,
-  refuseServices,
-  type TrustingObject,
-  warnOfDifferences,
-} from '../../webhook/install.ts'
+import { addCas, type AddedCas, injectCa, type TrustingObject } from '../../webhook/trusted_cas.ts'
+import { installConfigurations, refuseServices } from '../../webhook/install.ts'
+import { warnOfDifferences } from '../../webhook/configuration_differences.ts'
 import { KeptCas } from '../../webhook/kept_cas.ts'
 import { keepDefinition, keepTrusted } from '../../webhook/kept_objects.ts'
 import { MUTATING, VALIDATING } from '../../webhook/ownership.ts'

@@ -11,7 +11,7 @@ import { namesOf } from '../../webhook/configurations.ts'
 import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
 import { FileCertificates } from '../../webhook/file_certificates.ts'
 import type { CertificatePair, CertificateSource } from '../../webhook/handler.ts'
-import type { AddedCas } from '../../webhook/install.ts'
+import type { AddedCas } from '../../webhook/trusted_cas.ts'
 import { inMemoryCertificates } from '../../webhook/memory_certificates.ts'
 import type { RotationTimings } from '../../webhook/rotation.ts'
 import { IN_EFFECT_MS, SelfMadeCertificates } from '../../webhook/self_made_certificates.ts'
@@ -46,11 +46,12 @@ const ADD_RETRY_MS = 1000
 
 export function trustOf(
   { options }: OperatorDescription,
-  { api, meter, clock, log, mode }: WebhookSetup,
+  setup: WebhookSetup,
   namespace: string,
   names: ReturnType<typeof namesOf>,
   addOwnCas: (signal: AbortSignal) => Promise<AddedCas>,
 ): Trust {
+  const { mode, clock } = setup
   if (mode === 'memory') {
     return {
       source: { run: (_use, signal) => aborted(signal) },
@@ -64,50 +65,55 @@ export function trustOf(
     return { source, bundle: () => source.bundle(), rotate: (_leader, signal) => aborted(signal) }
   }
   const { certs = resolvePath(temporaryFolder(), CERTIFICATE_FOLDER) } = options.webhooks ?? {}
-  if (typeof certs === 'object') {
-    for (const { secret } of [certs, ...(certs.ca ? [certs.ca] : [])]) {
-      if (isDomainName(secret)) continue
-      const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
-      throw new TypeError(`Cannot keep certificates in a Secret "${secret}": ${rule}`)
-    }
-    const place = certs.namespace ?? namespace
-    const made = new SelfMadeCertificates({
-      api,
-      namespace: place,
-      secret: certs.secret,
-      ca: certs.ca && { namespace: place, ...certs.ca },
-      algorithm: certs.algorithm,
-      operator: options.name,
-      names,
-      clock,
-      log,
-      startTimeoutMs: options.syncTimeout === undefined ? undefined : toMs(options.syncTimeout),
-      timings: livesOf(certs),
-    })
-    return {
-      source: made,
-      bundle: (signal) => made.bundle(signal),
-      rotate: (leader, signal) => made.rotate(leader, signal),
-    }
+  if (typeof certs === 'string') return trustInFolder(certs, setup, addOwnCas)
+  for (const { secret } of [certs, ...(certs.ca ? [certs.ca] : [])]) {
+    if (isDomainName(secret)) continue
+    const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
+    throw new TypeError(`Cannot keep certificates in a Secret "${secret}": ${rule}`)
   }
+  const place = certs.namespace ?? namespace
+  const made = new SelfMadeCertificates({
+    ...{ api: setup.api, clock, log: setup.log, names },
+    namespace: place,
+    secret: certs.secret,
+    ca: certs.ca && { namespace: place, ...certs.ca },
+    algorithm: certs.algorithm,
+    operator: options.name,
+    startTimeoutMs: options.syncTimeout === undefined ? undefined : toMs(options.syncTimeout),
+    timings: livesOf(certs),
+  })
+  return {
+    source: made,
+    bundle: (signal) => made.bundle(signal),
+    rotate: (leader, signal) => made.rotate(leader, signal),
+  }
+}
+
+/** A certificate that others write into a folder, with its CA. */
+function trustInFolder(
+  folder: string,
+  { clock, log, meter }: WebhookSetup,
+  addOwnCas: (signal: AbortSignal) => Promise<AddedCas>,
+): Trust {
+  const file = resolvePath(folder, 'ca.crt')
   let last: { readonly ca: string; readonly trusted: string } | undefined
   const trusted = async (): Promise<string | undefined> => {
-    const ca = await readTextIfExists(resolvePath(certs, 'ca.crt'))
+    const ca = await readTextIfExists(file)
     if (ca === undefined) return undefined
     // Other replicas may serve a certificate of the earlier CA for a moment.
     if (ca !== last?.ca) last = { ca, trusted: last ? `${ca.trimEnd()}\n${last.ca}` : ca }
     return last.trusted
   }
   let isWarned = false
-  const introduce = introduction(resolvePath(certs, 'ca.crt'), addOwnCas, { clock, log })
+  const introduce = introduction(file, addOwnCas, { clock, log })
   return {
-    source: new FileCertificates({ folder: certs, clock, log, meter: meter?.certificates('webhooks'), introduce }),
+    source: new FileCertificates({ folder, clock, log, meter: meter?.certificates('webhooks'), introduce }),
     async bundle() {
       const bundle = await trusted()
       if (bundle === undefined && !isWarned) {
         isWarned = true
         log.warn(
-          `There is no ca.crt in "${certs}", so kubeloop cannot tell the API server which CA to trust: add it, or annotate ` +
+          `There is no ca.crt in "${folder}", so kubeloop cannot tell the API server which CA to trust: add it, or annotate ` +
             'the webhook configurations and definitions with cert-manager.io/inject-ca-from',
         )
       }

@@ -6,7 +6,6 @@
  * `reflect-metadata` polyfill that changes the global Reflect.
  */
 import {
-  createHash,
   createPrivateKey,
   createPublicKey,
   generateKeyPair,
@@ -16,21 +15,9 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { promisify } from 'node:util'
-import {
-  bitString,
-  boolean,
-  der,
-  type DerValue,
-  integer,
-  namedBits,
-  oid,
-  readAll,
-  sequence,
-  TAG,
-  tagged,
-  time,
-  utf8,
-} from './der.ts'
+import { equal, readAuthority } from './certificate_facts.ts'
+import { encodeNames, exportPublic, keyIdOf, OID, type ServerNames } from './certificate_fields.ts'
+import { bitString, boolean, der, integer, namedBits, oid, sequence, TAG, tagged, time, utf8 } from './der.ts'
 
 /** The algorithm of a key, by the name that TLS servers and cert-manager use, and its size in bits. */
 export type KeyAlgorithm = 'ECDSA-256' | 'ECDSA-384' | 'RSA-2048' | 'RSA-4096'
@@ -42,12 +29,6 @@ export interface Authority {
   issue(request: CertificateRequest): Promise<IssuedCertificate>
   /** Returns the authority as text, for {@link openAuthority}. The key is secret: it can sign for any name. */
   save(): { ca: string; key: string }
-}
-
-/** The names of a server. Clients check only these, and not the common name. */
-export interface ServerNames {
-  readonly dnsNames?: readonly string[]
-  readonly ipAddresses?: readonly string[]
 }
 
 interface CertificateRequest extends ServerNames {
@@ -131,74 +112,6 @@ export function openAuthority(caPem: string, keyPem: string): Promise<Authority>
   })
 }
 
-/** The facts of a certificate that decide about its renewal. Times are in milliseconds since 1970. */
-export interface CertificateFacts {
-  readonly isAuthority: boolean
-  readonly notBeforeMs: number
-  readonly notAfterMs: number
-  /** Tests for a signature by an authority, given by its certificate in PEM. False if that cannot be parsed. */
-  isIssuedBy(ca: string): boolean
-  readonly names: Required<ServerNames>
-  /** Tests whether the certificate has all of these names, and perhaps others. */
-  hasNames(names: ServerNames): boolean
-}
-
-/** Reads the facts of a certificate, or returns undefined if the text is not a certificate in PEM. */
-export function readCertificate(pem: string): CertificateFacts | undefined {
-  const certificate = parsed(pem)
-  if (!certificate) return undefined
-  return {
-    isAuthority: certificate.ca,
-    notBeforeMs: Date.parse(certificate.validFrom),
-    notAfterMs: Date.parse(certificate.validTo),
-    isIssuedBy(pem) {
-      const ca = parsed(pem)
-      return ca !== undefined && ca.subject === certificate.issuer && certificate.verify(ca.publicKey)
-    },
-    get names() {
-      const found = readNames(certificate)
-      const of = (tag: number): Uint8Array[] => found.filter((each) => each.tag === tag).map(({ content }) => content)
-      return {
-        dnsNames: of(TAG_DNS_NAME).map((bytes) => new TextDecoder().decode(bytes)),
-        ipAddresses: of(TAG_IP_ADDRESS).map(addressText),
-      }
-    },
-    hasNames(names) {
-      const found = readNames(certificate)
-      return encodeNames(names, 'Cannot compare names').every((name) => found.some(({ whole }) => equal(whole, name)))
-    },
-  }
-}
-
-/** Returns the certificates of a PEM text, without what is between them. */
-export function certificatesIn(text: string): string[] {
-  return text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-}
-
-/** The tags of the names in a subjectAltName. */
-const TAG_DNS_NAME = 0x82
-const TAG_IP_ADDRESS = 0x87
-
-function readNames(certificate: X509Certificate): DerValue[] {
-  const [list] = readAll(readExtension(readFields(certificate), OID.subjectAltName) ?? new Uint8Array())
-  return readAll(list?.content ?? new Uint8Array())
-}
-
-/** Returns IPv4 with dots, and IPv6 without a gap. */
-function addressText(bytes: Uint8Array): string {
-  if (bytes.length === 4) return bytes.join('.')
-  const groups = Array.from({ length: bytes.length / 2 }, (_, at) => (bytes[2 * at]! << 8) | bytes[2 * at + 1]!)
-  return groups.map((group) => group.toString(16)).join(':')
-}
-
-function parsed(pem: string): X509Certificate | undefined {
-  try {
-    return new X509Certificate(pem)
-  } catch {
-    return undefined
-  }
-}
-
 function authority(ca: string, privateKey: KeyObject, fixedNow: number | undefined): Authority {
   const { subject, keyId, notAfterMs } = readAuthority(ca)
   return {
@@ -232,21 +145,6 @@ function authority(ca: string, privateKey: KeyObject, fixedNow: number | undefin
 const YEAR_MS = 365 * 24 * 60 * 60 * 1000
 /** Certificates are valid from an hour before now, because clocks of two machines differ. */
 const SKEW_MS = 60 * 60 * 1000
-
-const OID = {
-  ecdsaWithSha256: '1.2.840.10045.4.3.2',
-  sha256WithRsa: '1.2.840.113549.1.1.11',
-  commonName: '2.5.4.3',
-  organization: '2.5.4.10',
-  subjectKeyId: '2.5.29.14',
-  keyUsage: '2.5.29.15',
-  subjectAltName: '2.5.29.17',
-  basicConstraints: '2.5.29.19',
-  authorityKeyId: '2.5.29.35',
-  extendedKeyUsage: '2.5.29.37',
-  serverAuth: '1.3.6.1.5.5.7.3.1',
-  clientAuth: '1.3.6.1.5.5.7.3.2',
-} as const
 
 const KEY_USAGE = { digitalSignature: 0, certSign: 5, crlSign: 6 } as const
 
@@ -305,80 +203,11 @@ function subjectAltNames(request: CertificateRequest): Uint8Array[] {
   return encodeNames(request, doing)
 }
 
-function encodeNames({ dnsNames = [], ipAddresses = [] }: ServerNames, doing: string): Uint8Array[] {
-  return [
-    ...dnsNames.map((name) => {
-      if (!/^[\x21-\x7e]+$/.test(name)) throw new TypeError(`${doing}: "${name}" is not a DNS name in ASCII`)
-      return tagged(2, false, new TextEncoder().encode(name))
-    }),
-    ...ipAddresses.map((address) => {
-      const bytes = addressBytes(address)
-      if (!bytes) throw new TypeError(`${doing}: "${address}" is not an IP address`)
-      return tagged(7, false, bytes)
-    }),
-  ]
-}
-
-const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
-const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`)
-
-/** Undefined if it is no address. Without `isIP` of node:net, whose first call compiles patterns for 5 ms on Node. */
-function addressBytes(address: string): Uint8Array | undefined {
-  if (IPV4.test(address)) return Uint8Array.from(address.split('.').map(Number))
-  // URL normalises every form, such as ::ffff:1.2.3.4, to hexadecimal groups with at most one gap.
-  const canonical = /^[\da-f:.]+$/i.test(address) ? URL.parse(`http://[${address}]`)?.hostname.slice(1, -1) : undefined
-  if (canonical === undefined) return undefined
-  const [left = [], right = []] = canonical.split('::').map((half) => half.split(':').filter((group) => group !== ''))
-  const groups = [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right]
-  return Uint8Array.from(groups.flatMap((group) => [parseInt(group, 16) >> 8, parseInt(group, 16) & 0xff]))
-}
-
-/** Reads what issuing needs from the authority's certificate: subject and key id, byte for byte, and its end. */
-function readAuthority(ca: string): { subject: Uint8Array; keyId: Uint8Array; notAfterMs: number } {
-  const certificate = new X509Certificate(ca)
-  // version [0], serial, algorithm, issuer, validity, subject, public key, …, extensions [3]
-  const fields = readFields(certificate)
-  const subject = fields[5]?.whole
-  if (!subject) throw new TypeError('Cannot read the certificate of an authority: it has no subject')
-  const [stated] = readAll(readExtension(fields, OID.subjectKeyId) ?? new Uint8Array())
-  return {
-    subject,
-    keyId: stated?.content ?? keyIdOf(exportPublic(certificate.publicKey)),
-    notAfterMs: Date.parse(certificate.validTo),
-  }
-}
-
-function readFields(certificate: X509Certificate): DerValue[] {
-  const [whole] = readAll(certificate.raw)
-  const [text] = readAll(whole?.content ?? new Uint8Array())
-  return readAll(text?.content ?? new Uint8Array())
-}
-
-/** Returns the value of an extension: the content of its octet string. */
-function readExtension(fields: readonly DerValue[], type: string): Uint8Array | undefined {
-  const [list] = readAll(fields.find((field) => field.tag === 0xa3)?.content ?? new Uint8Array())
-  const wanted = oid(type)
-  return readAll(list?.content ?? new Uint8Array())
-    .map((item) => readAll(item.content))
-    .find(([found]) => found !== undefined && equal(found.whole, wanted))
-    ?.at(-1)?.content
-}
-
-/** Returns the first 160 bits of the SHA-256 of the key's bits (RFC 7093, method 1). */
-function keyIdOf(publicInfo: Uint8Array): Uint8Array {
-  const [, bits] = readAll(readAll(publicInfo)[0]?.content ?? new Uint8Array())
-  return createHash('sha256').update(bits?.content.subarray(1) ?? new Uint8Array()).digest().subarray(0, 20)
-}
-
 function newKeyPair(algorithm: KeyAlgorithm = 'ECDSA-256'): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
   const [type, bits] = algorithm.split('-')
   return type === 'RSA'
     ? promisify(generateKeyPair)('rsa', { modulusLength: Number(bits) })
     : promisify(generateKeyPair)('ec', { namedCurve: `P-${bits}` })
-}
-
-function exportPublic(key: KeyObject): Uint8Array {
-  return key.export({ type: 'spki', format: 'der' })
 }
 
 function exportPrivate(key: KeyObject): string {
@@ -388,10 +217,6 @@ function exportPrivate(key: KeyObject): string {
 function pem(label: string, bytes: Uint8Array): string {
   const lines = Buffer.from(bytes).toString('base64').match(/.{1,64}/g) ?? []
   return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`
-}
-
-function equal(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, at) => byte === b[at])
 }
 
 function attempt<T>(message: string, action: () => T): T {

@@ -9,7 +9,7 @@ import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../../async/clock.ts'
-import { deadline } from '../../async/deadline.ts'
+import { type Deadline, deadline } from '../../async/deadline.ts'
 import { NetworkError } from '../../core/errors.ts'
 import { type HttpRequest, type HttpResponse, mayPause } from '../../core/transport.ts'
 import type { TunnelRequest } from './tunnel.ts'
@@ -54,144 +54,169 @@ export interface Exchange {
 /** The min silence after which a caller's timeout counts against the server: a run may end just after its request. */
 const SILENT_MS = 1000
 
+/** Begins to send a request. Throws a NetworkError if Deno refuses to read the CAs of the system. */
 export function exchange(options: ExchangeOptions): Exchange {
-  const { request, headers, address, agent, clock } = options
-  const { signal } = request
-  const isEndless = mayPause(request.path)
-  const { promise: result, resolve, reject } = Promise.withResolvers<ExchangeResult>()
-  let phase: Phase = 'connect'
-  let body: OpenBody | undefined
-  /** Set when it was aborted from this side. Later errors of the socket are consequences of that. */
-  let abortedBy: { readonly reason: unknown } | undefined
-  let isOver = false
-  /** Whether the connection had served another request before. */
-  let isKept = false
-  /** When the request or the last part of its answer was on the connection. */
-  let heardMs = clock.monotonic()
-  /** Set while a tunnel is opened: the agent is not notified when its request ends. */
-  let cancelTunnel: (() => void) | undefined
+  return new Attempt(options)
+}
 
-  const target: RequestOptions & TunnelRequest = {
-    host: address.host,
-    port: address.port,
-    method: request.method,
-    path: address.prefix + request.path,
-    headers,
-    agent,
-    onTunnel: (cancel) => (cancelTunnel = cancel),
+class Attempt implements Exchange {
+  readonly result: Promise<ExchangeResult>
+  readonly #options: ExchangeOptions
+  readonly #resolve: (result: ExchangeResult) => void
+  readonly #reject: (reason: unknown) => void
+  readonly #isEndless: boolean
+  readonly #client: ClientRequest
+  readonly #due: Deadline
+  readonly #onAbort = (): void => this.abort(this.#options.request.signal?.reason)
+  #phase: Phase = 'connect'
+  #body: OpenBody | undefined
+  /** Set when it was aborted from this side. Later errors of the socket are consequences of that. */
+  #abortedBy: { readonly reason: unknown } | undefined
+  #isOver = false
+  /** Whether the connection had served another request before. */
+  #isKept = false
+  /** When the request or the last part of its answer was on the connection. */
+  #heardMs: number
+  /** Set while a tunnel is opened: the agent is not notified when its request ends. */
+  #cancelTunnel: (() => void) | undefined
+
+  constructor(options: ExchangeOptions) {
+    const { request, clock } = options
+    const { promise, resolve, reject } = Promise.withResolvers<ExchangeResult>()
+    this.result = promise
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#options = options
+    this.#isEndless = mayPause(request.path)
+    this.#heardMs = clock.monotonic()
+    const client = this.#client = this.#open()
+    this.#due = deadline(clock, options.connectTimeoutMs, (ms) => this.#onDue(ms))
+    client.once('socket', (socket) => {
+      this.#isKept = client.reusedSocket
+      // If this is set, Deno itself retries a request on a kept connection, even an aborted one (denoland/deno#36786),
+      // and without `beforeSend`.
+      client.reusedSocket = false
+      whenConnected(socket, () => this.#send(socket))
+    })
+    client.on('response', (answer) => this.#answered(answer))
+    client.on('error', (error) => this.#fail(error))
+    client.on('close', () => {
+      if (!this.#body) this.#fail(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
+    })
+    request.signal?.addEventListener('abort', this.#onAbort)
   }
-  const client = open()
-  const due = deadline(clock, options.connectTimeoutMs, (ms) => {
-    if (body) {
-      const message =
-        `Cannot read the answer of ${address.authority}: the server stopped in the middle of it and sent ` +
-        `nothing for ${ms / 1000} s`
-      return fail(new NetworkError(message, { phase, code: 'ETIMEDOUT' }))
-    }
-    const error = new Error(`it took longer than ${ms / 1000} s`)
-    fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, address.authority))
-  })
-  client.once('socket', (socket) => {
-    isKept = client.reusedSocket
-    // If this is set, Deno itself retries a request on a kept connection, even an aborted one (denoland/deno#36786),
-    // and without `beforeSend`.
-    client.reusedSocket = false
-    whenConnected(socket, () => send(socket))
-  })
-  client.on('response', answered)
-  client.on('error', (error) => fail(error))
-  client.on('close', () => body ?? fail(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' })))
-  const onAbort = (): void => abort(signal?.reason)
-  signal?.addEventListener('abort', onAbort)
-  return { result, abort }
+
+  abort(reason: unknown): void {
+    this.#abortedBy ??= { reason }
+    this.#fail(reason)
+  }
 
   /** Deno throws synchronously if it needs the system's CAs and may not read them. */
-  function open(): ClientRequest {
+  #open(): ClientRequest {
+    const { request: { method, path }, headers, address, agent } = this.#options
+    const target: RequestOptions & TunnelRequest = {
+      host: address.host,
+      port: address.port,
+      method,
+      path: address.prefix + path,
+      headers,
+      agent,
+      onTunnel: (cancel) => (this.#cancelTunnel = cancel),
+    }
     try {
       return (address.tls ? https : builtins.http()).request(target)
     } catch (error) {
-      throw networkError(error, phase, address.authority)
+      throw networkError(error, this.#phase, address.authority)
     }
   }
 
-  function send(socket: Socket): void {
-    if (isOver) return
-    if (isKept && (socket.destroyed || !socket.writable)) {
-      return fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+  #send(socket: Socket): void {
+    if (this.#isOver) return
+    if (this.#isKept && (socket.destroyed || !socket.writable)) {
+      return this.#fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
     }
+    const { request } = this.#options
     try {
       request.beforeSend?.()
     } catch (error) {
-      return abort(error)
+      return this.abort(error)
     }
-    phase = 'response'
-    heard()
-    client.end(request.body)
+    this.#phase = 'response'
+    this.#heard()
+    this.#client.end(request.body)
   }
 
-  function answered(answer: IncomingMessage): void {
-    if (isOver) return
-    phase = 'body'
-    if (isEndless && answer.statusCode! < 400) due.cancel()
-    else heard()
-    const received = plainHeaders(answer)
-    const gzip = received['content-encoding'] === 'gzip'
+  #answered(answer: IncomingMessage): void {
+    if (this.#isOver) return
+    this.#phase = 'body'
+    if (this.#isEndless && answer.statusCode! < 400) this.#due.cancel()
+    else this.#heard()
+    const headers = plainHeaders(answer)
+    const gzip = headers['content-encoding'] === 'gzip'
     if (gzip) {
       // They describe the compressed body, not the one that is read.
-      delete received['content-encoding']
-      delete received['content-length']
+      delete headers['content-encoding']
+      delete headers['content-length']
     }
-    body = openBody(answer, {
+    const { authority } = this.#options.address
+    const body = this.#body = openBody(answer, {
       gzip,
-      explain: (cause) => (abortedBy ? abortedBy.reason : networkError(cause, 'body', address.authority)),
-      hangUp: () => client.destroy(),
-      onBytes: heard,
+      explain: (cause) => (this.#abortedBy ? this.#abortedBy.reason : networkError(cause, 'body', authority)),
+      hangUp: () => this.#client.destroy(),
+      onBytes: () => this.#heard(),
       // The reader is slow, not the server.
-      onPause: () => due.set(Infinity),
-      onEnd: release,
+      onPause: () => this.#due.set(Infinity),
+      onEnd: () => this.#release(),
     })
-    resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers: received, body } })
+    this.#resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers, body } })
   }
 
   /** Moves the deadline: the server's silence counts from here. */
-  function heard(): void {
-    heardMs = clock.monotonic()
-    due.set(options.answerTimeoutMs)
+  #heard(): void {
+    this.#heardMs = this.#options.clock.monotonic()
+    this.#due.set(this.#options.answerTimeoutMs)
   }
 
-  function abort(reason: unknown): void {
-    abortedBy ??= { reason }
-    fail(reason)
+  #onDue(ms: number): void {
+    const phase = this.#phase
+    const { authority } = this.#options.address
+    if (this.#body) {
+      const message = `Cannot read the answer of ${authority}: the server stopped in the middle of it and sent ` +
+        `nothing for ${ms / 1000} s`
+      return this.#fail(new NetworkError(message, { phase, code: 'ETIMEDOUT' }))
+    }
+    const error = new Error(`it took longer than ${ms / 1000} s`)
+    this.#fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, authority))
   }
 
-  function fail(cause: unknown): void {
-    if (isOver) return
+  #fail(cause: unknown): void {
+    if (this.#isOver) return
     // This includes the body: the reader of a watch or a page may give up on a silent server.
-    if (phase !== 'connect' && isSilence(cause)) options.onSilence()
-    if (body) return body.fail(cause)
-    release()
-    cancelTunnel?.()
-    client.destroy()
-    if (abortedBy) return reject(abortedBy.reason)
-    const error = networkError(cause, phase, address.authority)
-    if (isKept && isClosed(cause)) resolve({ kind: 'stale', sent: phase !== 'connect', error })
-    else reject(error)
+    if (this.#phase !== 'connect' && this.#isSilence(cause)) this.#options.onSilence()
+    if (this.#body) return this.#body.fail(cause)
+    this.#release()
+    this.#cancelTunnel?.()
+    this.#client.destroy()
+    if (this.#abortedBy) return this.#reject(this.#abortedBy.reason)
+    const error = networkError(cause, this.#phase, this.#options.address.authority)
+    if (this.#isKept && isClosed(cause)) this.#resolve({ kind: 'stale', sent: this.#phase !== 'connect', error })
+    else this.#reject(error)
   }
 
   /**
    * A timeout of the caller, such as a run's, proves nothing by itself: its request may have just begun, and a watch
    * may be without events.
    */
-  function isSilence(cause: unknown): boolean {
+  #isSilence(cause: unknown): boolean {
     if (codeOf(cause) === 'ETIMEDOUT') return true
-    return !isEndless && isTimeout(cause) && clock.monotonic() - heardMs >= SILENT_MS
+    return !this.#isEndless && isTimeout(cause) && this.#options.clock.monotonic() - this.#heardMs >= SILENT_MS
   }
 
-  function release(): void {
-    isOver = true
-    due.cancel()
-    signal?.removeEventListener('abort', onAbort)
-    options.onEnd()
+  #release(): void {
+    this.#isOver = true
+    this.#due.cancel()
+    this.#options.request.signal?.removeEventListener('abort', this.#onAbort)
+    this.#options.onEnd()
   }
 }
 

@@ -10,14 +10,16 @@
 import type { Agent } from 'node:http'
 import { untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
-import type { ClusterConfig, Credentials, Impersonation } from '../../core/cluster_config.ts'
+import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { fileMissing, NetworkError } from '../../core/errors.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
+import { type Access, accessOf, fixedAccess } from './access.ts'
 import { AgentPool } from './agent.ts'
 import { parseProxy, parseServer, type ServerAddress } from './address.ts'
-import { type Exchange, exchange } from './exchange.ts'
+import { type Exchange, exchange, type ExchangeOptions } from './exchange.ts'
 import { isUntrusted } from './network_error.ts'
+import { type HeaderInputs, hostHeader, requestHeaders } from './request_headers.ts'
 import type { tunnelThrough } from './tunnel.ts'
 
 /** Options of {@link httpTransport}. */
@@ -60,140 +62,163 @@ export type ClosableTransport = Transport & {
  * @throws ConfigError if the server or the proxy is not a URL.
  */
 export function httpTransport(config: ClusterConfig, options: TransportOptions = {}): ClosableTransport {
-  const {
-    clock = systemClock,
-    userAgent = 'kubeloop',
-    log = silentLog,
-    connectTimeoutMs = 30_000,
-    answerTimeoutMs = 75_000,
-  } = options
-  const address = parseServer(config.server)
-  const pool = new AgentPool({
-    address,
-    proxy: config.proxy ? parseProxy(config.proxy) : undefined,
-    serverName: config.serverName,
-    insecure: config.insecure ?? false,
-  })
-  const gzip = config.gzip ?? !address.loopback
-  const host = hostHeader(address)
-  const fixed = fixedAccess(config)
-  const open = new Set<Exchange>()
-  let closed = false
-  /** How often credentials were found stale. Of many requests refused at once, only the first invalidates them. */
-  let generation = 0
+  const connections = new Connections(config, options)
+  return Object.assign((request: HttpRequest) => connections.answer(request), { close: () => connections.close() })
+}
 
-  const transport = async (request: HttpRequest): Promise<HttpResponse> => {
+class Connections {
+  readonly #config: ClusterConfig
+  readonly #cluster: string | undefined
+  readonly #log: Log
+  readonly #limits: Pick<ExchangeOptions, 'clock' | 'connectTimeoutMs' | 'answerTimeoutMs'>
+  readonly #address: ServerAddress
+  readonly #headers: Omit<HeaderInputs, 'request' | 'credentials'>
+  readonly #pool: AgentPool
+  readonly #fixed: Access | undefined
+  readonly #open = new Set<Exchange>()
+  #isClosed = false
+  /** How often credentials were found stale. Of many requests refused at once, only the first invalidates them. */
+  #generation = 0
+
+  constructor(config: ClusterConfig, options: TransportOptions) {
+    const {
+      clock = systemClock,
+      userAgent = 'kubeloop',
+      log = silentLog,
+      connectTimeoutMs = 30_000,
+      answerTimeoutMs = 75_000,
+    } = options
+    const address = parseServer(config.server)
+    this.#config = config
+    this.#cluster = options.cluster
+    this.#log = log
+    this.#limits = { clock, connectTimeoutMs, answerTimeoutMs }
+    this.#address = address
+    this.#headers = { config, host: hostHeader(address), userAgent, gzip: config.gzip ?? !address.loopback }
+    this.#pool = new AgentPool({
+      address,
+      proxy: config.proxy ? parseProxy(config.proxy) : undefined,
+      serverName: config.serverName,
+      insecure: config.insecure ?? false,
+    })
+    this.#fixed = fixedAccess(config)
+  }
+
+  async answer(request: HttpRequest): Promise<HttpResponse> {
     try {
-      return await sendOrRenew(request)
+      return await this.#sendOrRenew(request)
     } catch (error) {
-      throw error instanceof NetworkError ? explained(error) : error
+      throw error instanceof NetworkError ? this.#explained(error) : error
     }
   }
 
-  async function sendOrRenew(request: HttpRequest): Promise<HttpResponse> {
-    const usedGeneration = generation
-    const response = await sendTrusting(request, fixed ?? await fresh(request))
+  close(): void {
+    this.#isClosed = true
+    for (const started of [...this.#open]) started.abort(this.#closedError())
+    this.#pool.close()
+  }
+
+  async #sendOrRenew(request: HttpRequest): Promise<HttpResponse> {
+    const usedGeneration = this.#generation
+    const response = await this.#sendTrusting(request, this.#fixed ?? await this.#fresh(request))
+    const config = this.#config
     if (response.status !== 401 || !config.invalidate) return response
-    log.debug('The server refused the credentials, fetching new ones', { server: address.authority })
+    this.#debug('The server refused the credentials, fetching new ones')
     response.body.cancel()
-    if (usedGeneration === generation) {
-      generation++
+    if (usedGeneration === this.#generation) {
+      this.#generation++
       config.invalidate()
     }
-    return sendTrusting(request, await fresh(request))
+    return this.#sendTrusting(request, await this.#fresh(request))
   }
 
   /** Sends the request, once more if the server is not trusted and the CAs have changed since they were read. */
-  async function sendTrusting(request: HttpRequest, access: Access): Promise<HttpResponse> {
+  async #sendTrusting(request: HttpRequest, access: Access): Promise<HttpResponse> {
     try {
-      return await send(request, access)
+      return await this.#send(request, access)
     } catch (error) {
-      if (!config.invalidateCa || !isUntrusted(error)) throw error
-      config.invalidateCa()
-      const renewed = await fresh(request)
+      if (!this.#config.invalidateCa || !isUntrusted(error)) throw error
+      this.#config.invalidateCa()
+      const renewed = await this.#fresh(request)
       if (renewed.ca === access.ca) throw error
-      log.debug('The trusted CAs have changed, opening a new connection', { server: address.authority })
-      return await send(request, renewed)
+      this.#debug('The trusted CAs have changed, opening a new connection')
+      return await this.#send(request, renewed)
     }
   }
 
-  function fresh({ signal }: HttpRequest): Promise<Access> {
+  #fresh({ signal }: HttpRequest): Promise<Access> {
     signal?.throwIfAborted()
-    return untilAborted(accessOf(config), signal)
-  }
-
-  /** Loads what only a connection through a proxy needs. */
-  async function loadTunnel({ signal }: HttpRequest): Promise<typeof tunnelThrough> {
-    const loading = import('./tunnel.ts').catch(fileMissing('Cannot connect through a proxy', 'tunnel.js'))
-    return (await untilAborted(loading, signal)).tunnelThrough
+    return untilAborted(accessOf(this.#config), signal)
   }
 
   /** Sends the request, once more if the server had closed its kept connection. */
-  async function send(request: HttpRequest, { credentials, ca }: Access): Promise<HttpResponse> {
-    const headers = requestHeaders({ request, config, credentials, host, userAgent, gzip })
-    const tunnel = config.proxy ? await loadTunnel(request) : undefined
+  async #send(request: HttpRequest, { credentials, ca }: Access): Promise<HttpResponse> {
+    const headers = requestHeaders({ ...this.#headers, request, credentials })
+    const tunnel = this.#config.proxy ? await loadTunnel(request) : undefined
     for (let isRetry = false;; isRetry = true) {
       request.signal?.throwIfAborted()
-      if (closed) throw closedError()
-      const agent = pool.agent({ ca, cert: credentials.cert, key: credentials.key }, tunnel)
+      if (this.#isClosed) throw this.#closedError()
+      const agent = this.#pool.agent({ ca, cert: credentials.cert, key: credentials.key }, tunnel)
       const started: Exchange = exchange({
         request,
         headers,
-        address,
+        address: this.#address,
         agent,
-        clock,
-        connectTimeoutMs,
-        answerTimeoutMs,
-        onSilence: () => abandon(agent),
-        onEnd: () => open.delete(started),
+        ...this.#limits,
+        onSilence: () => this.#abandon(agent),
+        onEnd: () => this.#open.delete(started),
       })
-      open.add(started)
+      this.#open.add(started)
       const result = await started.result
       if (result.kind === 'answered') return result.response
       if (isRetry || (result.sent && request.method !== 'GET')) throw result.error
-      log.debug('The server closed a kept connection, opening a new one', { server: address.authority })
+      this.#debug('The server closed a kept connection, opening a new one')
       // The other idle connections are as old, and a restart of the server closed them all.
-      pool.discard(agent)
+      this.#pool.discard(agent)
     }
   }
 
   /** Closes the idle connections. If the address moved or a firewall dropped its state, each would cost a timeout. */
-  function abandon(agent: Agent): void {
-    log.debug('The server was silent until a deadline, closing idle connections', { server: address.authority })
-    pool.discard(agent)
+  #abandon(agent: Agent): void {
+    this.#debug('The server was silent until a deadline, closing idle connections')
+    this.#pool.discard(agent)
   }
 
   /**
    * Adds the cluster's name and the user's names of config fields to the message. Several requests may share one error,
    * so the name may be there already.
    */
-  function explained(error: NetworkError): NetworkError {
-    const { cluster } = options
+  #explained(error: NetworkError): NetworkError {
+    const cluster = this.#cluster
+    const { origin } = this.#config
+    const { authority } = this.#address
     let { message } = error
-    for (const [field, stated] of Object.entries(config.origin?.fields ?? {})) {
+    for (const [field, stated] of Object.entries(origin?.fields ?? {})) {
       message = message.replaceAll(field, stated)
     }
-    const named = `cluster "${cluster}" (${address.authority})`
-    if (cluster !== undefined && !message.includes(named)) message = message.replace(address.authority, () => named)
-    const source = config.origin?.address && `; the address is from ${config.origin.address}`
+    const named = `cluster "${cluster}" (${authority})`
+    if (cluster !== undefined && !message.includes(named)) message = message.replace(authority, () => named)
+    const source = origin?.address && `; the address is from ${origin.address}`
     if (source && isUnreachable(error) && !message.endsWith(source)) message += source
     error.message = message
     return error
   }
 
-  function closedError(): NetworkError {
-    return new NetworkError(`Cannot use the connection to ${address.authority}: it was closed by this process`, {
+  #closedError(): NetworkError {
+    return new NetworkError(`Cannot use the connection to ${this.#address.authority}: it was closed by this process`, {
       phase: 'connect',
     })
   }
 
-  return Object.assign(transport, {
-    close() {
-      closed = true
-      for (const started of [...open]) started.abort(closedError())
-      pool.close()
-    },
-  })
+  #debug(message: string): void {
+    this.#log.debug(message, { server: this.#address.authority })
+  }
+}
+
+/** Loads what only a connection through a proxy needs. */
+async function loadTunnel({ signal }: HttpRequest): Promise<typeof tunnelThrough> {
+  const loading = import('./tunnel.ts').catch(fileMissing('Cannot connect through a proxy', 'tunnel.js'))
+  return (await untilAborted(loading, signal)).tunnelThrough
 }
 
 /** Whether the address itself may be wrong: a wrong kubeconfig or context is the most frequent cause. */
@@ -210,88 +235,3 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'ETIMEDOUT',
 ])
-
-function hostHeader({ tls, port, authority }: ServerAddress): string {
-  const usual = tls ? 443 : 80
-  return port === usual ? authority.slice(0, -`:${usual}`.length) : authority
-}
-
-/** Credentials and trusted CAs: both may change between requests. */
-interface Access {
-  readonly credentials: Credentials
-  readonly ca: string | undefined
-}
-
-/** Returns the access of a config without functions; undefined for others. */
-function fixedAccess({ ca, token, cert, key, credentials }: ClusterConfig): Access | undefined {
-  if (credentials || typeof token === 'function' || typeof ca === 'function') return undefined
-  return { credentials: { token, cert, key }, ca }
-}
-
-async function accessOf(config: ClusterConfig): Promise<Access> {
-  return { credentials: await credentialsOf(config), ca: await valueOf(config.ca) }
-}
-
-/** The result of `credentials` overrides the config's own fields. A certificate is used with its own key only. */
-async function credentialsOf(config: ClusterConfig): Promise<Credentials> {
-  const fetched = await config.credentials?.()
-  const pair = fetched?.cert === undefined
-    ? { cert: config.cert, key: config.key }
-    : { cert: fetched.cert, key: fetched.key }
-  return { token: fetched?.token ?? (await valueOf(config.token)), headers: fetched?.headers, ...pair }
-}
-
-async function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
-  return typeof value === 'function' ? await value() : value
-}
-
-interface HeaderInputs {
-  readonly request: HttpRequest
-  readonly config: ClusterConfig
-  readonly credentials: Credentials
-  readonly host: string
-  readonly userAgent: string
-  readonly gzip: boolean
-}
-
-/** Returns the headers to send. The request's own override all others, credentials included. */
-function requestHeaders(inputs: HeaderInputs): Record<string, string | string[]> {
-  const { request, config, credentials, host, userAgent, gzip } = inputs
-  const headers: Record<string, string | string[]> = { host, 'user-agent': userAgent, accept: 'application/json' }
-  if (gzip) headers['accept-encoding'] = 'gzip'
-  Object.assign(headers, config.headers, config.impersonate && impersonationHeaders(config.impersonate))
-  if (credentials.token) headers['authorization'] = `Bearer ${credentials.token}`
-  Object.assign(headers, credentials.headers, request.headers)
-  const length = contentLength(request)
-  if (length !== undefined) headers['content-length'] = String(length)
-  return headers
-}
-
-/** A POST without a body needs `content-length: 0`: a proxy may refuse it otherwise (411). */
-function contentLength({ method, body }: HttpRequest): number | undefined {
-  if (body === undefined) return method === 'GET' || method === 'DELETE' ? undefined : 0
-  return typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength
-}
-
-/**
- * Returns the impersonation headers. Keys of `extra` become part of a header's name: they are sent in lower case, with
- * characters that a header name cannot have percent-encoded, as in client-go.
- */
-function impersonationHeaders(impersonate: Impersonation): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = {}
-  if (impersonate.user) headers['impersonate-user'] = impersonate.user
-  if (impersonate.uid) headers['impersonate-uid'] = impersonate.uid
-  if (impersonate.groups?.length) headers['impersonate-group'] = [...impersonate.groups]
-  for (const [key, values] of Object.entries(impersonate.extra ?? {})) {
-    headers[`impersonate-extra-${escapeKey(key)}`] = [...values]
-  }
-  return headers
-}
-
-function escapeKey(key: string): string {
-  const bytes = new TextEncoder().encode(key.toLowerCase())
-  return Array.from(bytes, (byte) => {
-    const character = String.fromCharCode(byte)
-    return /[!#$&'*+.^_`|~0-9a-z-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
-  }).join('')
-}

@@ -1,0 +1,49 @@
+/** Implements `client.subresource`: the verbs of one subresource of one object. */
+import { formatKey, type KubeObject, type Ref } from '../core/objects.ts'
+import { type ResourceOf, wholeOf } from '../core/resource.ts'
+import type { Api, Written } from './api.ts'
+import type { SendOptions, Subresource, WriteRecord } from './client.ts'
+import { patchBody, type WriteQuery } from './requests.ts'
+import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
+import { targetOf } from './target.ts'
+
+interface SubresourceWrites {
+  readonly query: (options: SendOptions) => WriteQuery
+  /** Called after each write. */
+  readonly onWrite: (write: WriteRecord, options: SendOptions) => void
+}
+
+/** Returns the verbs of a subresource. */
+export function subresourceOf<T extends KubeObject, N extends SubresourceName>(
+  api: Api,
+  resource: ResourceOf<T>,
+  ref: Ref<NoInfer<T>>,
+  name: N,
+  { query, onWrite }: SubresourceWrites,
+): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
+  // Never read as metadata only: the result may be written back.
+  const target = { ...targetOf(wholeOf(resource), ref, `address the ${name} of`), subresource: name }
+  const [kind, key, body] = [`${resource.kind}/${name}`, formatKey(target), subresourceBody.bind(undefined, target)]
+  const report = (
+    verb: WriteRecord['verb'],
+    { object, created }: Written,
+    options: SendOptions,
+  ): SubresourceAnswer<N, T> => {
+    onWrite({ verb, kind, key, result: created ? 'created' : 'changed' }, options)
+    return object as unknown as SubresourceAnswer<N, T>
+  }
+  return {
+    get: async (options = {}) => (await api.get(target, options.signal)) as unknown as SubresourceAnswer<N, T>,
+    create: async (part, options = {}) =>
+      report('create', await api.create(target, body(part), query(options), options.signal), options),
+    update: async (part, options = {}) =>
+      report('update', await api.update(target, body(part), query(options), options.signal), options),
+    patch: async (patch, options = {}) =>
+      report('patch', await api.patch(target, ...patchBody(patch), query(options), options.signal), options),
+    async apply(part, options = {}) {
+      const force = { force: options.force ?? true }
+      const written = await api.patch(target, 'apply', body(part), { ...query(options), ...force }, options.signal)
+      return report('apply', written, options)
+    },
+  }
+}

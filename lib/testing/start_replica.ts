@@ -1,0 +1,93 @@
+/** Starts the replicas of an operator in its world. */
+import type { Controller, Log, Operator, Parts } from 'kubeloop'
+import { newUid } from '../apiserver/storage/objects.ts'
+import type { OperatorOptions } from '../operator/options.ts'
+import type { Activity, Watched } from './activity.ts'
+import type { FakeClock } from './fake_clock.ts'
+import { seededRandom } from './random.ts'
+import { Replica, ReplicaRuns } from './replica.ts'
+import type { RightsRecorder } from './rights_recorder.ts'
+import type { WorldClusters } from './world_clusters.ts'
+
+interface ReplicaStart {
+  readonly operator: Operator
+  /** The number of all replicas. */
+  readonly replicas: number
+  readonly seed: number
+  readonly clock: FakeClock
+  readonly random: () => number
+  readonly log: Log
+  readonly activity: Activity
+  readonly recorder: RightsRecorder | undefined
+  readonly clusters: WorldClusters
+  /** The running replicas, to which this one is added until it ends. */
+  readonly running: Map<Replica, () => void>
+  readonly signal: AbortSignal
+}
+
+/** Starts a replica with its own clocks, connections and random values. */
+export function startReplica(number: number, start: ReplicaStart): void {
+  const { operator, replicas, seed, clock, random, log, activity, recorder, clusters, running, signal } = start
+  const runs = new ReplicaRuns(clock, log)
+  const replica = new Replica(number, runs, clock, log)
+  activity.watchRuns(runs)
+  // A source of its own, so that log lines do not change other random values.
+  const ids = seededRandom(seed + 1 + number)
+  // A module that is being loaded has no open request.
+  let loads = true
+  const drop = activity.run((watch) => {
+    watch({ idle: () => !loads, loads: () => loads, busyWith: () => ['files of kubeloop are being loaded'] })
+    return operator.start(signal, {
+      instance: `replica-${number}`,
+      identity: identityOf(operator.description.options.leaderElection, number),
+      ...clusters.connectionsOf(replica),
+      clock: replica.clock,
+      userClock: replica.userClock,
+      random,
+      uuid: () => newUid(ids),
+      log: replica.log,
+      crds: 'install',
+      freeze: true,
+      fieldValidation: 'Strict',
+      serves: false,
+      webhooks: 'memory',
+      onWebhooks: ({ handlers }) => void (replica.webhooks = handlers),
+      onLoaded: () => void (loads = false),
+      listens: (server) => void replica.servers.push(server),
+      ...(replicas > 1 ? {} : { leaderElection: false }),
+      onReconcile: (report) => {
+        if (!replica.isKilled) runs.ended(report)
+        recorder?.reconciled(report)
+      },
+      onTask: (task, failure) => void (replica.isKilled || runs.task(task, failure)),
+      onAssembled: (parts) => {
+        replica.parts = parts
+        watch(watchedOf(parts, replica))
+      },
+    }).finally(() => running.delete(replica))
+  })
+  running.set(replica, drop)
+}
+
+/** Returns an identity of its own for each replica but the first: the file states one, and two must not share it. */
+function identityOf(election: OperatorOptions['leaderElection'], number: number): string | undefined {
+  const { identity } = typeof election === 'object' ? election : {}
+  return identity === undefined || number === 0 ? undefined : `${identity}-${number}`
+}
+
+/** Returns what a world watches of the controllers of a replica. */
+function watchedOf({ controllers, manager }: Parts, replica: Replica): Watched {
+  // The keys of a warm-up wait for the lease. Clusters come with their controllers, and go.
+  const isIdle = ({ idle, everyReplica }: Controller): boolean => idle || (everyReplica !== true && !manager.isElected)
+  const busy = (): Controller[] => [...controllers.values()].filter((controller) => !isIdle(controller))
+  return {
+    idle: () => busy().length === 0,
+    waits: () => replica.hasTimers,
+    busyWith: () =>
+      busy().flatMap(({ name, running }) =>
+        running.length > 0
+          ? running.map((key) => `the controller "${name}" reconciles "${key}"`)
+          : [`the controller "${name}" has keys that wait, or events that are being mapped`]
+      ),
+  }
+}
