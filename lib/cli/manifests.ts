@@ -1,6 +1,6 @@
 /** Reads and writes manifests: objects in files of JSON or YAML. */
-import type { Json } from '../apiserver/json.ts'
-import { yamlText } from '../apiserver/http/yaml_text.ts'
+import type { Json } from 'kubeloop/apiserver'
+import { yamlText } from '../core/yaml_text.ts'
 import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
 import { readTextIfExists } from '../runtime/os/files.ts'

@@ -1,6 +1,6 @@
 /** Admits objects in memory, through the AdmissionReviews that the API server would send. */
 import type { Client } from 'kubeloop'
-import { jsonPatch as applyJsonPatch } from '../apiserver/patch/json_patch.ts'
+import { internals, type Json } from 'kubeloop/apiserver'
 import { type Clock, systemClock } from '../async/clock.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -9,7 +9,6 @@ import { type Log, silentLog } from '../observe/log.ts'
 import type { Admission, AdmissionRequest, AdmissionUser } from '../webhook/admission.ts'
 import { admissionHandler } from '../webhook/admission_handler.ts'
 import type { AdmissionPhase } from '../webhook/admission_path.ts'
-import type { Json } from '../apiserver/json.ts'
 import type { Status } from '../core/errors.ts'
 
 /** The request around an object that {@link admit} admits. */
@@ -85,7 +84,7 @@ export async function admit<T extends KubeObject, D>(
   for (const phase of ['mutate', 'validate'] as const) {
     const { response, error } = await answer(phase, resource, all, admitted, options)
     for (const text of response.warnings ?? []) if (!warnings.includes(text)) warnings.push(text)
-    if (response.patch) admitted = applyJsonPatch(admitted, parseExact(fromBase64(response.patch)) as Json)
+    if (response.patch) admitted = internals.jsonPatch(admitted, parseExact(fromBase64(response.patch)) as Json)
     const { code = 200, message = '', details } = response.status ?? {}
     if (response.allowed && phase === 'mutate') continue
     const causes = (details?.causes ?? []).map(({ field = '', message = '', reason = '' }) => ({

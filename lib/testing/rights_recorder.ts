@@ -1,8 +1,6 @@
 /** Records which rights an operator asks for, with the places in its file, for `kubeloop rights --record`. */
 import type { AnyResource, Transport } from 'kubeloop'
-import { attributesOf } from '../apiserver/access/attributes.ts'
-import { ADMIN } from '../apiserver/access/user.ts'
-import { readCall } from '../apiserver/http/routes.ts'
+import { internals } from 'kubeloop/apiserver'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { messageOf } from '../core/errors.ts'
 import type { HttpRequest } from '../core/transport.ts'
@@ -172,11 +170,12 @@ export class RightsRecorder {
   }
 
   *#rightsOf(request: HttpRequest): Generator<Asked> {
-    const call = readCall(request)
-    const impersonated = [...impersonations(call.headers)]
+    const { headers, isResource, verb, group, resource, subresource, namespace, name, path } = internals.actionOf(
+      request,
+    )
+    const impersonated = [...impersonations(headers)]
     // The request itself needs the rights of that user.
     if (impersonated.length > 0) return yield* impersonated
-    const { isResource, verb, group, resource, subresource, namespace, name, path } = attributesOf(call, ADMIN)
     if (!isResource) {
       if (!ALLOWED_PATHS.test(path)) yield { ...NOTHING, kind: 'path', verb, path }
       return
@@ -193,7 +192,7 @@ export class RightsRecorder {
     }
     yield asked
     // An apply creates a missing object, and the server then asks for that right, too.
-    if (verb === 'patch' && !subresource && /apply-patch/.test(call.headers['content-type'] ?? '')) {
+    if (verb === 'patch' && !subresource && /apply-patch/.test(headers['content-type'] ?? '')) {
       yield { ...asked, verb: 'create' }
     }
     yield* this.#blockedOwners(body, namespace)

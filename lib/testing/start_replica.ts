@@ -1,6 +1,6 @@
 /** Starts the replicas of an operator in its world. */
 import type { Controller, Log, Operator, Parts } from 'kubeloop'
-import { newUid } from '../apiserver/storage/objects.ts'
+import { internals } from 'kubeloop/apiserver'
 import type { OperatorOptions } from '../operator/options.ts'
 import type { Activity, Watched } from './activity.ts'
 import type { FakeClock } from './fake_clock.ts'
@@ -44,7 +44,7 @@ export function startReplica(number: number, start: ReplicaStart): void {
       clock: replica.clock,
       userClock: replica.userClock,
       random,
-      uuid: () => newUid(ids),
+      uuid: () => internals.newUid(ids),
       log: replica.log,
       crds: 'install',
       freeze: true,

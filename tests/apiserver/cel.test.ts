@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { celEngine } from '../../lib/apiserver/cel/load.ts'
-import { Suspension } from '../../lib/apiserver/suspension.ts'
+import { Suspension } from '../../lib/apiserver/model/suspension.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { goJsonError } from '../../lib/apiserver/http/go_json.ts'
+import { goJsonError } from '../../lib/apiserver/wire/go_json.ts'
 
 function parses(text: string): boolean {
   try {

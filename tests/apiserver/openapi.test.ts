@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
-import { builtinKinds } from '../../lib/apiserver/builtin/kinds.ts'
+import { builtinKinds } from '../../lib/apiserver/kinds/kinds.ts'
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 

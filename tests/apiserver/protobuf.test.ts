@@ -3,17 +3,17 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { brotliDecompressSync } from 'node:zlib'
-import { decodeObject } from '../../lib/apiserver/protobuf/body.ts'
-import { Decoded, decodeMessage } from '../../lib/apiserver/protobuf/decode.ts'
+import { decodeObject } from '../../lib/apiserver/wire/protobuf/body.ts'
+import { Decoded, decodeMessage } from '../../lib/apiserver/wire/protobuf/decode.ts'
 import {
   type Field,
   knownKinds,
   type Message,
   messageAt,
   messageOfKind,
-} from '../../lib/apiserver/protobuf/messages.ts'
+} from '../../lib/apiserver/wire/protobuf/messages.ts'
 import { joined } from './protobuf_writer.ts'
-import { WireError, WireReader } from '../../lib/apiserver/protobuf/wire.ts'
+import { WireError, WireReader } from '../../lib/apiserver/wire/protobuf/wire.ts'
 
 // Written by tests/tools/protobuf.ts, with a Go program.
 const FIXTURES = new URL('./files/protobuf.br', import.meta.url)

@@ -1,10 +1,10 @@
 /** Compares the table of protobuf messages with the schemas of the kinds that are served. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { builtinKinds } from '../../lib/apiserver/builtin/kinds.ts'
-import { apiVersionOf } from '../../lib/apiserver/kinds.ts'
-import { type Field, type Message, messageAt, messageOfKind } from '../../lib/apiserver/protobuf/messages.ts'
-import { resolve, type Schema } from '../../lib/apiserver/schema/schema.ts'
+import { builtinKinds } from '../../lib/apiserver/kinds/kinds.ts'
+import { apiVersionOf } from '../../lib/apiserver/model/kinds.ts'
+import { type Field, type Message, messageAt, messageOfKind } from '../../lib/apiserver/wire/protobuf/messages.ts'
+import { resolve, type Schema } from '../../lib/apiserver/model/schema.ts'
 
 test('each built-in kind has a message with the fields of its schema', () => {
   const found: string[] = []

@@ -1,5 +1,5 @@
 /** Writes protobuf bodies for tests: from JSON by the table of messages, or field by field. */
-import { type Field, type Message, messageAt, messageOfKind } from '../../lib/apiserver/protobuf/messages.ts'
+import { type Field, type Message, messageAt, messageOfKind } from '../../lib/apiserver/wire/protobuf/messages.ts'
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 

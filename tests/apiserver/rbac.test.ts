@@ -1,18 +1,12 @@
 /** Tests of the pure parts of authorization: rules, bindings, and the attributes of requests. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { attributesOf, notAllowed, resourceAttributes } from '../../lib/apiserver/access/attributes.ts'
+import { attributesOf, notAllowed, resourceAttributes } from '../../lib/apiserver/model/attributes.ts'
 import { escalationProblem, FULL_AUTHORITY } from '../../lib/apiserver/access/escalation.ts'
-import {
-  type Binding,
-  decide,
-  type PolicyRule,
-  type Roles,
-  ruleAllows,
-  rulesFor,
-} from '../../lib/apiserver/access/rbac.ts'
-import { parseServiceAccount, type User } from '../../lib/apiserver/access/user.ts'
-import { readCall } from '../../lib/apiserver/http/routes.ts'
+import type { Binding, PolicyRule, Roles } from '../../lib/apiserver/model/rights.ts'
+import { decide, ruleAllows, rulesFor } from '../../lib/apiserver/access/rbac.ts'
+import { parseServiceAccount, type User } from '../../lib/apiserver/model/user.ts'
+import { readCall } from '../../lib/apiserver/model/routes.ts'
 
 const JANE: User = { name: 'jane', groups: ['devs', 'system:authenticated'] }
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Change, Store } from '../../lib/apiserver/storage/store.ts'
-import type { ApiObject, JsonObject } from '../../lib/apiserver/json.ts'
-import { jsonOf } from '../../lib/apiserver/texts.ts'
+import type { ApiObject, JsonObject } from '../../lib/apiserver/model/json.ts'
+import { jsonOf } from '../../lib/apiserver/model/texts.ts'
 
 const STORAGE = 'things'
 const MINUTE_MS = 60_000

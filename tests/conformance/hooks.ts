@@ -5,7 +5,7 @@ import type { CallWebhook } from '../../lib/apiserver/mod.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { serveHttps } from '../../lib/runtime/net/https_server.ts'
 import { encodeBase64 } from '../../lib/core/base64.ts'
-import { answerText } from '../../lib/apiserver/http/respond.ts'
+import { answerText } from '../../lib/apiserver/wire/respond.ts'
 
 /** Returns the answer to a review as JSON, or any HTTP response. */
 export type Responder = (review: Body) => unknown

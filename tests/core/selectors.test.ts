@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { labelSelector } from '../../lib/apiserver/selectors.ts'
+import { labelSelector } from '../../lib/apiserver/model/selectors.ts'
 import { formatLabels, parseLabelSelector } from '../../lib/core/selectors.ts'
 
 /** Returns whether labels match a selector, or 'refused'. */

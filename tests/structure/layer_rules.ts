@@ -32,6 +32,24 @@ const SIDEWAYS: Readonly<Record<string, readonly string[]>> = {
   observe: ['async'],
 }
 
+/** The rows inside a folder, from the lowest up; its own files are above them. The rule is that of the rows outside. */
+const INSIDE: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  apiserver: [
+    ['model'],
+    ['storage', 'schema', 'cel', 'patch'],
+    ['access', 'wire', 'apply'],
+    ['webhooks'],
+    ['crd', 'context'],
+    ['kinds', 'admission', 'discovery'],
+    ['verbs'],
+    ['controllers'],
+    ['server'],
+  ],
+}
+
+/** Folders with one way in, which could be packages of their own. */
+const DOORS: Readonly<Record<string, string>> = { apiserver: 'lib/apiserver/mod.ts' }
+
 /** Imports by package name, allowed in the top row, so that a class exists once in the bundles. */
 const OWN_NAMES: Readonly<Record<string, string>> = {
   'kubeloop': 'mod.ts',
@@ -147,11 +165,29 @@ function checkImport(
     return
   }
   if (target === 'mod.ts') return report(line, 'imports mod.ts by path: the top row imports it by name')
-  if (from === to || SIDEWAYS[from]?.includes(to)) return
+  if (from === to) return checkInside(path, target, line, report)
+  if (to in DOORS) return report(line, `imports ${target}: the way in is "kubeloop/${to}"`)
+  if (SIDEWAYS[from]?.includes(to)) return
   const narrower = NARROWER[from]
   if (narrower && !narrower.includes(to)) {
     report(line, `${from} imports ${target}: it may use ${narrower.join(', ')} only`)
   } else if (rowOf(to) >= rowOf(from)) report(line, `${from} (row ${rowOf(from)}) imports ${target} (row ${rowOf(to)})`)
+}
+
+/** Checks an import from a file of a folder to another one of it. */
+function checkInside(path: string, target: string, line: number, report: (line: number, what: string) => void): void {
+  const rows = INSIDE[folderOf(path)]
+  if (!rows) return
+  const [from, to] = [roomOf(path), roomOf(target)]
+  if (from === to) return
+  const rank = (room: string): number => room === '' ? rows.length : rows.findIndex((row) => row.includes(room))
+  if (rank(from) < 0 || rank(to) < 0) report(line, `${rank(from) < 0 ? from : to} is a folder without a row`)
+  else if (rank(to) >= rank(from)) report(line, `${from} (row ${rank(from)}) imports ${target} (row ${rank(to)})`)
+}
+
+/** Returns the folder inside one of lib; empty for its own files. */
+function roomOf(path: string): string {
+  return /^lib\/\w+\/(\w+)\//.exec(path)?.[1] ?? ''
 }
 
 function checkUse(

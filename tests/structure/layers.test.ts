@@ -50,6 +50,32 @@ test('the embedded API and the kinds import fewer folders than those of lower ro
   ])
 })
 
+test('the embedded API has one way in, by its name, and rows inside', () => {
+  const files = {
+    'lib/apiserver/mod.ts': '',
+    'lib/apiserver/model/b.ts': '',
+    'lib/apiserver/verbs/b.ts': '',
+    'lib/apiserver/wire/b.ts': '',
+    'lib/apiserver/wire/deep/b.ts': '',
+  }
+  assert.deepEqual(check({ ...files, 'lib/cli/a.ts': `import type { b } from '../apiserver/model/b.ts'` }), [
+    'lib/cli/a.ts:1 imports lib/apiserver/model/b.ts: the way in is "kubeloop/apiserver"',
+  ])
+  assert.deepEqual(check({ ...files, 'lib/cli/a.ts': `import type { b } from '../apiserver/mod.ts'` }).length, 1)
+  assert.deepEqual(check({ ...files, 'lib/apiserver/a.ts': `import './verbs/b.ts'` }), [])
+  assert.deepEqual(check({ ...files, 'lib/apiserver/verbs/a.ts': `import './b.ts'\nimport '../wire/b.ts'` }), [])
+  assert.deepEqual(check({ ...files, 'lib/apiserver/wire/deep/a.ts': `import '../b.ts'` }), [])
+  assert.deepEqual(check({ ...files, 'lib/apiserver/wire/a.ts': `import type { b } from '../verbs/b.ts'` }), [
+    'lib/apiserver/wire/a.ts:1 wire (row 2) imports lib/apiserver/verbs/b.ts (row 6)',
+  ])
+  assert.deepEqual(check({ ...files, 'lib/apiserver/wire/a.ts': `import '../mod.ts'` }), [
+    'lib/apiserver/wire/a.ts:1 wire (row 2) imports lib/apiserver/mod.ts (row 9)',
+  ])
+  assert.deepEqual(check({ ...files, 'lib/apiserver/other/a.ts': `import '../model/b.ts'` }), [
+    'lib/apiserver/other/a.ts:1 other is a folder without a row',
+  ])
+})
+
 test('node modules and runtime globals stay in lib/runtime', () => {
   assert.deepEqual(check({ 'lib/runtime/a.ts': `import 'node:fs'\nprocess.exit()\nBuffer.from('')` }), [])
   assert.deepEqual(check({ 'lib/core/a.ts': `import 'node:fs'` }), [

@@ -1,5 +1,5 @@
 /**
- * Writes lib/apiserver/builtin/bootstrap_data.ts: the objects that a real API server creates at its start.
+ * Writes lib/apiserver/controllers/bootstrap_data.ts: the objects that a real API server creates at its start.
  *
  * Run on a fresh server: node tests/tools/bootstrap.ts https://127.0.0.1:6443 TOKEN CA.pem
  */
@@ -65,7 +65,7 @@ export const BOOTSTRAP_DATA: string = String.raw\`
 ${lines.join('\n')}
 \`
 `
-  await writeFile(new URL('../../lib/apiserver/builtin/bootstrap_data.ts', import.meta.url), text)
+  await writeFile(new URL('../../lib/apiserver/controllers/bootstrap_data.ts', import.meta.url), text)
   console.log(`${lines.length} collections, ${text.length} bytes`)
 }
 

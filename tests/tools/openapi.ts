@@ -1,5 +1,5 @@
 /**
- * Writes lib/apiserver/builtin/schemas.ts from a real API server's /openapi/v3.
+ * Writes lib/apiserver/model/builtin_schemas.ts from a real API server's /openapi/v3.
  *
  * Types, required fields, defaults, enums, list topology and strategic merge keys of the embedded API's kinds, one line
  * a definition. The Go sources of the same version add what OpenAPI lacks: which fields are held by value, so that
@@ -236,7 +236,7 @@ export const BUILTIN_SCHEMAS: string = \`
 ${lines.join('\n')}
 \`
 `
-  await writeFile(new URL('../../lib/apiserver/builtin/schemas.ts', import.meta.url), text)
+  await writeFile(new URL('../../lib/apiserver/model/builtin_schemas.ts', import.meta.url), text)
   console.log(`${lines.length} definitions, ${text.length} bytes`)
 }
 

@@ -1,5 +1,5 @@
 /**
- * Writes lib/apiserver/openapi/data.ts from a real API server's /openapi/v3: all its documents, compressed.
+ * Writes lib/apiserver/discovery/openapi/data.ts from a real API server's /openapi/v3: all its documents, compressed.
  *
  * Schemas are kept once for all documents, and equal parts of paths once. The documents of two definitions that this
  * program creates, and deletes afterwards, are the templates for custom kinds.
@@ -11,7 +11,11 @@ import { request } from 'node:https'
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { isDeepStrictEqual } from 'node:util'
-import { CLUSTER_TEMPLATE, NAMESPACED_TEMPLATE, TEMPLATE_NAMES } from '../../lib/apiserver/openapi/template.ts'
+import {
+  CLUSTER_TEMPLATE,
+  NAMESPACED_TEMPLATE,
+  TEMPLATE_NAMES,
+} from '../../lib/apiserver/discovery/openapi/template.ts'
 
 interface Document {
   readonly openapi: string
@@ -131,7 +135,10 @@ async function main(server: string, token: string, caPath: string): Promise<void
   for (const name of names) documents.set(name, await send('GET', index[name]!.serverRelativeURL) as Document)
   for (const [group] of templates) await send('DELETE', `${CRDS}/${TEMPLATE_NAMES.plural}.${group}`)
   const { gitVersion } = await send('GET', '/version') as { gitVersion: string }
-  await writeFile(new URL('../../lib/apiserver/openapi/data.ts', import.meta.url), dataModule(documents, gitVersion))
+  await writeFile(
+    new URL('../../lib/apiserver/discovery/openapi/data.ts', import.meta.url),
+    dataModule(documents, gitVersion),
+  )
 }
 
 function dataModule(documents: ReadonlyMap<string, Document>, gitVersion: string): string {

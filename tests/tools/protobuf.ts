@@ -1,5 +1,5 @@
 /**
- * Writes lib/apiserver/protobuf/table.ts, the table of protobuf messages, and tests/apiserver/files/protobuf.br, random
+ * Writes lib/apiserver/wire/protobuf/table.ts, the table of protobuf messages, and tests/apiserver/files/protobuf.br, random
  * objects with Go's own JSON of them. A Go program beside this file reads the Go types; its go.mod has their version.
  *
  * Run: node tests/tools/protobuf.ts
@@ -16,7 +16,7 @@ const FIXTURES = join(ROOT, 'tests/apiserver/files')
 const version = /k8s\.io\/api (v\S+)/.exec(readFileSync(join(PROGRAM, 'go.mod'), 'utf8'))![1]
 const table = run('table').toString('utf8')
 writeFileSync(
-  join(ROOT, 'lib/apiserver/protobuf/table.ts'),
+  join(ROOT, 'lib/apiserver/wire/protobuf/table.ts'),
   `/**
  * The protobuf messages of the built-in kinds at the versions that a real server serves by default, one a line, and
  * old versions that it still accepts. Below \`#group/version\`, kinds begin with \`+\`; with \`@\` and a name begin types

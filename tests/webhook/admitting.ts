@@ -1,7 +1,7 @@
 /** Sends AdmissionReviews to handlers. */
 import * as z from 'zod'
 import type { Client } from '../../lib/client/client.ts'
-import type { Json } from '../../lib/apiserver/json.ts'
+import type { Json } from '../../lib/apiserver/model/json.ts'
 import { jsonPatch as apply } from '../../lib/apiserver/patch/json_patch.ts'
 import type { Status } from '../../lib/core/errors.ts'
 import { parseExact } from '../../lib/core/exact_json.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { jsonPatch as apply } from '../../lib/apiserver/patch/json_patch.ts'
-import type { Json } from '../../lib/apiserver/json.ts'
+import type { Json } from '../../lib/apiserver/model/json.ts'
 import { jsonEqual } from '../../lib/core/equal.ts'
 import { jsonPatch, type JsonPatchOperation } from '../../lib/webhook/json_patch.ts'
 

@@ -1,13 +1,14 @@
 /** Authenticates and authorizes requests. */
-import type { Call } from '../http/routes.ts'
-import { StatusError } from '../http/status.ts'
+import type { Call } from '../model/routes.ts'
+import { StatusError } from '../model/status.ts'
 import type { Store } from '../storage/store.ts'
-import { type Attributes, attributesOf, notAllowed } from './attributes.ts'
+import { type Attributes, attributesOf, notAllowed } from '../model/attributes.ts'
 import { impersonated, wantedUser } from './impersonation.ts'
-import { decide, type Decision, type Roles } from './rbac.ts'
+import { decide } from './rbac.ts'
+import type { Decision, Rights, Roles } from '../model/rights.ts'
 import { storedRoles } from './stored_roles.ts'
 import { ISSUER, Tokens, type Verified } from './tokens.ts'
-import { ADMIN, ANONYMOUS, MASTERS, type User } from './user.ts'
+import { ADMIN, ANONYMOUS, MASTERS, type User } from '../model/user.ts'
 
 /**
  * Which requests are allowed. `allow`: all requests, except those of anonymous users. `rbac`: those that the stored
@@ -27,7 +28,7 @@ interface AccessOptions {
 }
 
 /** The users and rights of a server. */
-export class Access {
+export class Access implements Rights {
   readonly tokens: Tokens
   readonly roles: Roles
   readonly mode: AuthorizationMode

@@ -1,11 +1,11 @@
 /** The rules of CertificateSigningRequests: who asked, approval, and the certificate in the status. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../json.ts'
-import type { GuardedWrite, PrepareContext, Rules } from '../kinds.ts'
-import { type Cause, fault, forbidden } from '../http/status.ts'
-import { isSubdomain } from '../storage/names.ts'
-import type { Access } from './access.ts'
-import { resourceAttributes } from './attributes.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../model/json.ts'
+import type { GuardedWrite, PrepareContext, Rules } from '../model/kinds.ts'
+import { type Cause, fault, forbidden } from '../model/status.ts'
+import { isSubdomain } from '../model/names.ts'
+import type { Rights } from '../model/rights.ts'
+import { resourceAttributes } from '../model/attributes.ts'
 
 const GROUP = 'certificates.k8s.io'
 const PLURAL = 'certificatesigningrequests'
@@ -213,7 +213,7 @@ function certificateFaults(certificate: string): Cause[] {
 }
 
 /** Requires the right to approve or sign for the signer. */
-function guardSigner({ object, old, subresource, request }: GuardedWrite, access: Access): void {
+function guardSigner({ object, old, subresource, request }: GuardedWrite, rights: Rights): void {
   if (!old) return
   const signer = String(at(old, 'spec', 'signerName') ?? '')
   const isSigning = subresource === 'status' &&
@@ -221,7 +221,7 @@ function guardSigner({ object, old, subresource, request }: GuardedWrite, access
   const verb = subresource === 'approval' ? 'approve' : isSigning ? 'sign' : undefined
   if (!verb) return
   const isAllowed = (name: string): boolean =>
-    access.decide(
+    rights.decide(
       resourceAttributes({ user: request.user, verb, group: GROUP, version: '*', resource: 'signers', name }),
     )
       .allowed

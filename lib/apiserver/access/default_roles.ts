@@ -3,8 +3,8 @@
  *
  * They apply as long as the store has no objects with their names.
  */
-import type { Binding, PolicyRule } from './rbac.ts'
-import { AUTHENTICATED, MASTERS, UNAUTHENTICATED } from './user.ts'
+import type { Binding, PolicyRule } from '../model/rights.ts'
+import { AUTHENTICATED, MASTERS, UNAUTHENTICATED } from '../model/user.ts'
 
 const HEALTH = ['/healthz', '/livez', '/readyz', '/version', '/version/']
 const ISSUER = ['/.well-known/openid-configuration', '/openid/v1/jwks']

@@ -1,6 +1,7 @@
 /** Prevents users from granting rights that they do not have. */
-import { coversPath, type PolicyRule } from './rbac.ts'
-import type { User } from './user.ts'
+import { coversPath } from './rbac.ts'
+import type { PolicyRule } from '../model/rights.ts'
+import type { User } from '../model/user.ts'
 
 /** All rights: what the use of an aggregation rule requires. */
 export const FULL_AUTHORITY: readonly PolicyRule[] = [

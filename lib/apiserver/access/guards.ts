@@ -1,26 +1,27 @@
 /** The rights that the content of roles and bindings requires: no user may grant more than it has. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject } from '../json.ts'
-import type { GuardedWrite } from '../kinds.ts'
-import { forbidden, notFound, type StatusError } from '../http/status.ts'
-import type { Access } from './access.ts'
-import { type Attributes, resourceAttributes } from './attributes.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject } from '../model/json.ts'
+import type { GuardedWrite } from '../model/kinds.ts'
+import { forbidden, notFound, type StatusError } from '../model/status.ts'
+import type { Rights } from '../model/rights.ts'
+import { type Attributes, resourceAttributes } from '../model/attributes.ts'
 import { escalationProblem, FULL_AUTHORITY } from './escalation.ts'
-import { type PolicyRule, referencedRules, rulesFor } from './rbac.ts'
+import type { PolicyRule } from '../model/rights.ts'
+import { referencedRules, rulesFor } from './rbac.ts'
 import { rulesOf } from './stored_roles.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 
 /** Guards Roles and ClusterRoles. */
-export function guardRole({ object, old, request }: GuardedWrite, access: Access): void {
+export function guardRole({ object, old, request }: GuardedWrite, rights: Rights): void {
   if (old && isOnlyForCollector(object, old)) return
   const { user, namespace, name, resource } = request
   const escalate = { user, verb: 'escalate', group: GROUP, version: '*', resource, namespace, name }
-  if (access.decide(resourceAttributes(escalate)).allowed) return
-  const problem = problemOf(access, request, rulesOf(object))
+  if (rights.decide(resourceAttributes(escalate)).allowed) return
+  const problem = problemOf(rights, request, rulesOf(object))
   if (problem) throw refusal(request, object, problem)
   if (!aggregates(object) && !(old && aggregates(old))) return
-  if (problemOf(access, request, FULL_AUTHORITY)) {
+  if (problemOf(rights, request, FULL_AUTHORITY)) {
     throw refusal(request, object, 'must have cluster-admin privileges to use the aggregationRule')
   }
 }
@@ -31,7 +32,7 @@ function aggregates(role: ApiObject): boolean {
 }
 
 /** Guards RoleBindings and ClusterRoleBindings. */
-export function guardBinding({ object, old, request }: GuardedWrite, access: Access): void {
+export function guardBinding({ object, old, request }: GuardedWrite, rights: Rights): void {
   if (old && isOnlyForCollector(object, old)) return
   const ref = (isObject(object['roleRef']) ? object['roleRef'] : {}) as JsonObject
   const kind = String(ref['kind'] ?? '')
@@ -40,16 +41,16 @@ export function guardBinding({ object, old, request }: GuardedWrite, access: Acc
   const bind = { user, verb: 'bind', group: String(ref['apiGroup'] ?? ''), version: '*', namespace, name }
   const isKnown = kind === 'Role' || kind === 'ClusterRole'
   const roles = kind === 'Role' ? 'roles' : 'clusterroles'
-  if (isKnown && access.decide(resourceAttributes({ ...bind, resource: roles })).allowed) return
-  const rules = referencedRules(access.roles, { kind, name }, namespace)
+  if (isKnown && rights.decide(resourceAttributes({ ...bind, resource: roles })).allowed) return
+  const rules = referencedRules(rights.roles, { kind, name }, namespace)
   // The real server names the resource of the request, not the role.
   if (typeof rules === 'string') throw notFound({ group: GROUP, plural: resource }, name)
-  const problem = problemOf(access, request, rules)
+  const problem = problemOf(rights, request, rules)
   if (problem) throw refusal(request, object, problem)
 }
 
-function problemOf(access: Access, { user, namespace }: Attributes, wanted: readonly PolicyRule[]): string | undefined {
-  const own = [...rulesFor(access.roles, user, namespace)].flatMap((
+function problemOf(rights: Rights, { user, namespace }: Attributes, wanted: readonly PolicyRule[]): string | undefined {
+  const own = [...rulesFor(rights.roles, user, namespace)].flatMap((
     each,
   ) => (typeof each === 'string' ? [] : each.rule))
   return escalationProblem(user, own, wanted)

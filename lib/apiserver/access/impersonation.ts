@@ -1,8 +1,8 @@
 /** Impersonation: a request that acts as another user. */
-import type { Call } from '../http/routes.ts'
-import { badRequest, type StatusError } from '../http/status.ts'
-import { type Attributes, notAllowed, resourceAttributes } from './attributes.ts'
-import type { Decision } from './rbac.ts'
+import type { Call } from '../model/routes.ts'
+import { badRequest, type StatusError } from '../model/status.ts'
+import { type Attributes, notAllowed, resourceAttributes } from '../model/attributes.ts'
+import type { Decision } from '../model/rights.ts'
 import {
   ANONYMOUS,
   AUTHENTICATED,
@@ -11,7 +11,7 @@ import {
   serviceAccountGroups,
   UNAUTHENTICATED,
   type User,
-} from './user.ts'
+} from '../model/user.ts'
 
 const EXTRA_PREFIX = 'impersonate-extra-'
 

@@ -1,8 +1,8 @@
 /** Reads roles and bindings from the store. */
-import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
+import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Store } from '../storage/store.ts'
 import { DEFAULT_BINDINGS, DEFAULT_ROLES } from './default_roles.ts'
-import type { Binding, PolicyRule, RoleRef, Roles } from './rbac.ts'
+import type { Binding, PolicyRule, RoleRef, Roles } from '../model/rights.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 

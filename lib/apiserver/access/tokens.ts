@@ -1,9 +1,9 @@
 /** Tokens of service accounts: JSON Web Tokens with the claims of a real server. */
 import { type TokenKey, tokenKey } from '../../runtime/os/token_key.ts'
 import { encodeBase64 } from '../../core/base64.ts'
-import { at, isObject, type Json, type JsonObject } from '../json.ts'
+import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Store } from '../storage/store.ts'
-import { serviceAccountGroups, serviceAccountName, type User } from './user.ts'
+import { serviceAccountGroups, serviceAccountName, type User } from '../model/user.ts'
 
 /** The issuer of tokens, and the audience of this server. */
 export const ISSUER = 'https://kubernetes.default.svc.cluster.local'

@@ -1,5 +1,5 @@
 /** Sets of field paths: the fields that a manager owns, as in `managedFields`. */
-import { isObject, type JsonObject, put } from '../json.ts'
+import { isObject, type JsonObject, put } from '../model/json.ts'
 
 export interface FieldNode {
   readonly member: boolean

@@ -1,5 +1,5 @@
 /** Moves objects from kubectl's client-side apply to server-side apply. */
-import { at, isObject, type Json, type JsonObject } from '../json.ts'
+import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { difference, EMPTY_SET, type FieldSet } from './field_set.ts'
 import { compare, fieldsOf, typeProblem } from './typed.ts'
 import { afterApply, ConflictsError, type Owners, type Typing } from './updater.ts'

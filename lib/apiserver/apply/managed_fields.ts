@@ -1,8 +1,8 @@
 /** Reads and writes `metadata.managedFields`, and updates it after writes. */
-import { type ApiObject, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../json.ts'
-import { apiVersionOf, type Kind } from '../kinds.ts'
+import { type ApiObject, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../model/json.ts'
+import { apiVersionOf, type Kind } from '../model/kinds.ts'
 import { zeroValue } from '../schema/decode.ts'
-import { badRequest, type Cause, StatusError } from '../http/status.ts'
+import { badRequest, type Cause, StatusError } from '../model/status.ts'
 import { applyOrUpgrade } from './last_applied.ts'
 import { typeProblem, UntypableError } from './typed.ts'
 import { difference, type FieldSet, FieldSetBuilder, formatPath, isEmpty, union } from './field_set.ts'

@@ -2,7 +2,7 @@
  * Shares equal `fieldsV1` between objects: objects of one template own the same fields, which take more memory than
  * the objects themselves.
  */
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../model/json.ts'
 import { type FieldSet, fromFieldsV1, toFieldsV1 } from './field_set.ts'
 
 interface Entry {

@@ -1,9 +1,9 @@
 /** Reads values by their schema: shapes, names of list items, fields, and the differences of two values. */
 import { jsonEqual } from '../../core/equal.ts'
-import { field, isObject, type Json, type JsonObject } from '../json.ts'
+import { field, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { type FieldNode, type FieldSet, FieldSetBuilder, formatPath } from './field_set.ts'
-import { goSyntax, goText, goTypeOf } from '../patch/go_text.ts'
-import { fieldSchema, resolve, type Schema } from '../schema/schema.ts'
+import { goSyntax, goText, goTypeOf } from '../model/go_text.ts'
+import { fieldSchema, resolve, type Schema } from '../model/schema.ts'
 
 /** A value: `undefined` is absent, `null` is present. */
 export type Maybe = Json | undefined

@@ -3,9 +3,9 @@
  *
  * @see https://github.com/kubernetes-sigs/structured-merge-diff
  */
-import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
+import { clone, isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import type { Schema } from '../schema/schema.ts'
+import type { Schema } from '../model/schema.ts'
 import {
   childSchema,
   compare,

@@ -1,5 +1,5 @@
 /** Compiles and evaluates the conditions of webhooks, whose objects have no schema. */
-import { isObject, type Json, type JsonObject } from '../json.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { compileExpression } from './expressions.ts'
 import type { Program } from './evaluate.ts'
 import { declOf, type RuleSchema, structsOf } from './schema.ts'

@@ -1,6 +1,6 @@
 /** Checks the rules in a CustomResourceDefinition: their form, their expressions and their costs. */
-import { isObject, type Json } from '../json.ts'
-import { type Cause, fault } from '../http/status.ts'
+import { isObject, type Json } from '../model/json.ts'
+import { type Cause, fault } from '../model/status.ts'
 import { fieldOf } from './field_path.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
 import type { Rule, RuleSchema } from './schema.ts'

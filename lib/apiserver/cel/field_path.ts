@@ -1,5 +1,5 @@
 /** Reads the paths of fields in definitions, such as `.spec.replicas` and `.labels['a.b']`. */
-import { isObject, type Json } from '../json.ts'
+import { isObject, type Json } from '../model/json.ts'
 import type { RuleSchema } from './schema.ts'
 
 /** A field that a path leads to. */

@@ -1,6 +1,6 @@
 /** Loads the engine for rules when it is needed first: few definitions have rules, and the engine is large. */
-import { isObject, type Json, type JsonObject } from '../json.ts'
-import { loadedLater } from '../loaded_later.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { loadedLater } from '../model/loaded_later.ts'
 
 export type Engine = typeof import('./engine.ts')
 

@@ -1,5 +1,5 @@
 /** Types and values of CEL by a structural schema. */
-import { isObject, type Json, type JsonObject } from '../json.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { goDuration, rfc3339 } from './functions/time.ts'
 import {
   BOOL,

@@ -1,7 +1,7 @@
 /** Evaluates the rules of a schema for an object, in the order and with the messages of the real server. */
 import { jsonEqual } from '../../core/equal.ts'
-import { isObject, type Json, type JsonObject } from '../json.ts'
-import type { Cause } from '../http/status.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Cause } from '../model/status.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
 import { type Rule, type RuleSchema, valueOf, withResourceFields } from './schema.ts'
 import { CelError, NONE, Optional, type Value } from './values.ts'

@@ -1,7 +1,7 @@
 /** The values of CEL: scalars with exact integers, times, lists, maps, and objects that are read by their schema. */
 
 import { jsonEqual } from '../../core/equal.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../model/json.ts'
 
 /** Thrown by an evaluation, in the words of cel-go. */
 export class CelError extends Error {

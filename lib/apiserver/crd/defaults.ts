@@ -2,10 +2,10 @@
 import { celEngine, hasRules } from '../cel/load.ts'
 import type { RuleSchema } from '../cel/schema.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import type { Json } from '../json.ts'
-import type { Schema } from '../schema/schema.ts'
-import { type Cause, fault } from '../http/status.ts'
-import { prune } from './prune.ts'
+import type { Json } from '../model/json.ts'
+import type { Schema } from '../model/schema.ts'
+import { type Cause, fault } from '../model/status.ts'
+import { prune } from '../schema/prune.ts'
 import { validateValue } from './validate.ts'
 
 /** Returns the faults of a schema's defaults: each must be valid by its own schema, without unknown fields. */

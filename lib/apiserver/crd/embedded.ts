@@ -1,8 +1,8 @@
 /** Validates the identity of objects inside custom objects: `x-kubernetes-embedded-resource`. */
-import { isObject, type Json, type JsonObject } from '../json.ts'
-import { type Cause, fault } from '../http/status.ts'
-import { nameProblems } from '../storage/names.ts'
-import type { Schema } from '../schema/schema.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type Cause, fault } from '../model/status.ts'
+import { nameProblems } from '../model/names.ts'
+import type { Schema } from '../model/schema.ts'
 
 const KIND_PREFIX = 'may have mixed case, but should otherwise match: '
 

@@ -1,7 +1,7 @@
 /** Checks the names of the kind in a CustomResourceDefinition. */
-import type { Json, JsonObject } from '../json.ts'
-import { type Cause, fault } from '../http/status.ts'
-import { nameProblems } from '../storage/names.ts'
+import type { Json, JsonObject } from '../model/json.ts'
+import { type Cause, fault } from '../model/status.ts'
+import { nameProblems } from '../model/names.ts'
 
 export function namesFaults(names: JsonObject): Cause[] {
   const path = 'spec.names'

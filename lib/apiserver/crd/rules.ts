@@ -1,9 +1,9 @@
 /** The rules of CustomResourceDefinition objects: defaults, validation, deletion. */
 import { prepareEngine } from '../cel/load.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject, put } from '../json.ts'
-import type { Rules } from '../kinds.ts'
-import { nameProblems } from '../storage/names.ts'
-import { type Cause, fault } from '../http/status.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import type { Rules } from '../model/kinds.ts'
+import { nameProblems } from '../model/names.ts'
+import { type Cause, fault } from '../model/status.ts'
 import { namesFaults } from './names.ts'
 import { versionsFaults } from './versions.ts'
 import { conversionDefaults, conversionFaults } from '../webhooks/rules.ts'

@@ -1,8 +1,8 @@
 /** Validates the fields of a custom object that /scale reads. */
-import { type Cause, fault } from '../http/status.ts'
-import { type ApiObject, at, isObject, type Json } from '../json.ts'
-import { goText, goTypeOf } from '../patch/go_text.ts'
-import type { Kind } from '../kinds.ts'
+import { type Cause, fault } from '../model/status.ts'
+import { type ApiObject, at, isObject, type Json } from '../model/json.ts'
+import { goText, goTypeOf } from '../model/go_text.ts'
+import type { Kind } from '../model/kinds.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 

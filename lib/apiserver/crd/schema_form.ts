@@ -1,6 +1,6 @@
 /** Checks the keywords of a schema that do not concern its structure: unsupported ones, and those of lists. */
-import { isObject, type Json, type JsonObject } from '../json.ts'
-import { type Cause, fault } from '../http/status.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type Cause, fault } from '../model/status.ts'
 
 const TYPES: readonly string[] = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 const UNSUPPORTED = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref']

@@ -5,8 +5,8 @@
  */
 import { jsonEqual } from '../../core/equal.ts'
 import { celEngine, isPlainPattern } from '../cel/load.ts'
-import { isObject, type Json, type JsonObject } from '../json.ts'
-import { type Cause, fault } from '../http/status.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type Cause, fault } from '../model/status.ts'
 
 type Level = 'root' | 'item' | 'field'
 

@@ -1,7 +1,7 @@
 /** Applies JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), with the API server's errors. */
 import { jsonEqual } from '../../core/equal.ts'
-import { clone, isObject, type Json, type JsonObject, put } from '../json.ts'
-import { badRequest, StatusError } from '../http/status.ts'
+import { clone, isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import { badRequest, StatusError } from '../model/status.ts'
 
 const MAX_OPERATIONS = 10_000
 

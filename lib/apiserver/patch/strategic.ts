@@ -4,10 +4,10 @@
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
  */
 import { jsonEqual } from '../../core/equal.ts'
-import { isObject, type Json, type JsonObject, put } from '../json.ts'
-import { fieldSchema, resolve, type Schema } from '../schema/schema.ts'
-import { badRequest, errorWithoutReason } from '../http/status.ts'
-import { goText } from './go_text.ts'
+import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import { fieldSchema, resolve, type Schema } from '../model/schema.ts'
+import { badRequest, errorWithoutReason } from '../model/status.ts'
+import { goText } from '../model/go_text.ts'
 
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'

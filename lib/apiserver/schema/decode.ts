@@ -1,8 +1,8 @@
 /** Decodes objects like Go decodes JSON into typed structs. */
-import { isObject, type Json, type JsonObject, put } from '../json.ts'
-import { goTypeOf } from '../patch/go_text.ts'
+import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import { goTypeOf } from '../model/go_text.ts'
 import { inlineStruct } from './inline_structs.ts'
-import { isAlwaysWritten, isEmbeddedStruct, resolve, type Schema } from './schema.ts'
+import { isAlwaysWritten, isEmbeddedStruct, resolve, type Schema } from '../model/schema.ts'
 
 /** A decoded object, and the paths of its unknown fields, which are dropped. */
 export interface Decoded {

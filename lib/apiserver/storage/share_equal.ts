@@ -1,5 +1,5 @@
 /** Shares the equal parts of two versions of an object. */
-import { isObject, type Json, put } from '../json.ts'
+import { isObject, type Json, put } from '../model/json.ts'
 
 /**
  * Replaces the parts of `next` that equal those of `before` by them, in place. Most writes change little, and the

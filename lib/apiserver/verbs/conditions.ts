@@ -1,5 +1,5 @@
 /** Sets conditions in the status of objects. */
-import { type ApiObject, at, isObject, type Json, type JsonObject, putAt } from '../json.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject, putAt } from '../model/json.ts'
 
 /** Returns the conditions of an object's status. */
 export function conditionsOf(object: ApiObject): readonly JsonObject[] {

@@ -1,8 +1,8 @@
 /** Answers requests that a real server forwards to a kubelet, a pod or a service, of which there are none. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Backend, readObject } from '../backend.ts'
-import { answerText } from '../http/respond.ts'
-import type { Call, ResourceRoute } from '../http/routes.ts'
+import { type Backend, readObject } from '../context/context.ts'
+import { answerText } from '../wire/respond.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
   errorWithoutReason,
@@ -11,9 +11,9 @@ import {
   methodNotAllowed,
   notFound,
   StatusError,
-} from '../http/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../json.ts'
-import type { Kind } from '../kinds.ts'
+} from '../model/status.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
 
 type Answer = (backend: Backend, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
 

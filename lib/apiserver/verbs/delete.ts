@@ -1,16 +1,16 @@
 /** Handles DELETE of one object or a collection; finalizers delay the removal. */
-import { type Backend, fromStored, putObject, readObject, removeObject } from '../backend.ts'
+import { type Backend, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import { readOptions } from '../http/body.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject } from '../json.ts'
-import type { Kind } from '../kinds.ts'
-import { instant } from '../storage/objects.ts'
-import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
-import { conflict, fault, forbidden } from '../http/status.ts'
+import { readOptions } from '../wire/body.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
+import { instant } from '../model/objects.ts'
+import { type Call, flag, type ResourceRoute } from '../model/routes.ts'
+import { conflict, fault, forbidden } from '../model/status.ts'
 import { intParam, list, type Page } from './list.ts'
 import { dryRunFaults, invalidOptions } from './options.ts'
 import { isDryRun } from './write.ts'
-import { admitDelete } from '../webhooks/admission.ts'
+import { admitDelete } from '../admission/admission.ts'
 
 /** The options of a deletion. */
 export interface DeleteOptions {

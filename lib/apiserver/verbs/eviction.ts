@@ -1,10 +1,10 @@
 /** Handles POST to a pod's /eviction: deletes the pod if its PodDisruptionBudget allows it. */
 import type { HttpResponse } from '../../core/transport.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import { type Backend, nowIso, putObject, readObject } from '../backend.ts'
-import { readJsonBody } from '../http/body.ts'
-import { answerJson } from '../http/respond.ts'
-import type { Call, ResourceRoute } from '../http/routes.ts'
+import { type Backend, nowIso, putObject, readObject } from '../context/context.ts'
+import { readJsonBody } from '../wire/body.ts'
+import { answerJson } from '../wire/respond.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
   errorWithoutReason,
@@ -13,10 +13,10 @@ import {
   invalid,
   methodNotAllowed,
   StatusError,
-} from '../http/status.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject, putAt } from '../json.ts'
-import { apiVersionOf, type Kind } from '../kinds.ts'
-import { selectorMatches } from '../selectors.ts'
+} from '../model/status.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject, putAt } from '../model/json.ts'
+import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { selectorMatches } from '../model/selectors.ts'
 import { SUCCESS } from './binding.ts'
 import { conditionsOf, setCondition } from './conditions.ts'
 import { checkPreconditions, deleteObject, type DeleteOptions, readDeleteOptions } from './delete.ts'

@@ -1,11 +1,11 @@
 /** Handles GET of a collection: selectors, pages and resource versions. */
-import { type Backend, fromStored } from '../backend.ts'
-import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
-import type { Kind } from '../kinds.ts'
-import { goJsonError } from '../http/go_json.ts'
-import { fieldSelector, labelSelector, selectedName } from '../selectors.ts'
-import type { Call, ResourceRoute } from '../http/routes.ts'
-import { badRequest, type Cause, errorWithoutReason, fault, gone, invalid, StatusError } from '../http/status.ts'
+import { type Backend, fromStored } from '../context/context.ts'
+import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
+import { goJsonError } from '../wire/go_json.ts'
+import { fieldSelector, labelSelector, selectedName } from '../model/selectors.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
+import { badRequest, type Cause, errorWithoutReason, fault, gone, invalid, StatusError } from '../model/status.ts'
 import { keyOf } from '../storage/store.ts'
 
 /** One page of a collection; the objects are in their stored version. */

@@ -1,7 +1,7 @@
 /** Checks the options of writes: dryRun, fieldManager, fieldValidation and force. */
-import { mediaType } from '../http/body.ts'
-import type { Call } from '../http/routes.ts'
-import { type Cause, fault, invalid } from '../http/status.ts'
+import { mediaType } from '../wire/body.ts'
+import type { Call } from '../model/routes.ts'
+import { type Cause, fault, invalid } from '../model/status.ts'
 
 /** The media types of patches. */
 export const JSON_PATCH = 'application/json-patch+json'

@@ -1,9 +1,9 @@
 /** Handles PATCH: selects one of four patch types by media type. */
-import type { Backend } from '../backend.ts'
+import type { Backend } from '../context/context.ts'
 import { LAST_APPLIED } from '../apply/last_applied.ts'
 import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/managed_fields.ts'
 import { listProblems, typeProblem } from '../apply/typed.ts'
-import { mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../http/body.ts'
+import { mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
 import { conversionError, DecodeError, zeroValue } from '../schema/decode.ts'
 import {
   decodeByKind,
@@ -12,14 +12,14 @@ import {
   reportStrictFaults,
   setDefaults,
   strictFaults,
-} from '../schema/incoming.ts'
-import { goText } from '../patch/go_text.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
-import { apiVersionOf, type Kind } from '../kinds.ts'
-import { checkNameInUrl, ensureNamespace } from '../storage/objects.ts'
+} from '../context/incoming.ts'
+import { goText } from '../model/go_text.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { checkNameInUrl, ensureNamespace } from '../model/objects.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
-import { type Call, flag, type ResourceRoute } from '../http/routes.ts'
+import { type Call, flag, type ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
   conflict,
@@ -29,7 +29,7 @@ import {
   notFound,
   StatusError,
   unsupportedMediaType,
-} from '../http/status.ts'
+} from '../model/status.ts'
 import { APPLY, checkWriteOptions, JSON_PATCH, MERGE, STRATEGIC } from './options.ts'
 import {
   checkNamespace,

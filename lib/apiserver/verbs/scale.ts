@@ -1,7 +1,7 @@
 /** Handles /scale: reads and sets the replicas of any scalable kind. */
-import { type Backend, readObject } from '../backend.ts'
-import { mediaType, parseBody, readJsonBody } from '../http/body.ts'
-import { selectorText } from '../selectors.ts'
+import { type Backend, readObject } from '../context/context.ts'
+import { mediaType, parseBody, readJsonBody } from '../wire/body.ts'
+import { selectorText } from '../model/selectors.ts'
 import {
   type ApiObject,
   at,
@@ -12,10 +12,10 @@ import {
   type ManagedFieldsEntry,
   type Meta,
   putAt,
-} from '../json.ts'
-import type { Kind, ScalePaths } from '../kinds.ts'
+} from '../model/json.ts'
+import type { Kind, ScalePaths } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
-import type { Call, ResourceRoute } from '../http/routes.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
   conflict,
@@ -24,11 +24,11 @@ import {
   methodNotAllowed,
   MODIFIED_MESSAGE,
   unsupportedMediaType,
-} from '../http/status.ts'
-import { mutated, placeOf, validated } from '../webhooks/admission.ts'
+} from '../model/status.ts'
+import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
-import { definition } from '../schema/schema.ts'
-import { checkNameInUrl } from '../storage/objects.ts'
+import { definition } from '../model/schema.ts'
+import { checkNameInUrl } from '../model/objects.ts'
 import { APPLY, checkWriteOptions, JSON_PATCH, MERGE, STRATEGIC } from './options.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import { isDryRun, typingOf, updateObject, writerOf } from './write.ts'

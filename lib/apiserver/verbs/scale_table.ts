@@ -1,6 +1,7 @@
 /** Renders a Scale as a Table. */
-import { type ApiObject, at, type Json, type JsonObject } from '../json.ts'
-import { ageColumn, type Column, NAME_COLUMN, tableOf, type TableOptions } from '../table.ts'
+import { type ApiObject, at, type Json, type JsonObject } from '../model/json.ts'
+import { ageColumn, type Column, NAME_COLUMN } from '../model/columns.ts'
+import { tableOf, type TableOptions } from '../wire/table.ts'
 
 const BUILTIN: readonly Column[] = [
   { ...NAME_COLUMN, format: '' },

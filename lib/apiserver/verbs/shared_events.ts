@@ -1,6 +1,6 @@
 /** Finds and renders the events of a change once for all watches with the same selectors and the same form. */
-import type { ApiObject } from '../json.ts'
-import type { Kind } from '../kinds.ts'
+import type { ApiObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
 import type { Change } from '../storage/store.ts'
 
 export interface WatchEvent {

@@ -1,11 +1,11 @@
 /** Handles POST and PUT: creates an object, or replaces it or its status. */
-import type { Backend } from '../backend.ts'
-import { readJsonBody } from '../http/body.ts'
-import { decodeBody } from '../schema/incoming.ts'
-import type { Kind } from '../kinds.ts'
-import { checkNameInUrl, checkUid, ensureNamespace } from '../storage/objects.ts'
-import type { Call, ResourceRoute } from '../http/routes.ts'
-import { notFound } from '../http/status.ts'
+import type { Backend } from '../context/context.ts'
+import { readJsonBody } from '../wire/body.ts'
+import { decodeBody } from '../context/incoming.ts'
+import type { Kind } from '../model/kinds.ts'
+import { checkNameInUrl, checkUid, ensureNamespace } from '../model/objects.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
+import { notFound } from '../model/status.ts'
 import { checkWriteOptions } from './options.ts'
 import { createObject, isDryRun, liveObject, updateObject, writerOf, type Written } from './write.ts'
 

@@ -1,27 +1,27 @@
 /** The steps that create, update, patch and apply share: validates and stores the new object. */
 import { jsonEqual } from '../../core/equal.ts'
 import { emptyStruct, zeroValue } from '../schema/decode.ts'
-import { fieldSchema } from '../schema/schema.ts'
+import { fieldSchema } from '../model/schema.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder } from '../apply/field_set.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import type { Typing } from '../apply/updater.ts'
-import { type Backend, fromStored, nowIso, putObject, removeObject, storeKey, toStored } from '../backend.ts'
+import { type Backend, fromStored, nowIso, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
 import { scaleFaults } from '../crd/scale_values.ts'
 import { customFaults } from '../crd/validate.ts'
-import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../json.ts'
-import { ADMIN, userInfo } from '../access/user.ts'
-import { attributesOf } from '../access/attributes.ts'
-import { apiVersionOf, type Kind, type PrepareContext } from '../kinds.ts'
+import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../model/json.ts'
+import { ADMIN, userInfo } from '../model/user.ts'
+import { attributesOf } from '../model/attributes.ts'
+import { apiVersionOf, type Kind, type PrepareContext } from '../model/kinds.ts'
 import {
   initMetadata,
   metadataFaults,
   metadataUpdateFaults,
   preserveMetadata,
   updateGeneration,
-} from '../storage/objects.ts'
-import { finalizerWarnings } from '../storage/names.ts'
-import type { Call, ResourceRoute } from '../http/routes.ts'
-import { isAdmitting, mutated, placeOf, validated } from '../webhooks/admission.ts'
+} from '../model/objects.ts'
+import { finalizerWarnings } from '../model/names.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
+import { isAdmitting, mutated, placeOf, validated } from '../admission/admission.ts'
 import { MAX_MANAGER_BYTES } from './options.ts'
 import {
   alreadyExists,
@@ -33,7 +33,7 @@ import {
   invalid,
   notFound,
   StatusError,
-} from '../http/status.ts'
+} from '../model/status.ts'
 
 /** The result of a write. */
 export interface Written {

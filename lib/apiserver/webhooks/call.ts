@@ -1,8 +1,8 @@
 /** How a webhook is called, and its failures, described as a real API server does. */
 import type { NetworkError } from '../../core/errors.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
-import { goJsonError } from '../http/go_json.ts'
-import { isObject, type Json, type JsonObject } from '../json.ts'
+import { goJsonError } from '../wire/go_json.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
 
 /** Options of a call. */
 export interface WebhookCallOptions {

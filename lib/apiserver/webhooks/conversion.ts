@@ -1,11 +1,11 @@
 /** Converts custom objects between the versions of their definition by its conversion webhook. */
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../json.ts'
-import { errorWithoutReason } from '../http/status.ts'
-import { annotationFaults, labelFaults } from '../storage/names.ts'
-import { newUid } from '../storage/objects.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { errorWithoutReason } from '../model/status.ts'
+import { annotationFaults, labelFaults } from '../model/names.ts'
+import { newUid } from '../model/objects.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import { CallError } from './call.ts'
-import { Suspension } from '../suspension.ts'
+import { Suspension } from '../model/suspension.ts'
 import type { Webhooks } from './session.ts'
 
 /** A real API server gives conversions the default timeout of its requests. */

@@ -1,10 +1,10 @@
 /** The rules of webhook configurations, and of the conversion in a CustomResourceDefinition. */
 import { celEngine } from '../cel/load.ts'
-import { selectorFaults } from '../selectors.ts'
-import { type ApiObject, isObject, type Json, type JsonObject } from '../json.ts'
-import type { Rules } from '../kinds.ts'
-import { nameProblems, qualifiedNameProblems } from '../storage/names.ts'
-import { type Cause, fault } from '../http/status.ts'
+import { selectorFaults } from '../model/selectors.ts'
+import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Rules } from '../model/kinds.ts'
+import { nameProblems, qualifiedNameProblems } from '../model/names.ts'
+import { type Cause, fault } from '../model/status.ts'
 
 const rules: Partial<Rules> = {
   generation: true,

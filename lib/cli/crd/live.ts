@@ -2,8 +2,7 @@
 import { isReason, messageOf } from '../../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
 import { CRD, type CustomResourceDefinition, type CustomResourceVersion, type Resource } from '../../core/resource.ts'
-import type { JsonObject } from '../../apiserver/json.ts'
-import { judgeOf } from '../../apiserver/crd/judge.ts'
+import { internals, type JsonObject } from 'kubeloop/apiserver'
 import type { Cluster } from 'kubeloop'
 import { forEachStored, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
 
@@ -40,7 +39,7 @@ export async function checkStored(
     )
     const keys = new Set<string>()
     for (const { served, ours } of versions) {
-      const judge = await judgeOf(ours as unknown as JsonObject)
+      const judge = await internals.objectCheckOf(ours as unknown as JsonObject)
       const of = crd.spec.conversion ? ` ${ours.name}` : ''
       await forEachStored(client.pages(resourceOf(crd, served!.name) as Resource<KubeObject>), (object) => {
         const key = formatKey(keyOf(object))

@@ -1,7 +1,6 @@
 /** Finds what an API server would refuse in definitions, with the paths of the operator's schemas. */
 import type { CustomResourceDefinition, JsonSchema } from '../../core/resource.ts'
-import type { JsonObject } from '../../apiserver/json.ts'
-import { faultsOfVersions } from '../../apiserver/crd/judge.ts'
+import { internals, type JsonObject } from 'kubeloop/apiserver'
 import { shown } from './changes.ts'
 
 const LIMITS = 'limit the lists and strings (.max()) and the records (entries() of kubeloop/schema) that it reads'
@@ -21,7 +20,7 @@ export async function throwIfRefused(definitions: readonly CustomResourceDefinit
 
 /** Resolves with one line for each problem. Empty if a server would accept the definition. */
 export async function refusals({ metadata, spec }: CustomResourceDefinition): Promise<readonly string[]> {
-  const all = await faultsOfVersions(spec as unknown as JsonObject)
+  const all = await internals.faultsOfVersions(spec as unknown as JsonObject)
   // A rule that costs too much alone is reported again as a part of the sum.
   const isOver = all.some(({ message }) => OVER.test(message) && !SUM.test(message))
   const causes = isOver ? all.filter(({ message }) => !SUM.test(message)) : all

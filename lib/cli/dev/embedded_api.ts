@@ -3,11 +3,10 @@
  * definitions of kinds.
  */
 import { Cluster, type Transport } from 'kubeloop'
-import { ApiServer, type SavedState } from 'kubeloop/apiserver'
+import { ApiServer, internals, type SavedState } from 'kubeloop/apiserver'
 import type { KubeObject } from '../../core/objects.ts'
 import { CRD } from '../../core/resource.ts'
 import type { HttpRequest } from '../../core/transport.ts'
-import { answerJson } from '../../apiserver/http/respond.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, pause } from '../../async/clock.ts'
@@ -137,7 +136,7 @@ function byPath(own: Transport, other: (name: string) => Transport | undefined):
     if (!/^\/openapi\/v3(\?|$)/.test(path)) return response
     // Only this response has paths of the server in it, which kubectl follows.
     const text = await response.body.text()
-    return answerJson(response.status, text.replaceAll('"/openapi/', `"${pathOfCluster(name)}/openapi/`), [])
+    return internals.answerJson(response.status, text.replaceAll('"/openapi/', `"${pathOfCluster(name)}/openapi/`), [])
   }
 }
 

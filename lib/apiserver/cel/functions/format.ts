@@ -1,5 +1,5 @@
 /** The named formats of Kubernetes, such as DNS labels. */
-import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../storage/names.ts'
+import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../model/names.ts'
 import { type LibraryValue, ListValue, NONE, Optional } from '../values.ts'
 import type { Row } from './table.ts'
 import { rfc3339 } from './time.ts'

@@ -1,0 +1,438 @@
+/** Admits writes: finds the webhooks of a request and calls them, first the mutating ones, then the validating ones. */
+import { jsonEqual } from '../../core/equal.ts'
+import type { Backend } from '../context/context.ts'
+import { celEngine } from '../cel/load.ts'
+import { selectorMatches } from '../model/selectors.ts'
+import { readOptions } from '../wire/body.ts'
+import { routeOf } from '../model/routes.ts'
+import { badRequest, fault, forbidden, internal, invalid, StatusError } from '../model/status.ts'
+import { type ApiObject, clone, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../model/json.ts'
+import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { jsonPatch } from '../patch/json_patch.ts'
+import { decodeObject, setDefaults } from '../context/incoming.ts'
+import { newUid } from '../model/objects.ts'
+import type { WebhookClientConfig } from '../../core/resource.ts'
+import { CallError } from '../webhooks/call.ts'
+import {
+  type Admission,
+  type AdmissionResponse,
+  admissionResponse,
+  admissionReview,
+  denial,
+  reviewOptions,
+} from './review.ts'
+import type { Session } from '../webhooks/session.ts'
+
+const MUTATING = 'mutatingwebhookconfigurations.admissionregistration.k8s.io'
+const VALIDATING = 'validatingwebhookconfigurations.admissionregistration.k8s.io'
+
+interface Rule {
+  readonly operations: readonly string[]
+  readonly apiGroups: readonly string[]
+  readonly apiVersions: readonly string[]
+  readonly resources: readonly string[]
+  readonly scope?: string
+}
+
+/** A webhook of a stored configuration, with its defaults. */
+interface Hook {
+  /** Unique among all webhooks of a type. */
+  readonly id: string
+  readonly name: string
+  readonly clientConfig: WebhookClientConfig
+  readonly rules?: readonly Rule[]
+  readonly matchPolicy: string
+  readonly namespaceSelector: JsonObject
+  readonly objectSelector: JsonObject
+  readonly matchConditions?: readonly { readonly expression: string }[]
+  readonly failurePolicy: string
+  readonly timeoutSeconds: number
+  readonly sideEffects: string
+  readonly admissionReviewVersions: readonly string[]
+  readonly reinvocationPolicy?: string
+}
+
+const hooksOfConfig = new WeakMap<ApiObject, readonly Hook[]>()
+
+/** Returns the webhooks in the order of their configurations' names. */
+function hooksOf(backend: Backend, type: string): readonly Hook[] {
+  const configs = backend.store.list(type, '')
+  if (configs.length === 0) return []
+  return configs.flatMap((config) => {
+    let hooks = hooksOfConfig.get(config)
+    if (!hooks) {
+      const { name } = config.metadata
+      const webhooks = (Array.isArray(config['webhooks']) ? config['webhooks'] : []) as unknown as Hook[]
+      hooks = webhooks.map((hook, index) => ({ ...hook, id: `${name}/${hook.name}/${index}` }))
+      hooksOfConfig.set(config, hooks)
+    }
+    // The conditions are evaluated while the request waits for webhooks, when it cannot wait for the engine.
+    if (hooks.some(({ matchConditions }) => matchConditions?.length)) celEngine()
+    return hooks
+  })
+}
+
+/** Configurations cannot be intercepted by webhooks, or a broken one could never be repaired. */
+function isExempt({ group }: Kind): boolean {
+  return group === 'admissionregistration.k8s.io'
+}
+
+/**
+ * Returns the kind with which a webhook is called: that of the request if a rule matches it, or an equivalent one, in
+ * another version or group. Undefined if the webhook does not match.
+ */
+function targetOf(backend: Backend, hook: Hook, admission: Admission): Kind | undefined {
+  if (!matchesSelectors(backend, hook, admission)) return undefined
+  const { kind } = admission
+  const { rules = [], matchPolicy } = hook
+  if (rules.some((rule) => matchesRule(rule, kind, admission))) return kind
+  if (matchPolicy !== 'Equivalent') return undefined
+  const equivalents = backend.kinds.all().filter((other) => other !== kind && other.storage.id === kind.storage.id)
+  for (const rule of rules) {
+    for (const other of equivalents) if (matchesRule(rule, other, admission)) return other
+  }
+  return undefined
+}
+
+function matchesSelectors(
+  backend: Backend,
+  hook: Hook,
+  { kind, operation, namespace, object, old }: Admission,
+): boolean {
+  const { namespaceSelector = {}, objectSelector = {} } = hook
+  if (namespace && !isEmpty(namespaceSelector)) {
+    const isOwn = kind.storage.id === 'namespaces' && operation !== 'DELETE'
+    const labels = (isOwn ? object : backend.store.get('namespaces', namespace))?.metadata.labels
+    if (!selectorMatches(namespaceSelector, labels)) return false
+  }
+  if (isEmpty(objectSelector)) return true
+  return [object, old].some((each) => each !== undefined && selectorMatches(objectSelector, each.metadata.labels))
+}
+
+function isEmpty(selector: JsonObject): boolean {
+  return Object.values(selector).every((part) => part === undefined || part === null || Object.keys(part).length === 0)
+}
+
+function matchesRule(rule: Rule, kind: Kind, { operation, subresource }: Admission): boolean {
+  const { operations, apiGroups, apiVersions, resources, scope = '*' } = rule
+  return (scope === '*' || (scope === 'Namespaced') === kind.namespaced) && includes(operations, operation) &&
+    includes(apiGroups, kind.group) && includes(apiVersions, kind.version) &&
+    resources.some((each) => {
+      const slash = each.indexOf('/')
+      const resource = slash < 0 ? each : each.slice(0, slash)
+      const sub = slash < 0 ? '' : each.slice(slash + 1)
+      return (resource === '*' || resource === kind.plural) && (sub === '*' || sub === subresource)
+    })
+}
+
+function includes(list: readonly string[], value: string): boolean {
+  return list.includes('*') || list.includes(value)
+}
+
+/** Returns whether a write may call webhooks. If not, neither {@link mutated} nor {@link validated} does anything. */
+export function isAdmitting(backend: Backend, { rules }: Kind): boolean {
+  const { store, webhooks } = backend
+  return webhooks.current?.call !== undefined &&
+    (rules.convert !== undefined || store.list(MUTATING, '').length > 0 || store.list(VALIDATING, '').length > 0)
+}
+
+/** What identifies a write among those of a session, and the state that it starts from. */
+function stepOf({ operation, old, subresource }: Admission): [subject: string, version: string] {
+  // Only the deletion of a collection writes more than one object.
+  const subject = operation === 'DELETE' ? old!.metadata.uid! : `${operation} ${subresource}`
+  return [subject, old?.metadata.resourceVersion ?? '']
+}
+
+/**
+ * Returns the object after all mutating webhooks. Suspends the request if any of them matches; without a match, and
+ * for writes of the server itself, the object is returned as it is.
+ *
+ * `prepare` sets the managedFields, which the webhooks see. Changes of a webhook are not in them.
+ */
+export function mutated(backend: Backend, admission: Admission, prepare: (object: ApiObject) => void): ApiObject {
+  const { object } = admission
+  const session = backend.webhooks.current
+  if (!session?.call || isExempt(admission.kind)) return object!
+  const hooks = hooksOf(backend, MUTATING)
+  if (!hooks.some((hook) => targetOf(backend, hook, admission))) return object!
+  const result = session.step(...stepOf(admission), 'mutate', async (warnings) => {
+    const sent = object && clone(object)
+    if (sent) prepare(sent)
+    const changed = await dispatchMutating(backend, session, { ...admission, object: sent }, hooks, warnings)
+    if (sent && changed) checkMutated(admission, sent, changed, warnings)
+    return changed
+  })
+  return clone(result)!
+}
+
+/** Throws if webhooks have changed the identity of an object; restores managedFields that they have broken. */
+function checkMutated(
+  { kind, operation, namespace }: Admission,
+  sent: ApiObject,
+  object: ApiObject,
+  warnings: string[],
+): void {
+  const { metadata } = object
+  if (kind.namespaced && metadata.namespace !== namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  }
+  if (operation === 'UPDATE' && metadata.name !== sent.metadata.name) {
+    throw invalid(kind, metadata.name ?? '', [fault.invalid('metadata.name', metadata.name, 'field is immutable')])
+  }
+  const problem = managedFieldsProblem(metadata.managedFields)
+  if (problem === undefined) return
+  warnings.push(
+    '.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating ' +
+      `admission controller; please fix your requests: ${problem}`,
+  )
+  metadata.managedFields = clone(sent.metadata.managedFields as unknown as Json) as unknown as ManagedFieldsEntry[]
+}
+
+function managedFieldsProblem(entries: readonly ManagedFieldsEntry[] | undefined): string | undefined {
+  for (const { operation, fieldsType } of entries ?? []) {
+    if (operation !== 'Apply' && operation !== 'Update') return 'operation must be `Apply` or `Update`'
+    if (fieldsType !== 'FieldsV1') return 'fieldsType must be `FieldsV1`'
+  }
+  return undefined
+}
+
+/** Calls the matching mutating webhooks in order; those with `IfNeeded` again if a later one has changed the object. */
+async function dispatchMutating(
+  backend: Backend,
+  session: Session,
+  admission: Admission,
+  hooks: readonly Hook[],
+  warnings: string[],
+): Promise<ApiObject | undefined> {
+  let { object } = admission
+  let at = admission.kind
+  const reinvocable = new Set<string>()
+  const again = new Set<string>()
+  let isChanged = false
+  for (const isReinvocation of [false, true]) {
+    if (isReinvocation && !isChanged) break
+    for (const hook of hooks) {
+      const target = targetOf(backend, hook, { ...admission, object })
+      if (!target || (isReinvocation && !again.has(hook.id))) continue
+      object = await converted(object, at, target, admission)
+      at = target
+      const before = object
+      await ignoring(backend, hook, async () => {
+        const response = await callHook(backend, session, hook, target, { ...admission, object }, true)
+        if (!response) return
+        warnings.push(...response.warnings)
+        if (!response.allowed) throw denial(hook.name, response.status)
+        object = patched(hook, response, object, target, admission)
+      })
+      if (object !== before && !jsonEqual(object, before)) {
+        isChanged = true
+        for (const id of reinvocable) again.add(id)
+      }
+      if (hook.reinvocationPolicy === 'IfNeeded') reinvocable.add(hook.id)
+    }
+  }
+  return converted(object, at, admission.kind, admission)
+}
+
+/** Runs a call. If the webhook could not be called, logs it for `failurePolicy: Ignore`, otherwise throws a 500. */
+async function ignoring(backend: Backend, hook: Hook, call: () => Promise<void>): Promise<void> {
+  try {
+    await call()
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error
+    const message = `failed calling webhook ${JSON.stringify(hook.name)}: ${error.message}`
+    if (hook.failurePolicy !== 'Ignore') throw internal(message)
+    backend.log.warn('Ignoring a webhook that could not be called', { webhook: hook.name, error })
+  }
+}
+
+/** Converts an object of a review to an equivalent kind. */
+async function converted(
+  object: ApiObject | undefined,
+  from: Kind,
+  to: Kind,
+  { objectKind }: Admission,
+): Promise<ApiObject | undefined> {
+  if (!object || from === to || objectKind) return object
+  if (to.rules.convert) return (await to.rules.convert([object], apiVersionOf(to)))[0]
+  const stored = from.rules.toStored ? from.rules.toStored(object) : object
+  return { ...(to.rules.fromStored && !to.custom ? to.rules.fromStored(stored) : stored), apiVersion: apiVersionOf(to) }
+}
+
+/** Calls a webhook. Returns undefined if the request does not meet its conditions. */
+async function callHook(
+  backend: Backend,
+  session: Session,
+  hook: Hook,
+  target: Kind,
+  admission: Admission,
+  mutating: boolean,
+): Promise<AdmissionResponse | undefined> {
+  const { kind, object, old, dryRun } = admission
+  const uid = newUid(backend.random)
+  const options = reviewOptions(
+    admission,
+    session.call!,
+    admission.operation === 'DELETE' ? readOptions(session.call!) : {},
+  )
+  const oldObject = await converted(old, kind, target, admission)
+  const review = admissionReview(uid, admission, target, object, oldObject, options, session.call!.user)
+  if (!meetsConditions(hook, admission, review['request'] as JsonObject)) return undefined
+  if (dryRun && hook.sideEffects !== 'None' && hook.sideEffects !== 'NoneOnDryRun') {
+    throw badRequest(`admission webhook ${JSON.stringify(hook.name)} does not support dry run`)
+  }
+  if (!hook.admissionReviewVersions.includes('v1')) {
+    throw new CallError('could not create admission objects: the embedded API sends AdmissionReview v1 only')
+  }
+  const answer = await post(backend, hook, review, session.signal)
+  return admissionResponse(answer, uid, mutating)
+}
+
+/**
+ * Returns whether a request meets all conditions of a webhook.
+ *
+ * @throws StatusError 403 if a condition fails, none is false, and the policy is `Fail`.
+ */
+function meetsConditions(
+  { matchConditions = [], failurePolicy }: Hook,
+  { kind, name }: Admission,
+  { object = null, oldObject = null, ...request }: JsonObject,
+): boolean {
+  if (matchConditions.length === 0) return true
+  const expressions = matchConditions.map(({ expression }) => expression.trim())
+  const result = celEngine().evaluateConditions(expressions, { object, oldObject, request })
+  if (typeof result === 'boolean') return result
+  if (failurePolicy === 'Ignore') return false
+  throw forbidden(kind, name, result.length === 1 ? result[0]! : `[${result.join(', ')}]`)
+}
+
+async function post(
+  backend: Backend,
+  hook: Hook,
+  review: JsonObject,
+  signal: AbortSignal | undefined,
+): Promise<JsonObject> {
+  try {
+    return await backend.webhooks.post(hook.clientConfig, review, hook.timeoutSeconds * 1000, signal)
+  } catch (error) {
+    throw error instanceof CallError
+      ? new CallError(`failed to call webhook: ${error.message}`, { cause: error })
+      : error
+  }
+}
+
+/** Returns the object with the patch of a response, decoded and with defaults. */
+function patched(
+  hook: Hook,
+  { patch, patchType }: AdmissionResponse,
+  object: ApiObject | undefined,
+  kind: Kind,
+  { objectKind }: Admission,
+): ApiObject | undefined {
+  if (patch === undefined) return object
+  const operations = parsePatch(patch)
+  if (operations.length === 0) return object
+  if (!object) {
+    const name = JSON.stringify(hook.name)
+    throw internal(
+      `admission webhook ${name} attempted to modify the object, which is not supported for this operation`,
+    )
+  }
+  if (patchType !== 'JSONPatch') throw new CallError(`unsupported patch type ${JSON.stringify(patchType)}`)
+  try {
+    const result = jsonPatch(object, operations)
+    if (!isObject(result)) throw internal('the patched document is not an object')
+    if (result['apiVersion'] !== object.apiVersion || result['kind'] !== object.kind) {
+      const { apiVersion, kind: given } = result
+      throw internal(
+        `no kind ${JSON.stringify(given)} is registered for version ${JSON.stringify(apiVersion)} in scheme ` +
+          '"pkg/runtime/scheme.go:111"',
+      )
+    }
+    if (objectKind) return result as ApiObject
+    const { object: decoded } = decodeObject(kind, result)
+    setDefaults(kind, decoded)
+    return decoded
+  } catch (error) {
+    if (!(error instanceof StatusError) || error.code === 500) throw error
+    const reason = error.cause instanceof Error ? error.cause.message : error.message
+    throw internal(reason.replace(/^.* cannot be handled as a \w+: /, ''))
+  }
+}
+
+function parsePatch(patch: string): Json[] {
+  const undecodable = (reason: string): CallError =>
+    new CallError(`received undecodable patch in webhook response: ${reason}`)
+  let value: Json
+  try {
+    value = JSON.parse(patch) as Json
+  } catch (cause) {
+    const first = JSON.stringify(patch.trimStart().slice(0, 1)).slice(1, -1)
+    throw Object.assign(undecodable(`invalid character '${first}' looking for beginning of value`), { cause })
+  }
+  if (Array.isArray(value)) return value
+  const type = typeof value === 'boolean' ? 'bool' : typeof value
+  throw undecodable(`json: cannot unmarshal ${type} into Go value of type jsonpatch.Patch`)
+}
+
+/**
+ * Calls the matching validating webhooks together. Suspends the request until all have answered.
+ *
+ * Returns the object to store, which is that of the run that the webhooks saw: uid, time and generated name of later
+ * runs differ.
+ *
+ * @throws StatusError of the first webhook, in their order, that denies the request or cannot be called.
+ */
+export function validated(backend: Backend, admission: Admission): ApiObject {
+  const { object } = admission
+  const session = backend.webhooks.current
+  if (!session?.call) return object!
+  const hooks = isExempt(admission.kind) ? [] : hooksOf(backend, VALIDATING)
+  if (hooks.length === 0 && !admission.kind.rules.convert) return object!
+  const [subject, version] = stepOf(admission)
+  const kept = session.keep(subject, version, 'object', object)
+  const sent = { ...admission, object: kept }
+  const called = hooks.flatMap((hook) => {
+    const target = targetOf(backend, hook, sent)
+    return target ? [{ hook, target }] : []
+  })
+  if (called.length === 0) return kept!
+  session.step(subject, version, 'validate', async (warnings) => {
+    const results = await Promise.allSettled(called.map(({ hook, target }) =>
+      ignoring(backend, hook, async () => {
+        const inVersion = { ...sent, object: await converted(kept, admission.kind, target, admission) }
+        const response = await callHook(backend, session, hook, target, inVersion, false)
+        if (!response) return
+        warnings.push(...response.warnings)
+        if (!response.allowed) throw denial(hook.name, response.status)
+      })
+    ))
+    for (const result of results) if (result.status === 'rejected') throw result.reason
+  })
+  return kept!
+}
+
+/** Calls the webhooks for a deletion, mutating and validating. */
+export function admitDelete(backend: Backend, kind: Kind, old: ApiObject, dryRun: boolean): void {
+  const call = backend.webhooks.current?.call
+  if (!call) return
+  const route = routeOf(call.path)
+  const name = route.type === 'resource' ? route.name : ''
+  const admission: Admission = {
+    ...placeOf(kind, old),
+    operation: 'DELETE',
+    name,
+    subresource: '',
+    object: undefined,
+    old,
+    dryRun,
+  }
+  mutated(backend, admission, () => {})
+  validated(backend, admission)
+}
+
+/** Returns the part of an admission that the kind and the object determine. */
+export function placeOf(kind: Kind, { metadata }: ApiObject): Pick<Admission, 'kind' | 'namespace' | 'name'> {
+  const { name = '', namespace = '' } = metadata
+  return { kind, namespace: kind.storage.id === 'namespaces' ? name : namespace, name }
+}

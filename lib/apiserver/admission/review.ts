@@ -1,0 +1,216 @@
+/** Builds AdmissionReviews, and checks the responses. */
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
+import { type User, userInfo } from '../model/user.ts'
+import type { ApiObject } from '../model/json.ts'
+import type { Call } from '../model/routes.ts'
+import { StatusError } from '../model/status.ts'
+import { CallError } from '../webhooks/call.ts'
+
+/** The request that a webhook admits. */
+export interface Admission {
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
+  /** The kind of the URL. */
+  readonly kind: Kind
+  /** Empty for the object itself. */
+  readonly subresource: string
+  /** Empty for cluster-scoped kinds; for a Namespace, its own name. */
+  readonly namespace: string
+  /** Empty for a generated name, and for the deletion of a collection. */
+  readonly name: string
+  /** Undefined for a deletion. */
+  readonly object: ApiObject | undefined
+  /** Undefined for a creation. */
+  readonly old: ApiObject | undefined
+  readonly dryRun: boolean
+  /** The kind of `object` and `old`, if it is not `kind`: the Scale of a subresource. */
+  readonly objectKind?: GroupVersionKind
+}
+
+interface GroupVersionKind {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+}
+
+/** Returns the review of an admission for a webhook that is called with `target`, which may be an equivalent kind. */
+export function admissionReview(
+  uid: string,
+  admission: Admission,
+  target: Kind,
+  object: ApiObject | undefined,
+  old: ApiObject | undefined,
+  options: JsonObject,
+  user: User,
+): JsonObject {
+  const { kind, objectKind, subresource, name, namespace, operation, dryRun } = admission
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: 'admission.k8s.io/v1',
+    request: {
+      uid,
+      kind: kindJson(objectKind ?? target),
+      resource: resourceJson(target),
+      ...(subresource && { subResource: subresource }),
+      requestKind: kindJson(objectKind ?? kind),
+      requestResource: resourceJson(kind),
+      ...(subresource && { requestSubResource: subresource }),
+      ...(name && { name }),
+      ...(namespace && { namespace }),
+      operation,
+      userInfo: userInfo(user),
+      object: object ?? null,
+      oldObject: old ?? null,
+      dryRun,
+      options,
+    },
+  }
+}
+
+function kindJson({ group, version, kind }: GroupVersionKind): JsonObject {
+  return { group, version, kind }
+}
+
+function resourceJson({ group, version, plural }: Kind): JsonObject {
+  return { group, version, resource: plural }
+}
+
+/** Returns the options of a request, as a review has them. */
+export function reviewOptions({ operation, dryRun }: Admission, call: Call, body: JsonObject): JsonObject {
+  const names = { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' }
+  const fields = operation === 'DELETE' ? DELETE_FIELDS : WRITE_FIELDS
+  const options: JsonObject = { kind: names[operation], apiVersion: 'meta.k8s.io/v1' }
+  for (const field of fields) {
+    const value = operation === 'DELETE' ? body[field] ?? call.query.get(field) : call.query.get(field)
+    if (value === null || value === undefined || value === '') continue
+    options[field] = field === 'gracePeriodSeconds' ? Number(value) : value
+  }
+  if (dryRun) options['dryRun'] = ['All']
+  return options
+}
+
+const WRITE_FIELDS: readonly string[] = ['fieldManager', 'fieldValidation']
+const DELETE_FIELDS: readonly string[] = [
+  'gracePeriodSeconds',
+  'preconditions',
+  'orphanDependents',
+  'propagationPolicy',
+]
+
+/** The checked response of a review. */
+export interface AdmissionResponse {
+  readonly allowed: boolean
+  readonly status: JsonObject | undefined
+  readonly warnings: readonly string[]
+  readonly patch: string | undefined
+  readonly patchType: string | undefined
+}
+
+/**
+ * Returns the response of a review.
+ *
+ * @throws CallError if it cannot be decoded, or breaks a rule: the messages of apiserver's VerifyAdmissionResponse.
+ */
+export function admissionResponse(review: JsonObject, uid: string, mutating: boolean): AdmissionResponse {
+  checkType(review, 'admission.k8s.io/v1', 'AdmissionReview')
+  const response = typed(review, 'response', 'object', 'AdmissionReview.response') as JsonObject | undefined
+  if (!response) throw invalidResponse('webhook response was absent')
+  const text = (field: string): string | undefined =>
+    typed(response, field, 'string', `AdmissionResponse.response.${field}`) as string | undefined
+  const allowed = typed(response, 'allowed', 'boolean', 'AdmissionResponse.response.allowed') === true
+  const status = typed(response, 'status', 'object', 'AdmissionResponse.response.status') as JsonObject | undefined
+  const patch = decodePatch(text('patch') ?? '')
+  const patchType = text('patchType')
+  const given = text('uid') ?? ''
+  if (given !== uid) {
+    throw invalidResponse(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(given)}`)
+  }
+  checkGroupVersionKind(review, 'admission.k8s.io/v1', 'AdmissionReview')
+  if (mutating) {
+    if (patch && patchType === undefined) {
+      throw invalidResponse('webhook returned response.patch but not response.patchType')
+    }
+    if (!patch && patchType !== undefined) {
+      throw invalidResponse('webhook returned response.patchType but not response.patch')
+    }
+    if (patchType === '') throw invalidResponse('webhook returned invalid response.patchType of ""')
+  } else {
+    if (patch) throw invalidResponse('validating webhook may not return response.patch')
+    if (patchType !== undefined) throw invalidResponse('validating webhook may not return response.patchType')
+  }
+  return { allowed, status, warnings: warningsOf(response['warnings']), patch: patch || undefined, patchType }
+}
+
+function invalidResponse(reason: string): CallError {
+  return new CallError(`received invalid webhook response: ${reason}`)
+}
+
+/** Decodes the patch, which is base64 as every Go byte slice. */
+function decodePatch(patch: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(patch), (char) => char.charCodeAt(0)))
+  } catch (cause) {
+    const at = patch.search(/[^A-Za-z0-9+/=]/)
+    const message = `illegal base64 data at input byte ${at < 0 ? patch.length : at}`
+    throw new CallError(`failed to call webhook: ${message}`, { cause })
+  }
+}
+
+const GO_TYPES: Readonly<Record<string, string>> = { boolean: 'bool', string: 'string', object: 'struct' }
+
+function typed(of: JsonObject, field: string, type: 'boolean' | 'string' | 'object', path: string): Json | undefined {
+  const value = of[field]
+  if (value === undefined || value === null) return undefined
+  const actual = Array.isArray(value) ? 'array' : typeof value
+  if (actual === type) return value
+  const name = actual === 'boolean' ? 'bool' : actual
+  throw new CallError(
+    `failed to call webhook: json: cannot unmarshal ${name} into Go struct field ${path} of type ${GO_TYPES[type]}`,
+  )
+}
+
+/** Throws if a document is of a type that the server's scheme of webhooks does not have. */
+function checkType(review: JsonObject, apiVersion: string, kind: string): void {
+  const { apiVersion: givenVersion, kind: given } = review
+  if (!givenVersion || !given || (givenVersion === apiVersion && given === kind)) return
+  const [, version = ''] = split(apiVersion)
+  const [, other = ''] = split(String(givenVersion))
+  const isKnown = given === 'Status' || (given === kind && other === 'v1beta1')
+  const reason = isKnown
+    ? `converting (${other}.${String(given)}) to (${version}.${kind}): unknown conversion`
+    : `no kind ${JSON.stringify(given)} is registered for version ${JSON.stringify(givenVersion)} in scheme ` +
+      '"pkg/runtime/scheme.go:111"'
+  throw new CallError(`failed to call webhook: ${reason}`)
+}
+
+/** Throws if a document has no type; other wrong types cannot be decoded at all. */
+function checkGroupVersionKind(review: JsonObject, apiVersion: string, kind: string): void {
+  const { apiVersion: givenVersion, kind: given } = review
+  if (givenVersion === apiVersion && given === kind) return
+  const [group, version] = split(String(givenVersion ?? ''))
+  throw invalidResponse(
+    `expected webhook response of ${apiVersion}, Kind=${kind}, got ${group}/${version}, Kind=${String(given ?? '')}`,
+  )
+}
+
+function split(apiVersion: string): [string, string] {
+  const at = apiVersion.indexOf('/')
+  return at < 0 ? ['', apiVersion] : [apiVersion.slice(0, at), apiVersion.slice(at + 1)]
+}
+
+/** Returns the warnings that fit into a header: an empty one, and one with control characters, are dropped. */
+function warningsOf(value: Json | undefined): readonly string[] {
+  const texts = Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : []
+  return texts.filter((each) => each !== '' && !/\p{Cc}/u.test(each))
+}
+
+/** Returns the error of a denied request: the webhook's status, with at least 400 as its code. */
+export function denial(webhook: string, status: JsonObject = {}): StatusError {
+  const text = (field: string): string => typeof status[field] === 'string' ? status[field] : ''
+  const code = typeof status['code'] === 'number' && status['code'] >= 400 ? status['code'] : 400
+  const reason = text('message') || text('reason')
+  const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`
+  const message = reason ? `${denied}: ${reason}` : `${denied} without explanation`
+  const details = isObject(status['details']) ? status['details'] : undefined
+  return new StatusError(code, text('reason'), message, details)
+}

@@ -1,0 +1,182 @@
+/** Serves custom kinds from stored definitions, like the controllers of apiextensions-apiserver. */
+import { jsonEqual } from '../../core/equal.ts'
+import { type Backend, fromStored, nowIso } from '../context/context.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
+import { updateManagedFields } from '../apply/managed_fields.ts'
+import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
+import { typingOf } from '../verbs/write.ts'
+import { kindsOfDefinition } from '../crd/kinds.ts'
+import { CLEANUP_FINALIZER } from '../crd/rules.ts'
+
+const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
+
+/** Serves the kinds of a definition, or starts its deletion. Called after each write of a definition. */
+export function applyDefinition(backend: Backend, stored: ApiObject): void {
+  if (stored.metadata.deletionTimestamp) {
+    deleteInstances(backend, stored)
+    return
+  }
+  const status = statusOf(backend, stored)
+  if (!jsonEqual(status, stored['status'])) {
+    const next = clone(stored)
+    next['status'] = status
+    const writer = {
+      manager: 'kube-apiserver',
+      apiVersion: stored.apiVersion,
+      subresource: 'status',
+      now: nowIso(backend),
+    }
+    const crdKind = backend.kinds.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
+    const managedFields = updateManagedFields(typingOf(crdKind, 'status'), stored, stored, next, writer)
+    if (managedFields) next.metadata.managedFields = managedFields
+    backend.store.put(CRDS, stored.metadata.name!, next)
+  }
+  serveKinds(backend, { ...stored, status })
+}
+
+/** Removes the kinds of a definition. Called after the removal of the definition. */
+export function removeKinds(backend: Backend, crd: ApiObject): void {
+  for (const kind of kindsOf(backend, crd)) backend.kinds.delete(kind)
+}
+
+function kindsOf(backend: Backend, crd: ApiObject): readonly Kind[] {
+  return backend.kinds.all().filter((kind) => kind.custom && kind.storage.id === crd.metadata.name)
+}
+
+function serveKinds(backend: Backend, crd: ApiObject): void {
+  removeKinds(backend, crd)
+  const established = (at(crd, 'status', 'conditions') as JsonObject[] | null)?.some(
+    (each) => each['type'] === 'Established' && each['status'] === 'True',
+  )
+  if (established) { for (const kind of kindsOfDefinition(crd, backend.webhooks)) backend.kinds.set(kind) }
+}
+
+/** Returns the status that the naming and establishing controllers would set. */
+function statusOf(backend: Backend, crd: ApiObject): JsonObject {
+  const { names, conflict } = acceptedNames(backend, crd)
+  const before = at(crd, 'status', 'conditions')
+  const wasEstablished = Array.isArray(before) && before.some(
+    (each) => isObject(each) && each['type'] === 'Established' && each['status'] === 'True',
+  )
+  const conditions = [
+    condition(
+      before,
+      'NamesAccepted',
+      conflict ? 'False' : 'True',
+      conflict ? conflict.reason : 'NoConflicts',
+      conflict ? conflict.message : 'no conflicts found',
+      nowIso(backend),
+    ),
+    conflict && !wasEstablished
+      ? condition(before, 'Established', 'False', 'NotAccepted', 'not all names are accepted', nowIso(backend))
+      : condition(
+        before,
+        'Established',
+        'True',
+        'InitialNamesAccepted',
+        'the initial names have been accepted',
+        nowIso(backend),
+      ),
+  ]
+  const others = Array.isArray(before)
+    ? before.filter(
+      (each) => isObject(each) && !['NamesAccepted', 'Established'].includes(String(each['type'])),
+    )
+    : []
+  return {
+    conditions: [...conditions, ...others],
+    acceptedNames: names,
+    storedVersions: at(crd, 'status', 'storedVersions') ?? [],
+  }
+}
+
+function condition(
+  before: Json | undefined,
+  type: string,
+  status: string,
+  reason: string,
+  message: string,
+  now: string,
+): JsonObject {
+  const old = Array.isArray(before)
+    ? before.find((each): each is JsonObject => isObject(each) && each['type'] === type)
+    : undefined
+  const lastTransitionTime = old && old['status'] === status ? old['lastTransitionTime']! : now
+  return { type, status, lastTransitionTime, reason, message }
+}
+
+interface NameConflict {
+  readonly reason: string
+  readonly message: string
+}
+
+/** Returns the names that no other definition of the group has, and the last conflict. */
+function acceptedNames(backend: Backend, crd: ApiObject): { names: JsonObject; conflict: NameConflict | undefined } {
+  const group = at(crd, 'spec', 'group')
+  const others = backend.store.list(CRDS, '').filter(
+    (other) => other.metadata.name !== crd.metadata.name && at(other, 'spec', 'group') === group,
+  ).map((other) => at(other, 'status', 'acceptedNames')).filter(isObject)
+  const used = (fields: readonly string[]): ReadonlySet<Json | undefined> =>
+    new Set(others.flatMap((other) => fields.flatMap((field) => other[field])))
+  const resources = used(['plural', 'singular', 'shortNames'])
+  const kinds = used(['kind', 'listKind'])
+  const wanted = clone(at(crd, 'spec', 'names')) as JsonObject
+  const names = clone(at(crd, 'status', 'acceptedNames') ?? { plural: '', kind: '' }) as JsonObject
+  let conflict: NameConflict | undefined
+  for (const field of ['plural', 'singular', 'shortNames', 'kind', 'listKind'] as const) {
+    const taken = field === 'kind' || field === 'listKind' ? kinds : resources
+    const wants = [wanted[field] ?? []].flat().filter((name) => ![names[field]].flat().includes(name))
+    const inUse = wants.filter((name) => name !== '' && taken.has(name))
+    if (inUse.length > 0) {
+      const reason = `${field[0]!.toUpperCase()}${field.slice(1)}Conflict`
+      conflict = { reason, message: inUse.map((name) => `${JSON.stringify(name)} is already in use`).join(', ') }
+    } else if (wanted[field] === undefined) delete names[field]
+    else names[field] = wanted[field]
+  }
+  if (wanted['categories'] === undefined) delete names['categories']
+  else names['categories'] = wanted['categories']
+  return { names, conflict }
+}
+
+/** Deletes the instances of a deleted definition; the definition is removed after the last of them. */
+function deleteInstances(backend: Backend, crd: ApiObject): void {
+  if (!(crd.metadata.finalizers ?? []).includes(CLEANUP_FINALIZER)) return
+  const id = crd.metadata.name!
+  const kind = kindsOf(backend, crd)[0]
+  if (kind) {
+    for (const stored of backend.store.list(id, '')) {
+      if (!stored.metadata.deletionTimestamp) deleteObject(backend, kind, fromStored(kind, stored), PLAIN_DELETE)
+    }
+  }
+  finalizeDefinition(backend, id)
+  if (backend.store.list(id, '').length > 0) markDeleting(backend, crd)
+}
+
+/** Writes that objects remain, and serves the kinds without creations. */
+function markDeleting(backend: Backend, crd: ApiObject): void {
+  const before = at(crd, 'status', 'conditions')
+  const others = Array.isArray(before) ? before.filter((each) => at(each, 'type') !== 'Terminating') : []
+  const [reason, message] = ['InstanceDeletionInProgress', 'CustomResource deletion is in progress']
+  const next = clone(crd)
+  const terminating = condition(before, 'Terminating', 'True', reason, message, nowIso(backend))
+  next['status'] = { ...(isObject(crd['status']) ? crd['status'] : {}), conditions: [...others, terminating] }
+  if (!jsonEqual(next, crd)) backend.store.put(CRDS, crd.metadata.name!, next)
+  serveKinds(backend, next)
+}
+
+/** Removes a deleted definition if it has no instances. Called after the removal of any custom object. */
+export function finalizeDefinition(backend: Backend, id: string): void {
+  const crd = backend.store.get(CRDS, id)
+  if (!crd?.metadata.deletionTimestamp || backend.store.list(id, '').length > 0) return
+  const others = (crd.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER)
+  if (others.length === (crd.metadata.finalizers ?? []).length) return
+  if (others.length === 0) {
+    removeKinds(backend, crd)
+    backend.store.remove(CRDS, id)
+    return
+  }
+  const next = clone(crd)
+  next.metadata.finalizers = others
+  backend.store.put(CRDS, id, next)
+}

@@ -1,0 +1,91 @@
+/** The kinds of admissionregistration.k8s.io/v1. Policies are stored; requests are not checked by them. */
+import { type ApiObject, at } from '../../model/json.ts'
+import { selectorText } from '../../model/selectors.ts'
+import type { Column } from '../../model/columns.ts'
+import { WEBHOOK_RULES } from '../../webhooks/rules.ts'
+import { AGE, count, NAME, size, str, text } from '../columns.ts'
+import type { GroupTable } from '../../model/kind_table.ts'
+import {
+  MUTATING_BINDING_RULES,
+  MUTATING_POLICY_RULES,
+  VALIDATING_BINDING_RULES,
+  VALIDATING_POLICY_RULES,
+} from '../rules/admission_policies.ts'
+
+const COMMON = { scope: 'Cluster', categories: ['api-extensions'] } as const
+
+const PARAM_KIND: Column = text('ParamKind', (policy) => {
+  const kind = at(policy, 'spec', 'paramKind')
+  return kind ? `${str(kind, 'apiVersion')}/${str(kind, 'kind')}` : '<unset>'
+})
+
+const WEBHOOK_COLUMNS: readonly Column[] = [NAME, count('Webhooks', (config) => size(config['webhooks'])), AGE]
+
+function paramText(binding: ApiObject): string {
+  const param = at(binding, 'spec', 'paramRef')
+  if (!param) return '<unset>'
+  const name = str(param, 'name')
+  if (name) return `${str(param, 'namespace') || '*'}/${name}`
+  const selector = at(param, 'selector')
+  return selector === undefined ? '<unset>' : selectorText(selector)
+}
+
+const BINDING_COLUMNS: readonly Column[] = [
+  NAME,
+  text('PolicyName', 'spec.policyName'),
+  text('ParamRef', paramText),
+  AGE,
+]
+
+export const ADMISSIONREGISTRATION: GroupTable = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  definitions: 'admissionregistration.v1',
+  kinds: [
+    {
+      kind: 'MutatingAdmissionPolicy',
+      plural: 'mutatingadmissionpolicies',
+      hashedVersion: 'v1beta1',
+      ...COMMON,
+      columns: [NAME, count('Mutations', (policy) => size(at(policy, 'spec', 'mutations'))), PARAM_KIND, AGE],
+      rules: MUTATING_POLICY_RULES,
+    },
+    {
+      kind: 'MutatingAdmissionPolicyBinding',
+      plural: 'mutatingadmissionpolicybindings',
+      hashedVersion: 'v1beta1',
+      ...COMMON,
+      columns: BINDING_COLUMNS,
+      rules: MUTATING_BINDING_RULES,
+    },
+    {
+      kind: 'MutatingWebhookConfiguration',
+      plural: 'mutatingwebhookconfigurations',
+      ...COMMON,
+      columns: WEBHOOK_COLUMNS,
+      rules: WEBHOOK_RULES['mutatingwebhookconfigurations.admissionregistration.k8s.io']!,
+    },
+    {
+      kind: 'ValidatingAdmissionPolicy',
+      plural: 'validatingadmissionpolicies',
+      ...COMMON,
+      subresources: ['status'],
+      columns: [NAME, count('Validations', (policy) => size(at(policy, 'spec', 'validations'))), PARAM_KIND, AGE],
+      rules: VALIDATING_POLICY_RULES,
+    },
+    {
+      kind: 'ValidatingAdmissionPolicyBinding',
+      plural: 'validatingadmissionpolicybindings',
+      ...COMMON,
+      columns: BINDING_COLUMNS,
+      rules: VALIDATING_BINDING_RULES,
+    },
+    {
+      kind: 'ValidatingWebhookConfiguration',
+      plural: 'validatingwebhookconfigurations',
+      ...COMMON,
+      columns: WEBHOOK_COLUMNS,
+      rules: WEBHOOK_RULES['validatingwebhookconfigurations.admissionregistration.k8s.io']!,
+    },
+  ],
+}

@@ -1,0 +1,98 @@
+/** The kinds of storage.k8s.io/v1. */
+import { type ApiObject, at } from '../../model/json.ts'
+import { AGE, count, defaultMarked, flag, list, NAME, size, str, text } from '../columns.ts'
+import type { GroupTable } from '../../model/kind_table.ts'
+import {
+  ATTACHMENT_RULES,
+  CAPACITY_RULES,
+  CSI_DRIVER_RULES,
+  CSI_NODE_RULES,
+  STORAGE_CLASS_RULES,
+  VOLUME_ATTRIBUTES_CLASS_RULES,
+} from '../rules/storage.ts'
+
+function tokenRequests(driver: ApiObject): string {
+  if (at(driver, 'spec', 'tokenRequests') === undefined) return '<unset>'
+  return list(driver, 'spec', 'tokenRequests').map((each) => str(each, 'audience')).join(',')
+}
+
+export const STORAGE: GroupTable = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  definitions: 'storage.v1',
+  kinds: [
+    {
+      kind: 'CSIDriver',
+      plural: 'csidrivers',
+      returnsDeleted: true,
+      scope: 'Cluster',
+      columns: [
+        NAME,
+        flag('AttachRequired', 'spec.attachRequired', true),
+        flag('PodInfoOnMount', 'spec.podInfoOnMount'),
+        flag('StorageCapacity', 'spec.storageCapacity'),
+        text('TokenRequests', tokenRequests),
+        flag('RequiresRepublish', 'spec.requiresRepublish'),
+        text('Modes', (driver) => {
+          const modes = at(driver, 'spec', 'volumeLifecycleModes')
+          return (Array.isArray(modes) ? modes.join(',') : '') || '<none>'
+        }),
+        AGE,
+      ],
+      rules: CSI_DRIVER_RULES,
+    },
+    {
+      kind: 'CSINode',
+      plural: 'csinodes',
+      returnsDeleted: true,
+      scope: 'Cluster',
+      columns: [NAME, count('Drivers', (node) => size(at(node, 'spec', 'drivers'))), AGE],
+      rules: CSI_NODE_RULES,
+    },
+    { kind: 'CSIStorageCapacity', plural: 'csistoragecapacities', rules: CAPACITY_RULES },
+    {
+      kind: 'StorageClass',
+      plural: 'storageclasses',
+      returnsDeleted: true,
+      scope: 'Cluster',
+      shortNames: ['sc'],
+      columns: [
+        defaultMarked(
+          'storageclass.kubernetes.io/is-default-class',
+          'storageclass.beta.kubernetes.io/is-default-class',
+        ),
+        text('Provisioner', 'provisioner'),
+        text('ReclaimPolicy', 'reclaimPolicy', 'Delete'),
+        text('VolumeBindingMode', 'volumeBindingMode', 'Immediate'),
+        text('AllowVolumeExpansion', (each) => each['allowVolumeExpansion'] ?? false),
+        AGE,
+      ],
+      rules: STORAGE_CLASS_RULES,
+    },
+    {
+      kind: 'VolumeAttachment',
+      plural: 'volumeattachments',
+      returnsDeleted: true,
+      scope: 'Cluster',
+      subresources: ['status'],
+      columns: [
+        NAME,
+        { ...text('Attacher', 'spec.attacher'), format: 'name' },
+        text('PV', 'spec.source.persistentVolumeName'),
+        text('Node', 'spec.nodeName'),
+        flag('Attached', 'status.attached'),
+        AGE,
+      ],
+      rules: ATTACHMENT_RULES,
+    },
+    {
+      kind: 'VolumeAttributesClass',
+      plural: 'volumeattributesclasses',
+      returnsDeleted: true,
+      scope: 'Cluster',
+      shortNames: ['vac'],
+      columns: [NAME, text('DriverName', 'driverName'), AGE],
+      rules: VOLUME_ATTRIBUTES_CLASS_RULES,
+    },
+  ],
+}

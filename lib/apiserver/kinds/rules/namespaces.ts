@@ -1,0 +1,51 @@
+/** The rules of namespaces. */
+import { at, clone, isObject } from '../../model/json.ts'
+import { fault } from '../../model/status.ts'
+import type { Rules } from '../../model/kinds.ts'
+import { type Check, checked, qualified } from '../checks.ts'
+
+const STANDARD = ['kubernetes', 'orphan', 'foregroundDeletion']
+
+/** The server's path lacks the index. */
+const finalizer: Check = (value, path, parent) => {
+  const place = path.replace(/\[\d+\]$/, '')
+  const faults = [...qualified(value, place, parent)]
+  if (!STANDARD.includes(String(value)) && !String(value).includes('/')) {
+    const detail = 'name is neither a standard finalizer name nor is it fully qualified'
+    faults.push(fault.invalid(place, value, detail))
+  }
+  return faults
+}
+
+export const NAMESPACE_RULES: Partial<Rules> = {
+  nameRule: 'label',
+  defaults(namespace) {
+    const { name } = namespace.metadata
+    if (name) namespace.metadata.labels = { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': name }
+    namespace['status'] ??= {}
+  },
+  prepareCreate(namespace) {
+    const spec = isObject(namespace['spec']) ? namespace['spec'] : {}
+    const finalizers = Array.isArray(spec['finalizers']) ? spec['finalizers'] : []
+    namespace['spec'] = {
+      ...spec,
+      finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'],
+    }
+    namespace['status'] = { phase: 'Active' }
+  },
+  prepareUpdate(namespace, old) {
+    // Only /finalize changes the finalizers of the spec.
+    const spec = isObject(namespace['spec']) ? namespace['spec'] : {}
+    namespace['spec'] = { ...spec, finalizers: clone(at(old, 'spec', 'finalizers') ?? []) }
+  },
+  isHeld(namespace) {
+    const finalizers = at(namespace, 'spec', 'finalizers')
+    return Array.isArray(finalizers) && finalizers.length > 0
+  },
+  beginDelete(namespace, nowIso) {
+    namespace.metadata.deletionTimestamp = nowIso
+    namespace['status'] = { phase: 'Terminating' }
+  },
+  validate: (namespace) => checked(namespace, [['spec.finalizers[]', finalizer]]),
+  fields: (namespace) => ({ 'status.phase': String(at(namespace, 'status', 'phase') ?? '') }),
+}

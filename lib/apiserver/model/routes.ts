@@ -1,0 +1,132 @@
+/** Parses the method, path and query of a request. */
+import type { HttpRequest } from '../../core/transport.ts'
+import { ADMIN, type User } from './user.ts'
+
+/** The route of a resource request. */
+export interface ResourceRoute {
+  readonly type: 'resource'
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  /** Empty for cluster-scoped kinds and for all namespaces. */
+  readonly namespace: string
+  /** Empty for collections. */
+  readonly name: string
+  /** Empty for the object itself. */
+  readonly subresource: string
+  /** Whether the path has the old prefix /watch, which is the same as `watch=true`. */
+  readonly isWatch?: boolean
+}
+
+/** The route of any other request: discovery, health, OpenAPI. */
+interface PlainRoute {
+  readonly type: 'plain'
+  readonly path: string
+}
+
+export type Route = ResourceRoute | PlainRoute
+
+/** A parsed request. */
+export interface Call {
+  /** In upper case; any method. */
+  readonly method: string
+  /** As the client has sent it, without the query. */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array | undefined
+  readonly signal: AbortSignal | undefined
+  /** Set by authentication. */
+  user: User
+  /** Warnings for the response, in order. */
+  readonly warnings: string[]
+}
+
+export function readCall(request: HttpRequest): Call {
+  const question = request.path.indexOf('?')
+  const path = question < 0 ? request.path : request.path.slice(0, question)
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
+  return {
+    method: request.method,
+    path: path || '/',
+    query: queryOf(question < 0 ? '' : request.path.slice(question + 1)),
+    headers,
+    body: request.body,
+    signal: request.signal,
+    user: ADMIN,
+    warnings: [],
+  }
+}
+
+/** Go drops parameters with a semicolon or a malformed escape. */
+function queryOf(text: string): URLSearchParams {
+  const isPlain = !/;|%(?![\da-fA-F]{2})/.test(text)
+  return new URLSearchParams(
+    isPlain ? text : text.split('&').filter((each) => !each.includes(';') && isWellFormed(each)).join('&'),
+  )
+}
+
+/** Returns whether the escapes of a path are well-formed. */
+export function isWellFormed(path: string): boolean {
+  return !/%(?![\da-fA-F]{2})/.test(path)
+}
+
+/** The subresources of a Namespace; any other third segment of its path is a resource in the namespace. */
+const NAMESPACE_SUBRESOURCES: readonly string[] = ['status', 'finalize']
+
+/** An escaped slash separates, too, as on a real server. */
+export function routeOf(path: string): Route {
+  const parts = decode(path).split('/').slice(1)
+  if (parts[parts.length - 1] === '') parts.pop()
+  const plain: PlainRoute = { type: 'plain', path: `/${parts.join('/')}` }
+  const isCore = parts[0] === 'api'
+  if (!isCore && parts[0] !== 'apis') return plain
+  const [group, version, ...all] = isCore ? ['', ...parts.slice(1)] : parts.slice(1)
+  if (group === undefined || version === undefined || all.length === 0) return plain
+  const isWatch = all[0] === 'watch' && all.length > 1
+  const rest = isWatch ? all.slice(1) : all
+  if (
+    rest[0] === 'namespaces' && rest.length >= 3 &&
+    !(rest.length === 3 && group === '' && NAMESPACE_SUBRESOURCES.includes(rest[2]!))
+  ) {
+    const [, namespace, plural, name = '', ...sub] = rest
+    return {
+      type: 'resource',
+      group,
+      version,
+      plural: plural!,
+      namespace: namespace!,
+      name,
+      subresource: sub.join('/'),
+      isWatch,
+    }
+  }
+  const [plural, name = '', ...sub] = rest
+  return {
+    type: 'resource',
+    group,
+    version,
+    plural: plural!,
+    namespace: '',
+    name,
+    subresource: sub.join('/'),
+    isWatch,
+  }
+}
+
+function decode(path: string): string {
+  if (!path.includes('%')) return path
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    // Not UTF-8: no name can contain it.
+    return path
+  }
+}
+
+/** Returns whether a boolean query parameter is set, by apimachinery's rule: present, and neither `false` nor `0`. */
+export function flag(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name)
+  return value !== null && value.toLowerCase() !== 'false' && value !== '0'
+}

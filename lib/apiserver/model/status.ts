@@ -1,0 +1,234 @@
+/** API errors with the messages of kube-apiserver. */
+import { invalidStatus } from '../../core/invalid_status.ts'
+import type { JsonObject } from './json.ts'
+
+/** One invalid field. */
+export interface Cause {
+  readonly reason: CauseReason
+  readonly message: string
+  readonly field: string
+}
+
+type CauseReason =
+  | 'FieldValueRequired'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueDuplicate'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueTypeInvalid'
+  | 'FieldManagerConflict'
+  | 'UnexpectedServerResponse'
+  | 'FieldValueNotFound'
+  | 'ResourceVersionTooLarge'
+  | 'InternalError'
+
+/** Thrown while a request is handled; becomes the Status body of the response. */
+export class StatusError extends Error {
+  override readonly name = 'StatusError'
+  readonly code: number
+  readonly reason: string
+  readonly details: JsonObject | undefined
+  /** `metadata` of the Status: holds the continue token of a 410. */
+  readonly metadata: JsonObject
+
+  constructor(code: number, reason: string, message: string, details?: JsonObject, metadata: JsonObject = {}) {
+    super(message)
+    this.code = code
+    this.reason = reason
+    this.details = details
+    this.metadata = metadata
+  }
+
+  body(): JsonObject {
+    const { code, reason, message, details, metadata } = this
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata,
+      status: 'Failure',
+      message,
+      ...(reason && { reason }),
+      ...(details && { details }),
+      code,
+    }
+  }
+}
+
+/** The resource that an error names. */
+export interface Named {
+  readonly group: string
+  readonly plural: string
+  readonly kind: string
+}
+
+function qualified({ group, plural }: { readonly group: string; readonly plural: string }): string {
+  return group ? `${plural}.${group}` : plural
+}
+
+function detailsOf({ group, plural }: { readonly group: string; readonly plural: string }, name: string): JsonObject {
+  return { ...(name && { name }), ...(group && { group }), kind: plural }
+}
+
+export function notFound(of: Pick<Named, 'group' | 'plural'>, name: string): StatusError {
+  return new StatusError(404, 'NotFound', `${qualified(of)} "${name}" not found`, detailsOf(of, name))
+}
+
+export function alreadyExists(of: Named, name: string, prefix = ''): StatusError {
+  return new StatusError(
+    409,
+    'AlreadyExists',
+    `${prefix}${qualified(of)} "${name}" already exists`,
+    detailsOf(of, name),
+  )
+}
+
+export function generateNameConflict(of: Named, name: string): StatusError {
+  const message = `${
+    qualified(of)
+  } "${name}" already exists, the server was not able to generate a unique name for the object`
+  return new StatusError(409, 'AlreadyExists', message, { ...detailsOf(of, name), retryAfterSeconds: 1 })
+}
+
+export function conflict(of: Pick<Named, 'group' | 'plural'>, name: string, reason: string): StatusError {
+  return new StatusError(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${reason}`,
+    detailsOf(of, name),
+  )
+}
+
+export const MODIFIED_MESSAGE =
+  'the object has been modified; please apply your changes to the latest version and try again'
+
+export function badRequest(message: string): StatusError {
+  return new StatusError(400, 'BadRequest', message)
+}
+
+export function forbidden(
+  of: Pick<Named, 'group' | 'plural'>,
+  name: string,
+  reason: string,
+  causes?: readonly Cause[],
+): StatusError {
+  const details: JsonObject = { ...detailsOf(of, name), ...(causes && { causes: causes.map(causeJson) }) }
+  return new StatusError(403, 'Forbidden', `${qualified(of)}${name && ` "${name}"`} is forbidden: ${reason}`, details)
+}
+
+/** Returns the 422 error of an invalid object, with one cause per violated rule. */
+export function invalid(of: Pick<Named, 'group' | 'kind'>, name: string, causes: readonly Cause[]): StatusError {
+  const { message, details } = invalidStatus(of, name, causes)
+  return new StatusError(422, 'Invalid', message, details as JsonObject)
+}
+
+function causeJson({ reason, message, field }: Cause): JsonObject {
+  return { reason, message, field }
+}
+
+export function methodNotAllowed(): StatusError {
+  const details: JsonObject = {}
+  return new StatusError(
+    405,
+    'MethodNotAllowed',
+    'the server does not allow this method on the requested resource',
+    details,
+  )
+}
+
+/** The error of a path that does not exist below an API group. */
+export function pathNotFound(): StatusError {
+  return new StatusError(404, 'NotFound', 'the server could not find the requested resource', {})
+}
+
+/** The error of a method that a custom kind does not support. */
+export function methodNotSupported(of: Pick<Named, 'group' | 'plural'>, verb: string): StatusError {
+  const message = `${verb} is not supported on resources of kind "${qualified(of)}"`
+  return new StatusError(405, 'MethodNotAllowed', message, detailsOf(of, ''))
+}
+
+export function gone(message: string, metadata: JsonObject = {}): StatusError {
+  return new StatusError(410, 'Expired', message, undefined, metadata)
+}
+
+export function unsupportedMediaType(message: string): StatusError {
+  return new StatusError(415, 'UnsupportedMediaType', message, {})
+}
+
+export function notAcceptable(message: string, details?: JsonObject): StatusError {
+  return new StatusError(406, 'NotAcceptable', message, details)
+}
+
+export function tooLarge(limit: number): StatusError {
+  return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
+}
+
+/** Returns an error without a reason, as the real server sends for errors that it does not classify. */
+export function errorWithoutReason(code: number, message: string): StatusError {
+  return new StatusError(code, '', message)
+}
+
+export function internal(message: string): StatusError {
+  const details: JsonObject = { causes: [{ message }] }
+  return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`, details)
+}
+
+/** Quotes a value as Go's field errors do. */
+export function quote(value: unknown): string {
+  return JSON.stringify(value) ?? 'null'
+}
+
+export const fault: {
+  required(field: string, detail?: string): Cause
+  invalid(field: string, value: unknown, detail: string): Cause
+  notSupported(field: string, value: unknown, supported: readonly string[]): Cause
+  forbidden(field: string, detail: string): Cause
+  duplicate(field: string, value: unknown): Cause
+  tooLong(field: string, max: number): Cause
+  tooMany(field: string, count: number, max: number): Cause
+  typeInvalid(field: string, value: unknown, detail: string): Cause
+} = {
+  required: (field: string, detail = '') => ({
+    reason: 'FieldValueRequired',
+    field,
+    message: `Required value${detail && `: ${detail}`}`,
+  }),
+  invalid: (field: string, value: unknown, detail: string) => ({
+    reason: 'FieldValueInvalid',
+    field,
+    message: `Invalid value: ${quote(value)}: ${detail}`,
+  }),
+  notSupported: (field: string, value: unknown, supported: readonly string[]) => ({
+    reason: 'FieldValueNotSupported',
+    field,
+    message: `Unsupported value: ${quote(value)}: supported values: ${
+      supported.map((each) => JSON.stringify(each)).join(', ')
+    }`,
+  }),
+  forbidden: (field: string, detail: string) => ({
+    reason: 'FieldValueForbidden',
+    field,
+    message: `Forbidden: ${detail}`,
+  }),
+  duplicate: (field: string, value: unknown) => ({
+    reason: 'FieldValueDuplicate',
+    field,
+    message: `Duplicate value: ${quote(value)}`,
+  }),
+  tooLong: (field: string, max: number) => ({
+    reason: 'FieldValueTooLong',
+    field,
+    message: `Too long: may not be more than ${max} bytes`,
+  }),
+  tooMany: (field: string, count: number, max: number) => ({
+    reason: 'FieldValueTooMany',
+    field,
+    message: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+  }),
+  typeInvalid: (field: string, value: unknown, detail: string) => ({
+    reason: 'FieldValueTypeInvalid',
+    field,
+    message: `Invalid value: ${quote(value)}: ${detail}`,
+  }),
+}

@@ -1,0 +1,334 @@
+/** Maps a request to its verb and renders the result. */
+import type { HttpResponse } from '../../core/transport.ts'
+import { type Backend, fromStored, readObject } from '../context/context.ts'
+import type { ApiObject, JsonObject } from '../model/json.ts'
+import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { answerOpenId } from '../discovery/openid.ts'
+import { REVIEWS } from '../verbs/reviews.ts'
+import { answerPlain } from '../discovery/plain.ts'
+import { type AcceptedForm, negotiate } from '../wire/accept.ts'
+import { answerJson, answerPageNotFound, answerText } from '../wire/respond.ts'
+import { type Call, flag, isWellFormed, type ResourceRoute, routeOf } from '../model/routes.ts'
+import {
+  badRequest,
+  errorWithoutReason,
+  methodNotAllowed,
+  methodNotSupported,
+  notAcceptable,
+  notFound,
+  pathNotFound,
+  StatusError,
+} from '../model/status.ts'
+import { checkTimeout } from '../wire/timeout.ts'
+import { metadataOf, supportsForm, tableOf } from '../wire/table.ts'
+import { itemJsonOf, jsonOf } from '../model/texts.ts'
+import { remove, removeCollection } from '../verbs/delete.ts'
+import { finalize } from '../controllers/namespaces.ts'
+import { SUBRESOURCES } from '../verbs/subresources.ts'
+import { checkReadVersion, list } from '../verbs/list.ts'
+import { patch, patchType } from '../verbs/patch.ts'
+import { scale } from '../verbs/scale.ts'
+import { scaleTable } from '../verbs/scale_table.ts'
+import { create, update } from '../verbs/update.ts'
+import { type Rendering, watch, type Watches } from '../verbs/watch.ts'
+import type { Written } from '../verbs/write.ts'
+
+export function dispatch(backend: Backend, watches: Watches, call: Call): HttpResponse {
+  // Go's HTTP server answers before any handler.
+  if (!isWellFormed(call.path)) return answerText(400, '400 Bad Request')
+  const given = routeOf(call.path)
+  // As on the real server, `watch` has no effect on the path of one object.
+  const isWatch = given.type === 'resource' && call.method === 'GET' &&
+    (given.isWatch === true || given.name === '' && flag(call.query, 'watch'))
+  if (!isWatch) checkTimeout(call.query)
+  if (given.type === 'plain') return answerOpenId(backend, call, given.path) ?? answerPlain(backend, call, given.path)
+  const kind = backend.kinds.find(given.group, given.version, given.plural)
+  // The handler of custom kinds ignores what follows the subresource.
+  const route = kind?.custom ? { ...given, subresource: given.subresource.split('/')[0]! } : given
+  if (!kind || !isServed(kind, route)) {
+    const { group } = route
+    // A custom kind reports the object that the subresource would belong to.
+    if (kind?.custom && route.subresource && isServed(kind, { ...route, subresource: '' })) {
+      throw notFound(kind, route.name)
+    }
+    if (group === '' || backend.kinds.all().some((each) => each.group === group && !each.custom)) throw pathNotFound()
+    return answerPageNotFound()
+  }
+  if (kind.custom && kind.namespaced && !route.namespace && call.method !== 'GET' && call.method !== 'HEAD') {
+    return answerPageNotFound()
+  }
+  if (route.isWatch && call.method !== 'GET') throw methodNotAllowed()
+  // A custom kind answers HEAD like GET; the HTTP layer drops the body.
+  if (kind.custom && call.method === 'HEAD' && !flag(call.query, 'watch')) {
+    return dispatch(backend, watches, { ...call, method: 'GET' })
+  }
+  checkMethod(kind, route, call)
+  const form = negotiate(call.headers['accept'], {
+    supports: supportsForm,
+    by: kind.custom ? 'handler' : 'router',
+    ...(isWatch ? { watch: 'requested' } : call.method === 'GET' && route.name === '' ? { watch: 'possible' } : {}),
+  })
+  if (kind.deprecation !== undefined) call.warnings.push(kind.deprecation)
+  checkName(route.name)
+  // Before the write, so that nothing is stored.
+  if (call.method === 'DELETE' && !route.name) checkForm(kind, form, 'list')
+  else if (call.method !== 'GET') checkForm(kind, form, 'object')
+  if (isWatch && !route.subresource) {
+    return watch(backend, watches, kind, route, call, rendering(backend, kind, call, form))
+  }
+  if (!verbsOf(kind, route).includes(verbOf(call, route))) throw methodNotAllowed()
+  if (route.subresource) return answerSubresource(backend, kind, route, call, form)
+  // A custom kind ignores the name in the path of a create.
+  if (route.name && !(kind.custom && call.method === 'POST')) return answerObject(backend, kind, route, call, form)
+  return answerCollection(backend, kind, route, call, form)
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  GET: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+}
+
+/** Refuses methods that custom kinds do not have, in the words of their handler. */
+function checkMethod(kind: Kind, { name, subresource }: ResourceRoute, call: Call): void {
+  if (!kind.custom) return
+  const verb = VERBS[call.method]
+  if (!verb || subresource && (verb === 'create' || verb === 'delete')) throw methodNotSupported(kind, verb ?? '')
+  if (name || verb !== 'update' && verb !== 'patch') return
+  if (verb === 'patch') patchType(kind, call)
+  throw badRequest('name must be provided')
+}
+
+/** Refuses the form of a list for an object, and that of an object for a list. */
+function checkForm(kind: Kind, { as }: AcceptedForm, of: 'object' | 'list'): void {
+  const [group = ''] = kind.definition.split('.')
+  if (of === 'list' && as === 'PartialObjectMetadata') {
+    const type = kind.custom ? 'unstructured.UnstructuredList' : `${group}.${kind.listKind}`
+    throw notAcceptable(`you requested ${as}, but the requested object is a list (*${type})`)
+  }
+  if (of === 'object' && as === 'PartialObjectMetadataList') {
+    if (kind.custom) throw errorWithoutReason(500, 'content is not a list')
+    throw notAcceptable(`you requested ${as}, but the requested object is not a list (*${group}.${kind.kind})`)
+  }
+}
+
+/** Refuses names that would change a path. */
+function checkName(name: string): void {
+  const reason = name === '.' || name === '..'
+    ? `may not be '${name}'`
+    : name.includes('%')
+    ? "may not contain '%'"
+    : ''
+  if (reason) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${reason}`)
+}
+
+/** Returns whether the scope and the subresource of a path exist for a kind. */
+function isServed(kind: Kind, { namespace, name, subresource }: ResourceRoute): boolean {
+  if (kind.namespaced ? name !== '' && namespace === '' : namespace !== '') return false
+  if (!hasPath(kind, namespace, name)) return false
+  return subresource === '' || kind.subresources.some((each) => each.name === rootOf(subresource))
+}
+
+function verbsOf(kind: Kind, { subresource }: ResourceRoute): readonly string[] {
+  return subresource ? kind.subresources.find((each) => each.name === rootOf(subresource))!.verbs : kind.verbs
+}
+
+/** Returns the verb of a request, by the names of discovery. */
+function verbOf({ method }: Call, { name }: ResourceRoute): string {
+  const verb = VERBS[method] ?? 'get'
+  return name ? verb : COLLECTION_VERBS[verb] ?? verb
+}
+
+const COLLECTION_VERBS: Readonly<Record<string, string>> = { get: 'list', delete: 'deletecollection' }
+
+/** Returns whether a kind without stored objects has a path: reviews have no names, and only some are in namespaces. */
+function hasPath({ stored, namespaced, verbs }: Kind, namespace: string, name: string): boolean {
+  if (stored) return true
+  if (name) return verbs.includes('get')
+  return verbs.includes('list') || !namespaced || namespace !== ''
+}
+
+/** Returns the name of a subresource without the path that a proxy forwards. */
+function rootOf(subresource: string): string {
+  return subresource.startsWith('proxy/') ? 'proxy' : subresource
+}
+
+function answerCollection(
+  backend: Backend,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  form: AcceptedForm,
+): HttpResponse {
+  switch (call.method) {
+    case 'GET': {
+      const { objects, metadata } = list(backend, kind, route, call)
+      return answerJson(200, listJson(backend, kind, objects, metadata, call, form), call.warnings)
+    }
+    case 'POST':
+      if (kind.namespaced && !route.namespace) throw methodNotAllowed()
+      if (!kind.stored) return answerUnstored(backend, kind, route, call)
+      return answerWritten(backend, kind, create(backend, kind, route, call), call, form)
+    case 'DELETE': {
+      if (kind.namespaced && !route.namespace) throw methodNotAllowed()
+      const { objects, metadata } = removeCollection(backend, kind, route, call)
+      return answerJson(200, listJson(backend, kind, objects, metadata, call, form), call.warnings)
+    }
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+/** Answers a create of a kind without stored objects. */
+function answerUnstored(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
+  const answer = REVIEWS[kind.storage.id] ?? SUBRESOURCES[kind.storage.id]
+  if (!answer) throw methodNotAllowed()
+  return answer(backend, kind, route, call)
+}
+
+function answerObject(
+  backend: Backend,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  form: AcceptedForm,
+): HttpResponse {
+  switch (call.method) {
+    case 'GET':
+      // As on the real server, `watch` has no effect on the path of one object.
+      checkReadVersion(backend, call.query)
+      return answerJson(200, objectJson(backend, kind, readObject(backend, kind, route), call, form), call.warnings)
+    case 'PUT':
+      return answerWritten(backend, kind, update(backend, kind, route, call), call, form)
+    case 'PATCH':
+      return answerWritten(backend, kind, patch(backend, kind, route, call), call, form)
+    case 'DELETE': {
+      const remaining = remove(backend, kind, route, call)
+      return answerJson(
+        200,
+        remaining['kind'] === 'Status'
+          ? JSON.stringify(remaining)
+          : objectJson(backend, kind, remaining as ApiObject, call, form),
+        call.warnings,
+      )
+    }
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+function answerSubresource(
+  backend: Backend,
+  kind: Kind,
+  route: ResourceRoute,
+  call: Call,
+  form: AcceptedForm,
+): HttpResponse {
+  if (route.subresource === 'scale') {
+    const scaled = scale(backend, kind, kind.scale!, route, call)
+    const json = form.as === 'Table' ? scaleTable(scaled, kind.custom, tableOptions(backend, call, form, true)) : scaled
+    return answerJson(200, JSON.stringify(json), call.warnings)
+  }
+  const answer = SUBRESOURCES[`${kind.storage.id}/${rootOf(route.subresource)}`]
+  if (answer) return answer(backend, kind, route, call)
+  if (route.subresource === 'finalize') {
+    return answerJson(200, JSON.stringify(finalize(backend, kind, route, call)), call.warnings)
+  }
+  if (route.subresource !== 'status' && !kind.rules.parts?.[route.subresource]) throw notImplemented(kind, route)
+  // Like the object, but for the verbs, which `dispatch` has checked.
+  return answerObject(backend, kind, route, call, form)
+}
+
+function notImplemented({ plural }: Kind, { subresource }: ResourceRoute): StatusError {
+  return new StatusError(501, 'NotImplemented', `the embedded API server does not serve ${plural}/${subresource}`)
+}
+
+function answerWritten(
+  backend: Backend,
+  kind: Kind,
+  { object, created }: Written,
+  call: Call,
+  form: AcceptedForm,
+): HttpResponse {
+  return answerJson(created ? 201 : 200, objectJson(backend, kind, object, call, form), call.warnings)
+}
+
+function objectJson(backend: Backend, kind: Kind, object: ApiObject, call: Call, form: AcceptedForm): string {
+  if (form.as === 'Table') {
+    return JSON.stringify(
+      tableOf(
+        kind,
+        [object],
+        { resourceVersion: object.metadata.resourceVersion },
+        tableOptions(backend, call, form, true),
+      ),
+    )
+  }
+  checkForm(kind, form, 'object')
+  if (form.as === 'PartialObjectMetadata') return JSON.stringify(metadataOf(object, form.version!))
+  return jsonOf(object)
+}
+
+function listJson(
+  backend: Backend,
+  kind: Kind,
+  stored: readonly ApiObject[],
+  metadata: JsonObject,
+  call: Call,
+  form: AcceptedForm,
+): string {
+  const objects = stored.map((object) => fromStored(kind, object))
+  if (form.as === 'Table') {
+    return JSON.stringify(tableOf(kind, objects, metadata, tableOptions(backend, call, form, true)))
+  }
+  checkForm(kind, form, 'list')
+  if (form.as === 'PartialObjectMetadataList') {
+    const items = objects.map((object) => metadataOf(object, form.version!))
+    return JSON.stringify({
+      kind: 'PartialObjectMetadataList',
+      apiVersion: `meta.k8s.io/${form.version}`,
+      metadata,
+      items,
+    })
+  }
+  // Items of built-in kinds have no apiVersion and kind (the list implies them); items of custom kinds have both.
+  const items = objects.map(kind.custom ? jsonOf : itemJsonOf)
+  const shown = kind.custom && metadata['continue'] === undefined ? { continue: '', ...metadata } : metadata
+  const head = JSON.stringify({ kind: kind.listKind, apiVersion: apiVersionOf(kind), metadata: shown })
+  return `${head.slice(0, -1)},"items":[${items.join(',')}]}`
+}
+
+function tableOptions(
+  backend: Backend,
+  call: Call,
+  form: AcceptedForm,
+  definitions: boolean,
+): Parameters<typeof tableOf>[3] {
+  const include = call.query.get('includeObject') || 'Metadata'
+  if (!['None', 'Metadata', 'Object'].includes(include)) {
+    throw badRequest(
+      `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(include)}: ` +
+        `must be 'Metadata', 'Object', 'None', or empty`,
+    )
+  }
+  return { version: form.version!, include, nowMs: backend.clock.now(), definitions }
+}
+
+function rendering(backend: Backend, kind: Kind, call: Call, form: AcceptedForm): Rendering {
+  if (form.as === 'Table') {
+    tableOptions(backend, call, form, true)
+    return (object, isFirst) =>
+      JSON.stringify(
+        tableOf(
+          kind,
+          [object],
+          { resourceVersion: object.metadata.resourceVersion },
+          tableOptions(backend, call, form, isFirst),
+        ),
+      )
+  }
+  if (form.as !== undefined) return (object) => JSON.stringify(metadataOf(object, form.version!))
+  return jsonOf
+}

@@ -1,0 +1,224 @@
+/** The embedded Kubernetes API server: answers requests from an in-memory store. */
+import { type Clock, systemClock } from '../../async/clock.ts'
+import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
+import { type Log, silentLog } from '../../observe/log.ts'
+import { Access, type AuthorizationMode } from '../access/access.ts'
+import type { Backend, FieldValidation } from '../context/context.ts'
+import { builtinKinds } from '../kinds/kinds.ts'
+import { applyDefinition, finalizeDefinition, removeKinds } from '../controllers/establish.ts'
+import { dispatch } from './dispatch.ts'
+import { auditIds, encodeAnswer } from '../wire/encode.ts'
+import type { ApiObject } from '../model/json.ts'
+import { type Kind, Kinds } from '../model/kinds.ts'
+import { createSystemNamespaces, deleteContents, finalizeIfEmpty, isNamespaceKind } from '../controllers/namespaces.ts'
+import { newUid } from '../model/objects.ts'
+import { answerError } from '../wire/respond.ts'
+import { type Call, readCall } from '../model/routes.ts'
+import { internal, StatusError } from '../model/status.ts'
+import { type SavedStore, Store } from '../storage/store.ts'
+import { Watches } from '../verbs/watch.ts'
+import type { CallWebhook } from '../webhooks/call.ts'
+import { Suspension } from '../model/suspension.ts'
+import { Session, Webhooks } from '../webhooks/session.ts'
+
+/** The state of a server as JSON: the objects and the current resource version. */
+export interface SavedState {
+  readonly format: 'kubeloop-apiserver/1'
+  readonly store: SavedStore
+  /** The key of the issued service account tokens, PEM; absent if there are none. */
+  readonly tokenKey?: string
+}
+
+/** Options of {@link ApiServer}. */
+export interface ApiServerOptions {
+  /** Default: the real clock. */
+  readonly clock?: Clock
+  /** The result of {@link ApiServer.save} to restore. Default: an empty cluster with its four system namespaces. */
+  readonly state?: SavedState
+  /**
+   * Whether the cluster also has the other objects that a real server creates at its start: the Service `kubernetes`,
+   * the default roles and their bindings, priority classes, flow schemas and APIServices. They are loaded at the first
+   * request. Ignored with `state`. Default: false.
+   */
+  readonly bootstrap?: boolean
+  /** Receives internal failures of the server. Default: no log. */
+  readonly log?: Log
+  /** Source of uids and generated names: returns numbers in [0, 1). Default: Math.random. */
+  readonly random?: () => number
+  /** The mode of requests without a `fieldValidation` parameter. Default: `Warn`, as on a real server. */
+  readonly fieldValidation?: FieldValidation
+  /**
+   * Calls admission and conversion webhooks. Default: POST over TLS to `clientConfig.url`, whose certificate `caBundle`
+   * must verify; Services cannot be reached.
+   */
+  readonly callWebhook?: CallWebhook
+  /**
+   * The bearer token of the administrator. If set, a request with an invalid token gets 401, and one without a token is
+   * anonymous. Default: none, requests are the administrator's unless they carry the token of a service account.
+   */
+  readonly token?: string
+  /**
+   * Which requests are allowed: with `allow` all, except those of anonymous users; with `rbac` those that the stored
+   * roles and bindings allow, as on a real server. The administrator may do everything. Default: `allow`.
+   */
+  readonly authorization?: AuthorizationMode
+}
+
+const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
+
+/**
+ * A Kubernetes API in memory.
+ *
+ * Each request runs to its end synchronously when it is sent, so requests never interleave; only the response is a
+ * promise. A request that calls a webhook waits for it before it writes anything, and then runs again; other requests
+ * run meanwhile. The only background work is the clock's timers for bookmarks, timeouts and repeated conversions.
+ *
+ * @example
+ * ```ts
+ * import { ApiServer } from 'kubeloop/apiserver'
+ * const api = new ApiServer()
+ * const response = await api.handle({ method: 'GET', path: '/api/v1/namespaces/default' })
+ * console.assert(response.status === 200)
+ * ```
+ */
+export class ApiServer {
+  /** Answers a request. A request without credentials is the administrator's, unless the option `token` is set. */
+  readonly handle: Transport
+  readonly #backend: Backend
+  readonly #store: Store
+  readonly #watches = new Watches()
+  readonly #log: Log
+  readonly #newAuditId: () => string
+
+  constructor(options: ApiServerOptions = {}) {
+    const { clock = systemClock, log = silentLog, random = Math.random, fieldValidation = 'Warn' } = options
+    const kinds = new Kinds()
+    for (const kind of builtinKinds()) kinds.set(kind)
+    this.#log = log
+    this.#store = new Store(() => clock.monotonic())
+    this.#newAuditId = auditIds(options.random !== undefined)
+    this.#backend = {
+      store: this.#store,
+      kinds,
+      clock,
+      log,
+      random,
+      webhooks: new Webhooks({ clock, log, random, callWebhook: options.callWebhook ?? webhookCaller() }),
+      access: new Access({
+        store: this.#store,
+        mode: options.authorization ?? 'allow',
+        token: options.token,
+        nowMs: () => clock.now(),
+        uuid: () => newUid(random),
+        tokenKey: options.state?.tokenKey,
+      }),
+      fieldValidation,
+      afterWrite: (kind, object, type) => {
+        if (type === 'put' && kind.storage.id !== CRDS && !isNamespaceKind(kind)) return
+        // The server's own writes call no webhooks.
+        this.#backend.webhooks.within(undefined, () => this.#afterWrite(kind, object, type))
+      },
+    }
+    if (options.state) this.#restore(options.state)
+    else createSystemNamespaces(this.#backend)
+    let bootstrap = options.bootstrap && !options.state ? bootstrapping(this.#backend) : undefined
+    this.handle = async (request) => {
+      if (bootstrap) {
+        await bootstrap()
+        bootstrap = undefined
+      }
+      return this.#handle(request)
+    }
+  }
+
+  /** Returns a copy of the state, for the `state` option of a new server. */
+  save(): SavedState {
+    const tokenKey = this.#backend.access.tokens.pem
+    return structuredClone({
+      format: 'kubeloop-apiserver/1',
+      store: this.#store.save(),
+      ...(tokenKey !== undefined && { tokenKey }),
+    })
+  }
+
+  /** Drops the history, like an etcd compaction with a restart: older watches and continue tokens get 410. */
+  compact(): void {
+    this.#store.compact()
+  }
+
+  /** Ends every open watch, as a server shutdown does. Clients may reconnect at once. */
+  closeWatches(): void {
+    this.#watches.endAll()
+  }
+
+  /** Returns the number of open watches. */
+  get watches(): number {
+    return this.#watches.size
+  }
+
+  #handle(request: HttpRequest): HttpResponse | Promise<HttpResponse> {
+    if (request.signal?.aborted) throw request.signal.reason
+    request.beforeSend?.()
+    const call = readCall(request)
+    return this.#backend.webhooks.run(new Session(call), () => this.#answer(call))
+  }
+
+  #answer(call: Call): HttpResponse {
+    return encodeAnswer(call, this.#dispatch(call), this.#newAuditId)
+  }
+
+  #dispatch(call: Call): HttpResponse {
+    call.warnings.length = 0
+    try {
+      this.#backend.access.admit(call)
+      return dispatch(this.#backend, this.#watches, call)
+    } catch (error) {
+      if (error instanceof Suspension) throw error
+      if (error instanceof StatusError) return answerError(error, call.warnings)
+      this.#log.error('The API server failed to handle a request', { method: call.method, path: call.path, error })
+      return answerError(internal(error instanceof Error ? error.message : String(error)), call.warnings)
+    }
+  }
+
+  /** Runs the controllers that are built into a real API server, and the namespace controller. */
+  #afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void {
+    const backend = this.#backend
+    if (kind.storage.id === CRDS) {
+      if (type === 'put') applyDefinition(backend, object)
+      else removeKinds(backend, object)
+    }
+    if (isNamespaceKind(kind) && type === 'put' && object.metadata.deletionTimestamp) {
+      deleteContents(backend, object.metadata.name!)
+    }
+    if (type === 'removed') {
+      if (kind.custom) finalizeDefinition(backend, kind.storage.id)
+      if (kind.namespaced) finalizeIfEmpty(backend, object.metadata.namespace!)
+    }
+  }
+
+  #restore(state: SavedState): void {
+    if (state.format !== 'kubeloop-apiserver/1') {
+      throw new TypeError(
+        `Cannot restore the API server: the format of the saved state is "${String(state.format)}", ` +
+          'expected "kubeloop-apiserver/1"; start without a saved state',
+      )
+    }
+    this.#store.restore(structuredClone(state.store))
+    for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#backend, crd)
+  }
+}
+
+/** Returns a function that creates the objects of a new cluster once. Their data is loaded for no other server. */
+function bootstrapping(backend: Backend): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () =>
+    done ??= import('../controllers/bootstrap.ts').then(({ createBootstrapObjects }) => createBootstrapObjects(backend))
+}
+
+/** Returns a function that calls webhooks by their URL over TLS, on kept connections. It cannot reach Services. */
+function webhookCaller(): CallWebhook {
+  let caller: Promise<CallWebhook> | undefined
+  // An API server without webhooks starts without the client for HTTPS.
+  return async (...call) =>
+    (await (caller ??= import('../webhooks/https_caller.ts').then((each) => each.httpsCaller())))(...call)
+}

@@ -1,0 +1,24 @@
+/** The types of DeleteOptions, by the names that Go's errors have. */
+import type { JsonObject } from '../model/json.ts'
+import { badRequest } from '../model/status.ts'
+
+/** The fields of DeleteOptions with their Go types. */
+const OPTION_TYPES: Readonly<Record<string, readonly [type: string, goType: string]>> = {
+  gracePeriodSeconds: ['number', 'int64'],
+  propagationPolicy: ['string', 'v1.DeletionPropagation'],
+  orphanDependents: ['boolean', 'bool'],
+  preconditions: ['object', 'v1.Preconditions'],
+  dryRun: ['array', '[]string'],
+}
+
+/** Refuses options of a wrong type, in Go's words. */
+export function checkOptionTypes(body: JsonObject): void {
+  for (const [name, [type, goType]] of Object.entries(OPTION_TYPES)) {
+    const value = body[name]
+    if (value === undefined || value === null) continue
+    const given = Array.isArray(value) ? 'array' : typeof value
+    if (given === type) continue
+    const shown = given === 'boolean' ? 'bool' : given
+    throw badRequest(`json: cannot unmarshal ${shown} into Go struct field DeleteOptions.${name} of type ${goType}`)
+  }
+}

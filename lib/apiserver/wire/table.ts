@@ -1,0 +1,77 @@
+/** Renders objects as Table and PartialObjectMetadata, for kubectl and metadata clients; the parts of columns. */
+import type { ApiObject, JsonObject } from '../model/json.ts'
+import type { AcceptedForm } from './accept.ts'
+import { type Column, NAME_COLUMN } from '../model/columns.ts'
+
+/** The columns of kinds without columns of their own. */
+const PLAIN_COLUMNS: readonly Column[] = [
+  NAME_COLUMN,
+  { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },
+]
+
+const META_GROUP = 'meta.k8s.io'
+
+/** Returns whether the server can render the form that an Accept clause requests. */
+export function supportsForm({ as, group, version }: Pick<AcceptedForm, 'as' | 'group' | 'version'>): boolean {
+  if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return false
+  return group === META_GROUP && (version === 'v1' || version === 'v1beta1')
+}
+
+export interface TableOptions {
+  readonly version: string
+  /** The content of each row's `object`: `None`, `Metadata` or `Object`. */
+  readonly include: string
+  readonly nowMs: number
+  readonly definitions: boolean
+}
+
+/** What a table needs of a kind. */
+interface TableKind {
+  readonly columns: readonly Column[] | undefined
+  readonly rowConditions?: (object: ApiObject) => JsonObject[]
+}
+
+/** Renders objects as a Table. `definitions: false` omits the column definitions, as in later events of a watch. */
+export function tableOf(
+  kind: TableKind,
+  objects: readonly ApiObject[],
+  metadata: JsonObject,
+  options: TableOptions,
+): JsonObject {
+  const columns = kind.columns ?? PLAIN_COLUMNS
+  return {
+    kind: 'Table',
+    apiVersion: `${META_GROUP}/${options.version}`,
+    metadata,
+    columnDefinitions: options.definitions ? columns.map(definitionOf) : null,
+    rows: objects.map((object) => ({
+      cells: columns.map((column) => column.value(object, options.nowMs)),
+      ...conditionsOf(kind, object),
+      ...included(object, options.include, options.version),
+    })),
+  }
+}
+
+function conditionsOf({ rowConditions }: TableKind, object: ApiObject): JsonObject {
+  const conditions = rowConditions?.(object) ?? []
+  return conditions.length > 0 ? { conditions } : {}
+}
+
+function definitionOf(column: Column): JsonObject {
+  return {
+    name: column.name,
+    type: column.type,
+    format: column.format ?? '',
+    description: column.description ?? '',
+    priority: column.priority ?? 0,
+  }
+}
+
+function included(object: ApiObject, include: string, version: string): JsonObject {
+  if (include === 'None') return { object: null }
+  return { object: include === 'Object' ? object : metadataOf(object, version) }
+}
+
+export function metadataOf(object: ApiObject, version: string): JsonObject {
+  return { kind: 'PartialObjectMetadata', apiVersion: `${META_GROUP}/${version}`, metadata: object.metadata }
+}
