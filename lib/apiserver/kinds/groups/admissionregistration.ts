@@ -3,7 +3,7 @@ import { type ApiObject, at } from '../../model/json.ts'
 import { selectorText } from '../../model/selectors.ts'
 import type { Column } from '../../model/columns.ts'
 import { WEBHOOK_RULES } from '../../webhooks/rules.ts'
-import { AGE, count, NAME, size, str, text } from '../columns.ts'
+import { AGE, count, NAME, size, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import {
   MUTATING_BINDING_RULES,

@@ -1,6 +1,6 @@
 /** The kinds of apiextensions.k8s.io/v1. */
 import { CRD_RULES } from '../../crd/rules.ts'
-import { CREATED_AT, NAME } from '../columns.ts'
+import { CREATED_AT, NAME } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 
 export const APIEXTENSIONS: GroupTable = {

@@ -1,7 +1,18 @@
 /** The kinds of apps/v1. */
 import { type ApiObject, at } from '../../model/json.ts'
 import type { Column } from '../../model/columns.ts'
-import { AGE, containerColumns, count, labelsText, NAME, num, str, text, wide, WORKLOAD_COLUMNS } from '../columns.ts'
+import {
+  AGE,
+  containerColumns,
+  count,
+  labelsText,
+  NAME,
+  num,
+  str,
+  text,
+  wide,
+  WORKLOAD_COLUMNS,
+} from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import {
   DAEMON_SET_RULES,
@@ -9,7 +20,7 @@ import {
   REPLICA_SET_RULES,
   REVISION_RULES,
   STATEFUL_SET_RULES,
-} from '../rules/workloads.ts'
+} from '../workloads/rules.ts'
 
 const READY: Column = text(
   'Ready',

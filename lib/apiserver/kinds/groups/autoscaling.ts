@@ -1,9 +1,9 @@
 /** The kinds of autoscaling/v2, and the same kinds in their older form, autoscaling/v1. */
 import type { Column } from '../../model/columns.ts'
-import { metricsText } from '../cells/metrics.ts'
-import { AGE, NAME, num, str, text } from '../columns.ts'
+import { metricsText } from '../autoscalers/columns.ts'
+import { AGE, NAME, num, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
-import { AUTOSCALER_RULES, AUTOSCALER_V1_RULES, fromV1 } from '../rules/autoscalers.ts'
+import { AUTOSCALER_RULES, AUTOSCALER_V1_RULES, fromV1 } from '../autoscalers/rules.ts'
 
 const COLUMNS: readonly Column[] = [
   NAME,

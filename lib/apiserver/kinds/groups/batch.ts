@@ -14,9 +14,9 @@ import {
   text,
   wide,
   WORKLOAD_COLUMNS,
-} from '../columns.ts'
+} from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
-import { CRON_JOB_RULES, JOB_RULES } from '../rules/jobs.ts'
+import { CRON_JOB_RULES, JOB_RULES } from '../jobs/rules.ts'
 import { selectorText } from '../../model/selectors.ts'
 
 const BEFORE_DELETION = ['Complete', 'Failed']

@@ -1,7 +1,7 @@
 /** The kinds of certificates.k8s.io/v1. */
 import { type ApiObject, at } from '../../model/json.ts'
 import { humanDuration } from '../../model/columns.ts'
-import { AGE, list, NAME, num, str, text } from '../columns.ts'
+import { AGE, list, NAME, num, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { CERTIFICATE_RULES } from '../../access/certificates.ts'
 

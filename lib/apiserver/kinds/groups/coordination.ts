@@ -1,7 +1,7 @@
 /** The kinds of coordination.k8s.io/v1. */
 import { type ApiObject, isObject, type JsonObject } from '../../model/json.ts'
 import { type Cause, fault } from '../../model/status.ts'
-import { AGE, NAME, text } from '../columns.ts'
+import { AGE, NAME, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 
 export const COORDINATION: GroupTable = {

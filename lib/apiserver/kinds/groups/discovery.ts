@@ -1,8 +1,8 @@
 /** The kinds of discovery.k8s.io/v1. */
 import { type ApiObject, at } from '../../model/json.ts'
-import { AGE, firstOf, list, NAME, text } from '../columns.ts'
+import { AGE, firstOf, list, NAME, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
-import { ENDPOINT_SLICE_RULES } from '../rules/endpoints.ts'
+import { ENDPOINT_SLICE_RULES } from '../services/endpoints.ts'
 
 function portsText(slice: ApiObject): string {
   return firstOf(list(slice, 'ports').map((port) => String(port['port'] ?? port['name'] ?? '*')), 3) || '<unset>'

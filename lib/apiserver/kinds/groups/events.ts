@@ -1,5 +1,5 @@
 /** The kinds of events.k8s.io/v1, stored in the form of the core group. */
-import { EVENT_COLUMNS } from '../cells/core.ts'
+import { EVENT_COLUMNS } from './columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { EVENT_RULES } from '../rules/events.ts'
 

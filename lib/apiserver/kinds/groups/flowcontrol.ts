@@ -1,6 +1,6 @@
 /** The kinds of flowcontrol.apiserver.k8s.io/v1. They are stored; requests are not limited by them. */
 import { type ApiObject, at, type Json } from '../../model/json.ts'
-import { AGE, list, NAME, num, str, text } from '../columns.ts'
+import { AGE, list, NAME, num, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { FLOW_SCHEMA_RULES, PRIORITY_LEVEL_RULES } from '../rules/flow_control.ts'
 

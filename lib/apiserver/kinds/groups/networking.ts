@@ -1,11 +1,11 @@
 /** The kinds of networking.k8s.io/v1. */
 import { type ApiObject, at } from '../../model/json.ts'
 import { selectorText } from '../../model/selectors.ts'
-import { loadBalancerText } from '../cells/core.ts'
-import { AGE, defaultMarked, list, NAME, str, text } from '../columns.ts'
+import { loadBalancerText } from './columns.ts'
+import { AGE, defaultMarked, list, NAME, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
-import { INGRESS_CLASS_RULES, IP_ADDRESS_RULES, NETWORK_POLICY_RULES, SERVICE_CIDR_RULES } from '../rules/networking.ts'
-import { INGRESS_RULES } from '../rules/ingresses.ts'
+import { INGRESS_CLASS_RULES, IP_ADDRESS_RULES, NETWORK_POLICY_RULES, SERVICE_CIDR_RULES } from '../networking/rules.ts'
+import { INGRESS_RULES } from '../networking/ingresses.ts'
 
 const MAX_HOSTS = 3
 

@@ -1,5 +1,5 @@
 /** The kinds of node.k8s.io/v1. */
-import { AGE, NAME, text } from '../columns.ts'
+import { AGE, NAME, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { RUNTIME_CLASS_RULES } from '../rules/nodes.ts'
 

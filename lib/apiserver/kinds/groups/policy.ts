@@ -1,6 +1,6 @@
 /** The kinds of policy/v1. */
 import { type ApiObject, at } from '../../model/json.ts'
-import { AGE, count, NAME, text } from '../columns.ts'
+import { AGE, count, NAME, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { DISRUPTION_BUDGET_RULES } from '../rules/disruption_budgets.ts'
 

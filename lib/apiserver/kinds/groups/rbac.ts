@@ -1,7 +1,7 @@
 /** The kinds of rbac.authorization.k8s.io/v1. */
 import { type ApiObject } from '../../model/json.ts'
 import type { Column } from '../../model/columns.ts'
-import { AGE, CREATED_AT, list, NAME, str, text, wide } from '../columns.ts'
+import { AGE, CREATED_AT, list, NAME, str, text, wide } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { BINDING_RULES, ROLE_RULES } from '../rules/rbac.ts'
 

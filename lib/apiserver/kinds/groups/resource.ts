@@ -1,6 +1,6 @@
 /** The kinds of resource.k8s.io/v1, for devices. */
 import { type ApiObject, at } from '../../model/json.ts'
-import { AGE, list, NAME, text } from '../columns.ts'
+import { AGE, list, NAME, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { CLAIM_RULES, CLAIM_TEMPLATE_RULES, DEVICE_CLASS_RULES, SLICE_RULES } from '../rules/devices.ts'
 

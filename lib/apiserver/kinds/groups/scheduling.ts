@@ -1,5 +1,5 @@
 /** The kinds of scheduling.k8s.io/v1. */
-import { AGE, count, flag, NAME, text } from '../columns.ts'
+import { AGE, count, flag, NAME, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { PRIORITY_CLASS_RULES } from '../rules/priority_classes.ts'
 

@@ -1,6 +1,6 @@
 /** The kinds of storage.k8s.io/v1. */
 import { type ApiObject, at } from '../../model/json.ts'
-import { AGE, count, defaultMarked, flag, list, NAME, size, str, text } from '../columns.ts'
+import { AGE, count, defaultMarked, flag, list, NAME, size, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import {
   ATTACHMENT_RULES,
@@ -9,7 +9,7 @@ import {
   CSI_NODE_RULES,
   STORAGE_CLASS_RULES,
   VOLUME_ATTRIBUTES_CLASS_RULES,
-} from '../rules/storage.ts'
+} from '../storage/classes.ts'
 
 function tokenRequests(driver: ApiObject): string {
   if (at(driver, 'spec', 'tokenRequests') === undefined) return '<unset>'

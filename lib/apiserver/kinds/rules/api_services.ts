@@ -3,8 +3,8 @@ import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, at } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { nameProblems } from '../../model/names.ts'
-import { str } from '../columns.ts'
-import { fill } from '../fill.ts'
+import { str } from '../common/columns.ts'
+import { fill } from '../common/fill.ts'
 
 const MAX_GROUP_PRIORITY = 20000
 const MAX_VERSION_PRIORITY = 1000

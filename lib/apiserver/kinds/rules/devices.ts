@@ -4,9 +4,9 @@ import { type Cause, fault } from '../../model/status.ts'
 import { at, isObject, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { immutable } from '../../model/objects.ts'
-import { checked, name, oneOf, present, required } from '../checks.ts'
-import { list } from '../columns.ts'
-import { fill, parentsOf } from '../fill.ts'
+import { checked, name, oneOf, present, required } from '../common/checks.ts'
+import { list } from '../common/columns.ts'
+import { fill, parentsOf } from '../common/fill.ts'
 
 /** Sets the defaults of the requests in a claim's spec, in place. */
 function requestDefaults(object: JsonObject, path: readonly string[]): void {

@@ -2,7 +2,7 @@
 import { type Cause, fault } from '../../model/status.ts'
 import type { ApiObject, JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { atMostAll, checked, intOrPercent, labelSelector, oneOf } from '../checks.ts'
+import { atMostAll, checked, intOrPercent, labelSelector, oneOf } from '../common/checks.ts'
 
 export const DISRUPTION_BUDGET_RULES: Partial<Rules> = {
   generation: true,

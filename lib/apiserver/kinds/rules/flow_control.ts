@@ -2,9 +2,9 @@
 import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { checked, oneOf, required } from '../checks.ts'
-import { str } from '../columns.ts'
-import { fill } from '../fill.ts'
+import { checked, oneOf, required } from '../common/checks.ts'
+import { str } from '../common/columns.ts'
+import { fill } from '../common/fill.ts'
 
 const MAX_PRECEDENCE = 10000
 

@@ -2,7 +2,7 @@
 import { at, clone, isObject } from '../../model/json.ts'
 import { fault } from '../../model/status.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { type Check, checked, qualified } from '../checks.ts'
+import { type Check, checked, qualified } from '../common/checks.ts'
 
 const STANDARD = ['kubernetes', 'orphan', 'foregroundDeletion']
 

@@ -3,9 +3,9 @@ import { jsonEqual } from '../../../core/equal.ts'
 import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, at, clone, isObject, type Json } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { checked, cidr, name, oneOf, qualified, required, unchanged } from '../checks.ts'
-import { list } from '../columns.ts'
-import { amountOf } from './resources.ts'
+import { checked, cidr, name, oneOf, qualified, required, unchanged } from '../common/checks.ts'
+import { list } from '../common/columns.ts'
+import { amountOf } from '../common/resources.ts'
 
 export const NODE_RULES: Partial<Rules> = {
   keepsStatus: true,

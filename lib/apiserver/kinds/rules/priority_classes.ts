@@ -2,8 +2,8 @@
 import { type Cause, fault } from '../../model/status.ts'
 import type { ApiObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { checked, oneOf, unchanged } from '../checks.ts'
-import { filling } from '../fill.ts'
+import { checked, oneOf, unchanged } from '../common/checks.ts'
+import { filling } from '../common/fill.ts'
 
 const MAX_USER_VALUE = 1_000_000_000
 const SYSTEM_PREFIX = 'system-'

@@ -5,8 +5,8 @@ import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { selectorFaults } from '../../model/selectors.ts'
-import { checked, name, oneOf, required } from '../checks.ts'
-import { list } from '../columns.ts'
+import { checked, name, oneOf, required } from '../common/checks.ts'
+import { list } from '../common/columns.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 

@@ -1,0 +1,87 @@
+/** The rules of jobs. */
+import { jsonEqual } from '../../../core/equal.ts'
+import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import type { Rules } from '../../model/kinds.ts'
+import { child, fill } from '../common/fill.ts'
+import { cronJobFaults, jobFaults } from './checks.ts'
+import { jobStatusFaults } from './status.ts'
+import { podSpecDefaults } from '../pods/defaults.ts'
+
+export const JOB_RULES: Partial<Rules> = {
+  generation: true,
+  defaults: (job) => jobSpecDefaults(job),
+  prepareCreate(job) {
+    const spec = job['spec'] as JsonObject
+    const labels = at(spec, 'template', 'metadata', 'labels')
+    const hasOwnLabels = job.metadata.labels !== undefined && !jsonEqual(job.metadata.labels, labels)
+    if (spec['manualSelector'] !== true) setSelector(job, spec)
+    if (!hasOwnLabels) delete job.metadata.labels
+    labelByTemplate(job)
+  },
+  validate: jobFaults,
+  validateStatus: jobStatusFaults,
+  fields: (job) => ({ 'status.successful': String(at(job, 'status', 'succeeded') ?? 0) }),
+}
+
+export const CRON_JOB_RULES: Partial<Rules> = {
+  generation: true,
+  defaults(cron) {
+    const spec = (isObject(cron['spec']) ? cron['spec'] : {}) as JsonObject
+    cron['spec'] = spec
+    spec['concurrencyPolicy'] ??= 'Allow'
+    spec['suspend'] ??= false
+    spec['successfulJobsHistoryLimit'] ??= 3
+    spec['failedJobsHistoryLimit'] ??= 1
+    const template = at(spec, 'jobTemplate', 'spec', 'template', 'spec')
+    if (isObject(template)) podSpecDefaults(template)
+  },
+  validate: cronJobFaults,
+}
+
+function jobSpecDefaults(job: ApiObject): void {
+  const spec = (isObject(job['spec']) ? job['spec'] : {}) as JsonObject
+  job['spec'] = spec
+  // Without both numbers the job runs one pod; with only `parallelism` it is a work queue.
+  if (spec['completions'] === undefined && spec['parallelism'] === undefined) {
+    spec['completions'] = 1
+    spec['parallelism'] = 1
+  }
+  spec['parallelism'] ??= 1
+  spec['backoffLimit'] ??= spec['backoffLimitPerIndex'] === undefined ? 6 : MAX_INT
+  spec['completionMode'] ??= 'NonIndexed'
+  spec['suspend'] ??= false
+  spec['manualSelector'] ??= false
+  spec['podReplacementPolicy'] ??= spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed'
+  fill(spec, { 'podFailurePolicy.rules[].onPodConditions[].status': 'True' })
+  const template = at(spec, 'template', 'spec')
+  if (isObject(template)) podSpecDefaults(template)
+  labelByTemplate(job)
+}
+
+const MAX_INT = 2 ** 31 - 1
+
+/** A job without labels has those of its template. */
+function labelByTemplate(job: ApiObject): void {
+  const labels = at(job, 'spec', 'template', 'metadata', 'labels')
+  if (isObject(labels) && Object.keys(job.metadata.labels ?? {}).length === 0) {
+    job.metadata.labels = { ...labels } as Record<string, string>
+  }
+}
+
+/** Adds labels that are unique to the job, and a selector for them. */
+function setSelector(job: ApiObject, spec: JsonObject): void {
+  const { name, uid } = job.metadata
+  const template = spec['template'] as JsonObject
+  const metadata = (isObject(template['metadata']) ? template['metadata'] : {}) as JsonObject
+  const labels = isObject(metadata['labels']) ? metadata['labels'] : {}
+  metadata['labels'] = {
+    ...labels,
+    'batch.kubernetes.io/controller-uid': uid!,
+    'batch.kubernetes.io/job-name': name!,
+    'controller-uid': uid!,
+    'job-name': name!,
+  }
+  template['metadata'] = metadata
+  const selector = child(spec, 'selector')
+  selector['matchLabels'] = { ...child(selector, 'matchLabels'), 'batch.kubernetes.io/controller-uid': uid! }
+}

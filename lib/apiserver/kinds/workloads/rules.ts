@@ -1,0 +1,123 @@
+/** The rules of workloads with a pod template. */
+import { jsonEqual } from '../../../core/equal.ts'
+import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import type { Rules } from '../../model/kinds.ts'
+import { fault } from '../../model/status.ts'
+import { child, type Defaults, fill, parentsOf } from '../common/fill.ts'
+import { podSpecFaults } from '../pods/checks.ts'
+import { controllerFaults, daemonSetFaults, deploymentFaults, replicaSetFaults, statefulSetFaults } from './checks.ts'
+import { atLeast, checked, unchanged } from '../common/checks.ts'
+import { podSpecDefaults } from '../pods/defaults.ts'
+
+export const DEPLOYMENT_RULES: Partial<Rules> = {
+  generation: true,
+  statusKeepsLabels: true,
+  defaults(deployment) {
+    const spec = specOf(deployment)
+    fill(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 })
+    rollingDefaults(child(spec, 'strategy'), { maxUnavailable: '25%', maxSurge: '25%' })
+  },
+  generationCountsAnnotations: true,
+  validate: deploymentFaults,
+}
+
+export const REPLICA_SET_RULES: Partial<Rules> = {
+  generation: true,
+  statusKeepsLabels: true,
+  defaults: (set) => fill(specOf(set), { replicas: 1 }),
+  validate: replicaSetFaults,
+}
+
+export const STATEFUL_SET_RULES: Partial<Rules> = {
+  generation: true,
+  statusKeepsLabels: true,
+  defaults(set) {
+    const spec = specOf(set)
+    fill(spec, { podManagementPolicy: 'OrderedReady', replicas: 1, revisionHistoryLimit: 10 })
+    const strategy = child(spec, 'updateStrategy')
+    // Unlike other kinds, only a missing type creates the parameters.
+    if (!strategy['type']) rollingDefaults(strategy, {})
+    if (strategy['type'] === 'RollingUpdate') fill(strategy, { 'rollingUpdate.partition': 0 })
+    fill(child(spec, 'persistentVolumeClaimRetentionPolicy'), { whenDeleted: 'Retain', whenScaled: 'Retain' })
+    for (const claim of parentsOf(spec, ['volumeClaimTemplates[]'])) {
+      fill(claim, { kind: 'PersistentVolumeClaim', apiVersion: 'v1', 'spec.volumeMode': 'Filesystem' })
+      fill(child(claim, 'status'), { phase: 'Pending' })
+    }
+  },
+  nameRule: 'label',
+  validate: statefulSetFaults,
+}
+
+export const DAEMON_SET_RULES: Partial<Rules> = {
+  generation: true,
+  statusKeepsLabels: true,
+  defaults(set) {
+    const spec = specOf(set)
+    fill(spec, { revisionHistoryLimit: 10 })
+    rollingDefaults(child(spec, 'updateStrategy'), { maxUnavailable: 1, maxSurge: 0 })
+    if (set.metadata.annotations?.[TEMPLATE_GENERATION] === undefined) setTemplateGeneration(set, 0)
+  },
+  prepareCreate: (set) => setTemplateGeneration(set, 1),
+  prepareUpdate(set, old) {
+    const before = Number(old.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0)
+    const isSame = jsonEqual(at(set, 'spec', 'template'), at(old, 'spec', 'template'))
+    setTemplateGeneration(set, isSame ? before : before + 1)
+  },
+  validate: daemonSetFaults,
+}
+
+export const REVISION_RULES: Partial<Rules> = {
+  validate: (revision, old) => [
+    ...(revision['data'] === undefined || revision['data'] === null
+      ? [fault.required('data', 'data is mandatory')]
+      : []),
+    ...checked(revision, [['revision', atLeast(0)]]),
+    ...unchanged(revision, old, 'data'),
+  ],
+}
+
+export const POD_TEMPLATE_RULES: Partial<Rules> = {
+  generation: true,
+  defaults(object) {
+    const spec = at(object, 'template', 'spec')
+    if (isObject(spec)) podSpecDefaults(spec)
+  },
+  validate: (object) => podSpecFaults((at(object, 'template', 'spec') ?? {}) as JsonObject, 'template.spec'),
+}
+
+export const REPLICATION_CONTROLLER_RULES: Partial<Rules> = {
+  generation: true,
+  statusKeepsLabels: true,
+  validate: controllerFaults,
+  defaults(controller) {
+    const spec = specOf(controller)
+    spec['replicas'] ??= 1
+    const labels = at(spec, 'template', 'metadata', 'labels')
+    if (!isObject(labels)) return
+    if (Object.keys(isObject(spec['selector']) ? spec['selector'] : {}).length === 0) spec['selector'] = { ...labels }
+    if (Object.keys(controller.metadata.labels ?? {}).length === 0) {
+      controller.metadata.labels = { ...labels } as Record<string, string>
+    }
+  },
+}
+
+/** Sets the type of an update strategy and the parameters of a rolling update, in place. */
+function rollingDefaults(strategy: JsonObject, parameters: JsonObject): void {
+  fill(strategy, { type: 'RollingUpdate' })
+  if (strategy['type'] === 'RollingUpdate') fill(child(strategy, 'rollingUpdate'), parameters as Defaults)
+}
+
+const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation'
+
+function setTemplateGeneration({ metadata }: ApiObject, generation: number): void {
+  metadata.annotations = { ...metadata.annotations, [TEMPLATE_GENERATION]: String(generation) }
+}
+
+/** Returns the spec, after setting the defaults of its template. */
+function specOf(object: ApiObject): JsonObject {
+  const spec = (isObject(object['spec']) ? object['spec'] : {}) as JsonObject
+  object['spec'] = spec
+  const template = spec['template']
+  if (isObject(template) && isObject(template['spec'])) podSpecDefaults(template['spec'])
+  return spec
+}
