@@ -3,7 +3,6 @@ import type { HttpResponse } from '../../core/transport.ts'
 import { type Backend, fromStored, readObject } from '../context/context.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
 import { apiVersionOf, type Kind } from '../model/kinds.ts'
-import { answerOpenId } from '../discovery/openid.ts'
 import { REVIEWS } from '../verbs/reviews.ts'
 import { answerPlain } from '../discovery/plain.ts'
 import { type AcceptedForm, negotiate } from '../wire/accept.ts'
@@ -41,7 +40,7 @@ export function dispatch(backend: Backend, watches: Watches, call: Call): HttpRe
   const isWatch = given.type === 'resource' && call.method === 'GET' &&
     (given.isWatch === true || given.name === '' && flag(call.query, 'watch'))
   if (!isWatch) checkTimeout(call.query)
-  if (given.type === 'plain') return answerOpenId(backend, call, given.path) ?? answerPlain(backend, call, given.path)
+  if (given.type === 'plain') return answerPlain(backend, call, given.path)
   const kind = backend.kinds.find(given.group, given.version, given.plural)
   // The handler of custom kinds ignores what follows the subresource.
   const route = kind?.custom ? { ...given, subresource: given.subresource.split('/')[0]! } : given

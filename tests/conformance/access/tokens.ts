@@ -174,37 +174,6 @@ export const TOKEN_CASES: readonly Case[] = [
     },
     { path: `${AUTHENTICATION}/tokenreviews`, body: { spec: {} } },
   ]),
-  steps('the documents of OpenID Connect have the keys of the tokens', async function* () {
-    yield ACCOUNT
-    const { status: { token } } = yield { path: TOKEN, body: {} }
-    yield {
-      path: '/.well-known/openid-configuration',
-      check({ jwks_uri, ...rest }) {
-        assert.match(jwks_uri, /^https:\/\/.+\/openid\/v1\/jwks$/)
-        assert.deepEqual(rest, {
-          issuer: ISSUER,
-          response_types_supported: ['id_token'],
-          subject_types_supported: ['public'],
-          id_token_signing_alg_values_supported: ['ES256'],
-        })
-      },
-    }
-    const { keys } = yield { path: '/openid/v1/jwks', headers: { accept: '*/*' } }
-    const { kid, alg } = JSON.parse(atob(token.split('.')[0].replace(/-/g, '+').replace(/_/g, '/')))
-    const key = keys.find((each: Body) => each.kid === kid)
-    const [, claims, signature] = token.split('.')
-    const bytes = Uint8Array.from(atob(signature.replace(/-/g, '+').replace(/_/g, '/')), (char) => char.charCodeAt(0))
-    const ecdsa = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
-    const { kty, crv, x, y } = key
-    const imported = await crypto.subtle.importKey('jwk', { kty, crv, x, y }, ecdsa, false, ['verify'])
-    const signed = new TextEncoder().encode(`${token.split('.')[0]}.${claims}`)
-    assert.ok(await crypto.subtle.verify(ecdsa, imported, bytes, signed))
-    assert.deepEqual([alg, key.alg, key.use], ['ES256', 'ES256', 'sig'])
-    yield { path: '/openid/v1/jwks' }
-    yield { path: '/openid/v1/jwks', method: 'POST', body: {} }
-    yield { path: '/openid/v1/jwks', as: 'jane' }
-    yield { path: '/openid/v1/jwks', as: 'system:serviceaccount:a:b', headers: { accept: '*/*' } }
-  }),
   steps('other credentials than a valid bearer token', async function* () {
     yield ACCOUNT
     const { status: { token } } = yield { path: TOKEN, body: {} }

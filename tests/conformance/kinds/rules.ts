@@ -798,46 +798,4 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       spec: { policyName: 'p', validationActions: ['Deny', 'Warn'] },
     }],
   },
-  {
-    name: 'flow schemas',
-    resource: '/flowcontrol.apiserver.k8s.io/v1/flowschemas',
-    object: undefined,
-    creates: [{}, { spec: { priorityLevelConfiguration: { name: '' }, matchingPrecedence: 20000 } }, {
-      spec: { priorityLevelConfiguration: { name: 'a' }, distinguisherMethod: { type: 'ByDay' } },
-    }],
-  },
-  {
-    name: 'priority levels',
-    resource: '/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
-    object: undefined,
-    creates: [{}, { spec: { type: 'Sometimes' } }, { spec: { type: 'Limited' } }, {
-      spec: { type: 'Exempt', limited: {} },
-    }],
-  },
-  {
-    name: 'API services',
-    resource: '/apiregistration.k8s.io/v1/apiservices',
-    object: undefined,
-    creates: [{}, { metadata: { name: 'v1.x.example.com' }, spec: { group: 'x.example.com', version: 'v1' } }, {
-      metadata: { name: 'wrong' },
-      spec: { group: 'x.example.com', version: 'v1', groupPriorityMinimum: 1, versionPriority: 1 },
-    }],
-  },
-  {
-    name: 'device classes',
-    resource: '/resource.k8s.io/v1/deviceclasses',
-    object: undefined,
-    creates: [{ spec: { selectors: [{}] } }],
-  },
-  {
-    name: 'resource claims',
-    resource: 'resource.k8s.io/v1/resourceclaims',
-    object: { spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] } } },
-    creates: [
-      { spec: { devices: { requests: [{ name: '' }] } } },
-      { spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: '' } }] } } },
-      { spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c', allocationMode: 'X' } }] } } },
-    ],
-    patches: [{ spec: { devices: { requests: [{ name: 's', exactly: { deviceClassName: 'c' } }] } } }],
-  },
 ]

@@ -4,7 +4,6 @@ import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.
 import type { Rules } from '../../model/kinds.ts'
 import { child, fill } from '../common/fill.ts'
 import { cronJobFaults, jobFaults } from './checks.ts'
-import { jobStatusFaults } from './status.ts'
 import { podSpecDefaults } from '../pods/defaults.ts'
 
 export const JOB_RULES: Partial<Rules> = {
@@ -19,7 +18,6 @@ export const JOB_RULES: Partial<Rules> = {
     labelByTemplate(job)
   },
   validate: jobFaults,
-  validateStatus: jobStatusFaults,
   fields: (job) => ({ 'status.successful': String(at(job, 'status', 'succeeded') ?? 0) }),
 }
 
