@@ -14,10 +14,8 @@ import { checkWritable, type Resource, type ResourceOf } from '../core/resource.
 import type { Client, Editable, Ensured, WriteOptions } from './client.ts'
 import { isMissingObject } from './codec.ts'
 import { describe } from './requests.ts'
+import { isChanged, isRace, retried } from './retries.ts'
 import { owned, targetOf } from './target.ts'
-
-/** Enough for ordinary contention; after that, the reconcile's own retry is better. */
-export const MAX_TRIES = 5
 
 /** Implements {@link Client.edit} by the client's other verbs. */
 export async function edit<T extends KubeObject>(
@@ -28,7 +26,8 @@ export async function edit<T extends KubeObject>(
   options: WriteOptions,
 ): Promise<T | undefined> {
   let current = await completeObject(client, resource, ref, options)
-  for (let attempt = 1; current; attempt++) {
+  return await retried(async () => {
+    if (!current) return undefined
     const changed = copyMarks(current, cloneJson(current))
     const action = (): string => `edit ${describe(targetOf(resource, current!, 'edit'))}`
     changeNow(change, changed as never, action)
@@ -41,12 +40,14 @@ export async function edit<T extends KubeObject>(
       return object
     } catch (error) {
       if (isMissingObject(error)) return undefined
-      if (!isReason(error, 'Conflict') || attempt >= MAX_TRIES) throw error
-      // The cache may not have the conflicting write yet; the server does.
-      current = await untilAborted(client.live.get(resource, ref), options.signal)
+      throw error
     }
-  }
-  return undefined
+  }, async (error) => {
+    if (!isReason(error, 'Conflict')) return false
+    // The cache may not have the conflicting write yet; the server does.
+    current = await untilAborted(client.live.get(resource, ref), options.signal)
+    return true
+  })
 }
 
 /** Implements {@link Client.createOrUpdate} by the client's other verbs. */
@@ -62,26 +63,23 @@ export async function createOrUpdate<T extends KubeObject, D>(
   const expected = { name, namespace: resource.scope === 'Namespaced' ? namespace : undefined }
   const action = (): string => `create or update ${describe(target)}`
   let current = await completeObject(client, resource, ref, options)
-  for (let attempt = 1;; attempt++) {
+  return await retried(async (): Promise<Ensured<T>> => {
     const changed = current
       ? copyMarks(current, cloneJson(current as object))
       : { metadata: { name, ...(namespace ? { namespace } : {}) } }
     changeNow(change, changed as unknown as Editable<D>, action)
     refuseRenaming(changed as Partial<KubeObject>, expected, action)
-    try {
-      if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
-      const wanted = owned(resource, changed, options.owner) as T
-      if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
-      const object = await client.update(resource as ResourceOf<T>, wanted, options)
-      refuseStatus(action(), wanted, current, object)
-      return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
-    } catch (error) {
-      const isOvertaken = isReason(error, 'Conflict') || isReason(error, 'AlreadyExists') ||
-        (current !== undefined && isMissingObject(error))
-      if (!isOvertaken || attempt >= MAX_TRIES) throw error
-      current = await untilAborted(client.live.get(resource, ref), options.signal)
-    }
-  }
+    if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
+    const wanted = owned(resource, changed, options.owner) as T
+    if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
+    const object = await client.update(resource as ResourceOf<T>, wanted, options)
+    refuseStatus(action(), wanted, current, object)
+    return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
+  }, async (error) => {
+    if (!(current ? isRace(error) : isChanged(error))) return false
+    current = await untilAborted(client.live.get(resource, ref), options.signal)
+    return true
+  })
 }
 
 /** Implements {@link Client.createIfMissing} by the client's other verbs. */
@@ -97,15 +95,14 @@ export async function createIfMissing<T extends KubeObject, D>(
     throw new TypeError(`Cannot create a missing ${resource.kind}: the object has no name; use create`)
   }
   let found = await untilAborted(client.get(resource, wanted as Ref<T>), options.signal)
-  for (let attempt = 1;; attempt++) {
+  return await retried(async (): Promise<Ensured<T>> => {
     if (found) return { object: found, result: 'unchanged' }
-    try {
-      return { object: await client.create(resource, object as D & object, options), result: 'created' }
-    } catch (error) {
-      if (!isReason(error, 'AlreadyExists') || attempt >= MAX_TRIES) throw error
-      found = await untilAborted(client.live.get(resource, wanted as Ref<T>), options.signal)
-    }
-  }
+    return { object: await client.create(resource, object as D & object, options), result: 'created' }
+  }, async (error) => {
+    if (!isReason(error, 'AlreadyExists')) return false
+    found = await untilAborted(client.live.get(resource, wanted as Ref<T>), options.signal)
+    return true
+  })
 }
 
 /** Throws a TypeError if the server has left out a change of the status, as it does where that is a subresource. */
@@ -183,12 +180,9 @@ const JITTER = 0.1
  */
 export async function retryOnConflict<T>(write: () => Promise<T>, options: RetryOnConflictOptions = {}): Promise<T> {
   const { clock = systemClock, random = Math.random, signal } = options
-  for (let attempt = 1;; attempt++) {
-    try {
-      return await write()
-    } catch (error) {
-      if (!isReason(error, 'Conflict') || attempt >= MAX_TRIES) throw error
-    }
+  return await retried(write, async (error) => {
+    if (!isReason(error, 'Conflict')) return false
     await sleep(clock, WAIT_MS * (1 + random() * JITTER), signal)
-  }
+    return true
+  })
 }

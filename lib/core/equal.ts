@@ -1,4 +1,5 @@
 /** Compares JSON values. `undefined` fields count as absent, as they are on the wire. */
+import { isFields } from './clone.ts'
 
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
@@ -8,7 +9,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
     for (let at = 0; at < a.length; at++) if (!jsonEqual(a[at], b[at])) return false
     return true
   }
-  if (!isPlainObject(a) || !isPlainObject(b)) return false
+  if (!isFields(a) || !isFields(b)) return false
   const keys = Object.keys(a)
   for (const key of keys) if (!jsonEqual(a[key], own(b, key))) return false
   const others = Object.keys(b)
@@ -25,7 +26,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
  * whole. Two objects with equal projections agree on every field of the mask.
  */
 export function project(value: unknown, mask: unknown): unknown {
-  if (!isPlainObject(mask) || !isPlainObject(value)) return value
+  if (!isFields(mask) || !isFields(value)) return value
   // fromEntries defines properties: a ConfigMap may have a key "__proto__", which an assignment would lose.
   const keys = Object.keys(mask).filter((key) => mask[key] !== undefined)
   return Object.fromEntries(keys.map((key) => [key, project(own(value, key), mask[key])]))
@@ -38,8 +39,4 @@ export function asJson(value: unknown): unknown {
 
 function own(object: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 /** Checks the names and the values of options, as a spread and plain JavaScript get them past the types. */
+import { isFields } from './clone.ts'
 
 /**
  * What an option may be: 0 is anything; a shape is an object with these names (`*`: any other), or no object; a
@@ -21,7 +22,7 @@ export function checkOptionNames(
   refuse: (problem: string) => never,
   path = '',
 ): void {
-  if (!isObject(given)) return refuse(`its options are ${quoted(given)}, and must be an object`)
+  if (!isFields(given)) return refuse(`its options are ${quoted(given)}, and must be an object`)
   for (const [name, value] of Object.entries(given)) {
     const rule = Object.hasOwn(shape, name) ? shape[name]! : shape['*']
     if (rule === undefined) {
@@ -40,18 +41,14 @@ function checkValue(
   path: string,
 ): void {
   const allowed: readonly unknown[] = Array.isArray(rule) ? rule : [rule]
-  const shape = allowed.find(isObject)
-  if (shape && isObject(value)) return checkOptionNames(value, shape as OptionShape, refuse, `${path}.`)
+  const shape = allowed.find(isFields)
+  if (shape && isFields(value)) return checkOptionNames(value, shape as OptionShape, refuse, `${path}.`)
   if (allowed !== rule || allowed.some((each) => each === value || (Array.isArray(each) && Array.isArray(value)))) {
     return
   }
-  const words = allowed.map((each) => isObject(each) ? 'an object' : Array.isArray(each) ? 'a list' : quoted(each))
+  const words = allowed.map((each) => isFields(each) ? 'an object' : Array.isArray(each) ? 'a list' : quoted(each))
   const strings = allowed.filter((each) => typeof each === 'string')
   refuse(`${path} is ${quoted(value)}; ${didYouMean(String(value), strings) ?? `it must be ${words.join(' or ')}`}`)
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function didYouMean(word: string, names: readonly string[], path = ''): string | undefined {

@@ -4,8 +4,8 @@ import { isReason, messageOf } from '../core/errors.ts'
 import { type AnyResource, CRD, type CustomResourceDefinition, groupResourceOf } from '../core/resource.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Api } from '../client/api.ts'
-import { isMissingObject } from '../client/codec.ts'
 import { pages } from '../client/pages.ts'
+import { isRace, retried } from '../client/retries.ts'
 import { crdOf } from '../schema/crds.ts'
 import { refuseDifferentVersions } from './checks.ts'
 import { isUnconverted, wantedConversion } from './conversion.ts'
@@ -17,9 +17,6 @@ const ESTABLISH_MS = 30_000
 
 /** The time limit for the deletion of a CRD, as its objects may wait for this operator to remove a finalizer. */
 const DELETION_MS = 10_000
-
-/** The maximum number of tries to write a CRD after conflicts. */
-const MAX_TRIES = 5
 
 /** Returns the new state of an existing CRD. `isBroken`: its webhook does not convert. */
 type Change = (crd: CustomResourceDefinition, before: Crd, isBroken: boolean) => Promise<Crd>
@@ -38,42 +35,33 @@ export async function writeCrds(
     }
     refuseDifferentVersions(crd, crd.spec.conversion?.strategy)
     let isBroken = false
-    for (let tries = 1;; tries++) {
-      try {
-        const before = await untilDeleted(crd, api, clock, signal)
-        if (before?.metadata.deletionTimestamp) {
-          log.warn(`${titleOf(crd)} is being deleted, and objects hold it by their finalizers; starting anyway`)
-          break
-        }
-        if (before && before.spec.scope !== crd.spec.scope) {
-          throw new Error(
-            `${
-              cannotInstall(crd)
-            }: its scope is ${before.spec.scope}, not ${crd.spec.scope}, and cannot change; delete it (and so its objects) first`,
-          )
-        }
-        const next = before && (await change(crd, before, isBroken))
-        const isChanged = next && !jsonEqual(next, before)
-        const written = !next
-          ? await api.create(target, crd, query, signal)
-          : isChanged
-          ? await api.update(target, next, query, signal)
-          : undefined
-        const converts = await untilServed(crd, api, clock, signal)
-        const what = !before
-          ? 'Installed'
-          : written && before.metadata.generation !== written.object.metadata.generation
-          ? 'Updated'
-          : undefined
-        if (what) log.info(`${what} ${crd.metadata.name}/${crd.spec.versions.map(({ name }) => name).join(',')}`)
-        const ours = next && wantedConversion(crd, next, { fieldManager, leftovers, mergeCas })
-        if (converts || isBroken || !ours || jsonEqual(ours, next.spec.conversion)) break
-        isBroken = true
-      } catch (error) {
-        const isRace = isReason(error, 'Conflict') || isReason(error, 'AlreadyExists') || isMissingObject(error)
-        if (!isRace || tries === MAX_TRIES) throw error
+    const write = async (): Promise<'done' | 'broken'> => {
+      const before = await untilDeleted(crd, api, clock, signal)
+      if (before?.metadata.deletionTimestamp) {
+        log.warn(`${titleOf(crd)} is being deleted, and objects hold it by their finalizers; starting anyway`)
+        return 'done'
       }
+      if (before && before.spec.scope !== crd.spec.scope) {
+        throw new Error(
+          `${
+            cannotInstall(crd)
+          }: its scope is ${before.spec.scope}, not ${crd.spec.scope}, and cannot change; delete it (and so its objects) first`,
+        )
+      }
+      const next = before && (await change(crd, before, isBroken))
+      const written = !next
+        ? await api.create(target, crd, query, signal)
+        : jsonEqual(next, before)
+        ? undefined
+        : await api.update(target, next, query, signal)
+      const converts = await untilServed(crd, api, clock, signal)
+      const isUpdated = written && before?.metadata.generation !== written.object.metadata.generation
+      const what = !before ? 'Installed' : isUpdated ? 'Updated' : undefined
+      if (what) log.info(`${what} ${crd.metadata.name}/${crd.spec.versions.map(({ name }) => name).join(',')}`)
+      const ours = next && wantedConversion(crd, next, { fieldManager, leftovers, mergeCas })
+      return converts || isBroken || !ours || jsonEqual(ours, next.spec.conversion) ? 'done' : 'broken'
     }
+    while (await retried(write, isRace) === 'broken') isBroken = true
   }
 }
 

@@ -7,6 +7,7 @@ import { type Clock, sleep, systemClock, within } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
 import { Callbacks, type ElectionCallbacks } from './callbacks.ts'
+import { isChanged } from '../client/retries.ts'
 import { Follower } from './follower.ts'
 import { type LeaseCandidate, LeaseLock } from './lease_lock.ts'
 import {
@@ -205,7 +206,7 @@ export class LeaderElector {
             throw new Error(`Cannot acquire ${this.#title}: ${messageOf(error)}`, { cause: error })
           }
           // A lost race is ordinary.
-          lostRace = isLostRace(error)
+          lostRace = isChanged(error)
           this.#warn('acquire', error, lostRace)
         }
         await follower.wait({ isRead, lostRace })
@@ -328,11 +329,6 @@ export class LeaderElector {
 
 const UNFINISHED_WORK = "the leader's work has not ended"
 const LATE_WRITE = 'a write of the leader was in flight until now, or got no response, and may still take effect'
-
-/** Returns whether another candidate updated or created the Lease first. */
-function isLostRace(error: unknown): boolean {
-  return isReason(error, 'Conflict') || isReason(error, 'AlreadyExists')
-}
 
 /** Whether a count is 32, 64, 128, … */
 function isDoubled(count: number): boolean {

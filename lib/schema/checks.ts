@@ -4,6 +4,7 @@
  * They are checks, not metadata: a schema keeps its checks when it is refined further, and a schema that is used at
  * several places is not changed.
  */
+import { isFields } from '../core/clone.ts'
 import { $ZodCheck } from 'zod/v4/core'
 import { jsonEqual } from '../core/equal.ts'
 import type { JsonSchema } from '../core/resource.ts'
@@ -169,7 +170,7 @@ function repeatedAt(value: unknown, keyOf: (item: unknown) => unknown): Found | 
   const byText = new Map<string, number[]>()
   for (const [at, key] of keys.entries()) {
     // Equal keys of several fields may be written in different orders, so objects are compared one by one.
-    const text = typeof key === 'object' && key !== null && !Array.isArray(key) ? '{}' : JSON.stringify(key)
+    const text = isFields(key) ? '{}' : JSON.stringify(key)
     const before = byText.get(text) ?? []
     if (before.some((each) => jsonEqual(keys[each], key))) return { path: [at], message: 'Duplicate value' }
     byText.set(text, [...before, at])

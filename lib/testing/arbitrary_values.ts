@@ -1,4 +1,5 @@
 /** Generates values of zod schemas with fast-check: of all that defineResource accepts. */
+import { isFields } from '../core/clone.ts'
 import type * as FastCheck from 'fast-check'
 import type { $ZodType } from 'zod/v4/core'
 import { jsonEqual } from '../core/equal.ts'
@@ -109,7 +110,7 @@ function ofType(schema: $ZodType, path: string, setup: ArbitrarySetup): Arbitrar
     case 'intersection': {
       const sides = [inner(def.left), inner(def.right)] as const
       const both = fc.tuple(...sides).map(([left, right]) =>
-        isObject(left) && isObject(right) ? { ...left, ...right } : left
+        isFields(left) && isFields(right) ? { ...left, ...right } : left
       )
       return fitting(both, schema, path)
     }
@@ -282,8 +283,4 @@ function record(
 /** Returns the object with the usual prototype. */
 function plain(value: object): object {
   return { ...value }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

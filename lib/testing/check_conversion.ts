@@ -1,7 +1,7 @@
 /** Checks with random objects that conversions lose nothing. */
 import type * as FastCheck from 'fast-check'
 import type { $ZodType } from 'zod/v4/core'
-import { deepFreeze } from '../core/clone.ts'
+import { deepFreeze, isFields } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -191,7 +191,7 @@ interface Difference {
 function differences(before: unknown, after: unknown, path = '', place = ''): readonly Difference[] {
   if (jsonEqual(before, after)) return []
   const isList = Array.isArray(before) && Array.isArray(after)
-  if (isList ? before.length === after.length : isRecord(before) && isRecord(after)) {
+  if (isList ? before.length === after.length : isFields(before) && isFields(after)) {
     return [...new Set([...Object.keys(before as object), ...Object.keys(after as object)])].flatMap((name) => {
       const [a, b] = [before, after].map((value) => (value as Record<string, unknown>)[name])
       const dot = path ? '.' : ''
@@ -211,8 +211,4 @@ function differences(before: unknown, after: unknown, path = '', place = ''): re
     return []
   }
   return [{ path, text: `${place} is ${is} after it, and was ${was}` }]
-}
-
-function isRecord(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -4,6 +4,7 @@
  * A field is named only if it is lost both beside all other fields and beside the required ones alone, and only if the
  * sample is valid and both functions accept it. Whether values survive is for tests: `checkConversion`.
  */
+import { isFields } from '../core/clone.ts'
 import type { $ZodType } from 'zod/v4/core'
 import { jsonEqual } from '../core/equal.ts'
 import type { KubeObject } from '../core/objects.ts'
@@ -79,21 +80,17 @@ function within(path: string, outer: string): boolean {
  * `least`.
  */
 function* missing(before: unknown, after: unknown, least: unknown, path = ''): Generator<string> {
-  const isReset = !isRecord(before) && !Array.isArray(before) && !jsonEqual(before, least) && jsonEqual(after, least)
+  const isReset = !isFields(before) && !Array.isArray(before) && !jsonEqual(before, least) && jsonEqual(after, least)
   if (after === undefined || isReset) return yield path
   if (Array.isArray(before)) {
     if (!Array.isArray(after) || after.length < before.length) return yield path
     for (const [at, item] of before.entries()) yield* missing(item, after[at], item, `${path}[]`)
-  } else if (isRecord(before) && isRecord(after)) {
+  } else if (isFields(before) && isFields(after)) {
     for (const [name, value] of Object.entries(before)) {
-      const below = isRecord(least) ? least[name] : undefined
+      const below = isFields(least) ? least[name] : undefined
       yield* missing(value, after[name], below, path ? `${path}.${name}` : name)
     }
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether a sample has an optional field. */
@@ -198,7 +195,7 @@ function sampleOf(schema: $ZodType, path: string, includes: Includes, avoided?: 
       )
     case 'intersection': {
       const sides = [below(def.left), below(def.right)]
-      return first(sides.every(isRecord) ? [{ ...sides[0] as object, ...sides[1] as object }] : sides)
+      return first(sides.every(isFields) ? [{ ...sides[0] as object, ...sides[1] as object }] : sides)
     }
     case 'nullable':
     case 'optional':

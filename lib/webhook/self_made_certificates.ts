@@ -8,6 +8,7 @@ import { type Clock, pause, within } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
+import { isChanged } from '../client/retries.ts'
 import type { KeyAlgorithm } from '../runtime/net/certificates.ts'
 import type { ServerNames } from '../runtime/net/certificate_fields.ts'
 import {
@@ -201,7 +202,7 @@ export class SelfMadeCertificates implements CertificateSource {
       } catch (error) {
         if (signal.aborted) return
         if (error instanceof LeadershipLost) throw error
-        if (!isRace(error)) this.#warn(`Cannot rotate the certificates of the webhooks: ${messageOf(error)}`)
+        if (!isChanged(error)) this.#warn(`Cannot rotate the certificates of the webhooks: ${messageOf(error)}`)
         await this.#pause(failures++, signal)
       }
     }
@@ -238,7 +239,7 @@ export class SelfMadeCertificates implements CertificateSource {
       try {
         return await this.#store(api, step, found, signal)
       } catch (error) {
-        if (!isRace(error) || races === MAX_RACES) throw error
+        if (!isChanged(error) || races === MAX_RACES) throw error
       }
     }
   }
@@ -364,11 +365,6 @@ const DONE = {
   issueLeaf: 'Renewed the leaf of',
   dropCas: 'Removed the old CA from',
 } as const
-
-/** Tests whether another writer was faster: then the Secret is read again. */
-function isRace(error: unknown): boolean {
-  return isReason(error, 'Conflict') || isReason(error, 'AlreadyExists')
-}
 
 /** Tests whether a retry is useless before the role or the options are changed. */
 function isFinal(error: unknown): boolean {

@@ -6,7 +6,8 @@ import type { KubeObject } from '../core/objects.ts'
 import { type AnyResource, CRD, type WebhookClientConfig } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
-import { isMissingObject, withVerbs } from '../client/codec.ts'
+import { withVerbs } from '../client/codec.ts'
+import { isRace, MAX_TRIES, retried } from '../client/retries.ts'
 import { certificatesIn } from '../runtime/net/certificate_facts.ts'
 import { conversionOf, type WebhookConfiguration, type WebhookEntry, type WebhookTarget } from './configurations.ts'
 import { withoutSpace } from './kept_cas.ts'
@@ -223,9 +224,6 @@ export type Crd = KubeObject & {
   }
 }
 
-/** The maximum number of tries to write an object after conflicts. */
-const MAX_TRIES = 5
-
 /** Calls `act` again after a conflict with another writer. Completes the rule in a refusal. */
 export async function withRetries<T>(
   action: string,
@@ -233,15 +231,11 @@ export async function withRetries<T>(
   signal: AbortSignal,
   act: () => Promise<T>,
 ): Promise<T> {
-  for (let tries = 1;; tries++) {
-    try {
-      return await act()
-    } catch (error) {
-      const isRace = isReason(error, 'Conflict') || isReason(error, 'AlreadyExists') || isMissingObject(error)
-      if (isRace && tries < MAX_TRIES) continue
-      if (signal.aborted || error instanceof LeadershipLost) throw error
-      throw new Error(`Cannot ${action}: ${withVerbs(messageOf(error), ...verbs)}`, { cause: error })
-    }
+  try {
+    return await retried(act, isRace)
+  } catch (error) {
+    if (signal.aborted || error instanceof LeadershipLost) throw error
+    throw new Error(`Cannot ${action}: ${withVerbs(messageOf(error), ...verbs)}`, { cause: error })
   }
 }
 

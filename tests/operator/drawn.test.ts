@@ -156,6 +156,8 @@ async function live(draw: Drawing, deeds: readonly Deed[]): Promise<string[]> {
   for (const name of NAMESPACES) await w.clientOf(west).create(Namespace, { metadata: { name } })
   const client = draw.elsewhere ? w.clientOf(west) : w.client
   const known = new Map<string, Known>()
+  /** The keys that another source has named, perhaps before their objects were created. */
+  const poked = new Set<string>()
   let count = 0
   let replicas: number = draw.replicas
   for (const { deed, namespace, name, ...labels } of deeds) {
@@ -172,7 +174,7 @@ async function live(draw: Drawing, deeds: readonly Deed[]): Promise<string[]> {
       const { selected, passes } = labels
       const value = `v${++count}`
       // A key of the object before may be queued still, and its run reads this one.
-      const { passed = false, named = false } = known.get(key) ?? {}
+      const { passed = false, named = poked.has(key) } = known.get(key) ?? {}
       const isSelected = selects(draw, ref, selected)
       known.set(key, { selected: isSelected, value, passed: passed || passes, named, drifted: false })
       const metadata = {
@@ -194,7 +196,8 @@ async function live(draw: Drawing, deeds: readonly Deed[]): Promise<string[]> {
       if (draw.source === 'watches') {
         await client.createOrUpdate(Secret, ref, (secret) => void (secret.data = { [`k${++count}`]: '' }))
       }
-      if (known.has(key) && ['watches', 'from'].includes(draw.source)) known.get(key)!.named = true
+      if (['watches', 'from'].includes(draw.source)) poked.add(key)
+      if (known.has(key) && poked.has(key)) known.get(key)!.named = true
     }
     if (deed === 'drift' || deed === 'extra' || deed === 'remove') {
       const selector = deed === 'drift' ? { app: 'other' } : { extra: 'yes' }

@@ -1,5 +1,5 @@
 /** JSON values and API objects, which are copied before any change. */
-import { cloneJson, setField } from '../../core/clone.ts'
+import { cloneJson, isFields, setField } from '../../core/clone.ts'
 
 /** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject
@@ -38,9 +38,7 @@ export type ManagedFieldsEntry = {
 /** An object of any kind. Stored objects are never changed in place. */
 export type ApiObject = JsonObject & { apiVersion: string; kind: string; metadata: Meta }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+export const isObject: (value: unknown) => value is JsonObject = isFields as (value: unknown) => value is JsonObject
 
 /** Returns a deep copy. */
 export const clone: <T extends Json | undefined>(value: T) => T = cloneJson

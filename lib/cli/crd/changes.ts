@@ -1,4 +1,5 @@
 /** Compares committed definitions and webhook configurations with those of the operator, as lines of a short diff. */
+import { isFields } from '../../core/clone.ts'
 import { jsonEqual, project } from '../../core/equal.ts'
 import type { CustomResourceDefinition, CustomResourceVersion, JsonSchema } from '../../core/resource.ts'
 import type { ForeignCrd } from '../../schema/crd_differences.ts'
@@ -267,10 +268,6 @@ function differences(was: unknown, is: unknown, path: string): readonly CrdChang
     )
   }
   return [{ text: `${path} is ${shown(is)}, not ${shown(was)}` }]
-}
-
-export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 const MAX_SHOWN = 80

@@ -1,10 +1,11 @@
 /** `kubeloop crd FILE --check PATH`: compares committed definitions with those of the operator. */
+import { isFields } from '../../core/clone.ts'
 import { messageOf } from '../../core/errors.ts'
 import { CRD, type CustomResourceDefinition } from '../../core/resource.ts'
 import { exists, readText } from '../../runtime/os/files.ts'
 import { writtenBelow } from '../../runtime/os/user_files.ts'
 import { type ManifestObject, parseManifest } from '../manifests.ts'
-import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges, isFields } from './changes.ts'
+import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges } from './changes.ts'
 
 /** An object, and the file in which it is. */
 interface Committed {

@@ -1,4 +1,4 @@
-/** The rules of device classes, claims and slices: their fields are not checked, as only drivers of devices write them. */
+/** The rules of device classes, claims and slices. Drivers of devices write them, so their fields are not checked. */
 import { at, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { fill, parentsOf } from '../common/fill.ts'
