@@ -1,24 +1,25 @@
 /** Watches one kind for any number of handlers. The store is written before handlers are called. */
 import { ApiError, messageOf, NetworkError } from '../core/errors.ts'
-import type { Index, IndexErrorHandler } from '../core/object_indexer.ts'
+import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, metadataOf, wholeOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
+import { type Log, safeLog } from '../observe/log.ts'
 import { type Api, clusterSuffix, type WriteInFlight } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WatchEvent } from '../client/watch_events.ts'
 import { catchUp } from './catch_up.ts'
 import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
+import { reportingObjects } from './object_errors.ts'
 import { OwnWrites } from './own_writes.ts'
 import { prepareObject } from './prepare_object.ts'
 import { reflect, type WatchControl } from './reflector.ts'
-import { isTemporary, outageLogOf, WatchHealth } from './watch_health.ts'
 import { type Delta, Store, type StoreReader } from './store.ts'
+import { isTemporary, outageLogOf, WatchHealth } from './watch_health.ts'
 
 /** Options of {@link Informer}. */
 export interface InformerOptions extends SelectOptions {
@@ -45,21 +46,6 @@ export interface InformerOptions extends SelectOptions {
   readonly freeze?: boolean | undefined
   /** Whether a start goes on without the first list if that fails, or takes longer than 5 s. Default: false. */
   readonly optional?: boolean | undefined
-}
-
-/** Returns a function that logs, at a limited rate, an object for which a function of the user's threw. */
-export function reportingObjects(
-  of: 'an index' | 'strip',
-  { clock, log, cluster }: { readonly clock: Clock; readonly log: Log; readonly cluster: string | undefined },
-): IndexErrorHandler {
-  const limited = new RateLimitedLog(clock)
-  const effect = of === 'strip' ? 'it is kept as the function left it' : 'lookups leave it out'
-  return (object, error) => {
-    const what = `${object.kind} "${formatKey(object.metadata)}"${clusterSuffix({ cluster })}`
-    limited.line((more) =>
-      log.error(`The function of ${of} threw for ${what}, so ${effect}: ${messageOf(error)}${more}`, { error })
-    )
-  }
 }
 
 /** Retries after an outage are spread over this time. */

@@ -1,6 +1,6 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
 import { asJson } from '../core/equal.ts'
-import { ApiError, fileMissing, firstOf } from '../core/errors.ts'
+import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
@@ -47,6 +47,7 @@ import { type KindName, RestMapper } from './rest_mapper.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
 import { type StatedStatuses, writeStatus } from './set_status.ts'
+import { refuseSharing } from './sharing.ts'
 import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
 import { type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
 import { subresourceOf } from './subresource_verbs.ts'
@@ -78,9 +79,6 @@ export interface KubeClientOptions {
   /** The kinds that the server serves, shared likewise. */
   readonly kinds?: RestMapper
 }
-
-/** The maximum number of fields in an error. */
-const MAX_LOST = 5
 
 /** The client: reads by its reader, writes by its Api. */
 export class KubeClient implements Client {
@@ -361,26 +359,7 @@ export class KubeClient implements Client {
   async #checkSharing(target: NamedTarget, wanted: object, manager: string, options: SendOptions): Promise<void> {
     const { writer } = this.#options
     if (writer === undefined || options.dryRun) return
-    const shared = this.#applied.sharedBy(target.resource, target, manager, writer, wanted)
-    if (shared.others.length > 0) {
-      const cannot = `Cannot apply ${this.#api.describe(target)}`
-      const current = await this.#api.get(target, options.signal).catch((error: unknown) => {
-        if (!isMissingObject(error)) throw error
-      })
-      const { lostFields } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
-      const lost = current ? lostFields(current, wanted, manager) : []
-      if (lost.length > 0) {
-        const others = shared.others.map((name) => `"${name}"`).join(', ')
-        throw new Error(
-          `${cannot} by controller "${writer}": it would remove ${
-            firstOf(lost, MAX_LOST).join(', ')
-          }, which controller ` +
-            `${others} applied by the same field manager "${manager}"; give one of these controllers another ` +
-            `fieldManager: app.controllerFor(Kind, { fieldManager: '${manager}-${writer}' })`,
-        )
-      }
-    }
-    shared.judged()
+    await refuseSharing(this.#api, target, wanted, { manager, writer, applied: this.#applied, signal: options.signal })
   }
 
   #query(options: SendOptions): WriteQuery & { fieldManager: string } {

@@ -19,7 +19,8 @@ import { type ClosableTransport, httpTransport } from '../runtime/net/transport.
 import { Cache, describeUnsynced } from '../cache/cache.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
-import { type Informer, reportingObjects } from '../cache/informer.ts'
+import type { Informer } from '../cache/informer.ts'
+import { reportingObjects } from '../cache/object_errors.ts'
 import { EventRecorder } from '../events/event_recorder.ts'
 import type { EventMeter } from '../events/metrics.ts'
 

@@ -81,7 +81,7 @@ function kindOf(
         toStored: (object) => conversion.convert(object, storedVersion),
         fromStored: (stored) => conversion.convert(read(stored), apiVersion),
         prepare: (stored) => conversion.prepare(stored.map(read), apiVersion),
-        convert: conversion.convertAll,
+        convert: (objects, apiVersion) => conversion.convertAll(objects, apiVersion),
       }),
     },
     columns: customColumns(version),

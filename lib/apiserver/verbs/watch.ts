@@ -53,76 +53,11 @@ export function watch(
   call: Call,
   render: Rendering,
 ): HttpResponse {
-  const plan = planOf(backend, call)
-  const matches = selectorOf(kind, call.query)
-  const scope = scopeOf(kind, route, call)
-  const cleanups: (() => void)[] = []
-  const body = new WatchBody(() => {
-    for (const each of cleanups.splice(0)) each()
-    watches.delete(body)
-  })
-  /** The definition of a custom kind may have changed since the watch started. */
-  const currentKind = (): Kind => backend.kinds.find(kind.group, kind.version, kind.plural) ?? kind
-  let isFirst = true
-  const { shared } = watches
-  const version = shared.numberOf(kind)
-  const [selection, form] = [selectionOf(version, route, call), formOf(version, call)]
-  const lineOf = (type: string, object: ApiObject, first: boolean): string =>
-    `{"type":"${type}","object":${render(object, first)}}\n`
-  const sendBookmark = (annotations?: JsonObject): void => {
-    const metadata = { resourceVersion: String(backend.store.revision), ...(annotations && { annotations }) }
-    const object = { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata } as ApiObject
-    body.push(encoder.encode(lineOf('BOOKMARK', object, next())))
-  }
-  const find = (change: Change): WatchEvent | undefined =>
-    eventFor(change, (object) => scope.isNamed(object) && matches(object))
-  const isInScope = ({ revision, key }: Change): boolean => revision > plan.after && key.startsWith(scope.prefix)
-  const next = (): boolean => {
-    const first = isFirst
-    isFirst = false
-    return first
-  }
-  /** Sends a change in a session of this watch, and not in that of the request that has written. */
-  const sendOwn = (change: Change): void => {
-    if (!isInScope(change)) return
-    const event = backend.webhooks.once(`event ${change.revision}`, () => find(change))
-    if (!event) return
-    const object = fromStored(currentKind(), event.object)
-    body.push(encoder.encode(lineOf(event.type, object, next())))
-  }
-  const sendShared = (change: Change): void => {
-    if (!isInScope(change)) return
-    const event = shared.event(change, selection, find)
-    if (!event) return
-    const first = next()
-    body.push(
-      shared.line(
-        change,
-        event,
-        first ? `${form} first` : form,
-        () => lineOf(event.type, fromStored(currentKind(), event.object), first),
-      ),
-    )
-  }
-
+  const events = new Events(backend, watches, kind, route, call, render)
+  const { body, plan } = events
   try {
     if (plan.error) throw plan.error
-    const changes = plan.from === 'version' ? backend.store.since(kind.storage.id, plan.after) : []
-    kind.rules.prepare?.(
-      plan.from === 'state'
-        ? backend.store.list(kind.storage.id, scope.prefix)
-        : changes.flatMap(({ object, before }) => before ? [object, before] : [object]),
-    )
-    if (plan.from === 'state') {
-      for (const object of backend.store.list(kind.storage.id, scope.prefix)) {
-        if (!scope.isNamed(object) || !matches(object)) continue
-        const [shown, first] = [fromStored(kind, object), next()]
-        // Rendered when it is read: until then, it takes no memory.
-        body.pushInitial(() => encoder.encode(lineOf('ADDED', shown, first)))
-      }
-      if (plan.endBookmark) sendBookmark({ 'k8s.io/initial-events-end': 'true' })
-    }
-    for (const change of changes) sendOwn(change)
+    events.sendFirst()
   } catch (error) {
     // A watch from an expired version returns 200 with an ERROR event: clients expect this event.
     if (!(error instanceof StatusError)) throw error
@@ -130,26 +65,146 @@ export function watch(
     body.end()
     return answer(body, call)
   }
-  watches.add(body)
-  // Events that wait for a conversion stay in order, also with bookmarks.
-  const converting = new OrderedWork(backend.webhooks, () => body.isOpen)
-  cleanups.push(backend.store.listen(kind.storage.id, (change) => {
-    if (converting.isBusy || currentKind().rules.convert) converting.add(() => sendOwn(change))
-    else sendShared(change)
-  }))
-  cleanups.push(backend.clock.after(plan.timeoutMs, () => body.end()))
-  if (plan.bookmarks) {
-    cleanups.push(repeat(backend, () => {
-      if (!converting.isBusy) sendBookmark()
-    }))
+  events.follow(call.signal)
+  return answer(body, call)
+}
+
+/** The events of one watch. */
+class Events {
+  readonly body: WatchBody
+  readonly plan: ReturnType<typeof planOf>
+  readonly #backend: Backend
+  readonly #watches: Watches
+  readonly #kind: Kind
+  readonly #matches: ReturnType<typeof selectorOf>
+  readonly #scope: ReturnType<typeof scopeOf>
+  readonly #render: Rendering
+  /** What the shared texts of events depend on. */
+  readonly #selection: string
+  readonly #form: string
+  readonly #cleanups: (() => void)[] = []
+  #isFirst = true
+
+  constructor(
+    backend: Backend,
+    watches: Watches,
+    kind: Kind,
+    route: ResourceRoute,
+    call: Call,
+    render: Rendering,
+  ) {
+    this.plan = planOf(backend, call)
+    this.#backend = backend
+    this.#watches = watches
+    this.#kind = kind
+    this.#matches = selectorOf(kind, call.query)
+    this.#scope = scopeOf(kind, route, call)
+    this.#render = render
+    const version = watches.shared.numberOf(kind)
+    this.#selection = selectionOf(version, route, call)
+    this.#form = formOf(version, call)
+    this.body = new WatchBody(() => {
+      for (const each of this.#cleanups.splice(0)) each()
+      watches.delete(this.body)
+    })
   }
-  const { signal } = call
-  if (signal) {
+
+  /** Sends the objects, or the changes since the version that the client has. */
+  sendFirst(): void {
+    const { store } = this.#backend
+    const { storage: { id }, rules } = this.#kind
+    const { after, endBookmark, from } = this.plan
+    const changes = from === 'version' ? store.since(id, after) : []
+    const objects = from === 'state' ? store.list(id, this.#scope.prefix) : []
+    rules.prepare?.(
+      from === 'state' ? objects : changes.flatMap(({ object, before }) => before ? [object, before] : [object]),
+    )
+    for (const object of objects) {
+      if (!this.#isWatched(object)) continue
+      const [shown, first] = [fromStored(this.#kind, object), this.#next()]
+      // Rendered when it is read: until then, it takes no memory.
+      this.body.pushInitial(() => encoder.encode(this.#line('ADDED', shown, first)))
+    }
+    if (from === 'state' && endBookmark) this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' })
+    for (const change of changes) this.#sendOwn(change)
+  }
+
+  /** Sends all later changes until the body ends. */
+  follow(signal: AbortSignal | undefined): void {
+    const { body, plan } = this
+    const { clock, store, webhooks } = this.#backend
+    const cleanups = this.#cleanups
+    this.#watches.add(body)
+    // Events that wait for a conversion stay in order, also with bookmarks.
+    const converting = new OrderedWork(webhooks, () => body.isOpen)
+    cleanups.push(store.listen(this.#kind.storage.id, (change) => {
+      if (converting.isBusy || this.#currentKind.rules.convert) converting.add(() => this.#sendOwn(change))
+      else this.#sendShared(change)
+    }))
+    cleanups.push(clock.after(plan.timeoutMs, () => body.end()))
+    if (plan.bookmarks) {
+      cleanups.push(repeat(this.#backend, () => {
+        if (!converting.isBusy) this.#sendBookmark()
+      }))
+    }
+    if (!signal) return
     const onAbort = (): void => body.fail(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     cleanups.push(() => signal.removeEventListener('abort', onAbort))
   }
-  return answer(body, call)
+
+  /** The definition of a custom kind may have changed since the watch started. */
+  get #currentKind(): Kind {
+    const { group, version, plural } = this.#kind
+    return this.#backend.kinds.find(group, version, plural) ?? this.#kind
+  }
+
+  #isWatched(object: ApiObject): boolean {
+    return this.#scope.isNamed(object) && this.#matches(object)
+  }
+
+  #isInScope({ revision, key }: Change): boolean {
+    return revision > this.plan.after && key.startsWith(this.#scope.prefix)
+  }
+
+  readonly #find = (change: Change): WatchEvent | undefined => eventFor(change, (object) => this.#isWatched(object))
+
+  /** Sends a change in a session of this watch, and not in that of the request that has written. */
+  #sendOwn(change: Change): void {
+    if (!this.#isInScope(change)) return
+    const event = this.#backend.webhooks.once(`event ${change.revision}`, () => this.#find(change))
+    if (!event) return
+    const object = fromStored(this.#currentKind, event.object)
+    this.body.push(encoder.encode(this.#line(event.type, object, this.#next())))
+  }
+
+  #sendShared(change: Change): void {
+    if (!this.#isInScope(change)) return
+    const { shared } = this.#watches
+    const event = shared.event(change, this.#selection, this.#find)
+    if (!event) return
+    const first = this.#next()
+    const form = first ? `${this.#form} first` : this.#form
+    const line = (): string => this.#line(event.type, fromStored(this.#currentKind, event.object), first)
+    this.body.push(shared.line(change, event, form, line))
+  }
+
+  #sendBookmark(annotations?: JsonObject): void {
+    const metadata = { resourceVersion: String(this.#backend.store.revision), ...(annotations && { annotations }) }
+    const object = { apiVersion: apiVersionOf(this.#kind), kind: this.#kind.kind, metadata } as ApiObject
+    this.body.push(encoder.encode(this.#line('BOOKMARK', object, this.#next())))
+  }
+
+  #line(type: string, object: ApiObject, first: boolean): string {
+    return `{"type":"${type}","object":${this.#render(object, first)}}\n`
+  }
+
+  /** Returns whether the next event is the first one. */
+  #next(): boolean {
+    const first = this.#isFirst
+    this.#isFirst = false
+    return first
+  }
 }
 
 function answer(body: WatchBody, call: Call): HttpResponse {

@@ -31,44 +31,66 @@ export function conversionOf(
   pruned: (object: ApiObject) => ApiObject,
 ): Conversion | undefined {
   const spec = crd['spec'] as JsonObject
-  if (at(spec, 'conversion', 'strategy') !== 'Webhook') return undefined
-  const client = at(spec, 'conversion', 'webhook', 'clientConfig') as unknown as WebhookClientConfig
-  const reviewVersions = at(spec, 'conversion', 'webhook', 'conversionReviewVersions') as Json[]
-  const versions = (spec['versions'] as JsonObject[]).map(({ name }) => `${String(spec['group'])}/${String(name)}`)
+  return at(spec, 'conversion', 'strategy') === 'Webhook' ? new WebhookConversion(webhooks, spec, pruned) : undefined
+}
 
-  async function convertAll(objects: readonly ApiObject[], apiVersion: string): Promise<readonly ApiObject[]> {
+class WebhookConversion implements Conversion {
+  readonly #webhooks: Webhooks
+  readonly #pruned: (object: ApiObject) => ApiObject
+  readonly #client: WebhookClientConfig
+  readonly #reviewVersions: readonly Json[]
+  readonly #versions: readonly string[]
+
+  constructor(webhooks: Webhooks, spec: JsonObject, pruned: (object: ApiObject) => ApiObject) {
+    this.#webhooks = webhooks
+    this.#pruned = pruned
+    this.#client = at(spec, 'conversion', 'webhook', 'clientConfig') as unknown as WebhookClientConfig
+    this.#reviewVersions = at(spec, 'conversion', 'webhook', 'conversionReviewVersions') as Json[]
+    this.#versions = (spec['versions'] as JsonObject[]).map(({ name }) => `${String(spec['group'])}/${String(name)}`)
+  }
+
+  convert(object: ApiObject, apiVersion: string): ApiObject {
+    this.prepare([object], apiVersion)
+    return this.#webhooks.current?.converted(object, apiVersion) ?? object
+  }
+
+  prepare(objects: readonly ApiObject[], apiVersion: string): void {
+    const session = this.#webhooks.current
+    if (!session) return
+    const pending = objects.filter((object) =>
+      object.apiVersion !== apiVersion && session.converted(object, apiVersion) === undefined
+    )
+    if (pending.length === 0) return
+    // The failure is reported by the run that needs the objects, so that it becomes its response.
+    const failed = session.failure(apiVersion)
+    if (failed) throw failed
+    throw new Suspension(async () => {
+      try {
+        const results = await this.#webhooks.within(session, () => this.convertAll(pending, apiVersion))
+        for (const [index, object] of pending.entries()) session.addConverted(object, apiVersion, results[index]!)
+      } catch (error) {
+        session.addFailure(apiVersion, error)
+      }
+    })
+  }
+
+  async convertAll(objects: readonly ApiObject[], apiVersion: string): Promise<readonly ApiObject[]> {
     const pending = objects.filter((object) => object.apiVersion !== apiVersion)
     if (pending.length === 0) return objects
-    const unknown = pending.find((object) => !versions.includes(object.apiVersion))
+    const unknown = pending.find((object) => !this.#versions.includes(object.apiVersion))
     if (unknown) {
       throw errorWithoutReason(500, `request to convert CR from an invalid group/version: ${unknown.apiVersion}`)
     }
-    const results = await review(pending, apiVersion)
+    const results = await this.#review(pending, apiVersion)
     let next = 0
-    return objects.map((object) => object.apiVersion === apiVersion ? object : pruned(results[next++]!))
+    return objects.map((object) => object.apiVersion === apiVersion ? object : this.#pruned(results[next++]!))
   }
 
-  async function review(objects: readonly ApiObject[], apiVersion: string): Promise<readonly ApiObject[]> {
+  async #review(objects: readonly ApiObject[], apiVersion: string): Promise<readonly ApiObject[]> {
     const [first] = objects
     const of = `conversion webhook for ${first!.apiVersion}, Kind=${first!.kind}`
     try {
-      if (!reviewVersions.includes('v1')) {
-        throw new CallError('the embedded API sends ConversionReview v1 only')
-      }
-      const uid = newUid(webhooks.random)
-      const request = { uid, desiredAPIVersion: apiVersion, objects: objects.map(withoutVersion) as unknown as Json }
-      const answer = await webhooks.post(
-        client,
-        {
-          kind: 'ConversionReview',
-          apiVersion: 'apiextensions.k8s.io/v1',
-          request,
-          response: { uid: '', convertedObjects: null, result: { metadata: {} } },
-        },
-        TIMEOUT_MS,
-        webhooks.current?.signal,
-      )
-      const converted = convertedObjects(answer, uid)
+      const converted = await this.#post(objects, apiVersion)
       if (converted.length !== objects.length) {
         throw errorWithoutReason(500, `${of} returned ${converted.length} objects, expected ${objects.length}`)
       }
@@ -80,33 +102,20 @@ export function conversionOf(
     }
   }
 
-  function prepare(objects: readonly ApiObject[], apiVersion: string): void {
-    const session = webhooks.current
-    if (!session) return
-    const pending = objects.filter((object) =>
-      object.apiVersion !== apiVersion && session.converted(object, apiVersion) === undefined
-    )
-    if (pending.length === 0) return
-    // The failure is reported by the run that needs the objects, so that it becomes its response.
-    const failed = session.failure(apiVersion)
-    if (failed) throw failed
-    throw new Suspension(async () => {
-      try {
-        const results = await webhooks.within(session, () => convertAll(pending, apiVersion))
-        for (const [index, object] of pending.entries()) session.addConverted(object, apiVersion, results[index]!)
-      } catch (error) {
-        session.addFailure(apiVersion, error)
-      }
-    })
-  }
-
-  return {
-    convert(object, apiVersion) {
-      prepare([object], apiVersion)
-      return webhooks.current?.converted(object, apiVersion) ?? object
-    },
-    prepare,
-    convertAll,
+  async #post(objects: readonly ApiObject[], apiVersion: string): Promise<readonly Json[]> {
+    if (!this.#reviewVersions.includes('v1')) {
+      throw new CallError('the embedded API sends ConversionReview v1 only')
+    }
+    const uid = newUid(this.#webhooks.random)
+    const request = { uid, desiredAPIVersion: apiVersion, objects: objects.map(withoutVersion) as unknown as Json }
+    const review = {
+      kind: 'ConversionReview',
+      apiVersion: 'apiextensions.k8s.io/v1',
+      request,
+      response: { uid: '', convertedObjects: null, result: { metadata: {} } },
+    }
+    const answer = await this.#webhooks.post(this.#client, review, TIMEOUT_MS, this.#webhooks.current?.signal)
+    return convertedObjects(answer, uid)
   }
 }
 

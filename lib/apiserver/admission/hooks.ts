@@ -1,0 +1,115 @@
+/** Finds the webhooks of a write. */
+import type { WebhookClientConfig } from '../../core/resource.ts'
+import { celEngine } from '../cel/load.ts'
+import type { Backend } from '../context/context.ts'
+import type { ApiObject, JsonObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
+import { selectorMatches } from '../model/selectors.ts'
+import type { Admission } from './review.ts'
+
+export const MUTATING = 'mutatingwebhookconfigurations.admissionregistration.k8s.io'
+
+export const VALIDATING = 'validatingwebhookconfigurations.admissionregistration.k8s.io'
+
+interface Rule {
+  readonly operations: readonly string[]
+  readonly apiGroups: readonly string[]
+  readonly apiVersions: readonly string[]
+  readonly resources: readonly string[]
+  readonly scope?: string
+}
+
+/** A webhook of a stored configuration, with its defaults. */
+export interface Hook {
+  /** Unique among all webhooks of a type. */
+  readonly id: string
+  readonly name: string
+  readonly clientConfig: WebhookClientConfig
+  readonly rules?: readonly Rule[]
+  readonly matchPolicy: string
+  readonly namespaceSelector: JsonObject
+  readonly objectSelector: JsonObject
+  readonly matchConditions?: readonly { readonly expression: string }[]
+  readonly failurePolicy: string
+  readonly timeoutSeconds: number
+  readonly sideEffects: string
+  readonly admissionReviewVersions: readonly string[]
+  readonly reinvocationPolicy?: string
+}
+
+const hooksOfConfig = new WeakMap<ApiObject, readonly Hook[]>()
+
+/** Returns the webhooks in the order of their configurations' names. */
+export function hooksOf(backend: Backend, type: string): readonly Hook[] {
+  const configs = backend.store.list(type, '')
+  if (configs.length === 0) return []
+  return configs.flatMap((config) => {
+    let hooks = hooksOfConfig.get(config)
+    if (!hooks) {
+      const { name } = config.metadata
+      const webhooks = (Array.isArray(config['webhooks']) ? config['webhooks'] : []) as unknown as Hook[]
+      hooks = webhooks.map((hook, index) => ({ ...hook, id: `${name}/${hook.name}/${index}` }))
+      hooksOfConfig.set(config, hooks)
+    }
+    // The conditions are evaluated while the request waits for webhooks, when it cannot wait for the engine.
+    if (hooks.some(({ matchConditions }) => matchConditions?.length)) celEngine()
+    return hooks
+  })
+}
+
+/** Configurations cannot be intercepted by webhooks, or a broken one could never be repaired. */
+export function isExempt({ group }: Kind): boolean {
+  return group === 'admissionregistration.k8s.io'
+}
+
+/**
+ * Returns the kind with which a webhook is called: that of the request if a rule matches it, or an equivalent one, in
+ * another version or group. Undefined if the webhook does not match.
+ */
+export function targetOf(backend: Backend, hook: Hook, admission: Admission): Kind | undefined {
+  if (!matchesSelectors(backend, hook, admission)) return undefined
+  const { kind } = admission
+  const { rules = [], matchPolicy } = hook
+  if (rules.some((rule) => matchesRule(rule, kind, admission))) return kind
+  if (matchPolicy !== 'Equivalent') return undefined
+  const equivalents = backend.kinds.all().filter((other) => other !== kind && other.storage.id === kind.storage.id)
+  for (const rule of rules) {
+    for (const other of equivalents) if (matchesRule(rule, other, admission)) return other
+  }
+  return undefined
+}
+
+function matchesSelectors(
+  backend: Backend,
+  hook: Hook,
+  { kind, operation, namespace, object, old }: Admission,
+): boolean {
+  const { namespaceSelector = {}, objectSelector = {} } = hook
+  if (namespace && !isEmpty(namespaceSelector)) {
+    const isOwn = kind.storage.id === 'namespaces' && operation !== 'DELETE'
+    const labels = (isOwn ? object : backend.store.get('namespaces', namespace))?.metadata.labels
+    if (!selectorMatches(namespaceSelector, labels)) return false
+  }
+  if (isEmpty(objectSelector)) return true
+  return [object, old].some((each) => each !== undefined && selectorMatches(objectSelector, each.metadata.labels))
+}
+
+function isEmpty(selector: JsonObject): boolean {
+  return Object.values(selector).every((part) => part === undefined || part === null || Object.keys(part).length === 0)
+}
+
+function matchesRule(rule: Rule, kind: Kind, { operation, subresource }: Admission): boolean {
+  const { operations, apiGroups, apiVersions, resources, scope = '*' } = rule
+  return (scope === '*' || (scope === 'Namespaced') === kind.namespaced) && includes(operations, operation) &&
+    includes(apiGroups, kind.group) && includes(apiVersions, kind.version) &&
+    resources.some((each) => {
+      const slash = each.indexOf('/')
+      const resource = slash < 0 ? each : each.slice(0, slash)
+      const sub = slash < 0 ? '' : each.slice(slash + 1)
+      return (resource === '*' || resource === kind.plural) && (sub === '*' || sub === subresource)
+    })
+}
+
+function includes(list: readonly string[], value: string): boolean {
+  return list.includes('*') || list.includes(value)
+}
