@@ -26,7 +26,7 @@ import { silentLog } from '../../lib/observe/log.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
-import { sites, trusted, untilReconciled, upgrade } from '../operator/converted_sites.ts'
+import { sites, trusted, untilReconciled, upgrade } from '../crds/converted_sites.ts'
 import { watching } from './watching.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'

@@ -20,7 +20,7 @@ import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { refusal, silence } from '../client/transports.ts'
 import { restingClock } from './starting.ts'
-import { NAME, sites, trusted, untilReconciled, upgrade, wanted } from './converted_sites.ts'
+import { NAME, sites, trusted, untilReconciled, upgrade, wanted } from '../crds/converted_sites.ts'
 
 /** A server where the first object is stored as v1, and the second as v1alpha1. */
 async function upgraded(port: number): Promise<{ readonly handle: Transport; readonly api: Cluster['api'] }> {

@@ -11,7 +11,7 @@ import { silentLog } from '../../lib/observe/log.ts'
 import { installCrds } from '../../lib/crds/install.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
-import { restingClock, starting } from './starting.ts'
+import { restingClock, starting } from '../operator/starting.ts'
 import { CRD } from '../../lib/core/resource.ts'
 
 const DEFINITION = { resource: CRD, name: 'sites.gone.example.com' }
