@@ -191,7 +191,10 @@ const MALFORMED: readonly (readonly [Responder, string | RegExp])[] = [
     (review) => allow(review, { patchType: 'JSONPatch' }),
     'received invalid webhook response: validating webhook may not return response.patchType',
   ],
-  [() => new RawResponse(200, '{"a":'), /^failed to call webhook: .*unexpected end of JSON input$/],
+  [
+    () => new RawResponse(200, '{"a":'),
+    /^failed to call webhook: .*(?:unexpected end of JSON input|it is not valid JSON)$/,
+  ],
   [
     () => new RawResponse(200, '[]'),
     /^failed to call webhook: .*json: cannot unmarshal array into Go value of type struct/,

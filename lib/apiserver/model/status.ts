@@ -232,3 +232,6 @@ export const fault: {
     message: `Invalid value: ${quote(value)}: ${detail}`,
   }),
 }
+
+/** The reason of a text that cannot be parsed. Go's names the character, which no client reads. */
+export const NOT_JSON = 'it is not valid JSON'

@@ -2,10 +2,18 @@
 import { type Backend, fromStored } from '../context/context.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { goJsonError } from '../wire/go_json.ts'
 import { fieldSelector, labelSelector, selectedName } from '../model/selectors.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
-import { badRequest, type Cause, errorWithoutReason, fault, gone, invalid, StatusError } from '../model/status.ts'
+import {
+  badRequest,
+  type Cause,
+  errorWithoutReason,
+  fault,
+  gone,
+  invalid,
+  NOT_JSON,
+  StatusError,
+} from '../model/status.ts'
 import { keyOf } from '../storage/store.ts'
 
 /** One page of a collection; the objects are in their stored version. */
@@ -218,7 +226,7 @@ function tokenValue(token: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch (cause) {
-    throw Object.assign(refuseToken(goJsonError(text) ?? ''), { cause })
+    throw Object.assign(refuseToken(NOT_JSON), { cause })
   }
 }
 

@@ -1,7 +1,7 @@
 /** How a webhook is called, and its failures, described as a real API server does. */
 import type { NetworkError } from '../../core/errors.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
-import { goJsonError } from '../wire/go_json.ts'
+import { NOT_JSON } from '../model/status.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 
 /** Options of a call. */
@@ -83,7 +83,7 @@ export function responseText(status: number, body: string): JsonObject {
   try {
     value = JSON.parse(body) as Json
   } catch (cause) {
-    throw new CallError(`couldn't get version/kind; json parse error: ${goJsonError(body)}`, { cause })
+    throw new CallError(`couldn't get version/kind; json parse error: ${NOT_JSON}`, { cause })
   }
   if (isObject(value)) return value
   const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value

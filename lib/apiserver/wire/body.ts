@@ -1,10 +1,9 @@
 /** Reads request bodies: media type, JSON or YAML, and duplicate fields. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
-import { badRequest, StatusError, tooLarge } from '../model/status.ts'
+import { badRequest, NOT_JSON, StatusError, tooLarge } from '../model/status.ts'
 import type { Kind } from '../model/kinds.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { loadedLater } from '../model/loaded_later.ts'
-import { goJsonError, MAX_DEPTH } from './go_json.ts'
 import { checkOptionTypes } from './option_types.ts'
 import type { Call } from '../model/routes.ts'
 import { readYaml } from './yaml.ts'
@@ -65,9 +64,7 @@ export function parseBody(call: Call, kind?: Expected): JsonBody {
     value = JSON.parse(text) as Json
     duplicates = duplicateFields(text)
   } catch (cause) {
-    // Valid JSON only fails here if it is nested too deeply for the stack.
-    const reason = goJsonError(text) ?? "invalid character '[' exceeded max depth"
-    throw Object.assign(unrecognized(kind, text, `${VERSION_ERROR}: ${reason}`), { cause })
+    throw Object.assign(unrecognized(kind, text, `${VERSION_ERROR}: ${NOT_JSON}`), { cause })
   }
   return { value, duplicates }
 }
@@ -116,6 +113,9 @@ function plainJson(text: string): JsonBody | undefined {
     return undefined
   }
 }
+
+/** The maximum nesting of objects and lists, as in Go. */
+const MAX_DEPTH = 10_000
 
 const VERSION_ERROR = "couldn't get version/kind; json parse error"
 const TYPE_META =
