@@ -67,7 +67,7 @@ export function recordedCase(group: string, name: string, play: Play): RecordedC
 
 /** Returns what the embedded API answers where the real server answers this. */
 function embeddedLine(recorded: string | undefined): string | undefined {
-  if (recorded && GO_JSON.test(recorded)) return recorded.replace(GO_JSON, '$1it is not valid JSON')
+  if (recorded && GO_JSON.test(recorded)) return withOwnJsonError(recorded)
   const other = OTHER_ANSWERS.find(({ line }) => recorded?.endsWith(line))
   return other ? recorded!.slice(0, -other.line.length) + other.embedded : recorded
 }
@@ -75,3 +75,8 @@ function embeddedLine(recorded: string | undefined): string | undefined {
 /** Go names the first wrong character of a text that is not JSON; the embedded API says only that it is none. */
 const GO_JSON =
   /((?:json parse error|continue key is not valid|error decoding patch|400 BadRequest): )(?:invalid character .*?|unexpected end of JSON input)(?= \((?!expecting)|$)/
+
+/** Returns an answer of the real server to a text that is not JSON as the embedded API words it. */
+export function withOwnJsonError(answer: string): string {
+  return answer.replace(GO_JSON, '$1it is not valid JSON')
+}
