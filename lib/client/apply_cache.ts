@@ -24,7 +24,7 @@ export interface AppliedObject {
    * Returns whether the last apply was of the same `desired`, and `current` is what it returned: in all but the status
    * and the server's bookkeeping.
    */
-  stands(desired: object, current: KubeObject): boolean
+  isUpToDate(desired: object, current: KubeObject): boolean
   /** Stores what an apply returned. */
   remember(desired: object, answer: KubeObject): void
 }
@@ -52,7 +52,7 @@ export class ApplyCache {
   of(resource: AnyResource, key: ObjectKey, fieldManager: string): AppliedObject {
     const id = idOf(fieldManager, resource, formatKey(key))
     return {
-      stands: (desired, current) => {
+      isUpToDate: (desired, current) => {
         const known = this.#answers.get(id)
         return known !== undefined && !current.metadata.deletionTimestamp &&
           known.startsWith(applyOf(desired, current)) && known.endsWith(this.#contentOf(current))

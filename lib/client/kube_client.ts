@@ -201,7 +201,7 @@ export class KubeClient implements Client {
     const memory = options.dryRun || !this.#isCached(resource, target)
       ? undefined
       : this.#applied.of(resource, target, query.fieldManager)
-    if (current && memory?.stands(wanted, current)) {
+    if (current && memory?.isUpToDate(wanted, current)) {
       return this.#report('apply', resource, { object: current, created: false }, 'unchanged', options) as T
     }
     await this.#checkOwners('apply', target, wanted, options)

@@ -9,7 +9,7 @@ import { guardedCalls, type Log, rarely, safeLog, writesDebug } from '../observe
 import { exponentialLimiter, type RateLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { ControllerMeter, ControllerMetrics } from './metrics.ts'
-import { type HotKeys, hotKeys } from './hot_keys.ts'
+import { type WriteLoops, writeLoops } from './write_loops.ts'
 import { RunHistory } from './run_history.ts'
 import { GoneKeys } from './gone_keys.ts'
 import { guardedPredicate, type Predicate } from './predicates.ts'
@@ -104,8 +104,8 @@ export class Controller implements Runnable {
   readonly #queue: WorkQueue<string>
   readonly #sources: SourceSet
   /** Present only with `onReconcile` or a log of debug lines. */
-  readonly #journal: RunHistory | undefined
-  readonly #hot: HotKeys
+  readonly #history: RunHistory | undefined
+  readonly #loops: WriteLoops
   #metrics: ControllerMetrics | undefined
   #reconciling: Reconciler | undefined
   readonly #started = new Latch()
@@ -136,10 +136,10 @@ export class Controller implements Runnable {
     this.everyReplica = dependencies.everyReplica
     if (dependencies.warmup) this.warmup = (signal) => this.#warmUp(signal)
     this.#dependencies = { ...dependencies, kind, clock, log }
-    const journal = (this.#journal = onReconcile || writesDebug(log) ? new RunHistory() : undefined)
-    const hot = (this.#hot = hotKeys(clock))
+    const history = (this.#history = onReconcile || writesDebug(log) ? new RunHistory() : undefined)
+    const loops = (this.#loops = writeLoops(clock))
     const gone = (): GoneKeys | undefined => this.#gone
-    const onTake = journal && ((key: string) => journal.begin(key, clock.monotonic()))
+    const onTake = history && ((key: string) => history.begin(key, clock.monotonic()))
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
     const { namespaces } = dependencies
     let hasWarned = false
@@ -164,7 +164,7 @@ export class Controller implements Runnable {
             return warnOnce(text, `watch ${kind} in "${namespace}", or leave such keys out`)
           }
           if (gone()?.ignores(text)) return
-          if (journal || hot.notes(text)) (journal ?? hot).note(text, causeIn(options))
+          if (history || loops.notes(text)) (history ?? loops).note(text, causeIn(options))
           // The retry comes anyway, and reads the freshest object.
           if (!holdEvents || !queue.isRetrying(text)) queue.add(text, options)
         },
@@ -186,7 +186,7 @@ export class Controller implements Runnable {
 
   /** The keys of the running reconciles, for tools; empty without `onReconcile` or debug lines. */
   get running(): readonly string[] {
-    return this.#journal?.running ?? []
+    return this.#history?.running ?? []
   }
 
   /**
@@ -240,7 +240,7 @@ export class Controller implements Runnable {
     const { clock, skipsGone = false } = this.#dependencies
     this.#gone = new GoneKeys(clock, skipsGone, (key) => {
       this.#queue.remove(key)
-      this.#journal?.forget(key)
+      this.#history?.forget(key)
     })
     const scope = abortScope(signal)
     let synced = false
@@ -269,7 +269,7 @@ export class Controller implements Runnable {
   }
 
   #reconciler(ending: AbortSignal): Reconciler {
-    const own = { controller: this.name, queue: this.#queue, journal: this.#journal, hot: this.#hot }
+    const own = { controller: this.name, queue: this.#queue, history: this.#history, loops: this.#loops }
     return new Reconciler({ ...this.#dependencies, ...own, ending, metrics: this.#metrics })
   }
 

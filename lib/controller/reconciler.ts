@@ -11,7 +11,7 @@ import type { ControllerMetrics } from './metrics.ts'
 import type { RunHistory } from './run_history.ts'
 import { withoutValues } from './change_summary.ts'
 import { changesIn, FailureLog } from './failures.ts'
-import { describeWrite, type HotKeys } from './hot_keys.ts'
+import { describeWrite, type WriteLoops } from './write_loops.ts'
 import { type Disposition, disposition, type Outcome, type Result, type Run } from './result.ts'
 
 /** One run, for the live view. */
@@ -51,9 +51,9 @@ export interface ReconcilerOptions {
   readonly ending: AbortSignal
   readonly metrics: ControllerMetrics | undefined
   /** Present only with `onReconcile` or a log of debug lines. */
-  readonly journal: RunHistory | undefined
+  readonly history: RunHistory | undefined
   /** Detects keys that run over and over; used for the log if there is no `onReconcile`. */
-  readonly hot: HotKeys
+  readonly loops: WriteLoops
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
 }
 
@@ -92,7 +92,7 @@ export class Reconciler {
 
   /** Never rejects: an error of the reconcile is an outcome. */
   async run(key: string): Promise<void> {
-    const { controller, kind, reconcile, queue, metrics, journal, hot } = this.#options
+    const { controller, kind, reconcile, queue, metrics, history, loops } = this.#options
     // A run caused by an event while a retry waits belongs to the attempt before that retry.
     const attempt = Math.max(1, queue.failures(key) + (queue.isRetrying(key) ? 0 : 1))
     const writes: WriteRecord[] = []
@@ -109,7 +109,7 @@ export class Reconciler {
     const decided = disposition(end.outcome)
     metrics?.end(decided, end, durationMs)
     const retryInMs = this.#dispose(key, decided)
-    const { causes, count } = journal?.end(key) ?? { causes: undefined, count: 0 }
+    const { causes, count } = history?.end(key) ?? { causes: undefined, count: 0 }
     const ended = { controller, kind, key, attempt, durationMs, disposition: decided, retryInMs, writes }
     if (this.#options.onReconcile) return void this.#report({ ...ended, causes: causes ?? [], count })
     if (causes) {
@@ -129,7 +129,7 @@ export class Reconciler {
     const isLost = end.outcome.kind === 'threw' && end.outcome.error instanceof LeadershipLost
     const isLast = isLost || [stopping, abandon, ending].some((signal) => signal?.aborted)
     this.#failures.ended({ ...ended, isLast }, log)
-    const problem = hot.ended(key, causes ? { ...ended, causes } : ended)
+    const problem = loops.ended(key, causes ? { ...ended, causes } : ended)
     if (problem) this.#hotLog.line((more) => log.warn(`${problem}${more}`))
   }
 
@@ -142,29 +142,29 @@ export class Reconciler {
 
   /** Applies a disposition to the queue. Returns the delay of the next try after a failure or `{ requeue: true }`. */
   #dispose(key: string, decided: Disposition): number | undefined {
-    const { queue, clock, journal, hot, holdEvents } = this.#options
+    const { queue, clock, history, loops, holdEvents } = this.#options
     const note = (cause: string, afterMs: number, isRetry: boolean): void => {
-      if (journal) journal.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
-      else if (hot.notes(key)) hot.note(key, cause)
+      if (history) history.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
+      else if (loops.notes(key)) loops.note(key, cause)
     }
     // A run caused by an event during the back-off is not counted. client-go counts it: there, ten events within a
     // second turn a wait of milliseconds into one of seconds.
     const retry = (priority: number | undefined): number =>
       queue.retry(key, { priority, keepsWait: true, alone: holdEvents })
     // Read before the key is queued, so that the noted time is not after the queue's own.
-    const nowMs = journal ? clock.monotonic() : 0
+    const nowMs = history ? clock.monotonic() : 0
     let delayMs: number | undefined
     switch (decided.kind) {
       case 'forget':
       // The retry of an earlier failure must not run a key that was given up.
       case 'drop':
         queue.forget(key)
-        journal?.forgetRetries(key)
+        history?.forgetRetries(key)
         break
       case 'later':
         // A requested time is not a failure.
         queue.forget(key)
-        journal?.forgetRetries(key)
+        history?.forgetRetries(key)
         queue.add(key, { afterMs: decided.ms, priority: decided.priority ?? queue.priorityOf(key) })
         note(`requeued after ${formatMs(decided.ms)}`, decided.ms, false)
         break

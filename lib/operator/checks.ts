@@ -6,7 +6,7 @@ import { LOG_LEVELS } from '../observe/log.ts'
 import { callerFrame } from '../observe/stack.ts'
 import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
 import { parseAddress } from '../manager/servers/address.ts'
-import { at, placeOf } from './places.ts'
+import { placeOf, rethrowAt } from './places.ts'
 import type { ControllerDefaults, ControllerOptions, FinalizeOptions, OwnsOptions, WatchOptions } from './context.ts'
 import type {
   CacheDeclaration,
@@ -127,11 +127,11 @@ export function checkCache(
   { caches }: OperatorDescription,
   { resource, options, cluster, declaredAt }: CacheDescription,
 ): void {
-  at(declaredAt, () => scopesOf(resource, options))
+  rethrowAt(declaredAt, () => scopesOf(resource, options))
   const known = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
   if (!known || isSubsumed(options, known.options)) return
   const before = `it was declared with ${describeOptions(known.options)}${placeOf(known)}`
-  at(declaredAt, () => {
+  rethrowAt(declaredAt, () => {
     throw new TypeError(
       `Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${
         describeOptions(options)
@@ -143,7 +143,7 @@ export function checkCache(
 /** Checks the cache options of all kinds in the same way. */
 export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, declaredAt: () => string | undefined): void {
   if (!cache) return
-  at(declaredAt, () => {
+  rethrowAt(declaredAt, () => {
     if (namespaces && cache.namespaces) {
       throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
     }
@@ -161,7 +161,7 @@ export function checkMetrics({ name, metrics }: OperatorOptions, declaredAt: () 
     ? 'metrics.tls.certs must be a folder with tls.crt and tls.key'
     : tls && address === undefined && "metrics.tls needs metrics.address, such as ':8443'"
   if (problem) {
-    at(declaredAt, () => {
+    rethrowAt(declaredAt, () => {
       throw new TypeError(`Cannot describe operator "${name}": ${problem}`)
     })
   }
@@ -184,7 +184,7 @@ export function checkShape(cannot: string, options: unknown, shape: OptionShape)
 export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescription): void {
   const cannot = `Cannot admit ${resource.kind}`
   checkShape(cannot, hooks, { default: 0, validate: 0 })
-  at(declaredAt, () => {
+  rethrowAt(declaredAt, () => {
     for (const name of ['default', 'validate'] as const) {
       const { [name]: hook } = hooks
       if (hook !== undefined && typeof hook !== 'function') throw new TypeError(`${cannot}: ${name} is not a function`)
@@ -206,7 +206,7 @@ export function checkSchedule(
   { name, task, schedule, declaredAt }: TaskDescription,
 ): void {
   const { cron, timeZone } = schedule!
-  at(declaredAt, () => {
+  rethrowAt(declaredAt, () => {
     const wrong = (what: string): TypeError => new TypeError(`Cannot schedule "${name}": ${what}`)
     if (typeof task !== 'function') {
       throw wrong("give it a function: app.schedule('report', '0 2 * * *', async () => {})")

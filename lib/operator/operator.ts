@@ -32,7 +32,7 @@ import type {
   OtherCluster,
   Parts,
 } from './context.ts'
-import { at } from './places.ts'
+import { rethrowAt } from './places.ts'
 import type { CacheDeclaration, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
 import { type ClusterDescription, type GroupDescription, inCluster, type OperatorDescription } from './description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
@@ -273,7 +273,7 @@ export function operator(options: OperatorOptions): Operator {
       return app
     },
     convert(from, hub, conversion) {
-      at(callerFrame(), () => {
+      rethrowAt(callerFrame(), () => {
         description.conversions.push(describeConversion(from, hub, conversion as never, description.conversions))
       })
       return app

@@ -2,7 +2,7 @@
 import { messageOf } from '../core/errors.ts'
 
 /** Calls `check` and adds the place in the user's file to its errors. */
-export function at(declaredAt: () => string | undefined, check: () => void): void {
+export function rethrowAt(declaredAt: () => string | undefined, check: () => void): void {
   try {
     check()
   } catch (cause) {

@@ -5,7 +5,7 @@ import { type Clock, sleep } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import type { OperatorDescription, TaskDescription } from './description.ts'
-import { at } from './places.ts'
+import { rethrowAt } from './places.ts'
 
 /** The schedules of one start. */
 export interface Schedules {
@@ -38,7 +38,7 @@ export async function loadSchedules({ tasks }: OperatorDescription, clock: Clock
   const times = new Map(all.map(({ name, schedule, declaredAt }) => {
     const { cron, timeZone } = schedule!
     let next = (_afterMs: number): Date | null => null
-    at(declaredAt, () => {
+    rethrowAt(declaredAt, () => {
       try {
         const job = new Cron(cron, { timezone: timeZone, paused: true, mode: '5-or-6-parts' })
         next = (afterMs) => job.nextRun(new Date(afterMs))

@@ -9,7 +9,7 @@ import { type LogLevel, withFields } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
-import { type HotKeys, hotKeys } from '../controller/hot_keys.ts'
+import { type WriteLoops, writeLoops } from '../controller/write_loops.ts'
 import type { FakeClock } from './fake_clock.ts'
 import type { WebhookHandler, WebhookResponse } from '../webhook/handler.ts'
 
@@ -218,7 +218,7 @@ export class ReplicaRuns {
   readonly #clock: FakeClock
   readonly #log: Log
   readonly #failures = foldFailures()
-  #hot: HotKeys
+  #loops: WriteLoops
   /** The number of reconciles of each key since the last rest. */
   readonly #counts = new Map<string, number>()
   /** The error message for a key that became hot since the last rest. */
@@ -227,7 +227,7 @@ export class ReplicaRuns {
   constructor(clock: FakeClock, log: Log) {
     this.#clock = clock
     this.#log = log
-    this.#hot = hotKeys(clock)
+    this.#loops = writeLoops(clock)
   }
 
   ended(report: ReconcileReport): void {
@@ -241,7 +241,7 @@ export class ReplicaRuns {
       const { error } = disposition
       this.#keys.set(id, { controller, kind, key: parseKey(key), error, place: placeOfError(error) })
     }
-    this.problem ??= this.#hot.ended(id, report)
+    this.problem ??= this.#loops.ended(id, report)
   }
 
   /** Notes the failure of a task; without one, its next call. */
@@ -274,6 +274,6 @@ export class ReplicaRuns {
   rest(): void {
     this.problem = undefined
     this.#counts.clear()
-    this.#hot = hotKeys(this.#clock)
+    this.#loops = writeLoops(this.#clock)
   }
 }

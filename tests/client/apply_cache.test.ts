@@ -20,7 +20,7 @@ const answered = object(spec)
 
 test('an answer stands while the object is what was answered, whatever is in its status and its bookkeeping', () => {
   const memory = new ApplyCache().of(POD, KEY, 'me')
-  assert.equal(memory.stands(desired, answered), false)
+  assert.equal(memory.isUpToDate(desired, answered), false)
   memory.remember(desired, answered)
   const { metadata: { uid, creationTimestamp, ...rest }, kind, apiVersion, ...fields } = answered
   const rows: readonly (readonly [string, KubeObject, boolean])[] = [
@@ -45,11 +45,11 @@ test('an answer stands while the object is what was answered, whatever is in its
   ]
   const dying = object(spec, { deletionTimestamp: '2026-01-01T00:00:00Z' })
   memory.remember(desired, dying)
-  assert.equal(memory.stands(desired, dying), false, 'it may be gone by now')
+  assert.equal(memory.isUpToDate(desired, dying), false, 'it may be gone by now')
   memory.remember(desired, answered)
   // The second time, what was found out about the same object is remembered.
   for (const again of ['', ', again']) {
-    for (const [what, current, stands] of rows) assert.equal(memory.stands(desired, current), stands, what + again)
+    for (const [what, current, stands] of rows) assert.equal(memory.isUpToDate(desired, current), stands, what + again)
   }
 })
 
@@ -60,7 +60,7 @@ test('a status is compared if one is desired', () => {
   const current = withStatus(true)
   for (const each of [wanted, desired, wanted]) {
     memory.remember(each, current)
-    assert.deepEqual([current, withStatus(false)].map((object) => memory.stands(each, object)), [
+    assert.deepEqual([current, withStatus(false)].map((object) => memory.isUpToDate(each, object)), [
       true,
       each === desired,
     ])
@@ -72,16 +72,16 @@ test('only the last desired object is remembered, as it was when it was sent', (
   const mutable = structuredClone(desired)
   memory.remember(mutable, answered)
   mutable.spec.cpu = '2'
-  assert.equal(memory.stands(mutable, answered), false)
-  assert.equal(memory.stands(desired, answered), true)
+  assert.equal(memory.isUpToDate(mutable, answered), false)
+  assert.equal(memory.isUpToDate(desired, answered), true)
   memory.remember({ spec: {} }, answered)
-  assert.equal(memory.stands(desired, answered), false)
+  assert.equal(memory.isUpToDate(desired, answered), false)
 })
 
 test('objects, kinds and field managers have separate entries', () => {
   const all = new ApplyCache()
   all.of(POD, KEY, 'me').remember(desired, answered)
-  assert.equal(all.of(POD, KEY, 'me').stands(desired, answered), true)
+  assert.equal(all.of(POD, KEY, 'me').isUpToDate(desired, answered), true)
   for (
     const other of [
       all.of(POD, KEY, 'you'),
@@ -89,7 +89,7 @@ test('objects, kinds and field managers have separate entries', () => {
       all.of({ ...POD, group: 'x.dev' }, KEY, 'me'),
       all.of({ ...POD, version: 'v2' }, KEY, 'me'),
     ]
-  ) assert.equal(other.stands(desired, answered), false)
+  ) assert.equal(other.isUpToDate(desired, answered), false)
 })
 
 test('the cache is bounded: the oldest entries are dropped, and remembering again makes an entry the newest', () => {
@@ -98,7 +98,7 @@ test('the cache is bounded: the oldest entries are dropped, and remembering agai
   for (let index = 0; index < 50_000; index++) of(`p${index}`).remember(desired, answered)
   of('p0').remember(desired, answered)
   of('one more').remember(desired, answered)
-  assert.deepEqual(['p0', 'p1', 'p2', 'one more'].map((name) => of(name).stands(desired, answered)), [
+  assert.deepEqual(['p0', 'p1', 'p2', 'one more'].map((name) => of(name).isUpToDate(desired, answered)), [
     true,
     false,
     true,
@@ -129,7 +129,7 @@ test('forget drops the entries of all field managers of one object', () => {
   all.forget(POD, 'ns/a')
   assert.deepEqual(
     managers.flatMap((manager) =>
-      ['a', 'b'].map((name) => all.of(POD, { ...KEY, name }, manager).stands(desired, answered))
+      ['a', 'b'].map((name) => all.of(POD, { ...KEY, name }, manager).isUpToDate(desired, answered))
     ),
     [false, true, false, true],
   )
@@ -139,12 +139,15 @@ test('forget drops the entries of all field managers of one object', () => {
 test('the cache is bounded for any number of field managers', () => {
   const all = new ApplyCache()
   for (let index = 0; index < 1000; index++) all.of(POD, KEY, `manager-${index}`).remember(desired, answered)
-  assert.equal(all.of(POD, KEY, 'manager-999').stands(desired, answered), true)
+  assert.equal(all.of(POD, KEY, 'manager-999').isUpToDate(desired, answered), true)
   all.forget(POD, 'ns/a')
-  assert.deepEqual(['manager-0', 'manager-99'].map((manager) => all.of(POD, KEY, manager).stands(desired, answered)), [
-    false,
-    false,
-  ])
+  assert.deepEqual(
+    ['manager-0', 'manager-99'].map((manager) => all.of(POD, KEY, manager).isUpToDate(desired, answered)),
+    [
+      false,
+      false,
+    ],
+  )
 })
 
 const collect = collector()

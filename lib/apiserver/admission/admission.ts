@@ -1,7 +1,7 @@
 /** Admits writes: finds the webhooks of a request and calls them, first the mutating ones, then the validating ones. */
 import { jsonEqual } from '../../core/equal.ts'
 import { celEngine } from '../cel/load.ts'
-import type { Backend } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import { decodeObject, setDefaults } from '../context/incoming.ts'
 import { type ApiObject, clone, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../model/json.ts'
 import { apiVersionOf, type Kind } from '../model/kinds.ts'
@@ -23,8 +23,8 @@ import {
 } from './review.ts'
 
 /** Returns whether a write may call webhooks. If not, neither {@link mutated} nor {@link validated} does anything. */
-export function isAdmitting(backend: Backend, { rules }: Kind): boolean {
-  const { store, webhooks } = backend
+export function isAdmitting(context: Context, { rules }: Kind): boolean {
+  const { store, webhooks } = context
   return webhooks.current?.call !== undefined &&
     (rules.convert !== undefined || store.list(MUTATING, '').length > 0 || store.list(VALIDATING, '').length > 0)
 }
@@ -42,16 +42,16 @@ function stepOf({ operation, old, subresource }: Admission): [subject: string, v
  *
  * `prepare` sets the managedFields, which the webhooks see. Changes of a webhook are not in them.
  */
-export function mutated(backend: Backend, admission: Admission, prepare: (object: ApiObject) => void): ApiObject {
+export function mutated(context: Context, admission: Admission, prepare: (object: ApiObject) => void): ApiObject {
   const { object } = admission
-  const session = backend.webhooks.current
+  const session = context.webhooks.current
   if (!session?.call || isExempt(admission.kind)) return object!
-  const hooks = hooksOf(backend, MUTATING)
-  if (!hooks.some((hook) => targetOf(backend, hook, admission))) return object!
+  const hooks = hooksOf(context, MUTATING)
+  if (!hooks.some((hook) => targetOf(context, hook, admission))) return object!
   const result = session.step(...stepOf(admission), 'mutate', async (warnings) => {
     const sent = object && clone(object)
     if (sent) prepare(sent)
-    const changed = await dispatchMutating(backend, session, { ...admission, object: sent }, hooks, warnings)
+    const changed = await dispatchMutating(context, session, { ...admission, object: sent }, hooks, warnings)
     if (sent && changed) checkMutated(admission, sent, changed, warnings)
     return changed
   })
@@ -91,7 +91,7 @@ function managedFieldsProblem(entries: readonly ManagedFieldsEntry[] | undefined
 
 /** Calls the matching mutating webhooks in order; those with `IfNeeded` again if a later one has changed the object. */
 async function dispatchMutating(
-  backend: Backend,
+  context: Context,
   session: Session,
   admission: Admission,
   hooks: readonly Hook[],
@@ -105,13 +105,13 @@ async function dispatchMutating(
   for (const isReinvocation of [false, true]) {
     if (isReinvocation && !isChanged) break
     for (const hook of hooks) {
-      const target = targetOf(backend, hook, { ...admission, object })
+      const target = targetOf(context, hook, { ...admission, object })
       if (!target || (isReinvocation && !again.has(hook.id))) continue
       object = await converted(object, at, target, admission)
       at = target
       const before = object
-      await ignoring(backend, hook, async () => {
-        const response = await callHook(backend, session, hook, target, { ...admission, object }, true)
+      await ignoring(context, hook, async () => {
+        const response = await callHook(context, session, hook, target, { ...admission, object }, true)
         if (!response) return
         warnings.push(...response.warnings)
         if (!response.allowed) throw denial(hook.name, response.status)
@@ -128,14 +128,14 @@ async function dispatchMutating(
 }
 
 /** Runs a call. If the webhook could not be called, logs it for `failurePolicy: Ignore`, otherwise throws a 500. */
-async function ignoring(backend: Backend, hook: Hook, call: () => Promise<void>): Promise<void> {
+async function ignoring(context: Context, hook: Hook, call: () => Promise<void>): Promise<void> {
   try {
     await call()
   } catch (error) {
     if (!(error instanceof CallError)) throw error
     const message = `failed calling webhook ${JSON.stringify(hook.name)}: ${error.message}`
     if (hook.failurePolicy !== 'Ignore') throw internal(message)
-    backend.log.warn('Ignoring a webhook that could not be called', { webhook: hook.name, error })
+    context.log.warn('Ignoring a webhook that could not be called', { webhook: hook.name, error })
   }
 }
 
@@ -154,7 +154,7 @@ async function converted(
 
 /** Calls a webhook. Returns undefined if the request does not meet its conditions. */
 async function callHook(
-  backend: Backend,
+  context: Context,
   session: Session,
   hook: Hook,
   target: Kind,
@@ -162,7 +162,7 @@ async function callHook(
   mutating: boolean,
 ): Promise<AdmissionResponse | undefined> {
   const { kind, object, old, dryRun } = admission
-  const uid = newUid(backend.random)
+  const uid = newUid(context.random)
   const options = reviewOptions(
     admission,
     session.call!,
@@ -177,7 +177,7 @@ async function callHook(
   if (!hook.admissionReviewVersions.includes('v1')) {
     throw new CallError('could not create admission objects: the embedded API sends AdmissionReview v1 only')
   }
-  const answer = await post(backend, hook, review, session.signal)
+  const answer = await post(context, hook, review, session.signal)
   return admissionResponse(answer, uid, mutating)
 }
 
@@ -200,13 +200,13 @@ function meetsConditions(
 }
 
 async function post(
-  backend: Backend,
+  context: Context,
   hook: Hook,
   review: JsonObject,
   signal: AbortSignal | undefined,
 ): Promise<JsonObject> {
   try {
-    return await backend.webhooks.post(hook.clientConfig, review, hook.timeoutSeconds * 1000, signal)
+    return await context.webhooks.post(hook.clientConfig, review, hook.timeoutSeconds * 1000, signal)
   } catch (error) {
     throw error instanceof CallError
       ? new CallError(`failed to call webhook: ${error.message}`, { cause: error })
@@ -276,25 +276,25 @@ function parsePatch(patch: string): Json[] {
  *
  * @throws StatusError of the first webhook, in their order, that denies the request or cannot be called.
  */
-export function validated(backend: Backend, admission: Admission): ApiObject {
+export function validated(context: Context, admission: Admission): ApiObject {
   const { object } = admission
-  const session = backend.webhooks.current
+  const session = context.webhooks.current
   if (!session?.call) return object!
-  const hooks = isExempt(admission.kind) ? [] : hooksOf(backend, VALIDATING)
+  const hooks = isExempt(admission.kind) ? [] : hooksOf(context, VALIDATING)
   if (hooks.length === 0 && !admission.kind.rules.convert) return object!
   const [subject, version] = stepOf(admission)
   const kept = session.keep(subject, version, 'object', object)
   const sent = { ...admission, object: kept }
   const called = hooks.flatMap((hook) => {
-    const target = targetOf(backend, hook, sent)
+    const target = targetOf(context, hook, sent)
     return target ? [{ hook, target }] : []
   })
   if (called.length === 0) return kept!
   session.step(subject, version, 'validate', async (warnings) => {
     const results = await Promise.allSettled(called.map(({ hook, target }) =>
-      ignoring(backend, hook, async () => {
+      ignoring(context, hook, async () => {
         const inVersion = { ...sent, object: await converted(kept, admission.kind, target, admission) }
-        const response = await callHook(backend, session, hook, target, inVersion, false)
+        const response = await callHook(context, session, hook, target, inVersion, false)
         if (!response) return
         warnings.push(...response.warnings)
         if (!response.allowed) throw denial(hook.name, response.status)
@@ -306,8 +306,8 @@ export function validated(backend: Backend, admission: Admission): ApiObject {
 }
 
 /** Calls the webhooks for a deletion, mutating and validating. */
-export function admitDelete(backend: Backend, kind: Kind, old: ApiObject, dryRun: boolean): void {
-  const call = backend.webhooks.current?.call
+export function admitDelete(context: Context, kind: Kind, old: ApiObject, dryRun: boolean): void {
+  const call = context.webhooks.current?.call
   if (!call) return
   const route = routeOf(call.path)
   const name = route.type === 'resource' ? route.name : ''
@@ -320,8 +320,8 @@ export function admitDelete(backend: Backend, kind: Kind, old: ApiObject, dryRun
     old,
     dryRun,
   }
-  mutated(backend, admission, () => {})
-  validated(backend, admission)
+  mutated(context, admission, () => {})
+  validated(context, admission)
 }
 
 /** Returns the part of an admission that the kind and the object determine. */

@@ -1,7 +1,7 @@
 /** Finds the webhooks of a write. */
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import { celEngine } from '../cel/load.ts'
-import type { Backend } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { selectorMatches } from '../model/selectors.ts'
@@ -40,8 +40,8 @@ export interface Hook {
 const hooksOfConfig = new WeakMap<ApiObject, readonly Hook[]>()
 
 /** Returns the webhooks in the order of their configurations' names. */
-export function hooksOf(backend: Backend, type: string): readonly Hook[] {
-  const configs = backend.store.list(type, '')
+export function hooksOf(context: Context, type: string): readonly Hook[] {
+  const configs = context.store.list(type, '')
   if (configs.length === 0) return []
   return configs.flatMap((config) => {
     let hooks = hooksOfConfig.get(config)
@@ -66,13 +66,13 @@ export function isExempt({ group }: Kind): boolean {
  * Returns the kind with which a webhook is called: that of the request if a rule matches it, or an equivalent one, in
  * another version or group. Undefined if the webhook does not match.
  */
-export function targetOf(backend: Backend, hook: Hook, admission: Admission): Kind | undefined {
-  if (!matchesSelectors(backend, hook, admission)) return undefined
+export function targetOf(context: Context, hook: Hook, admission: Admission): Kind | undefined {
+  if (!matchesSelectors(context, hook, admission)) return undefined
   const { kind } = admission
   const { rules = [], matchPolicy } = hook
   if (rules.some((rule) => matchesRule(rule, kind, admission))) return kind
   if (matchPolicy !== 'Equivalent') return undefined
-  const equivalents = backend.kinds.all().filter((other) => other !== kind && other.storage.id === kind.storage.id)
+  const equivalents = context.kinds.all().filter((other) => other !== kind && other.storage.id === kind.storage.id)
   for (const rule of rules) {
     for (const other of equivalents) if (matchesRule(rule, other, admission)) return other
   }
@@ -80,14 +80,14 @@ export function targetOf(backend: Backend, hook: Hook, admission: Admission): Ki
 }
 
 function matchesSelectors(
-  backend: Backend,
+  context: Context,
   hook: Hook,
   { kind, operation, namespace, object, old }: Admission,
 ): boolean {
   const { namespaceSelector = {}, objectSelector = {} } = hook
   if (namespace && !isEmpty(namespaceSelector)) {
     const isOwn = kind.storage.id === 'namespaces' && operation !== 'DELETE'
-    const labels = (isOwn ? object : backend.store.get('namespaces', namespace))?.metadata.labels
+    const labels = (isOwn ? object : context.store.get('namespaces', namespace))?.metadata.labels
     if (!selectorMatches(namespaceSelector, labels)) return false
   }
   if (isEmpty(objectSelector)) return true

@@ -10,7 +10,7 @@ import { notFound } from '../model/status.ts'
 import type { Store } from '../storage/store.ts'
 import type { Webhooks } from '../webhooks/session.ts'
 
-export interface Backend {
+export interface Context {
   readonly store: Store
   readonly kinds: Kinds
   readonly clock: Clock
@@ -27,8 +27,8 @@ export interface Backend {
 /** What happens to unknown and duplicate fields. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
-export function nowIso(backend: Backend): string {
-  return instant(backend.clock.now())
+export function nowIso(context: Context): string {
+  return instant(context.clock.now())
 }
 
 /** Returns the store key of an object: `namespace/name`, or `name` for cluster-scoped kinds. */
@@ -50,30 +50,30 @@ export function toStored(kind: Kind, object: ApiObject): ApiObject {
 }
 
 /** Returns the requested object in the requested version. Throws 404 if it does not exist. */
-export function readObject(backend: Backend, kind: Kind, route: ResourceRoute): ApiObject {
-  const stored = backend.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
+export function readObject(context: Context, kind: Kind, route: ResourceRoute): ApiObject {
+  const stored = context.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
   if (!stored) throw notFound(kind, route.name)
   return fromStored(kind, stored)
 }
 
 /** Stores an object. Returns the stored object in `kind`'s version. */
-export function putObject(backend: Backend, kind: Kind, object: ApiObject): ApiObject {
+export function putObject(context: Context, kind: Kind, object: ApiObject): ApiObject {
   const next = toStored(kind, object)
   // A conversion webhook is called before the write: a request cannot wait for it after the write.
   const answer = kind.rules.convert && fromStored(kind, next)
-  const stored = backend.store.put(
+  const stored = context.store.put(
     kind.storage.id,
     storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!),
     next,
   )
-  backend.afterWrite(kind, stored, 'put')
+  context.afterWrite(kind, stored, 'put')
   if (!answer) return fromStored(kind, stored)
   return { ...answer, metadata: { ...answer.metadata, resourceVersion: stored.metadata.resourceVersion! } }
 }
 
 /** Removes an object. `last` is the final state that watchers receive. */
-export function removeObject(backend: Backend, kind: Kind, object: ApiObject, last?: ApiObject): void {
+export function removeObject(context: Context, kind: Kind, object: ApiObject, last?: ApiObject): void {
   const key = storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!)
-  const stored = backend.store.remove(kind.storage.id, key, last && toStored(kind, last))
-  backend.afterWrite(kind, stored, 'removed')
+  const stored = context.store.remove(kind.storage.id, key, last && toStored(kind, last))
+  context.afterWrite(kind, stored, 'removed')
 }

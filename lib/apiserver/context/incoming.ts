@@ -1,6 +1,6 @@
 /** Decodes request JSON to objects: type checks, unknown fields, pruning and defaults. */
 import { applyDefaults } from '../../core/schema_defaults.ts'
-import type { Backend, FieldValidation } from './context.ts'
+import type { Context, FieldValidation } from './context.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { apiVersionOf, type Kind } from '../model/kinds.ts'
@@ -11,8 +11,8 @@ import { prune } from '../schema/prune.ts'
 import type { Schema } from '../model/schema.ts'
 
 /** Returns the `fieldValidation` mode of a request, whose value has been checked. */
-export function fieldValidationOf(backend: Backend, call: Call): FieldValidation {
-  return (call.query.get('fieldValidation') || backend.fieldValidation) as FieldValidation
+export function fieldValidationOf(context: Context, call: Call): FieldValidation {
+  return (call.query.get('fieldValidation') || context.fieldValidation) as FieldValidation
 }
 
 /** Returns the messages of strict decoding, in apimachinery's words and in the given order. */
@@ -40,14 +40,14 @@ export function reportStrictFaults(
 
 /** Decodes the object of a request body, with defaults. */
 export function decodeBody(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   value: Json,
   duplicates: readonly string[],
   call: Call,
 ): ApiObject {
-  checkIdentity(backend, kind, value)
-  const validation = fieldValidationOf(backend, call)
+  checkIdentity(context, kind, value)
+  const validation = fieldValidationOf(context, call)
   const { object, unknown } = decodeObject(kind, value as JsonObject)
   reportStrictFaults(strictFaults(unknown, duplicates), validation, call, (list) => cannotHandle(kind, list))
   setDefaults(kind, object)
@@ -59,7 +59,7 @@ function cannotHandle(kind: Kind, reason: string): StatusError {
 }
 
 /** Throws if the body is of a different kind than the URL. Built-in kinds may omit apiVersion and kind. */
-function checkIdentity(backend: Backend, kind: Kind, value: Json): void {
+function checkIdentity(context: Context, kind: Kind, value: Json): void {
   if (!isObject(value)) {
     const type = Array.isArray(value) ? 'array' : typeof value
     throw badRequest(
@@ -79,7 +79,7 @@ function checkIdentity(backend: Backend, kind: Kind, value: Json): void {
   }
   if (apiVersion && apiVersion !== expected) {
     if (kind.custom) throw wrongVersion(kind, String(apiVersion))
-    throw otherKind(backend, kind, value, String(given ?? kind.kind), String(apiVersion))
+    throw otherKind(context, kind, value, String(given ?? kind.kind), String(apiVersion))
   }
   if (given && given !== kind.kind) {
     if (kind.custom) {
@@ -89,7 +89,7 @@ function checkIdentity(backend: Backend, kind: Kind, value: Json): void {
         [fault.invalid('kind', given, `must be ${kind.kind}`)],
       )
     }
-    throw otherKind(backend, kind, value, String(given), expected)
+    throw otherKind(context, kind, value, String(given), expected)
   }
 }
 
@@ -101,9 +101,9 @@ const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Returns the error of a body of another kind than the URL. */
-function otherKind(backend: Backend, kind: Kind, value: JsonObject, given: string, apiVersion: string): StatusError {
+function otherKind(context: Context, kind: Kind, value: JsonObject, given: string, apiVersion: string): StatusError {
   const isFormer = FORMER_VERSIONS[apiVersion]?.includes(given)
-  const reason = isFormer ? undefined : decodeOther(backend, value, given, apiVersion)
+  const reason = isFormer ? undefined : decodeOther(context, value, given, apiVersion)
   if (reason) return mismatch(kind, given, apiVersion.split('/').pop()!, reason)
   if (given === kind.kind) return wrongVersion(kind, apiVersion)
   const [version, group] = [apiVersion.split('/').pop()!, kind.group.split('.')[0] || 'core']
@@ -117,12 +117,12 @@ function otherKind(backend: Backend, kind: Kind, value: JsonObject, given: strin
 
 /** Returns the reason why a body does not decode as the built-in kind that it names; undefined if it does. */
 export function decodeOther(
-  backend: Backend,
+  context: Context,
   value: JsonObject,
   given: string,
   apiVersion: string,
 ): string | undefined {
-  const other = backend.kinds.all().find((each) =>
+  const other = context.kinds.all().find((each) =>
     !each.custom && each.kind === given && apiVersionOf(each) === apiVersion
   )
   if (!other) return unregistered(given, apiVersion)

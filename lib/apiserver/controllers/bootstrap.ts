@@ -1,5 +1,5 @@
 /** Creates the objects that a real API server has after its start, besides the system namespaces. */
-import type { Backend } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import { storeKey } from '../context/context.ts'
 import { BOOTSTRAP_DATA } from './bootstrap_data.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
@@ -57,21 +57,21 @@ const NETWORK: readonly Collection[] = [
 ]
 
 /** Stores the objects. Does not replace one that exists. */
-export function createBootstrapObjects(backend: Backend): void {
-  const now = instant(backend.clock.now())
+export function createBootstrapObjects(context: Context): void {
+  const now = instant(context.clock.now())
   const collections = BOOTSTRAP_DATA.trim().split('\n').map((line) => JSON.parse(line) as Collection)
   for (const [plural, apiVersion, name, objects] of [...NETWORK, ...collections]) {
-    const kind = backend.kinds.all().find((each) => each.plural === plural && apiVersionOf(each) === apiVersion)
+    const kind = context.kinds.all().find((each) => each.plural === plural && apiVersionOf(each) === apiVersion)
     if (!kind) throw new TypeError(`Cannot create the ${plural} of a new cluster: ${apiVersion} is not served`)
     for (const object of name === 'ClusterRole' ? aggregated(objects) : objects) {
       const metadata = object['metadata'] as ApiObject['metadata']
       const key = storeKey(kind, metadata.namespace ?? '', metadata.name!)
-      if (backend.store.get(kind.storage.id, key)) continue
-      backend.store.put(kind.storage.id, key, {
+      if (context.store.get(kind.storage.id, key)) continue
+      context.store.put(kind.storage.id, key, {
         apiVersion,
         kind: name,
         ...dated(object, now),
-        metadata: { ...metadata, uid: newUid(backend.random), creationTimestamp: now },
+        metadata: { ...metadata, uid: newUid(context.random), creationTimestamp: now },
       })
     }
   }

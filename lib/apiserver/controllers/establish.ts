@@ -1,6 +1,6 @@
 /** Serves custom kinds from stored definitions, like the controllers of apiextensions-apiserver. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type Backend, fromStored, nowIso } from '../context/context.ts'
+import { type Context, fromStored, nowIso } from '../context/context.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { updateManagedFields } from '../apply/managed_fields.ts'
@@ -12,12 +12,12 @@ import { CLEANUP_FINALIZER } from '../crd/rules.ts'
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
 
 /** Serves the kinds of a definition, or starts its deletion. Called after each write of a definition. */
-export function applyDefinition(backend: Backend, stored: ApiObject): void {
+export function applyDefinition(context: Context, stored: ApiObject): void {
   if (stored.metadata.deletionTimestamp) {
-    deleteInstances(backend, stored)
+    deleteInstances(context, stored)
     return
   }
-  const status = statusOf(backend, stored)
+  const status = statusOf(context, stored)
   if (!jsonEqual(status, stored['status'])) {
     const next = clone(stored)
     next['status'] = status
@@ -25,36 +25,36 @@ export function applyDefinition(backend: Backend, stored: ApiObject): void {
       manager: 'kube-apiserver',
       apiVersion: stored.apiVersion,
       subresource: 'status',
-      now: nowIso(backend),
+      now: nowIso(context),
     }
-    const crdKind = backend.kinds.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
+    const crdKind = context.kinds.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
     const managedFields = updateManagedFields(typingOf(crdKind, 'status'), stored, stored, next, writer)
     if (managedFields) next.metadata.managedFields = managedFields
-    backend.store.put(CRDS, stored.metadata.name!, next)
+    context.store.put(CRDS, stored.metadata.name!, next)
   }
-  serveKinds(backend, { ...stored, status })
+  serveKinds(context, { ...stored, status })
 }
 
 /** Removes the kinds of a definition. Called after the removal of the definition. */
-export function removeKinds(backend: Backend, crd: ApiObject): void {
-  for (const kind of kindsOf(backend, crd)) backend.kinds.delete(kind)
+export function removeKinds(context: Context, crd: ApiObject): void {
+  for (const kind of kindsOf(context, crd)) context.kinds.delete(kind)
 }
 
-function kindsOf(backend: Backend, crd: ApiObject): readonly Kind[] {
-  return backend.kinds.all().filter((kind) => kind.custom && kind.storage.id === crd.metadata.name)
+function kindsOf(context: Context, crd: ApiObject): readonly Kind[] {
+  return context.kinds.all().filter((kind) => kind.custom && kind.storage.id === crd.metadata.name)
 }
 
-function serveKinds(backend: Backend, crd: ApiObject): void {
-  removeKinds(backend, crd)
+function serveKinds(context: Context, crd: ApiObject): void {
+  removeKinds(context, crd)
   const established = (at(crd, 'status', 'conditions') as JsonObject[] | null)?.some(
     (each) => each['type'] === 'Established' && each['status'] === 'True',
   )
-  if (established) { for (const kind of kindsOfDefinition(crd, backend.webhooks)) backend.kinds.set(kind) }
+  if (established) { for (const kind of kindsOfDefinition(crd, context.webhooks)) context.kinds.set(kind) }
 }
 
 /** Returns the status that the naming and establishing controllers would set. */
-function statusOf(backend: Backend, crd: ApiObject): JsonObject {
-  const { names, conflict } = acceptedNames(backend, crd)
+function statusOf(context: Context, crd: ApiObject): JsonObject {
+  const { names, conflict } = acceptedNames(context, crd)
   const before = at(crd, 'status', 'conditions')
   const wasEstablished = Array.isArray(before) && before.some(
     (each) => isObject(each) && each['type'] === 'Established' && each['status'] === 'True',
@@ -66,17 +66,17 @@ function statusOf(backend: Backend, crd: ApiObject): JsonObject {
       conflict ? 'False' : 'True',
       conflict ? conflict.reason : 'NoConflicts',
       conflict ? conflict.message : 'no conflicts found',
-      nowIso(backend),
+      nowIso(context),
     ),
     conflict && !wasEstablished
-      ? condition(before, 'Established', 'False', 'NotAccepted', 'not all names are accepted', nowIso(backend))
+      ? condition(before, 'Established', 'False', 'NotAccepted', 'not all names are accepted', nowIso(context))
       : condition(
         before,
         'Established',
         'True',
         'InitialNamesAccepted',
         'the initial names have been accepted',
-        nowIso(backend),
+        nowIso(context),
       ),
   ]
   const others = Array.isArray(before)
@@ -112,9 +112,9 @@ interface NameConflict {
 }
 
 /** Returns the names that no other definition of the group has, and the last conflict. */
-function acceptedNames(backend: Backend, crd: ApiObject): { names: JsonObject; conflict: NameConflict | undefined } {
+function acceptedNames(context: Context, crd: ApiObject): { names: JsonObject; conflict: NameConflict | undefined } {
   const group = at(crd, 'spec', 'group')
-  const others = backend.store.list(CRDS, '').filter(
+  const others = context.store.list(CRDS, '').filter(
     (other) => other.metadata.name !== crd.metadata.name && at(other, 'spec', 'group') === group,
   ).map((other) => at(other, 'status', 'acceptedNames')).filter(isObject)
   const used = (fields: readonly string[]): ReadonlySet<Json | undefined> =>
@@ -140,43 +140,43 @@ function acceptedNames(backend: Backend, crd: ApiObject): { names: JsonObject; c
 }
 
 /** Deletes the instances of a deleted definition; the definition is removed after the last of them. */
-function deleteInstances(backend: Backend, crd: ApiObject): void {
+function deleteInstances(context: Context, crd: ApiObject): void {
   if (!(crd.metadata.finalizers ?? []).includes(CLEANUP_FINALIZER)) return
   const id = crd.metadata.name!
-  const kind = kindsOf(backend, crd)[0]
+  const kind = kindsOf(context, crd)[0]
   if (kind) {
-    for (const stored of backend.store.list(id, '')) {
-      if (!stored.metadata.deletionTimestamp) deleteObject(backend, kind, fromStored(kind, stored), PLAIN_DELETE)
+    for (const stored of context.store.list(id, '')) {
+      if (!stored.metadata.deletionTimestamp) deleteObject(context, kind, fromStored(kind, stored), PLAIN_DELETE)
     }
   }
-  finalizeDefinition(backend, id)
-  if (backend.store.list(id, '').length > 0) markDeleting(backend, crd)
+  finalizeDefinition(context, id)
+  if (context.store.list(id, '').length > 0) markDeleting(context, crd)
 }
 
 /** Writes that objects remain, and serves the kinds without creations. */
-function markDeleting(backend: Backend, crd: ApiObject): void {
+function markDeleting(context: Context, crd: ApiObject): void {
   const before = at(crd, 'status', 'conditions')
   const others = Array.isArray(before) ? before.filter((each) => at(each, 'type') !== 'Terminating') : []
   const [reason, message] = ['InstanceDeletionInProgress', 'CustomResource deletion is in progress']
   const next = clone(crd)
-  const terminating = condition(before, 'Terminating', 'True', reason, message, nowIso(backend))
+  const terminating = condition(before, 'Terminating', 'True', reason, message, nowIso(context))
   next['status'] = { ...(isObject(crd['status']) ? crd['status'] : {}), conditions: [...others, terminating] }
-  if (!jsonEqual(next, crd)) backend.store.put(CRDS, crd.metadata.name!, next)
-  serveKinds(backend, next)
+  if (!jsonEqual(next, crd)) context.store.put(CRDS, crd.metadata.name!, next)
+  serveKinds(context, next)
 }
 
 /** Removes a deleted definition if it has no instances. Called after the removal of any custom object. */
-export function finalizeDefinition(backend: Backend, id: string): void {
-  const crd = backend.store.get(CRDS, id)
-  if (!crd?.metadata.deletionTimestamp || backend.store.list(id, '').length > 0) return
+export function finalizeDefinition(context: Context, id: string): void {
+  const crd = context.store.get(CRDS, id)
+  if (!crd?.metadata.deletionTimestamp || context.store.list(id, '').length > 0) return
   const others = (crd.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER)
   if (others.length === (crd.metadata.finalizers ?? []).length) return
   if (others.length === 0) {
-    removeKinds(backend, crd)
-    backend.store.remove(CRDS, id)
+    removeKinds(context, crd)
+    context.store.remove(CRDS, id)
     return
   }
   const next = clone(crd)
   next.metadata.finalizers = others
-  backend.store.put(CRDS, id, next)
+  context.store.put(CRDS, id, next)
 }

@@ -1,6 +1,6 @@
 /** Creates the system namespaces, and deletes namespaces after their contents. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type Backend, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
+import { type Context, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
 import { readJsonBody } from '../wire/body.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import { conflict, methodNotAllowed, MODIFIED_MESSAGE } from '../model/status.ts'
@@ -15,15 +15,15 @@ import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 const SYSTEM_NAMESPACES: readonly string[] = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
 /** Creates the namespaces of a new cluster. */
-export function createSystemNamespaces(backend: Backend): void {
+export function createSystemNamespaces(context: Context): void {
   for (const name of SYSTEM_NAMESPACES) {
-    backend.store.put('namespaces', name, {
+    context.store.put('namespaces', name, {
       apiVersion: 'v1',
       kind: 'Namespace',
       metadata: {
         name,
-        uid: newUid(backend.random),
-        creationTimestamp: instant(backend.clock.now()),
+        uid: newUid(context.random),
+        creationTimestamp: instant(context.clock.now()),
         labels: { 'kubernetes.io/metadata.name': name },
       },
       spec: { finalizers: ['kubernetes'] },
@@ -33,65 +33,65 @@ export function createSystemNamespaces(backend: Backend): void {
 }
 
 /** Deletes the objects in a namespace that is being deleted. */
-export function deleteContents(backend: Backend, name: string): void {
-  for (const kind of backend.kinds.stored()) {
+export function deleteContents(context: Context, name: string): void {
+  for (const kind of context.kinds.stored()) {
     if (!kind.namespaced) continue
-    for (const stored of backend.store.list(kind.storage.id, `${name}/`)) {
-      if (!stored.metadata.deletionTimestamp) deleteObject(backend, kind, fromStored(kind, stored), PLAIN_DELETE)
+    for (const stored of context.store.list(kind.storage.id, `${name}/`)) {
+      if (!stored.metadata.deletionTimestamp) deleteObject(context, kind, fromStored(kind, stored), PLAIN_DELETE)
     }
   }
-  finalizeIfEmpty(backend, name)
-  const namespace = backend.store.get('namespaces', name)
-  if (namespace) reportContents(backend, namespace)
+  finalizeIfEmpty(context, name)
+  const namespace = context.store.get('namespaces', name)
+  if (namespace) reportContents(context, namespace)
 }
 
 /**
  * Removes the finalizer of a deleted namespace if it is empty; otherwise, updates the conditions that report its
  * contents. Called after the removal of an object in it.
  */
-export function finalizeIfEmpty(backend: Backend, name: string): void {
-  const namespace = backend.store.get('namespaces', name)
+export function finalizeIfEmpty(context: Context, name: string): void {
+  const namespace = context.store.get('namespaces', name)
   if (!namespace?.metadata.deletionTimestamp) return
-  const isEmpty = backend.kinds.stored().every((kind) =>
-    !kind.namespaced || backend.store.countIn(kind.storage.id, name) === 0
+  const isEmpty = context.kinds.stored().every((kind) =>
+    !kind.namespaced || context.store.countIn(kind.storage.id, name) === 0
   )
-  if (isEmpty) removeFinalizer(backend, namespace)
+  if (isEmpty) removeFinalizer(context, namespace)
   // Without conditions, the contents are being deleted: what is left is reported at the end.
-  else if (at(namespace, 'status', 'conditions')) reportContents(backend, namespace, MAX_UPDATED)
+  else if (at(namespace, 'status', 'conditions')) reportContents(context, namespace, MAX_UPDATED)
 }
 
 /** An update for each removed object takes quadratic time, so there is none while more objects are left. */
 const MAX_UPDATED = 100
 
 /** Writes the conditions of a deleted namespace, unless more than `max` objects are left in it. */
-function reportContents(backend: Backend, namespace: ApiObject, max = Infinity): void {
+function reportContents(context: Context, namespace: ApiObject, max = Infinity): void {
   const name = namespace.metadata.name!
-  const remaining = backend.kinds.stored().flatMap((kind) => {
-    const objects = kind.namespaced ? backend.store.list(kind.storage.id, `${name}/`) : []
+  const remaining = context.kinds.stored().flatMap((kind) => {
+    const objects = kind.namespaced ? context.store.list(kind.storage.id, `${name}/`) : []
     return objects.length > 0 ? [{ plural: kind.plural, group: kind.group, objects }] : []
   })
   if (remaining.length === 0 || remaining.reduce((sum, { objects }) => sum + objects.length, 0) > max) return
   const old = at(namespace, 'status', 'conditions')
-  const conditions = contentConditions(old, remaining, instant(backend.clock.now()))
+  const conditions = contentConditions(old, remaining, instant(context.clock.now()))
   if (jsonEqual(old, conditions)) return
   const next = clone(namespace)
   next['status'] = { ...(isObject(next['status']) ? next['status'] : {}), conditions }
-  backend.store.put('namespaces', name, next)
+  context.store.put('namespaces', name, next)
 }
 
 /** Removes the namespace controller's finalizer; if it was the last one, removes the namespace. */
-function removeFinalizer(backend: Backend, namespace: ApiObject): void {
+function removeFinalizer(context: Context, namespace: ApiObject): void {
   const finalizers = at(namespace, 'spec', 'finalizers')
   const others = (Array.isArray(finalizers) ? finalizers : []).filter((finalizer) => finalizer !== 'kubernetes')
   const { name } = namespace.metadata
   if (others.length === 0 && (namespace.metadata.finalizers ?? []).length === 0) {
-    backend.store.remove('namespaces', name!)
+    context.store.remove('namespaces', name!)
     return
   }
   if (Array.isArray(finalizers) && finalizers.length === others.length) return
   const next = clone(namespace)
   putFinalizers(next, others)
-  backend.store.put('namespaces', name!, next)
+  context.store.put('namespaces', name!, next)
 }
 
 function putFinalizers(namespace: ApiObject, finalizers: Json[]): void {
@@ -101,12 +101,12 @@ function putFinalizers(namespace: ApiObject, finalizers: Json[]): void {
 }
 
 /** Handles PUT to /finalize: removes a deleted namespace if it has no finalizers in spec and metadata. */
-export function finalize(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
+export function finalize(context: Context, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
   if (call.method !== 'PUT') throw methodNotAllowed()
   const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(backend, kind, value, duplicates, call)
+  const object = decodeBody(context, kind, value, duplicates, call)
   checkNameInUrl(object.metadata.name, route.name)
-  const old = readObject(backend, kind, route)
+  const old = readObject(context, kind, route)
   const { resourceVersion } = object.metadata
   if (resourceVersion && resourceVersion !== old.metadata.resourceVersion) {
     throw conflict(kind, route.name, MODIFIED_MESSAGE)
@@ -119,10 +119,10 @@ export function finalize(backend: Backend, kind: Kind, route: ResourceRoute, cal
   if (isDryRun(call.query.getAll('dryRun'))) return next
   const count = (next.metadata.finalizers ?? []).length + (Array.isArray(finalizers) ? finalizers.length : 0)
   if (old.metadata.deletionTimestamp && count === 0) {
-    removeObject(backend, kind, old)
+    removeObject(context, kind, old)
     return next
   }
-  return putObject(backend, kind, next)
+  return putObject(context, kind, next)
 }
 
 export function isNamespaceKind(kind: Kind): boolean {

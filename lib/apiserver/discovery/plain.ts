@@ -1,6 +1,6 @@
 /** Answers requests that are not for resources: discovery, version, health, OpenAPI. */
 import type { HttpResponse } from '../../core/transport.ts'
-import type { Backend } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import { builtins } from '../../runtime/os/builtins.ts'
 import { type AcceptedForm, acceptedForm, negotiate } from '../wire/accept.ts'
 import { aggregatedDiscovery, apiGroup, coreVersions, groupList, resourceList } from './discovery.ts'
@@ -29,19 +29,19 @@ const VERSION: JsonObject = {
   platform: '',
 }
 
-export function answerPlain(backend: Backend, call: Call, path: string): HttpResponse {
+export function answerPlain(context: Context, call: Call, path: string): HttpResponse {
   // A path with a slash at its end is another one here, but not in discovery.
   const isExact = path === '/' || !call.path.endsWith('/')
-  const answer = isExact ? answerOpenApi(backend, call, path) ?? answerHealth(call, path) : undefined
+  const answer = isExact ? answerOpenApi(context, call, path) ?? answerHealth(call, path) : undefined
   if (answer) return answer
   if (path === '/openapi/v3') return answerEmpty(404)
-  if (path === '/') return answerIndented({ paths: pathsOf(backend.kinds.all()) })
+  if (path === '/') return answerIndented({ paths: pathsOf(context.kinds.all()) })
   if (path === '/version') {
     checkMethod(call)
     negotiate(call.headers['accept'], { supports: () => true, media: ['application/json'], by: 'router' })
     return answerIndented(VERSION)
   }
-  return answerDiscovery(backend, call, path)
+  return answerDiscovery(context, call, path)
 }
 
 /** The real server indents these documents for every client. */
@@ -75,8 +75,8 @@ function pathsOf(kinds: readonly Kind[]): string[] {
  * Answers discovery. Documents of built-in groups come from the router of the real server, which refuses other methods;
  * the others come from handlers, which ignore the method.
  */
-function answerDiscovery(backend: Backend, call: Call, path: string): HttpResponse {
-  const kinds = backend.kinds.all()
+function answerDiscovery(context: Context, call: Call, path: string): HttpResponse {
+  const kinds = context.kinds.all()
   const [, root, group, version, ...rest] = path.split('/')
   if (root === 'api' && group === undefined) {
     return answerRoot(call, kinds, true) ??

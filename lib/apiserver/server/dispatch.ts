@@ -1,6 +1,6 @@
 /** Maps a request to its verb and renders the result. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Backend, fromStored, readObject } from '../context/context.ts'
+import { type Context, fromStored, readObject } from '../context/context.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
 import { apiVersionOf, type Kind } from '../model/kinds.ts'
 import { REVIEWS } from '../verbs/reviews.ts'
@@ -32,7 +32,7 @@ import { create, update } from '../verbs/update.ts'
 import { type Rendering, watch, type Watches } from '../verbs/watch.ts'
 import type { Written } from '../verbs/write.ts'
 
-export function dispatch(backend: Backend, watches: Watches, call: Call): HttpResponse {
+export function dispatch(context: Context, watches: Watches, call: Call): HttpResponse {
   // Go's HTTP server answers before any handler.
   if (!isWellFormed(call.path)) return answerText(400, '400 Bad Request')
   const given = routeOf(call.path)
@@ -40,8 +40,8 @@ export function dispatch(backend: Backend, watches: Watches, call: Call): HttpRe
   const isWatch = given.type === 'resource' && call.method === 'GET' &&
     (given.isWatch === true || given.name === '' && flag(call.query, 'watch'))
   if (!isWatch) checkTimeout(call.query)
-  if (given.type === 'plain') return answerPlain(backend, call, given.path)
-  const kind = backend.kinds.find(given.group, given.version, given.plural)
+  if (given.type === 'plain') return answerPlain(context, call, given.path)
+  const kind = context.kinds.find(given.group, given.version, given.plural)
   // The handler of custom kinds ignores what follows the subresource.
   const route = kind?.custom ? { ...given, subresource: given.subresource.split('/')[0]! } : given
   if (!kind || !isServed(kind, route)) {
@@ -50,7 +50,7 @@ export function dispatch(backend: Backend, watches: Watches, call: Call): HttpRe
     if (kind?.custom && route.subresource && isServed(kind, { ...route, subresource: '' })) {
       throw notFound(kind, route.name)
     }
-    if (group === '' || backend.kinds.all().some((each) => each.group === group && !each.custom)) throw pathNotFound()
+    if (group === '' || context.kinds.all().some((each) => each.group === group && !each.custom)) throw pathNotFound()
     return answerPageNotFound()
   }
   if (kind.custom && kind.namespaced && !route.namespace && call.method !== 'GET' && call.method !== 'HEAD') {
@@ -59,7 +59,7 @@ export function dispatch(backend: Backend, watches: Watches, call: Call): HttpRe
   if (route.isWatch && call.method !== 'GET') throw methodNotAllowed()
   // A custom kind answers HEAD like GET; the HTTP layer drops the body.
   if (kind.custom && call.method === 'HEAD' && !flag(call.query, 'watch')) {
-    return dispatch(backend, watches, { ...call, method: 'GET' })
+    return dispatch(context, watches, { ...call, method: 'GET' })
   }
   checkMethod(kind, route, call)
   const form = negotiate(call.headers['accept'], {
@@ -73,13 +73,13 @@ export function dispatch(backend: Backend, watches: Watches, call: Call): HttpRe
   if (call.method === 'DELETE' && !route.name) checkForm(kind, form, 'list')
   else if (call.method !== 'GET') checkForm(kind, form, 'object')
   if (isWatch && !route.subresource) {
-    return watch(backend, watches, kind, route, call, rendering(backend, kind, call, form))
+    return watch(context, watches, kind, route, call, rendering(context, kind, call, form))
   }
   if (!verbsOf(kind, route).includes(verbOf(call, route))) throw methodNotAllowed()
-  if (route.subresource) return answerSubresource(backend, kind, route, call, form)
+  if (route.subresource) return answerSubresource(context, kind, route, call, form)
   // A custom kind ignores the name in the path of a create.
-  if (route.name && !(kind.custom && call.method === 'POST')) return answerObject(backend, kind, route, call, form)
-  return answerCollection(backend, kind, route, call, form)
+  if (route.name && !(kind.custom && call.method === 'POST')) return answerObject(context, kind, route, call, form)
+  return answerCollection(context, kind, route, call, form)
 }
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -155,7 +155,7 @@ function rootOf(subresource: string): string {
 }
 
 function answerCollection(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   route: ResourceRoute,
   call: Call,
@@ -163,17 +163,17 @@ function answerCollection(
 ): HttpResponse {
   switch (call.method) {
     case 'GET': {
-      const { objects, metadata } = list(backend, kind, route, call)
-      return answerJson(200, listJson(backend, kind, objects, metadata, call, form), call.warnings)
+      const { objects, metadata } = list(context, kind, route, call)
+      return answerJson(200, listJson(context, kind, objects, metadata, call, form), call.warnings)
     }
     case 'POST':
       if (kind.namespaced && !route.namespace) throw methodNotAllowed()
-      if (!kind.stored) return answerUnstored(backend, kind, route, call)
-      return answerWritten(backend, kind, create(backend, kind, route, call), call, form)
+      if (!kind.stored) return answerUnstored(context, kind, route, call)
+      return answerWritten(context, kind, create(context, kind, route, call), call, form)
     case 'DELETE': {
       if (kind.namespaced && !route.namespace) throw methodNotAllowed()
-      const { objects, metadata } = removeCollection(backend, kind, route, call)
-      return answerJson(200, listJson(backend, kind, objects, metadata, call, form), call.warnings)
+      const { objects, metadata } = removeCollection(context, kind, route, call)
+      return answerJson(200, listJson(context, kind, objects, metadata, call, form), call.warnings)
     }
     default:
       throw methodNotAllowed()
@@ -181,14 +181,14 @@ function answerCollection(
 }
 
 /** Answers a create of a kind without stored objects. */
-function answerUnstored(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
+function answerUnstored(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
   const answer = REVIEWS[kind.storage.id] ?? SUBRESOURCES[kind.storage.id]
   if (!answer) throw methodNotAllowed()
-  return answer(backend, kind, route, call)
+  return answer(context, kind, route, call)
 }
 
 function answerObject(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   route: ResourceRoute,
   call: Call,
@@ -197,19 +197,19 @@ function answerObject(
   switch (call.method) {
     case 'GET':
       // As on the real server, `watch` has no effect on the path of one object.
-      checkReadVersion(backend, call.query)
-      return answerJson(200, objectJson(backend, kind, readObject(backend, kind, route), call, form), call.warnings)
+      checkReadVersion(context, call.query)
+      return answerJson(200, objectJson(context, kind, readObject(context, kind, route), call, form), call.warnings)
     case 'PUT':
-      return answerWritten(backend, kind, update(backend, kind, route, call), call, form)
+      return answerWritten(context, kind, update(context, kind, route, call), call, form)
     case 'PATCH':
-      return answerWritten(backend, kind, patch(backend, kind, route, call), call, form)
+      return answerWritten(context, kind, patch(context, kind, route, call), call, form)
     case 'DELETE': {
-      const remaining = remove(backend, kind, route, call)
+      const remaining = remove(context, kind, route, call)
       return answerJson(
         200,
         remaining['kind'] === 'Status'
           ? JSON.stringify(remaining)
-          : objectJson(backend, kind, remaining as ApiObject, call, form),
+          : objectJson(context, kind, remaining as ApiObject, call, form),
         call.warnings,
       )
     }
@@ -219,25 +219,25 @@ function answerObject(
 }
 
 function answerSubresource(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   route: ResourceRoute,
   call: Call,
   form: AcceptedForm,
 ): HttpResponse {
   if (route.subresource === 'scale') {
-    const scaled = scale(backend, kind, kind.scale!, route, call)
-    const json = form.as === 'Table' ? scaleTable(scaled, kind.custom, tableOptions(backend, call, form, true)) : scaled
+    const scaled = scale(context, kind, kind.scale!, route, call)
+    const json = form.as === 'Table' ? scaleTable(scaled, kind.custom, tableOptions(context, call, form, true)) : scaled
     return answerJson(200, JSON.stringify(json), call.warnings)
   }
   const answer = SUBRESOURCES[`${kind.storage.id}/${rootOf(route.subresource)}`]
-  if (answer) return answer(backend, kind, route, call)
+  if (answer) return answer(context, kind, route, call)
   if (route.subresource === 'finalize') {
-    return answerJson(200, JSON.stringify(finalize(backend, kind, route, call)), call.warnings)
+    return answerJson(200, JSON.stringify(finalize(context, kind, route, call)), call.warnings)
   }
   if (route.subresource !== 'status' && !kind.rules.parts?.[route.subresource]) throw notImplemented(kind, route)
   // Like the object, but for the verbs, which `dispatch` has checked.
-  return answerObject(backend, kind, route, call, form)
+  return answerObject(context, kind, route, call, form)
 }
 
 function notImplemented({ plural }: Kind, { subresource }: ResourceRoute): StatusError {
@@ -245,23 +245,23 @@ function notImplemented({ plural }: Kind, { subresource }: ResourceRoute): Statu
 }
 
 function answerWritten(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   { object, created }: Written,
   call: Call,
   form: AcceptedForm,
 ): HttpResponse {
-  return answerJson(created ? 201 : 200, objectJson(backend, kind, object, call, form), call.warnings)
+  return answerJson(created ? 201 : 200, objectJson(context, kind, object, call, form), call.warnings)
 }
 
-function objectJson(backend: Backend, kind: Kind, object: ApiObject, call: Call, form: AcceptedForm): string {
+function objectJson(context: Context, kind: Kind, object: ApiObject, call: Call, form: AcceptedForm): string {
   if (form.as === 'Table') {
     return JSON.stringify(
       tableOf(
         kind,
         [object],
         { resourceVersion: object.metadata.resourceVersion },
-        tableOptions(backend, call, form, true),
+        tableOptions(context, call, form, true),
       ),
     )
   }
@@ -271,7 +271,7 @@ function objectJson(backend: Backend, kind: Kind, object: ApiObject, call: Call,
 }
 
 function listJson(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   stored: readonly ApiObject[],
   metadata: JsonObject,
@@ -280,7 +280,7 @@ function listJson(
 ): string {
   const objects = stored.map((object) => fromStored(kind, object))
   if (form.as === 'Table') {
-    return JSON.stringify(tableOf(kind, objects, metadata, tableOptions(backend, call, form, true)))
+    return JSON.stringify(tableOf(kind, objects, metadata, tableOptions(context, call, form, true)))
   }
   checkForm(kind, form, 'list')
   if (form.as === 'PartialObjectMetadataList') {
@@ -300,7 +300,7 @@ function listJson(
 }
 
 function tableOptions(
-  backend: Backend,
+  context: Context,
   call: Call,
   form: AcceptedForm,
   definitions: boolean,
@@ -312,19 +312,19 @@ function tableOptions(
         `must be 'Metadata', 'Object', 'None', or empty`,
     )
   }
-  return { version: form.version!, include, nowMs: backend.clock.now(), definitions }
+  return { version: form.version!, include, nowMs: context.clock.now(), definitions }
 }
 
-function rendering(backend: Backend, kind: Kind, call: Call, form: AcceptedForm): Rendering {
+function rendering(context: Context, kind: Kind, call: Call, form: AcceptedForm): Rendering {
   if (form.as === 'Table') {
-    tableOptions(backend, call, form, true)
+    tableOptions(context, call, form, true)
     return (object, isFirst) =>
       JSON.stringify(
         tableOf(
           kind,
           [object],
           { resourceVersion: object.metadata.resourceVersion },
-          tableOptions(backend, call, form, isFirst),
+          tableOptions(context, call, form, isFirst),
         ),
       )
   }

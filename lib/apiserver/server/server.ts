@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../async/clock.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { Access, type AuthorizationMode } from '../access/access.ts'
-import type { Backend, FieldValidation } from '../context/context.ts'
+import type { Context, FieldValidation } from '../context/context.ts'
 import { builtinKinds } from '../kinds/kinds.ts'
 import { applyDefinition, finalizeDefinition, removeKinds } from '../controllers/establish.ts'
 import { dispatch } from './dispatch.ts'
@@ -84,7 +84,7 @@ const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
 export class ApiServer {
   /** Answers a request. A request without credentials is the administrator's, unless the option `token` is set. */
   readonly handle: Transport
-  readonly #backend: Backend
+  readonly #context: Context
   readonly #store: Store
   readonly #watches = new Watches()
   readonly #log: Log
@@ -97,7 +97,7 @@ export class ApiServer {
     this.#log = log
     this.#store = new Store(() => clock.monotonic())
     this.#newAuditId = auditIds(options.random !== undefined)
-    this.#backend = {
+    this.#context = {
       store: this.#store,
       kinds,
       clock,
@@ -116,12 +116,12 @@ export class ApiServer {
       afterWrite: (kind, object, type) => {
         if (type === 'put' && kind.storage.id !== CRDS && !isNamespaceKind(kind)) return
         // The server's own writes call no webhooks.
-        this.#backend.webhooks.within(undefined, () => this.#afterWrite(kind, object, type))
+        this.#context.webhooks.within(undefined, () => this.#afterWrite(kind, object, type))
       },
     }
     if (options.state) this.#restore(options.state)
-    else createSystemNamespaces(this.#backend)
-    let bootstrap = options.bootstrap && !options.state ? bootstrapping(this.#backend) : undefined
+    else createSystemNamespaces(this.#context)
+    let bootstrap = options.bootstrap && !options.state ? bootstrapping(this.#context) : undefined
     this.handle = async (request) => {
       if (bootstrap) {
         await bootstrap()
@@ -133,7 +133,7 @@ export class ApiServer {
 
   /** Returns a copy of the state, for the `state` option of a new server. */
   save(): SavedState {
-    const tokenKey = this.#backend.access.tokens.pem
+    const tokenKey = this.#context.access.tokens.pem
     return structuredClone({
       format: 'kubeloop-apiserver/1',
       store: this.#store.save(),
@@ -160,7 +160,7 @@ export class ApiServer {
     if (request.signal?.aborted) throw request.signal.reason
     request.beforeSend?.()
     const call = readCall(request)
-    return this.#backend.webhooks.run(new Session(call), () => this.#answer(call))
+    return this.#context.webhooks.run(new Session(call), () => this.#answer(call))
   }
 
   #answer(call: Call): HttpResponse {
@@ -170,8 +170,8 @@ export class ApiServer {
   #dispatch(call: Call): HttpResponse {
     call.warnings.length = 0
     try {
-      this.#backend.access.admit(call)
-      return dispatch(this.#backend, this.#watches, call)
+      this.#context.access.admit(call)
+      return dispatch(this.#context, this.#watches, call)
     } catch (error) {
       if (error instanceof Suspension) throw error
       if (error instanceof StatusError) return answerError(error, call.warnings)
@@ -182,17 +182,17 @@ export class ApiServer {
 
   /** Runs the controllers that are built into a real API server, and the namespace controller. */
   #afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void {
-    const backend = this.#backend
+    const context = this.#context
     if (kind.storage.id === CRDS) {
-      if (type === 'put') applyDefinition(backend, object)
-      else removeKinds(backend, object)
+      if (type === 'put') applyDefinition(context, object)
+      else removeKinds(context, object)
     }
     if (isNamespaceKind(kind) && type === 'put' && object.metadata.deletionTimestamp) {
-      deleteContents(backend, object.metadata.name!)
+      deleteContents(context, object.metadata.name!)
     }
     if (type === 'removed') {
-      if (kind.custom) finalizeDefinition(backend, kind.storage.id)
-      if (kind.namespaced) finalizeIfEmpty(backend, object.metadata.namespace!)
+      if (kind.custom) finalizeDefinition(context, kind.storage.id)
+      if (kind.namespaced) finalizeIfEmpty(context, object.metadata.namespace!)
     }
   }
 
@@ -204,15 +204,15 @@ export class ApiServer {
       )
     }
     this.#store.restore(structuredClone(state.store))
-    for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#backend, crd)
+    for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#context, crd)
   }
 }
 
 /** Returns a function that creates the objects of a new cluster once. Their data is loaded for no other server. */
-function bootstrapping(backend: Backend): () => Promise<void> {
+function bootstrapping(context: Context): () => Promise<void> {
   let done: Promise<void> | undefined
   return () =>
-    done ??= import('../controllers/bootstrap.ts').then(({ createBootstrapObjects }) => createBootstrapObjects(backend))
+    done ??= import('../controllers/bootstrap.ts').then(({ createBootstrapObjects }) => createBootstrapObjects(context))
 }
 
 /** Returns a function that calls webhooks by their URL over TLS, on kept connections. It cannot reach Services. */

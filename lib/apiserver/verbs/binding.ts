@@ -1,6 +1,6 @@
 /** Handles POST to /binding of a pod and to bindings: assigns a pod to a node. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Backend, nowIso, putObject, readObject } from '../context/context.ts'
+import { type Context, nowIso, putObject, readObject } from '../context/context.ts'
 import { answerJson } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import { badRequest, conflict, errorWithoutReason, fault, methodNotAllowed } from '../model/status.ts'
@@ -21,16 +21,16 @@ export const SUCCESS: string = JSON.stringify({
 })
 
 /** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/storage.go BindingREST */
-export function bind(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
+export function bind(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
   if (call.method !== 'POST') throw methodNotAllowed()
-  const binding = readUnstored(backend, bodyKind(BINDING), route, call)
+  const binding = readUnstored(context, bodyKind(BINDING), route, call)
   const name = route.name || (binding.metadata.name ?? '')
   if (name !== (binding.metadata.name ?? '')) throw badRequest('name in URL does not match name in Binding object')
   checkTarget(binding)
   const dryRun = isDryRunCall(call)
-  const { metadata, target } = admitted(backend, kind, { ...route, name }, BINDING, binding, dryRun)
-  const pods = backend.kinds.find('', 'v1', 'pods')!
-  const pod = readObject(backend, pods, { ...route, plural: 'pods', name, subresource: '' })
+  const { metadata, target } = admitted(context, kind, { ...route, name }, BINDING, binding, dryRun)
+  const pods = context.kinds.find('', 'v1', 'pods')!
+  const pod = readObject(context, pods, { ...route, plural: 'pods', name, subresource: '' })
   checkPreconditions(pods, pod, metadata)
   const problem = bindingProblem(pod)
   if (problem) throw conflict({ group: '', plural: 'pods/binding' }, name, problem)
@@ -39,8 +39,8 @@ export function bind(backend: Backend, kind: Kind, route: ResourceRoute, call: C
   if (isObject(next['status'])) delete next['status']['nominatedNodeName']
   if (metadata.annotations) next.metadata.annotations = { ...next.metadata.annotations, ...metadata.annotations }
   if (metadata.labels) next.metadata.labels = { ...next.metadata.labels, ...metadata.labels }
-  setCondition(next, { type: 'PodScheduled', status: 'True' }, nowIso(backend))
-  if (!dryRun) putObject(backend, pods, next)
+  setCondition(next, { type: 'PodScheduled', status: 'True' }, nowIso(context))
+  if (!dryRun) putObject(context, pods, next)
   return answerJson(201, SUCCESS, call.warnings)
 }
 

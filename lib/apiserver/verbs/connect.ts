@@ -1,6 +1,6 @@
 /** Answers requests that a real server forwards to a kubelet, a pod or a service, of which there are none. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Backend, readObject } from '../context/context.ts'
+import { type Context, readObject } from '../context/context.ts'
 import { answerText } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
@@ -15,7 +15,7 @@ import {
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 
-type Answer = (backend: Backend, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
+type Answer = (context: Context, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
 
 /** Returns the error of a request to the kubelet of a node: that of a real server, if the node reports no address. */
 function kubeletError(node: ApiObject): StatusError {
@@ -29,14 +29,14 @@ function kubeletError(node: ApiObject): StatusError {
 }
 
 /** Returns the error of a request to the kubelet of a pod. */
-function podError(backend: Backend, kind: Kind, pod: ApiObject): StatusError {
+function podError(context: Context, kind: Kind, pod: ApiObject): StatusError {
   const name = String(at(pod, 'spec', 'nodeName'))
-  const node = backend.store.get('nodes', name)
+  const node = context.store.get('nodes', name)
   // A real server names the kind of the request here, not the node.
   return node ? kubeletError(node) : notFound(kind, name)
 }
 
-export const logs: Answer = (backend, kind, route, call) => {
+export const logs: Answer = (context, kind, route, call) => {
   if (call.method !== 'GET') throw methodNotAllowed()
   const faults = ['tailLines', 'limitBytes', 'sinceSeconds'].flatMap((name) => {
     const value = call.query.get(name)
@@ -46,11 +46,11 @@ export const logs: Answer = (backend, kind, route, call) => {
       : []
   })
   if (faults.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, route.name, faults)
-  const pod = readObject(backend, kind, route)
+  const pod = readObject(context, kind, route)
   checkContainer(pod, call.query.get('container') ?? '')
   // No container of a pod without a node has ever run.
   if (!at(pod, 'spec', 'nodeName')) return answerText(204, '')
-  throw podError(backend, kind, pod)
+  throw podError(context, kind, pod)
 }
 
 /** Throws 400 if a pod has no such container, or several ones and none is chosen. */
@@ -72,25 +72,25 @@ function checkContainer(pod: ApiObject, name: string): void {
 }
 
 /** Answers exec, attach and portforward. */
-export const exec: Answer = (backend, kind, route, call) => {
+export const exec: Answer = (context, kind, route, call) => {
   if (call.method !== 'GET' && call.method !== 'POST') throw methodNotAllowed()
-  const pod = readObject(backend, kind, route)
+  const pod = readObject(context, kind, route)
   if (!at(pod, 'spec', 'nodeName')) throw badRequest(`pod ${route.name} does not have a host assigned`)
-  throw podError(backend, kind, pod)
+  throw podError(context, kind, pod)
 }
 
-export const proxyPod: Answer = (backend, kind, route) => {
-  readObject(backend, kind, { ...route, name: partsOf(route.name).name })
+export const proxyPod: Answer = (context, kind, route) => {
+  readObject(context, kind, { ...route, name: partsOf(route.name).name })
   throw badRequest('address not allowed')
 }
 
-export const proxyNode: Answer = (backend, kind, route) => {
-  throw kubeletError(readObject(backend, kind, { ...route, name: partsOf(route.name).name }))
+export const proxyNode: Answer = (context, kind, route) => {
+  throw kubeletError(readObject(context, kind, { ...route, name: partsOf(route.name).name }))
 }
 
-export const proxyService: Answer = (backend, kind, route) => {
+export const proxyService: Answer = (context, kind, route) => {
   const { name, port } = partsOf(route.name)
-  const service = readObject(backend, kind, { ...route, name })
+  const service = readObject(context, kind, { ...route, name })
   const ports = at(service, 'spec', 'ports')
   const hasPort = (Array.isArray(ports) ? ports as Json[] : []).filter(isObject).some((each: JsonObject) =>
     port === undefined || each['name'] === port || String(each['port']) === port

@@ -1,5 +1,5 @@
 /** Handles DELETE of one object or a collection; finalizers delay the removal. */
-import { type Backend, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
+import { type Context, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { readOptions } from '../wire/body.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../model/json.ts'
@@ -36,12 +36,12 @@ export const PLAIN_DELETE: DeleteOptions = {
 const PROTECTED: Readonly<Record<string, readonly string[]>> = { namespaces: ['default', 'kube-public', 'kube-system'] }
 
 /** Deletes one object. Returns the object if it still exists, otherwise a Status. */
-export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
+export function remove(context: Context, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
   const options = deleteOptions(call)
-  const object = readObject(backend, kind, route)
-  const remaining = deleteObject(backend, kind, object, options)
+  const object = readObject(context, kind, route)
+  const remaining = deleteObject(context, kind, object, options)
   if (remaining) return remaining
-  if (kind.rules.returnsDeleted) return deletedForm(backend, kind, object)
+  if (kind.rules.returnsDeleted) return deletedForm(context, kind, object)
   return {
     kind: 'Status',
     apiVersion: 'v1',
@@ -56,11 +56,11 @@ export function remove(backend: Backend, kind: Kind, route: ResourceRoute, call:
   }
 }
 
-function deletedForm(backend: Backend, kind: Kind, object: ApiObject): ApiObject {
+function deletedForm(context: Context, kind: Kind, object: ApiObject): ApiObject {
   if (!kind.rules.gracePeriod) return object
   const generation = object.metadata.generation ?? 0
   const deletion = {
-    deletionTimestamp: instant(backend.clock.now()),
+    deletionTimestamp: instant(context.clock.now()),
     deletionGracePeriodSeconds: 0,
     ...(generation && !object.metadata.deletionTimestamp && { generation: generation + 1 }),
   }
@@ -68,21 +68,21 @@ function deletedForm(backend: Backend, kind: Kind, object: ApiObject): ApiObject
 }
 
 /** Deletes the objects that match the selectors, or one page of them. Returns them as they were before. */
-export function removeCollection(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Page {
+export function removeCollection(context: Context, kind: Kind, route: ResourceRoute, call: Call): Page {
   const options = deleteOptions(call)
-  const { webhooks } = backend
+  const { webhooks } = context
   // A request that waits for a webhook runs again: it deletes what it has listed first, each object once.
-  const page = webhooks.once('objects', () => list(backend, kind, route, call))
+  const page = webhooks.once('objects', () => list(context, kind, route, call))
   kind.rules.prepare?.(page.objects)
   for (const stored of page.objects) {
-    webhooks.once(stored.metadata.uid!, () => void deleteObject(backend, kind, fromStored(kind, stored), options))
+    webhooks.once(stored.metadata.uid!, () => void deleteObject(context, kind, fromStored(kind, stored), options))
   }
   return { ...page, objects: page.objects.map((stored) => fromStored(kind, stored)) }
 }
 
 /** Deletes an object, or starts its deletion. Returns the object if it still exists. */
 export function deleteObject(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   object: ApiObject,
   options: DeleteOptions,
@@ -91,17 +91,17 @@ export function deleteObject(
     throw forbidden(kind, object.metadata.name!, `this ${kind.singular} may not be deleted`)
   }
   checkPreconditions(kind, object, options)
-  admitDelete(backend, kind, object, options.dryRun)
+  admitDelete(context, kind, object, options.dryRun)
   if (kind.rules.beginDelete && !object.metadata.deletionTimestamp) {
     const next = clone(object)
-    kind.rules.beginDelete(next, instant(backend.clock.now()))
-    return options.dryRun ? next : putObject(backend, kind, next)
+    kind.rules.beginDelete(next, instant(context.clock.now()))
+    return options.dryRun ? next : putObject(context, kind, next)
   }
   if (object.metadata.deletionTimestamp && kind.rules.isHeld?.(object)) return object
   const finalizers = finalizersAfter(object.metadata.finalizers ?? [], options.policy)
   const grace = kind.rules.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
   if (finalizers.length === 0 && grace === 0) {
-    if (!options.dryRun) removeObject(backend, kind, object)
+    if (!options.dryRun) removeObject(context, kind, object)
     return undefined
   }
   const next = clone(object)
@@ -110,12 +110,12 @@ export function deleteObject(
   const isNew = !object.metadata.deletionTimestamp
   const isShorter = !isNew && grace < (object.metadata.deletionGracePeriodSeconds ?? 0)
   if (isNew || isShorter) {
-    next.metadata.deletionTimestamp = instant(backend.clock.now() + grace * 1000)
+    next.metadata.deletionTimestamp = instant(context.clock.now() + grace * 1000)
     next.metadata.deletionGracePeriodSeconds = grace
     if (isNew && next.metadata.generation) next.metadata.generation++
   }
   const isSame = !isNew && !isShorter && jsonEqual(finalizers, object.metadata.finalizers ?? [])
-  return isSame || options.dryRun ? next : putObject(backend, kind, next)
+  return isSame || options.dryRun ? next : putObject(context, kind, next)
 }
 
 /** Returns the finalizers that request a propagation policy from the garbage collector. */

@@ -1,7 +1,7 @@
 /** Handles POST to a pod's /eviction: deletes the pod if its PodDisruptionBudget allows it. */
 import type { HttpResponse } from '../../core/transport.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import { type Backend, nowIso, putObject, readObject } from '../context/context.ts'
+import { type Context, nowIso, putObject, readObject } from '../context/context.ts'
 import { readJsonBody } from '../wire/body.ts'
 import { answerJson } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
@@ -27,28 +27,28 @@ const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction', definitions
 const BETA = 'policy/v1beta1'
 
 /** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/eviction.go */
-export function evict(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
+export function evict(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
   if (call.method !== 'POST') throw methodNotAllowed()
-  const given = readEviction(backend, route, call)
+  const given = readEviction(context, route, call)
   if ((given.metadata.name ?? '') !== route.name) throw badRequest('name in URL does not match name in Eviction object')
   const dryRun = isDryRunCall(call)
-  const eviction = admitted(backend, kind, route, EVICTION, given, dryRun)
+  const eviction = admitted(context, kind, route, EVICTION, given, dryRun)
   const options = optionsOf(eviction, dryRun)
-  const pod = readObject(backend, kind, route)
+  const pod = readObject(context, kind, route)
   // The webhooks have admitted the eviction; the deletion itself calls none.
-  backend.webhooks.within(undefined, () => {
-    const version = isBudgetIgnored(pod) ? undefined : checkBudget(backend, pod, options.dryRun)
-    remove(backend, kind, pod, { ...options, resourceVersion: options.resourceVersion ?? version })
+  context.webhooks.within(undefined, () => {
+    const version = isBudgetIgnored(pod) ? undefined : checkBudget(context, pod, options.dryRun)
+    remove(context, kind, pod, { ...options, resourceVersion: options.resourceVersion ?? version })
   })
   return answerJson(201, SUCCESS, call.warnings)
 }
 
 /** Reads the body, whose version may be v1beta1 too. */
-function readEviction(backend: Backend, route: ResourceRoute, call: Call): ApiObject {
+function readEviction(context: Context, route: ResourceRoute, call: Call): ApiObject {
   const kind = bodyKind(EVICTION)
   const { value } = readJsonBody(call, kind)
   const isBeta = isObject(value) && value['apiVersion'] === BETA
-  return readUnstored(backend, isBeta ? { ...kind, version: 'v1beta1' } : kind, route, call)
+  return readUnstored(context, isBeta ? { ...kind, version: 'v1beta1' } : kind, route, call)
 }
 
 function optionsOf(eviction: ApiObject, dryRun: boolean): DeleteOptions {
@@ -82,9 +82,9 @@ function isBudgetIgnored(pod: ApiObject): boolean {
 }
 
 /** Marks the pod, then deletes it. */
-function remove(backend: Backend, kind: Kind, pod: ApiObject, options: DeleteOptions): void {
+function remove(context: Context, kind: Kind, pod: ApiObject, options: DeleteOptions): void {
   checkPreconditions(kind, pod, options)
-  if (options.dryRun) return void deleteObject(backend, kind, pod, options)
+  if (options.dryRun) return void deleteObject(context, kind, pod, options)
   const next = clone(pod)
   const condition = {
     type: 'DisruptionTarget',
@@ -92,9 +92,9 @@ function remove(backend: Backend, kind: Kind, pod: ApiObject, options: DeleteOpt
     reason: 'EvictionByEvictionAPI',
     message: 'Eviction API: evicting',
   }
-  setCondition(next, condition, nowIso(backend))
-  const marked = jsonEqual(next, pod) ? pod : putObject(backend, kind, next)
-  deleteObject(backend, kind, marked, { ...options, resourceVersion: undefined })
+  setCondition(next, condition, nowIso(context))
+  const marked = jsonEqual(next, pod) ? pod : putObject(context, kind, next)
+  deleteObject(context, kind, marked, { ...options, resourceVersion: undefined })
 }
 
 /**
@@ -103,9 +103,9 @@ function remove(backend: Backend, kind: Kind, pod: ApiObject, options: DeleteOpt
  * @returns The version that the pod must still have, if the budget does not count it because it is not ready.
  * @throws StatusError 429 if the budget does not allow it; 500 if there are several budgets.
  */
-function checkBudget(backend: Backend, pod: ApiObject, dryRun: boolean): string | undefined {
-  const kind = backend.kinds.find('policy', 'v1', 'poddisruptionbudgets')!
-  const budgets = backend.store.list(kind.storage.id, `${pod.metadata.namespace}/`).filter((each) => {
+function checkBudget(context: Context, pod: ApiObject, dryRun: boolean): string | undefined {
+  const kind = context.kinds.find('policy', 'v1', 'poddisruptionbudgets')!
+  const budgets = context.store.list(kind.storage.id, `${pod.metadata.namespace}/`).filter((each) => {
     const selector = at(each, 'spec', 'selector')
     return isObject(selector) && selectorMatches(selector, pod.metadata.labels)
   })
@@ -121,7 +121,7 @@ function checkBudget(backend: Backend, pod: ApiObject, dryRun: boolean): string 
   if (!isReady && (isAlways || (currentHealthy >= desiredHealthy && desiredHealthy > 0))) {
     return pod.metadata.resourceVersion
   }
-  countDown(backend, kind, budget, pod.metadata.name!, dryRun)
+  countDown(context, kind, budget, pod.metadata.name!, dryRun)
   return undefined
 }
 
@@ -136,7 +136,7 @@ function tooMany(message: string, retryAfterSeconds?: number): StatusError {
   })
 }
 
-function countDown(backend: Backend, kind: Kind, budget: ApiObject, podName: string, dryRun: boolean): void {
+function countDown(context: Context, kind: Kind, budget: ApiObject, podName: string, dryRun: boolean): void {
   const { name = '', generation = 0 } = budget.metadata
   const { observedGeneration, disruptionsAllowed } = numbersOf(budget)
   const disrupted = at(budget, 'status', 'disruptedPods')
@@ -152,7 +152,7 @@ function countDown(backend: Backend, kind: Kind, budget: ApiObject, podName: str
   if (disruptionsAllowed === 0) throw tooMany(refusalOf(budget))
   if (dryRun) return
   const next = clone(budget)
-  const now = nowIso(backend)
+  const now = nowIso(context)
   putAt(next, ['status', 'disruptionsAllowed'], disruptionsAllowed - 1)
   if (disruptionsAllowed === 1) {
     const condition = { type: 'DisruptionAllowed', status: 'False', observedGeneration, reason: 'InsufficientPods' }
@@ -160,7 +160,7 @@ function countDown(backend: Backend, kind: Kind, budget: ApiObject, podName: str
   }
   putAt(next, ['status', 'disruptedPods'], { ...(isObject(disrupted) ? disrupted : {}), [podName]: now })
   const writer = { manager: 'kube-apiserver', apiVersion: apiVersionOf(kind), subresource: 'status', now }
-  updateObject(backend, kind, 'status', budget, next, writer, false)
+  updateObject(context, kind, 'status', budget, next, writer, false)
 }
 
 function refusalOf(budget: ApiObject): string {

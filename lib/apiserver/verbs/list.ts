@@ -1,5 +1,5 @@
 /** Handles GET of a collection: selectors, pages and resource versions. */
-import { type Backend, fromStored } from '../context/context.ts'
+import { type Context, fromStored } from '../context/context.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { fieldSelector, labelSelector, selectedName } from '../model/selectors.ts'
@@ -22,15 +22,15 @@ export interface Page {
   readonly metadata: JsonObject
 }
 
-export function list(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Page {
+export function list(context: Context, kind: Kind, route: ResourceRoute, call: Call): Page {
   const { query } = call
   const limit = checkedLimit(query)
   const token = query.get('continue') ?? ''
   const matches = selectorOf(kind, query)
   const prefix = prefixOf(route)
-  const position = token ? readToken(backend, token, query) : undefined
-  const revision = position?.revision ?? revisionOf(backend, query)
-  const found = candidates(listAt(backend, kind, prefix, revision, position, query), kind, route, query)
+  const position = token ? readToken(context, token, query) : undefined
+  const revision = position?.revision ?? revisionOf(context, query)
+  const found = candidates(listAt(context, kind, prefix, revision, position, query), kind, route, query)
   const rest = position ? found.slice(firstAfter(found, position.after)) : found
   if (query.get('fieldSelector')) kind.rules.prepare?.(rest)
   const objects: ApiObject[] = []
@@ -117,18 +117,18 @@ export function intParam(query: URLSearchParams, name: string): number {
 }
 
 /** Checks the version of a read of one object. Throws 500 if it does not parse, 504 if it is in the future. */
-export function checkReadVersion(backend: Backend, query: URLSearchParams): void {
+export function checkReadVersion(context: Context, query: URLSearchParams): void {
   const version = query.get('resourceVersion') ?? ''
   if (version === '' || version === '0') return
   const revision = watchVersion(version)
-  if (revision > backend.store.revision) throw tooLargeVersion(revision, backend.store.revision)
+  if (revision > context.store.revision) throw tooLargeVersion(revision, context.store.revision)
 }
 
 /** Returns the revision to list at. Throws 400 for an invalid version, 504 for a future one. */
-function revisionOf(backend: Backend, query: URLSearchParams): number {
+function revisionOf(context: Context, query: URLSearchParams): number {
   const version = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
-  const current = backend.store.revision
+  const current = context.store.revision
   if (version === '' || version === '0') return current
   const revision = parseVersion(version)
   if (revision > current) throw tooLargeVersion(revision, current)
@@ -192,7 +192,7 @@ function writeToken(revision: number, after: string): string {
   ).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
 }
 
-function readToken(backend: Backend, token: string, query: URLSearchParams): Position {
+function readToken(context: Context, token: string, query: URLSearchParams): Position {
   if (query.get('resourceVersion') && query.get('resourceVersion') !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue')
   }
@@ -213,7 +213,7 @@ function readToken(backend: Backend, token: string, query: URLSearchParams): Pos
     throw refuseToken(start)
   }
   // -1 is the "newest state" token that a 410 response contains.
-  const current = backend.store.revision
+  const current = context.store.revision
   return { revision: revision < 0 ? current : revision, after: start.replace(/\u0000$/, '') }
 }
 
@@ -235,7 +235,7 @@ function refuseToken(problem: string): StatusError {
 }
 
 function listAt(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   prefix: string,
   revision: number,
@@ -243,7 +243,7 @@ function listAt(
   query: URLSearchParams,
 ): readonly ApiObject[] {
   try {
-    return backend.store.listAt(kind.storage.id, prefix, revision)
+    return context.store.listAt(kind.storage.id, prefix, revision)
   } catch (error) {
     if (!(error instanceof StatusError) || !position) throw error
     if (query.get('continue') === null) throw error

@@ -1,5 +1,5 @@
 /** Handles PATCH: selects one of four patch types by media type. */
-import type { Backend } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import { LAST_APPLIED } from '../apply/last_applied.ts'
 import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/managed_fields.ts'
 import { listProblems, typeProblem } from '../apply/typed.ts'
@@ -42,10 +42,10 @@ import {
   type Written,
 } from './write.ts'
 
-export function patch(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+export function patch(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
   const type = patchType(kind, call)
   checkWriteOptions(call)
-  return type === APPLY ? apply(backend, kind, route, call) : patchObject(backend, kind, route, call, type)
+  return type === APPLY ? apply(context, kind, route, call) : patchObject(context, kind, route, call, type)
 }
 
 /** Returns the media type of a patch. Throws 415 if the kind does not support it. */
@@ -61,31 +61,31 @@ export function patchType(kind: Kind, call: Call): string {
   )
 }
 
-function patchObject(backend: Backend, kind: Kind, route: ResourceRoute, call: Call, type: string): Written {
-  const old = liveObject(backend, kind, route)
+function patchObject(context: Context, kind: Kind, route: ResourceRoute, call: Call, type: string): Written {
+  const old = liveObject(context, kind, route)
   if (!old) throw notFound(kind, route.name)
   const { value, duplicates } = parsePatch(call, type)
   const patched = patchedJson(kind, old, value, type)
   const refuse = (reason: string): StatusError =>
     invalid({ group: '', kind: '' }, '', [fault.invalid('patch', patchText(type, value, patched), reason)])
-  const { object, unknown } = decodePatched(backend, kind, patched, type, refuse)
+  const { object, unknown } = decodePatched(context, kind, patched, type, refuse)
   reportStrictFaults(
     type === JSON_PATCH
       ? [...jsonPatchFaults(value, duplicates), ...strictFaults([...unknown].sort(), [])]
       : strictFaults([...unknown].sort(), duplicates),
-    fieldValidationOf(backend, call),
+    fieldValidationOf(context, call),
     call,
     refuse,
   )
   setDefaults(kind, object)
   checkIdentity(object, kind, route)
   return updateObject(
-    backend,
+    context,
     kind,
     route.subresource,
     old,
     object,
-    writerOf(backend, kind, route, call),
+    writerOf(context, kind, route, call),
     isDryRun(call.query.getAll('dryRun')),
   )
 }
@@ -105,7 +105,7 @@ function undecodable(type: string, reason: string): StatusError {
 
 /** Decodes a patched object. Throws 422 for a wrong type, and for a kind or a version that the patch has changed. */
 function decodePatched(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   patched: JsonObject,
   type: string,
@@ -119,7 +119,7 @@ function decodePatched(
   const given = String(patched['kind'] ?? '')
   if (kind.custom) checkCustomType(kind, patched, refuse)
   else if ((given && given !== kind.kind) || (apiVersion && apiVersion !== apiVersionOf(kind))) {
-    const reason = decodeOther(backend, patched, given, apiVersion)
+    const reason = decodeOther(context, patched, given, apiVersion)
     throw reason === undefined ? badRequest(`the object provided is a ${given}`) : refuse(reason)
   }
   try {
@@ -198,13 +198,13 @@ function checkIdentity({ metadata }: ApiObject, kind: Kind, route: ResourceRoute
 }
 
 /** Performs a server-side apply. */
-function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
-  const old = liveObject(backend, kind, route)
+function apply(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
+  const old = liveObject(context, kind, route)
   if (!old && route.subresource) throw notFound(kind, route.name)
   const { value, duplicates } = readApplyBody(call)
   checkApplyConfig(value, kind)
-  const config = checkedConfig(backend, kind, route, call, value, duplicates)
-  const writer = writerOf(backend, kind, route, call)
+  const config = checkedConfig(context, kind, route, call, value, duplicates)
+  const writer = writerOf(context, kind, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const force = flag(call.query, 'force')
   const typing = typingOf(kind, route.subresource)
@@ -222,13 +222,13 @@ function apply(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): 
     const applied = applyManagedFields(typing, live, undefined, config, writer, force)
     const object = decodeMerged(kind, route, withLastApplied(applied.object ?? live, value, writer), namespace)
     delete object.metadata.resourceVersion
-    checkNamespace(backend, kind, object)
-    return createObject(backend, kind, object, writer, dryRun, applied.managedFields)
+    checkNamespace(context, kind, object)
+    return createObject(context, kind, object, writer, dryRun, applied.managedFields)
   }
   const applied = applyManagedFields(typing, old, old.metadata.managedFields, config, writer, force)
   const object = decodeMerged(kind, route, withLastApplied(applied.object ?? old, value, writer), namespace)
   object.metadata.resourceVersion ??= old.metadata.resourceVersion!
-  return updateObject(backend, kind, route.subresource, old, object, writer, dryRun, applied.managedFields)
+  return updateObject(context, kind, route.subresource, old, object, writer, dryRun, applied.managedFields)
 }
 
 /**
@@ -247,14 +247,14 @@ function withLastApplied(object: JsonObject, config: JsonObject, { manager }: Wr
 
 /** Returns the configuration with name and namespace of the URL. Unknown fields are errors in every validation mode. */
 function checkedConfig(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   route: ResourceRoute,
   call: Call,
   value: JsonObject,
   duplicates: readonly string[],
 ): JsonObject {
-  const validation = fieldValidationOf(backend, call)
+  const validation = fieldValidationOf(context, call)
   const problem = typeProblem(kind.schema, value)
   if (problem) throw typedPatchError(kind, value, problem)
   reportStrictFaults(

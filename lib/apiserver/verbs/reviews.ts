@@ -1,5 +1,5 @@
 /** Answers the kinds that ask about users and rights. */
-import { type Backend, nowIso } from '../context/context.ts'
+import { type Context, nowIso } from '../context/context.ts'
 import type { HttpResponse } from '../../core/transport.ts'
 import { answerJson } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
@@ -12,59 +12,59 @@ import { aggregate, rulesFor } from '../access/rbac.ts'
 import { type User, userInfo } from '../model/user.ts'
 
 /** Answers a POST, which stores nothing. */
-type Answer = (backend: Backend, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
+type Answer = (context: Context, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
 
 /** By `plural.group`. */
 export const REVIEWS: Readonly<Record<string, Answer>> = {
-  'selfsubjectreviews.authentication.k8s.io': reviewing((backend, review, call) => ({
+  'selfsubjectreviews.authentication.k8s.io': reviewing((context, review, call) => ({
     apiVersion: review.apiVersion,
     kind: review.kind,
-    metadata: { creationTimestamp: nowIso(backend) },
+    metadata: { creationTimestamp: nowIso(context) },
     status: { userInfo: userInfo(call.user) },
   })),
-  'tokenreviews.authentication.k8s.io': reviewing((backend, review) => ({
+  'tokenreviews.authentication.k8s.io': reviewing((context, review) => ({
     ...review,
-    status: tokenStatus(backend, review),
+    status: tokenStatus(context, review),
   })),
-  'selfsubjectaccessreviews.authorization.k8s.io': reviewing((backend, review, call) => {
+  'selfsubjectaccessreviews.authorization.k8s.io': reviewing((context, review, call) => {
     refuse([...specFaults(review), ...metadataFaults(review, ['managedFields'])])
-    return { ...review, status: accessStatus(backend, review, call.user) }
+    return { ...review, status: accessStatus(context, review, call.user) }
   }),
-  'subjectaccessreviews.authorization.k8s.io': reviewing((backend, review) => {
+  'subjectaccessreviews.authorization.k8s.io': reviewing((context, review) => {
     refuse([...specFaults(review), ...metadataFaults(review, ['managedFields'])])
-    return { ...review, status: accessStatus(backend, review, subjectOf(review)) }
+    return { ...review, status: accessStatus(context, review, subjectOf(review)) }
   }),
-  'localsubjectaccessreviews.authorization.k8s.io': reviewing((backend, review) => {
+  'localsubjectaccessreviews.authorization.k8s.io': reviewing((context, review) => {
     refuse([
       ...specFaults(review),
       ...metadataFaults(review, ['managedFields', 'namespace']),
       ...placeFaults(review),
     ])
-    return { ...review, status: accessStatus(backend, review, subjectOf(review)) }
+    return { ...review, status: accessStatus(context, review, subjectOf(review)) }
   }),
-  'selfsubjectrulesreviews.authorization.k8s.io': reviewing((backend, review, call) => ({
+  'selfsubjectrulesreviews.authorization.k8s.io': reviewing((context, review, call) => ({
     apiVersion: review.apiVersion,
     kind: review.kind,
     metadata: {},
     spec: {},
-    status: rulesStatus(backend, review, call.user),
+    status: rulesStatus(context, review, call.user),
   })),
 }
 
-function reviewing(answer: (backend: Backend, review: ApiObject, call: Call) => JsonObject): Answer {
-  return (backend, kind, route, call) => {
-    const review = readUnstored(backend, kind, route, call)
+function reviewing(answer: (context: Context, review: ApiObject, call: Call) => JsonObject): Answer {
+  return (context, kind, route, call) => {
+    const review = readUnstored(context, kind, route, call)
     delete review.metadata.uid
-    const admittedReview = admitted(backend, kind, route, kind, review, isDryRunCall(call))
-    return answerJson(201, JSON.stringify(answer(backend, admittedReview, call)), call.warnings)
+    const admittedReview = admitted(context, kind, route, kind, review, isDryRunCall(call))
+    return answerJson(201, JSON.stringify(answer(context, admittedReview, call)), call.warnings)
   }
 }
 
-function tokenStatus(backend: Backend, review: ApiObject): JsonObject {
+function tokenStatus(context: Context, review: ApiObject): JsonObject {
   const token = String(at(review, 'spec', 'token') ?? '')
   if (!token) throw badRequest('token is required for TokenReview in authentication')
   const audiences = at(review, 'spec', 'audiences')
-  const result = backend.access.review(token, strings(audiences))
+  const result = context.access.review(token, strings(audiences))
   if ('error' in result) {
     const messages = ['invalid bearer token', ...(result.error ? [result.error] : [])]
     return { user: {}, error: aggregate(messages) }
@@ -86,7 +86,7 @@ function subjectOf({ spec }: ApiObject): User {
   }
 }
 
-function accessStatus({ access }: Backend, { spec }: ApiObject, user: User): JsonObject {
+function accessStatus({ access }: Context, { spec }: ApiObject, user: User): JsonObject {
   const { allowed, reason } = access.decide(attributesOf(spec, user))
   return { allowed, ...(reason && { reason }) }
 }
@@ -112,7 +112,7 @@ function attributesOf(spec: Json | undefined, user: User): Attributes {
 }
 
 /** Returns the rules of a user in a namespace. */
-function rulesStatus({ access }: Backend, review: ApiObject, user: User): JsonObject {
+function rulesStatus({ access }: Context, review: ApiObject, user: User): JsonObject {
   const namespace = String(at(review, 'spec', 'namespace') ?? '')
   if (!namespace) throw badRequest('no namespace on request')
   const resourceRules: JsonObject[] = []

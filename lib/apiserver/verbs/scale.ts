@@ -1,5 +1,5 @@
 /** Handles /scale: reads and sets the replicas of any scalable kind. */
-import { type Backend, readObject } from '../context/context.ts'
+import { type Context, readObject } from '../context/context.ts'
 import { mediaType, parseBody, readJsonBody } from '../wire/body.ts'
 import { selectorText } from '../model/selectors.ts'
 import {
@@ -35,8 +35,8 @@ import { isDryRun, typingOf, updateObject, writerOf } from './write.ts'
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const
 
-export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {
-  const object = readObject(backend, kind, { ...route, subresource: '' })
+export function scale(context: Context, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {
+  const object = readObject(context, kind, { ...route, subresource: '' })
   const now = scaleOf(object, paths)
   if (call.method === 'GET') return now
   if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
@@ -54,7 +54,7 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
     objectKind: SCALE,
   } as const
   const scaled = { ...now, spec: {}, ...given, metadata: { ...now['metadata'] as Meta, ...given['metadata'] as Meta } }
-  const wanted = mutated(backend, { ...admission, object: scaled as unknown as ApiObject }, () => {})
+  const wanted = mutated(context, { ...admission, object: scaled as unknown as ApiObject }, () => {})
   const version = at(wanted, 'metadata', 'resourceVersion')
   if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
   const replicas = at(wanted, 'spec', 'replicas') ?? 0
@@ -67,12 +67,12 @@ export function scale(backend: Backend, kind: Kind, paths: ScalePaths, route: Re
       [fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')],
     )
   }
-  validated(backend, { ...admission, object: wanted })
+  validated(context, { ...admission, object: wanted })
   const next = clone(object)
   putAt(next, paths.specReplicas, replicas)
-  const writer = { ...writerOf(backend, kind, route, call), subresource: 'scale' }
+  const writer = { ...writerOf(context, kind, route, call), subresource: 'scale' }
   const entries = scaleEntries(kind, paths, object, next, writer)
-  const { object: written } = updateObject(backend, kind, '', object, next, writer, dryRun, entries)
+  const { object: written } = updateObject(context, kind, '', object, next, writer, dryRun, entries)
   return scaleOf(written, paths)
 }
 

@@ -1,5 +1,5 @@
 /** Handles POST to a service account's /token. */
-import { type Backend, nowIso, readObject, storeKey } from '../context/context.ts'
+import { type Context, nowIso, readObject, storeKey } from '../context/context.ts'
 import type { HttpResponse } from '../../core/transport.ts'
 import { answerJson } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
@@ -28,9 +28,9 @@ const YEAR_SECONDS = 365 * 24 * 3600
 /**
  * @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/serviceaccount/storage/token.go
  */
-export function requestToken(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
+export function requestToken(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
   if (call.method !== 'POST') throw methodNotAllowed()
-  const request = readUnstored(backend, bodyKind(TOKEN_REQUEST), route, call, (object) => {
+  const request = readUnstored(context, bodyKind(TOKEN_REQUEST), route, call, (object) => {
     const spec = isObject(object['spec']) ? object['spec'] : {}
     object['spec'] = { ...spec, expirationSeconds: spec['expirationSeconds'] ?? DEFAULT_SECONDS }
   })
@@ -39,7 +39,7 @@ export function requestToken(backend: Backend, kind: Kind, route: ResourceRoute,
     const problem = fault.invalid('metadata.name', given, 'must match the service account name if specified')
     throw invalid(TOKEN_REQUEST, route.name, [problem])
   }
-  const account = readObject(backend, kind, { ...route, subresource: '' })
+  const account = readObject(context, kind, { ...route, subresource: '' })
   if (uid && uid !== account.metadata.uid) {
     const problem =
       `the UID in the token request (${uid}) does not match the UID of the service account (${account.metadata.uid})`
@@ -51,12 +51,12 @@ export function requestToken(backend: Backend, kind: Kind, route: ResourceRoute,
     : [ISSUER]
   const faults = expirationFaults(spec['expirationSeconds'])
   if (faults.length > 0) throw invalid(TOKEN_REQUEST, '', faults)
-  admitted(backend, kind, route, TOKEN_REQUEST, request, isDryRunCall(call))
+  admitted(context, kind, route, TOKEN_REQUEST, request, isDryRunCall(call))
   const seconds = Number(spec['expirationSeconds'])
-  const bound = boundTo(backend, route, spec['boundObjectRef'])
+  const bound = boundTo(context, route, spec['boundObjectRef'])
   const isExtended = bound.pod !== undefined && seconds === EXTENDED_SECONDS &&
     audiences.every((each) => each === ISSUER)
-  const token = backend.access.tokens.issue({
+  const token = context.access.tokens.issue({
     ...bound,
     audiences,
     namespace: route.namespace,
@@ -72,11 +72,11 @@ export function requestToken(backend: Backend, kind: Kind, route: ResourceRoute,
       name: route.name,
       namespace: route.namespace,
       uid: account.metadata.uid,
-      creationTimestamp: nowIso(backend),
+      creationTimestamp: nowIso(context),
       ...(managedFields && { managedFields }),
     },
     spec: { audiences, expirationSeconds: seconds, boundObjectRef: spec['boundObjectRef'] ?? null },
-    status: { token, expirationTimestamp: instant(backend.clock.now() + seconds * 1000) },
+    status: { token, expirationTimestamp: instant(context.clock.now() + seconds * 1000) },
   }
   return answerJson(201, JSON.stringify(answer), call.warnings)
 }
@@ -94,13 +94,13 @@ function expirationFaults(seconds: Json | undefined): Cause[] {
 
 /** Returns the claims of the object that a token is bound to. Throws if it does not exist, or has another uid. */
 function boundTo(
-  backend: Backend,
+  context: Context,
   route: ResourceRoute,
   ref: Json | undefined,
 ): Pick<Claims, 'pod' | 'secret' | 'node'> {
   if (!isObject(ref)) return {}
   const { kind = '', apiVersion = '', name = '', uid = '' } = ref as Record<string, string>
-  const object = boundObject(backend, route, apiVersion, kind, name)
+  const object = boundObject(context, route, apiVersion, kind, name)
   if (kind === 'Pod' && at(object, 'spec', 'serviceAccountName') !== route.name) {
     throw badRequest(
       `cannot bind token for serviceaccount ${
@@ -119,14 +119,14 @@ function boundTo(
   if (kind === 'Secret') return { secret: refOf(object) }
   if (kind === 'Node') return { node: refOf(object) }
   const node = at(object, 'spec', 'nodeName')
-  return { pod: refOf(object), ...(node ? { node: nodeRef(backend, String(node)) } : {}) }
+  return { pod: refOf(object), ...(node ? { node: nodeRef(context, String(node)) } : {}) }
 }
 
 /** The kinds that a token can be bound to. */
 const BOUND: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' }
 
 function boundObject(
-  backend: Backend,
+  context: Context,
   route: ResourceRoute,
   apiVersion: string,
   kind: string,
@@ -137,8 +137,8 @@ function boundObject(
   if (!plural || group !== '') {
     throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`)
   }
-  const found = backend.kinds.find('', 'v1', plural)!
-  const object = backend.store.get(plural, storeKey(found, route.namespace, name))
+  const found = context.kinds.find('', 'v1', plural)!
+  const object = context.store.get(plural, storeKey(found, route.namespace, name))
   if (!object) throw notFound(found, name)
   return object
 }
@@ -149,7 +149,7 @@ function groupVersion(apiVersion: string): readonly [group: string, version: str
   return parts.length === 2 ? [parts[0]!, parts[1]!] : ['', apiVersion]
 }
 
-function nodeRef({ store }: Backend, name: string): Ref {
+function nodeRef({ store }: Context, name: string): Ref {
   return { name, uid: store.get('nodes', name)?.metadata.uid ?? '' }
 }
 

@@ -1,6 +1,6 @@
 /** Reads the body of a create that stores nothing: a review, an eviction, a token request. */
 import { updateManagedFields } from '../apply/managed_fields.ts'
-import type { Backend } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import { kindsOf } from '../model/kind_table.ts'
 import { readJsonBody } from '../wire/body.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
@@ -29,14 +29,14 @@ export function bodyKind({ group, version, kind, definitions }: BodyType): Kind 
 
 /** Returns the object of a body. `defaults` sets default values, in place, before the managedFields are computed. */
 export function readUnstored(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   route: ResourceRoute,
   call: Call,
   defaults: (object: ApiObject) => void = () => {},
 ): ApiObject {
   const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(backend, kind, value, duplicates, call)
+  const object = decodeBody(context, kind, value, duplicates, call)
   if (kind.namespaced) ensureNamespace(object.metadata, kind, route.namespace)
   else delete object.metadata.namespace
   for (
@@ -45,7 +45,7 @@ export function readUnstored(
     delete object.metadata[name]
   }
   defaults(object)
-  const writer = writerOf(backend, kind, route, call)
+  const writer = writerOf(context, kind, route, call)
   const entries = updateManagedFields(typingOf(kind, ''), undefined, zeroValue(kind.schema), object, writer)
   if (entries && entries.length > 0) object.metadata.managedFields = entries
   return object
@@ -57,14 +57,14 @@ export function isDryRunCall(call: Call): boolean {
 
 /** Returns the body of a subresource's create after the webhooks. */
 export function admitted(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   route: ResourceRoute,
   { group, version, kind: name }: Pick<BodyType, 'group' | 'version' | 'kind'>,
   object: ApiObject,
   dryRun: boolean,
 ): ApiObject {
-  if (!isAdmitting(backend, kind)) return object
+  if (!isAdmitting(context, kind)) return object
   const admission = {
     ...placeOf(kind, { ...object, metadata: { name: route.name, namespace: route.namespace } }),
     operation: 'CREATE',
@@ -73,5 +73,5 @@ export function admitted(
     dryRun,
     objectKind: { group, version, kind: name },
   } as const
-  return validated(backend, { ...admission, object: mutated(backend, { ...admission, object }, () => {}) })
+  return validated(context, { ...admission, object: mutated(context, { ...admission, object }, () => {}) })
 }

@@ -1,5 +1,5 @@
 /** Handles POST and PUT: creates an object, or replaces it or its status. */
-import type { Backend } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import { readJsonBody } from '../wire/body.ts'
 import { decodeBody } from '../context/incoming.ts'
 import type { Kind } from '../model/kinds.ts'
@@ -9,32 +9,32 @@ import { notFound } from '../model/status.ts'
 import { checkWriteOptions } from './options.ts'
 import { createObject, isDryRun, liveObject, updateObject, writerOf, type Written } from './write.ts'
 
-export function create(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+export function create(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
   checkWriteOptions(call)
   const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(backend, kind, value, duplicates, call)
+  const object = decodeBody(context, kind, value, duplicates, call)
   ensureNamespace(object.metadata, kind, route.namespace)
   return createObject(
-    backend,
+    context,
     kind,
     object,
-    writerOf(backend, kind, route, call),
+    writerOf(context, kind, route, call),
     isDryRun(call.query.getAll('dryRun')),
   )
 }
 
-export function update(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Written {
+export function update(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
   checkWriteOptions(call)
   const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(backend, kind, value, duplicates, call)
+  const object = decodeBody(context, kind, value, duplicates, call)
   checkNameInUrl(object.metadata.name, route.name)
   ensureNamespace(object.metadata, kind, route.namespace)
-  const writer = writerOf(backend, kind, route, call)
+  const writer = writerOf(context, kind, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
-  const old = liveObject(backend, kind, route)
+  const old = liveObject(context, kind, route)
   if (old) checkUid(object.metadata, old.metadata, kind)
-  if (old) return updateObject(backend, kind, route.subresource, old, object, writer, dryRun)
+  if (old) return updateObject(context, kind, route.subresource, old, object, writer, dryRun)
   if (!kind.rules.createOnUpdate || route.subresource) throw notFound(kind, route.name)
   delete object.metadata.resourceVersion
-  return createObject(backend, kind, object, writer, dryRun)
+  return createObject(context, kind, object, writer, dryRun)
 }

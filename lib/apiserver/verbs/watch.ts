@@ -1,6 +1,6 @@
 /** Handles GET with `watch`: sends the initial state if requested, then each change. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Backend, fromStored } from '../context/context.ts'
+import { type Context, fromStored } from '../context/context.ts'
 import { selectedName } from '../model/selectors.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
 import { apiVersionOf, type Kind } from '../model/kinds.ts'
@@ -46,14 +46,14 @@ export class Watches {
 }
 
 export function watch(
-  backend: Backend,
+  context: Context,
   watches: Watches,
   kind: Kind,
   route: ResourceRoute,
   call: Call,
   render: Rendering,
 ): HttpResponse {
-  const events = new Events(backend, watches, kind, route, call, render)
+  const events = new Events(context, watches, kind, route, call, render)
   const { body, plan } = events
   try {
     if (plan.error) throw plan.error
@@ -73,7 +73,7 @@ export function watch(
 class Events {
   readonly body: WatchBody
   readonly plan: ReturnType<typeof planOf>
-  readonly #backend: Backend
+  readonly #context: Context
   readonly #watches: Watches
   readonly #kind: Kind
   readonly #matches: ReturnType<typeof selectorOf>
@@ -86,15 +86,15 @@ class Events {
   #isFirst = true
 
   constructor(
-    backend: Backend,
+    context: Context,
     watches: Watches,
     kind: Kind,
     route: ResourceRoute,
     call: Call,
     render: Rendering,
   ) {
-    this.plan = planOf(backend, call)
-    this.#backend = backend
+    this.plan = planOf(context, call)
+    this.#context = context
     this.#watches = watches
     this.#kind = kind
     this.#matches = selectorOf(kind, call.query)
@@ -111,7 +111,7 @@ class Events {
 
   /** Sends the objects, or the changes since the version that the client has. */
   sendFirst(): void {
-    const { store } = this.#backend
+    const { store } = this.#context
     const { storage: { id }, rules } = this.#kind
     const { after, endBookmark, from } = this.plan
     const changes = from === 'version' ? store.since(id, after) : []
@@ -132,7 +132,7 @@ class Events {
   /** Sends all later changes until the body ends. */
   follow(signal: AbortSignal | undefined): void {
     const { body, plan } = this
-    const { clock, store, webhooks } = this.#backend
+    const { clock, store, webhooks } = this.#context
     const cleanups = this.#cleanups
     this.#watches.add(body)
     // Events that wait for a conversion stay in order, also with bookmarks.
@@ -143,7 +143,7 @@ class Events {
     }))
     cleanups.push(clock.after(plan.timeoutMs, () => body.end()))
     if (plan.bookmarks) {
-      cleanups.push(repeat(this.#backend, () => {
+      cleanups.push(repeat(this.#context, () => {
         if (!converting.isBusy) this.#sendBookmark()
       }))
     }
@@ -156,7 +156,7 @@ class Events {
   /** The definition of a custom kind may have changed since the watch started. */
   get #currentKind(): Kind {
     const { group, version, plural } = this.#kind
-    return this.#backend.kinds.find(group, version, plural) ?? this.#kind
+    return this.#context.kinds.find(group, version, plural) ?? this.#kind
   }
 
   #isWatched(object: ApiObject): boolean {
@@ -172,7 +172,7 @@ class Events {
   /** Sends a change in a session of this watch, and not in that of the request that has written. */
   #sendOwn(change: Change): void {
     if (!this.#isInScope(change)) return
-    const event = this.#backend.webhooks.once(`event ${change.revision}`, () => this.#find(change))
+    const event = this.#context.webhooks.once(`event ${change.revision}`, () => this.#find(change))
     if (!event) return
     const object = fromStored(this.#currentKind, event.object)
     this.body.push(encoder.encode(this.#line(event.type, object, this.#next())))
@@ -190,7 +190,7 @@ class Events {
   }
 
   #sendBookmark(annotations?: JsonObject): void {
-    const metadata = { resourceVersion: String(this.#backend.store.revision), ...(annotations && { annotations }) }
+    const metadata = { resourceVersion: String(this.#context.store.revision), ...(annotations && { annotations }) }
     const object = { apiVersion: apiVersionOf(this.#kind), kind: this.#kind.kind, metadata } as ApiObject
     this.body.push(encoder.encode(this.#line('BOOKMARK', object, this.#next())))
   }
@@ -211,10 +211,10 @@ function answer(body: WatchBody, call: Call): HttpResponse {
   return { status: 200, headers: { 'content-type': 'application/json', ...warningHeaders(call.warnings) }, body }
 }
 
-function repeat(backend: Backend, fn: () => void): () => void {
-  let cancel = backend.clock.after(BOOKMARK_EVERY_MS, next)
+function repeat(context: Context, fn: () => void): () => void {
+  let cancel = context.clock.after(BOOKMARK_EVERY_MS, next)
   function next(): void {
-    cancel = backend.clock.after(BOOKMARK_EVERY_MS, next)
+    cancel = context.clock.after(BOOKMARK_EVERY_MS, next)
     fn()
   }
   return () => cancel()
@@ -232,14 +232,14 @@ interface Plan {
   readonly timeoutMs: number
 }
 
-function planOf(backend: Backend, call: Call): Plan {
+function planOf(context: Context, call: Call): Plan {
   const { query } = call
   const version = query.get('resourceVersion') ?? ''
   const bookmarks = flag(query, 'allowWatchBookmarks')
   const seconds = intParam(query, 'timeoutSeconds')
   intParam(query, 'limit')
-  const timeoutMs = seconds > 0 ? seconds * 1000 : MIN_TIMEOUT_MS * (1 + backend.random())
-  const current = backend.store.revision
+  const timeoutMs = seconds > 0 ? seconds * 1000 : MIN_TIMEOUT_MS * (1 + context.random())
+  const current = context.store.revision
   const initial = query.has('sendInitialEvents') ? flag(query, 'sendInitialEvents') : undefined
   checkOptions(query, initial)
   // A watch without a version has initial events by default, and so their bookmark.

@@ -5,7 +5,7 @@ import { fieldSchema } from '../model/schema.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder } from '../apply/field_set.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import type { Typing } from '../apply/updater.ts'
-import { type Backend, fromStored, nowIso, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
+import { type Context, fromStored, nowIso, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
 import { scaleFaults } from '../crd/scale_values.ts'
 import { customFaults } from '../crd/validate.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../model/json.ts'
@@ -47,14 +47,14 @@ export function isDryRun(values: readonly string[]): boolean {
 }
 
 /** Returns the field manager: the `fieldManager` parameter, or the program name of the User-Agent. */
-export function writerOf(backend: Backend, kind: Kind, route: ResourceRoute, call: Call): Writer {
+export function writerOf(context: Context, kind: Kind, route: ResourceRoute, call: Call): Writer {
   const manager = call.query.get('fieldManager') ||
     (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_BYTES) || 'unknown'
   return {
     manager,
     apiVersion: apiVersionOf(kind),
     subresource: route.subresource,
-    now: nowIso(backend),
+    now: nowIso(context),
     warnings: call.warnings,
   }
 }
@@ -66,18 +66,18 @@ export function typingOf(kind: Kind, subresource: string): Typing {
 
 /** Throws 403 if the user of the request lacks a right for the content of an object. */
 function guard(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   object: ApiObject,
   old: ApiObject | undefined,
   subresource: string,
 ): void {
-  const call = backend.webhooks.current?.call
-  if (!call || !backend.access.isChecked(call.user)) return
+  const call = context.webhooks.current?.call
+  if (!call || !context.access.isChecked(call.user)) return
   const request = attributesOf(call, call.user)
   // A PUT or an apply that creates its object.
-  if (!old && request.verb !== 'create') backend.access.check({ ...request, verb: 'create' })
-  kind.rules.guard?.({ object, old, subresource, request }, backend.access)
+  if (!old && request.verb !== 'create') context.access.check({ ...request, verb: 'create' })
+  kind.rules.guard?.({ object, old, subresource, request }, context.access)
 }
 
 const STATUS_ONLY = fieldSet(['f:status'])
@@ -100,10 +100,10 @@ function fieldSet(...paths: readonly (readonly string[])[]): FieldSet {
 }
 
 /** Throws if the namespace does not exist (404) or is terminating (403). */
-export function checkNamespace(backend: Backend, kind: Kind, object: ApiObject): void {
+export function checkNamespace(context: Context, kind: Kind, object: ApiObject): void {
   if (!kind.namespaced) return
   const name = object.metadata.namespace!
-  const namespace = backend.store.get('namespaces', name)
+  const namespace = context.store.get('namespaces', name)
   if (!namespace) throw notFound({ group: '', plural: 'namespaces' }, name)
   if (namespace.metadata.deletionTimestamp) {
     const cause: JsonObject = {
@@ -122,7 +122,7 @@ export function checkNamespace(backend: Backend, kind: Kind, object: ApiObject):
 
 /** Stores a new object. `managedFields` is the result of an apply; by default the writer owns all fields. */
 export function createObject(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   wanted: ApiObject,
   writer: Writer,
@@ -136,37 +136,37 @@ export function createObject(
   if (/^0*[1-9]\d*$/.test(object.metadata.resourceVersion ?? '')) {
     throw errorWithoutReason(500, 'resourceVersion should not be set on objects to be created')
   }
-  checkNamespace(backend, kind, object)
+  checkNamespace(context, kind, object)
   const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroObject(kind, object)
   setManagedFields(object, managedFields ?? updateManagedFields(typingOf(kind, ''), undefined, before, object, writer))
-  const admission = isAdmitting(backend, kind) &&
+  const admission = isAdmitting(context, kind) &&
     { operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
-  if (admission) object = mutated(backend, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
-  guard(backend, kind, object, undefined, '')
+  if (admission) object = mutated(context, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
+  guard(context, kind, object, undefined, '')
   const isTaken = (name: string): boolean =>
-    backend.store.get(kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', name)) !== undefined
-  initMetadata(object, kind, { nowMs: () => backend.clock.now(), random: backend.random, isTaken })
+    context.store.get(kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', name)) !== undefined
+  initMetadata(object, kind, { nowMs: () => context.clock.now(), random: context.random, isTaken })
   if (kind.status && kind.custom) delete object['status']
   else if (kind.status && !kind.rules.keepsStatus) object['status'] = emptyStruct(fieldSchema(kind.schema, 'status')!)
-  kind.rules.prepareCreate?.(object, prepareContext(backend))
+  kind.rules.prepareCreate?.(object, prepareContext(context))
   const ownFaults = metadataFaults(object, kind)
   throwIfInvalid(
     kind,
     object,
     [
       ...ownFaults,
-      ...customFaults(kind, object, undefined, ownFaults, warnerOf(backend)),
+      ...customFaults(kind, object, undefined, ownFaults, warnerOf(context)),
       ...scaleFaults(kind, object, ''),
       ...(kind.rules.validate?.(object, undefined) ?? []),
     ],
   )
   if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, []))
-  if (admission) object = validated(backend, { ...placeOf(kind, object), ...admission, object })
+  if (admission) object = validated(context, { ...placeOf(kind, object), ...admission, object })
   const { name, namespace, generateName } = object.metadata
-  const existing = backend.store.get(kind.storage.id, storeKey(kind, namespace ?? '', name!))
+  const existing = context.store.get(kind.storage.id, storeKey(kind, namespace ?? '', name!))
   if (existing?.metadata.deletionTimestamp) throw alreadyExists(kind, name!, 'object is being deleted: ')
   if (existing) throw (generateName ? generateNameConflict : alreadyExists)(kind, name!)
-  return { object: dryRun ? object : putObject(backend, kind, object), created: true }
+  return { object: dryRun ? object : putObject(context, kind, object), created: true }
 }
 
 /** Returns the Go struct that a create is compared with. A missing list that is written as null belongs to it. */
@@ -177,7 +177,7 @@ function zeroObject(kind: Kind, object: ApiObject): JsonObject {
 
 /** Stores the next state of an object. `old` is the stored object in the kind's version. */
 export function updateObject(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   subresource: string,
   old: ApiObject,
@@ -188,16 +188,16 @@ export function updateObject(
 ): Written {
   kind.rules.prepareRules?.(wanted)
   // Webhooks have admitted a write to /scale before, as a Scale.
-  const admission = writer.subresource !== 'scale' && isAdmitting(backend, kind) &&
+  const admission = writer.subresource !== 'scale' && isAdmitting(context, kind) &&
     { ...placeOf(kind, old), operation: 'UPDATE', subresource, old, dryRun } as const
   const ownFields = (object: ApiObject): void =>
     setManagedFields(
       object,
       managedFields ?? updateManagedFields(typingOf(kind, subresource), old, old, object, writer),
     )
-  const admitted = admission ? mutated(backend, { ...admission, object: wanted }, ownFields) : wanted
+  const admitted = admission ? mutated(context, { ...admission, object: wanted }, ownFields) : wanted
   let object = clone(admitted)
-  guard(backend, kind, object, old, subresource)
+  guard(context, kind, object, old, subresource)
   if (!parseUpdateVersion(object.metadata) && !kind.rules.unconditionalUpdate) {
     // Unlike other errors, this one names the resource instead of the kind.
     throw invalid(
@@ -209,35 +209,35 @@ export function updateObject(
   preserveMetadata(object, old, kind)
   // The webhooks have seen, and may have changed, the managedFields.
   if (admitted === wanted) ownFields(object)
-  restoreUnwritten(backend, kind, subresource, object, old)
+  restoreUnwritten(context, kind, subresource, object, old)
   updateGeneration(object, old, kind, subresource === 'status')
   const metaFaults = metadataUpdateFaults(object.metadata, old.metadata, kind)
   // The real server checks the metadata of every kind, and the kind's own check repeats that.
-  const faults = [...metaFaults, ...metaFaults, ...updatedFaults(backend, kind, object, old, subresource, metaFaults)]
+  const faults = [...metaFaults, ...metaFaults, ...updatedFaults(context, kind, object, old, subresource, metaFaults)]
   faults.push(...(validatorOf(kind, subresource)?.(object, old) ?? []))
   throwIfInvalid(kind, object, faults)
   if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
   object.metadata.resourceVersion = old.metadata.resourceVersion!
-  if (admission) object = validated(backend, { ...admission, object })
+  if (admission) object = validated(context, { ...admission, object })
   if (isLastFinalizerGone(object) && !kind.rules.isHeld?.(object)) {
-    if (!dryRun) removeObject(backend, kind, old)
+    if (!dryRun) removeObject(context, kind, old)
     return { object, created: false }
   }
   if (dryRun) return { object, created: false }
   // A write without a change gets no revision and no watch event. Compare with the stored form: `old` may already
   // contain defaults that were added to the schema later.
-  const stored = backend.store.get(kind.storage.id, storeKey(kind, old.metadata.namespace ?? '', old.metadata.name!))
+  const stored = context.store.get(kind.storage.id, storeKey(kind, old.metadata.namespace ?? '', old.metadata.name!))
   if (jsonEqual(toStored(kind, object), stored)) return { object: old, created: false }
-  return { object: putObject(backend, kind, object), created: false }
+  return { object: putObject(context, kind, object), created: false }
 }
 
-function prepareContext(backend: Backend): PrepareContext {
+function prepareContext(context: Context): PrepareContext {
   return {
-    random: backend.random,
-    nowIso: () => nowIso(backend),
-    find: (storage, key) => backend.store.get(storage, key),
-    all: (storage) => backend.store.list(storage, ''),
-    user: userInfo(backend.webhooks.current?.call?.user ?? ADMIN),
+    random: context.random,
+    nowIso: () => nowIso(context),
+    find: (storage, key) => context.store.get(storage, key),
+    all: (storage) => context.store.list(storage, ''),
+    user: userInfo(context.webhooks.current?.call?.user ?? ADMIN),
   }
 }
 
@@ -263,14 +263,14 @@ const SYSTEM_FIELDS = [
 
 /** Returns the faults of an updated custom object. A write to /status names its fields from the status on. */
 function updatedFaults(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   object: ApiObject,
   old: ApiObject,
   subresource: string,
   others: readonly Cause[],
 ): readonly Cause[] {
-  const faults = customFaults(kind, object, old, others, warnerOf(backend))
+  const faults = customFaults(kind, object, old, others, warnerOf(context))
   const named = subresource === 'status' ? faults.map(fromStatus) : faults
   return [...named, ...scaleFaults(kind, object, subresource)]
 }
@@ -294,22 +294,22 @@ function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[] | und
 
 /** Restores the fields that this endpoint does not write, in place. */
 function restoreUnwritten(
-  backend: Backend,
+  context: Context,
   kind: Kind,
   subresource: string,
   object: ApiObject,
   old: ApiObject,
 ): void {
-  const context = prepareContext(backend)
+  const given = prepareContext(context)
   const part = kind.rules.parts?.[subresource]
-  if (part) return part.prepare(object, old, context)
+  if (part) return part.prepare(object, old, given)
   if (subresource === 'status') {
     restoreAllButStatus(kind, object, old)
     if (kind.rules.statusKeepsLabels) restoreLabels(object, old)
-    kind.rules.prepareStatus?.(object, old, context)
+    kind.rules.prepareStatus?.(object, old, given)
   } else {
     if (kind.status) restoreField(object, old, 'status')
-    kind.rules.prepareUpdate?.(object, old, context)
+    kind.rules.prepareUpdate?.(object, old, given)
   }
 }
 
@@ -343,7 +343,7 @@ function restoreField(object: ApiObject, old: ApiObject, name: string): void {
 }
 
 /** Returns a function that adds warnings to the response of the running request. */
-function warnerOf({ webhooks }: Backend): (text: string) => void {
+function warnerOf({ webhooks }: Context): (text: string) => void {
   return (text) => void webhooks.current?.call?.warnings.push(text)
 }
 
@@ -357,7 +357,7 @@ function isLastFinalizerGone({ metadata }: ApiObject): boolean {
 }
 
 /** Returns the live object of a write, or undefined. */
-export function liveObject(backend: Backend, kind: Kind, route: ResourceRoute): ApiObject | undefined {
-  const stored = backend.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
+export function liveObject(context: Context, kind: Kind, route: ResourceRoute): ApiObject | undefined {
+  const stored = context.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
   return stored && fromStored(kind, stored)
 }

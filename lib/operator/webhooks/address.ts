@@ -8,7 +8,7 @@ import type { OperatorOptions, WebhookOptions } from '../options.ts'
 import type { WebhookMode } from './setup.ts'
 
 /** How the API server calls this process. `loopback`: by a URL of 127.0.0.1, with the port that is bound. */
-export type Reached = WebhookTarget | 'loopback'
+export type StatedTarget = WebhookTarget | 'loopback'
 
 /** Throws if an API server elsewhere would be given an address of this machine. */
 export function refuseRemote(apiServer: string | undefined, url: string): void {
@@ -20,14 +20,14 @@ export function refuseRemote(apiServer: string | undefined, url: string): void {
   )
 }
 
-export function serviceNamespaceOf(reached: Reached): string | undefined {
-  return reached !== 'loopback' && 'service' in reached ? reached.service.namespace : undefined
+export function serviceNamespaceOf(stated: StatedTarget): string | undefined {
+  return stated !== 'loopback' && 'service' in stated ? stated.service.namespace : undefined
 }
 
 /** Whether only this machine can call the webhooks. */
-export function isOnLoopback(reached: Reached): boolean {
-  if (reached === 'loopback') return true
-  const url = 'url' in reached ? URL.parse(reached.url) : null
+export function isOnLoopback(stated: StatedTarget): boolean {
+  if (stated === 'loopback') return true
+  const url = 'url' in stated ? URL.parse(stated.url) : null
   return url !== null && isLoopback(hostOf(url))
 }
 
@@ -40,12 +40,12 @@ export function serviceOf(service: WebhookOptions['service'], operator: string, 
   return { service: { namespace, ...rest, name } }
 }
 
-export function reachedBy(
+export function statedTarget(
   { service, url }: Pick<WebhookOptions, 'service' | 'url'>,
   operator: string,
   namespace: string,
   mode: WebhookMode,
-): Reached {
+): StatedTarget {
   if (url !== undefined && service !== undefined) {
     throw new TypeError('Cannot serve webhooks: both webhooks.url and webhooks.service are given; give one of them')
   }

@@ -4,7 +4,7 @@ import { type AnyResource, groupResourceOf, resourceId } from '../../core/resour
 import { type AdmissionDescription as ConfiguredAdmission, checkAdmission } from '../../webhook/admission_options.ts'
 import { admissionPath, type AdmissionPhase } from '../../webhook/admission_path.ts'
 import type { AdmissionDescription, OperatorDescription } from '../description.ts'
-import { at } from '../places.ts'
+import { rethrowAt } from '../places.ts'
 
 export interface AdmissionGroup {
   readonly path: string
@@ -21,7 +21,7 @@ export function groupsOf({ admissions, conversions }: OperatorDescription): read
     for (const phase of ['mutate', 'validate'] as const) {
       if (!(phase === 'mutate' ? hooks.default : hooks.validate)) continue
       const base = admissionPath(phase, resource)
-      at(declaredAt, () => {
+      rethrowAt(declaredAt, () => {
         checkAdmission({ resource, path: base, mutating: phase === 'mutate', options })
         if (phase === 'mutate' && options.matchPolicy !== 'Exact') refuseDefaultOfSpoke(resource, conversions)
       })

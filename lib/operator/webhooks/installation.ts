@@ -20,7 +20,7 @@ import { keepDefinition, keepTrusted } from '../../webhook/kept_objects.ts'
 import { MUTATING, VALIDATING } from '../../webhook/ownership.ts'
 import { crdModeOf, type OperatorDescription } from '../description.ts'
 import { ownKinds } from '../used_kinds.ts'
-import { type Reached, serviceNamespaceOf } from './address.ts'
+import { serviceNamespaceOf, type StatedTarget } from './address.ts'
 import { type AdmissionGroup, configured } from './admissions.ts'
 import { ownObjects } from './describe.ts'
 import { RESTORE_MS } from './lease.ts'
@@ -39,7 +39,7 @@ interface InstallationOptions {
   readonly setup: WebhookSetup
   readonly log: Log
   readonly admissions: readonly AdmissionGroup[]
-  readonly reached: Reached
+  readonly stated: StatedTarget
   /** Returns the address, whose port is known when the server listens. */
   readonly target: () => WebhookTarget
   readonly trust: Trust
@@ -99,12 +99,12 @@ export class Installation {
   }
 
   async install(api: Api, signal: AbortSignal): Promise<void> {
-    const { reached, setup, trust } = this.#options
+    const { stated, setup, trust } = this.#options
     await this.#refuse(signal)
     const nowMs = setup.clock.monotonic()
     this.#installingSinceMs ??= nowMs
     // By loopback, no other replica is called.
-    const easesNew = reached !== 'loopback' && nowMs - this.#installingSinceMs < EASED_MS
+    const easesNew = stated !== 'loopback' && nowMs - this.#installingSinceMs < EASED_MS
     const configurations = this.configurations(await trust.bundle(signal))
     await installConfigurations(configurations, { ...this.#dependencies(api), easesNew }, signal)
   }
@@ -167,20 +167,20 @@ export class Installation {
 
   /** A run outside of the cluster must not take the calls away from the operator in it. */
   async #refuse(signal: AbortSignal): Promise<void> {
-    const { reached, setup, target } = this.#options
-    if (!this.installs || reached !== 'loopback' || setup.mode === 'memory') return
+    const { stated, setup, target } = this.#options
+    if (!this.installs || stated !== 'loopback' || setup.mode === 'memory') return
     const { url } = target() as { url: string }
     await refuseServices(url, this.#crds, this.#dependencies(setup.api), signal)
   }
 
   #dependencies(api: Api) {
-    const { description, log, reached, setup } = this.#options
+    const { description, log, stated, setup } = this.#options
     return {
       api,
       keepsCas: this.keepsCas,
       log: safeLog(setup.definitionLog ?? log),
       operator: description.options.name,
-      namespace: serviceNamespaceOf(reached) ?? (isInPod() ? setup.namespace || 'default' : undefined),
+      namespace: serviceNamespaceOf(stated) ?? (isInPod() ? setup.namespace || 'default' : undefined),
     }
   }
 }

@@ -9,7 +9,7 @@ import { withMissingCas } from '../../webhook/trusted_cas.ts'
 import { WebhookServer } from '../../webhook/webhook_server.ts'
 import type { WebhookOptions } from '../options.ts'
 import type { OperatorDescription } from '../description.ts'
-import { isOnLoopback, loopback, reachedBy, refuseRemote, serviceNamespaceOf, shutdownDelayOf } from './address.ts'
+import { isOnLoopback, loopback, refuseRemote, serviceNamespaceOf, shutdownDelayOf, statedTarget } from './address.ts'
 import { groupsOf } from './admissions.ts'
 import { addHandlers } from './handlers.ts'
 import { Installation } from './installation.ts'
@@ -32,11 +32,11 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const given: WebhookOptions = mode === 'stated' ? options.webhooks ?? {} : { port: 0, ...(mode !== 'memory' && mode) }
   const { port = WEBHOOK_PORT, host, clientCa } = given
   const namespace = setup.namespace || 'default'
-  const reached = reachedBy(given, options.name, namespace, mode)
-  const names = namesOf(reached === 'loopback' ? loopback(port) : reached)
+  const stated = statedTarget(given, options.name, namespace, mode)
+  const names = namesOf(stated === 'loopback' ? loopback(port) : stated)
   const trust: Trust = trustOf(description, setup, namespace, names, (signal) => installation.addCas(signal))
   const server = new WebhookServer({
-    host: host ?? (isOnLoopback(reached) ? '127.0.0.1' : undefined),
+    host: host ?? (isOnLoopback(stated) ? '127.0.0.1' : undefined),
     port,
     certificates: trust.source,
     clientCa: clientCa === undefined ? undefined : { file: clientCa },
@@ -44,10 +44,10 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
     ...{ stopping, meter, clock, log },
   })
   const admissions = groupsOf(description)
-  const target = () => reached === 'loopback' ? loopback(server.port ?? port) : reached
-  const installation = new Installation({ description, setup, log, admissions, reached, target, trust })
+  const target = () => stated === 'loopback' ? loopback(server.port ?? port) : stated
+  const installation = new Installation({ description, setup, log, admissions, stated, target, trust })
   const { installs, keepsCas } = installation
-  if (installs && reached === 'loopback') refuseRemote(setup.apiServer, loopback(port).url)
+  if (installs && stated === 'loopback') refuseRemote(setup.apiServer, loopback(port).url)
   const handlers = addHandlers(server, description, admissions, setup, log)
   // Invalid options must fail the start before anything is written.
   installation.configurations(undefined)
@@ -57,7 +57,7 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   return {
     server,
     isServed: mode !== 'memory',
-    serviceNamespace: serviceNamespaceOf(reached),
+    serviceNamespace: serviceNamespaceOf(stated),
     handlers,
     conversion: (signal) => installation.conversion(signal),
     mergeCas: keepsCas ? (stored, ours) => withMissingCas(stored, atob(ours))! : undefined,

@@ -50,7 +50,7 @@ function lookUp(i: number, memory: ApplyCache): boolean {
   const desired = deployment(i)
   const { metadata: { name, namespace } } = desired
   const applied = memory.of(DEPLOYMENT, { namespace, name }, 'bench')
-  if (applied.stands(desired, desired)) return true
+  if (applied.isUpToDate(desired, desired)) return true
   applied.remember(desired, desired)
   return false
 }

@@ -1,6 +1,6 @@
 /** Answers requests below /openapi. */
 import type { HttpResponse } from '../../../core/transport.ts'
-import type { Backend } from '../../context/context.ts'
+import type { Context } from '../../context/context.ts'
 import { loadedLater } from '../../model/loaded_later.ts'
 import { acceptsType } from '../../wire/accept.ts'
 import { answerEmpty, answerText } from '../../wire/respond.ts'
@@ -13,10 +13,10 @@ const ROOT = '/openapi/v3'
 const YEAR_MS = 365 * 24 * 3600 * 1000
 
 /** Answers the index and its documents, for every method; undefined for other paths. */
-export function answerOpenApi(backend: Backend, call: Call, path: string): HttpResponse | undefined {
+export function answerOpenApi(context: Context, call: Call, path: string): HttpResponse | undefined {
   if (path === '/openapi/v2') return answerOld(call)
-  if (path === ROOT) return answerIndex(backend, call)
-  return path.startsWith(`${ROOT}/`) ? answerDocument(backend, call, path.slice(ROOT.length + 1)) : undefined
+  if (path === ROOT) return answerIndex(context, call)
+  return path.startsWith(`${ROOT}/`) ? answerDocument(context, call, path.slice(ROOT.length + 1)) : undefined
 }
 
 const OLD_FORM = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
@@ -32,8 +32,8 @@ function answerOld(call: Call): HttpResponse {
     : answerEmpty(406, headers)
 }
 
-function answerIndex(backend: Backend, call: Call): HttpResponse {
-  const { list, etag } = documents().index(backend.kinds)
+function answerIndex(context: Context, call: Call): HttpResponse {
+  const { list, etag } = documents().index(context.kinds)
   const headers = { etag: `"${etag}"` }
   if (isKnown(call, headers.etag)) return answerEmpty(304, headers)
   const paths = Object.fromEntries(list.map(({ name, hash }) => [name, { serverRelativeURL: urlOf(name, hash) }]))
@@ -45,8 +45,8 @@ function urlOf(name: string, hash: string): string {
   return `${ROOT}/${name}?hash=${hash}`
 }
 
-function answerDocument(backend: Backend, call: Call, name: string): HttpResponse {
-  const listed = documents().index(backend.kinds).list.find((each) => each.name === name)
+function answerDocument(context: Context, call: Call, name: string): HttpResponse {
+  const listed = documents().index(context.kinds).list.find((each) => each.name === name)
   if (!listed) return answerEmpty(404)
   const headers: Record<string, string> = { vary: 'Accept' }
   if (!acceptsType(call.headers['accept'], 'application/json')) return answerEmpty(406, headers)
@@ -57,10 +57,10 @@ function answerDocument(backend: Backend, call: Call, name: string): HttpRespons
   }
   if (hash) {
     headers['cache-control'] = 'public, immutable'
-    headers['expires'] = new Date(backend.clock.now() + YEAR_MS).toUTCString()
+    headers['expires'] = new Date(context.clock.now() + YEAR_MS).toUTCString()
   }
   if (isKnown(call, headers['etag'])) return answerEmpty(304, headers)
-  return answerText(200, documents().text(backend.kinds, name)!, 'application/json', headers)
+  return answerText(200, documents().text(context.kinds, name)!, 'application/json', headers)
 }
 
 /** Returns whether the client already has this content. */

@@ -9,7 +9,7 @@ import { placeLine } from '../../../runtime/os/source_place.ts'
 import { writeLine } from '../../../runtime/os/terminal.ts'
 import { ownPid } from '../../../runtime/os/this_runtime.ts'
 import type { ReconcileReport } from '../../../controller/controller.ts'
-import { hotKeys } from '../../../controller/hot_keys.ts'
+import { writeLoops } from '../../../controller/write_loops.ts'
 import type { DevOperator, DevStart } from '../../../operator/tool_hooks.ts'
 import type { OperatorDescription } from '../../../operator/description.ts'
 import { usedResources } from '../../../operator/used_kinds.ts'
@@ -64,11 +64,11 @@ export async function prepareOperator(
     webhooks: { port: Number(optionalEnv(WEBHOOK_PORT) ?? 0) },
     freeze: true,
   }
-  const hot = hotKeys(systemClock)
+  const loops = writeLoops(systemClock)
   const onReconcile = (report: ReconcileReport): void => {
     common.onReconcile?.(report)
     options.onReconcile?.(report)
-    const problem = hot.ended(`${report.controller} ${report.key}`, report)
+    const problem = loops.ended(`${report.controller} ${report.key}`, report)
     if (problem) log.warn(problem)
   }
   const onAssembled = (parts: Parts): void => {

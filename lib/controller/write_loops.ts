@@ -13,7 +13,7 @@ const NOTED_RUNS = MAX_RUNS / 2
 const MAX_NOTES = 8
 
 /** `id` identifies a key among all that are counted here. */
-export interface HotKeys {
+export interface WriteLoops {
   /** Returns whether the key has run often enough for notes. */
   notes(id: string): boolean
   /** Notes why a key was queued, or what one of its runs wrote. */
@@ -43,7 +43,7 @@ export function describeWrite({ verb, kind, key, cluster }: WriteRecord): string
   return `${verb} ${kind} "${key}"${inCluster(cluster)}`
 }
 
-export function hotKeys(clock: Pick<Clock, 'monotonic'>): HotKeys {
+export function writeLoops(clock: Pick<Clock, 'monotonic'>): WriteLoops {
   /** Keys whose runs wrote in the last 10 s, ordered by the begin of their counts. */
   const keys = new Map<string, Counted>()
   const notes = (id: string): boolean => keys.get(id)?.runs! >= NOTED_RUNS

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WriteRecord } from '../../lib/client/client.ts'
-import { hotKeys } from '../../lib/controller/hot_keys.ts'
+import { writeLoops } from '../../lib/controller/write_loops.ts'
 import type { Run } from '../../lib/controller/result.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
@@ -18,54 +18,54 @@ const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({
 })
 const run = (...writes: WriteRecord[]) => ({ kind: 'Pod', key: 'default/a', writes })
 
-test('a key is hot at the 51st run that writes within 10 s, and is reported once in 10 s', async () => {
+test('a key is loops at the 51st run that writes within 10 s, and is reported once in 10 s', async () => {
   const clock = new FakeClock()
-  const hot = hotKeys(clock)
-  for (let runs = 1; runs <= 50; runs++) assert.equal(hot.ended('a', run(write())), undefined, `run ${runs}`)
+  const loops = writeLoops(clock)
+  for (let runs = 1; runs <= 50; runs++) assert.equal(loops.ended('a', run(write())), undefined, `run ${runs}`)
   await clock.advance(10_000)
   assert.match(
-    hot.ended('a', run(write()))!,
+    loops.ended('a', run(write()))!,
     /^Pod "default\/a" was reconciled 51 times in 10 s and wrote each time \(/,
   )
-  for (let runs = 0; runs < 200; runs++) assert.equal(hot.ended('a', run(write())), undefined)
+  for (let runs = 0; runs < 200; runs++) assert.equal(loops.ended('a', run(write())), undefined)
   await clock.advance(1)
   for (let runs = 1; runs <= 50; runs++) {
-    assert.equal(hot.ended('a', run(write())), undefined, `run ${runs} of the next 10 s`)
+    assert.equal(loops.ended('a', run(write())), undefined, `run ${runs} of the next 10 s`)
   }
-  assert.match(hot.ended('a', run(write()))!, /51 times in 0 ms/)
+  assert.match(loops.ended('a', run(write()))!, /51 times in 0 ms/)
 })
 
 test('slow runs that write are not a loop, for any number of them', async () => {
   const clock = new FakeClock()
-  const hot = hotKeys(clock)
+  const loops = writeLoops(clock)
   for (let runs = 0; runs < 500; runs++) {
-    assert.equal(hot.ended('a', run(write())), undefined)
+    assert.equal(loops.ended('a', run(write())), undefined)
     await clock.advance(201)
   }
 })
 
 test('runs that change nothing do not count, and neither do those of other keys', () => {
-  const hot = hotKeys(new FakeClock())
+  const loops = writeLoops(new FakeClock())
   for (let runs = 0; runs < 200; runs++) {
-    assert.equal(hot.ended('a', run()), undefined)
-    assert.equal(hot.ended('a', run(write({ result: 'unchanged' }))), undefined)
-    assert.equal(hot.ended(`b${runs}`, run(write())), undefined)
+    assert.equal(loops.ended('a', run()), undefined)
+    assert.equal(loops.ended('a', run(write({ result: 'unchanged' }))), undefined)
+    assert.equal(loops.ended(`b${runs}`, run(write())), undefined)
   }
   for (let runs = 1; runs <= 50; runs++) {
-    hot.ended('a', run(write({ result: 'unchanged' })))
-    assert.equal(hot.ended('a', run(write({ result: 'unchanged' }), write())), undefined)
+    loops.ended('a', run(write({ result: 'unchanged' })))
+    assert.equal(loops.ended('a', run(write({ result: 'unchanged' }), write())), undefined)
   }
-  assert.ok(hot.ended('a', run(write())))
+  assert.ok(loops.ended('a', run(write())))
 })
 
 test('the warning names recent causes and writes, each once, and a limited number of them', () => {
-  const hot = hotKeys(new FakeClock())
+  const loops = writeLoops(new FakeClock())
   for (let runs = 0; runs < 50; runs++) {
-    assert.equal(hot.notes('a'), runs >= 25, `${runs}`)
-    if (hot.notes('a')) hot.note('a', 'ConfigMap deleted')
-    else hot.ended('b', run(write()))
-    if (runs < 20) hot.ended('a', run(write({ key: `early ${runs}` })))
-    else {hot.ended(
+    assert.equal(loops.notes('a'), runs >= 25, `${runs}`)
+    if (loops.notes('a')) loops.note('a', 'ConfigMap deleted')
+    else loops.ended('b', run(write()))
+    if (runs < 20) loops.ended('a', run(write({ key: `early ${runs}` })))
+    else {loops.ended(
         'a',
         run(
           write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', result: 'deleted' }),
@@ -73,14 +73,14 @@ test('the warning names recent causes and writes, each once, and a limited numbe
         ),
       )}
   }
-  hot.note('never ran', 'added')
+  loops.note('never ran', 'added')
   const expected =
     'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?'
   assert.equal(
-    hot.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))),
+    loops.ended('a', run(write({ verb: 'create', kind: 'ConfigMap', key: 'default/b', result: 'created' }))),
     expected,
   )
-  const other = hotKeys(new FakeClock())
+  const other = writeLoops(new FakeClock())
   let text: string | undefined
   for (let runs = 0; runs <= 50; runs++) text = other.ended('a', run(write({ key: `default/${runs}` })))
   assert.equal(text!.match(/update Pod/g)!.length, 8)
@@ -88,12 +88,12 @@ test('the warning names recent causes and writes, each once, and a limited numbe
 
 test('a key that has not run for 10 s is forgotten', async () => {
   const clock = new FakeClock()
-  const hot = hotKeys(clock)
-  for (let runs = 0; runs < 30; runs++) hot.ended('a', run(write()))
-  assert.ok(hot.notes('a'))
+  const loops = writeLoops(clock)
+  for (let runs = 0; runs < 30; runs++) loops.ended('a', run(write()))
+  assert.ok(loops.notes('a'))
   await clock.advance(10_001)
-  hot.ended('b', run(write()))
-  assert.ok(!hot.notes('a'))
+  loops.ended('b', run(write()))
+  assert.ok(!loops.notes('a'))
 })
 
 /** A reconcile that writes each time and is requeued at once. */
@@ -102,7 +102,7 @@ const writing = async ({ onWrite }: Run) => {
   return { requeueAfter: 1 }
 }
 
-test('a controller warns of a hot key, with its causes and the fields of the run', async () => {
+test('a controller warns of a loops key, with its causes and the fields of the run', async () => {
   const lines: { message: string; fields: LogFields | undefined }[] = []
   const log: Log = {
     debug() {},
@@ -141,7 +141,7 @@ test('retries and requeues of a key that writes are loops too', async () => {
   }
 })
 
-test('many hot keys cause a limited number of lines, with the number of skipped ones', async () => {
+test('many loops keys cause a limited number of lines, with the number of skipped ones', async () => {
   const pods = Array.from({ length: 8 }, (_, i) => pod(`${i}`, '1'))
   const reconcile = async (run: Run) => (await writing(run), { requeueAfter: 100 })
   const c = controlling({ pods, reconcile, concurrency: 8 })
