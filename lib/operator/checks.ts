@@ -180,7 +180,7 @@ export function checkShape(cannot: string, options: unknown, shape: OptionShape)
   })
 }
 
-/** @throws TypeError with the place in the user's file, if an admission has no function, or what is no function. */
+/** @throws TypeError with the place in the user's file, if an admission has no function, or a value that is not one. */
 export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescription): void {
   const cannot = `Cannot admit ${resource.kind}`
   checkShape(cannot, hooks, { default: 0, validate: 0 })

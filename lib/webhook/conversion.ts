@@ -76,7 +76,7 @@ interface Review {
 
 const GROUP = 'apiextensions.k8s.io'
 
-/** Returns the parts of a review, or why it is none. */
+/** Returns the parts of a review, or why it is malformed. */
 function readReview(body: Uint8Array): Review | string {
   const refuse = (problem: string): string => `Cannot read the ConversionReview: ${problem}`
   if (body.byteLength === 0) return refuse('the body is empty')
