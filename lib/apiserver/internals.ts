@@ -1,32 +1,13 @@
 /** What kubeloop's own commands and test worlds use of the embedded API. */
-import type { HttpRequest, HttpResponse } from '../core/transport.ts'
+import type { HttpResponse } from '../core/transport.ts'
 import { faultsOfVersions, objectCheckOf } from './crd/offline_check.ts'
-import { attributesOf } from './model/attributes.ts'
 import type { Json, JsonObject } from './model/json.ts'
 import { newUid } from './model/objects.ts'
-import { readCall } from './model/routes.ts'
-import { ADMIN } from './model/user.ts'
 import { jsonPatch } from './patch/json_patch.ts'
 import { answerJson } from './wire/respond.ts'
 
-/** What a request asks for, in the terms of authorization. */
-export interface RequestedAction {
-  readonly verb: string
-  /** Whether the path is that of a resource. If not, only `path` counts. */
-  readonly isResource: boolean
-  readonly path: string
-  readonly group: string
-  readonly resource: string
-  readonly subresource: string
-  readonly namespace: string
-  readonly name: string
-  /** By their names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
-}
-
 /** Parts of the server without a server. They may change in any release. */
 export interface Internals {
-  actionOf(request: HttpRequest): RequestedAction
   answerJson(status: number, text: string, warnings: readonly string[]): HttpResponse
   /** Resolves with what a server would refuse in the versions of a new definition. */
   faultsOfVersions(spec: JsonObject): Promise<readonly { readonly field: string; readonly message: string }[]>
@@ -39,10 +20,6 @@ export interface Internals {
 
 /** What kubeloop's own commands and test worlds use. */
 export const internals: Internals = {
-  actionOf(request) {
-    const call = readCall(request)
-    return { ...attributesOf(call, ADMIN), headers: call.headers }
-  },
   answerJson,
   faultsOfVersions,
   jsonPatch,

@@ -44,3 +44,10 @@ export function mayPause(path: string): boolean {
 
 /** Sends a request. Resolves with the head of the answer. Rejects with a NetworkError or the signal's reason. */
 export type Transport = (request: HttpRequest) => Promise<HttpResponse>
+
+/** Returns the headers of a request by their names in lower case. */
+export function headersOf(request: HttpRequest): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
+  return headers
+}

@@ -1,10 +1,10 @@
 /** Records which rights an operator asks for, with the places in its file, for `kubeloop rights --record`. */
 import type { AnyResource, Transport } from 'kubeloop'
-import { internals } from 'kubeloop/apiserver'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { messageOf } from '../core/errors.ts'
-import type { HttpRequest } from '../core/transport.ts'
+import { headersOf, type HttpRequest } from '../core/transport.ts'
 import { parseKey } from '../core/objects.ts'
+import { requestedAction, splitTarget } from '../core/requested_action.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import { userFrames } from '../observe/stack.ts'
 import { appendText } from '../runtime/os/user_files.ts'
@@ -170,9 +170,10 @@ export class RightsRecorder {
   }
 
   *#rightsOf(request: HttpRequest): Generator<Asked> {
-    const { headers, isResource, verb, group, resource, subresource, namespace, name, path } = internals.actionOf(
-      request,
-    )
+    const target = splitTarget(request.path)
+    const action = requestedAction(request.method, target.path, target.query)
+    const { isResource, verb, group, resource, subresource, namespace, name, path } = action
+    const headers = headersOf(request)
     const impersonated = [...impersonations(headers)]
     // The request itself needs the rights of that user.
     if (impersonated.length > 0) return yield* impersonated

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { posix } from 'node:path'
 import { test } from 'node:test'
 import { checkLayers, MAX_VALUES } from './layer_rules.ts'
 import { readFacts } from './source_facts.ts'
@@ -210,6 +211,27 @@ test('mod.ts is a list of names', () => {
   )
   assert.deepEqual(checkLayers(new Map()), ['mod.ts is missing'])
 })
+
+test('an operator under kubeloop dev does not load the embedded API: it starts again with each save', () => {
+  const files = readTree(['lib'], /\.ts$/)
+  const loaded = loadedBy('lib/cli/dev/child/preload.ts', files)
+  assert.ok(loaded.size > 50, `only ${loaded.size} files were found`)
+  assert.deepEqual([...loaded].filter((file) => /^lib\/apiserver\/|^kubeloop\/apiserver$/.test(file)), [])
+})
+
+/** Returns the files that a file loads at once or later, and the packages. */
+function loadedBy(start: string, files: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const loaded = new Set([start])
+  for (const file of loaded) {
+    const text = files.get(file)
+    if (text === undefined) continue
+    for (const { specifier, how } of readFacts(file, text).imports) {
+      if (specifier === undefined || how === 'type') continue
+      loaded.add(specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : specifier)
+    }
+  }
+  return loaded
+}
 
 test('the names of imports are read', () => {
   const { imports } = readFacts(

@@ -1,5 +1,6 @@
 /** Parses the method, path and query of a request. */
-import type { HttpRequest } from '../../core/transport.ts'
+import { splitTarget } from '../../core/requested_action.ts'
+import { headersOf, type HttpRequest } from '../../core/transport.ts'
 import { ADMIN, type User } from './user.ts'
 
 /** The route of a resource request. */
@@ -43,33 +44,15 @@ export interface Call {
 }
 
 export function readCall(request: HttpRequest): Call {
-  const question = request.path.indexOf('?')
-  const path = question < 0 ? request.path : request.path.slice(0, question)
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
   return {
     method: request.method,
-    path: path || '/',
-    query: queryOf(question < 0 ? '' : request.path.slice(question + 1)),
-    headers,
+    ...splitTarget(request.path),
+    headers: headersOf(request),
     body: request.body,
     signal: request.signal,
     user: ADMIN,
     warnings: [],
   }
-}
-
-/** Go drops parameters with a semicolon or a malformed escape. */
-function queryOf(text: string): URLSearchParams {
-  const isPlain = !/;|%(?![\da-fA-F]{2})/.test(text)
-  return new URLSearchParams(
-    isPlain ? text : text.split('&').filter((each) => !each.includes(';') && isWellFormed(each)).join('&'),
-  )
-}
-
-/** Returns whether the escapes of a path are well-formed. */
-export function isWellFormed(path: string): boolean {
-  return !/%(?![\da-fA-F]{2})/.test(path)
 }
 
 /** The subresources of a Namespace; any other third segment of its path is a resource in the namespace. */
@@ -123,10 +106,4 @@ function decode(path: string): string {
     // Not UTF-8: no name can contain it.
     return path
   }
-}
-
-/** Returns whether a boolean query parameter is set, by apimachinery's rule: present, and neither `false` nor `0`. */
-export function flag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name)
-  return value !== null && value.toLowerCase() !== 'false' && value !== '0'
 }

@@ -7,7 +7,8 @@ import { REVIEWS } from '../verbs/reviews.ts'
 import { answerPlain } from '../discovery/plain.ts'
 import { type AcceptedForm, negotiate } from '../wire/accept.ts'
 import { answerJson, answerPageNotFound, answerText } from '../wire/respond.ts'
-import { type Call, flag, isWellFormed, type ResourceRoute, routeOf } from '../model/routes.ts'
+import { flag, isWellFormed } from '../../core/requested_action.ts'
+import { type Call, type ResourceRoute, routeOf } from '../model/routes.ts'
 import {
   badRequest,
   errorWithoutReason,

@@ -19,7 +19,8 @@ import { apiVersionOf, type Kind } from '../model/kinds.ts'
 import { checkNameInUrl, ensureNamespace } from '../model/objects.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
-import { type Call, flag, type ResourceRoute } from '../model/routes.ts'
+import { flag } from '../../core/requested_action.ts'
+import { type Call, type ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
   conflict,
