@@ -1,27 +1,38 @@
 /**
- * All checks: `npm test`. The checks of the sources and the build first, then the same test files under Node, Bun and
- * Deno, each file in a process of its own; what no runtime changes runs once. The last line is `N passed, N failed`;
- * the exit code is 0 only when nothing failed.
+ * All checks: `npm test`. The checks of the sources, the build, and the same test files under Node, Bun and Deno; what
+ * no runtime changes runs once. Files share a process: tests/tools/runner/jobs.js has those that don't. The last line
+ * is `N passed, N failed`; the exit code is 0 only when nothing failed.
  *
- *   node tests/run.js [--only node,bun,deno] [--jobs N] [--timeout SECONDS] [--again] [--tests] [PATH…]
+ *   node tests/run.js [--only node,bun,deno] [--jobs N] [--timeout SECONDS] [--tests] [PATH…]
  *   node tests/run.js --check [NAME…]
+ *   node tests/run.js --fuzz TIMES [PATH…]
  *
  * PATHs are test files or the beginnings of their paths; with one, or with --tests, the sources are not checked, and
- * the package is built only for the tests that look at it. With --again, a file that fails runs once more. `--check`
- * runs the checks of the sources alone, or those whose names begin with a NAME: types, format, lint, unused, doc.
+ * the package is built only for the tests that look at it. `--check` runs the checks of the sources alone, or those
+ * whose names begin with a NAME: types, format, lint, unused, doc. `--fuzz` runs the files with random cases, each case
+ * TIMES as often.
  * Plain JavaScript without dependencies: it runs on Node 20 to say what is wrong with an installation.
  */
-import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { checksOf } from './tools/checks.js'
-import { readReport } from './tools/junit.js'
-import { skipReason } from './tools/skip_reason.js'
+import { jobsOf } from './tools/runner/jobs.js'
+import { endAll, run } from './tools/runner/processes.js'
+import { Progress } from './tools/runner/progress.js'
+import { RUNTIMES, versionOf } from './tools/runner/runtimes.js'
+import { Summary } from './tools/runner/summary.js'
+import { Times } from './tools/runner/times.js'
+import { verdicts, withoutPassed } from './tools/runner/verdicts.js'
+
+/** What the files with random cases import. */
+const FUZZ = 'tools/fuzz.ts'
 
 const ROOT = new URL('..', import.meta.url).pathname.replace(/\/$/, '')
 const BIN = join(ROOT, 'node_modules/.bin')
+const NODE = join(BIN, 'node')
 
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
@@ -31,371 +42,216 @@ const { values: options, positionals: filters } = parseArgs({
     timeout: { type: 'string', default: '120' },
     tests: { type: 'boolean', default: false },
     check: { type: 'boolean', default: false },
-    again: { type: 'boolean', default: false },
+    fuzz: { type: 'string' },
   },
 })
 
-/** The time limit of one test: a test that hangs fails by its name before its file is ended. Deno has no such option. */
-const TEST_MS = Number(options.timeout) * 750
+/** The limit of a file. A test has less, so that one that hangs fails by its name before its process is ended. */
+const FILE_MS = Number(options.timeout) * 1000
+const TEST_MS = FILE_MS * 0.75
+/** The limit of a process after its last test. */
+const CLOSE_MS = 15_000
+const STEP_MS = 300_000
 
-/** How a runtime runs one file and writes its report. */
-const RUNTIMES = {
-  node: {
-    oldest: [26, 0],
-    // Without `--test`: that counts a file that ends early (`process.exit(0)`) as one passed test.
-    args: (
-      file,
-      report,
-    ) => [
-      `--test-timeout=${TEST_MS}`,
-      '--test-reporter=spec',
-      '--test-reporter-destination=stdout',
-      '--test-reporter=junit',
-      `--test-reporter-destination=${report}`,
-      file,
-    ],
-  },
-  bun: {
-    oldest: [1, 4],
-    // Bun ends a test after 5 s unless told otherwise.
-    args: (
-      file,
-      report,
-    ) => [
-      'test',
-      `--timeout=${TEST_MS}`,
-      '--reporter=junit',
-      `--reporter-outfile=${report}`,
-      `./${file}`,
-    ],
-  },
-  deno: { oldest: [2, 9], args: (file, report) => ['test', '-A', '--no-check', `--junit-path=${report}`, file] },
-}
-
-/**
- * Files that run under the first runtime alone: their subject is the text of the sources, or what a real API server
- * answers to requests whose bytes no runtime changes.
- */
-const ONCE = [
-  'tests/structure/',
-  'tests/types/',
-  'tests/cli/crd_types.test.ts',
-  'tests/conformance/real.test.ts',
-  'tests/apiserver/explain.test.ts',
-]
-
-const started = Date.now()
 const folder = mkdtempSync(join(tmpdir(), 'kubeloop-tests-'))
-const running = new Set()
-const total = { passed: 0, failed: 0 }
-/** What is printed again at the end, in short. */
-const failures = []
-/** Files that ran once more, and why. */
-const repeated = []
-const skips = new Map()
+const progress = new Progress()
+const summary = new Summary((text) => progress.print(text))
 
 process.on('exit', () => {
-  for (const child of running) end(child)
+  endAll()
   rmSync(folder, { recursive: true, force: true })
 })
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
 
-// Once for all: what looks at the built package must not build it three times over itself.
-let builds = false
+const times = new Times(join(ROOT, 'node_modules/.cache/kubeloop/test_times.json'))
+await (options.check ? check() : test())
+progress.stop()
+times.save()
+process.exit(summary.print() ? 0 : 1)
 
-if (options.check) {
+async function check() {
   const checks = checksOf(ROOT, BIN, 'typescript7').filter(({ name }) =>
     filters.length === 0 || filters.some((filter) => name.startsWith(filter))
   )
-  if (checks.length === 0) fail('--check', `no check has a name that begins with ${filters.join(' or ')}`)
-  await runChecks(checks)
-  summary()
-  process.exit(total.failed > 0 ? 1 : 0)
+  if (checks.length === 0) summary.fail('--check', `no check has a name that begins with ${filters.join(' or ')}`)
+  await runAll(checks.map(stepJob))
 }
 
-const runtimes = options.only.split(',').map((name) => name.trim()).filter(Boolean)
-const unknown = runtimes.filter((name) => !(name in RUNTIMES))
-if (unknown.length > 0) {
-  fail(`--only ${unknown.join(',')}`, `there is no such runtime; they are ${Object.keys(RUNTIMES).join(', ')}`)
-}
-const usable = runtimes.filter((name) => !unknown.includes(name) && isInstalled(name))
-
-const files = testFiles().filter((file) =>
-  filters.length === 0 || filters.some((filter) => file.startsWith(filter.replace(/^\.\//, '')))
-)
-const whole = filters.length === 0 && !options.tests
-builds = whole || files.some((file) => readFileSync(join(ROOT, file), 'utf8').includes('tools/dist.ts'))
-const node = join(BIN, 'node')
-if (whole && usable.includes('node')) await runChecks(checksOf(ROOT, BIN, 'typescript'))
-if (builds) {
-  await step('build', node, ['tests/tools/build.ts'])
-  await step('package', node, ['tests/tools/check_package.ts'])
-}
-
-if (files.length === 0) fail('tests', `no test file begins with ${filters.join(' or ')}`)
-const runsOn = (runtime, file) => runtime === usable[0] || !ONCE.some((path) => file.startsWith(path))
-const results = await runAll(
-  usable.flatMap((runtime) => files.filter((file) => runsOn(runtime, file)).map((file) => ({ runtime, file }))),
-)
-compareRuntimes(results)
-summary()
-process.exit(total.failed > 0 || total.passed === 0 ? 1 : 0)
-
-/** True when a runtime from node_modules answers with a version that is new enough. */
-function isInstalled(name) {
-  const path = join(BIN, name)
-  const remedy = 'run `npm ci` without --ignore-scripts: it comes with an install script'
-  if (!existsSync(path)) return fail(name, `node_modules/.bin/${name} is missing; ${remedy}`)
-  const { status, stdout, stderr } = spawnSync(path, ['--version'], { encoding: 'utf8' })
-  if (status !== 0) {
-    return fail(
-      name,
-      `node_modules/.bin/${name} does not run: ${(stderr || stdout || '').trim().split('\n')[0]}; ${remedy}`,
-    )
-  }
-  const found = /(\d+)\.(\d+)\.\d+/.exec(stdout)
-  const [major, minor] = [Number(found?.[1]), Number(found?.[2])]
-  const [oldestMajor, oldestMinor] = RUNTIMES[name].oldest
-  if (!(major > oldestMajor || (major === oldestMajor && minor >= oldestMinor))) {
-    return fail(
-      name,
-      `node_modules/.bin/${name} is ${
-        stdout.trim().split('\n')[0]
-      }, older than ${oldestMajor}.${oldestMinor}; ${remedy}`,
-    )
-  }
-  console.log(`${name} ${found[0]}`)
-  return true
+async function test() {
+  const runtimes = usableRuntimes()
+  const files = testFiles()
+  const isWhole = filters.length === 0 && !options.tests && options.fuzz === undefined
+  if (files.length === 0) summary.fail('tests', `no test file begins with ${filters.join(' or ')}`)
+  const groups = jobsOf(files, runtimes, read)
+  const results = []
+  const needsBuild = isWhole || groups.some(({ needsDist }) => needsDist)
+  const build = stepJob({ name: 'build', command: NODE, args: ['tests/tools/build.ts'] })
+  const steps = [
+    ...(needsBuild ? [build] : []),
+    ...(isWhole && runtimes.includes('node') ? checksOf(ROOT, BIN, 'typescript').map(stepJob) : []),
+    ...(needsBuild
+      ? [{ ...stepJob({ name: 'package', command: NODE, args: ['tests/tools/check_package.ts'] }), needsDist: true }]
+      : []),
+  ]
+  await runAll([
+    ...steps,
+    ...groups.map((group) => ({ ...group, work: async () => void results.push(...await runGroup(group)) })),
+  ], needsBuild ? build : undefined)
+  summary.addResults(runtimes, results)
+  summary.compareRuntimes(results)
 }
 
-async function runChecks(checks) {
-  await Promise.all(checks.map(({ name, command, args }) => step(name, command, args)))
-}
-
-/** A check that is one command; its output is shown when it fails. */
-async function step(name, command, args) {
-  const begun = Date.now()
-  const { code, output } = await run(command, args, 300)
-  if (code === 0) {
-    total.passed++
-    console.log(`✔ ${name} (${seconds(begun)})${output.trim() ? `\n${indent(output.trim())}` : ''}`)
-  } else fail(name, `exit code ${code}`, output)
+function usableRuntimes() {
+  return options.only.split(',').map((name) => name.trim()).filter(Boolean).filter((name) => {
+    if (!(name in RUNTIMES)) {
+      return summary.fail(`--only ${name}`, `there is no such runtime; they are ${Object.keys(RUNTIMES).join(', ')}`)
+    }
+    const { version, wrong } = versionOf(name, BIN)
+    if (wrong) return summary.fail(name, wrong)
+    console.log(`${name} ${version}`)
+    return true
+  })
 }
 
 function testFiles() {
-  return readdirSync(join(ROOT, 'tests'), { recursive: true }).map((path) => `tests/${path}`).filter((path) =>
-    path.endsWith('.test.ts')
-  )
+  return readdirSync(join(ROOT, 'tests'), { recursive: true }).map((path) => `tests/${path}`)
+    .filter((path) => path.endsWith('.test.ts'))
+    .filter((file) => options.fuzz === undefined || read(file).includes(FUZZ))
+    .filter((file) => filters.length === 0 || filters.some((filter) => file.startsWith(filter.replace(/^\.\//, ''))))
     .sort()
 }
 
-/** Runs the jobs, some at a time, and answers with their reports. */
-async function runAll(jobs) {
-  const queue = [...jobs]
-  const done = []
-  const worker = async () => {
-    for (let job = queue.shift(); job; job = queue.shift()) done.push(await runFile(job))
+/** Runs jobs, some at a time, the longest first, and those that mostly wait beside them. */
+async function runAll(jobs, build) {
+  progress.start(new Map(jobs.map((job) => [job.name, times.of(job)])))
+  const sorted = jobs.toSorted((a, b) => Number(b === build) - Number(a === build) || times.of(b) - times.of(a))
+  let release
+  const built = new Promise((resolve) => (release = resolve))
+  let isBuilt = build === undefined
+  const work = async (queue) => {
+    for (;;) {
+      const at = queue.findIndex((job) => isBuilt || !job.needsDist)
+      if (at < 0 && queue.length === 0) return
+      if (at < 0) {
+        await built
+        continue
+      }
+      const [job] = queue.splice(at, 1)
+      const ended = progress.begin(job.name)
+      await job.work()
+      ended()
+      progress.done(job.name)
+      if (job === build) {
+        isBuilt = true
+        release()
+      }
+    }
   }
-  await Promise.all(Array.from({ length: Math.max(1, Number(options.jobs)) }, worker))
-  for (const runtime of usable) {
-    const own = done.filter((each) => each.runtime === runtime)
-    const count = (kind) => own.reduce((sum, each) => sum + each.tests.filter((test) => test.result === kind).length, 0)
-    const ms = own.reduce((sum, each) => sum + each.ms, 0)
-    console.log(
-      `${runtime}: ${count('passed')} passed, ${own.reduce((sum, each) => sum + each.failed, 0)} failed, ${
-        count('skipped')
-      } skipped, in ${own.length} files (${(ms / 1000).toFixed(1)} s of processes)`,
-    )
-    const slow = own.filter((each) => each.ms > 5000).sort((a, b) => b.ms - a.ms).slice(0, 10)
-    for (const each of slow) console.log(`  slow: ${each.file} ${(each.ms / 1000).toFixed(1)} s`)
+  const busy = sorted.filter(({ isWaiting }) => !isWaiting)
+  const waiting = sorted.filter(({ isWaiting }) => isWaiting)
+  await Promise.all([...Array.from({ length: Math.max(1, Number(options.jobs)) }, () => work(busy)), work(waiting)])
+}
+
+/** Returns the job of a check that is one command; its output is shown when it fails. */
+function stepJob({ name, command, args }) {
+  const work = async () => {
+    const began = Date.now()
+    const { code, output } = await run(command, args, { cwd: ROOT, env: environment(), limit: STEP_MS })
+    times.note(name, Date.now() - began)
+    if (code === 0) summary.pass(name, Date.now() - began, output)
+    else summary.fail(name, `exit code ${code}`, output)
+  }
+  return { name, files: [name], work, isWaiting: false, needsDist: false }
+}
+
+/** Runs files in one process, and those again that it did not reach. Returns the result of each file. */
+async function runGroup({ runtime, files }) {
+  const end = await runProcess(runtime, files)
+  const { results, again, doubt } = verdicts(files, end, Number(options.timeout))
+  const done = results.map(({ file, tests, wrong }) => {
+    const failed = tests.filter((test) => test.result === 'failed')
+    const ms = end.msOf(file)
+    times.note(`${runtime} ${file}`, ms)
+    if (wrong) summary.fail(`${runtime}: ${file}`, wrong, files.length === 1 ? end.output : withoutPassed(end.output))
+    summary.addTests(runtime, file, tests, sourcesOf)
+    return { runtime, file, tests, ms, failed: failed.length + (wrong ? 1 : 0) }
+  })
+  if (done.some(({ tests }) => tests.some(({ result }) => result === 'failed'))) {
+    const beside = files.length > 1 ? ` (one process for ${files.length} files)` : ''
+    progress.print(`✖ ${runtime}${beside}\n${indent(withoutPassed(end.output))}`)
+  }
+  for (const group of again) done.push(...await runGroup({ runtime, files: group }))
+  if (doubt && done.every(({ failed }) => failed === 0)) {
+    summary.fail(`${runtime}: ${files.join(' ')}`, `${doubt}; each alone passes`, withoutPassed(end.output))
   }
   return done
 }
 
-async function runFile(job) {
-  const begun = Date.now()
-  const what = `${job.runtime}: ${job.file}`
-  let attempt = await runOnce(job)
-  const why = reasonToRepeat(attempt)
-  if (why) {
-    repeated.push(`${what}: ${why}`)
-    console.log(`${what}: ${why}; the file runs once more\n${indent(attempt.output.trimEnd())}`)
-    attempt = await runOnce(job)
-  }
-  const { tests, failed, wrong, output } = attempt
-  total.passed += tests.filter((test) => test.result === 'passed').length
-  for (const test of tests) if (test.result === 'skipped') noteSkip(job.runtime, job.file, test)
-  if (wrong) fail(what, wrong, output)
-  else if (failed.length > 0) {
-    console.log(`✖ ${what}\n${indent(output.trimEnd())}`)
-    for (const test of failed) {
-      total.failed++
-      failures.push(`${what} › ${test.name}`)
+async function runProcess(runtime, files) {
+  const { args, begun: pattern } = RUNTIMES[runtime]
+  const path = join(mkdtempSync(join(folder, 'report-')), 'report.xml')
+  const began = new Map()
+  let [over, endedMs] = [false, 0]
+  const onLine = (line) => {
+    const found = pattern.exec(line.replaceAll(/\x1b\[[\d;]*m/g, ''))?.[1]
+    if (files.includes(found) && !began.has(found)) {
+      began.set(found, Date.now())
+      return FILE_MS
     }
+    if (runtime !== 'node' || found !== 'end') return undefined
+    over = true
+    return CLOSE_MS
   }
-  return { ...job, tests, ms: Date.now() - begun, failed: failed.length + (wrong ? 1 : 0) }
-}
-
-/**
- * Returns why a file runs once more. With `--again`, a failure is a reason: answers of a real API server depend on when
- * a second ends, and on how far its caches are.
- */
-function reasonToRepeat({ failed, wrong }) {
-  if (!options.again || (!wrong && failed.length === 0)) return undefined
-  return wrong ?? `failed: ${failed.map((test) => test.name).join(', ')}`
-}
-
-async function runOnce({ runtime, file }) {
-  const report = join(folder, `${runtime}-${file.replaceAll('/', '-')}.xml`)
-  rmSync(report, { force: true })
-  const args = RUNTIMES[runtime].args(file, report)
-  const { code, output } = await run(join(BIN, runtime), args, Number(options.timeout))
-  const tests = existsSync(report)
-    ? readReport(readFileSync(report, 'utf8'))
-    : code === 0
-    ? suitesSkippedOnBun(runtime, file, output)
-    : []
-  const failed = tests.filter((test) => test.result === 'failed')
-  // Each failed test is one failure; a file that fails otherwise is one too.
-  const wrong = failed.length > 0
-    ? undefined
-    : code === 'timeout'
-    ? `it did not end within ${options.timeout} s${hangingIn(output)}`
-    : code !== 0
-    ? `it ended with ${code} though no test failed`
-    : tests.length === 0
-    ? 'it ended without having run a test'
-    : undefined
-  return { code, output, tests, failed, wrong }
-}
-
-/** Names the tests that the output of an ended file has as failed, or as begun: it has written no report. */
-function hangingIn(output) {
-  const names = output.replaceAll(/\x1b\[[\d;]*m/g, '').matchAll(
-    /^(?:✖|\(fail\)) (.+?)(?: [[(][\d.]+ ?ms[\])])?$|^(.+) \.\.\. *$/gm,
-  )
-  const unique = new Set([...names].map(([, failed, begun]) => `"${failed ?? begun}"`))
-  return unique.size > 0 ? `: ${[...unique].join(', ')}` : ''
-}
-
-/** Bun says nothing of a suite that is skipped; a file of nothing else gets no report from it. */
-function suitesSkippedOnBun(runtime, file, output) {
-  if (runtime !== 'bun' || !/^Ran 0 tests across 1 file/m.test(output)) return []
-  const suites = readFileSync(join(ROOT, file), 'utf8').matchAll(/^describe\('([^']+)', \{ skip\b/gm)
-  return [...suites].map(([, name]) => ({ name, result: 'skipped', line: 0, reason: undefined }))
-}
-
-/** The same tests must have run everywhere: one that a runtime never reached would be missed by nobody. */
-function compareRuntimes(results) {
-  for (const file of files) {
-    const own = results.filter((each) => each.file === file && each.failed === 0)
-    const ran = new Set(
-      own.flatMap((each) => each.tests.filter((test) => test.result !== 'skipped').map((test) => test.name)),
-    )
-    for (const { runtime, tests } of own) {
-      // A skipped suite is not reported with its tests, and by Bun not at all.
-      const known = (name) =>
-        tests.some((test) => test.name === name || (test.result === 'skipped' && name.startsWith(`${test.name} > `)))
-      const missing = [...ran].filter((name) => !known(name))
-      if (missing.length > 0) {
-        fail(`${runtime}: ${file}`, `it left out tests that another runtime ran: ${missing.join(', ')}`)
-      }
-    }
-  }
-}
-
-function noteSkip(runtime, file, test) {
-  const key = `${file} › ${test.name}`
-  const known = skips.get(key) ?? { runtimes: [], reason: undefined }
-  known.runtimes.push(runtime)
-  // Only Node reports the reason; for a skip elsewhere the source has it.
-  known.reason ??= test.reason ?? sourceReason(file, test)
-  skips.set(key, known)
-}
-
-function sourceReason(file, test) {
-  const read = (path) => readFileSync(join(ROOT, path), 'utf8')
-  const beside = readdirSync(join(ROOT, dirname(file))).filter((name) => name.endsWith('.ts')).map((name) =>
-    join(dirname(file), name)
-  )
-  return skipReason(test, read(file), beside.filter((path) => path !== file).map(read))
-}
-
-function summary() {
-  // Tests with the same reason are one line: an unset variable skips dozens.
-  const byReason = new Map()
-  for (const [key, { runtimes: where, reason }] of skips) {
-    const text = `${where.join(', ')}: ${reason ?? 'no reason is given'}`
-    byReason.set(text, [...(byReason.get(text) ?? []), key])
-  }
-  for (const [text, keys] of byReason) {
-    console.log(
-      `skipped on ${text}\n${
-        indent(keys.length > 6 ? [...keys.slice(0, 5), `and ${keys.length - 5} more`].join('\n') : keys.join('\n'))
-      }`,
-    )
-  }
-  if (repeated.length > 0) console.log(`\nUNSTABLE, run once more:\n${indent(repeated.join('\n'))}\n`)
-  if (failures.length > 0) console.log(`\nfailed:\n${indent(failures.join('\n'))}`)
-  const skipped = [...skips.values()].reduce((sum, each) => sum + each.runtimes.length, 0)
-  console.log(`${skipped} skipped; ${seconds(started)} in all`)
-  console.log(`${total.passed} passed, ${total.failed} failed`)
-}
-
-function fail(what, why, output = '') {
-  total.failed++
-  failures.push(`${what}: ${why}`)
-  console.log(`✖ ${what}: ${why}${output.trim() ? `\n${indent(output.trimEnd())}` : ''}`)
-  return false
-}
-
-/** Runs a command in a process group of its own, so that what it leaves behind ends with it. */
-function run(command, args, timeoutSeconds) {
-  return new Promise((resolve) => {
-    const env = {
-      ...process.env,
-      PATH: `${BIN}:${process.env.PATH}`,
-      NO_COLOR: '1',
-      DENO_NO_UPDATE_CHECK: '1',
-      KUBELOOP_DIST_IS_FRESH: builds ? '1' : '',
-      // Types are stripped once for all processes of Node: a third of the processor time of a small file.
-      NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/node'),
-    }
-    delete env.FORCE_COLOR
-    const child = spawn(command, args, { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
-    running.add(child)
-    let output = ''
-    let timedOut = false
-    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
-    const timer = setTimeout(() => {
-      timedOut = true
-      end(child)
-    }, timeoutSeconds * 1000)
-    const settle = (code) => {
-      clearTimeout(timer)
-      end(child)
-      running.delete(child)
-      resolve({ code: timedOut ? 'timeout' : code, output })
-    }
-    child.once('error', (error) => settle(error.message))
-    child.once('exit', (code, signal) => setTimeout(() => settle(signal ?? code), 20))
+  const startedMs = Date.now()
+  const { code, output } = await run(join(BIN, runtime), args(files, path, TEST_MS), {
+    cwd: ROOT,
+    env: environment(),
+    limit: FILE_MS,
+    onLine,
   })
+  endedMs = Date.now()
+  const marks = [...began.values(), endedMs]
+  return {
+    code,
+    output,
+    report: existsSync(path) ? readFileSync(path, 'utf8') : undefined,
+    begun: [...began.keys()],
+    over,
+    msOf: (file) => {
+      if (files.length === 1) return endedMs - startedMs
+      const at = [...began.keys()].indexOf(file)
+      return at < 0 ? 0 : marks[at + 1] - marks[at]
+    },
+  }
 }
 
-function end(child) {
-  // One that could not be started has none.
-  if (child.pid === undefined) return
-  try {
-    process.kill(-child.pid, 'SIGKILL')
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error
+function environment() {
+  const env = {
+    ...process.env,
+    PATH: `${BIN}:${process.env.PATH}`,
+    NO_COLOR: '1',
+    DENO_NO_UPDATE_CHECK: '1',
+    // The runner builds the package before the tests that look at it.
+    KUBELOOP_DIST_IS_FRESH: '1',
+    ...(options.fuzz !== undefined && { KUBELOOP_FUZZ: options.fuzz }),
+    // Types are stripped once for all processes of Node: a third of the processor time of a small file.
+    NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/node'),
   }
+  delete env.FORCE_COLOR
+  return env
+}
+
+function read(path) {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** Returns the text of a file, and those of the files beside it. */
+function sourcesOf(file) {
+  const beside = readdirSync(join(ROOT, dirname(file))).filter((name) => name.endsWith('.ts'))
+    .map((name) => join(dirname(file), name)).filter((path) => path !== file)
+  return [read(file), beside.map(read)]
 }
 
 function indent(text) {
   return text.replaceAll(/^/gm, '    ')
-}
-
-function seconds(since) {
-  return `${((Date.now() - since) / 1000).toFixed(1)} s`
 }

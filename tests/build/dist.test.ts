@@ -1,3 +1,4 @@
+/** The text of the built package, and what other programs make of it; what no runtime changes. */
 import assert from 'node:assert/strict'
 import {
   copyFileSync,
@@ -13,13 +14,13 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { readFacts } from '../structure/source_facts.ts'
-import { ENTRIES, FOR_BUNDLES, LOADED_LATER, ONLY_IF_IMPORTED, SHARE_TYPES } from '../tools/build.ts'
-import { DIST, ensureDist } from '../tools/dist.ts'
+import { ENTRIES, LOADED_LATER, ONLY_IF_IMPORTED, SHARE_TYPES } from '../tools/build.ts'
+import { DIST, ensureDist, loadBuilt } from '../tools/dist.ts'
 import { noOldNode, OLD_NODE } from '../tools/old_node.ts'
 import { mustRun, runCommand } from '../tools/run_command.ts'
 import { ROOT } from '../tools/tree.ts'
+import { FLOW, READ_KUBECONFIG, UNUSUAL } from './kubeconfigs.ts'
 
 before(ensureDist)
 
@@ -80,23 +81,11 @@ export default app
 export const others: readonly object[] = [apiserver, testing]
 `
 
-test('every entry loads from its built file and has the exports of its source', async () => {
-  for (const [name, source] of Object.entries(ENTRIES)) {
-    const built = await load(name)
-    const original = await import(pathToFileURL(join(ROOT, source)).href) as Record<string, unknown>
-    assert.deepEqual(Object.keys(built).sort(), Object.keys(original).sort(), name)
-    assert.equal(Object.keys(built).length > 0, !FOR_BUNDLES.includes(name), name)
-    for (const [key, value] of Object.entries(built)) {
-      assert.equal(typeof value, typeof original[key], `${name}: ${key}`)
-    }
-  }
-})
-
 /** Errors that `instanceof` recognizes by their name. */
 const KNOWN_BY_NAME = ['ApiError', 'LeadershipLost']
 
 test('a class exists once: no other file has a copy of what mod.js exports', async () => {
-  const classes = Object.entries(await load('mod')).filter(([, value]) =>
+  const classes = Object.entries(await loadBuilt('mod')).filter(([, value]) =>
     typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value))
   )
   assert.ok(classes.length > 0)
@@ -115,39 +104,6 @@ test('a class exists once: no other file has a copy of what mod.js exports', asy
       )
     }
   }
-})
-
-test('an error thrown in one entry is an instance of the class in another', async () => {
-  const { ApiError, operator } = await load('mod') as unknown as typeof import('../../mod.ts')
-  const { world } = await load('testing') as unknown as typeof import('../../lib/testing/mod.ts')
-  const { ConfigMap } = await load('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
-  const app = operator({ name: 'idle' }).add(
-    'wait',
-    ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
-  )
-  const w = await world(app)
-  await assert.rejects(w.client.create(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } }), ApiError)
-  await w.stop()
-})
-test('webhooks of the built package: an ApiError of a function passes, although webhook_server.js has classes of its own', async () => {
-  const { ApiError, operator } = await load('mod') as unknown as typeof import('../../mod.ts')
-  const { world } = await load('testing') as unknown as typeof import('../../lib/testing/mod.ts')
-  const { ConfigMap } = await load('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
-  const app = operator({ name: 'guard', crds: 'install' })
-  app.admission(ConfigMap, {
-    default: (map) => {
-      if (map.metadata.name === 'a') throw new ApiError('no a', { reason: 'Forbidden', message: 'no a' }, { code: 403 })
-      map.data = { filled: 'in' }
-    },
-  })
-  const w = await world(app)
-  const metadata = { namespace: 'default', name: 'b' }
-  assert.deepEqual((await w.client.create(ConfigMap, { metadata })).data, { filled: 'in' })
-  await assert.rejects(
-    w.client.create(ConfigMap, { metadata: { ...metadata, name: 'a' } }),
-    (error: unknown) => error instanceof ApiError && error.code === 403 && error.message.includes('no a'),
-  )
-  await w.stop()
 })
 
 test('mod.js imports no package, and files beside it only dynamically', () => {
@@ -315,90 +271,6 @@ test(
   },
 )
 
-/** Runs a script beside a copy of mod.js, with these files and packages. Returns its output. */
-async function beside(
-  files: Readonly<Record<string, string>>,
-  script: string,
-  packages: readonly string[] = ['zod'],
-): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-copied-'))
-  try {
-    mkdirSync(join(folder, 'node_modules'))
-    for (const name of packages) symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
-    const mod = readFileSync(join(DIST, 'mod.js'), 'utf8')
-    const project = JSON.stringify({
-      type: 'module',
-      dependencies: Object.fromEntries(packages.map((name) => [name, '*'])),
-    })
-    for (
-      const [name, text] of Object.entries({ 'mod.js': mod, 'run.mjs': script, 'package.json': project, ...files })
-    ) {
-      writeFileSync(join(folder, name), text)
-    }
-    return (await mustRun(process.execPath, 'Deno' in globalThis ? ['run', '-A', 'run.mjs'] : ['run.mjs'], {
-      cwd: folder,
-    })).trim()
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-const READ_KUBECONFIG = `
-import { loadConfig } from './mod.js'
-const loaded = await loadConfig({ kubeconfig: './config' }).catch((error) => error)
-console.log(loaded.message ?? loaded.cluster.server)
-`
-const ORDINARY = `apiVersion: v1
-clusters:
-- cluster:
-    server: https://a:6443
-  name: a
-contexts:
-- context:
-    cluster: a
-  name: a
-current-context: a
-`
-const FLOW = `apiVersion: v1
-clusters: [{name: a, cluster: {server: "https://a:6443"}}]
-contexts:
-  - name: a
-    context: {
-      cluster: a, # the only one
-      user: a
-    }
-users: [{name: a, user: {token: x}}]
-current-context: a
-`
-const UNUSUAL = ORDINARY.replace('name: a', 'name: &name a').replace('cluster: a\n', 'cluster: *name\n')
-
-const standalone = (): Record<string, string> => ({ 'mod.js': readFileSync(join(DIST, 'standalone.js'), 'utf8') })
-
-test('a copy of standalone.js alone reads every kubeconfig', async () => {
-  for (const config of [ORDINARY, FLOW, UNUSUAL]) {
-    assert.equal(await beside({ ...standalone(), config }, READ_KUBECONFIG), 'https://a:6443')
-  }
-})
-
-test('a copy of mod.js alone reports which files a kubeconfig needs', async () => {
-  const copied = (...names: readonly string[]): Record<string, string> =>
-    Object.fromEntries(names.map((name) => [name, readFileSync(join(DIST, name), 'utf8')]))
-  assert.match(
-    await beside({ config: ORDINARY }, READ_KUBECONFIG),
-    /^Cannot read kubeconfig \.\/config: kubeconfig\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
-  )
-  assert.equal(await beside({ config: FLOW, ...copied('kubeconfig.js') }, READ_KUBECONFIG), 'https://a:6443')
-  assert.equal(
-    await beside({ config: UNUSUAL, ...copied('kubeconfig.js') }, READ_KUBECONFIG),
-    'Cannot read ./config: line 5 is not YAML as tools write it, and yaml.js, which reads the rest, is not beside this program; ' +
-      'convert it: kubectl config view --raw -o json --kubeconfig=./config > config.json',
-  )
-  assert.equal(
-    await beside({ config: UNUSUAL, ...copied('kubeconfig.js', 'yaml.js') }, READ_KUBECONFIG),
-    'https://a:6443',
-  )
-})
-
 test('a binary compiled by Bun reads a kubeconfig in flow style, and names the line of one that it cannot read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-compiled-'))
   try {
@@ -416,122 +288,6 @@ test('a binary compiled by Bun reads a kubeconfig in flow style, and names the l
   } finally {
     rmSync(folder, { recursive: true })
   }
-})
-
-/** Prints why an operator with metrics does not run: without a cluster it fails after loading everything else. */
-const MEASURE = `
-import { operator } from './mod.js'
-process.on('exit', () => (process.exitCode = 0))
-process.env.KUBECONFIG = './nowhere'
-const log = { debug() {}, info() {}, warn() {}, error: console.log }
-await operator({ name: 'a', metrics: 8080, log }).add('b', async () => {}).run().catch(() => {})
-`
-
-test('an operator with metrics needs metrics.js and prom-client, and reports a missing one', async () => {
-  const metrics = readFileSync(join(DIST, 'metrics.js'), 'utf8')
-  assert.match(
-    await beside({}, MEASURE),
-    /^Cannot serve metrics: metrics\.js cannot be loaded; for a bundle, add import 'kubeloop\/metrics' to the operator's file; else copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
-  )
-  assert.match(
-    await beside({ 'metrics.js': metrics }, MEASURE),
-    /^Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \(/,
-  )
-  const others = Object.fromEntries(
-    ['endpoints.js', 'tasks.js'].map((name) => [name, readFileSync(join(DIST, name), 'utf8')]),
-  )
-  assert.match(await beside({ 'metrics.js': metrics, ...others }, MEASURE, ['zod', 'prom-client']), /nowhere/)
-})
-
-const ADMIT = `import { defineResource, operator } from './mod.js'
-import { z } from 'zod'
-const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({}) })
-const app = operator({ name: 'a' }).admission(Site, { validate: () => [] })
-const cluster = { server: 'http://127.0.0.1:1' }
-await app.start(new AbortController().signal, { cluster }).catch(({ message }) => console.log(message))
-`
-
-test('only an operator that defines a kind needs crds.js, and names it if it is missing', async () => {
-  const started = (kind: string): string =>
-    ADMIT.replace('.admission(Site, { validate: () => [] })', `\napp.controllerFor(${kind}).reconcile(async () => {})`)
-      .replace("import { z } from 'zod'", "import { z } from 'zod'\nimport { ConfigMap } from './kinds.js'")
-      .replace('new AbortController().signal', 'AbortSignal.timeout(500)')
-  const built = (name: string): Readonly<Record<string, string>> => ({ [name]: readFileSync(join(DIST, name), 'utf8') })
-  const files = built('kinds.js')
-  assert.match(
-    await beside(files, started('Site')),
-    /^Cannot verify or install definitions: crds\.js cannot be loaded; copy it/,
-  )
-  assert.doesNotMatch(await beside({ ...files, ...built('crds.js') }, started('Site')), /crds\.js/)
-  assert.doesNotMatch(await beside(files, started('ConfigMap')), /crds\.js/)
-})
-
-/** Bundles the operator as a user's bundler does. Returns the text. */
-async function bundled(operator: string, ...imports: readonly string[]): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
-  try {
-    mkdirSync(join(folder, 'node_modules'))
-    symlinkSync(DIST, join(folder, 'node_modules/kubeloop'))
-    const lines = imports.map((name) => `import 'kubeloop/${name}'\n`)
-    writeFileSync(join(folder, 'operator.mjs'), lines.join('') + operator.replace('./mod.js', 'kubeloop'))
-    const outside = ['zod', 'prom-client', '@opentelemetry/api'].map((name) => `--external:${name}`)
-    const args = [join(folder, 'operator.mjs'), '--bundle', '--format=esm', '--platform=node', ...outside]
-    return await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), args)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-test('a bundle has the parts that its operator imports, and names the import of one that is missing', async () => {
-  const bare = await bundled(ADMIT)
-  const without = (what: string, file: string, entry: string): RegExp =>
-    new RegExp(`^Cannot ${what}: ${file}\\.js cannot be loaded; for a bundle, add import 'kubeloop/${entry}' to the op`)
-  assert.match(await beside({ 'mod.js': '' }, bare), without('serve webhooks', 'webhook_server', 'webhooks'))
-  const whole = await bundled(ADMIT, 'webhooks')
-  assert.ok(bare.length < whole.length - 180_000, `${bare.length} of ${whole.length} bytes`)
-  assert.match(await beside({ 'mod.js': '' }, whole), /^Cannot serve webhooks without a certificate/)
-  const packages = ['zod', 'prom-client']
-  const missing = await beside({ 'mod.js': '' }, await bundled(MEASURE), packages)
-  assert.match(missing, without('serve metrics', 'metrics', 'metrics'))
-  const measured = await bundled(MEASURE, 'metrics')
-  assert.match(await beside({ 'mod.js': '' }, measured), /^Cannot serve metrics: prom-client cannot be loaded/)
-  assert.match(await beside({ 'mod.js': '' }, measured, packages), /nowhere/)
-  for (const entry of FOR_BUNDLES) {
-    const [, part = ''] = /import\("\.\/([a-z_]+)\.js"\)/.exec(readFileSync(join(DIST, `${entry}.js`), 'utf8')) ?? []
-    const name = readFacts('', readFileSync(join(DIST, `${part}.js`), 'utf8')).exports[0]!
-    assert.ok(!bare.includes(`${name}:`), `${name} of ${entry} is in a bundle that does not import it`)
-    assert.ok((await bundled(ADMIT, entry)).includes(`${name}:`), `${name} of ${entry} is in the bundle`)
-  }
-})
-
-const PLUGIN = JSON.stringify({
-  'current-context': 'a',
-  contexts: [{ name: 'a', context: { cluster: 'a', user: 'u' } }],
-  clusters: [{ name: 'a', cluster: { server: 'https://a:6443' } }],
-  users: [{
-    name: 'u',
-    user: {
-      exec: {
-        apiVersion: 'client.authentication.k8s.io/v1',
-        interactiveMode: 'Never',
-        command: 'sh',
-        args: [
-          '-c',
-          `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"secret"}}'`,
-        ],
-      },
-    },
-  }],
-})
-const READ_TOKEN = READ_KUBECONFIG.replace('loaded.cluster.server', '(await loaded.cluster.credentials()).token')
-
-test('a copy of standalone.js alone runs a credential plugin', async () => {
-  assert.equal(await beside({ ...standalone(), config: PLUGIN }, READ_TOKEN), 'secret')
-})
-
-test('a copy of standalone.js alone has metrics, with prom-client', async () => {
-  assert.match(await beside(standalone(), MEASURE), /^Cannot serve metrics: prom-client cannot be loaded/)
-  assert.match(await beside(standalone(), MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
 /** The optional packages that files import. */
@@ -631,26 +387,29 @@ test(
       }
 
       writeFileSync(join(project, 'load.mjs'), LOADER)
-      const args = 'Deno' in globalThis ? ['run', '-A', 'load.mjs'] : ['load.mjs']
-      assert.equal((await mustRun(process.execPath, args, { cwd: project })).trim(), 'loaded')
       assert.match(
-        await mustRun(join(ROOT, 'node_modules/.bin/node'), ['node_modules/.bin/kubeloop', '--help'], { cwd: project }),
+        await mustRun(program('node'), ['node_modules/.bin/kubeloop', '--help'], { cwd: project }),
         /kubeloop/,
       )
-
-      const launch = 'Deno' in globalThis ? ['run', '-A'] : []
-      const command = [...launch, 'node_modules/kubeloop/cli.js', 'new', 'sample.ts']
-      assert.match(await mustRun(process.execPath, command, { cwd: project }), /^wrote sample\.ts,/)
-      assert.equal(
-        readFileSync(join(project, 'sample.ts'), 'utf8'),
-        readFileSync(join(ROOT, 'examples/1_sample_controller.ts'), 'utf8'),
-      )
-      const runTests = 'Deno' in globalThis ? ['test', '-A'] : 'Bun' in globalThis ? ['test'] : ['--test']
-      // With this variable of its parent, Node's test runner would skip all files.
-      const isolated = ['-u', 'NODE_TEST_CONTEXT', process.execPath, ...runTests, './sample.test.ts']
-      const { code, stdout, stderr } = await runCommand('env', isolated, { cwd: project })
-      assert.equal(code, 0, stdout + stderr)
-      assert.match(stdout + stderr, /\bpass 4\b|\b4 pass(?:ed)?\b/)
+      for (const [runtime, { run, tests }] of Object.entries(CALLS)) {
+        assert.equal(
+          (await mustRun(program(runtime), [...run, 'load.mjs'], { cwd: project })).trim(),
+          'loaded',
+          runtime,
+        )
+        const command = [...run, 'node_modules/kubeloop/cli.js', 'new', 'sample.ts']
+        for (const name of ['sample.ts', 'sample.test.ts']) rmSync(join(project, name), { force: true })
+        assert.match(await mustRun(program(runtime), command, { cwd: project }), /^wrote sample\.ts,/, runtime)
+        assert.equal(
+          readFileSync(join(project, 'sample.ts'), 'utf8'),
+          readFileSync(join(ROOT, 'examples/1_sample_controller.ts'), 'utf8'),
+        )
+        // With this variable of its parent, Node's test runner would skip all files.
+        const isolated = ['-u', 'NODE_TEST_CONTEXT', program(runtime), ...tests, './sample.test.ts']
+        const { code, stdout, stderr } = await runCommand('env', isolated, { cwd: project })
+        assert.equal(code, 0, stdout + stderr)
+        assert.match(stdout + stderr, /\bpass 4\b|\b4 pass(?:ed)?\b/, runtime)
+      }
 
       const compilerOptions = { ...COMPILER, allowImportingTsExtensions: true }
       writeFileSync(
@@ -666,6 +425,17 @@ test(
     }
   },
 )
+
+/** How each runtime runs a file, and its tests. */
+const CALLS: Readonly<Record<string, { readonly run: readonly string[]; readonly tests: readonly string[] }>> = {
+  node: { run: [], tests: ['--test'] },
+  bun: { run: [], tests: ['test'] },
+  deno: { run: ['run', '-A'], tests: ['test', '-A'] },
+}
+
+function program(name: string): string {
+  return join(ROOT, 'node_modules/.bin', name)
+}
 
 /** What the package has besides its documentation and the chunks that its bundles share. */
 const PUBLISHED: readonly string[] = [
@@ -714,10 +484,6 @@ const entries = await Promise.all(['kubeloop', 'kubeloop/kinds', 'kubeloop/testi
 if (entries.some((entry) => Object.keys(entry).length === 0)) throw new Error('an entry exports nothing')
 console.log('loaded')
 `
-
-async function load(name: string): Promise<Record<string, unknown>> {
-  return await import(pathToFileURL(join(DIST, `${name}.js`)).href) as Record<string, unknown>
-}
 
 function factsOf(file: string): ReturnType<typeof readFacts> {
   return readFacts(file, readFileSync(join(DIST, file), 'utf8'))

@@ -15,6 +15,7 @@ import { byKey, Store } from '../../lib/cache/store.ts'
 import type { WatchEvent } from '../../lib/client/watch_events.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { POD, pod } from './scripted_server.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const KEYS = ['default/a', 'default/b']
 const OPERATIONS = ['create', 'update', 'delete', 'hold', 'release', 'toggle', 'scale', 'evict', 'deleteAll'] as const
@@ -331,7 +332,7 @@ for (const selection of [{}, { labels: 'on=yes' }, { fields: 'status.on=yes' }])
         assert.equal(model.own.unclear({}), undefined, 'keys are unclear although the watch has caught up')
         assert.equal(model.own.reader, model.store, 'own writes are left although the watch has caught up')
       }),
-      { numRuns: Number(process.env['KUBELOOP_RUNS'] ?? 1500) },
+      { numRuns: tries(500) },
     )
   })
 }

@@ -18,6 +18,7 @@ import { conditionList } from 'kubeloop/schema'
 import { world } from 'kubeloop/testing'
 import fc from 'fast-check'
 import * as z from 'zod'
+import { tries } from '../tools/fuzz.ts'
 
 const Foo = defineResource({
   group: 'drawn.example',
@@ -265,13 +266,11 @@ function judged(
   return wrong
 }
 
-const RUNS = Number(globalThis.process?.env['KUBELOOP_DRAWN'] ?? 30)
-
 test('a drawn operator touches what it selects, and everything of it is done when it is at rest', async () => {
   await fc.assert(
     fc.asyncProperty(drawing, fc.array(deed, { minLength: 4, maxLength: 16, size: 'max' }), async (draw, deeds) => {
       assert.deepEqual(await live(draw, deeds), [])
     }),
-    { numRuns: RUNS },
+    { numRuns: tries(15) },
   )
 })

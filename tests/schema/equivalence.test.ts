@@ -8,6 +8,7 @@ import { structuralSchema } from '../../lib/schema/structural.ts'
 import { isValid, stored, structuralFaults } from './json_schema.ts'
 import { anyNode, cases, plainNode } from './random_schemas.ts'
 import { isWhole, unionNode } from './random_unions.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const place = { kind: 'Random', path: 'spec' }
 
@@ -43,7 +44,7 @@ test('a CRD accepts what zod accepts, and refuses what zod refuses', () => {
       if (parsed.success) accepted++
       else if (!valid) refused++
     }),
-    { numRuns: 2000 },
+    { numRuns: tries(700) },
   )
   assert.ok(accepted > 200 && refused > 200, `${accepted} accepted and ${refused} refused: the values are too similar`)
 })
@@ -59,10 +60,10 @@ test('a CRD accepts of a union what zod accepts without stripping: only fields o
       assert.equal(isValid(crd, kept), isAccepted, `${JSON.stringify(crd)} and ${JSON.stringify(kept)}`)
       counts[isAccepted ? 'accepted' : 'refused']++
     }),
-    { numRuns: 800 },
+    { numRuns: tries(300) },
   )
   assert.ok(
-    counts.accepted > 100 && counts.refused > 100,
+    counts.accepted > 40 && counts.refused > 40,
     `${counts.accepted} accepted and ${counts.refused} refused: the values are too similar`,
   )
 })
@@ -77,7 +78,7 @@ test('a server stores what zod returns: the same fields pruned, the same default
       assert.ok(jsonEqual(kept, parsed.data), `${JSON.stringify(kept)} is stored, ${JSON.stringify(parsed.data)} read`)
       if (!jsonEqual(kept, value)) filled++
     }),
-    { numRuns: 2000 },
+    { numRuns: tries(700) },
   )
-  assert.ok(filled > 100, `only ${filled} values changed`)
+  assert.ok(filled > 40, `only ${filled} values changed`)
 })

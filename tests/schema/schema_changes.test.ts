@@ -8,6 +8,7 @@ import type { JsonSchema } from '../../lib/core/resource.ts'
 import * as z from 'zod'
 import { isValid, stored } from './json_schema.ts'
 import { cases, plainNode } from './random_schemas.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const object = (properties: Record<string, JsonSchema>, more: JsonSchema = {}): JsonSchema => ({
   type: 'object',
@@ -245,9 +246,10 @@ test('a change that does not narrow keeps every value valid and unpruned', () =>
       assert.equal(prunedField(before, b), undefined)
       kept++
     }),
-    { numRuns: 5000 },
+    { numRuns: tries(1500) },
   )
-  assert.ok(kept > 20, `only ${kept} pairs did not narrow`)
+  // About 30 of 1500 on average.
+  assert.ok(kept > 5, `only ${kept} pairs did not narrow`)
 })
 
 test('a schema does not differ from itself', () => {

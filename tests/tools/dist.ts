@@ -1,5 +1,6 @@
 /** The built package, for tests. */
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { mustRun } from './run_command.ts'
 import { ROOT } from './tree.ts'
 
@@ -12,4 +13,9 @@ export const DIST: string = join(ROOT, 'dist')
 export async function ensureDist(): Promise<void> {
   if (process.env['KUBELOOP_DIST_IS_FRESH']) return
   await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'tests/tools/build.ts')])
+}
+
+/** Loads a file of the built package into this process. */
+export async function loadBuilt(name: string): Promise<Record<string, unknown>> {
+  return await import(pathToFileURL(join(DIST, `${name}.js`)).href) as Record<string, unknown>
 }

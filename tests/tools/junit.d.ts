@@ -1,6 +1,8 @@
 export interface ReportedTest {
   /** The names of its suites and its own, joined by ` > `. */
   readonly name: string
+  /** Undefined if the runtime does not report it. */
+  readonly file: string | undefined
   readonly result: 'passed' | 'failed' | 'skipped'
   /** 0 if the runtime does not report it. */
   readonly line: number

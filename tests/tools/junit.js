@@ -4,7 +4,7 @@
  * Returns the tests in a report, without suites.
  *
  * @param {string} xml
- * @returns {{ name: string, result: 'passed' | 'failed' | 'skipped', line: number, reason: string | undefined }[]}
+ * @returns {{ name: string, file: string | undefined, result: 'passed' | 'failed' | 'skipped', line: number, reason: string | undefined }[]}
  */
 export function readReport(xml) {
   // Comments and unescaped failure texts may contain tags: drop comments, and unescape last.
@@ -20,11 +20,12 @@ export function readReport(xml) {
     if (tag === 'testsuite') {
       if (closing) suites.pop()
       else if (!selfClosing) suites.push(attribute('name'))
-    } else if (tag === 'testcase' && !closing) {
-      // Bun's and Node's suites are nested; Deno writes "suite > test" as the name, in a suite of its own module.
+    } else if (tag === 'testcase' && !closing && !(suites.length === 0 && isFileSuite(attribute('name')))) {
+      // A file is the outermost suite, or on Node a test if it has none. Bun's and Node's suites are nested; Deno writes "suite > test" as the name, in a suite of its own module.
       const inside = suites.slice(isFileSuite(suites[0]) ? 1 : 0)
       tests.push({
         name: [...inside, attribute('name')].join(' > '),
+        file: fileOf(suites[0]),
         result: 'passed',
         line: Number(attribute('line')),
         reason: undefined,
@@ -41,12 +42,21 @@ export function readReport(xml) {
   }
   // Deno reports a suite as a test beside its tests; it counts only if it failed without a failed test.
   return tests.filter((test) => {
-    const inside = tests.filter((other) => other.name.startsWith(`${test.name} > `))
+    const inside = tests.filter((other) => isOfFile(other, test.file) && other.name.startsWith(`${test.name} > `))
     return inside.length === 0 || (test.result === 'failed' && inside.every(({ result }) => result !== 'failed'))
   })
 }
 
-/** Tests for the outermost suite of Bun and Deno, which is the file. */
+/** Returns the file of an outermost suite. Deno reports the tests in a suite as those of a module of its own. */
+function fileOf(suite) {
+  return isFileSuite(suite) && !suite.startsWith('ext:') ? suite.replace(/^\.\//, '') : undefined
+}
+
+function isOfFile(test, file) {
+  return test.file === file || test.file === undefined
+}
+
+/** Tests for the outermost suite, which is the file. */
 function isFileSuite(name) {
   return name !== undefined && /\.(test\.)?ts$/.test(name)
 }

@@ -8,6 +8,7 @@ import { nextTurn, systemClock, turnBudgetOf } from '../../lib/async/clock.ts'
 import { type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
 import { conversionHandler, convertObjects } from '../../lib/webhook/conversion.ts'
 import { alpha, type Answer, converter, fromAlpha, metadata, sites, V1, V1ALPHA1, V1BETA1 } from './sites.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const hub = (name: string, spec: object, more: object = {}) => ({
   apiVersion: V1,
@@ -402,10 +403,7 @@ test('kinds of the same name in two groups have their own conversions', async ()
   assert.deepEqual(specs(await convert([{ ...object, apiVersion: 'other.dev/v2' }], 'other.dev/v1')), [{ a: 'down' }])
 })
 
-/** `KUBELOOP_FUZZ_RUNS=100000 node tests/run.js --tests tests/webhook/conversion.test.ts` runs more. */
-const runs = Number(process.env['KUBELOOP_FUZZ_RUNS'] ?? 2000)
-
-test(`${runs} random reviews are answered: valid JSON with the uid, or 400`, { timeout: 600_000 }, async () => {
+test('random reviews are answered: valid JSON with the uid, or 400', { timeout: 600_000 }, async () => {
   const { send } = converter()
   const version = fc.constantFrom<unknown>(V1, V1ALPHA1, V1BETA1, 'web.example.dev/v9', 'v1', '', '/', 'a/b/c', 7, null)
   const anything = fc.anything({ maxDepth: 3, values: [fc.string(), fc.integer(), fc.double(), fc.constant(null)] })
@@ -451,9 +449,9 @@ test(`${runs} random reviews are answered: valid JSON with the uid, or 400`, { t
       assert.equal(answer.response.convertedObjects.length, isDone ? request.objects?.length ?? 0 : 0)
       assert.equal(typeof answer.response.result.message, isDone ? 'undefined' : 'string')
     }),
-    { numRuns: runs },
+    { numRuns: tries(1000) },
   )
   for (const outcome of ['Success', 'Failure', '400']) {
-    assert.ok((counts[outcome] ?? 0) > runs / 100, JSON.stringify(counts))
+    assert.ok((counts[outcome] ?? 0) > 10, JSON.stringify(counts))
   }
 })

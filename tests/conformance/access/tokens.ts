@@ -180,7 +180,8 @@ export const TOKEN_CASES: readonly Case[] = [
     const parts = token.split('.')
     yield { path: PODS, headers: { authorization: 'Basic d3Jvbmc=' } }
     yield { path: '/version', headers: { authorization: 'Basic d3Jvbmc=' } }
-    for (const wrong of [`${token}x`, `${parts[0]}.${parts[1]}.${parts[2].replace(/^./, 'A').replace(/^AA/, 'BA')}`]) {
+    const changed = parts[2].replace(/^./, (first: string) => first === 'A' ? 'B' : 'A')
+    for (const wrong of [`${token}x`, `${parts[0]}.${parts[1]}.${changed}`]) {
       yield { path: '/version', headers: { authorization: `Bearer ${wrong}` } }
     }
     yield { path: PODS, headers: { authorization: `bearer ${token}` } }

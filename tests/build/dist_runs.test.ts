@@ -1,0 +1,231 @@
+/** The files of the built package under this runtime: loaded, copied, and bundled. */
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { readFacts } from '../structure/source_facts.ts'
+import { ENTRIES, FOR_BUNDLES } from '../tools/build.ts'
+import { DIST, ensureDist, loadBuilt } from '../tools/dist.ts'
+import { mustRun } from '../tools/run_command.ts'
+import { ROOT } from '../tools/tree.ts'
+import { FLOW, ORDINARY, READ_KUBECONFIG, UNUSUAL } from './kubeconfigs.ts'
+
+before(ensureDist)
+
+test('every entry loads from its built file and has the exports of its source', async () => {
+  for (const [name, source] of Object.entries(ENTRIES)) {
+    const built = await loadBuilt(name)
+    const original = await import(pathToFileURL(join(ROOT, source)).href) as Record<string, unknown>
+    assert.deepEqual(Object.keys(built).sort(), Object.keys(original).sort(), name)
+    assert.equal(Object.keys(built).length > 0, !FOR_BUNDLES.includes(name), name)
+    for (const [key, value] of Object.entries(built)) {
+      assert.equal(typeof value, typeof original[key], `${name}: ${key}`)
+    }
+  }
+})
+
+test('an error thrown in one entry is an instance of the class in another', async () => {
+  const { ApiError, operator } = await loadBuilt('mod') as unknown as typeof import('../../mod.ts')
+  const { world } = await loadBuilt('testing') as unknown as typeof import('../../lib/testing/mod.ts')
+  const { ConfigMap } = await loadBuilt('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
+  const app = operator({ name: 'idle' }).add(
+    'wait',
+    ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+  )
+  const w = await world(app)
+  await assert.rejects(w.client.create(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } }), ApiError)
+  await w.stop()
+})
+test('webhooks of the built package: an ApiError of a function passes, although webhook_server.js has classes of its own', async () => {
+  const { ApiError, operator } = await loadBuilt('mod') as unknown as typeof import('../../mod.ts')
+  const { world } = await loadBuilt('testing') as unknown as typeof import('../../lib/testing/mod.ts')
+  const { ConfigMap } = await loadBuilt('kinds') as unknown as typeof import('../../lib/kinds/mod.ts')
+  const app = operator({ name: 'guard', crds: 'install' })
+  app.admission(ConfigMap, {
+    default: (map) => {
+      if (map.metadata.name === 'a') throw new ApiError('no a', { reason: 'Forbidden', message: 'no a' }, { code: 403 })
+      map.data = { filled: 'in' }
+    },
+  })
+  const w = await world(app)
+  const metadata = { namespace: 'default', name: 'b' }
+  assert.deepEqual((await w.client.create(ConfigMap, { metadata })).data, { filled: 'in' })
+  await assert.rejects(
+    w.client.create(ConfigMap, { metadata: { ...metadata, name: 'a' } }),
+    (error: unknown) => error instanceof ApiError && error.code === 403 && error.message.includes('no a'),
+  )
+  await w.stop()
+})
+
+/** Runs a script beside a copy of mod.js, with these files and packages. Returns its output. */
+async function beside(
+  files: Readonly<Record<string, string>>,
+  script: string,
+  packages: readonly string[] = ['zod'],
+): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-copied-'))
+  try {
+    mkdirSync(join(folder, 'node_modules'))
+    for (const name of packages) symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+    const mod = readFileSync(join(DIST, 'mod.js'), 'utf8')
+    const project = JSON.stringify({
+      type: 'module',
+      dependencies: Object.fromEntries(packages.map((name) => [name, '*'])),
+    })
+    for (
+      const [name, text] of Object.entries({ 'mod.js': mod, 'run.mjs': script, 'package.json': project, ...files })
+    ) {
+      writeFileSync(join(folder, name), text)
+    }
+    return (await mustRun(process.execPath, 'Deno' in globalThis ? ['run', '-A', 'run.mjs'] : ['run.mjs'], {
+      cwd: folder,
+    })).trim()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const standalone = (): Record<string, string> => ({ 'mod.js': readFileSync(join(DIST, 'standalone.js'), 'utf8') })
+
+test('a copy of standalone.js alone reads every kubeconfig', async () => {
+  for (const config of [ORDINARY, FLOW, UNUSUAL]) {
+    assert.equal(await beside({ ...standalone(), config }, READ_KUBECONFIG), 'https://a:6443')
+  }
+})
+
+test('a copy of mod.js alone reports which files a kubeconfig needs', async () => {
+  const copied = (...names: readonly string[]): Record<string, string> =>
+    Object.fromEntries(names.map((name) => [name, readFileSync(join(DIST, name), 'utf8')]))
+  assert.match(
+    await beside({ config: ORDINARY }, READ_KUBECONFIG),
+    /^Cannot read kubeconfig \.\/config: kubeconfig\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
+  )
+  assert.equal(await beside({ config: FLOW, ...copied('kubeconfig.js') }, READ_KUBECONFIG), 'https://a:6443')
+  assert.equal(
+    await beside({ config: UNUSUAL, ...copied('kubeconfig.js') }, READ_KUBECONFIG),
+    'Cannot read ./config: line 5 is not YAML as tools write it, and yaml.js, which reads the rest, is not beside this program; ' +
+      'convert it: kubectl config view --raw -o json --kubeconfig=./config > config.json',
+  )
+  assert.equal(
+    await beside({ config: UNUSUAL, ...copied('kubeconfig.js', 'yaml.js') }, READ_KUBECONFIG),
+    'https://a:6443',
+  )
+})
+
+/** Prints why an operator with metrics does not run: without a cluster it fails after loading everything else. */
+const MEASURE = `
+import { operator } from './mod.js'
+process.on('exit', () => (process.exitCode = 0))
+process.env.KUBECONFIG = './nowhere'
+const log = { debug() {}, info() {}, warn() {}, error: console.log }
+await operator({ name: 'a', metrics: 8080, log }).add('b', async () => {}).run().catch(() => {})
+`
+
+test('an operator with metrics needs metrics.js and prom-client, and reports a missing one', async () => {
+  const metrics = readFileSync(join(DIST, 'metrics.js'), 'utf8')
+  assert.match(
+    await beside({}, MEASURE),
+    /^Cannot serve metrics: metrics\.js cannot be loaded; for a bundle, add import 'kubeloop\/metrics' to the operator's file; else copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
+  )
+  assert.match(
+    await beside({ 'metrics.js': metrics }, MEASURE),
+    /^Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \(/,
+  )
+  const others = Object.fromEntries(
+    ['endpoints.js', 'tasks.js'].map((name) => [name, readFileSync(join(DIST, name), 'utf8')]),
+  )
+  assert.match(await beside({ 'metrics.js': metrics, ...others }, MEASURE, ['zod', 'prom-client']), /nowhere/)
+})
+
+const ADMIT = `import { defineResource, operator } from './mod.js'
+import { z } from 'zod'
+const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({}) })
+const app = operator({ name: 'a' }).admission(Site, { validate: () => [] })
+const cluster = { server: 'http://127.0.0.1:1' }
+await app.start(new AbortController().signal, { cluster }).catch(({ message }) => console.log(message))
+`
+
+test('only an operator that defines a kind needs crds.js, and names it if it is missing', async () => {
+  const started = (kind: string): string =>
+    ADMIT.replace('.admission(Site, { validate: () => [] })', `\napp.controllerFor(${kind}).reconcile(async () => {})`)
+      .replace("import { z } from 'zod'", "import { z } from 'zod'\nimport { ConfigMap } from './kinds.js'")
+      .replace('new AbortController().signal', 'AbortSignal.timeout(500)')
+  const built = (name: string): Readonly<Record<string, string>> => ({ [name]: readFileSync(join(DIST, name), 'utf8') })
+  const files = built('kinds.js')
+  assert.match(
+    await beside(files, started('Site')),
+    /^Cannot verify or install definitions: crds\.js cannot be loaded; copy it/,
+  )
+  assert.doesNotMatch(await beside({ ...files, ...built('crds.js') }, started('Site')), /crds\.js/)
+  assert.doesNotMatch(await beside(files, started('ConfigMap')), /crds\.js/)
+})
+
+/** Bundles the operator as a user's bundler does. Returns the text. */
+async function bundled(operator: string, ...imports: readonly string[]): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
+  try {
+    mkdirSync(join(folder, 'node_modules'))
+    symlinkSync(DIST, join(folder, 'node_modules/kubeloop'))
+    const lines = imports.map((name) => `import 'kubeloop/${name}'\n`)
+    writeFileSync(join(folder, 'operator.mjs'), lines.join('') + operator.replace('./mod.js', 'kubeloop'))
+    const outside = ['zod', 'prom-client', '@opentelemetry/api'].map((name) => `--external:${name}`)
+    const args = [join(folder, 'operator.mjs'), '--bundle', '--format=esm', '--platform=node', ...outside]
+    return await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), args)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test('a bundle has the parts that its operator imports, and names the import of one that is missing', async () => {
+  const bare = await bundled(ADMIT)
+  const without = (what: string, file: string, entry: string): RegExp =>
+    new RegExp(`^Cannot ${what}: ${file}\\.js cannot be loaded; for a bundle, add import 'kubeloop/${entry}' to the op`)
+  assert.match(await beside({ 'mod.js': '' }, bare), without('serve webhooks', 'webhook_server', 'webhooks'))
+  const whole = await bundled(ADMIT, 'webhooks')
+  assert.ok(bare.length < whole.length - 180_000, `${bare.length} of ${whole.length} bytes`)
+  assert.match(await beside({ 'mod.js': '' }, whole), /^Cannot serve webhooks without a certificate/)
+  const packages = ['zod', 'prom-client']
+  const missing = await beside({ 'mod.js': '' }, await bundled(MEASURE), packages)
+  assert.match(missing, without('serve metrics', 'metrics', 'metrics'))
+  const measured = await bundled(MEASURE, 'metrics')
+  assert.match(await beside({ 'mod.js': '' }, measured), /^Cannot serve metrics: prom-client cannot be loaded/)
+  assert.match(await beside({ 'mod.js': '' }, measured, packages), /nowhere/)
+  for (const entry of FOR_BUNDLES) {
+    const [, part = ''] = /import\("\.\/([a-z_]+)\.js"\)/.exec(readFileSync(join(DIST, `${entry}.js`), 'utf8')) ?? []
+    const name = readFacts('', readFileSync(join(DIST, `${part}.js`), 'utf8')).exports[0]!
+    assert.ok(!bare.includes(`${name}:`), `${name} of ${entry} is in a bundle that does not import it`)
+    assert.ok((await bundled(ADMIT, entry)).includes(`${name}:`), `${name} of ${entry} is in the bundle`)
+  }
+})
+
+const PLUGIN = JSON.stringify({
+  'current-context': 'a',
+  contexts: [{ name: 'a', context: { cluster: 'a', user: 'u' } }],
+  clusters: [{ name: 'a', cluster: { server: 'https://a:6443' } }],
+  users: [{
+    name: 'u',
+    user: {
+      exec: {
+        apiVersion: 'client.authentication.k8s.io/v1',
+        interactiveMode: 'Never',
+        command: 'sh',
+        args: [
+          '-c',
+          `echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"secret"}}'`,
+        ],
+      },
+    },
+  }],
+})
+const READ_TOKEN = READ_KUBECONFIG.replace('loaded.cluster.server', '(await loaded.cluster.credentials()).token')
+
+test('a copy of standalone.js alone runs a credential plugin', async () => {
+  assert.equal(await beside({ ...standalone(), config: PLUGIN }, READ_TOKEN), 'secret')
+})
+
+test('a copy of standalone.js alone has metrics, with prom-client', async () => {
+  assert.match(await beside(standalone(), MEASURE), /^Cannot serve metrics: prom-client cannot be loaded/)
+  assert.match(await beside(standalone(), MEASURE, ['zod', 'prom-client']), /nowhere/)
+})

@@ -1,0 +1,83 @@
+/** Which test files run where, and which share a process. Plain JavaScript, for tests/run.js. */
+
+/**
+ * Files that run under the first runtime alone: their subject is text, or what a real API server answers to requests
+ * whose bytes no runtime changes.
+ */
+const ONCE = [
+  'tests/structure/',
+  'tests/types/',
+  'tests/build/dist.test.ts',
+  'tests/cli/crd_types.test.ts',
+  'tests/conformance/real.test.ts',
+  'tests/apiserver/explain.test.ts',
+]
+
+/** Files that have a process of their own, with the reasons. */
+const ALONE = {
+  'tests/operator/fleet.test.ts': 'counts the objects that the collector leaves',
+  'tests/client/apply_cache.test.ts': 'counts the objects that the collector leaves',
+  'tests/examples/docs.test.ts': 'has tests in modules that it writes, and Deno reports them without the file',
+  'tests/examples/sample_controller.test.ts': 'has the tests of an example, and Deno reports them without the file',
+  'tests/webhook/admission_fuzz.test.ts': 'measures how the heap grows',
+}
+
+/** Files that mostly wait: they run beside the others, one at a time. */
+const WAITING = {
+  'tests/e2e/embedded.test.ts': 'the Lease of a killed operator expires after 15 s',
+  'tests/e2e/real.test.ts': 'the same, on the real API server',
+}
+
+/** The size of the files of a process: large enough that its start is a small part, small enough for two cores. */
+const GROUP_BYTES = 120_000
+
+/** Files that read the built package. */
+const NEEDS_DIST = /tools\/dist\.ts|samples\.ts/
+
+/**
+ * Returns the groups of files that share a process, for each runtime: `{ name, runtime, files, isWaiting, needsDist }`.
+ *
+ * @param {string[]} files
+ * @param {string[]} runtimes
+ * @param {(file: string) => string} textOf
+ */
+export function jobsOf(files, runtimes, textOf) {
+  const jobs = []
+  for (const runtime of runtimes) {
+    let shared = []
+    let bytes = 0
+    const close = () => {
+      if (shared.length > 0) jobs.push(job(runtime, shared, false))
+      shared = []
+      bytes = 0
+    }
+    for (const file of files.filter((each) => runsOn(each, runtime, runtimes))) {
+      const text = textOf(file)
+      const needsDist = NEEDS_DIST.test(text)
+      if (needsDist || file in ALONE || file in WAITING) {
+        jobs.push(job(runtime, [file], needsDist))
+        continue
+      }
+      const isOtherRoom = shared.length > 0 && room(file) !== room(shared[0])
+      if (bytes + text.length > GROUP_BYTES || (isOtherRoom && bytes > GROUP_BYTES / 2)) close()
+      shared.push(file)
+      bytes += text.length
+    }
+    close()
+  }
+  return jobs
+}
+
+function job(runtime, files, needsDist) {
+  const rooms = [...new Set(files.map(room))].join(', ')
+  const what = files.length === 1 ? files[0] : `${rooms} (${files.length} files)`
+  return { name: `${runtime} ${what}`, runtime, files, isWaiting: files[0] in WAITING, needsDist }
+}
+
+function runsOn(file, runtime, runtimes) {
+  return runtime === runtimes[0] || !ONCE.some((path) => file.startsWith(path))
+}
+
+function room(file) {
+  return file.split('/').slice(0, 2).join('/')
+}

@@ -1,0 +1,62 @@
+/** Starts processes and ends them with all that they started. Plain JavaScript, for tests/run.js. */
+import { spawn } from 'node:child_process'
+import process from 'node:process'
+
+const running = new Set()
+
+/**
+ * Runs a command in a process group of its own, so that what it leaves behind ends with it. Resolves with its code,
+ * which is the signal or 'timeout' if it did not exit, and with its output. `limit`: milliseconds; it begins again
+ * when `onLine`, which is called with each line, returns milliseconds.
+ */
+export function run(command, args, { cwd, env, limit, onLine = () => undefined }) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    running.add(child)
+    let output = ''
+    let timedOut = false
+    const expire = () => {
+      timedOut = true
+      end(child)
+    }
+    let timer = setTimeout(expire, limit)
+    for (const stream of [child.stdout, child.stderr]) {
+      let rest = ''
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text
+        const lines = (rest + text).split('\n')
+        rest = lines.pop()
+        for (const line of lines) {
+          const next = onLine(line)
+          if (next === undefined) continue
+          clearTimeout(timer)
+          timer = setTimeout(expire, next)
+        }
+      })
+    }
+    const settle = (code) => {
+      clearTimeout(timer)
+      end(child)
+      running.delete(child)
+      resolve({ code: timedOut ? 'timeout' : code, output })
+    }
+    child.once('error', (error) => settle(error.message))
+    // What it wrote last may come after its exit, and what it left behind may hold its output open.
+    child.once('exit', (code, signal) => setTimeout(() => settle(signal ?? code), 20))
+  })
+}
+
+/** Ends all processes that still run. */
+export function endAll() {
+  for (const child of running) end(child)
+}
+
+function end(child) {
+  // A process that could not be started has no id.
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error
+  }
+}
