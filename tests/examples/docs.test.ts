@@ -24,7 +24,6 @@ import { CRD } from '../../lib/core/resource.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { besideExamples, codeBlocks, PAGES, pageText, typescriptBlocks } from '../tools/docs.ts'
-import { ROWS } from '../structure/layer_rules.ts'
 import { ROOT } from '../tools/tree.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
@@ -121,16 +120,6 @@ test('files and folders of lib that the docs name exist', () => {
     }
   }
   assert.ok(found >= 10, `only ${found} names were found`)
-})
-
-test('the rooms of the architecture are the folders of lib, in their layers', () => {
-  const rows = [...pageText('docs/architecture.md').matchAll(/^\| (\d) \| ([^|]+) \|/gm)].map(([, row, folders]) => [
-    Number(row),
-    [...folders!.matchAll(/`(\w+)`/g)].map(([, folder]) => folder!).toSorted(),
-  ])
-  assert.deepEqual(rows, ROWS.map((folders, row) => [row, folders.toSorted()]).toReversed())
-  const folders = readdirSync(join(ROOT, 'lib'), { withFileTypes: true }).filter((each) => each.isDirectory())
-  assert.deepEqual(folders.map(({ name }) => name).toSorted(), ROWS.flat().toSorted())
 })
 
 test('functions that the docs name exist', async () => {

@@ -1,17 +1,6 @@
 /** Checks the rules of layers and imports (docs/architecture.md), as a pure function of the files. */
+import { INSIDE, ROWS } from './rooms.ts'
 import { type ImportFact, readFacts, type SourceFacts } from './source_facts.ts'
-
-/** From the lowest row up. A file imports from its own folder and from lower rows. */
-export const ROWS: readonly (readonly string[])[] = [
-  ['core'],
-  ['async', 'observe', 'kinds'],
-  ['queue', 'client', 'runtime'],
-  ['cache', 'config', 'events', 'schema'],
-  ['controller', 'leader', 'webhook'],
-  ['crds', 'manager', 'operator'],
-  ['apiserver'],
-  ['cli', 'testing', 'simcluster', 'parts'],
-]
 
 /** Folders that may import fewer folders than those of lower rows, and why. */
 const NARROWER: Readonly<Record<string, readonly string[]>> = {
@@ -30,21 +19,6 @@ const SIDEWAYS: Readonly<Record<string, readonly string[]>> = {
   testing: ['simcluster'],
   // A rate-limited log needs the time.
   observe: ['async'],
-}
-
-/** The rows inside a folder, from the lowest up; its own files are above them. The rule is that of the rows outside. */
-const INSIDE: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  apiserver: [
-    ['model'],
-    ['storage', 'schema', 'cel', 'patch'],
-    ['access', 'wire', 'apply'],
-    ['webhooks'],
-    ['crd', 'context'],
-    ['kinds', 'admission', 'discovery'],
-    ['verbs'],
-    ['controllers'],
-    ['server'],
-  ],
 }
 
 /** Folders with one way in, which could be packages of their own. */

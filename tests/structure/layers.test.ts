@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { posix } from 'node:path'
 import { test } from 'node:test'
 import { checkLayers, MAX_VALUES } from './layer_rules.ts'
+import { JOBS, mapOf, ROWS } from './rooms.ts'
 import { readFacts } from './source_facts.ts'
 import { readTree } from '../tools/tree.ts'
 
@@ -9,6 +10,22 @@ test('mod.ts and lib keep the layers', () => {
   const files = readTree(['mod.ts', 'lib'], /\.(ts|js)$/)
   assert.ok(files.size > 20, `only ${files.size} files were found`)
   assert.deepEqual(checkLayers(files), [])
+})
+
+test('the map in docs/architecture.md has each folder of lib, from the top row down', () => {
+  const folders = new Set(
+    [...readTree(['lib'], /\.(ts|js)$/).keys()].flatMap((path) => {
+      const [, ...parts] = posix.dirname(path).split('/')
+      return parts.map((_, at) => parts.slice(0, at + 1).join('/'))
+    }),
+  )
+  assert.deepEqual(Object.keys(JOBS).toSorted(), [...folders].toSorted())
+  assert.ok(
+    readTree(['docs'], /architecture\.md$/).get('docs/architecture.md')?.includes(`\n${mapOf()}\n`),
+    'run `node tests/tools/map.ts`',
+  )
+  const rows = Object.keys(JOBS).map((path) => ROWS.findIndex((row) => row.includes(path.split('/')[0]!)))
+  assert.deepEqual(rows, rows.toSorted((a, b) => b - a))
 })
 
 test('a folder imports from itself and from lower rows', () => {
