@@ -8,6 +8,7 @@ import { DEFAULT_CASES } from './defaults.ts'
 import { DELETION_CASES } from './deletion.ts'
 import { DISCOVERY_CASES } from './discovery.ts'
 import { LIST_CASES } from './lists.ts'
+import { MANIFEST_CASES } from './manifests.ts'
 import { OBJECT_CASES } from './objects.ts'
 import { PATCH_CASES } from './patches.ts'
 import { WATCH_CASES } from './watches.ts'
@@ -27,6 +28,7 @@ export const ALONE_CASES: readonly Case[] = [
   ...CONVERSION_CASES,
   ...WIRE_CASES,
   ...KIND_CASES,
+  ...MANIFEST_CASES,
 ]
 
 /** Cases that see only their own objects. Many may run at the same time. */

@@ -6,6 +6,7 @@ import type { Kind } from '../model/kinds.ts'
 import { updateManagedFields } from '../apply/managed_fields.ts'
 import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 import { typingOf } from '../verbs/write.ts'
+import { approvalCondition } from '../crd/approval.ts'
 import { kindsOfDefinition } from '../crd/kinds.ts'
 import { CLEANUP_FINALIZER } from '../crd/rules.ts'
 
@@ -59,31 +60,20 @@ function statusOf(context: Context, crd: ApiObject): JsonObject {
   const wasEstablished = Array.isArray(before) && before.some(
     (each) => isObject(each) && each['type'] === 'Established' && each['status'] === 'True',
   )
+  const accepted = conflict
+    ? { status: 'False', reason: conflict.reason, message: conflict.message }
+    : { status: 'True', reason: 'NoConflicts', message: 'no conflicts found' }
+  const established = conflict && !wasEstablished
+    ? { status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' }
+    : { status: 'True', reason: 'InitialNamesAccepted', message: 'the initial names have been accepted' }
   const conditions = [
-    condition(
-      before,
-      'NamesAccepted',
-      conflict ? 'False' : 'True',
-      conflict ? conflict.reason : 'NoConflicts',
-      conflict ? conflict.message : 'no conflicts found',
-      nowIso(context),
-    ),
-    conflict && !wasEstablished
-      ? condition(before, 'Established', 'False', 'NotAccepted', 'not all names are accepted', nowIso(context))
-      : condition(
-        before,
-        'Established',
-        'True',
-        'InitialNamesAccepted',
-        'the initial names have been accepted',
-        nowIso(context),
-      ),
-  ]
-  const others = Array.isArray(before)
-    ? before.filter(
-      (each) => isObject(each) && !['NamesAccepted', 'Established'].includes(String(each['type'])),
-    )
-    : []
+    { type: 'NamesAccepted', ...accepted },
+    { type: 'Established', ...established },
+    ...[approvalCondition(crd) ?? []].flat(),
+  ].map((each) => withTransition(each, before, nowIso(context)))
+  const others = (Array.isArray(before) ? before : []).filter((each) =>
+    isObject(each) && !conditions.some(({ type }) => type === each['type'])
+  )
   return {
     conditions: [...conditions, ...others],
     acceptedNames: names,
@@ -91,17 +81,22 @@ function statusOf(context: Context, crd: ApiObject): JsonObject {
   }
 }
 
-function condition(
+interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+}
+
+/** Returns a condition with the time since when it has its status. */
+function withTransition(
+  { type, status, reason, message }: Condition,
   before: Json | undefined,
-  type: string,
-  status: string,
-  reason: string,
-  message: string,
   now: string,
 ): JsonObject {
-  const old = Array.isArray(before)
-    ? before.find((each): each is JsonObject => isObject(each) && each['type'] === type)
-    : undefined
+  const old = (Array.isArray(before) ? before : []).find((each): each is JsonObject =>
+    isObject(each) && each['type'] === type
+  )
   const lastTransitionTime = old && old['status'] === status ? old['lastTransitionTime']! : now
   return { type, status, lastTransitionTime, reason, message }
 }
@@ -159,7 +154,8 @@ function markDeleting(context: Context, crd: ApiObject): void {
   const others = Array.isArray(before) ? before.filter((each) => at(each, 'type') !== 'Terminating') : []
   const [reason, message] = ['InstanceDeletionInProgress', 'CustomResource deletion is in progress']
   const next = clone(crd)
-  const terminating = condition(before, 'Terminating', 'True', reason, message, nowIso(context))
+  const condition = { type: 'Terminating', status: 'True', reason, message } as const
+  const terminating = withTransition(condition, before, nowIso(context))
   next['status'] = { ...(isObject(crd['status']) ? crd['status'] : {}), conditions: [...others, terminating] }
   if (!jsonEqual(next, crd)) context.store.put(CRDS, crd.metadata.name!, next)
   serveKinds(context, next)

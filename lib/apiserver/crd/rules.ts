@@ -4,6 +4,7 @@ import { type ApiObject, at, isObject, type Json, type JsonObject, put } from '.
 import type { Rules } from '../model/kinds.ts'
 import { nameProblems } from '../model/names.ts'
 import { type Cause, fault } from '../model/status.ts'
+import { approvalFaults } from './approval.ts'
 import { namesFaults } from './names.ts'
 import { versionsFaults } from './versions.ts'
 import { conversionDefaults, conversionFaults } from '../webhooks/rules.ts'
@@ -102,6 +103,7 @@ function crdFaults(crd: ApiObject, old: ApiObject | undefined): Cause[] {
     ...conversionFaults(spec['conversion']),
     ...(spec['preserveUnknownFields'] === true ? [fault.invalid(PRESERVE, true, PRESERVED)] : []),
     ...storedVersionsFaults(crd, spec),
+    ...approvalFaults(crd, old),
     ...(old ? changeFaults(spec, old['spec'] as JsonObject) : []),
   ]
 }
@@ -116,15 +118,6 @@ function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject, isNew: 
     if (!group.includes('.')) {
       faults.push(fault.invalid('spec.group', group, 'should be a domain with at least one dot'))
     }
-    if (isProtected(group) && !crd.metadata.annotations?.['api-approved.kubernetes.io']) {
-      faults.push(
-        fault.required(
-          'metadata.annotations[api-approved.kubernetes.io]',
-          'protected groups must have approval annotation "api-approved.kubernetes.io", ' +
-            'see https://github.com/kubernetes/enhancements/pull/1111',
-        ),
-      )
-    }
   }
   if (isNew && crd.metadata.name !== required) {
     faults.unshift(
@@ -132,11 +125,6 @@ function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject, isNew: 
     )
   }
   return faults
-}
-
-function isProtected(group: string): boolean {
-  return group === 'k8s.io' || group === 'kubernetes.io' || group.endsWith('.k8s.io') ||
-    group.endsWith('.kubernetes.io')
 }
 
 function scopeFaults(spec: JsonObject): Cause[] {

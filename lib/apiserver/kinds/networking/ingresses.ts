@@ -42,7 +42,7 @@ function ingressFaults(ingress: ApiObject): Cause[] {
           fields([
             ['path', path],
             ['pathType', pathType],
-            ['backend', backend],
+            ['backend', (value, place, { pathType: type }) => type ? backend(value, place) : []],
           ]),
         ]]),
       ],

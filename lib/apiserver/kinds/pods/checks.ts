@@ -76,13 +76,14 @@ function affinityTopology(value: Json | undefined, path: string): readonly Cause
   return [...(value ? [] : [fault.required(path, 'can not be empty')]), ...qualified(value ?? '', path, {})]
 }
 
-/** Returns the faults of a pod's spec at a path. */
+/** Returns the faults of a pod's spec at a path. `others`: volumes that come from elsewhere. */
 export function podSpecFaults(
   spec: JsonObject,
   path: string,
   restartPolicies: readonly string[] = ['Always', 'OnFailure', 'Never'],
+  others: readonly string[] = [],
 ): Cause[] {
-  const volumes = list(spec, 'volumes').map((volume) => String(volume['name'] ?? ''))
+  const volumes = [...list(spec, 'volumes').map((volume) => String(volume['name'] ?? '')), ...others]
   const restartPolicy = spec['restartPolicy'] ?? 'Always'
   return [
     ...volumesFaults(spec, path),

@@ -1,6 +1,7 @@
 /** Defaults and validation of a pod's spec, in pods and in pod templates. */
 import { isObject, type Json, type JsonObject } from '../../model/json.ts'
 import { type Defaults, fill } from '../common/fill.ts'
+import { isLatest } from './images.ts'
 
 /** Sets the defaults of a pod's spec, in place. */
 export function podSpecDefaults(spec: JsonObject): void {
@@ -9,8 +10,9 @@ export function podSpecDefaults(spec: JsonObject): void {
   spec['dnsPolicy'] ??= 'ClusterFirst'
   spec['securityContext'] ??= {}
   spec['schedulerName'] ??= 'default-scheduler'
-  if (spec['serviceAccountName'] !== undefined) spec['serviceAccount'] ??= spec['serviceAccountName']
-  if (spec['hostNetwork'] === true) hostPorts(spec)
+  // The older name is an alias.
+  const account = spec['serviceAccountName'] || spec['serviceAccount']
+  if (account !== undefined) Object.assign(spec, { serviceAccountName: account, serviceAccount: account })
   for (
     const name of [
       'initContainers',
@@ -19,6 +21,14 @@ export function podSpecDefaults(spec: JsonObject): void {
     ]
   ) for (const container of objects(spec[name])) containerDefaults(container)
   for (const volume of objects(spec['volumes'])) volumeDefaults(volume)
+}
+
+/** Sets the ports of a pod on the network of its host, in place. Applies to pods, not to templates. */
+export function hostPortDefaults(spec: JsonObject): void {
+  if (spec['hostNetwork'] !== true) return
+  for (const container of [...objects(spec['containers']), ...objects(spec['initContainers'])]) {
+    for (const port of objects(container['ports'])) port['hostPort'] ??= port['containerPort']!
+  }
 }
 
 /** Sets missing requests to the limits, in place. Applies to pods, not to templates. */
@@ -34,12 +44,6 @@ export function requestDefaults(spec: JsonObject): void {
 
 function objects(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-function hostPorts(spec: JsonObject): void {
-  for (const container of objects(spec['containers'])) {
-    for (const port of objects(container['ports'])) port['hostPort'] ??= port['containerPort']!
-  }
 }
 
 function containerDefaults(container: JsonObject): void {
@@ -60,13 +64,6 @@ const CONTAINER_DEFAULTS: Defaults = {
   'lifecycle.postStart.httpGet.scheme': 'HTTP',
   'lifecycle.preStop.httpGet.path': '/',
   'lifecycle.preStop.httpGet.scheme': 'HTTP',
-}
-
-/** Returns whether an image has no tag, or the tag `latest`. */
-function isLatest(image: string): boolean {
-  if (image.includes('@')) return false
-  const tag = /:([^/:]+)$/.exec(image)?.[1]
-  return image !== '' && (tag === undefined || tag === 'latest')
 }
 
 function probeDefaults(probe: JsonObject): void {

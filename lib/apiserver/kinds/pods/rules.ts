@@ -6,7 +6,7 @@ import { type Cause, fault, forbidden } from '../../model/status.ts'
 import { list, str } from '../common/columns.ts'
 import { podParts } from './parts.ts'
 import { podSpecFaults } from './checks.ts'
-import { podSpecDefaults, requestDefaults } from './defaults.ts'
+import { hostPortDefaults, podSpecDefaults, requestDefaults } from './defaults.ts'
 
 export const POD_RULES: Partial<Rules> = {
   generation: true,
@@ -14,6 +14,7 @@ export const POD_RULES: Partial<Rules> = {
     const { spec } = pod
     if (!isObject(spec)) return
     podSpecDefaults(spec)
+    hostPortDefaults(spec)
     requestDefaults(spec)
     spec['enableServiceLinks'] ??= true
   },

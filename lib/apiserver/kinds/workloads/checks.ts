@@ -44,11 +44,16 @@ function templateFaults(spec: JsonObject, activeDeadline: string): Cause[] {
       fault.invalid('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'),
     ]),
     ...labelFaults(isObject(labels) ? labels : undefined, 'spec.template.metadata.labels'),
-    ...podSpecFaults(podSpec, path, ['Always']),
+    ...podSpecFaults(podSpec, path, ['Always'], claimNames(spec)),
     ...(podSpec['activeDeadlineSeconds'] === undefined ? [] : [
       fault.forbidden(`${path}.activeDeadlineSeconds`, `activeDeadlineSeconds in ${activeDeadline} is not Supported`),
     ]),
   ]
+}
+
+/** Returns the names of the claims that a StatefulSet makes for its pods. */
+function claimNames(spec: JsonObject): string[] {
+  return list(spec, 'volumeClaimTemplates').map((claim) => String(at(claim, 'metadata', 'name') ?? ''))
 }
 
 export function deploymentFaults(deployment: ApiObject, old: ApiObject | undefined): Cause[] {

@@ -1,0 +1,123 @@
+/** Cases of what other projects' manifests have. */
+import type { Case } from './api.ts'
+import { casesOf, type Script, type Step } from './transcript.ts'
+
+const CONTAINER = { name: 'main', image: 'nginx:1' }
+const LABELS = { app: 'web' }
+const metadata = { name: 'x' }
+
+/** Returns a workload whose pods have this spec. */
+function workload(kind: string, spec: object, more: object = {}): object {
+  const template = { metadata: { labels: LABELS }, spec }
+  return { apiVersion: 'apps/v1', kind, metadata, spec: { selector: { matchLabels: LABELS }, template, ...more } }
+}
+
+const pod = (spec: object): object => ({ apiVersion: 'v1', kind: 'Pod', metadata, spec })
+
+const CLAIM = {
+  metadata: { name: 'data' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+}
+const mounting = (name: string): object => ({
+  containers: [{ ...CONTAINER, volumeMounts: [{ name, mountPath: '/data' }] }],
+})
+
+const IMAGES = [
+  'nginx',
+  'nginx:latest',
+  'localhost:5000/nginx',
+  'nginx:1@sha256:0123456789012345678901234567890123456789012345678901234567890123',
+  'nginx@sha256:0123456789012345678901234567890123456789012345678901234567890123',
+  'ko://example.com/cmd',
+  'Upper/case',
+  'Upper',
+  'a..b',
+  '${IMAGE}',
+]
+
+const PORTS = [{ ...CONTAINER, ports: [{ containerPort: 80 }] }]
+const INIT = [{ ...CONTAINER, name: 'init', ports: [{ containerPort: 81 }] }]
+const HOST = { hostNetwork: true, containers: PORTS, initContainers: INIT }
+
+/** Creates a definition in a group, and reads its conditions. */
+function definition(group: string, approved?: string): readonly Step[] {
+  const name = `manifests.${group}`
+  const object = {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name, ...(approved !== undefined && { annotations: { 'api-approved.kubernetes.io': approved } }) },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { plural: 'manifests', kind: 'Manifest' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+    },
+  }
+  return [[`POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All`, object]]
+}
+
+const CASES: readonly Script[] = [
+  {
+    name: 'the containers of a StatefulSet mount the claims of its templates',
+    steps: ['data', 'other'].map((name): Step => [
+      'POST /apis/apps/v1/namespaces/{ns}/statefulsets?dryRun=All',
+      workload('StatefulSet', mounting(name), { serviceName: 's', volumeClaimTemplates: [CLAIM] }),
+    ]),
+  },
+  {
+    name: 'an image without tag and digest is always pulled, but not a text that is no image',
+    steps: IMAGES.map((image): Step => [
+      'POST /api/v1/namespaces/{ns}/pods?dryRun=All ? spec.containers.0.imagePullPolicy',
+      pod({ containers: [{ ...CONTAINER, image }] }),
+    ]),
+  },
+  {
+    name: 'host ports are set in pods on the network of their host, but not in templates',
+    steps: [
+      ['POST /api/v1/namespaces/{ns}/pods?dryRun=All ? spec.containers.0.ports spec.initContainers.0.ports', pod(HOST)],
+      [
+        'POST /apis/apps/v1/namespaces/{ns}/daemonsets?dryRun=All ? spec.template.spec.containers.0.ports',
+        workload('DaemonSet', HOST),
+      ],
+    ],
+  },
+  {
+    name: 'the older name of a service account is an alias of the newer one, which wins',
+    steps: [{ serviceAccount: 'a' }, { serviceAccountName: 'a' }, { serviceAccount: 'a', serviceAccountName: 'b' }].map(
+      (
+        accounts,
+      ): Step => [
+        'POST /apis/apps/v1/namespaces/{ns}/deployments?dryRun=All ? spec.template.spec',
+        workload('Deployment', { containers: [CONTAINER], ...accounts }),
+      ],
+    ),
+  },
+  {
+    name: 'of a path of an Ingress without a type, only that is reported',
+    steps: [
+      [
+        'POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All',
+        {
+          apiVersion: 'networking.k8s.io/v1',
+          kind: 'Ingress',
+          metadata,
+          spec: { rules: [{ http: { paths: [{ path: '/', backend: { serviceName: 'a', servicePort: 80 } }] } }] },
+        },
+      ],
+    ],
+  },
+  {
+    name: 'a definition in a group of the community needs an approval: a URL, or a reason that begins with unapproved',
+    steps: [
+      undefined,
+      '',
+      'unapproved, experimental-only',
+      'https://github.com/kubernetes-sigs/gateway-api/pull/1',
+      'http://',
+      '/path',
+      'yes',
+    ].flatMap((approved) => definition('manifests.k8s.io', approved)),
+  },
+]
+
+export const MANIFEST_CASES: readonly Case[] = casesOf('manifests', CASES)
