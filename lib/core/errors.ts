@@ -100,7 +100,7 @@ export type Reason =
   | (string & {})
 
 /** The reason that a bare HTTP code stands for, where a proxy or an extension answered. A bare 409 is a Conflict. */
-const REASON_OF_CODE: Readonly<Record<number, Reason>> = {
+export const REASON_OF_CODE: Readonly<Record<number, Reason>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
   403: 'Forbidden',

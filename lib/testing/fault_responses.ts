@@ -1,28 +1,13 @@
 /** The responses that faults cause: refusals, broken and late bodies, and old states. */
 import { NetworkError, type Transport } from 'kubeloop'
+import { abortScope, untilAborted } from '../async/abort.ts'
 import { lineBatches } from '../async/lines.ts'
 import { type Clock, sleep } from '../async/clock.ts'
+import { REASON_OF_CODE } from '../core/errors.ts'
+import { flag } from '../core/requested_action.ts'
 import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
 
 const encoder = new TextEncoder()
-
-/** The reasons of a real API server for its status codes. */
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'BadRequest',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
-  405: 'MethodNotAllowed',
-  409: 'Conflict',
-  410: 'Expired',
-  413: 'RequestEntityTooLarge',
-  415: 'UnsupportedMediaType',
-  422: 'Invalid',
-  429: 'TooManyRequests',
-  500: 'InternalError',
-  503: 'ServiceUnavailable',
-  504: 'Timeout',
-}
 
 /** Returns a Status of a code. `retryAfterMs` is sent in whole seconds, rounded up. */
 export function refusal(code: number, reason: string | undefined, retryAfterMs: number | undefined): HttpResponse {
@@ -32,7 +17,8 @@ export function refusal(code: number, reason: string | undefined, retryAfterMs: 
     apiVersion: 'v1',
     status: 'Failure',
     message: `the test asked for status ${code}`,
-    reason: reason ?? REASONS[code],
+    // A real server says so of versions that it has dropped.
+    reason: reason ?? (code === 410 ? 'Expired' : REASON_OF_CODE[code]),
     ...(seconds !== undefined && { details: { retryAfterSeconds: seconds } }),
     code,
   })
@@ -86,7 +72,7 @@ async function* torn(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefine
 
 /** Returns a body whose bytes arrive later, in order. An abort is not delayed. */
 export function lateBody(inner: HttpBody, clock: Clock, lagMs: number, signal: AbortSignal | undefined): HttpBody {
-  const stop = new AbortController()
+  const scope = abortScope(signal)
   const chunks: { readonly bytes?: Uint8Array; readonly error?: unknown; readonly dueMs: number }[] = []
   let wake = (): void => {}
   const add = (chunk: { readonly bytes?: Uint8Array; readonly error?: unknown }): void => {
@@ -102,32 +88,28 @@ export function lateBody(inner: HttpBody, clock: Clock, lagMs: number, signal: A
     }
   }
   async function* late(): AsyncGenerator<Uint8Array, void, undefined> {
-    const end = (): void => stop.abort(signal?.reason)
-    signal?.addEventListener('abort', end, { once: true })
     try {
       for (;;) {
-        signal?.throwIfAborted()
+        scope.signal.throwIfAborted()
         const chunk = chunks.shift()
         if (!chunk) {
-          await new Promise<void>((resolve) => {
-            wake = resolve
-            stop.signal.addEventListener('abort', () => resolve(), { once: true })
-          })
+          await untilAborted(new Promise<void>((resolve) => (wake = resolve)), scope.signal)
           continue
         }
         const waitMs = chunk.dueMs - clock.monotonic()
-        if (waitMs > 0) await sleep(clock, waitMs, stop.signal)
+        if (waitMs > 0) await sleep(clock, waitMs, scope.signal)
         if (chunk.bytes) yield chunk.bytes
         else if ('error' in chunk) throw chunk.error
         else return
       }
     } finally {
-      signal?.removeEventListener('abort', end)
+      scope[Symbol.dispose]()
     }
   }
   void pump()
   return bodyOf(late(), () => {
-    stop.abort()
+    scope.abort()
+    scope[Symbol.dispose]()
     inner.cancel()
   })
 }
@@ -160,7 +142,7 @@ interface ListJson {
 export async function staleResponse(inner: Transport, request: HttpRequest, version: string): Promise<HttpResponse> {
   const url = new URL(request.path, 'http://localhost')
   const query = url.searchParams
-  const isList = !isTrue(query.get('watch'))
+  const isList = !flag(query, 'watch')
   const from = query.get('resourceVersion') ?? ''
   // A watch that goes on from a version has no old state.
   if (query.has('continue') || (!isList && !query.has('sendInitialEvents') && from !== '' && from !== '0')) {
@@ -187,7 +169,7 @@ export async function staleResponse(inner: Transport, request: HttpRequest, vers
   if (watch.status !== 200) return watch
   const type = { apiVersion, kind: kind.replace(/List$/, '') }
   const lines = items.map((item) => JSON.stringify({ type: 'ADDED', object: { ...type, ...item } }))
-  if (isTrue(query.get('sendInitialEvents'))) {
+  if (flag(query, 'sendInitialEvents')) {
     const annotations = { 'k8s.io/initial-events-end': 'true' }
     lines.push(
       JSON.stringify({
@@ -203,10 +185,6 @@ export async function staleResponse(inner: Transport, request: HttpRequest, vers
 async function* followed(first: Uint8Array, rest: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
   if (first.length > 0) yield first
   yield* rest
-}
-
-function isTrue(value: string | null): boolean {
-  return value !== null && value !== 'false' && value !== '0'
 }
 
 /** Returns a body of chunks. `cancel` is called when the reader needs no more of them. */

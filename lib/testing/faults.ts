@@ -4,8 +4,8 @@ import type { Duration } from '../core/duration.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import { toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
+import { type RequestedAction, requestedAction, splitTarget } from '../core/requested_action.ts'
 import type { HttpRequest, HttpResponse } from '../core/transport.ts'
-import { isWatch, type RequestTarget, targetOf, VERBS } from './fault_requests.ts'
 import {
   brokenBody,
   brokenOff,
@@ -16,6 +16,7 @@ import {
   staleResponse,
   tornBody,
 } from './fault_responses.ts'
+import { nameIn } from './rights_recorder.ts'
 
 /**
  * Changes what becomes of some requests of an operator. Needs one of `status`, `delay`, `cut`, `drop`, `stale`, `lag`
@@ -129,11 +130,11 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
   let delayed = 0
   /** Returns the first fault that the request meets, and counts it. */
   const take = (request: HttpRequest, cluster: string | null): ActiveFault | undefined => {
-    const target = active.length > 0 ? targetOf(request) : undefined
-    if (!target) return undefined
+    const action = active.length > 0 ? actionOf(request) : undefined
+    if (!action) return undefined
     for (const [at, fault] of active.entries()) {
       if (fault.until?.aborted || (fault.cluster !== undefined && fault.cluster !== cluster)) continue
-      if (!meets(fault, target)) continue
+      if (!meets(fault, action, request)) continue
       if (fault.toSkip > 0) fault.toSkip--
       else {
         fault.isMet = true
@@ -212,12 +213,31 @@ async function answer(
   return { ...response, body: cut === 'line' ? tornBody(response.body) : brokenBody(response.body) }
 }
 
-function meets({ verb, resource, namespace, name }: ActiveFault, target: RequestTarget): boolean {
-  if (resource && (target.group !== resource.group || target.plural !== resource.plural)) return false
-  if (namespace !== undefined && target.namespace !== namespace) return false
-  if (name !== undefined && target.name !== name) return false
-  return verb === undefined || verb === target.verb
+function actionOf({ method, path }: HttpRequest): RequestedAction {
+  const target = splitTarget(path)
+  return requestedAction(method, target.path, target.query)
 }
+
+function isWatch(request: HttpRequest): boolean {
+  return actionOf(request).verb === 'watch'
+}
+
+function meets(fault: ActiveFault, action: RequestedAction, request: HttpRequest): boolean {
+  const { resource } = fault
+  if (resource && (action.group !== resource.group || action.resource !== resource.plural)) return false
+  // A Namespace is in no namespace, and discovery is a list of what is served.
+  const isNamespace = action.resource === 'namespaces' && action.group === ''
+  if (fault.namespace !== undefined && (isNamespace || action.namespace !== fault.namespace)) return false
+  const verb = action.isResource || action.verb !== 'get' ? action.verb : 'list'
+  if (fault.verb !== undefined && fault.verb !== verb) return false
+  if (fault.name === undefined) return true
+  // A selector may name the object of a list or a watch.
+  const name = verb === 'create' ? action.name || nameIn(request) : OF_ALL.includes(verb) ? '' : action.name
+  return name === fault.name
+}
+
+const VERBS: readonly string[] = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection']
+const OF_ALL: readonly string[] = ['list', 'watch', 'deletecollection']
 
 const CANNOT = 'Cannot add a fault'
 const EFFECTS = 'a status, a delay, cut, drop, stale, lag or repeat'

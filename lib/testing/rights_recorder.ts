@@ -189,7 +189,7 @@ export class RightsRecorder {
       resource: subresource ? `${resource}/${subresource}` : resource,
       // The path of a Namespace is within itself, but a Role cannot be in one that does not exist yet.
       namespace: group === '' && resource === 'namespaces' ? '' : namespace,
-      name: name || (verb === 'create' ? nameIn(body) : ''),
+      name: name || (verb === 'create' ? nameIn(request) : ''),
     }
     yield asked
     // An apply creates a missing object, and the server then asks for that right, too.
@@ -202,7 +202,7 @@ export class RightsRecorder {
   /** The admission plugin OwnerReferencesPermissionEnforcement asks whether the writer may set finalizers of owners. */
   *#blockedOwners(body: string, namespace: string): Generator<Asked> {
     if (!body.includes('"blockOwnerDeletion":true')) return
-    for (const { apiVersion, kind, name, blockOwnerDeletion } of ownersIn(body)) {
+    for (const { apiVersion, kind, name, blockOwnerDeletion } of metadataIn(body).ownerReferences ?? []) {
       const owner = this.#options.resources.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion)
       if (!owner || blockOwnerDeletion !== true) continue
       const place = owner.scope === 'Namespaced' ? namespace : ''
@@ -276,12 +276,9 @@ function metadataIn(body: string): Metadata {
   }
 }
 
-function nameIn(body: string): string {
-  return metadataIn(body).name ?? ''
-}
-
-function ownersIn(body: string): NonNullable<Metadata['ownerReferences']> {
-  return metadataIn(body).ownerReferences ?? []
+/** Returns the name in the body of a create; empty if it has none, as with a generated name. */
+export function nameIn(request: HttpRequest): string {
+  return metadataIn(bodyOf(request)).name ?? ''
 }
 
 /** The line of a stack for the function that runs an operator. A bundler may add a number to its name. */

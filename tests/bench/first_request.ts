@@ -1,7 +1,8 @@
 /** Measures the time from a program's start to its first request, and its memory by then. */
 import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { rssMib } from './processes.ts'
 import { serveTls } from './tls_server.ts'
 
 export interface FirstRequests {
@@ -31,7 +32,7 @@ export async function openFirstRequests(serviceAccount: string): Promise<FirstRe
         const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
         came = () => {
           if (measured) return
-          measured = { ms: performance.now() - began, mib: residentMib(child.pid!) }
+          measured = { ms: performance.now() - began, mib: rssMib(child.pid!) }
           child.kill('SIGKILL')
         }
         for (const stream of [child.stdout, child.stderr]) {
@@ -52,9 +53,4 @@ export async function openFirstRequests(serviceAccount: string): Promise<FirstRe
       }),
     close,
   }
-}
-
-function residentMib(pid: number): number {
-  const kb = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Number(kb) / 1024
 }

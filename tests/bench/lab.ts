@@ -52,7 +52,10 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
     once(() => {
       if (!hasGo()) return skipped(what)
       const program = join(folder, name)
-      execFileSync('go', ['build', '-o', program, '.'], { cwd: join(import.meta.dirname, name), stdio: 'inherit' })
+      execFileSync('go', ['build', '-o', program, `./${name}`], {
+        cwd: join(import.meta.dirname, 'go'),
+        stdio: 'inherit',
+      })
       return program
     })
   return {
@@ -73,8 +76,8 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
       if (!existsSync(script) || !hasGo()) return skipped('controller-runtime')
       return execFileSync('bash', [script], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
     }),
-    goQueues: goProgram('queue_go', 'the Go queues'),
-    goWebhooks: goProgram('webhook_go', "controller-runtime's webhooks"),
+    goQueues: goProgram('queue', 'the Go queues'),
+    goWebhooks: goProgram('webhooks', "controller-runtime's webhooks"),
     async webhooks(n) {
       if (hasRealServer()) return await made(openWebhookStage(await stage(), n))
       return skipped('webhooks', 'KUBEBUILDER_ASSETS is not set, and only a real API server calls them')

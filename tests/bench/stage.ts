@@ -6,7 +6,7 @@ import process from 'node:process'
 import { Cluster, type ClusterConfig } from 'kubeloop'
 import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap, CustomResourceDefinition, Namespace } from 'kubeloop/kinds'
-import { startEnvtest } from '../../lib/testing/envtest.ts'
+import { kubeconfigText, startEnvtest } from '../../lib/testing/envtest.ts'
 import { fooOf, nameOf } from './objects.ts'
 import { Foo, namespaceOf } from './works/surroundings.ts'
 
@@ -84,18 +84,7 @@ async function real() {
 async function embedded() {
   const api = await serve(new ApiServer())
   const config: ClusterConfig = { server: api.url, token: api.token, ca: api.ca }
-  const kubeconfig = JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'bench',
-    contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
-    clusters: [{
-      name: 'bench',
-      cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.ca).toString('base64') },
-    }],
-    users: [{ name: 'bench', user: { token: api.token } }],
-  })
-  return { name: 'embedded API', config, kubeconfig, close: () => api.close() }
+  return { name: 'embedded API', config, kubeconfig: kubeconfigText(config), close: () => api.close() }
 }
 
 /** Resolves when the server serves the definition, which takes a moment after its creation. */

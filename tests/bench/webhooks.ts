@@ -4,18 +4,19 @@
  * Each program runs from its first round to the end, so that it is warm. The API server's configurations name one
  * program at a time.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { type Client, Cluster, isReason } from 'kubeloop'
 import { CustomResourceDefinition, MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from 'kubeloop/kinds'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { freePort } from '../../lib/runtime/net/loopback.ts'
+import { cpuUs, rssMib } from './processes.ts'
 import { Site, siteOf } from './site.ts'
 import type { Stage } from './stage.ts'
+import { quantile } from './works/quantiles.ts'
 import { clusterOf } from './works/surroundings.ts'
 import type { Printed } from './subjects.ts'
 
@@ -84,11 +85,12 @@ export async function openWebhookStage({ clusterFile }: Stage, n: number): Promi
         try {
           await until(() => isCalled(client, server !== undefined), 'The API server does not use the configuration')
           await create(isFirst ? WARM : WARM_AGAIN, CALLERS, server !== undefined)
-          const beganUs = cpuOf(server)
+          const pids = server ? [server.process.pid!] : []
+          const beganUs = cpuUs(...pids)
           const beganMs = performance.now()
           const took = await create(n, CALLERS, server !== undefined)
           const ms = performance.now() - beganMs
-          const cpuUs = (cpuOf(server) - beganUs) / n
+          const tookUs = (cpuUs(...pids) - beganUs) / n
           const alone = await create(Math.ceil(n * ALONE), 1, server !== undefined)
           return {
             perSecond: n / (ms / 1000),
@@ -96,7 +98,7 @@ export async function openWebhookStage({ clusterFile }: Stage, n: number): Promi
             p99: quantile(took, 0.99),
             aloneP50: quantile(alone, 0.5),
             aloneP99: quantile(alone, 0.99),
-            ...(server && { cpuUs, rssMib: rssOf(server) }),
+            ...(server && { cpuUs: tookUs, rssMib: rssMib(...pids) }),
           }
         } finally {
           for (const kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration]) {
@@ -119,14 +121,6 @@ async function startServer(command: (port: number) => readonly string[]): Promis
   const port = await freePort()
   const [file = '', ...args] = command(port)
   return { port, process: spawn(file, args, { stdio: ['ignore', 'ignore', 'inherit'] }) }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise<void>((resolve) => server.close(() => resolve()))
-  return port
 }
 
 async function configure(client: Client, port: number, ca: string): Promise<void> {
@@ -167,24 +161,6 @@ async function until(test: () => Promise<boolean>, otherwise: string): Promise<v
     if (performance.now() > endMs) throw new Error(`${otherwise} after ${SWITCH_MS / 1000} s`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-}
-
-let ticksPerSecond: number | undefined
-
-/** Returns the processor time of a process in microseconds, in steps of 10,000. */
-function cpuOf(server: Server | undefined): number {
-  if (!server) return 0
-  ticksPerSecond ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
-  const fields = readFileSync(`/proc/${server.process.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond * 1e6
-}
-
-function rssOf({ process: { pid } }: Server): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
-}
-
-function quantile(values: readonly number[], q: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(q * (values.length - 1))]!
 }
 
 /** Whether there is an API server that calls webhooks. */

@@ -67,72 +67,31 @@ const CHURN = { first: 100_000, all: 1_000_000 }
 export function worksFor(n: number): readonly Work[] {
   return [
     sync('', n, 9),
-    {
-      name: 'reconcile-1',
-      rounds: 5,
-      n,
-      subjects: async (lab) => {
-        const { clusterFile, kubeconfig } = await filled(lab, n)
-        return [
-          ...ours(lab, 'reconcile.ts', [clusterFile, n, 1]),
-          ...floors(lab, 'reconcile.ts', [clusterFile, 1]),
-          ...managers(lab, kubeconfig, ['-mode', 'reconcile', '-n', n]),
-        ]
-      },
-      figures: [perSecond('reconcile-1', 'objects/s')],
-    },
-    {
-      name: 'reconcile-10-status',
-      rounds: 5,
-      n,
-      subjects: async (lab) => {
-        const { clusterFile, kubeconfig } = await filled(lab, n)
-        return [
-          ...ours(lab, 'reconcile.ts', [clusterFile, n, 10, 'status']),
-          ...floors(lab, 'reconcile.ts', [clusterFile, 10, 'status']),
-          ...managers(lab, kubeconfig, ['-mode', 'reconcile', '-n', n, '-workers', 10, '-write']),
-        ]
-      },
-      figures: [perSecond('reconcile-10-status', 'objects/s')],
-    },
+    reconcile('reconcile-1', n, 1),
+    reconcile('reconcile-10-status', n, 10, 'status'),
     latency('latency', LATENCIES),
     // A thousand are too few for the runtimes to compile the whole path; an operator runs longer.
     { ...latency('latency-warm', WARM_LATENCIES), extra: true },
+    both('informers-200', INFORMERS, 'watches.ts', async (lab) => {
+      const stage = await lab.stage()
+      await stage.spread(INFORMERS)
+      return [stage.clusterFile, INFORMERS]
+    }, { name: 'informers-200', unit: 'ms', value: ({ ms }) => ms }),
     {
-      name: 'informers-200',
-      rounds: 5,
-      n: INFORMERS,
-      subjects: async (lab) => {
-        const stage = await lab.stage()
-        await stage.spread(INFORMERS)
-        return [
-          ...ours(lab, 'watches.ts', [stage.clusterFile, INFORMERS]),
-          ...floors(lab, 'watches.ts', [stage.clusterFile, INFORMERS]),
-        ]
-      },
-      figures: [{ name: 'informers-200', unit: 'ms', value: ({ ms }) => ms }],
-    },
-    {
-      name: 'idle-cpu',
-      rounds: 5,
-      n: WATCHES,
+      ...both('idle-cpu', WATCHES, 'watches.ts', async (lab) => [await lab.feedFile(), WATCHES, IDLE_SECONDS], {
+        name: 'idle-cpu',
+        unit: 'ms/minute',
+        value: ({ cpuMs }) => cpuMs,
+      }),
       atOnce: true,
-      subjects: async (lab) => {
-        const args = [await lab.feedFile(), WATCHES, IDLE_SECONDS]
-        return [...ours(lab, 'watches.ts', args), ...floors(lab, 'watches.ts', args)]
-      },
-      figures: [{ name: 'idle-cpu', unit: 'ms/minute', value: ({ cpuMs }) => cpuMs }],
     },
-    {
-      name: 'watch-events',
-      rounds: 5,
-      n: EVENTS,
-      subjects: async (lab) => {
-        const args = [await lab.feedFile(), FEED_OBJECTS, EVENTS]
-        return [...ours(lab, 'watch_events.ts', args), ...floors(lab, 'watch_events.ts', args)]
-      },
-      figures: [perSecond('watch-events', 'events/s')],
-    },
+    both(
+      'watch-events',
+      EVENTS,
+      'watch_events.ts',
+      async (lab) => [await lab.feedFile(), FEED_OBJECTS, EVENTS],
+      perSecond('watch-events', 'events/s'),
+    ),
     {
       name: 'churn',
       rounds: 5,
@@ -156,17 +115,14 @@ export function worksFor(n: number): readonly Work[] {
       ],
     },
     queue('queue', 'twice', KEYS),
-    {
-      // As many turns in total as `queue`, so that both are equally compiled.
-      name: 'queue-10k',
-      rounds: 5,
-      n: FEW_KEYS,
-      subjects: async (lab) => {
-        const args = ['twice', FEW_KEYS, KEYS / FEW_KEYS]
-        return [...ours(lab, 'queue.ts', args), ...floors(lab, 'queue.ts', args)]
-      },
-      figures: [perSecond('queue-10k', 'keys/s')],
-    },
+    // As many turns in total as `queue`, so that both are equally compiled.
+    both(
+      'queue-10k',
+      FEW_KEYS,
+      'queue.ts',
+      () => Promise.resolve(['twice', FEW_KEYS, KEYS / FEW_KEYS]),
+      perSecond('queue-10k', 'keys/s'),
+    ),
     { ...queue('queue-burst', 'burst', KEYS), extra: true },
     { ...queue('queue-steady', 'steady', KEYS), extra: true },
     {
@@ -335,6 +291,34 @@ function sync(suffix: string, n: number, rounds: number): Work {
       { name: `list${suffix}`, unit: 'ms', value: ({ listMs }) => listMs },
     ],
   }
+}
+
+/** Returns a work of one figure, whose programs in works/ and floors/ have the same arguments. */
+function both(
+  name: string,
+  n: number,
+  file: string,
+  argsOf: (lab: Lab) => Promise<readonly (string | number)[]>,
+  figure: Figure,
+): Work {
+  const subjects = async (lab: Lab): Promise<Subject[]> => {
+    const args = await argsOf(lab)
+    return [...ours(lab, file, args), ...floors(lab, file, args)]
+  }
+  return { name, rounds: 5, n, subjects, figures: [figure] }
+}
+
+function reconcile(name: string, n: number, workers: number, ...status: 'status'[]): Work {
+  const subjects = async (lab: Lab): Promise<Subject[]> => {
+    const { clusterFile, kubeconfig } = await filled(lab, n)
+    const writes = status.length > 0 ? ['-workers', workers, '-write'] : []
+    return [
+      ...ours(lab, 'reconcile.ts', [clusterFile, n, workers, ...status]),
+      ...floors(lab, 'reconcile.ts', [clusterFile, workers, ...status]),
+      ...managers(lab, kubeconfig, ['-mode', 'reconcile', '-n', n, ...writes]),
+    ]
+  }
+  return { name, rounds: 5, n, subjects, figures: [perSecond(name, 'objects/s')] }
 }
 
 function latency(name: string, n: number): Work {

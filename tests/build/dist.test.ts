@@ -15,12 +15,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { readFacts } from '../structure/source_facts.ts'
-import { ENTRIES, LOADED_LATER, ONLY_IF_IMPORTED, SHARE_TYPES } from '../tools/build.ts'
+import { ENTRIES, FOR_BUNDLES, LOADED_LATER, ONLY_IF_IMPORTED, SHARE_TYPES } from '../tools/build.ts'
 import { DIST, ensureDist, loadBuilt } from '../tools/dist.ts'
 import { noOldNode, OLD_NODE } from '../tools/old_node.ts'
 import { mustRun, runCommand } from '../tools/run_command.ts'
 import { ROOT } from '../tools/tree.ts'
-import { FLOW, READ_KUBECONFIG, UNUSUAL } from './kubeconfigs.ts'
+import { ADMIT, bundled, FLOW, READ_KUBECONFIG, UNUSUAL } from './scripts.ts'
 
 before(ensureDist)
 
@@ -150,17 +150,21 @@ const IMPORTS_OF_LATER: Readonly<Record<string, readonly string[]>> = {
   kubeconfig: ['dynamic (computed)', 'dynamic (computed)'],
 }
 
-test('the bundle of an operator does not contain the parser for unusual kubeconfigs', async () => {
-  const bundled = await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), [
-    join(DIST, 'mod.js'),
-    '--bundle',
-    '--format=esm',
-    '--platform=node',
-    '--packages=external',
-  ])
-  assert.match(bundled, /class \w*ApiError\b|ApiError = class/)
-  assert.doesNotMatch(bundled, /YAMLException/)
+test('a bundle has the parts that its operator imports, and no parser for unusual kubeconfigs', async () => {
+  const bare = await bundled(ADMIT)
+  assert.match(bare, /class \w*ApiError\b|ApiError = class/)
+  assert.doesNotMatch(bare, /YAMLException/)
   assert.match(readFileSync(join(DIST, 'yaml.js'), 'utf8'), /YAMLException/)
+  for (const entry of FOR_BUNDLES) {
+    const [, part = ''] = /import\("\.\/([a-z_]+)\.js"\)/.exec(readFileSync(join(DIST, `${entry}.js`), 'utf8')) ?? []
+    const name = factsOf(`${part}.js`).exports[0]!
+    assert.ok(!bare.includes(`${name}:`), `${name} of ${entry} is in a bundle that does not import it`)
+    const whole = await bundled(ADMIT, entry)
+    assert.ok(whole.includes(`${name}:`), `${name} of ${entry} is in the bundle`)
+    if (entry === 'webhooks') {
+      assert.ok(bare.length < whole.length - 180_000, `${bare.length} of ${whole.length} bytes`)
+    }
+  }
 })
 
 test('each entry has its declarations, which its first line names; a copied one needs no other file', () => {
@@ -237,12 +241,10 @@ test(
   async () => {
     const tsconfig = JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] })
     await withCopies({ 'operator.ts': BESIDE, 'tsconfig.json': tsconfig }, async (folder) => {
-      await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {
-        cwd: folder,
-      })
+      await mustRun(program('node'), [join(ROOT, 'node_modules/typescript7/bin/tsc'), '-p', '.'], { cwd: folder })
       for (const runtime of ['node', 'bun']) {
         assert.match(
-          await mustRun(join(ROOT, 'node_modules/.bin', runtime), ['operator.ts'], { cwd: folder }),
+          await mustRun(program(runtime), ['operator.ts'], { cwd: folder }),
           /^read foos deployments$/m,
           runtime,
         )
@@ -256,18 +258,14 @@ test(
   { timeout: 120_000 },
   async () => {
     const imports = { kubeloop: './standalone.js', 'kubeloop/kinds': './kinds.js', zod: 'npm:zod@4' }
-    const cases: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-      beside: { 'operator.ts': BESIDE.replace("'zod'", "'npm:zod@4'") },
-      mapped: { 'operator.ts': MAPPED, 'deno.json': JSON.stringify({ imports }) },
-    }
-    for (const [name, files] of Object.entries(cases)) {
-      await withCopies(files, async (folder) => {
-        const deno = (...args: string[]): Promise<string> =>
-          mustRun(join(ROOT, 'node_modules/.bin/deno'), args, { cwd: folder })
-        await deno('check', 'operator.ts')
-        assert.match(await deno('run', '--no-prompt', 'operator.ts'), /^read foos deployments$/m, name)
-      })
-    }
+    const operators = { 'beside.ts': BESIDE.replace("'zod'", "'npm:zod@4'"), 'mapped.ts': MAPPED }
+    await withCopies({ ...operators, 'deno.json': JSON.stringify({ imports }) }, async (folder) => {
+      const deno = (...args: string[]): Promise<string> => mustRun(program('deno'), args, { cwd: folder })
+      await deno('check', ...Object.keys(operators))
+      for (const file of Object.keys(operators)) {
+        assert.match(await deno('run', '--no-prompt', file), /^read foos deployments$/m, file)
+      }
+    })
   },
 )
 
@@ -387,29 +385,22 @@ test(
       }
 
       writeFileSync(join(project, 'load.mjs'), LOADER)
-      assert.match(
-        await mustRun(program('node'), ['node_modules/.bin/kubeloop', '--help'], { cwd: project }),
-        /kubeloop/,
-      )
-      for (const [runtime, { run, tests }] of Object.entries(CALLS)) {
-        assert.equal(
-          (await mustRun(program(runtime), [...run, 'load.mjs'], { cwd: project })).trim(),
-          'loaded',
-          runtime,
-        )
-        const command = [...run, 'node_modules/kubeloop/cli.js', 'new', 'sample.ts']
-        for (const name of ['sample.ts', 'sample.test.ts']) rmSync(join(project, name), { force: true })
-        assert.match(await mustRun(program(runtime), command, { cwd: project }), /^wrote sample\.ts,/, runtime)
-        assert.equal(
-          readFileSync(join(project, 'sample.ts'), 'utf8'),
-          readFileSync(join(ROOT, 'examples/1_sample_controller.ts'), 'utf8'),
-        )
-        // With this variable of its parent, Node's test runner would skip all files.
-        const isolated = ['-u', 'NODE_TEST_CONTEXT', program(runtime), ...tests, './sample.test.ts']
-        const { code, stdout, stderr } = await runCommand('env', isolated, { cwd: project })
-        assert.equal(code, 0, stdout + stderr)
-        assert.match(stdout + stderr, /\bpass 4\b|\b4 pass(?:ed)?\b/, runtime)
+      const runtimes: Readonly<Record<string, readonly string[]>> = { node: [], bun: [], deno: ['run', '-A'] }
+      for (const [runtime, args] of Object.entries(runtimes)) {
+        const printed = await mustRun(program(runtime), [...args, 'load.mjs'], { cwd: project })
+        assert.equal(printed.trim(), 'loaded', runtime)
       }
+      const command = [program('node'), 'node_modules/.bin/kubeloop', 'new', 'sample.ts'] as const
+      assert.match(await mustRun(command[0], command.slice(1), { cwd: project }), /^wrote sample\.ts,/)
+      assert.equal(
+        readFileSync(join(project, 'sample.ts'), 'utf8'),
+        readFileSync(join(ROOT, 'examples/1_sample_controller.ts'), 'utf8'),
+      )
+      // With this variable of its parent, Node's test runner would skip all files.
+      const isolated = ['-u', 'NODE_TEST_CONTEXT', program('node'), '--test', './sample.test.ts']
+      const { code, stdout, stderr } = await runCommand('env', isolated, { cwd: project })
+      assert.equal(code, 0, stdout + stderr)
+      assert.match(stdout, /\bpass 4\b/)
 
       const compilerOptions = { ...COMPILER, allowImportingTsExtensions: true }
       writeFileSync(
@@ -425,13 +416,6 @@ test(
     }
   },
 )
-
-/** How each runtime runs a file, and its tests. */
-const CALLS: Readonly<Record<string, { readonly run: readonly string[]; readonly tests: readonly string[] }>> = {
-  node: { run: [], tests: ['--test'] },
-  bun: { run: [], tests: ['test'] },
-  deno: { run: ['run', '-A'], tests: ['test', '-A'] },
-}
 
 function program(name: string): string {
   return join(ROOT, 'node_modules/.bin', name)
@@ -485,8 +469,13 @@ if (entries.some((entry) => Object.keys(entry).length === 0)) throw new Error('a
 console.log('loaded')
 `
 
+const facts = new Map<string, ReturnType<typeof readFacts>>()
+
+/** Parses each file once: they are large. */
 function factsOf(file: string): ReturnType<typeof readFacts> {
-  return readFacts(file, readFileSync(join(DIST, file), 'utf8'))
+  const found = facts.get(file) ?? readFacts(file, readFileSync(join(DIST, file), 'utf8'))
+  facts.set(file, found)
+  return found
 }
 
 function readJson(path: string): Record<string, unknown> {

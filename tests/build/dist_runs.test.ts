@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { readFacts } from '../structure/source_facts.ts'
 import { ENTRIES, FOR_BUNDLES } from '../tools/build.ts'
 import { DIST, ensureDist, loadBuilt } from '../tools/dist.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { ROOT } from '../tools/tree.ts'
-import { FLOW, ORDINARY, READ_KUBECONFIG, UNUSUAL } from './kubeconfigs.ts'
+import { ADMIT, bundled, FLOW, ORDINARY, READ_KUBECONFIG, UNUSUAL } from './scripts.ts'
 
 before(ensureDist)
 
@@ -87,14 +86,6 @@ async function beside(
   }
 }
 
-const standalone = (): Record<string, string> => ({ 'mod.js': readFileSync(join(DIST, 'standalone.js'), 'utf8') })
-
-test('a copy of standalone.js alone reads every kubeconfig', async () => {
-  for (const config of [ORDINARY, FLOW, UNUSUAL]) {
-    assert.equal(await beside({ ...standalone(), config }, READ_KUBECONFIG), 'https://a:6443')
-  }
-})
-
 test('a copy of mod.js alone reports which files a kubeconfig needs', async () => {
   const copied = (...names: readonly string[]): Record<string, string> =>
     Object.fromEntries(names.map((name) => [name, readFileSync(join(DIST, name), 'utf8')]))
@@ -139,14 +130,6 @@ test('an operator with metrics needs metrics.js and prom-client, and reports a m
   assert.match(await beside({ 'metrics.js': metrics, ...others }, MEASURE, ['zod', 'prom-client']), /nowhere/)
 })
 
-const ADMIT = `import { defineResource, operator } from './mod.js'
-import { z } from 'zod'
-const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({}) })
-const app = operator({ name: 'a' }).admission(Site, { validate: () => [] })
-const cluster = { server: 'http://127.0.0.1:1' }
-await app.start(new AbortController().signal, { cluster }).catch(({ message }) => console.log(message))
-`
-
 test('only an operator that defines a kind needs crds.js, and names it if it is missing', async () => {
   const started = (kind: string): string =>
     ADMIT.replace('.admission(Site, { validate: () => [] })', `\napp.controllerFor(${kind}).reconcile(async () => {})`)
@@ -158,46 +141,18 @@ test('only an operator that defines a kind needs crds.js, and names it if it is 
     await beside(files, started('Site')),
     /^Cannot verify or install definitions: crds\.js cannot be loaded; copy it/,
   )
-  assert.doesNotMatch(await beside({ ...files, ...built('crds.js') }, started('Site')), /crds\.js/)
   assert.doesNotMatch(await beside(files, started('ConfigMap')), /crds\.js/)
 })
 
-/** Bundles the operator as a user's bundler does. Returns the text. */
-async function bundled(operator: string, ...imports: readonly string[]): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
-  try {
-    mkdirSync(join(folder, 'node_modules'))
-    symlinkSync(DIST, join(folder, 'node_modules/kubeloop'))
-    const lines = imports.map((name) => `import 'kubeloop/${name}'\n`)
-    writeFileSync(join(folder, 'operator.mjs'), lines.join('') + operator.replace('./mod.js', 'kubeloop'))
-    const outside = ['zod', 'prom-client', '@opentelemetry/api'].map((name) => `--external:${name}`)
-    const args = [join(folder, 'operator.mjs'), '--bundle', '--format=esm', '--platform=node', ...outside]
-    return await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), args)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-test('a bundle has the parts that its operator imports, and names the import of one that is missing', async () => {
-  const bare = await bundled(ADMIT)
+test('a bundle names the import of a part that it does not have, and works with it', async () => {
   const without = (what: string, file: string, entry: string): RegExp =>
     new RegExp(`^Cannot ${what}: ${file}\\.js cannot be loaded; for a bundle, add import 'kubeloop/${entry}' to the op`)
-  assert.match(await beside({ 'mod.js': '' }, bare), without('serve webhooks', 'webhook_server', 'webhooks'))
-  const whole = await bundled(ADMIT, 'webhooks')
-  assert.ok(bare.length < whole.length - 180_000, `${bare.length} of ${whole.length} bytes`)
-  assert.match(await beside({ 'mod.js': '' }, whole), /^Cannot serve webhooks without a certificate/)
-  const packages = ['zod', 'prom-client']
-  const missing = await beside({ 'mod.js': '' }, await bundled(MEASURE), packages)
-  assert.match(missing, without('serve metrics', 'metrics', 'metrics'))
-  const measured = await bundled(MEASURE, 'metrics')
-  assert.match(await beside({ 'mod.js': '' }, measured), /^Cannot serve metrics: prom-client cannot be loaded/)
-  assert.match(await beside({ 'mod.js': '' }, measured, packages), /nowhere/)
-  for (const entry of FOR_BUNDLES) {
-    const [, part = ''] = /import\("\.\/([a-z_]+)\.js"\)/.exec(readFileSync(join(DIST, `${entry}.js`), 'utf8')) ?? []
-    const name = readFacts('', readFileSync(join(DIST, `${part}.js`), 'utf8')).exports[0]!
-    assert.ok(!bare.includes(`${name}:`), `${name} of ${entry} is in a bundle that does not import it`)
-    assert.ok((await bundled(ADMIT, entry)).includes(`${name}:`), `${name} of ${entry} is in the bundle`)
-  }
+  const run = async (operator: string, imports: string[] = []): Promise<string> =>
+    await beside({ 'mod.js': '' }, await bundled(operator, ...imports), ['zod', 'prom-client'])
+  assert.match(await run(ADMIT), without('serve webhooks', 'webhook_server', 'webhooks'))
+  assert.match(await run(ADMIT, ['webhooks']), /^Cannot serve webhooks without a certificate/)
+  assert.match(await run(MEASURE), without('serve metrics', 'metrics', 'metrics'))
+  assert.match(await run(MEASURE, ['metrics']), /nowhere/)
 })
 
 const PLUGIN = JSON.stringify({
@@ -219,13 +174,18 @@ const PLUGIN = JSON.stringify({
     },
   }],
 })
-const READ_TOKEN = READ_KUBECONFIG.replace('loaded.cluster.server', '(await loaded.cluster.credentials()).token')
 
-test('a copy of standalone.js alone runs a credential plugin', async () => {
-  assert.equal(await beside({ ...standalone(), config: PLUGIN }, READ_TOKEN), 'secret')
-})
-
-test('a copy of standalone.js alone has metrics, with prom-client', async () => {
-  assert.match(await beside(standalone(), MEASURE), /^Cannot serve metrics: prom-client cannot be loaded/)
-  assert.match(await beside(standalone(), MEASURE, ['zod', 'prom-client']), /nowhere/)
+test('a copy of standalone.js alone reads every kubeconfig, runs a credential plugin, and has metrics', async () => {
+  const alone = { 'mod.js': readFileSync(join(DIST, 'standalone.js'), 'utf8') }
+  const configs = { ordinary: ORDINARY, flow: FLOW, unusual: UNUSUAL, plugin: PLUGIN }
+  const script = `
+    import { loadConfig } from './mod.js'
+    for (const name of ${JSON.stringify(Object.keys(configs))}) {
+      const { cluster } = await loadConfig({ kubeconfig: './' + name })
+      console.log(cluster.server, (await cluster.credentials?.())?.token)
+    }`
+  const printed = await beside({ ...alone, ...configs }, script)
+  const tokens = printed.split('\n').map((line) => line.replace('https://a:6443 ', ''))
+  assert.deepEqual(tokens, ['undefined', 'x', 'undefined', 'secret'])
+  assert.match(await beside(alone, MEASURE, ['zod', 'prom-client']), /nowhere/)
 })

@@ -2,10 +2,9 @@
  * Proves least roles: an operator works with them, and fails without any one verb of any one rule. The same on the
  * embedded API and on a real API server.
  */
-import { type ClusterConfig, Informer, type Transport } from 'kubeloop'
+import type { ClusterConfig, Transport } from 'kubeloop'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import type { OperatorDescription } from '../../lib/operator/description.ts'
-import { systemClock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { messageOf } from '../../lib/core/errors.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
@@ -18,6 +17,7 @@ import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { type AskedRight, RightsRecorder } from '../../lib/testing/rights_recorder.ts'
+import { watching } from './watching.ts'
 
 /** An API server without the objects of earlier runs. */
 interface Stage {
@@ -62,9 +62,6 @@ export interface Scenario {
 /** The outcome of a run: what was refused or failed, in order. Empty if the operator worked. */
 export type Problems = readonly string[]
 
-/** Much longer than any state takes, and shorter than the test runner waits. */
-const MAX_MS = 30_000
-
 const ACCOUNT = 'operator'
 
 /** The operator's own namespace. */
@@ -103,26 +100,13 @@ async function run(
   })
   const scope = new AbortController()
   const watches: Promise<unknown>[] = []
-  const until: Until = (resource, key, condition) =>
-    new Promise((resolve, reject) => {
-      // The run may be over while the phase still sends its requests.
-      if (scope.signal.aborted) return
-      const api = new Api({ transport: admin })
-      const informer = new Informer({ api, resource, clock: systemClock, log: silentLog })
-      const stop = systemClock.after(
-        MAX_MS,
-        () => reject(new Error(`${phase.name}: ${key} does not become as expected`)),
-      )
-      const evaluate = (): void => {
-        if (!informer.isSynced || !condition(informer.store.get(key))) return
-        stop()
-        resolve()
-      }
-      informer.addHandler(evaluate)
-      scope.signal.addEventListener('abort', stop)
-      watches.push(informer.start(scope.signal))
-      informer.synced(scope.signal).then(evaluate, () => {})
-    })
+  const until: Until = async (resource, key, condition) => {
+    // The run may be over while the phase still sends its requests.
+    scope.signal.throwIfAborted()
+    const { watching: found, ended } = watching(admin, resource, scope.signal)
+    watches.push(ended)
+    await found.until(key, `expected by ${phase.name}`, condition)
+  }
   const work = leads.opened.then(async () => await phase.work(client, until))
   work.catch(() => {})
   try {

@@ -6,7 +6,7 @@ import { Latch } from '../../lib/async/latch.ts'
 import { ClusterRoleBinding, ConfigMap } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
-import { sourceSample, withBuiltSample } from './samples.ts'
+import { withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
@@ -68,6 +68,5 @@ test('an operator without permission to list logs verb, resource and account onc
 })
 
 for (const { name, run } of casesFor(['client certificate', 'token'], true)) {
-  test(`real: ${name} (source)`, { skip }, () => run(target, sourceSample))
-  test(`real: ${name} (built)`, { skip }, () => withBuiltSample((sample) => run(target, sample)))
+  test(`real: ${name}`, { skip }, () => withBuiltSample((sample) => run(target, sample)))
 }

@@ -16,14 +16,13 @@ import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { makeFolder } from '../cli/dev_command.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { DENO_ENV, REPO } from './operator_process.ts'
+import { createObject, tokenOf } from './objects.ts'
 import { type AccountFolder, accountFolder, noMounts, startPod } from './pod.ts'
 import { watching } from './watching.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? noMounts : 'KUBEBUILDER_ASSETS is not set: no real control plane'
 
 const [NAME, NAMESPACE] = ['sample-controller', 'sample-controller-system']
-
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 const isBun = 'Bun' in globalThis
 
@@ -56,9 +55,8 @@ before(async () => {
     createNamespace: true,
   })
   // The operator installs it too; but here nothing waits until a kind that was missing is watched again.
-  for (const crd of crdOf([Foo])) await post(CRDS, crd)
   const isNeeded = ({ kind }: { kind?: string }): boolean => /^(?:Namespace|ServiceAccount|.*Role.*)$/.test(kind ?? '')
-  for (const object of objects.filter(isNeeded)) await post(pathOf(object as Manifest), object)
+  for (const object of [...crdOf([Foo]), ...objects.filter(isNeeded)]) await createObject(transport, object)
 })
 after(async () => {
   transport?.close()
@@ -99,32 +97,10 @@ async function compile(): Promise<void> {
   await mustRun(process.execPath, ['build', ...flags, bundled()])
 }
 
-interface Manifest {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace?: string }
-}
-
-function pathOf({ apiVersion, kind, metadata: { namespace } }: Manifest): string {
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${kind.toLowerCase()}s`
-}
-
-async function post(path: string, object: object): Promise<string> {
-  const headers = { 'content-type': 'application/json' }
-  const { status, body } = await transport({ method: 'POST', path, headers, body: JSON.stringify(object) })
-  const answer = await body.text()
-  assert.equal(status, 201, answer)
-  return answer
-}
-
 /** Creates a token that is valid as long as a Secret of this name exists. */
 async function newToken(secret: string): Promise<string> {
   await client.create(Secret, { metadata: { namespace: NAMESPACE, name: secret } })
-  const spec = { boundObjectRef: { apiVersion: 'v1', kind: 'Secret', name: secret } }
-  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${NAME}/token`
-  const answer = await post(path, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec })
-  return (JSON.parse(answer) as { status: { token: string } }).status.token
+  return await tokenOf(transport, NAMESPACE, NAME, secret)
 }
 
 /** Returns the status of a request with a token. */

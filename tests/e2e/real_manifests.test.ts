@@ -13,7 +13,6 @@ import { describeWebhooks } from '../../lib/operator/webhooks/describe.ts'
 import { hasWebhooks } from '../../lib/operator/description.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import type { JsonObject } from '../../lib/apiserver/model/json.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
@@ -26,6 +25,7 @@ import report from '../../examples/6_nightly_report.ts'
 import sites from '../../examples/8_site_webhooks.ts'
 import { fullOperator, objectsOf, withFolder, writeAll } from '../cli/deploy_sample.ts'
 import { MemoryCloud } from '../examples/memory_cloud.ts'
+import { createObject, tokenOf } from './objects.ts'
 import { watching } from './watching.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
@@ -60,46 +60,10 @@ function installedBy({ description }: Operator): readonly object[] {
   ]
 }
 
-const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
-
-interface Manifest {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace?: string }
-}
-
-function pathOf({ apiVersion, kind, metadata: { namespace } }: Manifest): string {
-  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  return `${root}${namespace === undefined ? '' : `/namespaces/${namespace}`}/${
-    PLURALS[kind] ?? `${kind.toLowerCase()}s`
-  }`
-}
-
-/** Creates an object as `kubectl create --validate=strict` does. */
-async function create(object: object): Promise<JsonObject> {
-  const { status, body } = await transport({
-    method: 'POST',
-    path: `${pathOf(object as Manifest)}?fieldValidation=Strict`,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(object),
-  })
-  const answer = JSON.parse(await body.text()) as JsonObject
-  assert.equal(status, 201, JSON.stringify(answer))
-  return answer
-}
-
 /** Returns the cluster as a pod of this ServiceAccount reaches it. */
 async function asAccount(namespace: string, name: string): Promise<ClusterConfig> {
-  const { status, body } = await transport({
-    method: 'POST',
-    path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }),
-  })
-  const answer = await body.text()
-  assert.equal(status, 201, answer)
   const { server, ca } = envtest.tokenConfig
-  return { server, ...(ca !== undefined && { ca }), namespace, token: JSON.parse(answer).status.token as string }
+  return { server, ...(ca !== undefined && { ca }), namespace, token: await tokenOf(transport, namespace, name) }
 }
 
 test(
@@ -107,7 +71,7 @@ test(
   { skip },
   async () => {
     const [name, namespace] = ['sample-controller', 'sample-controller-system']
-    for (const object of await objectsOf(sample, DEPLOYED)) await create(object)
+    for (const object of await objectsOf(sample, DEPLOYED)) await createObject(transport, object)
 
     const stopping = new AbortController()
     const problems: string[] = []

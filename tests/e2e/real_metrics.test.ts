@@ -1,6 +1,6 @@
-/** The real API server decides who may scrape an operator's metrics: tokens, rights, rotation, and its own absence. */
+/** The real API server decides by tokens and rights who may scrape an operator's metrics. */
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -11,10 +11,8 @@ import { rightsOf } from '../../lib/cli/deploy/rights.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import type { MetricsServer } from '../../lib/manager/servers/metrics_server.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { tokenKey } from '../../lib/runtime/os/token_key.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { type Answer, ask1 } from '../runtime/https_clients.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
@@ -78,55 +76,26 @@ async function requested(name: string): Promise<string> {
   return status.token
 }
 
-/** Writes a certificate as the kubelet mounts a Secret: behind a link that is replaced. */
-async function mount(into: string, { cert, key }: IssuedCertificate, generation: string): Promise<void> {
-  await mkdir(join(into, generation), { recursive: true })
-  await writeFile(join(into, generation, 'tls.crt'), cert)
-  await writeFile(join(into, generation, 'tls.key'), key)
-  await symlink(generation, join(into, '..data.new'))
-  await rename(join(into, '..data.new'), join(into, '..data'))
-  for (const name of ['tls.crt', 'tls.key']) {
-    await symlink(`..data/${name}`, join(into, name)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-    })
-  }
-}
-
 interface Running {
   readonly lines: string[]
-  readonly clock: FakeClock
-  /** Resolves when a line begins so. */
-  line(beginning: string): Promise<void>
-  scrape(token?: string, ca?: string): Promise<Answer>
+  scrape(token?: string): Promise<Answer>
 }
 
-type Secure = { readonly tls: true | { readonly certs: string } }
-
-function appOf(metrics: Secure): Operator {
-  const app = operator({ name: 'scraped', metrics: { address: 0, auth: true, ...metrics } })
+function makeApp(): Operator {
+  const app = operator({ name: 'scraped', metrics: { address: 0, auth: true, tls: true } })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   return app
 }
 
-async function running(
-  config: ClusterConfig,
-  metrics: Secure,
-  work: (running: Running) => Promise<void>,
-): Promise<void> {
-  const app = appOf(metrics)
-  const clock = new FakeClock({ nowMs: Date.now() })
+async function running(config: ClusterConfig, work: (running: Running) => Promise<void>): Promise<void> {
+  const app = makeApp()
   const stopping = new AbortController()
   const ready = new Latch()
   const lines: string[] = []
-  const awaited = new Map<string, Latch>()
-  const note = (message: string): void => {
-    lines.push(message)
-    for (const [beginning, latch] of awaited) if (message.startsWith(beginning)) latch.open()
-  }
+  const note = (message: string): void => void lines.push(message)
   let server: MetricsServer | undefined
   const ended = app.start(stopping.signal, {
     cluster: config,
-    clock,
     log: { debug: note, info: note, warn: note, error: note },
     onAssembled: ({ manager, metrics }) => {
       server = metrics
@@ -137,17 +106,11 @@ async function running(
   try {
     await work({
       lines,
-      clock,
-      line: (beginning) => {
-        const latch = new Latch()
-        awaited.set(beginning, latch)
-        return latch.opened
-      },
-      scrape: (token, ca) =>
+      scrape: (token) =>
         ask1(server!.port!, {
           path: '/metrics',
           method: 'GET',
-          ...(ca === undefined ? { rejectUnauthorized: false } : { ca }),
+          ...{ rejectUnauthorized: false },
           headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
         }),
     })
@@ -160,7 +123,7 @@ async function running(
 test('200 with the right, 403 without it, 401 with a wrong, an expired or no token', { skip }, async () => {
   const uid = await account('reader', ['/metrics'])
   await account('other', ['/metric', '/metrics/'])
-  await running(envtest.config, { tls: true }, async ({ scrape, lines }) => {
+  await running(envtest.config, async ({ scrape, lines }) => {
     const good = await scrape(await requested('reader'))
     assert.equal(good.status, 200)
     assert.match(good.text, /^controller_runtime_reconcile_total\{controller="configmap",result="success"\} \d+$/m)
@@ -183,48 +146,8 @@ test('200 with the right, 403 without it, 401 with a wrong, an expired or no tok
   })
 })
 
-test('a right that is taken away is known after five minutes', { skip }, async () => {
-  await account('ending', ['/metrics'])
-  const token = await requested('ending')
-  await running(envtest.config, { tls: true }, async ({ scrape, clock }) => {
-    assert.equal((await scrape(token)).status, 200)
-    await client.delete(ClusterRoleBinding, { name: 'ending' })
-    await clock.advance(299_999)
-    assert.equal((await scrape(token)).status, 200)
-    let status = 200
-    // RBAC knows the change by its watch.
-    for (let tries = 0; status === 200 && tries < 300; tries++) {
-      await clock.advance(300_000)
-      status = (await scrape(token)).status
-    }
-    assert.equal(status, 403)
-  })
-})
-
-test('the certificate files are swapped while running', { skip }, async () => {
-  const [first, second] = [await createAuthority({ commonName: 'a' }), await createAuthority({ commonName: 'b' })]
-  const names = { commonName: 'metrics', dnsNames: ['localhost'], ipAddresses: ['127.0.0.1'], usage: 'server' } as const
-  const certs = join(folder, 'certs')
-  await mount(certs, await first.issue(names), '..1')
-  await account('scraper', ['/metrics'])
-  const token = await requested('scraper')
-  await running(envtest.config, { tls: { certs } }, async ({ scrape, line, clock }) => {
-    assert.equal((await scrape(token, first.ca)).status, 200)
-    await assert.rejects(scrape(token, second.ca))
-    const swapped = line('Serving metrics with a new certificate')
-    await mount(certs, await second.issue(names), '..2')
-    assert.equal(await readFile(join(certs, 'tls.crt'), 'utf8').then((text) => text.includes('BEGIN')), true)
-    await clock.advance(10_000)
-    await swapped
-    const answer = await scrape(token, second.ca)
-    assert.equal(answer.status, 200)
-    assert.match(answer.text, /^kubeloop_certificate_expiration_timestamp_seconds\{server="metrics"\} 1\.?\d+/m)
-    await assert.rejects(scrape(token, first.ca))
-  })
-})
-
 test("the operator's own rights decide: without them 500 and one line with the remedy", { skip }, async () => {
-  const app = appOf({ tls: true })
+  const app = makeApp()
   const reader = metricsReader(app.description.options, {}) as { rules: [{ nonResourceURLs: string[] }] }
   await account('asking', reader.rules[0].nonResourceURLs)
   const token = await requested('asking')
@@ -236,7 +159,7 @@ test("the operator's own rights decide: without them 500 and one line with the r
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'scraped' },
     subjects: [{ kind: 'User', name: 'scraped', apiGroup: 'rbac.authorization.k8s.io' }],
   })
-  await running(await envtest.addUser('scraped'), { tls: true }, async ({ scrape, lines }) => {
+  await running(await envtest.addUser('scraped'), async ({ scrape, lines }) => {
     assert.equal((await scrape(token)).status, 500)
     assert.match(
       lines.at(-1)!,
@@ -251,18 +174,5 @@ test("the operator's own rights decide: without them 500 and one line with the r
     // RBAC knows the change by its watch.
     for (let tries = 0; status === 500 && tries < 300; tries++) status = (await scrape(token)).status
     assert.equal(status, 200)
-  })
-})
-
-test('without the API server: 500 for new tokens, 200 for known ones, and 200 again after it', { skip }, async () => {
-  await account('patient', ['/metrics'])
-  const [known, fresh] = [await requested('patient'), await requested('patient')]
-  await running(envtest.config, { tls: true }, async ({ scrape }) => {
-    assert.equal((await scrape(known)).status, 200)
-    await envtest.killApiServer()
-    assert.equal((await scrape(known)).status, 200)
-    assert.equal((await scrape(`${fresh}x`)).status, 500)
-    await envtest.restartApiServer()
-    assert.equal((await scrape(fresh)).status, 200)
   })
 })

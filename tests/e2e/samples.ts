@@ -1,5 +1,5 @@
-/** The sample controller, unmodified, with the sources or with the built package only. */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+/** The sample controller with the built package. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { REPO } from './operator_process.ts'
@@ -7,7 +7,8 @@ import type { Sample } from './suite.ts'
 
 const SAMPLE = join(REPO, 'examples/1_sample_controller.ts')
 
-export const sourceSample: Sample = { file: SAMPLE, library: join(REPO, 'mod.ts'), reads: [REPO] }
+/** A killed leader's Lease expires soon. */
+const ELECTION = `leaderElection: { duration: '5s', renewDeadline: '4s', retryPeriod: '1s' }`
 
 /** Calls `use` with a user's project: the file, and `kubeloop` and `zod` in node_modules. Removes it afterwards. */
 export async function withBuiltSample(use: (sample: Sample) => Promise<void>): Promise<void> {
@@ -24,7 +25,8 @@ export async function withBuiltSample(use: (sample: Sample) => Promise<void>): P
       join(folder, 'package.json'),
       JSON.stringify({ type: 'module', dependencies: { kubeloop: '*', zod: '*' } }),
     )
-    copyFileSync(SAMPLE, join(folder, 'operator.ts'))
+    const source = readFileSync(SAMPLE, 'utf8')
+    writeFileSync(join(folder, 'operator.ts'), source.replace('leaderElection: true', ELECTION))
     await use({
       file: join(folder, 'operator.ts'),
       library: join(dist, 'mod.js'),

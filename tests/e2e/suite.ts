@@ -28,7 +28,7 @@ export interface Target {
   readonly crash?: { kill(): Promise<void>; restart(): Promise<void> }
 }
 
-/** The sample, with the sources or with the built package. */
+/** The sample, in a project of a user. */
 export interface Sample {
   readonly file: string
   /** The path that `kubeloop` resolves to. */

@@ -29,26 +29,25 @@ export function watching(
   const informer = new Informer({ api: new Api({ transport }), resource, clock: systemClock, log: silentLog })
   const until: Watching['until'] = (key, what, condition) =>
     new Promise((resolve, reject) => {
-      const began = Date.now()
-      const stop = systemClock.after(MAX_MS, () => {
+      const end = (settle: () => void): void => {
+        cancel()
         registration.remove()
-        reject(
-          new Error(
-            `${resource.kind} "${key}" did not become "${what}" within ${MAX_MS / 1000} s: ${
-              JSON.stringify(informer.store.get(key)) ?? 'it does not exist'
-            }`,
-          ),
-        )
-      })
+        signal.removeEventListener('abort', over)
+        settle()
+      }
+      const fail = (why: string): void =>
+        end(() => {
+          const object = JSON.stringify(informer.store.get(key)) ?? 'it does not exist'
+          reject(new Error(`${resource.kind} "${key}" did not become "${what}" ${why}: ${object}`))
+        })
+      const over = (): void => fail('before the end of the test')
+      const cancel = systemClock.after(MAX_MS, () => fail(`within ${MAX_MS / 1000} s`))
       const evaluate = (): void => {
-        if (!informer.isSynced || !condition(informer.store.get(key))) return
-        stop()
-        registration.remove()
-        resolve(informer.store.get(key))
+        if (informer.isSynced && condition(informer.store.get(key))) end(() => resolve(informer.store.get(key)))
       }
       const registration = informer.addHandler(evaluate)
-      void informer.synced(signal).then(evaluate, () =>
-        reject(new Error(`the test ended after ${Date.now() - began} ms of waiting for "${what}"`)))
+      signal.addEventListener('abort', over)
+      informer.synced(signal).then(evaluate, () => {})
     })
   const served = informer.synced(signal)
   served.catch(() => {}) // the case may end before it is awaited

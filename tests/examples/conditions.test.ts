@@ -34,7 +34,7 @@ test('a condition is written only on change, keeps its time while unchanged, and
       : { type: 'Ready', status: 'True', reason: 'Done', message: '', observedGeneration } as const
     await client.setStatus(Job, job, { conditions: setCondition(job.status?.conditions, ready, w.clock.now()) })
   })
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(Job, { metadata: ref, spec: {} })
   await w.settle()
   const first = (await w.client.get(Job, ref))!
@@ -59,5 +59,4 @@ test('a condition is written only on change, keeps its time while unchanged, and
   const failed = condition((await w.client.get(Job, ref))!, 'Ready')
   assert.deepEqual([failed?.status, failed?.reason], ['False', 'Broken'])
   assert.ok(Date.parse(failed!.lastTransitionTime) >= Date.parse(again!.lastTransitionTime) + 180_000)
-  await w.stop()
 })

@@ -1,12 +1,12 @@
 /** Runs the examples of doc comments unchanged, with a kubeconfig for an API in memory. */
 import assert from 'node:assert/strict'
-import { Buffer } from 'node:buffer'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { ApiServer, serve } from 'kubeloop/apiserver'
+import { kubeconfigText } from '../../lib/testing/envtest.ts'
 import { besideExamples, docComments } from '../tools/docs.ts'
 import { ROOT } from '../tools/tree.ts'
 
@@ -17,20 +17,7 @@ after(() => rmSync(folder, { recursive: true }))
 const api = await serve(new ApiServer())
 after(() => api.close())
 const kubeconfig = join(folder, 'config')
-writeFileSync(
-  kubeconfig,
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'a',
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-    clusters: [{
-      name: 'a',
-      cluster: { server: api.url, 'certificate-authority-data': Buffer.from(api.ca).toString('base64') },
-    }],
-    users: [{ name: 'a', user: { token: api.token } }],
-  }),
-)
+writeFileSync(kubeconfig, kubeconfigText({ server: api.url, ca: api.ca, token: api.token }))
 
 /** Replacements that shorten the examples. */
 const SHORTER: readonly (readonly [string, string])[] = [['AbortSignal.timeout(60_000)', 'AbortSignal.timeout(300)'], [

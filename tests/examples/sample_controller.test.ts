@@ -33,92 +33,33 @@ test('the docs have the Deno permissions of the end-to-end tests', () => {
   assert.ok(pageText('docs/getting-started.md').includes(DENO_ENV))
 })
 
-test('a Foo gets a Deployment, owned by it', async () => {
-  const w = await world(app)
+test('a Foo gets a Deployment, which is scaled and deleted with it, and restored when others change it', async () => {
+  await using w = await world(app)
+  const deployment = async () => await w.client.get(Deployment, owned)
   const created = await w.client.create(Foo, foo)
   assert.equal(created.spec.replicas, 1)
   await w.settle()
-  const deployment = await w.client.get(Deployment, owned)
-  assert.equal(deployment?.spec?.replicas, 1)
-  assert.deepEqual(deployment?.metadata.ownerReferences, [
-    {
-      apiVersion: 'samplecontroller.k8s.io/v1alpha1',
-      kind: 'Foo',
-      name: 'example',
-      uid: created.metadata.uid,
-      controller: true,
-      blockOwnerDeletion: true,
-    },
-  ])
-  await w.stop()
-})
+  const first = (await deployment())!
+  assert.equal(first.spec?.replicas, 1)
+  const { uid } = created.metadata
+  const owner = { apiVersion: 'samplecontroller.k8s.io/v1alpha1', kind: 'Foo', name: 'example', uid }
+  assert.deepEqual(first.metadata.ownerReferences, [{ ...owner, controller: true, blockOwnerDeletion: true }])
+  await w.advance('10m')
+  assert.equal((await deployment())?.metadata.resourceVersion, first.metadata.resourceVersion, 'nothing was written')
 
-test('the Deployment is scaled with the Foo', async () => {
-  const w = await world(app)
-  await w.client.create(Foo, foo)
-  await w.settle()
   await w.client.edit(Foo, key, (draft) => void (draft.spec.replicas = 3))
   await w.settle()
-  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 3)
-  await w.stop()
-})
-
-test('the Deployment is restored when it is deleted or changed manually', async () => {
-  const w = await world(app)
-  await w.client.create(Foo, foo)
-  await w.settle()
-  const first = await w.client.get(Deployment, owned)
-  assert.equal(await w.client.delete(Deployment, owned), true)
-  await w.settle()
-  const second = await w.client.get(Deployment, owned)
-  assert.ok(second && second.metadata.uid !== first?.metadata.uid)
-
+  assert.equal((await deployment())?.spec?.replicas, 3)
   await w.client.edit(Deployment, owned, (draft) => void (draft.spec!.replicas = 7))
   await w.settle()
-  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 1)
-  await w.stop()
-})
+  assert.equal((await deployment())?.spec?.replicas, 3)
+  assert.equal(await w.client.delete(Deployment, owned), true)
+  await w.settle()
+  assert.ok(![undefined, first.metadata.uid].includes((await deployment())?.metadata.uid))
 
-test("the Deployment's status is written back to the Foo", async () => {
-  const w = await world(app)
-  await w.client.create(Foo, foo)
-  await w.settle()
-  await w.client.setStatus(Deployment, owned, { replicas: 1, readyReplicas: 1, availableReplicas: 1 })
-  await w.settle()
-  assert.deepEqual((await w.client.get(Foo, key))?.status, { availableReplicas: 1 })
-  await w.stop()
-})
-
-test('the Deployment is deleted with the Foo', async () => {
-  const w = await world(app)
-  await w.client.create(Foo, foo)
-  await w.settle()
   await w.client.delete(Foo, key)
   await w.settle()
-  assert.equal(await w.client.get(Foo, key), undefined)
-  assert.equal(await w.client.get(Deployment, owned), undefined)
-  await w.stop()
-})
-
-test('a Foo from before the start of the operator gets its Deployment, and an unchanged one causes no write', async () => {
-  const w = await world(app)
-  await w.client.create(Foo, foo)
-  await w.settle()
-  const before = await w.client.get(Deployment, owned)
-  await w.advance('10m')
-  assert.equal((await w.client.get(Deployment, owned))?.metadata.resourceVersion, before?.metadata.resourceVersion)
-  await w.stop()
-})
-
-test('refused writes are retried until they succeed', async () => {
-  const w = await world(app)
-  w.fault({ verb: 'patch', resource: Deployment, status: 500, times: 5 })
-  await w.client.create(Foo, foo)
-  await w.settle()
-  assert.equal(await w.client.get(Deployment, owned), undefined)
-  await w.advance('1s')
-  assert.equal((await w.client.get(Deployment, owned))?.spec?.replicas, 1)
-  await w.stop()
+  assert.deepEqual([await w.client.get(Foo, key), await deployment()], [undefined, undefined])
 })
 
 test('of two replicas one works, and the other after the first has ended', async () => {

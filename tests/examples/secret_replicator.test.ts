@@ -27,29 +27,27 @@ async function copies({ client }: Pick<World, 'client'>): Promise<string[]> {
 }
 
 test('a source is copied completely to matching namespaces, existing and new', async () => {
-  const w = await replicating('team-.*', ['team-a', 'team-b', 'other'])
+  await using w = await replicating('team-.*', ['team-a', 'team-b', 'other'])
   assert.deepEqual(await copies(w), ['team-a=one', 'team-b=one'])
   const copy = await w.client.get(Secret, { namespace: 'team-a', name: 'tls' })
   assert.deepEqual([copy?.type, copy?.data?.['tls.key']], ['kubernetes.io/tls', btoa('two')])
   await w.client.create(Namespace, { metadata: { name: 'team-c' } })
   await w.settle()
   assert.deepEqual(await copies(w), ['team-a=one', 'team-b=one', 'team-c=one'])
-  await w.stop()
 })
 
 test('copies follow changes of their source and of its target namespaces', async () => {
-  const w = await replicating('team-.*', ['team-a', 'team-b'])
+  await using w = await replicating('team-.*', ['team-a', 'team-b'])
   await w.client.edit(Secret, source, (draft) => void (draft.data = { ...draft.data, 'tls.crt': btoa('new') }))
   await w.settle()
   assert.deepEqual(await copies(w), ['team-a=new', 'team-b=new'])
   await w.client.edit(Secret, source, (draft) => void (draft.metadata.annotations = { 'replicator.dev/to': 'team-b' }))
   await w.settle()
   assert.deepEqual(await copies(w), ['team-b=new'])
-  await w.stop()
 })
 
 test('a changed or deleted copy is restored', async () => {
-  const w = await replicating('team-a', ['team-a'])
+  await using w = await replicating('team-a', ['team-a'])
   await w.client.edit(
     Secret,
     { namespace: 'team-a', name: 'tls' },
@@ -60,11 +58,10 @@ test('a changed or deleted copy is restored', async () => {
   await w.client.delete(Secret, { namespace: 'team-a', name: 'tls' })
   await w.settle()
   assert.deepEqual(await copies(w), ['team-a=one'])
-  await w.stop()
 })
 
 test('a deleted source stays until its copies are deleted', async () => {
-  const w = await replicating('team-.*', ['team-a', 'team-b'])
+  await using w = await replicating('team-.*', ['team-a', 'team-b'])
   assert.deepEqual((await w.client.get(Secret, source))?.metadata.finalizers, ['secret-replicator/secret'])
   w.fault({ verb: 'delete', resource: Secret, status: 500, times: 2 })
   await w.client.delete(Secret, source)
@@ -75,7 +72,6 @@ test('a deleted source stays until its copies are deleted', async () => {
   assert.equal((await copies(w)).length, 2)
   await w.advance('10ms')
   assert.deepEqual([await copies(w), await w.client.get(Secret, source)], [[], undefined])
-  await w.stop()
 })
 
 test('only one of two replicas copies, and other Secrets are not changed', async () => {

@@ -44,6 +44,18 @@ function setup(options: Partial<ClusterOptions> = {}, clock = new FakeClock()): 
   return { clock, server, network, lines, cluster }
 }
 
+/** Starts a cluster or a manager. `end` stops it, and asserts that it ends in order. */
+function started(clock: FakeClock, what: { start(signal: AbortSignal): Promise<void> }) {
+  const stop = new AbortController()
+  const running = watchOutcome(what.start(stop.signal))
+  const end = async (): Promise<void> => {
+    stop.abort()
+    await clock.advance(0)
+    assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+  }
+  return { signal: stop.signal, end }
+}
+
 const refuseSecrets = async (request: Parameters<Transport>[0], next: Transport): ReturnType<Transport> =>
   request.path.includes('/secrets') ? refusal(403, 'Forbidden', {}, 'user "secret" cannot list') : await next(request)
 
@@ -59,11 +71,10 @@ test('a cluster sends nothing before its start, and writes with its name as fiel
 
 test('the client reads cached kinds from the cache, also by index, others from the server; live always from the server', async () => {
   const { cluster, network, clock } = setup()
-  const stop = new AbortController()
   const byData = defineIndex(ConfigMap, (map) => map.data?.['b'])
   cluster.cache.declare(ConfigMap)
   await cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' }, data: { b: 'c' } })
-  const running = watchOutcome(cluster.start(stop.signal))
+  const { end } = started(clock, cluster)
   await clock.advance(0)
   await cluster.ready(never)
   network.take()
@@ -77,9 +88,7 @@ test('the client reads cached kinds from the cache, also by index, others from t
     'GET /api/v1/namespaces/default/secrets/a',
   ])
   assert.equal((await cluster.kinds.find({ apiVersion: 'apps/v1', kind: 'Deployment' }))?.plural, 'deployments')
-  stop.abort()
-  await clock.advance(0)
-  assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+  await end()
 })
 
 test("a throttled request is retried by the cluster's clock and random numbers, and a warning is logged once", async () => {
@@ -105,16 +114,13 @@ test("a throttled request is retried by the cluster's clock and random numbers, 
 
 test('a written object is read at once, although the watch is late', async () => {
   const { clock, cluster, network } = setup()
-  const stop = new AbortController()
   cluster.cache.declare(ConfigMap)
   network.intercept = (request, next) => (request.path.includes('watch=') ? silence(request) : next(request))
-  const running = watchOutcome(cluster.start(stop.signal))
+  const { end } = started(clock, cluster)
   await clock.advance(0)
   const { metadata } = await cluster.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' } })
   assert.equal((await cluster.client.get(ConfigMap, metadata))?.metadata.uid, metadata.uid)
-  stop.abort()
-  await clock.advance(0)
-  assert.equal(running.outcome, 'resolved')
+  await end()
 })
 
 test('the recorder has its own retries, the log and the meter; its default instance is the name', async () => {
@@ -236,32 +242,26 @@ test('the caches of all clusters sync before other work starts; a controller rea
   let go = (): void => {}
   const gate = new Promise<void>((resolve) => (go = resolve))
   two.network.intercept = async (request, next) => (await gate, await next(request))
-  const stop = new AbortController()
-  const running = watchOutcome(manager.start(stop.signal))
+  const { end } = started(one.clock, manager)
   await one.clock.advance(5000)
   assert.deepEqual(seen, [])
   go()
   await one.clock.advance(5000)
   assert.deepEqual(seen, ['other: 0 synced', 'other: 1 synced', 'leader: 0 synced', 'leader: 1 synced'])
   assert.equal((await two.cluster.client.get(ConfigMap, { namespace: 'default', name: 'a' }))?.data?.['b'], 'c')
-  stop.abort()
-  await one.clock.advance(0)
-  assert.deepEqual([running.outcome, one.clock.pending], ['resolved', 0])
+  await end()
 })
 
 test('a cluster added to a running manager starts and syncs', async () => {
   const { clock, cluster } = setup()
   const manager = new Manager({ clock, log: recordingLog([]) })
-  const stop = new AbortController()
-  const running = watchOutcome(manager.start(stop.signal))
+  const { end } = started(clock, manager)
   await clock.advance(0)
   cluster.cache.declare(ConfigMap)
   manager.add(cluster)
   await clock.advance(1000)
   assert.deepEqual(cluster.cache.unsynced(), [])
-  stop.abort()
-  await clock.advance(0)
-  assert.equal(running.outcome, 'resolved')
+  await end()
 })
 
 test('a wait for a refused kind is logged, then the start fails with its name and the reason', async () => {
@@ -299,17 +299,14 @@ test('a kind that is allowed in time does not fail the start, and the wait may b
   const { clock, cluster, network } = setup({ syncTimeoutMs: Infinity })
   network.intercept = refuseSecrets
   cluster.cache.declare(Secret)
-  const stop = new AbortController()
-  const running = watchOutcome(cluster.start(stop.signal))
+  const { end } = started(clock, cluster)
   const ready = watchOutcome(cluster.ready(never))
   await clock.advance(3_600_000)
   assert.equal(ready.outcome, undefined)
   network.intercept = undefined
   await clock.advance(120_000)
   assert.equal(ready.outcome, 'resolved')
-  stop.abort()
-  await clock.advance(0)
-  assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+  await end()
 })
 
 /** The runtime's timers fire at once for an infinite delay. */
@@ -359,16 +356,13 @@ test('the time limit of a synced kind does not fail the start', async () => {
   network.intercept = refuseSecrets
   cluster.cache.declare(ConfigMap)
   cluster.cache.declare(Secret)
-  const stop = new AbortController()
-  const running = watchOutcome(cluster.start(stop.signal))
-  const ready = watchOutcome(cluster.ready(stop.signal))
+  const { end, signal } = started(clock, cluster)
+  const ready = watchOutcome(cluster.ready(signal))
   await clock.advance(30_000)
   network.intercept = undefined
   await clock.advance(29_000)
   assert.equal(ready.outcome, 'resolved')
-  stop.abort()
-  await clock.advance(0)
-  assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+  await end()
 })
 
 test('a stop during the first lists ends the wait at once', async () => {
@@ -377,25 +371,19 @@ test('a stop during the first lists ends the wait at once', async () => {
   cluster.cache.declare(ConfigMap)
   const manager = new Manager({ clock, log: recordingLog([]) })
   manager.add(cluster)
-  const stop = new AbortController()
-  const running = watchOutcome(manager.start(stop.signal))
+  const { end } = started(clock, manager)
   await clock.advance(5000)
-  stop.abort()
-  await clock.advance(0)
-  assert.deepEqual([running.outcome, clock.pending], ['resolved', 0])
+  await end()
 })
 
 test('a sync timeout shorter than the wait for optional kinds does not count for them', async () => {
   const { cluster, network, clock, lines } = setup({ optional: ({ kind }) => kind === 'Secret', syncTimeoutMs: 1000 })
   network.intercept = (request, next) => request.path.includes('/secrets') ? silence(request) : next(request)
   for (const kind of [ConfigMap, Secret]) cluster.cache.declare(kind)
-  const stop = new AbortController()
-  const running = watchOutcome(cluster.start(stop.signal))
+  const { end } = started(clock, cluster)
   const ready = watchOutcome(cluster.ready(never))
   await clock.advance(5000)
   assert.equal(ready.outcome, 'resolved')
   assert.match(lines.at(-1)!, /Starting without secrets/)
-  stop.abort()
-  await clock.advance(0)
-  assert.equal(running.outcome, 'resolved')
+  await end()
 })

@@ -205,85 +205,68 @@ test('a name is unique, and added before the start', async () => {
   await ended
 })
 
-test('the check of the caches fails without a first list or on a refusal, with the names; the reasons are only in the cause', () => {
-  const informer = (plural: string, isSynced: boolean, failure?: unknown, namespace?: string) => ({
-    title: `${plural}.example.dev${namespace ? ` in namespace "${namespace}"` : ''}`,
+/** What the check reads of an informer. */
+function informer(plural: string, isSynced: boolean, failure?: unknown, { namespace = '', optional = false } = {}) {
+  return {
+    title: `${plural}.example.dev${namespace && ` in namespace "${namespace}"`}`,
     resource: { group: 'example.dev', plural },
     isSynced,
     failure,
+    optional,
     problem: failure && messageOf(failure),
-  })
-  const cache = (...informers: unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
-  const forbidden = new ApiError('Cannot list bars: user "secret" may not', { reason: 'Forbidden' }, { code: 403 })
-  const broken = new NetworkError('reset', { phase: 'body' })
-  const check = (...caches: Cache[]): unknown => {
-    try {
-      void cachesSynced(caches)(new AbortController().signal)
-      return undefined
-    } catch (error) {
-      return error
-    }
   }
-  assert.equal(check(cache(informer('foos', true)), cache()), undefined)
-  assert.equal(check(cache(informer('foos', true, broken))), undefined) // it mends itself, and what there is is served
-  for (
-    const [reason, code, isIll] of [['Forbidden', 403, true], ['Unauthorized', 401, true], ['NotFound', 404, true], [
-      'InternalError',
-      500,
-      false,
-    ]] as const
-  ) {
-    const refused = check(cache(informer('foos', true, new ApiError('Cannot watch foos', { reason }, { code }))))
-    assert.equal(refused instanceof Error, isIll, reason)
+}
+
+function refusal(reason: string, code = 403): ApiError {
+  return new ApiError(`Cannot list: ${reason}`, { reason }, { code })
+}
+
+/** Returns the error of the check; undefined if it passes. */
+function checkOf(own: readonly unknown[], others: readonly unknown[] = [], converted: readonly string[] = []) {
+  const cache = (informers: readonly unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
+  const check = cachesSynced(own.map((each) => cache([each])), new Set(converted), [cache([]), cache(others)])
+  try {
+    return void check(new AbortController().signal)
+  } catch (error) {
+    return error as Error
   }
-  const error = check(
-    cache(informer('foos', true), informer('bars', false, forbidden, 'a')),
-    cache(informer('bazes', false), informer('quxes', true, forbidden)),
-  ) as Error
-  assert.equal(error.message, 'not synced: bars.example.dev in namespace "a", bazes.example.dev, quxes.example.dev')
-  assert.match(String(error.cause), /bars.example.dev in namespace "a": Cannot list bars: user "secret" may not; quxes/)
+}
+
+test('the check of the caches fails without a first list or on a refusal, with the names; the reasons are only in the cause', () => {
+  assert.equal(checkOf([informer('foos', true)]), undefined)
+  // It mends itself, and what there is is served.
+  assert.equal(checkOf([informer('foos', true, new NetworkError('reset', { phase: 'body' }))]), undefined)
+  for (const [reason, code] of [['Forbidden', 403], ['Unauthorized', 401], ['NotFound', 404]] as const) {
+    assert.ok(checkOf([informer('foos', true, refusal(reason, code))]), reason)
+  }
+  assert.equal(checkOf([informer('foos', true, refusal('InternalError', 500))]), undefined)
+  const error = checkOf([
+    informer('foos', true),
+    informer('bars', false, refusal('Forbidden'), { namespace: 'a' }),
+    informer('bazes', false),
+    informer('quxes', true, refusal('Forbidden')),
+  ])
+  assert.equal(error?.message, 'not synced: bars.example.dev in namespace "a", bazes.example.dev, quxes.example.dev')
+  assert.match(String(error?.cause), /bars.example.dev in namespace "a": Cannot list: Forbidden; quxes/)
 })
 
 test('the first list of a converted kind does not count, as it may wait for this process; a refusal does', () => {
-  const check = (failure?: unknown): void => {
-    const informer = { title: 'foos', resource: { group: 'example.dev', plural: 'foos' }, isSynced: false, failure }
-    const cache = { informers: () => [informer] } as unknown as Cache
-    void cachesSynced([cache], new Set(['foos.example.dev']))(new AbortController().signal)
-  }
-  check()
-  check(new ApiError('conversion webhook failed', { reason: 'InternalError' }, { code: 500 }))
-  assert.throws(() => check(new ApiError('no', { reason: 'Forbidden' }, { code: 403 })), /^Error: not synced: foos$/)
+  const check = (failure?: unknown) => checkOf([informer('foos', false, failure)], [], ['foos.example.dev'])
+  assert.equal(check(), undefined)
+  assert.equal(check(refusal('InternalError', 500)), undefined)
+  assert.equal(check(refusal('Forbidden'))?.message, 'not synced: foos.example.dev')
 })
 
 test('the kinds of other clusters count until their first list; those of the own cluster also when they are refused', () => {
-  const informer = (isSynced: boolean, failure?: unknown, optional = false) => ({
-    title: 'foos',
-    resource: { group: 'example.dev', plural: 'foos' },
-    isSynced,
-    failure,
-    optional,
-  })
-  const cache = (...informers: unknown[]): Cache => ({ informers: () => informers }) as unknown as Cache
-  const refusals = (['Forbidden', 'Unauthorized', 'NotFound'] as const).map((reason) =>
-    new ApiError('no', { reason }, { code: 403 })
-  )
-  const ills = (own: readonly unknown[], others: readonly unknown[], converted: readonly string[] = []): string => {
-    try {
-      void cachesSynced([cache(...own)], new Set(converted), [cache(), cache(...others)])(new AbortController().signal)
-      return 'ready'
-    } catch (error) {
-      return messageOf(error)
-    }
+  for (const refused of ['Forbidden', 'Unauthorized', 'NotFound'].map((reason) => refusal(reason))) {
+    assert.equal(checkOf([], [informer('foos', true, refused)]), undefined)
+    assert.ok(checkOf([], [informer('foos', false, refused)]))
+    assert.equal(checkOf([], [informer('foos', false, refused, { optional: true })]), undefined)
+    assert.ok(checkOf([informer('foos', true, refused)], [informer('foos', true)]))
   }
-  for (const refusal of refusals) {
-    assert.equal(ills([], [informer(true, refusal)]), 'ready')
-    assert.equal(ills([], [informer(false, refusal)]), 'not synced: foos')
-    assert.equal(ills([], [informer(false, refusal, true)]), 'ready')
-    assert.equal(ills([informer(true, refusal)], [informer(true)]), 'not synced: foos')
-  }
-  assert.equal(ills([informer(true)], [informer(false)]), 'not synced: foos')
+  assert.ok(checkOf([informer('foos', true)], [informer('foos', false)]))
   // A kind that the operator converts in its own cluster is needed from another one.
-  assert.equal(ills([], [informer(false)], ['foos.example.dev']), 'not synced: foos')
+  assert.ok(checkOf([], [informer('foos', false)], ['foos.example.dev']))
 })
 
 test('the check of the leader asks the elector', () => {

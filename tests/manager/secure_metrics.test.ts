@@ -18,6 +18,7 @@ import { Server } from '../../lib/manager/servers/server.ts'
 import { serveSecurely } from '../../lib/manager/servers/secure_metrics.ts'
 import type { Listen } from '../../lib/manager/servers/server.ts'
 import type { IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
+import { silentLog } from '../../lib/observe/log.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { type Answer, ask1, ask2, type Call, noHttp2, openSession } from '../runtime/https_clients.ts'
@@ -148,13 +149,17 @@ test('certificate files are served, verified by their CA, and swapped while runn
     })
   ))
 
+/** Returns a server that serves its metrics without reviews. */
+function unreviewed(clock: Clock, certs?: string, address = 0): MetricsServer {
+  const listen: Listen = (...of) =>
+    serveSecurely({ certs, api: undefined, clock, log: silentLog, meter: undefined }, ...of)
+  return metricsServer(Server, { address, registry, clock, listen } as MetricsServerOptions)
+}
+
 test('without a certificate the start fails, with both remedies', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kubeloop-metrics-'))
   const clock = new FakeClock()
-  const listen: Listen = (...of) =>
-    serveSecurely({ certs: folder, api: undefined, clock, log: silent, meter: undefined }, ...of)
-  const server = metricsServer(Server, { registry, clock, listen } as MetricsServerOptions)
-  const ended = server.start(new AbortController().signal)
+  const ended = unreviewed(clock, folder).start(new AbortController().signal)
   let isEnded = false
   ended.catch(() => (isEnded = true))
   // The files may be written just after the start.
@@ -171,15 +176,11 @@ test('without a certificate the start fails, with both remedies', async () => {
   await rm(folder, { recursive: true })
 })
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
-
 test('a stop during the start ends it without an error', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'kubeloop-metrics-'))
   const clock = new FakeClock()
-  const listen: Listen = (...of) =>
-    serveSecurely({ certs: folder, api: undefined, clock, log: silent, meter: undefined }, ...of)
   const stop = new AbortController()
-  const ended = metricsServer(Server, { registry, clock, listen } as MetricsServerOptions).start(stop.signal)
+  const ended = unreviewed(clock, folder).start(stop.signal)
   await nextTurn()
   stop.abort()
   await ended
@@ -189,11 +190,8 @@ test('a stop during the start ends it without an error', async () => {
 
 test('a port in use is reported', () =>
   running({}, async ({ port }) => {
-    const listen: Listen = (...of) =>
-      serveSecurely({ certs: undefined, api: undefined, clock: systemClock, log: silent, meter: undefined }, ...of)
-    const server = metricsServer(Server, { address: port, registry, listen } as MetricsServerOptions)
     await assert.rejects(
-      server.start(new AbortController().signal),
+      unreviewed(systemClock, undefined, port).start(new AbortController().signal),
       /^ConfigError: Cannot start the server "metrics": Cannot listen on 127\.0\.0\.1:\d+: the address is in use/,
     )
   }))
@@ -296,12 +294,6 @@ test('a client that does not read its response is ended after 30 s', { skip: buf
     request.destroy()
   })
 })
-
-test('many scrapes at once are all answered', () =>
-  running({ tokens: TOKENS }, async ({ get }) => {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => get({ token: 'token-of-alice' })))
-    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-  }))
 
 test('a stop closes the port and leaves no timer', async () => {
   const clock = new FakeClock({ nowMs: Date.now() })

@@ -24,6 +24,20 @@ const hello = (over: Partial<ServerOptions> = {}): Server =>
 const text = async (port: number | undefined, path = '/'): Promise<string> =>
   await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
 
+/** Starts a server without a manager. */
+async function listening(server: Server): Promise<{ stop: AbortController; end(): Promise<void> }> {
+  const stop = new AbortController()
+  const running = server.start(stop.signal)
+  await server.ready(stop.signal)
+  return {
+    stop,
+    async end() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
 test('servers listen on loopback from the start of a manager to its end', async () => {
   const lines: string[] = []
   const { manager, stop } = managing()
@@ -48,9 +62,7 @@ test('servers listen on loopback from the start of a manager to its end', async 
 
 test('a port in use fails the start of the manager before anything else starts', async () => {
   const first = hello()
-  const stop = new AbortController()
-  const running = first.start(stop.signal)
-  await first.ready(stop.signal)
+  const { end } = await listening(first)
   for (
     const make of [
       (address: number) => hello({ address }),
@@ -73,8 +85,7 @@ test('a port in use fails the start of the manager before anything else starts',
     )
     assert.deepEqual(told, [])
   }
-  stop.abort()
-  await running
+  await end()
 })
 
 test('probes are answered during the stop of the rest', async () => {
@@ -93,30 +104,24 @@ test('probes are answered during the stop of the rest', async () => {
 
 test('a throwing handler is answered with 500 without the reason, and logged at a limited rate', async () => {
   const lines: string[] = []
-  const stop = new AbortController()
   const server = hello({ log: recordingLog(lines), fetch: () => Promise.reject(new Error('the password is 1234')) })
-  const running = server.start(stop.signal)
-  await server.ready(stop.signal)
+  const { end } = await listening(server)
   const response = await fetch(`http://127.0.0.1:${server.port}/`)
   assert.deepEqual([response.status, await response.text()], [500, ''])
   assert.deepEqual(lines.slice(1), ['error The server "hello" could not answer a request: the password is 1234'])
   for (let count = 1; count < 10; count++) await (await fetch(`http://127.0.0.1:${server.port}/`)).text()
   assert.equal(lines.length, 6)
-  stop.abort()
-  await running
+  await end()
 })
 
 test('a request that does not end is aborted after the shutdown timeout', async () => {
-  const stop = new AbortController()
   let begun = (_: AbortSignal): void => {}
   const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
   const server = hello({ shutdownTimeoutMs: 50, fetch: ({ signal }) => (begun(signal), new Promise(() => {})) })
-  const running = server.start(stop.signal)
-  await server.ready(stop.signal)
+  const { end } = await listening(server)
   const open = text(server.port).catch((error: unknown) => error)
   const signal = await asked
-  stop.abort()
-  await running
+  await end()
   assert.equal(signal.aborted, true)
   assert.ok((await open) instanceof Error)
 })
@@ -131,9 +136,7 @@ test("by default a request has 10 s after the stop, by the server's clock", asyn
     }
   }()
   const server = hello({ clock, fetch: ({ signal }) => (asked.open(signal), new Promise(() => {})) })
-  const stop = new AbortController()
-  const running = server.start(stop.signal)
-  await server.ready(stop.signal)
+  const { stop, end } = await listening(server)
   const open = text(server.port).catch((error: unknown) => error)
   const signal = await asked.opened
   stop.abort()
@@ -141,20 +144,18 @@ test("by default a request has 10 s after the stop, by the server's clock", asyn
   await clock.advance(9999)
   assert.equal(signal.aborted, false)
   await clock.advance(1)
-  await running
+  await end()
   assert.equal(signal.aborted, true)
   await open
 })
 
 test('a body that is too long is refused before the handler is called', async () => {
   const lengths: number[] = []
-  const stop = new AbortController()
   const server = hello({
     maxBodyBytes: 10,
     fetch: async (request) => (lengths.push((await request.arrayBuffer()).byteLength), new Response('')),
   })
-  const running = server.start(stop.signal)
-  await server.ready(stop.signal)
+  const { end } = await listening(server)
   const codes: number[] = []
   for (const size of [10, 11]) {
     const response = await fetch(`http://127.0.0.1:${server.port}/`, { method: 'POST', body: 'x'.repeat(size) })
@@ -162,8 +163,7 @@ test('a body that is too long is refused before the handler is called', async ()
     codes.push(response.status)
   }
   assert.deepEqual([codes, lengths], [[200, 413], [10]])
-  stop.abort()
-  await running
+  await end()
 })
 
 test('a server of the leader listens when the lease is won, others before', async () => {
@@ -188,12 +188,9 @@ test('a server of the leader listens when the lease is won, others before', asyn
 
 test('a stopped server leaves no timer', async () => {
   const clock = new FakeClock()
-  const stop = new AbortController()
   const server = hello({ clock })
-  const running = server.start(stop.signal)
-  await server.ready(stop.signal)
-  stop.abort()
-  await running
+  const { end } = await listening(server)
+  await end()
   assert.equal(clock.pending, 0)
 })
 

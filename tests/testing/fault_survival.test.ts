@@ -1,13 +1,11 @@
 /** Tests that an operator survives each fault, and that each fault does what it says. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Log, operator, predicates } from 'kubeloop'
+import { operator } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { type Fault, type World, world } from 'kubeloop/testing'
+import { isOurs, nowhere, ref, silent } from './worlds.ts'
 
-const ref = (name: string) => ({ namespace: 'default', name })
-const isOurs = predicates.matchesLabels('ours')
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 const map = (name: string, text: string) => ({ metadata: { ...ref(name), labels: { ours: '' } }, data: { text } })
 
 /** Returns an operator that keeps a Secret with the text of each ConfigMap, and the texts it has seen. */
@@ -51,7 +49,9 @@ const survived: readonly Fault[] = [
 
 for (const fault of survived) {
   const what = JSON.stringify({ ...fault, resource: fault.resource?.kind })
-  for (const when of ['from its start', 'in the middle'] as const) {
+  // Only watches begin with the operator.
+  const moments = fault.verb === 'watch' ? ['from its start', 'in the middle'] as const : ['in the middle'] as const
+  for (const when of moments) {
     test(`an operator survives ${what}, ${when}`, async () => {
       const { app } = copying()
       const w = await world(app, { log: silent, ...(when === 'from its start' && { faults: [fault] }) })
@@ -74,7 +74,7 @@ for (const fault of survived) {
 
 test('a cut answer is of a write that the server has stored', async () => {
   const { app } = copying()
-  const w = await world(app, { log: silent })
+  await using w = await world(app, { log: silent })
   // Otherwise the event of the stored Secret would cause the next reconcile at once.
   w.fault({ verb: 'watch', resource: Secret, lag: '1h' })
   w.closeWatches()
@@ -86,12 +86,11 @@ test('a cut answer is of a write that the server has stored', async () => {
   assert.equal(await copied(w, 'a'), 'one')
   await w.advance('1s')
   assert.deepEqual(await w.settle(), [])
-  await w.stop()
 })
 
 test('a stale list shows an old state, from which the watch goes on', async () => {
   const { app, seen } = copying()
-  const w = await world(app, { log: silent })
+  await using w = await world(app, { log: silent })
   const { metadata: { resourceVersion } } = await w.client.create(ConfigMap, map('a', 'old'))
   await w.client.create(ConfigMap, map('late', 'new'))
   await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { text: 'new' }))
@@ -105,12 +104,11 @@ test('a stale list shows an old state, from which the watch goes on', async () =
   await w.advance('1m')
   assert.ok(seen.includes('old'), `it has seen ${seen.join(', ')}`)
   assert.deepEqual([await copied(w, 'a'), await copied(w, 'late')], ['new', 'new'])
-  await w.stop()
 })
 
 test('a version that the server has dropped is not served, and a compaction makes all kinds list again', async () => {
   const { app, seen } = copying()
-  const w = await world(app, { log: silent })
+  await using w = await world(app, { log: silent })
   const { metadata: { resourceVersion } } = await w.client.create(ConfigMap, map('a', 'old'))
   await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { text: 'new' }))
   await w.settle()
@@ -122,27 +120,24 @@ test('a version that the server has dropped is not served, and a compaction make
   await w.client.create(ConfigMap, map('b', 'two'))
   await w.advance('1m')
   assert.deepEqual([seen.includes('old'), await copied(w, 'a'), await copied(w, 'b')], [false, 'new', 'two'])
-  await w.stop()
 })
 
 test('with a lag of its watches an operator sees changes later, in order', async () => {
   const { app, seen } = copying()
-  const w = await world(app, { log: silent, faults: [{ verb: 'watch', resource: ConfigMap, lag: '10s' }] })
+  await using w = await world(app, { log: silent, faults: [{ verb: 'watch', resource: ConfigMap, lag: '10s' }] })
   await w.advance('10s')
   await w.client.create(ConfigMap, map('a', 'one'))
   await w.advance('9s')
   assert.deepEqual(seen, [])
   await w.advance('1s')
   assert.deepEqual([...new Set(seen)], ['one'])
-  await w.stop()
 })
 
 test('compactions and closed watches are of one cluster, and unknown clusters are refused', async () => {
   const { app } = copying()
-  const w = await world(app, { log: silent })
-  const nowhere = operator({ name: 'x' }).cluster('nowhere', { server: 'https://127.0.0.1:1' })
-  for (const act of [() => w.compact(nowhere), () => w.closeWatches(nowhere)]) {
+  await using w = await world(app, { log: silent })
+  const unknown = operator({ name: 'x' }).cluster('nowhere', nowhere)
+  for (const act of [() => w.compact(unknown), () => w.closeWatches(unknown)]) {
     assert.throws(act, /^TypeError: Cannot use the cluster "nowhere": the operator has no cluster of that name$/)
   }
-  await w.stop()
 })

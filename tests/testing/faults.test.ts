@@ -33,41 +33,47 @@ function faulty(status = 200) {
   return { clock, faults, asked, transport, cancelled: () => cancelled }
 }
 
-const meets: readonly [Omit<Fault, 'status'>, HttpRequest['method'], string, boolean][] = [
+/** What the verbs and kinds of requests are is tested with `core/requested_action`. */
+const meets: readonly [Omit<Fault, 'status'>, HttpRequest['method'], string, boolean, string?][] = [
   [{}, 'GET', '/api/v1/pods', true],
-  [{ verb: 'list' }, 'GET', '/api/v1/pods?limit=1', true],
   [{ verb: 'list' }, 'GET', '/api/v1/pods?watch=true', false],
   [{ verb: 'watch' }, 'GET', '/api/v1/namespaces/a/pods?watch=true', true],
-  [{ verb: 'watch' }, 'GET', '/api/v1/pods', false],
   [{ verb: 'get' }, 'GET', '/apis/apps/v1/namespaces/a/deployments/b', true],
   [{ verb: 'get' }, 'GET', '/apis/apps/v1/namespaces/a/deployments', false],
-  [{ verb: 'get' }, 'GET', '/api/v1/namespaces/a', true],
-  [{ verb: 'list' }, 'GET', '/api/v1/namespaces', true],
   [{ verb: 'create' }, 'POST', '/api/v1/namespaces/a/pods', true],
-  [{ verb: 'update' }, 'PUT', '/api/v1/namespaces/a/status', true],
   [{ verb: 'patch' }, 'PATCH', '/api/v1/namespaces/a/pods/b/status', true],
-  [{ verb: 'patch' }, 'PUT', '/api/v1/namespaces/a/pods/b', false],
-  [{ verb: 'delete' }, 'DELETE', '/api/v1/namespaces/a/pods/b', true],
-  [{ verb: 'delete' }, 'DELETE', '/api/v1/namespaces/a/pods', false],
   [{ verb: 'deletecollection' }, 'DELETE', '/api/v1/namespaces/a/pods', true],
   [{ resource: POD }, 'GET', '/api/v1/namespaces/a/pods/b', true],
   [{ resource: POD }, 'GET', '/api/v1/namespaces/a/services/b', false],
   [{ resource: POD }, 'GET', '/apis/metrics.k8s.io/v1beta1/namespaces/a/pods/b', false],
   [{ resource: DEPLOYMENT }, 'GET', '/apis/apps/v1/deployments', true],
-  [{ resource: DEPLOYMENT }, 'GET', '/apis/extensions/v1beta1/deployments', false],
   [{ resource: NAMESPACE }, 'PUT', '/api/v1/namespaces/a/finalize', true],
-  [{ resource: NAMESPACE }, 'GET', '/api/v1/namespaces/a', true],
   [{ resource: NAMESPACE }, 'GET', '/api/v1/namespaces/a/pods', false],
+  [{ verb: 'list' }, 'GET', '/apis/apps/v1', true],
+  [{ verb: 'get' }, 'GET', '/version', false],
   [{ cluster: null }, 'GET', '/api/v1/pods', true],
   [{ cluster: 'west' }, 'GET', '/api/v1/pods', false],
+  [{ name: 'b' }, 'GET', '/api/v1/namespaces/a/pods/b', true],
+  [{ name: 'b' }, 'GET', '/api/v1/namespaces/a/pods/bb', false],
+  [{ name: 'b' }, 'GET', '/api/v1/namespaces/b/pods', false],
+  [{ name: 'b' }, 'PATCH', '/api/v1/namespaces/a/pods/b/status', true],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', true, '{"metadata":{"name":"b"}}'],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', false, '{"metadata":{"generateName":"b"}}'],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', false, 'null'],
+  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', false, '{'],
+  [{ namespace: 'a' }, 'GET', '/api/v1/namespaces/a/pods', true],
+  [{ namespace: 'a' }, 'GET', '/api/v1/namespaces/b/pods/a', false],
+  [{ namespace: 'a' }, 'GET', '/api/v1/pods', false],
+  [{ namespace: 'a' }, 'GET', '/api/v1/namespaces/a', false],
+  [{ name: 'b' }, 'GET', '/api/v1/pods?watch=true&fieldSelector=metadata.name=b', false],
 ]
 
-for (const [fault, method, path, isMet] of meets) {
+for (const [fault, method, path, isMet, body] of meets) {
   const what = JSON.stringify({ ...fault, ...(fault.resource ? { resource: fault.resource.kind } : {}) })
-  test(`${what} ${isMet ? 'affects' : 'does not affect'} ${method} ${path}`, async () => {
+  test(`${what} ${isMet ? 'affects' : 'does not affect'} ${method} ${path} ${body ?? ''}`, async () => {
     const { faults, transport } = faulty()
     faults.add({ ...fault, status: 418 })
-    assert.equal((await transport({ method, path })).status, isMet ? 418 : 200)
+    assert.equal((await transport({ method, path, body })).status, isMet ? 418 : 200)
   })
 }
 
@@ -83,28 +89,6 @@ test('a fault affects the number of requests in times, the oldest fault first', 
   }
   assert.deepEqual(statuses, [500, 500, 503, 200, 200, 409, 409, 409, 409, 409])
 })
-
-const named: readonly [Omit<Fault, 'status'>, HttpRequest['method'], string, string | undefined, boolean][] = [
-  [{ name: 'b' }, 'GET', '/api/v1/namespaces/a/pods/b', undefined, true],
-  [{ name: 'b' }, 'GET', '/api/v1/namespaces/a/pods/bb', undefined, false],
-  [{ name: 'b' }, 'GET', '/api/v1/namespaces/b/pods', undefined, false],
-  [{ name: 'b' }, 'PATCH', '/api/v1/namespaces/a/pods/b/status', undefined, true],
-  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', '{"metadata":{"name":"b"}}', true],
-  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', '{"metadata":{"generateName":"b"}}', false],
-  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', 'null', false],
-  [{ name: 'b' }, 'POST', '/api/v1/namespaces/a/pods', '{', false],
-  [{ namespace: 'a' }, 'GET', '/api/v1/namespaces/a/pods', undefined, true],
-  [{ namespace: 'a' }, 'GET', '/api/v1/namespaces/b/pods/a', undefined, false],
-  [{ namespace: 'a' }, 'GET', '/api/v1/pods', undefined, false],
-]
-
-for (const [fault, method, path, body, isMet] of named) {
-  test(`${JSON.stringify(fault)} ${isMet ? 'affects' : 'does not affect'} ${method} ${path} ${body ?? ''}`, async () => {
-    const { faults, transport } = faulty()
-    faults.add({ ...fault, status: 418 })
-    assert.equal((await transport({ method, path, body })).status, isMet ? 418 : 200)
-  })
-}
 
 test('skip lets the first requests pass, and the fault added next has them', async () => {
   const { faults, transport } = faulty()
@@ -271,86 +255,48 @@ test('a request that is aborted during its delay rejects with the reason, and is
   assert.deepEqual([faults.delayed, asked, clock.pending], [0, [], 0])
 })
 
+const DURATION = 'write a number and a unit, such as "500ms", "30s", "5m" or "1h"'
+const STATUS = 'and must be a whole number from 400 to 599: a fault has no object to answer with'
+const TIMES = 'and must be a whole number from 1, or Infinity'
+const KIND = 'and must be a kind, such as Deployment of kubeloop/kinds'
+const VERSION = 'and must be the resourceVersion of an earlier answer'
+
+/** A fault, and what follows "Cannot add a fault" in its error. */
 const refused: readonly (readonly [unknown, string])[] = [
-  [{}, 'TypeError: Cannot add a fault: it has no effect; give it a status, a delay, cut, drop, stale, lag or repeat'],
+  [{}, ': it has no effect; give it a status, a delay, cut, drop, stale, lag or repeat'],
   ...[undefined, null, 500, 'x'].map((fault) =>
-    [fault, "TypeError: Cannot add a fault: it must be an object, such as { verb: 'patch', status: 500 }"] as const
+    [fault, ": it must be an object, such as { verb: 'patch', status: 500 }"] as const
   ),
-  ...[200, 201, 304, 399, 600, 450.5, NaN].map((status) =>
-    [
-      { status },
-      `RangeError: Cannot add a fault: status is ${status}, and must be a whole number from 400 to 599: a fault has no object to answer with`,
-    ] as const
-  ),
-  [
-    { status: '500' },
-    'RangeError: Cannot add a fault: status is "500", and must be a whole number from 400 to 599: a fault has no object to answer with',
-  ],
-  ...[0, -1, 1.5, NaN].map((times) =>
-    [
-      { cut: true, times },
-      `RangeError: Cannot add a fault: times is ${times}, and must be a whole number from 1, or Infinity`,
-    ] as const
-  ),
-  [
-    { delay: '5 s' },
-    'RangeError: Cannot add a fault: Cannot read duration "5 s": write a number and a unit, such as "500ms", "30s", "5m" or "1h"',
-  ],
-  [{ delay: -1 }, 'RangeError: Cannot add a fault: Cannot read duration -1: it must be finite and not negative'],
-  [
-    { cut: true, resource: 'pods' },
-    'TypeError: Cannot add a fault: resource is "pods", and must be a kind, such as Deployment of kubeloop/kinds',
-  ],
-  [
-    { cut: true, resource: null },
-    'TypeError: Cannot add a fault: resource is null, and must be a kind, such as Deployment of kubeloop/kinds',
-  ],
-  [
-    { cut: 'head' },
-    "TypeError: Cannot add a fault: cut is \"head\", and must be true, 'answer' or 'line'",
-  ],
-  [
-    { drop: true },
-    "TypeError: Cannot add a fault: drop is true, and must be 'request' or 'answer'",
-  ],
-  ...['0', 'new', 12].map((stale) =>
-    [
-      { stale },
-      `TypeError: Cannot add a fault: stale is ${
-        JSON.stringify(stale)
-      }, and must be the resourceVersion of an earlier answer`,
-    ] as const
-  ),
+  ...[200, 399, 600, 450.5, NaN].map((status) => [{ status }, `: status is ${status}, ${STATUS}`] as const),
+  [{ status: '500' }, `: status is "500", ${STATUS}`],
+  ...[0, 1.5, NaN].map((times) => [{ cut: true, times }, `: times is ${times}, ${TIMES}`] as const),
+  [{ delay: '5 s' }, `: Cannot read duration "5 s": ${DURATION}`],
+  [{ delay: -1 }, ': Cannot read duration -1: it must be finite and not negative'],
+  [{ lag: 'soon' }, `: Cannot read duration "soon": ${DURATION}`],
+  [{ cut: true, resource: 'pods' }, `: resource is "pods", ${KIND}`],
+  [{ cut: true, resource: null }, `: resource is null, ${KIND}`],
+  [{ cut: 'head' }, ": cut is \"head\", and must be true, 'answer' or 'line'"],
+  [{ drop: true }, ": drop is true, and must be 'request' or 'answer'"],
+  ...['0', 'new', 12].map((stale) => [{ stale }, `: stale is ${JSON.stringify(stale)}, ${VERSION}`] as const),
   ...[-1, 0.5, Infinity].map((skip) =>
-    [
-      { cut: true, skip },
-      `RangeError: Cannot add a fault: skip is ${skip}, and must be a whole number from 0`,
-    ] as const
+    [{ cut: true, skip }, `: skip is ${skip}, and must be a whole number from 0`] as const
   ),
-  [
-    { lag: 'soon' },
-    'RangeError: Cannot add a fault: Cannot read duration "soon": write a number and a unit, such as "500ms", "30s", "5m" or "1h"',
-  ],
-  [{ retryAfter: '1s', delay: 1 }, 'TypeError: Cannot add a fault: reason and retryAfter need a status'],
-  [{ reason: 'AlreadyExists', cut: true }, 'TypeError: Cannot add a fault: reason and retryAfter need a status'],
-  [
-    { status: 500, cut: true },
-    'TypeError: Cannot add a fault: status, drop and cut exclude each other; add a fault for each',
-  ],
-  [
-    { cut: true, cluster: 'east' },
-    'TypeError: Cannot add a fault to the cluster "east": the operator has no cluster of that name',
-  ],
+  [{ retryAfter: '1s', delay: 1 }, ': reason and retryAfter need a status'],
+  [{ reason: 'AlreadyExists', cut: true }, ': reason and retryAfter need a status'],
+  [{ status: 500, cut: true }, ': status, drop and cut exclude each other; add a fault for each'],
+  [{ cut: true, cluster: 'east' }, ' to the cluster "east": the operator has no cluster of that name'],
   [
     { cut: true, verb: 'put' },
-    'TypeError: Cannot add a fault to the verb "put": the verbs are get, list, watch, create, update, patch, delete, deletecollection',
+    ' to the verb "put": the verbs are get, list, watch, create, update, patch, delete, deletecollection',
   ],
 ]
 
 for (const [fault, text] of refused) {
-  test(`the fault ${JSON.stringify(fault) ?? 'undefined'} is refused: ${text}`, async () => {
+  test(`a fault is refused${text}, as of ${JSON.stringify(fault) ?? 'undefined'}`, async () => {
     const { faults, transport } = faulty()
-    assert.throws(() => faults.add(fault as Fault), (error) => String(error) === text)
+    const type = /(?:status|times|skip) is|duration/.test(text) ? 'RangeError' : 'TypeError'
+    const message = `${type}: Cannot add a fault${text}`
+    assert.throws(() => faults.add(fault as Fault), (error) => String(error) === message)
     assert.equal((await transport({ method: 'GET', path: '/api/v1/pods' })).status, 200, 'the fault was not added')
   })
 }

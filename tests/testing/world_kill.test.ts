@@ -1,19 +1,16 @@
 /** Tests that killed replicas do nothing, that their lease expires, and that the others continue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Log, type Operator, operator, predicates } from 'kubeloop'
+import { type Log, type Operator, operator } from 'kubeloop'
 import { ConfigMap, Lease, Secret } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 import { sleep } from '../../lib/async/clock.ts'
-
-const ref = (name: string) => ({ namespace: 'default', name })
-const isOurs = predicates.matchesLabels('ours')
-const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
+import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
 
 /** Writes a Secret for each ConfigMap, with the name of the replica. */
 function copier(runs: string[] = []): Operator {
   const app = operator({ name: 'x', leaderElection: true })
-  const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
+  const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }, { client, clientOf, clock }) => {
     runs.push(`begins ${metadata.name}`)
     if (metadata.name === 'slow') await sleep(clock, 5000, new AbortController().signal)
@@ -97,7 +94,7 @@ test('a request that a fault delays at the time of the kill never reaches the se
 test('failing keys of a killed replica are dropped, and its end is not a failure', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
-  const w = await world(app, { replicas: 2, log: { debug() {}, info() {}, warn() {}, error() {} } })
+  await using w = await world(app, { replicas: 2, log: silent })
   await w.client.create(ConfigMap, map('a'))
   assert.equal((await w.settle()).length, 1)
   w.kill()
@@ -105,7 +102,6 @@ test('failing keys of a killed replica are dropped, and its end is not a failure
   await w.advance('2m')
   assert.deepEqual((await w.settle()).map(({ key }) => key), [ref('a')], 'of the other')
   assert.equal(w.takeFailure(), undefined)
-  await w.stop()
 })
 
 test('stop ignores how a killed replica ends', async () => {
@@ -132,7 +128,7 @@ test('stop releases the lease, kill does not', async () => {
 })
 
 test('only a running replica can be killed, and without a number only the leader', async () => {
-  const w = await world(copier(), { replicas: 3 })
+  await using w = await world(copier(), { replicas: 3 })
   for (const wrong of [3, -1, 0.5, NaN]) {
     assert.throws(() => w.kill(wrong), new RangeError(`Cannot kill replica ${wrong}: the running replicas are 0, 1, 2`))
   }
@@ -146,7 +142,6 @@ test('only a running replica can be killed, and without a number only the leader
   w.kill()
   assert.throws(() => w.kill(0), new RangeError('Cannot kill replica 0: no replica runs'))
   await w.advance('1m')
-  await w.stop()
 })
 
 test('equal seeds give equal runs, also with a kill', async () => {

@@ -1,17 +1,14 @@
 /** Tests the objects, time and servers of a world, and the errors that name what keeps it busy. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, type Log, type Operator, operator, predicates, Server } from 'kubeloop'
+import { defineResource, type Operator, operator, Server } from 'kubeloop'
 import { ConfigMap, Namespace, Pod, Secret } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { sleep } from '../../lib/async/clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
+import { isOurs, map, ref, silent } from './worlds.ts'
 
-const ref = (name: string) => ({ namespace: 'default', name })
-const isOurs = predicates.matchesLabels('ours')
-const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 const waiting = (): Operator =>
   operator({ name: 'x', leaderElection: true }).add(
     'wait',
@@ -158,15 +155,14 @@ test('fetch calls servers of extensions by their names', async () => {
 
 test('a server that throws responds with 500, and the error is logged', async () => {
   const errors: string[] = []
-  const w = await world(serving(), { log: { ...silent, error: (message) => void errors.push(message) } })
+  await using w = await world(serving(), { log: { ...silent, error: (message) => void errors.push(message) } })
   const response = await w.fetch('every', '/broken')
   assert.deepEqual([response.status, await response.text()], [500, ''])
   assert.deepEqual(errors, ['The server "every" could not answer a request: no answer'])
-  await w.stop()
 })
 
 test('fetch calls the first running replica, or the leader for a server that runs only there', async () => {
-  const w = await world(serving(), { replicas: 3 })
+  await using w = await world(serving(), { replicas: 3 })
   const by = async (name: string): Promise<string> => (await (await w.fetch(name, '/')).text())[0]!
   const leader = await by('leader')
   assert.equal(await by('every'), '0')
@@ -178,7 +174,6 @@ test('fetch calls the first running replica, or the leader for a server that run
   await w.advance('30s')
   assert.notEqual(await by('leader'), leader)
   assert.notEqual(await by('every'), leader)
-  await w.stop()
 })
 
 test('the error of a stop that does not end names the keys in work and the requests without a response', async () => {
@@ -244,7 +239,7 @@ test('a world is at rest while a reconcile waits for its clock, and time continu
     await new Promise<void>((resolve) => void clock.after(5000, resolve))
     done.push(clock.monotonic())
   })
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, map('a'))
   const startMs = w.clock.monotonic()
   assert.deepEqual(await w.settle(), [])
@@ -253,7 +248,6 @@ test('a world is at rest while a reconcile waits for its clock, and time continu
   assert.deepEqual(done, [])
   await w.advance('1ms')
   assert.deepEqual(done.map((ms) => ms - startMs), [5000])
-  await w.stop()
 })
 
 test('a cancelled timer of a reconcile is not waited for: work in real time is still named', async () => {
@@ -263,11 +257,10 @@ test('a cancelled timer of a reconcile is not waited for: work in real time is s
     clock.after(5000, () => {})()
     await new Promise<void>((resolve) => (finish = resolve))
   })
-  const w = await world(app, { log: silent })
+  await using w = await world(app, { log: silent })
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(w.settle(), /still work: the controller "configmap" reconciles "default\/a"/)
   finish!()
-  await w.stop()
 })
 
 test('keys of a warm-up wait for the lease, and do not keep a world from rest', async () => {
@@ -277,13 +270,12 @@ test('keys of a warm-up wait for the lease, and do not keep a world from rest', 
     seen.push(metadata.name)
     return Promise.resolve()
   })
-  const w = await world(app, { replicas: 2, objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }] })
+  await using w = await world(app, { replicas: 2, objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }] })
   assert.deepEqual(await w.settle(), [])
   assert.deepEqual(seen, ['a'])
   w.kill()
   await w.advance('30s')
   assert.deepEqual(seen, ['a', 'a'])
-  await w.stop()
 })
 
 test('replicas of an operator that states its identity do not share it: one leads', async () => {
@@ -297,14 +289,13 @@ test('replicas of an operator that states its identity do not share it: one lead
     seen.push(metadata.name)
     return Promise.resolve()
   })
-  const w = await world(app, { replicas: 2 })
+  await using w = await world(app, { replicas: 2 })
   await w.client.create(ConfigMap, map('a'))
   assert.deepEqual(await w.settle(), [])
   assert.deepEqual(seen, ['a'])
   w.kill()
   await w.advance('30s')
   assert.deepEqual([...leaders].toSorted(), ['me', 'me-1'])
-  await w.stop()
 })
 
 test('the time of a world is in whole milliseconds, after a back-off with jitter, too', async () => {
@@ -314,14 +305,13 @@ test('the time of a world is in whole milliseconds, after a back-off with jitter
     times.push(clock.now())
     return Promise.resolve({ requeueAfter: 1000 / 3 })
   })
-  const w = await world(app, { replicas: 2 })
+  await using w = await world(app, { replicas: 2 })
   await w.client.create(ConfigMap, map('a'))
   await w.advance('2s')
   w.kill()
   await w.advance('30s')
   assert.ok(times.length > 5)
   assert.deepEqual(times.filter((ms) => !Number.isInteger(ms)), [])
-  await w.stop()
 })
 
 test('a clock refuses to advance by what is no number, which would never end', async () => {

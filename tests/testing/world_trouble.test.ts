@@ -9,7 +9,6 @@ import {
   type Log,
   type Operator,
   operator,
-  predicates,
   Server,
   TerminalError,
 } from 'kubeloop'
@@ -18,12 +17,7 @@ import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-
-const ref = (name: string) => ({ namespace: 'default', name })
-const nowhere = { server: 'https://127.0.0.1:1' }
-const isOurs = predicates.matchesLabels('ours')
-const map = (name: string) => ({ metadata: { ...ref(name), labels: { ours: '' } } })
-const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
+import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
 
 /** Returns the lines that console.error prints during the work. */
 async function written(work: () => Promise<void>): Promise<string[]> {
@@ -51,7 +45,7 @@ function fighting(): Operator {
 }
 
 test('settle and advance reject every time with a key that is reconciled and written without end; stop does not', async () => {
-  const w = await world(fighting(), { log: silent })
+  await using w = await world(fighting(), { log: silent })
   await w.client.create(ConfigMap, map('a'))
   const text =
     /^Error: Cannot settle: ConfigMap "default\/a" was reconciled 51 times in 0 ms and wrote each time \(causes and writes: (?=.*data\.color changed)(?=.*update ConfigMap "default\/a").*\); does it trigger itself, or undo the changes of another writer \(controllers that apply one object need a fieldManager each\)\?; the world has stopped the operator$/
@@ -65,7 +59,6 @@ test('settle and advance reject every time with a key that is reconciled and wri
     metadata.resourceVersion,
     'a test that ends here leaves no loop behind',
   )
-  await w.stop()
 })
 
 test('many writes with rests between them are not a loop, and neither is a key that is requeued soon', async () => {
@@ -74,7 +67,7 @@ test('many writes with rests between them are not a loop, and neither is a key t
     await client.patch(ConfigMap, own, { merge: { metadata: { annotations: { seen: own.data?.['n'] ?? '' } } } })
     return own.data?.['n'] === 'again' ? { requeueAfter: '1ms' } : undefined
   })
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, map('a'))
   for (let n = 0; n < 60; n++) {
     await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: `${n}` } } })
@@ -82,7 +75,6 @@ test('many writes with rests between them are not a loop, and neither is a key t
   }
   await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: 'again' } } })
   await w.advance('100ms')
-  await w.stop()
 })
 
 test('settle resolves with the failing keys: key, error and the place in the user’s file', async () => {
@@ -91,7 +83,7 @@ test('settle resolves with the failing keys: key, error and the place in the use
     if (data?.['broken'] === 'retry') throw new Error('no data')
     if (data?.['broken'] === 'drop') throw new TerminalError('wrong data')
   })
-  const w = await world(app, { log: silent })
+  await using w = await world(app, { log: silent })
   const put = (name: string, broken: string) => w.client.apply(ConfigMap, { ...map(name), data: { broken } })
   assert.deepEqual(await w.settle(), [])
   await put('a', 'retry')
@@ -109,7 +101,6 @@ test('settle resolves with the failing keys: key, error and the place in the use
   assert.deepEqual((await w.settle()).map(({ key }) => key), [ref('b')])
   await w.client.delete(ConfigMap, ref('b'))
   assert.deepEqual(await w.settle(), [])
-  await w.stop()
 })
 
 test('without a log, a world writes warnings and errors to standard error, with the line of source', async () => {
@@ -150,7 +141,7 @@ test('the test’s log has failures with the fields of their key, equal ones of 
   for (const name of ['one', 'two']) {
     app.controllerFor(ConfigMap, { name, when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
   }
-  const w = await world(app, { log: { ...silent, error: say } })
+  await using w = await world(app, { log: { ...silent, error: say } })
   await w.client.create(ConfigMap, map('a'))
   await w.advance('100ms')
   const fields = (name: string, attempt: number): string =>
@@ -165,7 +156,6 @@ test('the test’s log has failures with the fields of their key, equal ones of 
       ),
     )
   }
-  await w.stop()
 })
 
 const Widget = dynamicResource({ group: 'foreign.dev', version: 'v1', kind: 'Widget' })
@@ -207,9 +197,8 @@ test('an unserved kind of another cluster is named with the cluster', async () =
   const app = operator({ name: 'x' })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { when: isOurs }).watches(Widget, () => [], { cluster: west }).reconcile(async () => {})
-  const w = await world(app, { objects: [foreign], log: silent })
+  await using w = await world(app, { objects: [foreign], log: silent })
   await assert.rejects(w.settle(), /does not serve widgets\.foreign\.dev in the cluster "west" \(/)
-  await w.stop()
 })
 
 test('a first list that a fault delays is not a missing kind, and a replica that has ended waits for no list', async () => {
@@ -246,7 +235,7 @@ test('a first list that fails for another reason than a missing kind is retried 
         return Promise.reject(new Error('no network'))
       },
     })
-  const w = await world(
+  await using w = await world(
     Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator,
     { log: silent },
   )
@@ -255,7 +244,6 @@ test('a first list that fails for another reason than a missing kind is retried 
   assert.deepEqual([runs, refusals > 0], [[], true])
   await w.advance('2m')
   assert.deepEqual(runs, ['a'])
-  await w.stop()
 })
 
 test('the operator’s servers do not listen in a world with any number of replicas; all else of its extensions runs', async () => {
@@ -269,10 +257,9 @@ test('the operator’s servers do not listen in a world with any number of repli
     manager.add({ name: 'other', everyReplica: true, start: async () => void ran.push('other') })
   })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
-  const w = await world(app, { replicas: 2 })
+  await using w = await world(app, { replicas: 2 })
   await w.settle()
   assert.deepEqual([ran, servers.map(({ port }) => port)], [['other', 'other'], [undefined, undefined]])
-  await w.stop()
 })
 
 test('objects that clients of the operator and of the test return are frozen, live and cached', async () => {
@@ -298,7 +285,7 @@ test('objects that clients of the operator and of the test return are frozen, li
     }
     seen.push(['reconcile', own])
   })
-  const w = await world(app)
+  await using w = await world(app)
   seen.push(['world create', await w.client.create(ConfigMap, map('a'))])
   assert.deepEqual(await w.settle(), [])
   seen.push(['world get', await w.client.get(ConfigMap, ref('a'))], [
@@ -307,7 +294,6 @@ test('objects that clients of the operator and of the test return are frozen, li
   ])
   assert.equal(seen.length, 31)
   for (const [what, object] of seen) assert.ok(isFrozen(object), what)
-  await w.stop()
 })
 
 function isFrozen(value: unknown): boolean {
@@ -335,7 +321,7 @@ test('the context has the world’s clock, so that its times agree with those of
       await client.setStatus(Thing, thing, { since: ready!.lastTransitionTime })
     })
     .add('task', async ({ clock }) => void times.push(clock.now()))
-  const w = await world(app)
+  await using w = await world(app)
   await w.advance('1h')
   const nowMs = w.clock.now()
   await w.client.create(ConfigMap, map('a'))
@@ -343,13 +329,12 @@ test('the context has the world’s clock, so that its times agree with those of
   await w.settle()
   assert.equal((await w.client.get(Thing, ref('a')))!.status!.since, metadata.creationTimestamp)
   assert.deepEqual(times, [nowMs - 3_600_000, nowMs])
-  await w.stop()
 })
 
 test('the failing keys of a replica that lost its lease do not hide its error', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(() => Promise.reject(new Error('no data')))
-  const w = await world(app, { replicas: 2, log: silent })
+  await using w = await world(app, { replicas: 2, log: silent })
   await w.client.create(ConfigMap, map('a'))
   assert.equal((await w.settle()).length, 1, 'only the leader works')
   w.fault({ verb: 'update', resource: Lease, status: 500, times: 5 })
@@ -357,7 +342,6 @@ test('the failing keys of a replica that lost its lease do not hide its error', 
   w.takeFailure()
   await w.advance('30s')
   assert.deepEqual((await w.settle()).map(({ key }) => key), [ref('a')], 'of the running replica')
-  await w.stop()
 })
 
 test('settle resolves with failing map functions, streams, periods and tasks, until they work', async () => {

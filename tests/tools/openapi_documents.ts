@@ -4,10 +4,9 @@
  * Schemas are kept once for all documents, and equal parts of paths once. The documents of two definitions that this
  * program creates, and deletes afterwards, are the templates for custom kinds.
  *
- * Run: node tests/tools/openapi_documents.ts https://127.0.0.1:6443 TOKEN CA.pem
+ * Run: node tests/tools/openapi_documents.ts
  */
-import { readFile, writeFile } from 'node:fs/promises'
-import { request } from 'node:https'
+import { writeFile } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { isDeepStrictEqual } from 'node:util'
@@ -16,6 +15,7 @@ import {
   NAMESPACED_TEMPLATE,
   TEMPLATE_NAMES,
 } from '../../lib/apiserver/discovery/openapi/template.ts'
+import { type ApiServer, withApiServer } from './api_server.ts'
 
 interface Document {
   readonly openapi: string
@@ -55,29 +55,6 @@ function share(values: readonly unknown[]): { readonly shared: unknown[]; readon
 
 const SMALLEST = 20
 
-type Send = (method: string, path: string, body?: unknown) => Promise<unknown>
-
-function sender(server: string, token: string, ca: Buffer): Send {
-  return (method, path, body) =>
-    new Promise((resolve, reject) => {
-      const headers = {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        accept: 'application/json',
-      }
-      const sent = request(new URL(path, server), { method, ca, headers }, (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8')
-          if (response.statusCode! < 300) resolve(JSON.parse(text))
-          else reject(new Error(`Cannot ${method} ${path}: ${response.statusCode} ${text}`))
-        })
-      }).on('error', reject)
-      sent.end(body === undefined ? undefined : JSON.stringify(body))
-    })
-}
-
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 function templateDefinition(group: string, scope: string): unknown {
@@ -115,30 +92,24 @@ function templateDefinition(group: string, scope: string): unknown {
   }
 }
 
-async function indexOf(send: Send): Promise<Record<string, { serverRelativeURL: string }>> {
-  return (await send('GET', '/openapi/v3') as { paths: Record<string, { serverRelativeURL: string }> }).paths
-}
-
-async function main(server: string, token: string, caPath: string): Promise<void> {
-  const send = sender(server, token, await readFile(caPath))
+async function main({ version, ask }: ApiServer): Promise<void> {
+  type Index = Record<string, { serverRelativeURL: string }>
+  const readIndex = async (): Promise<Index> => (await ask<{ paths: Index }>('/openapi/v3')).paths
   const templates = [[NAMESPACED_TEMPLATE, 'Namespaced'], [CLUSTER_TEMPLATE, 'Cluster']] as const
-  const before = await indexOf(send)
-  for (const [group, scope] of templates) await send('POST', CRDS, templateDefinition(group, scope))
+  const before = await readIndex()
+  for (const [group, scope] of templates) await ask(CRDS, 'POST', templateDefinition(group, scope))
   const wanted = templates.map(([group]) => `apis/${group}/${TEMPLATE_NAMES.version}`)
   let index = before
   while (!wanted.every((name) => index[name])) {
     await new Promise((resolve) => setTimeout(resolve, 200))
-    index = await indexOf(send)
+    index = await readIndex()
   }
-  const names = [...Object.keys(before).filter((name) => !/^apis\/[^/]*\.example\.com/.test(name)).sort(), ...wanted]
   const documents = new Map<string, Document>()
-  for (const name of names) documents.set(name, await send('GET', index[name]!.serverRelativeURL) as Document)
-  for (const [group] of templates) await send('DELETE', `${CRDS}/${TEMPLATE_NAMES.plural}.${group}`)
-  const { gitVersion } = await send('GET', '/version') as { gitVersion: string }
-  await writeFile(
-    new URL('../../lib/apiserver/discovery/openapi/data.ts', import.meta.url),
-    dataModule(documents, gitVersion),
-  )
+  for (const name of [...Object.keys(before).sort(), ...wanted]) {
+    documents.set(name, await ask<Document>(index[name]!.serverRelativeURL))
+  }
+  const file = new URL('../../lib/apiserver/discovery/openapi/data.ts', import.meta.url)
+  await writeFile(file, dataModule(documents, version))
 }
 
 function dataModule(documents: ReadonlyMap<string, Document>, gitVersion: string): string {
@@ -179,8 +150,4 @@ export const OPENAPI_DATA: string = '${compressed.toString('base64')}'
 `
 }
 
-const [server, token, caPath] = process.argv.slice(2)
-if (!server || !token || !caPath) {
-  throw new TypeError('Cannot generate the documents: the arguments are SERVER TOKEN CA.pem')
-}
-await main(server, token, caPath)
+await withApiServer(main)

@@ -1,15 +1,16 @@
-/** Tests the first two lines of compiler messages, with two major versions of TypeScript. */
+/** Tests compiler messages of mistakes in an operator, with two major versions of TypeScript. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ROOT } from './virtual_program.ts'
+import ts from 'typescript'
+import { check, ROOT } from './virtual_program.ts'
 
 const PREAMBLE = `
-import { defineResource, operator, type Client, type Desired, type ObjectOf, type Result } from 'kubeloop'
-import { ConfigMap, Deployment, Namespace, Secret } from 'kubeloop/kinds'
+import { defineResource, metadataOf, operator, type Client, type Desired, type ObjectOf, type Result } from 'kubeloop'
+import { ConfigMap, Deployment, Namespace, NetworkPolicy, Pod, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
 declare const client: Client
 const Foo = defineResource({ group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({ size: z.int32() }), status: z.object({ ok: z.boolean() }) })
@@ -17,7 +18,7 @@ type Foo = ObjectOf<typeof Foo>
 const Bare = defineResource({ group: 'example.com', version: 'v1', kind: 'Bare', spec: z.object({}) })
 declare const wide: ObjectOf<typeof Namespace>
 const app = operator({ name: 'x' })
-export { ConfigMap, Deployment, Foo, Namespace, Secret, Bare, app, client }
+export { ConfigMap, Deployment, Foo, Namespace, NetworkPolicy, Pod, Secret, Bare, app, client, metadataOf }
 export type { Desired, Result }
 const key = { namespace: 'a', name: 'b' }
 `.trim()
@@ -27,6 +28,8 @@ const [REQUEUE, DURATION] = ['Requeue<', 'DurationLike<'].map((name) => [name, '
   string[],
   string[],
 ]
+/** A short message has fewer. */
+const MAX_CHARACTERS = 400
 const NAMESPACED = '{ readonly namespace: string; readonly name: string; }'
 
 /** A mistake, and what the first two lines must contain. */
@@ -81,6 +84,46 @@ const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
   ],
 ]
 
+/** A mistake, and what its message must contain, which is short as a whole. */
+const short: readonly (readonly [string, string])[] = [
+  [
+    "void client.apply(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { replica: 3 } })",
+    "'replica' does not exist",
+  ],
+  [
+    "void client.create(Deployment, { metadata: { namespace: 'a', name: 'd' }, spec: { template: { spec: { containers: [{ nam: 'c' }] } } } })",
+    "'nam' does not exist",
+  ],
+  [
+    "export const wrong = (): Desired<typeof Deployment> => ({ metadata: { name: 'd' }, spec: { replica: 3 } })",
+    "'replica' does not exist",
+  ],
+  [
+    "void client.apply(NetworkPolicy, { metadata: { namespace: 'a', name: 'n' }, spec: { ingress: [{ _from: [] }] } })",
+    "'_from' does not exist",
+  ],
+  ["void client.apply(Foo, { metadata: { namespace: 'a', name: 'f' }, spec: { sise: 3 } })", "'sise' does not exist"],
+  [
+    "void client.apply(Foo, { metadata: { namespace: 'a', name: 'f' }, spec: { size: '3' } })",
+    "'string' is not assignable to type 'number'",
+  ],
+  [
+    "void client.edit(Deployment, { namespace: 'a', name: 'b' }, (d) => { d.spec!.replica = 3 })",
+    "'replica' does not exist",
+  ],
+  ["void client.get(ConfigMap, { name: 'b' })", "'{ name: string; }' is not assignable"],
+  [
+    "void client.apply(ConfigMap, { metadata: { name: 'b' } })",
+    "'{ name: string; }' is not assignable to type 'DesiredMeta & { readonly namespace: string; }'",
+  ],
+  ["void client.setStatus(Foo, { namespace: 'a', name: 'b' }, { okay: true })", "'okay' does not exist"],
+  [
+    "void client.edit(metadataOf(Pod), { namespace: 'a', name: 'b' }, () => {})",
+    'a kind that can be written, not its metadata alone',
+  ],
+  ["app.controllerFor(Pod).reconcile(async (pod) => { pod.spec!.containers[0]!.image = 'x' })", 'read-only property'],
+]
+
 /** Code that must compile. */
 const RIGHT = `
 export const results: Result[] = [
@@ -99,27 +142,31 @@ void client.get(Namespace, { metadata: { name: 'a' } })
 void client.apply(Secret, { metadata: { namespace: 'a', name: 's' } }, { owner: wide })
 `.trim()
 
-const MAJORS = [['typescript', '6.'], ['typescript7', '7.']] as const
-const NODE = join(ROOT, 'node_modules/.bin/node')
+const TEXT = [PREAMBLE, ...[...mistakes, ...short].map(([mistake]) => mistake), RIGHT].join('\n')
 const FIRST = PREAMBLE.split('\n').length + 1
+const NODE = join(ROOT, 'node_modules/.bin/node')
+const TSC7 = join(ROOT, 'node_modules/typescript7/bin/tsc')
 
-for (const [compiler, version] of MAJORS) {
-  const tsc = join(ROOT, 'node_modules', compiler, 'bin/tsc')
+const compilers: readonly (readonly [string, string, () => Map<number, string[]>])[] = [
+  ['typescript', ts.version, messagesInProcess],
+  [
+    'typescript7',
+    execFileSync(NODE, [TSC7, '--version'], { encoding: 'utf8' }).slice('Version '.length),
+    messagesOfTsc,
+  ],
+]
 
-  test(`${compiler} has the major version ${version}`, () => {
-    assert.match(
-      execFileSync(NODE, [tsc, '--version'], { encoding: 'utf8' }),
-      new RegExp(`^Version ${version.replace('.', '\\.')}`),
-    )
-  })
-
-  test(`${compiler} explains mistakes in two lines, and correct code compiles`, () => {
-    const messages = messagesBy(tsc)
-    for (const [i, [mistake, wanted]] of mistakes.entries()) {
+for (const [i, [compiler, version, messagesOf]] of compilers.entries()) {
+  test(`${compiler} explains mistakes in two lines, or briefly, and correct code compiles`, () => {
+    assert.match(version, [/^6\./, /^7\./][i]!)
+    const messages = messagesOf()
+    for (const [i, [mistake, wanted]] of [...mistakes, ...short].entries()) {
       const found = messages.get(FIRST + i) ?? []
       assert.equal(found.length, 1, `one message for ${mistake}:\n${found.join('\n')}`)
-      const [first, second = ''] = found[0]!.split('\n')
-      for (const part of [wanted].flat()) assert.ok(`${first}\n${second}`.includes(part), `${mistake}\n${found[0]}`)
+      const isShort = i >= mistakes.length
+      const shown = isShort ? found[0]! : found[0]!.split('\n').slice(0, 2).join('\n')
+      for (const part of [wanted].flat()) assert.ok(shown.includes(part), `${mistake}\n${found[0]}`)
+      assert.ok(!isShort || shown.length < MAX_CHARACTERS, `${shown.length} characters: ${shown}`)
       messages.delete(FIRST + i)
     }
     assert.deepEqual([...messages.values()].flat(), [])
@@ -127,20 +174,30 @@ for (const [compiler, version] of MAJORS) {
 }
 
 /** Returns the compiler's messages by line, from 1. */
-function messagesBy(tsc: string): Map<number, string[]> {
+function messagesInProcess(): Map<number, string[]> {
+  const complaints = check(new Map([['tests/types/mistakes.ts', TEXT]]))
+  return new Map(
+    [...Map.groupBy(complaints, ({ line }) => line + 1)].map((
+      [line, all],
+    ) => [line, all.map(({ message }) => message)]),
+  )
+}
+
+/** The same of TypeScript 7, which has no API. */
+function messagesOfTsc(): Map<number, string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-messages-'))
   try {
     mkdirSync(join(folder, 'node_modules'))
     symlinkSync(ROOT, join(folder, 'node_modules/kubeloop'))
     symlinkSync(join(ROOT, 'node_modules/zod'), join(folder, 'node_modules/zod'))
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-    writeFileSync(join(folder, 'mistakes.ts'), [PREAMBLE, ...mistakes.map(([mistake]) => mistake), RIGHT].join('\n'))
+    writeFileSync(join(folder, 'mistakes.ts'), TEXT)
     const compilerOptions = { typeRoots: [join(ROOT, 'node_modules/@types')] }
     writeFileSync(
       join(folder, 'tsconfig.json'),
       JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }),
     )
-    const { stdout } = spawnSync(NODE, [tsc, '-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder })
+    const { stdout } = spawnSync(NODE, [TSC7, '-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder })
     const found = new Map<number, string[]>()
     let last: string[] = []
     for (const line of stdout.split('\n').filter(Boolean)) {

@@ -28,6 +28,9 @@ export function check(files: ReadonlyMap<string, string>): Complaint[] {
   })
 }
 
+/** The parsed files of the repository and its packages: all programs of a process share them. */
+const parsed = new Map<string, ts.SourceFile | undefined>()
+
 /** Returns a compiler host for this repository with additional files, given by their paths from the top. */
 export function virtualHost(options: ts.CompilerOptions, files: ReadonlyMap<string, string>): ts.CompilerHost {
   const texts = new Map([...files].map(([path, text]) => [ROOT + path, text]))
@@ -36,7 +39,9 @@ export function virtualHost(options: ts.CompilerOptions, files: ReadonlyMap<stri
   host.fileExists = (path) => texts.has(path) || fileExists(path)
   host.getSourceFile = (path, version, ...rest) => {
     const text = texts.get(path)
-    return text === undefined ? getSourceFile(path, version, ...rest) : ts.createSourceFile(path, text, version)
+    if (text !== undefined) return ts.createSourceFile(path, text, version)
+    if (!parsed.has(path)) parsed.set(path, getSourceFile(path, version, ...rest))
+    return parsed.get(path)
   }
   return host
 }

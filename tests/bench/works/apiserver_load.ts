@@ -4,14 +4,14 @@
  * Uses node:http2 and no client library, so that the server and not the client is measured. PIDS are the processes of
  * the server, whose processor time and memory are read from /proc.
  */
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { argv } from 'node:process'
+import { cpuUs, rssMib } from '../processes.ts'
+import { quantile } from './quantiles.ts'
 import { clusterOf, print } from './surroundings.ts'
 
 const { server, token, ca } = clusterOf(argv[2])
-const pids = argv[3]!.split(',')
+const pids = argv[3]!.split(',').map(Number)
 const n = Number(argv[4])
 
 /** As those of client-go: otherwise the client would limit the speed of long responses. */
@@ -29,23 +29,6 @@ const NODES = 50
 const APPS = 20
 
 const PODS = '/api/v1/namespaces/default/pods'
-const tick = 1e6 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
-
-/** Returns the processor time of the server in microseconds. */
-function cpuUs(): number {
-  return tick * pids.reduce((sum, pid) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-    return sum + Number(fields[11]) + Number(fields[12])
-  }, 0)
-}
-
-function rssMib(): number {
-  return pids.reduce(
-    (sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]),
-    0,
-  ) / 1024
-}
-
 async function open(): Promise<ClientHttp2Session> {
   const session = connect(server, { ca: ca as string, settings: { initialWindowSize: STREAM_WINDOW } })
   await new Promise<void>((resolve, reject) => session.once('connect', () => resolve()).once('error', reject))
@@ -124,12 +107,12 @@ interface Measured {
 
 /** Calls `work` for 0 to `count` - 1. */
 async function inParallel(count: number, callers: number, work: (i: number) => Promise<unknown>): Promise<Measured> {
-  const [beganUs, beganMs] = [cpuUs(), performance.now()]
+  const [beganUs, beganMs] = [cpuUs(...pids), performance.now()]
   let next = 0
   await Promise.all(Array.from({ length: callers }, async () => {
     while (next < count) await work(next++)
   }))
-  return { ms: performance.now() - beganMs, us: cpuUs() - beganUs }
+  return { ms: performance.now() - beganMs, us: cpuUs(...pids) - beganUs }
 }
 
 const patched = (i: number, value: string): Promise<Buffer> =>
@@ -201,13 +184,9 @@ async function openWatches(version: string) {
   return { watches, arrived, eventsOf, close: () => sessions.forEach((session) => session.destroy()) }
 }
 
-function quantile(values: readonly number[], q: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(q * (values.length - 1))]!
-}
-
 const round = Date.now() % 100_000
 const creating = await inParallel(n, CALLERS, (i) => send('POST', PODS, podOf(i, round)))
-const rss = rssMib()
+const rss = rssMib(...pids)
 
 const updating = await inParallel(WRITES, CALLERS, (i) => send('PUT', `${PODS}/${nameOf(i)}`, podOf(i, round + 1)))
 const patching = await inParallel(WRITES, CALLERS, (i) => patched(i, `patched-${i}`))
@@ -254,11 +233,11 @@ watches.recorded = undefined
 let burst = watches.events
 const before = burst
 for (let i = 0; i < WRITES; i++) burst += eventsOf(i)
-const [burstUs, burstMs] = [cpuUs(), performance.now()]
+const [burstUs, burstMs] = [cpuUs(...pids), performance.now()]
 const writing = await inParallel(WRITES, CALLERS, (i) => patched(i, `watched-${i}`))
 await arrived(burst)
-const fanOut = { ms: performance.now() - burstMs, us: cpuUs() - burstUs }
-const watchedRss = rssMib()
+const fanOut = { ms: performance.now() - burstMs, us: cpuUs(...pids) - burstUs }
+const watchedRss = rssMib(...pids)
 close()
 
 const deleting = await inParallel(1, 1, () => send('DELETE', `${PODS}?gracePeriodSeconds=0`))

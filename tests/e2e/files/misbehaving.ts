@@ -1,5 +1,5 @@
 /**
- * Two controllers: one misbehaves as its object requests, the other works.
+ * Two controllers: one blocks the event loop, the other works.
  *
  * Arguments: the operator's name, which is also its Lease's, and the port of its probes.
  */
@@ -8,30 +8,20 @@ import { operator, predicates } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 
 const [, , name = 'misbehaving', port = '0'] = argv
-const app = operator({ name, leaderElection: true, grace: '1s', health: Number(port) })
+const leaderElection = { duration: '5s', renewDeadline: '4s', retryPeriod: '1s' } as const
+const app = operator({ name, leaderElection, grace: '1s', health: Number(port) })
 
 /** Longer than the duration of the lease. */
-const BLOCK_MS = 20_000
+const BLOCK_MS = 10_000
 
-app.controllerFor(ConfigMap, { name: 'bad', concurrency: 2, when: predicates.matchesLabels('test=bad') })
+app.controllerFor(ConfigMap, { name: 'bad', when: predicates.matchesLabels('test=bad') })
   .reconcile(async (map, { client, signal }) => {
     const set = (data: Record<string, string>) => client.patch(ConfigMap, map, { merge: { data } })
-    switch (map.data?.['do']) {
-      case 'throw':
-        throw new Error('as requested')
-      case 'hang':
-        return await new Promise<never>(() => {})
-      case 'block': {
-        if (map.data['begun']) return
-        await set({ begun: 'yes' })
-        const end = Date.now() + BLOCK_MS
-        while (Date.now() < end);
-        await set({ wroteAfterwards: signal.aborted ? 'with an aborted signal' : 'yes' })
-        return
-      }
-      case 'flood':
-        await set({ count: String(Number(map.data['count'] ?? 0) + 1) })
-    }
+    if (map.data?.['begun']) return
+    await set({ begun: 'yes' })
+    const end = Date.now() + BLOCK_MS
+    while (Date.now() < end);
+    await set({ wroteAfterwards: signal.aborted ? 'with an aborted signal' : 'yes' })
   })
 
 app.controllerFor(ConfigMap, { name: 'good', when: predicates.matchesLabels('test=good') })

@@ -1,0 +1,37 @@
+/** Creates objects of any kind, and tokens, as an administrator. */
+import assert from 'node:assert/strict'
+import type { Transport } from '../../mod.ts'
+import type { JsonObject } from '../../lib/apiserver/model/json.ts'
+
+interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly namespace?: string }
+}
+
+const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies' }
+
+/** Creates an object as `kubectl create --validate=strict` does. */
+export async function createObject(transport: Transport, object: object): Promise<JsonObject> {
+  const { apiVersion, kind, metadata: { namespace } } = object as Manifest
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+  const place = namespace === undefined ? '' : `/namespaces/${namespace}`
+  const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`
+  return await post(transport, `${root}${place}/${plural}?fieldValidation=Strict`, object)
+}
+
+/** Creates a token of a ServiceAccount. `secret`: the name of one in whose lifetime it is valid. */
+export async function tokenOf(transport: Transport, namespace: string, name: string, secret?: string): Promise<string> {
+  const boundObjectRef = secret === undefined ? undefined : { apiVersion: 'v1', kind: 'Secret', name: secret }
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`
+  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { boundObjectRef } }
+  return (await post(transport, path, request) as { status: { token: string } }).status.token
+}
+
+async function post(transport: Transport, path: string, object: object): Promise<JsonObject> {
+  const headers = { 'content-type': 'application/json' }
+  const { status, body } = await transport({ method: 'POST', path, headers, body: JSON.stringify(object) })
+  const answer = await body.text()
+  assert.equal(status, 201, answer)
+  return JSON.parse(answer) as JsonObject
+}
