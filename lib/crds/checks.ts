@@ -19,10 +19,9 @@ export function refuseLostVersion(crd: CustomResourceDefinition, { status }: Crd
   const ours = new Set(crd.spec.versions.map(({ name }) => name))
   const lost = status?.storedVersions?.find((name) => !ours.has(name))
   if (lost === undefined) return
+  const remedy = 'define it, too, until it is gone from status.storedVersions'
   throw new Error(
-    `${
-      cannotInstall(crd)
-    }: objects may be stored as ${lost}, which this operator does not define; define it, too, until it is gone from status.storedVersions`,
+    `${cannotInstall(crd)}: objects may be stored as ${lost}, which this operator does not define; ${remedy}`,
   )
 }
 
@@ -40,11 +39,9 @@ export function refuseDifferentVersions(
     const [change] = schemaChanges(schemaOf(first!), schemaOf(other))
     if (!change) continue
     throw new TypeError(
-      `Cannot serve versions ${
-        first!.name
-      } and ${other.name} of "${metadata.name}": their schemas differ (in ${other.name}, ${
-        changeText(change)
-      }), so the server would drop fields without a conversion; declare one with app.convert(), or give all versions one schema`,
+      `Cannot serve versions ${first!.name} and ${other.name} of "${metadata.name}": their schemas differ (in ` +
+        `${other.name}, ${changeText(change)}), so the server would drop fields without a conversion; declare one ` +
+        'with app.convert(), or give all versions one schema',
     )
   }
 }

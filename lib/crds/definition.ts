@@ -12,7 +12,7 @@ import type { Clock } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import type { ConversionDescription } from '../schema/conversions.ts'
-import { findObject } from '../webhook/leftovers.ts'
+import { findObject, treatLeftovers } from '../webhook/leftovers.ts'
 
 type Spec = CustomResourceDefinition['spec']
 
@@ -50,6 +50,12 @@ export interface Dependencies {
   readonly leftovers?: Leftovers | undefined
 }
 
+/** The work on the definitions of these kinds. */
+export interface Work extends Dependencies {
+  readonly resources: readonly AnyResource[]
+  readonly signal: AbortSignal
+}
+
 interface Leftovers {
   /** The namespace of the operator's Services. Undefined where it has none. */
   readonly namespace: string | undefined
@@ -62,6 +68,12 @@ export const MAX_NAMED = 5
 
 export async function find(api: Api, name: string, signal: AbortSignal): Promise<Crd | undefined> {
   return (await findObject(api, { resource: CRD, name }, signal)) as Crd | undefined
+}
+
+/** Treats what an earlier release has left, if the operator has no webhooks any more. */
+export async function treatEarlier(installs: boolean, work: Work): Promise<void> {
+  const { leftovers, fieldManager: operator, signal } = work
+  if (leftovers && !leftovers.hasWebhooks) await treatLeftovers(installs, { ...work, ...leftovers, operator }, signal)
 }
 
 export function schemaOf(version: Partial<CustomResourceVersion>): JsonSchema {

@@ -9,10 +9,9 @@ import {
 } from '../core/resource.ts'
 import { isMissingKind } from '../client/codec.ts'
 import { changeText, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
-import { treatLeftovers } from '../webhook/leftovers.ts'
 import { refuseLostVersion } from './checks.ts'
 import { conversionOf, isUnconverted, untilConverted, wantedConversion } from './conversion.ts'
-import { type Crd, type Dependencies, find, schemaOf, titleOf } from './definition.ts'
+import { type Crd, type Dependencies, find, schemaOf, titleOf, treatEarlier, type Work } from './definition.ts'
 import { checkStored, checkUp } from './stored_checks.ts'
 import { writeCrds } from './write.ts'
 
@@ -33,9 +32,10 @@ export async function createCrds(
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
+  const work = { ...dependencies, resources, signal }
   const { log, watched = resources } = dependencies
-  await writeCrds(resources, dependencies, signal, async (crd, before, isBroken) => {
-    await refuseEarly(crd, before, resources, dependencies, signal)
+  await writeCrds(work, async (crd, before, isBroken) => {
+    await refuseEarly(crd, before, work)
     let versions = [...before.spec.versions]
     const stored = versions.find(({ storage }) => storage)!
     let conversion = (isBroken && wantedConversion(crd, before, dependencies)) || before.spec.conversion
@@ -58,10 +58,9 @@ export async function createCrds(
       }
     }
     if (difference) {
+      const text = changeText(difference)
       log.info(
-        `${titleOf(crd)} in this cluster differs from that of this replica: ${
-          changeText(difference)
-        }; the leader installs its own`,
+        `${titleOf(crd)} in this cluster differs from that of this replica: ${text}; the leader installs its own`,
       )
     }
     if (conversion?.strategy === 'None' && before.spec.conversion?.strategy === 'Webhook') {
@@ -95,50 +94,40 @@ export async function installCrds(
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  await writeCrds(resources, dependencies, signal, async (crd, before) => {
+  const work = { ...dependencies, resources, signal }
+  await writeCrds(work, async (crd, before) => {
     refuseLostVersion(crd, before)
-    before = await checkedByLeader(crd, before, resources, dependencies, signal)
+    before = await checkedByLeader(crd, before, work)
     const { annotations } = crd.metadata
-    const metadata = {
-      ...before.metadata,
-      ...(annotations && { annotations: { ...before.metadata.annotations, ...annotations } }),
-    }
+    const all = annotations && { annotations: { ...before.metadata.annotations, ...annotations } }
+    const metadata = { ...before.metadata, ...all }
     const conversion = wantedConversion(crd, before, dependencies)
     return { ...before, metadata, spec: { ...before.spec, ...crd.spec, ...(conversion && { conversion }) } }
   })
-  const { leftovers, fieldManager: operator } = dependencies
-  if (leftovers && !leftovers.hasWebhooks) {
-    await treatLeftovers(true, { ...dependencies, ...leftovers, operator }, signal)
-  }
+  await treatEarlier(true, work)
 }
 
 /**
  * Checks stored objects, which are read by the conversion that is there, and by our own if that does not answer. After
  * a refusal, the address is as it was.
  */
-async function checkedByLeader(
-  crd: CustomResourceDefinition,
-  before: Crd,
-  resources: readonly AnyResource[],
-  dependencies: Dependencies,
-  signal: AbortSignal,
-): Promise<Crd> {
+async function checkedByLeader(crd: CustomResourceDefinition, before: Crd, work: Work): Promise<Crd> {
+  const { api, clock, signal } = work
   const check = async (): Promise<string | undefined> =>
-    await checkUp(crd, before, dependencies, signal) ??
-      await checkStored(crd, before, resources, dependencies, signal)
+    await checkUp(crd, before, work) ?? await checkStored(crd, before, work)
   const early = await check().then((refusal) => ({ refusal }), (error: unknown) => {
     if (signal.aborted || !isUnconverted(error)) throw error
     return undefined
   })
-  const moved = early ? before : await withOurAddress(crd, before, dependencies, signal)
+  const moved = early ? before : await withOurAddress(crd, before, work)
   try {
-    const refusal = early ? early.refusal : await untilConverted(check, dependencies.clock, signal)
+    const refusal = early ? early.refusal : await untilConverted(check, clock, signal)
     if (refusal !== undefined) throw new Error(refusal)
     return moved
   } catch (error) {
-    const now = moved === before || signal.aborted ? undefined : await find(dependencies.api, crd.metadata.name, signal)
+    const now = moved === before || signal.aborted ? undefined : await find(api, crd.metadata.name, signal)
     const conversion = before.spec.conversion!
-    if (now) await write({ ...now, spec: { ...now.spec, conversion } }, dependencies, signal)
+    if (now) await write({ ...now, spec: { ...now.spec, conversion } }, work)
     throw error
   }
 }
@@ -147,19 +136,14 @@ async function checkedByLeader(
  * Writes the address of our webhooks into a CRD whose conversion has another one, which may not answer: the check of
  * stored objects reads them in all versions.
  */
-async function withOurAddress(
-  crd: CustomResourceDefinition,
-  before: Crd,
-  dependencies: Dependencies,
-  signal: AbortSignal,
-): Promise<Crd> {
-  const conversion = conversionOf(crd, before, dependencies.mergeCas)
+async function withOurAddress(crd: CustomResourceDefinition, before: Crd, work: Work): Promise<Crd> {
+  const conversion = conversionOf(crd, before, work.mergeCas)
   const there = before.spec.conversion
   if (!conversion || there?.strategy !== 'Webhook' || jsonEqual(conversion, there)) return before
-  return await write({ ...before, spec: { ...before.spec, conversion } }, dependencies, signal)
+  return await write({ ...before, spec: { ...before.spec, conversion } }, work)
 }
 
-async function write(next: Crd, { api, fieldManager }: Dependencies, signal: AbortSignal): Promise<Crd> {
+async function write(next: Crd, { api, fieldManager, signal }: Work): Promise<Crd> {
   return (await api.update({ resource: CRD, name: next.metadata.name }, next, { fieldManager }, signal)).object as Crd
 }
 
@@ -167,22 +151,16 @@ async function write(next: Crd, { api, fieldManager }: Dependencies, signal: Abo
  * Throws what {@link installCrds} would throw, and writes nothing. The check is left to the leader while the webhook of
  * the conversion, which may be this replica's own, does not answer, and while a new kind is not served yet.
  */
-async function refuseEarly(
-  crd: CustomResourceDefinition,
-  before: Crd,
-  resources: readonly AnyResource[],
-  dependencies: Dependencies,
-  signal: AbortSignal,
-): Promise<void> {
-  if (dependencies.optional) return
+async function refuseEarly(crd: CustomResourceDefinition, before: Crd, work: Work): Promise<void> {
+  if (work.optional) return
   refuseLostVersion(crd, before)
   const early = async (check: typeof checkUp): Promise<void> => {
-    const refusal = await check(crd, before, dependencies, signal).catch((error: unknown) => {
-      if (signal.aborted || !(isUnconverted(error) || isMissingKind(error))) throw error
+    const refusal = await check(crd, before, work).catch((error: unknown) => {
+      if (work.signal.aborted || !(isUnconverted(error) || isMissingKind(error))) throw error
       return undefined
     })
     if (refusal !== undefined) throw new Error(refusal)
   }
   await early(checkUp)
-  if (!dependencies.narrow) await early(() => checkStored(crd, before, resources, dependencies, signal))
+  if (!work.narrow) await early(checkStored)
 }

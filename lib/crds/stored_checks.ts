@@ -1,17 +1,12 @@
 /** Checks stored objects: whether they fit a new schema, and whether `up` converts them. */
 import { isReason, messageOf } from '../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
-import {
-  type AnyResource,
-  type CustomResourceDefinition,
-  type CustomResourceVersion,
-  groupResourceOf,
-} from '../core/resource.ts'
+import { type CustomResourceDefinition, type CustomResourceVersion, groupResourceOf } from '../core/resource.ts'
 import { pages } from '../client/pages.ts'
 import { withConverted } from '../schema/conversions.ts'
 import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
 import { upFailure } from '../webhook/conversion.ts'
-import { cannotInstall, type Crd, type Dependencies, MAX_NAMED, schemaOf, titleOf } from './definition.ts'
+import { cannotInstall, type Crd, MAX_NAMED, schemaOf, titleOf, type Work } from './definition.ts'
 import { forEachStored, resourceOf, storedVersions } from './stored_objects.ts'
 
 /**
@@ -21,14 +16,12 @@ import { forEachStored, resourceOf, storedVersions } from './stored_objects.ts'
 export async function checkStored(
   crd: CustomResourceDefinition,
   before: Crd,
-  resources: readonly AnyResource[],
-  dependencies: Dependencies,
-  signal: AbortSignal,
+  work: Work,
 ): Promise<string | undefined> {
   for (const { theirs, ours, served } of storedVersions(crd, before.spec.versions)) {
     const narrowing = schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
     if (!narrowing) continue
-    const refusal = served && await checkObjects(crd, served, ours, narrowing, resources, dependencies, signal)
+    const refusal = served && await checkObjects(crd, served, ours, narrowing, work)
     if (refusal !== undefined || !crd.spec.conversion) return refusal
   }
   return undefined
@@ -41,8 +34,7 @@ export async function checkStored(
 export async function checkUp(
   crd: CustomResourceDefinition,
   { spec, status }: Crd,
-  { api, log, conversions = [] }: Dependencies,
-  signal: AbortSignal,
+  { api, log, conversions = [], signal }: Work,
 ): Promise<string | undefined> {
   const hub = crd.spec.versions.find(({ storage }) => storage)!.name
   if (spec.versions.some(({ name, storage }) => storage && name === hub)) return undefined
@@ -62,11 +54,9 @@ export async function checkUp(
     try {
       const seen = await forEachStored(pages(api, { resource: resourceOf(crd, version) }, { signal }), check)
       if (count === 0) continue
-      return `${
-        cannotInstall(crd)
-      }: up() of ${version} fails for ${count} of ${seen} stored objects, and no list in ${hub} could show any: ${
-        broken.join(', ')
-      }${count > MAX_NAMED ? ', …' : ''}; change or delete them, or mend up()`
+      const what =
+        `up() of ${version} fails for ${count} of ${seen} stored objects, and no list in ${hub} could show any`
+      return `${cannotInstall(crd)}: ${what}: ${named(broken, count)}; change or delete them, or mend up()`
     } catch (error) {
       // A role may have the right to list in some namespaces only.
       if (!isReason(error, 'Forbidden')) throw error
@@ -82,9 +72,7 @@ async function checkObjects(
   served: CustomResourceVersion,
   ours: CustomResourceVersion,
   narrowing: SchemaChange,
-  resources: readonly AnyResource[],
-  { api, log, narrow, conversions = [] }: Dependencies,
-  signal: AbortSignal,
+  { api, log, narrow, conversions = [], resources, signal }: Work,
 ): Promise<string | undefined> {
   const schema = schemaOf(ours)
   const { kind } = crd.spec.names
@@ -101,22 +89,22 @@ async function checkObjects(
     if (!problem && pruned === undefined) return
     count++
     if (count > MAX_NAMED) return
-    broken.push(
-      `${kind} "${formatKey(keyOf({ metadata }))}" (${
-        problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
-      })`,
-    )
+    const what = problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
+    broken.push(`${kind} "${formatKey(keyOf({ metadata }))}" (${what})`)
   })
   if (count === 0) return undefined
   const which = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
-  const what = `${which} becomes narrower (${
-    changeText(narrowing)
-  }), and ${count} of ${seen} stored objects don't fit it: ${broken.join(', ')}${count > MAX_NAMED ? ', …' : ''}`
+  const objects = `${count} of ${seen} stored objects don't fit it: ${named(broken, count)}`
+  const what = `${which} becomes narrower (${changeText(narrowing)}), and ${objects}`
   if (!narrow) {
-    return `${
-      cannotInstall(crd)
-    }: ${what}; change the objects or the schema, or set crds: { mode: 'install', narrow: true }`
+    const remedy = "change the objects or the schema, or set crds: { mode: 'install', narrow: true }"
+    return `${cannotInstall(crd)}: ${what}; ${remedy}`
   }
   log.warn(`${titleOf(crd)}: ${what}`)
   return undefined
+}
+
+/** Returns the first names, and whether there are more. */
+function named(broken: readonly string[], count: number): string {
+  return broken.join(', ') + (count > MAX_NAMED ? ', …' : '')
 }

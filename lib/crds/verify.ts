@@ -3,10 +3,9 @@ import { firstOf, isReason, messageOf } from '../core/errors.ts'
 import type { AnyResource, CustomResourceConversion } from '../core/resource.ts'
 import { crdDifferences } from '../schema/crd_differences.ts'
 import { crdOf } from '../schema/crds.ts'
-import { treatLeftovers } from '../webhook/leftovers.ts'
 import { refuseDifferentVersions } from './checks.ts'
 import { wantedConversion } from './conversion.ts'
-import { type Crd, type Dependencies, find, MAX_NAMED, titleOf } from './definition.ts'
+import { type Crd, type Dependencies, find, MAX_NAMED, titleOf, treatEarlier } from './definition.ts'
 
 /**
  * Throws if a CRD is missing or lacks something of ours. Of a conversion, only the strategy is compared: the address of
@@ -17,7 +16,8 @@ export async function verifyCrds(
   dependencies: Dependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const { api, log, conversions, serviceNamespace } = dependencies
+  const work = { ...dependencies, resources, signal }
+  const { api, log, conversions, serviceNamespace } = work
   const conversion = { strategy: 'Webhook' } as CustomResourceConversion
   // The command prints the webhook configurations, too.
   const command = `kubeloop crd FILE${serviceNamespace === undefined ? '' : ` --namespace ${serviceNamespace}`}`
@@ -44,24 +44,17 @@ export async function verifyCrds(
               'convert: run a release that converts',
           )
         }
+        const patch = '[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]'
         log.error(
-          `${
-            titleOf(crd)
-          } has the conversion of an earlier release, and the operator has none, so reads and writes can ` +
-            `fail; remove it: kubectl patch crd ${name} --type json -p ` +
-            '\'[{"op":"replace","path":"/spec/conversion","value":{"strategy":"None"}}]\'',
+          `${titleOf(crd)} has the conversion of an earlier release, and the operator has none, so reads and writes ` +
+            `can fail; remove it: kubectl patch crd ${name} --type json -p '${patch}'`,
         )
       }
     }
     const differences = crdDifferences(crd, found)
     if (differences.length === 0) continue
     const what = firstOf(differences, MAX_NAMED).join('; ')
-    throw new Error(
-      `Cannot start: ${titleOf(crd)} in this cluster does not fit this operator: ${what}; ${remedy}`,
-    )
+    throw new Error(`Cannot start: ${titleOf(crd)} in this cluster does not fit this operator: ${what}; ${remedy}`)
   }
-  const { leftovers, fieldManager: operator } = dependencies
-  if (leftovers && !leftovers.hasWebhooks) {
-    await treatLeftovers(false, { ...dependencies, ...leftovers, operator }, signal)
-  }
+  await treatEarlier(false, work)
 }

@@ -1,15 +1,14 @@
 /** Writes CustomResourceDefinitions, and waits until the server serves their kinds. */
 import { jsonEqual } from '../core/equal.ts'
 import { isReason, messageOf } from '../core/errors.ts'
-import { type AnyResource, CRD, type CustomResourceDefinition, groupResourceOf } from '../core/resource.ts'
-import { type Clock, sleep } from '../async/clock.ts'
-import type { Api } from '../client/api.ts'
+import { CRD, type CustomResourceDefinition, groupResourceOf } from '../core/resource.ts'
+import { sleep } from '../async/clock.ts'
 import { pages } from '../client/pages.ts'
 import { isRace, retried } from '../client/retries.ts'
 import { crdOf } from '../schema/crds.ts'
 import { refuseDifferentVersions } from './checks.ts'
 import { isUnconverted, wantedConversion } from './conversion.ts'
-import { cannotInstall, type Crd, type Dependencies, find, titleOf } from './definition.ts'
+import { cannotInstall, type Crd, find, titleOf, type Work } from './definition.ts'
 import { resourceOf } from './stored_objects.ts'
 
 /** The time limit for the server to serve a kind after its CRD was written. */
@@ -21,12 +20,8 @@ const DELETION_MS = 10_000
 /** Returns the new state of an existing CRD. `isBroken`: its webhook does not convert. */
 type Change = (crd: CustomResourceDefinition, before: Crd, isBroken: boolean) => Promise<Crd>
 
-export async function writeCrds(
-  resources: readonly AnyResource[],
-  { api, clock, log, fieldManager, leftovers, conversions = [], conversion, mergeCas }: Dependencies,
-  signal: AbortSignal,
-  change: Change,
-): Promise<void> {
+export async function writeCrds(work: Work, change: Change): Promise<void> {
+  const { resources, api, log, fieldManager, conversions = [], conversion, signal } = work
   for (const crd of crdOf(resources, { conversions, conversion })) {
     const target = { resource: CRD, name: crd.metadata.name }
     const query = { fieldManager }
@@ -36,17 +31,14 @@ export async function writeCrds(
     refuseDifferentVersions(crd, crd.spec.conversion?.strategy)
     let isBroken = false
     const write = async (): Promise<'done' | 'broken'> => {
-      const before = await untilDeleted(crd, api, clock, signal)
+      const before = await untilDeleted(crd, work)
       if (before?.metadata.deletionTimestamp) {
         log.warn(`${titleOf(crd)} is being deleted, and objects hold it by their finalizers; starting anyway`)
         return 'done'
       }
       if (before && before.spec.scope !== crd.spec.scope) {
-        throw new Error(
-          `${
-            cannotInstall(crd)
-          }: its scope is ${before.spec.scope}, not ${crd.spec.scope}, and cannot change; delete it (and so its objects) first`,
-        )
+        const what = `its scope is ${before.spec.scope}, not ${crd.spec.scope}, and cannot change`
+        throw new Error(`${cannotInstall(crd)}: ${what}; delete it (and so its objects) first`)
       }
       const next = before && (await change(crd, before, isBroken))
       const written = !next
@@ -54,11 +46,11 @@ export async function writeCrds(
         : jsonEqual(next, before)
         ? undefined
         : await api.update(target, next, query, signal)
-      const converts = await untilServed(crd, api, clock, signal)
+      const converts = await untilServed(crd, work)
       const isUpdated = written && before?.metadata.generation !== written.object.metadata.generation
       const what = !before ? 'Installed' : isUpdated ? 'Updated' : undefined
       if (what) log.info(`${what} ${crd.metadata.name}/${crd.spec.versions.map(({ name }) => name).join(',')}`)
-      const ours = next && wantedConversion(crd, next, { fieldManager, leftovers, mergeCas })
+      const ours = next && wantedConversion(crd, next, work)
       return converts || isBroken || !ours || jsonEqual(ours, next.spec.conversion) ? 'done' : 'broken'
     }
     while (await retried(write, isRace) === 'broken') isBroken = true
@@ -68,9 +60,7 @@ export async function writeCrds(
 /** Returns a CRD, after a wait for its deletion if it is being deleted. */
 async function untilDeleted(
   { metadata }: CustomResourceDefinition,
-  api: Api,
-  clock: Clock,
-  signal: AbortSignal,
+  { api, clock, signal }: Work,
 ): Promise<Crd | undefined> {
   const deadline = clock.monotonic() + DELETION_MS
   for (;;) {
@@ -81,17 +71,13 @@ async function untilDeleted(
 }
 
 /** Resolves when a kind is served, with whether its versions are converted, too. */
-async function untilServed(
-  crd: CustomResourceDefinition,
-  api: Api,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function untilServed(crd: CustomResourceDefinition, work: Work): Promise<boolean> {
+  const { api, clock, signal } = work
   const deadline = clock.monotonic() + ESTABLISH_MS
   for (let waitMs = 20;; waitMs = Math.min(waitMs * 2, 1000)) {
     const { spec, status } = (await api.get({ resource: CRD, name: crd.metadata.name }, signal)) as Crd
     const isEstablished = status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')
-    const served = isEstablished && (await isServed(crd, spec, status?.storedVersions ?? [], api, signal))
+    const served = isEstablished && (await isServed(crd, spec, status?.storedVersions ?? [], work))
     if (served) return served === 'converted'
     if (clock.monotonic() >= deadline) {
       const refused = status?.conditions?.find(({ status }) => status === 'False')?.message
@@ -111,8 +97,7 @@ async function isServed(
   crd: CustomResourceDefinition,
   there: Crd['spec'],
   stored: readonly string[],
-  api: Api,
-  signal: AbortSignal,
+  { api, signal }: Work,
 ): Promise<'converted' | 'not converted' | undefined> {
   let answer: 'converted' | 'not converted' = 'converted'
   // The leader may have taken out versions that no cache of this replica needs.

@@ -7,7 +7,7 @@ import type { Runnable } from '../core/runnable.ts'
 import { untilAborted } from '../async/abort.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
-import { atLevel, type Log } from '../observe/log.ts'
+import { atLevel } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { getSelected } from '../cache/cached_reader.ts'
 import type { Informer } from '../cache/informer.ts'
@@ -20,7 +20,7 @@ import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import type { HealthServer } from '../manager/servers/health.ts'
 import { Server } from '../manager/servers/server.ts'
-import { boundTo, type Clients, clientsOf, type Clusters, fencedCluster, logOf, sleepOn } from './clusters.ts'
+import { boundTo, type Clients, clientsOf, fencedCluster, logOf, sleepOn } from './clusters.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
 import type { OperatorOptions } from './options.ts'
 import {
@@ -34,24 +34,18 @@ import {
 } from './description.ts'
 import { isOptional } from './used_kinds.ts'
 import type { Definitions } from './definitions.ts'
-import type { OperatorMeter } from './endpoints.ts'
 import type { LoadedParts } from './loaded_parts.ts'
 import type { OperatorWebhooks } from './webhooks/setup.ts'
 import { mapped, sourcesOf } from './sources.ts'
 import type { TaskSetup } from './tasks.ts'
 
 export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
-  readonly clusters: Clusters
-  readonly meter: OperatorMeter | undefined
   readonly tracing?: Tracing | undefined
   readonly instance: string
   /** Overrides the identity of the leader election. */
   readonly identity?: string | undefined
-  readonly clock: Clock
   /** The clock of the contexts of reconciles. Default: `clock`. */
   readonly userClock?: Clock | undefined
-  readonly log: Log
-  readonly random?: (() => number) | undefined
   readonly uuid?: (() => string) | undefined
   /** Overrides the operator's own. */
   readonly leaderElection?: boolean | undefined

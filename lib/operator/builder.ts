@@ -27,9 +27,7 @@ export function describeController(
   }
   const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout, fieldManager, cluster, clusters } = options
   if (name !== undefined && !isLabelText(name)) {
-    throw new TypeError(
-      `${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores`,
-    )
+    throw new TypeError(`${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores`)
   }
   if (fieldManager !== undefined && !isFieldManager(fieldManager)) {
     throw new TypeError(

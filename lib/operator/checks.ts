@@ -6,7 +6,7 @@ import { LOG_LEVELS } from '../observe/log.ts'
 import { callerFrame } from '../observe/stack.ts'
 import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
 import { parseAddress } from '../manager/servers/address.ts'
-import { placeOf, rethrowAt } from './places.ts'
+import { placeOf, refuseAt, rethrowAt } from './places.ts'
 import type { ControllerDefaults, ControllerOptions, FinalizeOptions, OwnsOptions, WatchOptions } from './context.ts'
 import type {
   CacheDeclaration,
@@ -131,13 +131,8 @@ export function checkCache(
   const known = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
   if (!known || isSubsumed(options, known.options)) return
   const before = `it was declared with ${describeOptions(known.options)}${placeOf(known)}`
-  rethrowAt(declaredAt, () => {
-    throw new TypeError(
-      `Cannot cache ${groupResourceOf(resource)} twice: ${before}, now with ${
-        describeOptions(options)
-      }; declare it once`,
-    )
-  })
+  const now = `now with ${describeOptions(options)}`
+  refuseAt(declaredAt, `Cannot cache ${groupResourceOf(resource)} twice: ${before}, ${now}; declare it once`)
 }
 
 /** Checks the cache options of all kinds in the same way. */
@@ -160,11 +155,7 @@ export function checkMetrics({ name, metrics }: OperatorOptions, declaredAt: () 
     : typeof tls === 'object' && !tls.certs
     ? 'metrics.tls.certs must be a folder with tls.crt and tls.key'
     : tls && address === undefined && "metrics.tls needs metrics.address, such as ':8443'"
-  if (problem) {
-    rethrowAt(declaredAt, () => {
-      throw new TypeError(`Cannot describe operator "${name}": ${problem}`)
-    })
-  }
+  if (problem) refuseAt(declaredAt, `Cannot describe operator "${name}": ${problem}`)
 }
 
 /**
@@ -175,26 +166,19 @@ export function checkMetrics({ name, metrics }: OperatorOptions, declaredAt: () 
  */
 export function checkShape(cannot: string, options: unknown, shape: OptionShape): void {
   const declaredAt = callerFrame()
-  checkOptionNames(options, shape, (problem) => {
-    throw new TypeError(`${cannot}: ${problem}${placeOf({ declaredAt })}`)
-  })
+  checkOptionNames(options, shape, (problem) => refuseAt(declaredAt, `${cannot}: ${problem}`))
 }
 
 /** @throws TypeError with the place in the user's file, if an admission has no function, or a value that is not one. */
 export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescription): void {
   const cannot = `Cannot admit ${resource.kind}`
   checkShape(cannot, hooks, { default: 0, validate: 0 })
-  rethrowAt(declaredAt, () => {
-    for (const name of ['default', 'validate'] as const) {
-      const { [name]: hook } = hooks
-      if (hook !== undefined && typeof hook !== 'function') throw new TypeError(`${cannot}: ${name} is not a function`)
-    }
-    if (!hooks.default && !hooks.validate) {
-      throw new TypeError(
-        `${cannot}: give default, validate, or both: app.admission(Kind, { validate: (object) => [] })`,
-      )
-    }
-  })
+  for (const name of ['default', 'validate'] as const) {
+    const { [name]: hook } = hooks
+    if (hook !== undefined && typeof hook !== 'function') refuseAt(declaredAt, `${cannot}: ${name} is not a function`)
+  }
+  if (hooks.default || hooks.validate) return
+  refuseAt(declaredAt, `${cannot}: give default, validate, or both: app.admission(Kind, { validate: (object) => [] })`)
 }
 
 /** Five or six fields, or a name such as `@daily`; the start checks the rest. */
@@ -206,22 +190,18 @@ export function checkSchedule(
   { name, task, schedule, declaredAt }: TaskDescription,
 ): void {
   const { cron, timeZone } = schedule!
-  rethrowAt(declaredAt, () => {
-    const wrong = (what: string): TypeError => new TypeError(`Cannot schedule "${name}": ${what}`)
-    if (typeof task !== 'function') {
-      throw wrong("give it a function: app.schedule('report', '0 2 * * *', async () => {})")
-    }
-    if (typeof cron !== 'string' || !CRON.test(cron)) {
-      throw wrong(`${JSON.stringify(cron)} is not a cron expression, such as "0 2 * * *" for 02:00`)
-    }
-    try {
-      new Intl.DateTimeFormat('en', { timeZone })
-    } catch {
-      throw wrong(`${JSON.stringify(timeZone)} is not a time zone, such as "Europe/Berlin"`)
-    }
-    const namesake = tasks.find((each) => each.schedule && each.name === name)
-    if (namesake) throw wrong(`there is another schedule of this name${placeOf(namesake)}`)
-  })
+  const refuse = (what: string): never => refuseAt(declaredAt, `Cannot schedule "${name}": ${what}`)
+  if (typeof task !== 'function') refuse("give it a function: app.schedule('report', '0 2 * * *', async () => {})")
+  if (typeof cron !== 'string' || !CRON.test(cron)) {
+    refuse(`${JSON.stringify(cron)} is not a cron expression, such as "0 2 * * *" for 02:00`)
+  }
+  try {
+    new Intl.DateTimeFormat('en', { timeZone })
+  } catch {
+    refuse(`${JSON.stringify(timeZone)} is not a time zone, such as "Europe/Berlin"`)
+  }
+  const namesake = tasks.find((each) => each.schedule && each.name === name)
+  if (namesake) refuse(`there is another schedule of this name${placeOf(namesake)}`)
 }
 
 /** Checks a description before a start connects to anything. */

@@ -6,39 +6,27 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Transport } from '../core/transport.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import { type Log, withFields } from '../observe/log.ts'
-import type { Tracing } from '../observe/tracing.ts'
 import type { WriteRecord } from '../client/client.ts'
 import type { KubeClient } from '../client/kube_client.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
 import { describeConfig, loadConfig } from '../config/load.ts'
 import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
 import { Cluster, type ClusterOptions } from '../manager/cluster.ts'
-import type { PartMeter } from '../manager/metrics.ts'
+import type { Environment } from './environment.ts'
 import type { ClusterParts, OtherCluster, WorkContext } from './context.ts'
 import type { ClusterDescription, OperatorDescription } from './description.ts'
 import { isOptional, optionalIn, syncTimeoutsOf } from './used_kinds.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
 
-export interface ClusterSetup {
-  /** The operator's own cluster. Default, without a transport: found by `loadConfig`. */
-  readonly config?: ClusterConfig | undefined
-  /** Override the configurations of the other clusters, by their names. */
-  readonly configs?: Readonly<Record<string, ClusterConfig>> | undefined
-  readonly transport?: Transport | undefined
-  /** Replace the connections to the other clusters, by their names. */
-  readonly transports?: Readonly<Record<string, Transport>> | undefined
-  /** The same for clusters that a provider adds. */
-  readonly connect?: ((name: string) => Transport | undefined) | undefined
-  /** The cache options of kinds without own ones. */
-  readonly cacheDefaults?: CacheOptions | undefined
+export interface ClusterSetup extends Environment, Pick<ClusterOptions, 'meter' | 'tracing'> {
   readonly instance: string
-  readonly clock: Clock
-  readonly log: Log
-  readonly random?: (() => number) | undefined
-  readonly freeze?: boolean | undefined
-  readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
-  readonly meter?: PartMeter | undefined
-  readonly tracing?: Tracing | undefined
+  /** As in `StartOptions`. */
+  readonly options: Pick<ClusterOptions, 'transport' | 'freeze' | 'fieldValidation'> & {
+    readonly cluster?: ClusterConfig
+    readonly clusters?: Readonly<Record<string, ClusterConfig>>
+    readonly transports?: Readonly<Record<string, Transport>>
+    readonly connect?: (name: string) => Transport | undefined
+  }
   /** Undefined without other clusters. */
   readonly otherClusters?:
     | Pick<typeof import('./foreign_owners.ts'), 'foreignOwners'>
@@ -113,8 +101,11 @@ export class Clusters {
  */
 export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
   const { options, clusters } = description
-  const { config, configs = {}, transport, transports = {}, connect, otherClusters, ...common } = setup
+  const { options: start, otherClusters, ...shared } = setup
+  const { cluster: config, clusters: configs = {}, transport, transports = {}, connect, freeze, fieldValidation } =
+    start
   const { name, namespaces } = options
+  const common = { ...shared, freeze, fieldValidation, cacheDefaults: options.cache as CacheOptions | undefined }
   const make = (given: Omit<ClusterOptions, 'name'>): Cluster => {
     const checkOwners = otherClusters?.foreignOwners(() => cluster, () => opened.all)
     const cluster: Cluster = new Cluster({ ...common, ...given, name, checkOwners })

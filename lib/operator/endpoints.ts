@@ -3,8 +3,6 @@ import { fileMissing } from '../core/errors.ts'
 import { loadPart } from '../core/optional_parts.ts'
 import { aborted } from '../async/abort.ts'
 import type { Cache } from '../cache/cache.ts'
-import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
 import type { PrometheusMeter } from '../observe/prometheus.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import { cachesSynced, type HealthServer, healthServer, leaderHealthy, ping } from '../manager/servers/health.ts'
@@ -12,13 +10,14 @@ import type { Manager } from '../manager/manager.ts'
 import { type MetricsServer, metricsServer } from '../manager/servers/metrics_server.ts'
 import type { PartMeter } from '../manager/metrics.ts'
 import { type Fetch, type Listen, type ListenOptions, type Server } from '../manager/servers/server.ts'
+import type { Environment } from './environment.ts'
 import type { Clusters } from './clusters.ts'
 import type { MetricsOptions, OperatorOptions } from './options.ts'
 
 /** The meter of an operator, with its registry. */
 export type OperatorMeter = PrometheusMeter & PartMeter
 
-export interface EndpointSetup {
+export interface EndpointSetup extends Environment {
   /** The class of mod.js. */
   readonly Server: typeof Server
   readonly manager: Manager
@@ -27,8 +26,6 @@ export interface EndpointSetup {
   /** The kinds that the operator converts, as `plural.group`. */
   readonly converted: ReadonlySet<string>
   readonly meter: OperatorMeter | undefined
-  readonly clock: Clock
-  readonly log: Log
 }
 
 export interface Endpoints {
@@ -84,9 +81,7 @@ function metricsOf(
   const secure = { certs, api: auth ? clusters.main.api : undefined, clock, log, meter }
   const listen: Listen = async (...of) => {
     const { serveSecurely } = await loadPart('secure-metrics', () => import('../manager/servers/secure_metrics.ts'))
-      .catch(
-        fileMissing('Cannot serve metrics over TLS', 'metrics_over_tls.js', 'secure-metrics'),
-      )
+      .catch(fileMissing('Cannot serve metrics over TLS', 'metrics_over_tls.js', 'secure-metrics'))
     return await serveSecurely(secure, ...of)
   }
   const options = { address, registry: meter.registry, clock, log, ...(tls && { listen }) }

@@ -4,11 +4,10 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, abortScope } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
-import type { Log } from '../observe/log.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { Source } from '../controller/source.ts'
 import type { Manager } from '../manager/manager.ts'
+import type { Environment } from './environment.ts'
 import type { ClusterChange } from './context.ts'
 import type { GroupDescription } from './description.ts'
 
@@ -27,10 +26,8 @@ export interface Engaged {
   close(): void
 }
 
-export interface FleetSetup {
+export interface FleetSetup extends Environment {
   readonly manager: Manager
-  readonly clock: Clock
-  readonly log: Log
   /** How long a removed cluster waits for its running reconciles. */
   readonly graceMs: number
   readonly engage: (name: string, config: ClusterConfig) => Engaged

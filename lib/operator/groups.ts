@@ -2,12 +2,11 @@
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { abortScope } from '../async/abort.ts'
-import type { Clock } from '../async/clock.ts'
 import type { Latch } from '../async/latch.ts'
-import type { Log } from '../observe/log.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { Source } from '../controller/source.ts'
 import type { Manager } from '../manager/manager.ts'
+import type { Environment } from './environment.ts'
 import type { Clusters } from './clusters.ts'
 import type { ClusterChange, WorkContext } from './context.ts'
 import type { Definitions } from './definitions.ts'
@@ -22,15 +21,12 @@ import { addFleet, type Engaged } from './fleet.ts'
 import { optionalCluster } from './optional.ts'
 
 /** What a group needs of the operator; classes of mod.js are behind functions, as this file is loaded beside it. */
-interface GroupSetup {
+interface GroupSetup extends Environment {
   readonly clusters: Clusters
   readonly manager: Manager
   /** The controllers by their names, while they run. */
   readonly named: Map<string, Controller>
   readonly definitions: Definitions | undefined
-  readonly clock: Clock
-  readonly log: Log
-  readonly random?: (() => number) | undefined
   /** How long a removed cluster waits for its running reconciles. */
   readonly graceMs: number
   /** The context of a provider. */

@@ -4,19 +4,16 @@ import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, sleep } from '../async/clock.ts'
+import { sleep } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import type { Log } from '../observe/log.ts'
 import { OPTIONAL_MS } from '../cache/informer.ts'
 import type { ClosableTransport } from '../runtime/net/transport.ts'
 import type { Cluster } from '../manager/cluster.ts'
+import type { Environment } from './environment.ts'
 
-export interface OptionalSetup {
+export interface OptionalSetup extends Environment {
   /** The name given to `app.cluster`. */
   readonly name: string
-  readonly clock: Clock
-  readonly log: Log
-  readonly random?: (() => number) | undefined
 }
 
 /** The same as an informer's. */

@@ -10,6 +10,11 @@ export function rethrowAt(declaredAt: () => string | undefined, check: () => voi
   }
 }
 
+/** @throws TypeError with the place in the user's file. */
+export function refuseAt(declaredAt: () => string | undefined, problem: string): never {
+  throw new TypeError(`${problem}${placeOf({ declaredAt })}`)
+}
+
 /** Returns a suffix with the place in the user's file. */
 export function placeOf({ declaredAt }: { readonly declaredAt: () => string | undefined }): string {
   const place = declaredAt()

@@ -1,8 +1,8 @@
 /** Makes the sources of a controller's keys from its description. */
 import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
-import { type Clock, turnBudgetOf } from '../async/clock.ts'
-import { type Log, RateLimitedLog } from '../observe/log.ts'
+import { turnBudgetOf } from '../async/clock.ts'
+import { RateLimitedLog } from '../observe/log.ts'
 import type { Delta } from '../cache/store.ts'
 import { type Call, isThenable } from '../controller/bounded_call.ts'
 import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
@@ -11,6 +11,7 @@ import { and, guardedPredicate, type Predicate } from '../controller/predicates.
 import type { Source } from '../controller/source.ts'
 import { formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
+import type { Environment } from './environment.ts'
 import { boundTo, type Clients, type Clusters, logOf, sleepOn } from './clusters.ts'
 import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import { type ControllerDescription, controllerTitle, homeOf, type SourceDescription } from './description.ts'
@@ -19,7 +20,7 @@ import type { LoadedParts } from './loaded_parts.ts'
 
 type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 
-export interface SourceSetup {
+export interface SourceSetup extends Environment {
   readonly clusters: Clusters
   readonly clients: Clients
   /** The controller's finalizer, if it has one. */
@@ -27,9 +28,6 @@ export interface SourceSetup {
   readonly loaded: Pick<LoadedParts, 'finalizers' | 'otherSources'>
   /** The controller's predicate for the events of all kinds. */
   readonly eventFilter?: Predicate | undefined
-  readonly clock: Clock
-  readonly log: Log
-  readonly random?: (() => number) | undefined
 }
 
 /** Returns the source of the controller's own kind, then the others in the order of the description. */

@@ -5,7 +5,6 @@ import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
-import type { CacheOptions } from '../cache/cache_options.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, electorOf, hasElection } from './assemble.ts'
@@ -84,14 +83,7 @@ export async function startOperator(
   const clusters = await openClusters(description, {
     ...setup,
     otherClusters: loaded.otherClusters,
-    cacheDefaults: description.options.cache as CacheOptions | undefined,
-    config: options.cluster,
-    configs: options.clusters,
-    transport: options.transport,
-    transports: options.transports,
-    connect: options.connect,
-    freeze: options.freeze,
-    fieldValidation: options.fieldValidation,
+    options,
   })
   try {
     const parts = await prepared(description, { ...setup, loaded, clusters }, options, signal)
@@ -135,7 +127,8 @@ async function prepared(
   if (webhooks) options.onWebhooks?.(webhooks)
   const schedules = await loaded.schedules?.loadSchedules(description, clock)
   options.onLoaded?.()
-  const definitions = loaded.definitions?.definitionsOf({ ...opened, description, options, elects, webhooks })
+  const definitions = loaded.definitions &&
+    new loaded.definitions.Definitions({ ...opened, description, options, elects, webhooks })
   // Definitions name a server that must listen before, and the CA of its certificate; without a certificate nothing
   // is installed.
   const isLate = webhooks?.isServed === true

@@ -3,22 +3,20 @@ import { formatMs } from '../core/duration.ts'
 import { isNotCapable, messageOf } from '../core/errors.ts'
 import { aborted, abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
-import { type Clock, sleep } from '../async/clock.ts'
-import { guardedCalls, type Log, rarely, withFields } from '../observe/log.ts'
+import { sleep } from '../async/clock.ts'
+import { guardedCalls, rarely, withFields } from '../observe/log.ts'
 import type { LeaderElector } from '../leader/leader_elector.ts'
 import type { Manager } from '../manager/manager.ts'
+import type { Environment } from './environment.ts'
 import { boundTo, clientsOf, type Clusters, sleepOn } from './clusters.ts'
 import type { OperatorDescription, TaskDescription } from './description.ts'
 import type { OperatorMeter } from './endpoints.ts'
 import { placeOf } from './places.ts'
 import type { Schedules } from './schedules.ts'
 
-export interface TaskSetup {
+export interface TaskSetup extends Environment {
   readonly clusters: Clusters
   readonly meter: OperatorMeter | undefined
-  readonly clock: Clock
-  readonly log: Log
-  readonly random?: (() => number) | undefined
   /** Present if the operator has a schedule. */
   readonly schedules?: Schedules | undefined
   /** Tests for the class of mod.js, which this file is loaded beside. */

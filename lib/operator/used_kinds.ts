@@ -17,10 +17,7 @@ import {
 export function usedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
   const watched = watchedResources(description, cluster)
   if (cluster) return watched
-  return [
-    ...withConverted(watched, description.conversions),
-    ...description.admissions.map(({ resource }) => resource),
-  ]
+  return [...withConverted(watched, description.conversions), ...description.admissions.map(({ resource }) => resource)]
 }
 
 /** Returns every kind that the operator watches in a cluster; undefined is its own. */

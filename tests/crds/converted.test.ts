@@ -12,6 +12,7 @@ import { createCrds, installCrds } from '../../lib/crds/install.ts'
 import { verifyCrds } from '../../lib/crds/verify.ts'
 import { describeConversion } from '../../lib/schema/conversions.ts'
 import { answer, type Recorder, recorder, refusal } from '../client/transports.ts'
+import { only } from '../operator/starting.ts'
 import { recordingLog } from '../manager/parts.ts'
 
 const TARGET = { resource: CRD, name: 'sites.example.com' }
@@ -25,11 +26,7 @@ const old = (size = 10): DefinedResource =>
   })
 const Old = old()
 const HUB_SPEC = z.object({ sizes: z.array(z.int().max(10)), issuer: z.string().optional() })
-const Hub = defineResource({
-  ...common,
-  version: 'v1',
-  spec: HUB_SPEC,
-})
+const Hub = defineResource({ ...common, version: 'v1', spec: HUB_SPEC })
 const convert = (): never => assert.fail('the installation converts nothing')
 const up = (object: object) => {
   const { size } = (object as { readonly spec: { readonly size: number } }).spec
@@ -66,6 +63,8 @@ interface Setup {
   /** What a new one has. */
   readonly after: Parameters<typeof installCrds>[1]
   stored(): Promise<Stored>
+  /** Creates an object of the old version. */
+  create(name: string, size: number): Promise<unknown>
   /** Returns the versions as `v1 stored`, with `read-only` for those that refuse writes. */
   outline(): Promise<string[]>
   writes(): string[]
@@ -91,6 +90,10 @@ function setup(conversion: CustomResourceConversion | undefined = webhook()): Se
     before,
     after: { ...before, conversions, conversion },
     stored,
+    async create(name, size) {
+      const metadata = { namespace: 'default', name }
+      await api.create({ resource: Old, namespace: 'default', name }, { metadata, spec: { size } }, {})
+    },
     async outline() {
       return (await stored()).spec.versions.map(({ name, served, storage, schema }) =>
         [
@@ -294,12 +297,9 @@ test('a replica that does not lead serves again only what its own caches need', 
 test('an installation that is refused leaves the address of the conversion, whether that converts or not', async () => {
   const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no such host'
   for (const converts of [true, false]) {
-    const { before, after, api, stored, network, writes } = setup(webhook('https://new.example/convert'))
+    const { before, after, create, stored, network, writes } = setup(webhook('https://new.example/convert'))
     await installCrds([Old], before, never)
-    await api.create({ resource: Old, namespace: 'default' }, {
-      metadata: { namespace: 'default', name: 'a' },
-      spec: { size: 7 },
-    }, {})
+    await create('a', 7)
     await installCrds([Hub], { ...after, conversion: webhook('https://old.example/convert', 'Y2E=') }, never)
     const { spec } = await stored()
     const isOld = async (): Promise<boolean> => JSON.stringify((await stored()).spec.conversion).includes('old.example')
@@ -381,11 +381,9 @@ test('conversions without a webhook server are refused before anything is writte
 })
 
 test('each version is checked for stored objects that its own new schema does not fit', async () => {
-  const { before, after, api, stored } = setup()
+  const { before, after, create, stored } = setup()
   await installCrds([Old], before, never)
-  const create = (name: string, spec: object) =>
-    api.create({ resource: Old, namespace: 'default', name }, { metadata: { namespace: 'default', name }, spec }, {})
-  await create('a', { size: 7 })
+  await create('a', 7)
   await installCrds([Hub], after, never)
   const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up, down: convert })] }
   const { spec } = await stored()
@@ -401,14 +399,10 @@ test('each version is checked for stored objects that its own new schema does no
 })
 
 test('a hub is not added or stored while up() fails for a stored object; the first are named', async () => {
-  const make = async (): Promise<Setup & { create(name: string, size: number): Promise<unknown> }> => {
+  const make = async (): Promise<Setup> => {
     const made = setup()
     await installCrds([Old], made.before, never)
-    const create = (name: string, size: number): Promise<unknown> => {
-      const metadata = { namespace: 'default', name }
-      return made.api.create({ resource: Old, namespace: 'default', name }, { metadata, spec: { size } }, {})
-    }
-    return { ...made, create }
+    return made
   }
   for (const prepare of [createCrds, installCrds]) {
     const { after, create, stored, network } = await make()
@@ -424,10 +418,7 @@ test('a hub is not added or stored while up() fails for a stored object; the fir
       })
     }
     assert.deepEqual((await stored()).spec, spec)
-    network.intercept = (request, next) =>
-      request.path.startsWith('/apis/example.com/v1alpha1/')
-        ? Promise.resolve(refusal(403, 'Forbidden'))
-        : next(request)
+    network.intercept = only(/ \/apis\/example\.com\/v1alpha1\//, () => Promise.resolve(refusal(403, 'Forbidden')))
     await prepare([Hub], after, never)
     assert.deepEqual((await stored()).spec.versions.length, 2, 'a role may lack the right to list in all namespaces')
   }
@@ -449,21 +440,19 @@ test('a hub is not added or stored while up() fails for a stored object; the fir
 })
 
 test('only versions are converted in which objects may be stored, by the conversions of their own kind', async () => {
-  const { before, after, outline, api, network } = setup()
+  const { before, after, outline, create, network } = setup()
   const Beta = defineResource({ ...common, version: 'v1beta1', spec: Old.definition.schemas!.spec as z.ZodObject })
   const [Other, OtherHub] = [Beta, Hub].map(({ version }) =>
     defineResource({ ...common, kind: 'Other', version, spec: z.object({}) })
   ) as unknown as [DefinedResource, DefinedResource]
   await installCrds([Old, Beta], before, never)
-  const site = { metadata: { namespace: 'default', name: 'a' }, spec: { size: 1 } }
-  await api.create({ resource: Old, namespace: 'default' }, site, {})
+  await create('a', 1)
   const own = [
     describeConversion(Other, OtherHub, { up: convert, down: convert }),
     describeConversion(Old, Hub, { up: convert, down: convert }),
     describeConversion(Beta, Hub, { up, down: convert }),
   ]
-  network.intercept = (request, next) =>
-    request.path.startsWith('/apis/example.com/v1beta1/') ? Promise.resolve(refusal(500, '')) : next(request)
+  network.intercept = only(/ \/apis\/example\.com\/v1beta1\//, () => Promise.resolve(refusal(500, '')))
   await assert.rejects(createCrds([Hub], { ...after, conversions: own }, never), { code: 500 })
   network.intercept = undefined
   await createCrds([Hub], { ...after, conversions: own }, never)
@@ -474,8 +463,7 @@ test('the check of stored objects waits 10 s for the conversion; one before the 
   const { before, after, network } = setup()
   await installCrds([Hub], after, never)
   const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: no endpoints available'
-  network.intercept = (request, next) =>
-    request.path.startsWith('/apis/example.com/v1alpha1/') ? Promise.resolve(refusal(500, '', {}, text)) : next(request)
+  network.intercept = only(/ \/apis\/example\.com\/v1alpha1\//, () => Promise.resolve(refusal(500, '', {}, text)))
   const narrower = { ...after, conversions: [describeConversion(old(5), Hub, { up, down: convert })] }
   const clock = before.clock as FakeClock
   const beganMs = clock.monotonic()
@@ -507,10 +495,7 @@ test('a kind is served although its conversion does not answer yet', async () =>
   for (const [code, reason] of [[500, ''], [429, 'TooManyRequests']] as const) {
     const { after, network, outline } = setup()
     const text = 'conversion webhook for example.com/v1alpha1, Kind=Site failed: Post "https://127.0.0.1:9443": refused'
-    network.intercept = (request, next) =>
-      request.path.startsWith('/apis/example.com/v1/')
-        ? Promise.resolve(refusal(code, reason, {}, text))
-        : next(request)
+    network.intercept = only(/ \/apis\/example\.com\/v1\//, () => Promise.resolve(refusal(code, reason, {}, text)))
     await installCrds([Hub], after, never)
     assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1'])
     network.take()

@@ -15,12 +15,7 @@ import { crdOf } from '../../lib/schema/crds.ts'
 
 const names = { group: 'converted.example.dev', kind: 'Site' }
 export const NAME = 'sites.converted.example.dev'
-const Old = defineResource({
-  ...names,
-  version: 'v1alpha1',
-  deprecated: true,
-  spec: z.object({ host: z.string() }),
-})
+const Old = defineResource({ ...names, version: 'v1alpha1', deprecated: true, spec: z.object({ host: z.string() }) })
 const Site = defineResource({ ...names, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
 
 type Options = Parameters<typeof operator>[0]

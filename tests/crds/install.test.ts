@@ -16,12 +16,14 @@ import { verifyCrds } from '../../lib/crds/verify.ts'
 import type { StartOptions } from '../../lib/operator/start.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { answer, bodyOf, type Recorder, recorder, refusal, silence } from '../client/transports.ts'
+import { only } from '../operator/starting.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { CRD } from '../../lib/core/resource.ts'
 
 const TARGET = { resource: CRD, name: 'sites.example.com' }
 const CRD_PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const SITES = '/apis/example.com/v1/sites'
+const OF_SITES = new RegExp(` ${SITES}`)
 const never = new AbortController().signal
 const at = (name: string) => ({ namespace: 'default', name })
 
@@ -58,7 +60,7 @@ interface Setup {
   readonly api: Api
   readonly dependencies: Parameters<typeof installCrds>[1]
   stored(): Promise<Stored>
-  create(name: string, spec: object): Promise<void>
+  create(name: string, spec: object, finalizers?: string[]): Promise<void>
 }
 
 function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}): Setup {
@@ -81,8 +83,9 @@ function setup(over: Partial<Parameters<typeof installCrds>[1]> = {}): Setup {
       ...over,
     },
     stored: async () => (await api.get(TARGET)) as unknown as Stored,
-    create: async (name, spec) => {
-      await api.create({ resource: wide, namespace: 'default', name }, { metadata: at(name), spec }, {})
+    create: async (name, spec, finalizers = []) => {
+      const metadata = { ...at(name), finalizers }
+      await api.create({ resource: wide, namespace: 'default', name }, { metadata, spec }, {})
     },
   }
 }
@@ -126,16 +129,6 @@ test('a missing CRD is created as defined, by any replica and by the leader', as
     assert.match(network.requests.find(({ method }) => method === 'POST')!.path, /fieldManager=test/)
     assert.deepEqual(lines, ['info Installed sites.example.com/v1'])
   }
-})
-
-test('a second installation changes and logs nothing', async () => {
-  const { dependencies, lines, network } = setup()
-  await installCrds([wide], dependencies, never)
-  network.take()
-  lines.length = 0
-  await installCrds([wide], dependencies, never)
-  await createCrds([wide], dependencies, never)
-  assert.deepEqual([writes(network), lines], [[], []])
 })
 
 test('a replica that does not lead does not change a CRD that differs, and logs the difference', async () => {
@@ -244,15 +237,6 @@ test('an object would lose a field that the new schema does not have, at any dep
   )
 })
 
-test('a narrower schema that every object fits is installed', async () => {
-  const { dependencies, stored, create, lines } = setup()
-  await installCrds([wide], dependencies, never)
-  await create('a', { size: 5 })
-  await installCrds([narrow], dependencies, never)
-  assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(narrow)))
-  assert.deepEqual(lines.map((line) => line.split(' ', 2).join(' ')), ['info Installed', 'info Updated'])
-})
-
 test('with narrow, a narrower schema is installed, with a warning about the objects', async () => {
   const { dependencies, stored, create, lines } = setup({ narrow: true })
   await installCrds([wide], dependencies, never)
@@ -293,15 +277,6 @@ test('objects are read only if the schema became narrower, page by page, and few
   assert.ok(turns >= 20, `the event loop had ${turns} turns`)
   assert.equal(lists().length, 3)
   assert.ok(lists().every((path) => path.includes('limit=500')))
-})
-
-test('a version in which objects may be stored cannot be removed', async () => {
-  const { dependencies } = setup()
-  await installCrds([wide], dependencies, never)
-  await assert.rejects(
-    installCrds([site({ size: z.int().max(10) }, { version: 'v2' })], dependencies, never),
-    /^Error: Cannot install CustomResourceDefinition "sites\.example\.com": objects may be stored as v1, which this operator does not define/,
-  )
 })
 
 test('another scope is refused on every replica', async () => {
@@ -377,25 +352,10 @@ test('a CRD that is deleted between read and write is created again', async () =
   assert.ok(jsonEqual(schemaOf(await stored()), definitionOf(narrow)))
 })
 
-test('installed CRDs are logged to the definitionLog of a start', async () => {
-  for (const leaderElection of [true, false]) {
-    const world = setup()
-    const told: string[] = []
-    const one = replica(world, 'one', appOf(wide, leaderElection), { definitionLog: recordingLog(told) })
-    await world.clock.advance(3000)
-    assert.deepEqual(told, ['info Installed sites.example.com/v1'])
-    assert.equal(one.lines.some((line) => line.includes('Installed')), false)
-    await end(world, one)
-  }
-})
-
 test('the installation fails after five conflicts', async () => {
   const { dependencies, network } = setup()
   await installCrds([wide], dependencies, never)
-  network.intercept = (
-    request,
-    next,
-  ) => (request.method === 'PUT' ? Promise.resolve(refusal(409, 'Conflict')) : next(request))
+  network.intercept = only(/^PUT /, () => Promise.resolve(refusal(409, 'Conflict')))
   network.take()
   await assert.rejects(installCrds([narrow], dependencies, never), /Conflict/)
   assert.equal(writes(network).length, 5)
@@ -416,10 +376,7 @@ test('a CRD that is being deleted is created again when it is gone', async () =>
   for (const prepare of [createCrds, installCrds]) {
     const { dependencies, stored, api, clock, create, lines } = setup()
     await installCrds([wide], dependencies, never)
-    await api.create({ resource: wide, namespace: 'default', name: 'held' }, {
-      metadata: { ...at('held'), finalizers: ['x/y'] },
-      spec: { size: 1 },
-    }, {})
+    await create('held', { size: 1 }, ['x/y'])
     await api.delete(TARGET, {})
     lines.length = 0
     const prepared = prepare([wide], dependencies, never)
@@ -433,12 +390,9 @@ test('a CRD that is being deleted is created again when it is gone', async () =>
 })
 
 test('a CRD whose objects wait for a finalizer is waited for 10 s, then the operator starts to remove it', async () => {
-  const { dependencies, stored, api, clock, lines, network } = setup()
+  const { dependencies, stored, api, clock, lines, network, create } = setup()
   await installCrds([wide], dependencies, never)
-  await api.create({ resource: wide, namespace: 'default', name: 'held' }, {
-    metadata: { ...at('held'), finalizers: ['x/y'] },
-    spec: { size: 1 },
-  }, {})
+  await create('held', { size: 1 }, ['x/y'])
   await api.delete(TARGET, {})
   network.take()
   lines.length = 0
@@ -528,15 +482,9 @@ test('a busy server is retried; a missing right to list is ignored; any other re
     assert.equal(refusals, -1)
   }
   const { dependencies, network } = setup()
-  network.intercept = (
-    request,
-    next,
-  ) => (request.path.startsWith(SITES) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+  network.intercept = only(OF_SITES, () => Promise.resolve(refusal(403, 'Forbidden')))
   await installCrds([wide], dependencies, never)
-  network.intercept = (
-    request,
-    next,
-  ) => (request.path.startsWith(SITES) ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
+  network.intercept = only(OF_SITES, () => Promise.resolve(refusal(500, 'InternalError')))
   await assert.rejects(installCrds([wide], dependencies, never), /Cannot install sites\.example\.com: /)
 })
 
@@ -584,10 +532,7 @@ test('verify fails without a CRD that fits, and changes nothing', async () => {
   lines.length = 0
   network.intercept = () => Promise.resolve(refusal(403, 'Forbidden'))
   await verifyCrds([wide], dependencies, never)
-  assert.match(
-    lines.join(),
-    /^warn Cannot verify CustomResourceDefinition "sites\.example\.com": .*; starting anyway$/,
-  )
+  assert.match(lines.join(), /^warn Cannot verify CustomResourceDefinition "sites\.example\.com": .*; starting anyway$/)
   network.intercept = () => Promise.resolve(refusal(500, 'InternalError'))
   await assert.rejects(verifyCrds([wide], dependencies, never), /refused: InternalError/)
 })
@@ -623,8 +568,7 @@ function replica({ server, clock }: Setup, instance: string, app: Operator, opti
 }
 
 function appOf(kind: AnyResource, leaderElection: boolean | object = true): Operator {
-  const app = operator({ name: 'sites', leaderElection })
-  app.controllerFor(kind).reconcile(async () => {})
+  const app = operator({ name: 'sites', leaderElection }).controllerFor(kind).reconcile(async () => {})
   return app
 }
 
@@ -746,8 +690,7 @@ test("the CRDs are installed before the leader's work starts; work on every repl
   const told: string[] = []
   const tell = async (what: string): Promise<void> =>
     void told.push(`${what}: ${jsonEqual(schemaOf(await world.stored()), definitionOf(later)) ? 'new' : 'old'}`)
-  const app = operator({ name: 'sites', leaderElection: true })
-  app.controllerFor(later).reconcile(() => tell('controller'))
+  const app = operator({ name: 'sites', leaderElection: true }).controllerFor(later).reconcile(() => tell('controller'))
   app.controllerFor(later, { name: 'everywhere', everyReplica: true }).reconcile(() => tell('everywhere'))
   app.add('task', async ({ signal }) => {
     await tell('task')
@@ -825,37 +768,6 @@ test('a leader that loses the lease while it checks stored objects does not chan
   assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(wide)))
 })
 
-test('the lease fences the writes of CRDs', async () => {
-  const world = setup()
-  await installCrds([wide], world.dependencies, never)
-  const fenced: boolean[] = []
-  const transport: Transport = (request) => {
-    if (request.method === 'PUT' && request.path.startsWith(CRD_PATH)) fenced.push(request.beforeSend !== undefined)
-    return world.server.handle(request)
-  }
-  const one = replica(world, 'one', appOf(site({ size: z.int() })), { transport })
-  await world.clock.advance(3000)
-  assert.deepEqual(fenced, [true])
-  await end(world, one)
-})
-
-test('a stop while the leader waits for its CRDs ends the operator and releases the lease', async () => {
-  const world = setup()
-  await installCrds([wide], world.dependencies, never)
-  const transport: Transport = (
-    request,
-  ) => (request.method === 'PUT' && request.path.startsWith(CRD_PATH) ? silence(request) : world.server.handle(request))
-  const runs: string[] = []
-  const app = operator({ name: 'sites', leaderElection: true })
-  app.controllerFor(site({ size: z.int() })).reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  await world.create('a', { size: 1 })
-  const one = replica(world, 'one', app, { transport })
-  await world.clock.advance(3000)
-  assert.deepEqual(runs, [])
-  await end(world, one)
-  assert.deepEqual([one.outcome, runs], ['resolved', []])
-})
-
 test('a leader that cannot install its CRDs any more ends with the reason, before its work starts', async () => {
   const world = setup()
   const other = replica(world, 'other', appOf(wide))
@@ -887,41 +799,12 @@ test("the operator's option crds applies unless the start overrides it", async (
     const world = setup()
     await installCrds([wide], world.dependencies, never)
     await world.create('a', { size: 7 })
-    const app = operator({ name: 'sites', leaderElection, crds })
-    app.controllerFor(narrow).reconcile(async () => {})
+    const app = operator({ name: 'sites', leaderElection, crds }).controllerFor(narrow).reconcile(async () => {})
     const one = replica(world, 'one', app, { crds: undefined } as StartOptions)
     await world.clock.advance(5000)
     assert.ok(jsonEqual(schemaOf(await world.stored()), definitionOf(narrow)))
     await end(world, one)
   }
-})
-
-test('verify and ignore write nothing, with and without an election', async () => {
-  for (const leaderElection of [true, false]) {
-    for (const crds of ['verify', 'ignore'] as const) {
-      const world = setup()
-      await installCrds([wide], world.dependencies, never)
-      const one = replica(
-        world,
-        'one',
-        appOf(site({ size: z.int().max(crds === 'verify' ? 10 : 3) }), leaderElection),
-        { crds },
-      )
-      await world.clock.advance(5000)
-      assert.deepEqual([writes(one.network).filter((line) => line.includes(CRD_PATH)), one.outcome], [[], undefined])
-      assert.equal(one.network.requests.some(({ path }) => path.includes(CRD_PATH)), crds === 'verify')
-      await end(world, one)
-    }
-  }
-})
-
-test('an operator does not start with a CRD that has another limit', async () => {
-  const world = setup()
-  await installCrds([wide], world.dependencies, never)
-  const one = replica(world, 'one', appOf(narrow, true), { crds: 'verify' })
-  await world.clock.advance(5000)
-  assert.match(messageOf(one.outcome), /^Cannot start: .*: v1: maximum of spec\.size is 10, not 5; install it/)
-  await end(world, one)
 })
 
 test('in every cluster the CRDs of the watched kinds are installed, and changed only by the leader', async () => {
@@ -954,21 +837,4 @@ test('in every cluster the CRDs of the watched kinds are installed, and changed 
     true,
   )
   await end(world, one)
-})
-
-test('a stop during the wait until a kind is served is no failure', async () => {
-  const server = new ApiServer()
-  const stop = new AbortController()
-  const app = operator({ name: 'x', crds: 'install' })
-  app.controllerFor(wide).reconcile(async () => {})
-  let asked = 0
-  await app.start(stop.signal, {
-    transport: async (request) => {
-      if (!request.path.startsWith(SITES)) return await server.handle(request)
-      asked++
-      stop.abort(new DOMException('enough', 'AbortError'))
-      throw request.signal!.reason
-    },
-  })
-  assert.equal(asked, 1)
 })

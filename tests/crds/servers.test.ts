@@ -48,6 +48,13 @@ const stored = async (
     & CustomResourceDefinition
     & { metadata: { generation: number } }
 
+const create = ({ api }: Setup, resource: AnyResource, name: string, spec: object, options: object = {}) =>
+  api.create({ resource, namespace: 'default', name }, { metadata: { namespace: 'default', name }, spec }, options)
+
+/** Returns why the server refuses an object. */
+const problemOf = async (one: Setup, resource: AnyResource, spec: object): Promise<string | undefined> =>
+  await create(one, resource, 'x', spec, { dryRun: true }).then(() => undefined, (error: Error) => error.message)
+
 /** Asserts that an installed CRD verifies, has lost nothing, and is not written a second time. */
 async function staysWhole(one: Setup, resource: AnyResource): Promise<void> {
   await installCrds([resource], one.dependencies, never)
@@ -118,9 +125,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
           }
           const kept = (storedBy(crd.properties.spec, { [`u${index}`]: value }) as Record<string, unknown>)[`u${index}`]
           const expected = kept === undefined || isWhole(schema, kept)
-          const object = { metadata: { namespace: 'default', name: 'x' }, spec: { [`u${index}`]: value } }
-          const problem = await one.api.create({ resource, namespace: 'default', name: 'x' }, object, { dryRun: true })
-            .then(() => undefined, (error: Error) => error.message)
+          const problem = await problemOf(one, resource, { [`u${index}`]: value })
           counts[expected ? 'taken' : 'refused']++
           if (expected !== (problem === undefined)) {
             wrong.push(
@@ -137,19 +142,14 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
   }],
   ['the values of all helpers are judged as zod does', async (one) => {
     const all = [...helperShapes, ...ruleShapes]
-    const fields = Object.fromEntries(
-      all.map(({ schema }, index) => [`s${index}`, z.object({ v: schema }).optional()]),
-    )
+    const fields = Object.fromEntries(all.map(({ schema }, index) => [`s${index}`, z.object({ v: schema }).optional()]))
     const names = { group: 'helpers.example.com', version: 'v1', kind: 'Helper' }
     const resource = defineResource({ ...names, spec: z.object(fields) })
     await staysWhole(one, resource)
     const wrong: string[] = []
     for (const [index, { name, accepts, refuses }] of all.entries()) {
       for (const [at, v] of [...accepts, ...refuses].entries()) {
-        const object = { metadata: { namespace: 'default', name: 'x' }, spec: { [`s${index}`]: { v } } }
-        const target = { resource, namespace: 'default', name: 'x' }
-        const problem = await one.api.create(target, object, { dryRun: true })
-          .then(() => undefined, (error: Error) => error.message)
+        const problem = await problemOf(one, resource, { [`s${index}`]: { v } })
         if ((problem === undefined) !== at < accepts.length) wrong.push(`${name}: ${JSON.stringify(v)}: ${problem}`)
       }
     }
@@ -167,10 +167,8 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
       status: z.object({ n: z.int32(), pods: z.string() }),
     })
     await staysWhole(one, resource)
-    for (const [name, color] of [['a', 'red'], ['b', 'blue']] as const) {
-      const target = { resource, namespace: 'default', name }
-      await one.api.create(target, { metadata: { namespace: 'default', name }, spec: { color } }, {})
-    }
+    await create(one, resource, 'a', { color: 'red' })
+    await create(one, resource, 'b', { color: 'blue' })
     const target = { resource, namespace: 'default', name: 'b' }
     await one.api.patch({ ...target, subresource: 'status' }, 'merge', { status: { n: 1, pods: 'app=b' } }, {})
     const { object } = await one.api.patch({ ...target, subresource: 'scale' }, 'merge', { spec: { replicas: 3 } }, {})
@@ -198,34 +196,29 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
       spec: z.object({ sink: sink.optional(), more: z.array(sink).optional() }),
     })
     await staysWhole(one, resource)
-    const problemOf = (spec: object): Promise<string | undefined> => {
-      const object = { metadata: { namespace: 'default', name: 'x' }, spec }
-      return one.api.create({ resource, namespace: 'default', name: 'x' }, object, { dryRun: true }).then(
-        () => undefined,
-        (error: Error) => error.message.split(' is invalid: ')[1],
-      )
-    }
+    const reasonOf = async (spec: object): Promise<string | undefined> =>
+      (await problemOf(one, resource, spec))?.split(' is invalid: ')[1]
     assert.equal(
-      await problemOf({ sink: { type: 'merge', at: { x: 1 } } }),
+      await reasonOf({ sink: { type: 'merge', at: { x: 1 } } }),
       'spec.sink.into: Required value: into is required when type is merge',
     )
     assert.equal(
-      await problemOf({ sink: { type: 'copy', into: 'x' } }),
+      await reasonOf({ sink: { type: 'copy', into: 'x' } }),
       'spec.sink.into: Forbidden: into is allowed only when type is merge',
     )
     assert.equal(
-      await problemOf({ more: [{ type: 'copy' }, { type: 'merge', into: 'x', at: { x: 1 }, maxSize: 3 }] }),
+      await reasonOf({ more: [{ type: 'copy' }, { type: 'merge', into: 'x', at: { x: 1 }, maxSize: 3 }] }),
       'spec.more[1].maxSize: Forbidden: maxSize is allowed only when type is copy',
     )
     assert.equal(
-      await problemOf({ sink: { type: 'merge' } }),
+      await reasonOf({ sink: { type: 'merge' } }),
       '[spec.sink.into: Required value: into is required when type is merge, spec.sink.at: Required value: at is required when type is merge]',
     )
     // CEL rules are not evaluated if a required field is missing.
-    const more = (await problemOf({ sink: { type: 'merge', at: {} } })) ?? ''
+    const more = (await reasonOf({ sink: { type: 'merge', at: {} } })) ?? ''
     assert.ok(more.includes('spec.sink.at.x: Required value') && !more.includes('spec.sink.into'), more)
     assert.equal(
-      await problemOf({ sink: { type: 'merge', into: 'x', at: { x: 1 } }, more: [{ type: 'copy', maxSize: 3 }] }),
+      await reasonOf({ sink: { type: 'merge', into: 'x', at: { x: 1 } }, more: [{ type: 'copy', maxSize: 3 }] }),
       undefined,
     )
   }],
@@ -246,10 +239,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
     ]))
     await installCrds([before], one.dependencies, never)
     const target = { resource: after, namespace: 'default', name: 'a' }
-    await one.api.create(target, {
-      metadata: { namespace: 'default', name: 'a' },
-      spec: { size: 1, sink: { type: 'merge' } },
-    }, {})
+    await create(one, after, 'a', { size: 1, sink: { type: 'merge' } })
     await installCrds([after], { ...one.dependencies, narrow: true }, never)
     await one.api.patch(target, 'merge', { spec: { size: 2 } }, {})
     await assert.rejects(
@@ -315,7 +305,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
       })
     await installCrds([of(10)], one.dependencies, never)
     const target = { resource: of(10), namespace: 'default', name: 'a' }
-    await one.api.create(target, { metadata: { namespace: 'default', name: 'a' }, spec: { size: 7 } }, {})
+    await create(one, of(10), 'a', { size: 7 })
     for (const prepare of [createCrds, installCrds]) {
       await assert.rejects(
         prepare([of(5)], one.dependencies, never),
@@ -337,10 +327,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
     const of = (version: string): AnyResource =>
       defineResource({ group: 'version.example.com', version, kind: 'Version', spec: z.object({ size: z.int() }) })
     await installCrds([of('v1')], one.dependencies, never)
-    await one.api.create({ resource: of('v1'), namespace: 'default', name: 'a' }, {
-      metadata: { namespace: 'default', name: 'a' },
-      spec: { size: 7 },
-    }, {})
+    await create(one, of('v1'), 'a', { size: 7 })
     await createCrds([of('v2'), of('v1')], one.dependencies, never)
     const read = async (): Promise<unknown> =>
       (await one.api.get({ resource: of('v2'), namespace: 'default', name: 'a' }) as unknown as { spec: unknown }).spec
@@ -360,10 +347,7 @@ const CASES: readonly (readonly [string, (one: Setup) => Promise<void>])[] = [
   ['a definition that is deleted with all its objects is made anew', async (one) => {
     const kind = defineResource({ group: 'anew.example.com', version: 'v1', kind: 'Anew', spec: z.object({}) })
     await installCrds([kind], one.dependencies, never)
-    await one.api.create({ resource: kind, namespace: 'default', name: 'a' }, {
-      metadata: { namespace: 'default', name: 'a' },
-      spec: {},
-    }, {})
+    await create(one, kind, 'a', {})
     await one.api.delete({ resource: CRD, name: kind.definition!.crd.metadata.name }, {})
     await createCrds([kind], one.dependencies, never)
     const { items } = await one.api.list({ resource: kind })

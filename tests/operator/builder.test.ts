@@ -5,7 +5,7 @@ import { type ControllerDefaults, type ControllerOptions, operator, type QueueOp
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { type Log, LOG_LEVELS, type LogLevel } from '../../lib/observe/log.ts'
-import { create, ours, ref, starting } from './starting.ts'
+import { create, failures, ours, ref, starting } from './starting.ts'
 
 const own = { name: 'own', concurrency: 4, timeout: '4s', backoff: { max: '4s' }, holdEvents: false } as const
 const common = { concurrency: 2, timeout: '2s', backoff: { base: '2s' }, holdEvents: true, logLevel: 'warn' } as const
@@ -37,7 +37,7 @@ test('the defaults of all controllers apply: concurrency, when, timeout, back-of
     runs.push(`${metadata.name} ${clock.now() - beganMs}`)
     await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
   })
-  const s = await starting(app, {
+  await using s = await starting(app, {
     before: async (client) => (await create(client, 'a'), await create(client, 'b'), await create(client, 'kube-c')),
   })
   assert.deepEqual(runs.map((run) => run.split(' ')[0]), ['a', 'b'])
@@ -47,7 +47,6 @@ test('the defaults of all controllers apply: concurrency, when, timeout, back-of
   assert.equal(runs.length, 2, 'the event waits for the retry')
   await s.clock.advance(1_000)
   assert.deepEqual(runs.slice(2), ['a 70000', 'b 70000'])
-  await s.stop()
 })
 
 test('an invalid default is refused, as it is for one controller', () => {
@@ -92,7 +91,7 @@ for (const [what, [returns, expected]] of Object.entries(QUEUED)) {
         if (Number.isNaN(beganMs)) beganMs = clock.now()
         runs.push(`${name} ${(clock.now() - beganMs) / 1000}`)
       })
-      const s = await starting(app, {
+      await using s = await starting(app, {
         async before(client) {
           for (const name of ['a', 'b', 'c']) {
             const ownerReferences = [{ apiVersion: 'v1', kind: 'Secret', name, uid: name, controller: true }]
@@ -102,10 +101,9 @@ for (const [what, [returns, expected]] of Object.entries(QUEUED)) {
       })
       await s.clock.advance(120_000)
       assert.deepEqual([runs, events], [expected, Array.from({ length: 3 }, () => 'added initial')])
-      const errors = s.log.filter(({ level }) => level === 'error').map(({ message }) => message)
+      const errors = failures(s)
       const isWrong = what.includes('invalid') || what.includes('error')
       assert.match(errors.join(), isWrong ? /^Cannot use what queue returned for ConfigMap "default\/b": / : /^$/)
-      await s.stop()
     })
   }
 }
@@ -150,7 +148,7 @@ for (const [what, [level, logLevel, debug, info]] of Object.entries(LEVELS)) {
       })
     }
     const { lines, log } = keptLog(level)
-    const s = await starting(app, { log })
+    await using s = await starting(app, { log })
     for (const client of [s.client, s.clientOf(west)]) {
       await client.create(ConfigMap, { metadata: ref('a'), data: { password: '' } })
       await s.clock.advance(0)
@@ -166,7 +164,6 @@ for (const [what, [level, logLevel, debug, info]] of Object.entries(LEVELS)) {
     }
     assert.equal(lines.includes("info the user's of a"), info)
     assert.equal(lines.some((line) => /^error Cannot reconcile ConfigMap "default\/a": no/.test(line)), true)
-    await s.stop()
   })
 }
 
@@ -182,14 +179,13 @@ test("every function knows the operator's own namespace: that of the configurati
     .reconcile(async (_, context) => note('reconcile')(context))
   app.add('task', async (context) => note('task')(context))
   for (const cluster of [undefined, { server: 'http://127.0.0.1:1', namespace: 'mine' }]) {
-    const s = await starting(app, {
+    await using s = await starting(app, {
       ...(cluster && { cluster }),
       before: async (client) => (await create(client, 'a'), await client.create(Secret, { metadata: ref('s') })),
     })
     await s.clock.advance(1000)
     await s.client.delete(ConfigMap, ref('a'))
     await s.clock.advance(1000)
-    await s.stop()
   }
   const places = ['cleanup', 'every', 'map', 'reconcile', 'task']
   assert.deepEqual([...seen].sort(), places.flatMap((place) => [`${place} default`, `${place} mine`]))

@@ -80,8 +80,7 @@ test('each option of a kind overrides that of all kinds', async () => {
 })
 
 test('a namespace has its own selection, and * is all others, on the server, too', async () => {
-  const app = operator({ name: 'x' })
-  app.cache(Secret, { namespaces: { 'kube-system': { labels: 'keep=yes' }, prod: {} } })
+  const app = operator({ name: 'x' }).cache(Secret, { namespaces: { 'kube-system': { labels: 'keep=yes' }, prod: {} } })
   app.cache(ConfigMap, { labels: 'keep=no', namespaces: { prod: { labels: 'keep=yes' }, '*': {} } })
   const { maps, secrets, data } = await seen(app)
   assert.deepEqual([maps, secrets, data], [

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { type Client, Cluster } from 'kubeloop'
-import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
+import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
+import { argumentsOf, writeKubeconfig } from './processes.ts'
 
 interface Running {
   readonly client: Client
@@ -30,11 +30,10 @@ async function running(use: (operator: Running) => Promise<void>): Promise<void>
   const server = new ApiServer()
   const served = await serve(server)
   const client = new Cluster({ name: 'test', transport: server.handle }).client
-  const name = basename(process.execPath)
-  const args = name.startsWith('deno') ? ['run', '-A', '--no-check'] : name.startsWith('bun') ? ['run'] : []
-  const file = fileURLToPath(new URL('./files/marks.ts', import.meta.url))
-  const env = { PATH: process.env['PATH'] ?? '', KUBECONFIG: kubeconfig(folder, served), KUBELOOP_LOG: 'debug' }
-  const child = spawn(process.execPath, [...args, file], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const KUBECONFIG = join(folder, 'config')
+  writeKubeconfig(KUBECONFIG, served)
+  const env = { PATH: process.env['PATH'] ?? '', KUBECONFIG, KUBELOOP_LOG: 'debug' }
+  const child = spawn(process.execPath, argumentsOf('marks.ts'), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = once(child, 'exit').then(([code]) => code as number | null)
   const errors = createInterface({ input: child.stderr })[Symbol.asyncIterator]()
   const changes = await client.watch(ConfigMap, { namespace: 'default' })
@@ -71,24 +70,6 @@ async function running(use: (operator: Running) => Promise<void>): Promise<void>
     server.closeWatches()
     rmSync(folder, { recursive: true })
   }
-}
-
-function kubeconfig(folder: string, { url, ca, token }: ServedApi): string {
-  const path = join(folder, 'config')
-  const name = 'test'
-  writeFileSync(
-    path,
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': name,
-      contexts: [{ name, context: { cluster: name, user: name } }],
-      clusters: [{ name, cluster: { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
-      users: [{ name, user: { token } }],
-    }),
-    { mode: 0o600 },
-  )
-  return path
 }
 
 test('an operator with a closed standard output continues, and logs to standard error', async () => {

@@ -1,10 +1,9 @@
 /** An operator with several clusters. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, type Operator, operator, predicates, type WorkContext } from 'kubeloop'
+import { type Operator, operator, predicates, type WorkContext } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
-import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { openClusters } from '../../lib/operator/clusters.ts'
@@ -13,23 +12,6 @@ import * as otherClusters from '../../lib/operator/other_clusters.ts'
 const ref = (name: string) => ({ namespace: 'default', name })
 const labels = { copied: '' }
 const nowhere = { server: 'https://127.0.0.1:1' }
-
-test('a controller watches one cluster and writes to another', async () => {
-  const app = operator({ name: 'copier' })
-  const west = app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap, { when: predicates.matchesLabels(labels) })
-    .reconcile(async (map, { clientOf }) =>
-      void (await clientOf(west).apply(ConfigMap, { metadata: ref(map.metadata.name), data: map.data }))
-    )
-  const w = await world(app)
-  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels }, data: { n: '1' } })
-  await w.settle()
-  assert.deepEqual((await w.clientOf(west).get(ConfigMap, ref('a')))?.data, { n: '1' })
-  await w.client.patch(ConfigMap, ref('a'), { merge: { data: { n: '2' } } })
-  await w.settle()
-  assert.deepEqual((await w.clientOf(west).get(ConfigMap, ref('a')))?.data, { n: '2' })
-  await w.stop()
-})
 
 test('a kind may be watched in another cluster, and a controller may live there', async () => {
   const runs: string[] = []
@@ -46,47 +28,11 @@ test('a kind may be watched in another cluster, and a controller may live there'
       runs.push(`there ${map.metadata.name}`)
       await client.create(ConfigMap, { metadata: ref('told') })
     })
-  const w = await world(app)
+  await using w = await world(app)
   await w.clientOf(west).create(ConfigMap, { metadata: { ...ref('far'), labels } })
   await w.settle()
   assert.deepEqual(runs.toSorted(), ['here because of far', 'there far'])
   assert.ok(await w.client.get(ConfigMap, ref('told')), "the client is that of the operator's own cluster")
-  await w.stop()
-})
-
-test('another cluster has the namespaces of the operator, unless it states its own', async () => {
-  const app = operator({ name: 'x', namespaces: ['default'] })
-  const [west, east] = [app.cluster('west', nowhere), app.cluster('east', nowhere, { namespaces: ['far'] })]
-  for (const cluster of [west, east]) app.cache(ConfigMap, { cluster })
-  const { description } = app
-  const clusters = await openClusters(description, {
-    config: nowhere,
-    instance: 'x',
-    clock: systemClock,
-    log: silentLog,
-  })
-  assert.deepEqual(
-    [west, east].map((each) => clusters.of(each).cache.declare(ConfigMap).map(({ namespace }) => namespace)),
-    [['default'], ['far']],
-  )
-  clusters.close()
-})
-
-test('CRDs are installed in the cluster where their kinds are watched', async () => {
-  const Thing = defineResource({ group: 'far.example.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
-  const runs: string[] = []
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
-  app.controllerFor(Thing, { cluster: west }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
-  const w = await world(app)
-  await w.clientOf(west).create(Thing, { metadata: ref('a'), spec: {} })
-  await w.settle()
-  assert.deepEqual(runs, ['a'])
-  await assert.rejects(
-    w.client.create(Thing, { metadata: ref('a'), spec: {} }),
-    /it does not serve this kind|could not find the requested resource/,
-  )
-  await w.stop()
 })
 
 test('the name of a cluster is unique, and only its own operator can use it', async () => {
@@ -135,12 +81,11 @@ for (const [place, add] of Object.entries(PLACES)) {
       assert.equal(new Set([client, clientOf(west), clientOf(east)]).size, 3)
       seen.push([client, clientOf(west), clientOf(east)])
     })
-    const w = await world(app)
+    await using w = await world(app)
     for (const name of ['a', 'b']) await w.client.create(ConfigMap, { metadata: { ...ref(name), labels } })
     assert.deepEqual(await w.settle(), [])
     assert.equal(seen.length, place === 'task' ? 1 : 2)
     assert.equal(new Set(seen.flat()).size, 3 * seen.length)
-    await w.stop()
   })
 }
 
@@ -150,7 +95,7 @@ test('the connections of a dropped cluster, and those that were opened late, are
   const late = app.cluster('late', () => tries++ > 0 ? Promise.resolve(nowhere) : Promise.reject(new Error('no')), {
     optional: true,
   })
-  const setup = { config: nowhere, instance: 'x', clock: systemClock, log: silentLog, otherClusters }
+  const setup = { options: { cluster: nowhere }, instance: 'x', clock: systemClock, log: silentLog, otherClusters }
   const clusters = await openClusters(app.description, setup)
   const request = { method: 'GET', path: '/version', headers: {} } as const
   const other = { ...app.description.clusters[0]!, name: 'far' }

@@ -1,31 +1,23 @@
 /** The last log line of an operator that lacks a permission on Deno. Each case is a process. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import process from 'node:process'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { Cluster } from 'kubeloop'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
+import { fileOf, launch, type Outcome, writeKubeconfig } from './processes.ts'
 
 const skip = 'Deno' in globalThis ? false : 'only Deno has permissions'
 const ENV = ['KUBECONFIG', 'HEALTH', 'IDENTITY', 'OTHER', 'SECURE', 'SOURCE', 'FETCHED']
-
-interface Line {
-  readonly level: string
-  readonly message: string
-}
 
 interface Case {
   readonly env?: Readonly<Record<string, string>> | undefined
   readonly flags?: readonly string[] | undefined
   readonly args?: readonly string[]
-  /** Called with each line of the log; the operator is stopped when this returns true. */
-  readonly until?: (line: Line) => boolean
+  /** The operator is stopped when it has logged such a message. */
+  readonly until?: RegExp
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'kubeloop-permissions-'))
@@ -38,46 +30,21 @@ before(async () => {
     metadata: { namespace: 'default', name: 'seen' },
   })
   served = await serve(server)
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      'current-context': 'test',
-      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-      clusters: [{
-        name: 'test',
-        cluster: { server: served.url, 'certificate-authority-data': Buffer.from(served.ca).toString('base64') },
-      }],
-      users: [{ name: 'test', user: { token: served.token } }],
-    }),
-    { mode: 0o600 },
-  )
+  writeKubeconfig(kubeconfig, served)
 })
 after(async () => {
   if (!skip) await served.close()
   rmSync(folder, { recursive: true })
 })
 
-async function run(
-  file: string,
-  { env = {}, flags = [], args = [], until }: Case,
-): Promise<{ code: number | null; output: string; errors: string; lines: Line[] }> {
-  const path = fileURLToPath(new URL(`./files/${file}`, import.meta.url))
+async function run(file: string, { env = {}, flags = [], args = [], until }: Case): Promise<Outcome> {
   const own = ['run', '--quiet', '--no-check', '--no-prompt', '--allow-read', `--allow-env=${ENV.join(',')}`]
-  const child = spawn(process.execPath, [...own, ...flags, path, ...args], {
-    env: { KUBECONFIG: kubeconfig, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let [output, errors, told] = ['', '', false]
-  const lines = (): Line[] => output.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line)
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-    if (told || !until || !lines().some(until)) return
-    told = true
-    process.kill(child.pid!, 'SIGTERM')
-  })
-  const [code] = await once(child, 'close') as [number | null]
-  return { code, output, errors, lines: until || file !== 'listening.ts' ? lines() : [] }
+  const operator = launch([...own, ...flags, fileOf(file), ...args], { KUBECONFIG: kubeconfig, ...env })
+  if (until) {
+    await operator.line(until)
+    operator.kill('SIGTERM')
+  }
+  return await operator.ended
 }
 
 const net = (...more: string[]): string => `--allow-net=${[new URL(served.url).host, ...more].join(',')}`
@@ -125,10 +92,7 @@ test(
   () =>
     endsWith(
       'Cannot start the server "health": Cannot listen on 127.0.0.1:18088: Deno needs --allow-net=127.0.0.1:18088',
-      {
-        env: { HEALTH: '127.0.0.1:18088' },
-        flags: [net(), HOST],
-      },
+      { env: { HEALTH: '127.0.0.1:18088' }, flags: [net(), HOST] },
     ),
 )
 
@@ -145,10 +109,7 @@ test(
   () =>
     endsWith(
       'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18089): Deno needs --allow-net=127.0.0.1:18089',
-      {
-        env: { OTHER: 'https://127.0.0.1:18089' },
-        flags: [net(), HOST],
-      },
+      { env: { OTHER: 'https://127.0.0.1:18089' }, flags: [net(), HOST] },
     ),
 )
 
@@ -158,10 +119,7 @@ test(
   () =>
     endsWith(
       'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18092): Deno needs --allow-net=127.0.0.1:18092',
-      {
-        env: { OTHER: 'http://127.0.0.1:18092' },
-        flags: [net(), HOST],
-      },
+      { env: { OTHER: 'http://127.0.0.1:18092' }, flags: [net(), HOST] },
     ),
 )
 
@@ -186,10 +144,7 @@ test(
   () =>
     endsWith(
       'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (localhost:18092): Deno needs --allow-net=localhost:18092',
-      {
-        env: { OTHER: 'https://localhost:18092' },
-        flags: [net(), HOST],
-      },
+      { env: { OTHER: 'https://localhost:18092' }, flags: [net(), HOST] },
     ),
 )
 
@@ -206,7 +161,7 @@ test('a given identity needs no name of the host', { skip }, async () => {
   const { code, lines, errors } = await run('permitted.ts', {
     env: { IDENTITY: 'me' },
     flags: [net()],
-    until: ({ message }) => message === 'reconciled',
+    until: /^reconciled$/,
   })
   assert.deepEqual([code, errors, lines.filter(({ level }) => level !== 'info')], [0, '', []])
   const ignored = ['KUBELOOP_LOG', 'HTTPS_PROXY', 'NO_PROXY']
@@ -218,16 +173,13 @@ test('a source that is refused ends the operator', { skip }, () =>
   endsWith([
     'Controller "configmap" stops: the source "outside" failed: Deno needs --allow-net=127.0.0.1:18090',
     'Cannot go on with controller "configmap": the source "outside" failed: Deno needs --allow-net=127.0.0.1:18090',
-  ], {
-    env: { SOURCE: 'http://127.0.0.1:18090' },
-    flags: [net(), HOST],
-  }))
+  ], { env: { SOURCE: 'http://127.0.0.1:18090' }, flags: [net(), HOST] }))
 
 test('a reconcile that is refused is not retried', { skip }, async () => {
   const { lines } = await run('permitted.ts', {
     env: { FETCHED: 'http://127.0.0.1:18091' },
     flags: [net(), HOST],
-    until: ({ level }) => level === 'error',
+    until: /^Cannot reconcile/,
   })
   assert.deepEqual(lines.filter(({ level }) => level === 'error').map(({ message }) => message), [
     'Cannot reconcile ConfigMap "default/seen": Deno needs --allow-net=127.0.0.1:18091 (not retried)',

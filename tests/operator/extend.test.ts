@@ -8,122 +8,28 @@ import {
   EventChannel,
   KindSource,
   type Log,
-  type Operator,
   operator,
   type Parts,
   predicates,
   Server,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Lease, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Lease } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import { Counter, Registry } from 'prom-client'
 import { Latch } from '../../lib/async/latch.ts'
 import { ownKey } from '../../lib/controller/handlers.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
+import { running } from './running.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const ours = predicates.matchesLabels('ours')
 const labels = { ours: '' }
 
-/** Runs an operator on an API in memory, with real sockets, until the work is done. */
-async function serving(
-  app: Operator,
-  work: (parts: Parts, api: ApiServer) => Promise<void>,
-  options: Parameters<Operator['start']>[1] = {},
-): Promise<void> {
-  const api = new ApiServer()
-  const stopping = new AbortController()
-  const assembled = new Latch<Parts>()
-  app.extend((parts) => assembled.open(parts))
-  const running = app.start(stopping.signal, { ...options, transport: api.handle })
-  const parts = await Promise.race([assembled.opened, running.then(() => assert.fail('it ended before it began'))])
-  try {
-    await Promise.race([parts.manager.elected, running])
-    await work(parts, api)
-  } finally {
-    stopping.abort()
-    await running
-  }
-}
-
 async function get(port: number | undefined, path: string): Promise<{ status: number; text: string }> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`)
   return { status: response.status, text: await response.text() }
-}
-
-test('probes report the caches and the lease, beside the checks of the user', async () => {
-  const app = operator({ name: 'x', health: 0, leaderElection: true })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
-  let isReachable = true
-  app.extend(({ health }) =>
-    health!.addReadiness('database', () => {
-      if (!isReachable) throw new Error('no route to the database')
-    })
-  )
-  await serving(app, async ({ health }) => {
-    assert.deepEqual(await get(health!.port, '/healthz?verbose'), {
-      status: 200,
-      text: '[+]leader ok\n[+]ping ok\nhealthz check passed\n',
-    })
-    assert.deepEqual(await get(health!.port, '/readyz?verbose'), {
-      status: 200,
-      text: '[+]caches-synced ok\n[+]database ok\nhealthz check passed\n',
-    })
-    isReachable = false
-    const { status, text } = await get(health!.port, '/readyz')
-    assert.equal(status, 500)
-    assert.match(text, /\[-\]database failed: reason withheld/)
-    assert.equal((await get(health!.port, '/readyz/caches-synced')).status, 200)
-  })
-})
-
-test('a refused informer makes the operator not ready, and the probe names the kind', async () => {
-  const app = operator({ name: 'x', health: 0 })
-  app.controllerFor(Secret).reconcile(async () => {})
-  const api = new ApiServer()
-  const stopping = new AbortController()
-  const listening = new Latch<Parts>()
-  app.extend((parts) => listening.open(parts))
-  const refusal = {
-    kind: 'Status',
-    apiVersion: 'v1',
-    status: 'Failure',
-    code: 403,
-    reason: 'Forbidden',
-    message: 'secrets is forbidden: he may not',
-  }
-  const running = app.start(stopping.signal, {
-    transport: (
-      request,
-    ) => (request.path.startsWith('/api/v1/secrets')
-      ? api.handle({ method: 'GET', path: '/nowhere' }).then(() => answer(403, refusal))
-      : api.handle(request)),
-  })
-  const { health } = await listening.opened
-  await health!.ready(stopping.signal)
-  const { status, text } = await get(health!.port, '/readyz/caches-synced')
-  assert.equal(status, 500)
-  assert.match(text, /not synced: secrets/)
-  assert.doesNotMatch(text, /he may not/)
-  stopping.abort()
-  await running
-})
-
-function answer(status: number, body: object) {
-  const bytes = new TextEncoder().encode(JSON.stringify(body))
-  return {
-    status,
-    headers: { 'content-type': 'application/json' },
-    body: {
-      text: () => Promise.resolve(JSON.stringify(body)),
-      cancel() {},
-      async *[Symbol.asyncIterator]() {
-        yield bytes
-      },
-    },
-  }
 }
 
 test("metrics have controller-runtime's names, with the user's own beside them", async () => {
@@ -133,7 +39,7 @@ test("metrics have controller-runtime's names, with the user's own beside them",
   app.controllerFor(ConfigMap, { concurrency: 3, when: ours }).reconcile(async () => void own.inc())
   app.extend(({ metrics }) => metrics!.handle('/hello', () => new Response('hi')))
   const ran = new Latch()
-  await serving(app, async ({ metrics, cluster }) => {
+  await running(app, { onReconcile: () => ran.open() }, async ({ parts: { metrics, cluster } }) => {
     await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
     await ran.opened
     const { text } = await get(metrics!.port, '/metrics')
@@ -161,7 +67,7 @@ test("metrics have controller-runtime's names, with the user's own beside them",
     line(/^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} \d+$/)
     assert.deepEqual(await get(metrics!.port, '/hello'), { status: 200, text: 'hi' })
     assert.equal((await get(metrics!.port, '/debug/pprof/')).status, 404)
-  }, { onReconcile: () => ran.open() })
+  })
 })
 
 /** Returns a log, and the ports of the servers by their names. */
@@ -178,19 +84,18 @@ test('profiles are served only at their address', async () => {
   const app = operator({ name: 'x', profiling: 0, health: 0, metrics: 0 })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   const { ports, log } = listening()
-  await serving(app, async ({ health, metrics }) => {
+  await running(app, { log }, async ({ parts: { health, metrics } }) => {
     assert.deepEqual([...ports.keys()].toSorted(), ['health', 'metrics', 'profiling'])
     const { status, text } = await get(ports.get('profiling'), '/debug/pprof/')
     assert.equal(status, 200)
     assert.match(text, /^profile\?seconds=30/)
     assert.deepEqual([ports.get('health'), ports.get('metrics')], [health!.port, metrics!.port])
     for (const { port } of [health!, metrics!]) assert.equal((await get(port, '/debug/pprof/')).status, 404)
-  }, { log })
+  })
 })
 
 test("the time of a profile is measured by the operator's clock", async () => {
-  const app = operator({ name: 'x', profiling: 0 })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const app = operator({ name: 'x', profiling: 0 }).controllerFor(ConfigMap).reconcile(async () => {})
   const { ports, log } = listening()
   const fake = new FakeClock()
   const asked = new Latch()
@@ -202,12 +107,12 @@ test("the time of a profile is measured by the operator's clock", async () => {
       return fake.after(ms, fire)
     },
   }
-  await serving(app, async () => {
+  await running(app, { log, clock }, async () => {
     const profile = get(ports.get('profiling'), '/debug/pprof/profile?seconds=300')
     await asked.opened
     await fake.advance(300_000)
     assert.equal((await profile).status, 200)
-  }, { log, clock })
+  })
 })
 
 test('each server listens on its address', async () => {
@@ -220,7 +125,7 @@ test('each server listens on its address', async () => {
       profiling: `127.0.0.1:${profiling}`,
     })
     app.controllerFor(ConfigMap).reconcile(async () => {})
-    await serving(app, async () => {
+    await running(app, {}, async () => {
       assert.equal((await get(health, '/healthz')).text, 'ok')
       assert.match((await get(metrics, '/metrics')).text, /^controller_runtime_reconcile_total/m)
       assert.equal((await get(profiling, '/debug/pprof/')).status, 200)
@@ -237,34 +142,19 @@ test('a registry without an address, or an absent option, starts no server', asy
       [{ health: 0, metrics: 0, profiling: 0 }, false, []],
     ] as const
   ) {
-    const app = operator({ name: 'x', ...options })
-    app.controllerFor(ConfigMap).reconcile(async () => {})
+    const app = operator({ name: 'x', ...options }).controllerFor(ConfigMap).reconcile(async () => {})
     const { ports, log } = listening()
-    await serving(app, async ({ health, metrics, meter }) => {
+    await running(app, { log, serves }, async ({ parts: { health, metrics, meter } }) => {
       assert.deepEqual([...ports.keys()].toSorted(), expected)
       assert.deepEqual([health !== undefined, metrics !== undefined], [expected.length > 0, expected.length > 0])
       assert.equal(meter !== undefined, serves && 'metrics' in options)
-    }, { log, serves })
+    })
   }
 })
 
 test('invalid addresses are refused before anything is connected', async () => {
-  const app = operator({ name: 'x', health: 'eighty' })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const app = operator({ name: 'x', health: 'eighty' }).controllerFor(ConfigMap).reconcile(async () => {})
   await assert.rejects(app.start(new AbortController().signal), /Cannot listen on "eighty"/)
-})
-
-test('a port in use fails the start, and the error names the server', async () => {
-  const first = operator({ name: 'x', health: 0 })
-  first.controllerFor(ConfigMap).reconcile(async () => {})
-  await serving(first, async ({ health }) => {
-    const second = operator({ name: 'y', health: health!.port! })
-    second.controllerFor(ConfigMap).reconcile(async () => {})
-    await assert.rejects(
-      second.start(new AbortController().signal, { transport: new ApiServer().handle }),
-      /Cannot start the server "health".*in use/,
-    )
-  })
 })
 
 test('a server, a controller and a runnable of the user start and stop with the operator', async () => {
@@ -301,7 +191,7 @@ test('a server, a controller and a runnable of the user start and stop with the 
       ended = true
     })
   })
-  await serving(app, async ({ cluster }) => {
+  await running(app, {}, async ({ parts: { cluster } }) => {
     assert.deepEqual(await get(greeter.port, '/you'), { status: 200, text: 'hello you' })
     await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
     assert.equal(await ran.opened, 'a')
@@ -339,7 +229,7 @@ test('the clients of an extension write only while this replica leads; unfenced 
     })
   )
   const stopping = new AbortController()
-  const running = app.start(stopping.signal, { transport: api.handle, transports: { west: other.handle } })
+  const ended = app.start(stopping.signal, { transport: api.handle, transports: { west: other.handle } })
   const { cluster, clusterOf } = await waiting.opened
   const target = { resource: ConfigMap, namespace: 'default' }
   const metadata = ref('a')
@@ -365,12 +255,11 @@ test('the clients of an extension write only while this replica leads; unfenced 
     assert.notEqual(cluster.unfenced, clusterOf(west).unfenced)
   } finally {
     stopping.abort()
-    await running
+    await ended
   }
 
-  const alone = operator({ name: 'y', leaderElection: true })
-  alone.controllerFor(ConfigMap).reconcile(async () => {})
-  await serving(alone, async ({ cluster: { client, api } }) => {
+  const alone = operator({ name: 'y', leaderElection: true }).controllerFor(ConfigMap).reconcile(async () => {})
+  await running(alone, {}, async ({ parts: { cluster: { client, api } } }) => {
     await client.create(ConfigMap, { metadata })
     await api.delete({ ...target, name: 'a' }, {})
   })
@@ -382,7 +271,7 @@ test('a watch can be added to a running controller, and removed', async () => {
   app.controllerFor(ConfigMap, { when: ours }).reconcileKey(async ({ name }) => void runs.push(name))
   let parts: Parts | undefined
   app.extend((made) => void (parts = made))
-  const w = await world(app)
+  await using w = await world(app)
   const { controllers, clock, log } = parts!
   const channel = new EventChannel<{ namespace: string; name: string }>()
   const watch = new AbortController()
@@ -397,12 +286,4 @@ test('a watch can be added to a running controller, and removed', async () => {
   await channel.send(ref('too late'))
   await w.settle()
   assert.deepEqual(runs, ['heard'])
-  await w.stop()
-})
-
-test('an extension that throws ends the start', async () => {
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
-  app.extend(() => Promise.reject(new Error('not today')))
-  await assert.rejects(app.start(new AbortController().signal, { transport: new ApiServer().handle }), /not today/)
 })

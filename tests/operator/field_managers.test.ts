@@ -40,7 +40,7 @@ for (const cached of [true, false]) {
   const kind = (cached ? ConfigMap : Secret) as typeof ConfigMap
   test(`${cached ? 'cached' : 'uncached'}: a controller that would remove the fields of another one is refused before that`, async () => {
     const of = { a: { data: { a: '1' } }, b: { data: { b: '1' } } }
-    const s = await starting(appliers(of, { cached }))
+    await using s = await starting(appliers(of, { cached }))
     await run(s, 'a', kind)
     await run(s, 'b', kind)
     assert.deepEqual(await shared(s), { a: '1' })
@@ -54,13 +54,12 @@ for (const cached of [true, false]) {
     of.a.data = { c: '3' } as never
     await run(s, 'a', kind)
     assert.deepEqual(await shared(s), { c: '3' })
-    await s.stop()
   })
 }
 
 test('controllers that state the same fields are not refused, and are judged once', async () => {
   const of = { a: { data: { x: '1' } }, b: { data: { x: '1' } } }
-  const s = await starting(appliers(of, { cached: false }))
+  await using s = await starting(appliers(of, { cached: false }))
   const live = (): number =>
     s.network.take().filter((line) => line.startsWith('GET ') && line.includes('/shared')).length
   live()
@@ -75,7 +74,6 @@ test('controllers that state the same fields are not refused, and are judged onc
   await run(s, 'a', Secret as never)
   assert.match(failures(s)[0]!, /it would remove data\.y, which controller "b" applied/)
   assert.deepEqual(await shared(s), { x: '1', y: '2' })
-  await s.stop()
 })
 
 test('what another manager owns too, what is deleted, and what is in another cluster is not refused', async () => {
@@ -113,11 +111,10 @@ test('what another manager owns too, what is deleted, and what is in another clu
         })
       })
   }
-  const t = await starting(app)
+  await using t = await starting(app)
   await run(t, 'a')
   await run(t, 'b')
   assert.deepEqual(failures(t), [])
-  await t.stop()
 })
 
 test('with a field manager of its own, a controller keeps its fields; all its writes have that manager', async () => {
@@ -128,7 +125,7 @@ test('with a field manager of its own, a controller keeps its fields; all its wr
       await client.patch(Secret, secret, { merge: { metadata: { labels: { done: '' } } } })
       await client.apply(ConfigMap, { metadata: ref('other') }, { fieldManager: 'stated' })
     })
-  const s = await starting(app)
+  await using s = await starting(app)
   for (const name of ['a', 'b', 'a', 'b']) await run(s, name)
   assert.deepEqual([await shared(s), failures(s)], [{ a: '1', b: '1' }, []])
   s.network.take()
@@ -139,7 +136,6 @@ test('with a field manager of its own, a controller keeps its fields; all its wr
     new URLSearchParams(path.split('?')[1]).get('fieldManager')
   )
   assert.deepEqual([...new Set(managers)].toSorted(), ['op writer', 'stated'])
-  await s.stop()
 })
 
 test('an upgrade to a field manager, and the way back: what is dropped stays until the old manager lets it go', async () => {
@@ -173,10 +169,9 @@ test('a dry run is neither refused nor remembered', async () => {
         await client.apply(ConfigMap, { metadata: ref('shared'), data: { [name]: '1' } }, { dryRun })
       })
   }
-  const s = await starting(app)
+  await using s = await starting(app)
   for (const name of ['b', 'a', 'b', 'a']) await run(s, name)
   assert.deepEqual([await shared(s), failures(s)], [{ a: '1' }, []])
-  await s.stop()
 })
 
 test('the name of a field manager is checked', () => {

@@ -33,7 +33,7 @@ async function finalizersOf({ client }: World, name: string): Promise<readonly s
 
 test('an object has the finalizer before its first reconcile, and is removed after its cleanup', async () => {
   const { told, app } = telling()
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
   // Once: the write of the finalizer does not cause a reconcile.
@@ -41,7 +41,6 @@ test('an object has the finalizer before its first reconcile, and is removed aft
   await w.client.delete(ConfigMap, ref('a'))
   await w.settle()
   assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1'], undefined])
-  await w.stop()
 })
 
 test('a cleanup that is not done is called again after requeueAfter, one that fails with back-off', async () => {
@@ -51,7 +50,7 @@ test('a cleanup that is not done is called again after requeueAfter, one that fa
     if (left >= 1) throw new Error('not today')
     return undefined
   })
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
   told.length = 0
@@ -66,7 +65,6 @@ test('a cleanup that is not done is called again after requeueAfter, one that fa
   assert.deepEqual([told.splice(0), await finalizersOf(w, 'a')], [['cleanup a, try 2'], ['shop/things']])
   await w.advance('10ms')
   assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 3'], undefined])
-  await w.stop()
 })
 
 test('a line about a failed cleanup names the finalizer, one about a failed reconcile does not', async () => {
@@ -80,7 +78,7 @@ test('a line about a failed cleanup names the finalizer, one about a failed reco
     .reconcile(async () => {
       throw new Error('no data')
     })
-  const w = await world(app, { log: { debug() {}, info() {}, warn() {}, error } })
+  await using w = await world(app, { log: { debug() {}, info() {}, warn() {}, error } })
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
   await w.client.delete(ConfigMap, ref('a'))
@@ -90,12 +88,11 @@ test('a line about a failed cleanup names the finalizer, one about a failed reco
     'Cannot reconcile ConfigMap "default/a": no data',
     'Cannot clean up ConfigMap "default/a" for its finalizer "shop/things": the bucket is not empty',
   ])
-  await w.stop()
 })
 
 test('an object with other finalizers is cleaned up once, and not reconciled during its deletion', async () => {
   const { told, app } = telling()
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), finalizers: ['other.dev/first'] } })
   await w.settle()
   assert.deepEqual(await finalizersOf(w, 'a'), ['other.dev/first', 'shop/things'])
@@ -105,7 +102,6 @@ test('an object with other finalizers is cleaned up once, and not reconciled dur
   await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { still: 'here' }))
   await w.settle()
   assert.deepEqual([told, await finalizersOf(w, 'a')], [[], ['other.dev/first']])
-  await w.stop()
 })
 
 test('an object deleted while no replica ran is cleaned up by the next one, also while that stops', async () => {
@@ -132,7 +128,7 @@ test('every object that waits is cleaned up, whatever the predicates return', as
   app.controllerFor(ConfigMap, { when: ours, eventFilter: ours })
     .finalize(async ({ metadata }) => void cleaned.push(metadata.name))
     .reconcile(async () => {})
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels: { ours: '' } } })
   await w.settle()
   await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.metadata.labels = {}))
@@ -141,7 +137,6 @@ test('every object that waits is cleaned up, whatever the predicates return', as
   await w.client.delete(ConfigMap, ref('a'))
   await w.settle()
   assert.deepEqual([cleaned, await finalizersOf(w, 'a')], [['a'], undefined])
-  await w.stop()
 })
 
 test('a finalizer with a given name, and one for each controller of a kind', async () => {
@@ -153,14 +148,13 @@ test('a finalizer with a given name, and one for each controller of a kind', asy
   app.controllerFor(ConfigMap, { name: 'two', when: ({ metadata }) => metadata.name === 'a' })
     .finalize(async () => void order.push('two'))
     .reconcile(async () => {})
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
   assert.deepEqual((await finalizersOf(w, 'a'))?.toSorted(), ['example.dev/first', 'shop/two'])
   await w.client.delete(ConfigMap, ref('a'))
   await w.settle()
   assert.deepEqual([order.toSorted(), await finalizersOf(w, 'a')], [['one', 'two'], undefined])
-  await w.stop()
 })
 
 test('reconcileKey with finalize is called for existing and for gone objects, not during a deletion', async () => {
@@ -175,7 +169,7 @@ test('reconcileKey with finalize is called for existing and for gone objects, no
     .reconcileKey(async ({ name }, { client }) =>
       void told.push(`${name} ${(await client.live.get(ConfigMap, ref(name))) ? 'lives' : 'is gone'}`)
     )
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
   assert.deepEqual([...new Set(told.splice(0))], ['a lives'])
@@ -185,12 +179,11 @@ test('reconcileKey with finalize is called for existing and for gone objects, no
   isReady = true
   await w.advance('1s')
   assert.deepEqual(told, ['cleanup', 'a is gone'])
-  await w.stop()
 })
 
 test('failing writes of the finalizer are retried, and nothing is reconciled before', async () => {
   const { told, app } = telling()
-  const w = await world(app)
+  await using w = await world(app)
   w.fault({ verb: 'patch', resource: ConfigMap, status: 500, times: 2 })
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
@@ -204,25 +197,6 @@ test('failing writes of the finalizer are retried, and nothing is reconciled bef
   await w.client.delete(ConfigMap, ref('a'))
   await w.advance('10ms')
   assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1', 'cleanup a, try 2'], undefined])
-  await w.stop()
-})
-
-test('objects of another cluster get their finalizer there', async () => {
-  const app = operator({ name: 'shop' })
-  const other = app.cluster('other', { server: 'https://other' })
-  const cleaned: string[] = []
-  app.controllerFor(ConfigMap, { cluster: other, when: ({ metadata }) => metadata.name === 'a' })
-    .finalize(async ({ metadata }) => void cleaned.push(metadata.name))
-    .reconcile(async () => {})
-  const w = await world(app)
-  const client = w.clientOf(other)
-  await client.create(ConfigMap, { metadata: ref('a') })
-  await w.settle()
-  assert.deepEqual((await client.get(ConfigMap, ref('a')))?.metadata.finalizers, ['shop/configmap'])
-  await client.delete(ConfigMap, ref('a'))
-  await w.settle()
-  assert.deepEqual([cleaned, await client.get(ConfigMap, ref('a'))], [['a'], undefined])
-  await w.stop()
 })
 
 test('invalid options are refused at once', async () => {

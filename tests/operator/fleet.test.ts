@@ -71,7 +71,7 @@ function servers() {
 
 test('clusters come and go: their keys are reconciled while they are there, and others go on', async () => {
   const { app, runs, send } = fleet()
-  const w = await world(app)
+  await using w = await world(app)
   const taken = () => runs.splice(0).toSorted()
   const [a, b] = [w.clientOf({ name: 'a' }), w.clientOf({ name: 'b' })]
   await create(a, 'x')
@@ -94,7 +94,6 @@ test('clusters come and go: their keys are reconciled while they are there, and 
   send({ add: 'a', config: { ...config } })
   await w.settle()
   assert.deepEqual(taken(), ['b x', 'b y'])
-  await w.stop()
 })
 
 test(
@@ -190,7 +189,7 @@ test('a removed cluster is closed after its Events are written', async () => {
     if (request.path.includes('/events')) await gate.promise
     return await next(request)
   }
-  const s = await starting(app, { clock, connect })
+  await using s = await starting(app, { clock, connect })
   const { abandon } = s.parts!.manager
   let listeners = 0
   const { addEventListener, removeEventListener } = abandon
@@ -211,7 +210,6 @@ test('a removed cluster is closed after its Events are written', async () => {
   gate.resolve()
   await s.clock.advance(1)
   assert.deepEqual([s.parts!.controllers.size, listeners], [0, 0])
-  await s.stop()
 })
 
 test('only the leader reconciles; a follower watches, and takes over what is there', async () => {
@@ -319,7 +317,7 @@ test('a provider that throws, or a change that is refused, is reported and read 
   })
   app.controllerFor(ConfigMap, { clusters: members }).reconcile(async () => {})
   const { clock, connect } = servers()
-  const s = await starting(app, { clock, connect })
+  await using s = await starting(app, { clock, connect })
   await s.clock.advance(10_000)
   assert.deepEqual([calls, [...s.parts!.controllers.keys()]], [5, ['configmap@a', 'configmap@b']])
   assert.deepEqual(failures(s).map((line) => line.replace(/ \(opened again.*/, '')), [
@@ -328,7 +326,6 @@ test('a provider that throws, or a change that is refused, is reported and read 
     'Cannot read the stream of the source "members": not today',
   ])
   assert.deepEqual(s.log.filter(({ message }) => message.includes('without an item')), [])
-  await s.stop()
 })
 
 test('the names of groups are those of no other cluster, and their controllers are checked as others are', async () => {

@@ -5,7 +5,7 @@ import { type Client, draft, type KubeObject, operator, type OtherCluster, type 
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
 import { answer, refusal } from '../client/transports.ts'
-import { create, ref, type Started, starting, type StartingOptions } from './starting.ts'
+import { create, only, ref, type Started, starting, type StartingOptions } from './starting.ts'
 
 const nowhere = { server: 'https://127.0.0.1:1' }
 
@@ -96,10 +96,7 @@ test('an owner that both names of one cluster lead to is not refused', async () 
   const known: { own?: KubeObject } = {}
   const { s, from } = await both({
     // The west has the object too, and its cache does not yet.
-    interceptOthers: (request, next) =>
-      request.method === 'GET' && request.path.endsWith('/configmaps/src')
-        ? Promise.resolve(answer(200, known.own))
-        : next(request),
+    interceptOthers: only(/^GET .*\/configmaps\/src$/, () => Promise.resolve(answer(200, known.own))),
   })
   const { client, owner } = await from('west')
   known.own = owner
@@ -143,14 +140,13 @@ test('a namesake in the other cluster, a cluster-scoped owner, and an unknown on
   const west = app.cluster('west', nowhere)
   app.controllerFor(Namespace).reconcile(async () => {})
   app.controllerFor(ConfigMap, { cluster: west }).reconcile(async () => {})
-  const s = await starting(app)
+  await using s = await starting(app)
   const client = s.parts!.clusterOf(west).client
   const owner = (await s.client.get(Namespace, { name: 'default' }))!
   await assert.rejects(client.apply(ConfigMap, copy(), { owner }), /its owner Namespace "default" is in the operator's/)
   await client.apply(ConfigMap, copy(), { owner: (await client.live.get(Namespace, { name: 'default' }))! })
   await create(s.client, 'unwatched')
   await client.apply(ConfigMap, copy((await s.client.get(ConfigMap, ref('unwatched')))!))
-  await s.stop()
 })
 
 test('an object in deletion loses its finalizer, whatever its owners', async () => {

@@ -7,7 +7,7 @@ import { ConfigMap } from 'kubeloop/kinds'
 import * as z from 'zod'
 import type { Transport } from '../../lib/core/transport.ts'
 import { delayedWatches } from '../cache/delayed_watch.ts'
-import { restingClock, type Started, starting, type StartingOptions } from './starting.ts'
+import { messages, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
 
 const Foo = defineResource({ group: 'h.dev', version: 'v1', kind: 'Foo', spec: z.object({ n: z.int32() }) })
 
@@ -43,10 +43,7 @@ async function handOver(
   const maps = await second.client.list(ConfigMap, { namespace: 'default' })
   await second.stop()
   assert.deepEqual([first.outcome(), second.outcome()], ['resolved', 'resolved'])
-  return {
-    second,
-    names: maps.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('f-')),
-  }
+  return { second, names: maps.map(({ metadata }) => metadata.name).filter((name) => name.startsWith('f-')) }
 }
 
 const kinds: Readonly<Record<string, () => Operator>> = {
@@ -89,14 +86,13 @@ test('work on every replica does not wait, and an operator without an election r
   assert.ok(!ran.includes('the task of the leader'))
   await clock.advance(10_000)
   assert.ok(ran.includes('the task of the leader'))
-  assert.deepEqual(leading.log.filter(({ level }) => level === 'warn').map(({ message }) => message), [
+  assert.deepEqual(messages(leading, 'warn'), [
     "Leading with a cache that may lack the last leader's writes, as it has not caught up: configmaps",
   ])
   await leading.stop()
-  const alone = await starting(app, { clock, server, leaderElection: false })
+  await using alone = await starting(app, { clock, server, leaderElection: false })
   await clock.advance(1000)
   assert.ok(alone.network.requests.every(({ headers }) => !headers?.['accept']?.includes('PartialObjectMetadata')))
-  await alone.stop()
 })
 
 for (const optional of [false, true]) {

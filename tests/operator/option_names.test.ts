@@ -11,127 +11,100 @@ const describe = operator as any
 const app = describe({ name: 'x' })
 assert.ok(app.description)
 const controller = (options?: unknown) => app.controllerFor(ConfigMap, options)
+const of = (options: object) => () => describe({ name: 'x', ...options })
+const [DESCRIBE, CONTROL, CACHE] = ['Cannot describe operator "x"', 'Cannot control ConfigMap', 'Cannot cache secrets']
 
-const REFUSED: readonly (readonly [what: string, describe: () => unknown, message: string])[] = [
-  [
-    'of the operator',
-    () => describe({ name: 'x', leaderElecton: true }),
-    'Cannot describe operator "x": there is no option "leaderElecton"; did you mean "leaderElection"?',
-  ],
-  [
-    'of the operator, with undefined',
-    () => describe({ name: 'x', leaderelection: undefined }),
-    'Cannot describe operator "x": there is no option "leaderelection"; did you mean "leaderElection"?',
-  ],
-  [
-    'of the election',
-    () => describe({ name: 'x', leaderElection: { retryPeriods: '1s' } }),
-    'Cannot describe operator "x": there is no option "leaderElection.retryPeriods"; did you mean "leaderElection.retryPeriod"?',
-  ],
-  [
-    'of all caches',
-    () => describe({ name: 'x', cache: { namespaces: { a: { label: 'b' } } } }),
-    'Cannot describe operator "x": there is no option "cache.namespaces.a.label"; did you mean "cache.namespaces.a.labels"?',
-  ],
-  [
-    'of the metrics',
-    () => describe({ name: 'x', metrics: { port: 1 } }),
-    'Cannot describe operator "x": there is no option "metrics.port"; the options are address, registry, tls, auth',
-  ],
-  [
-    'of a controller',
-    () => controller({ concurency: 2 }),
-    'Cannot control ConfigMap: there is no option "concurency"; did you mean "concurrency"?',
-  ],
-  [
-    'of a back-off',
-    () => controller({ backoff: { first: '1s' } }),
-    'Cannot control ConfigMap: there is no option "backoff.first"; the options are base, max',
-  ],
-  [
-    'of owns',
-    () => controller().owns(Secret, { anyOwners: true }),
-    'Cannot own Secret: there is no option "anyOwners"; did you mean "anyOwner"?',
-  ],
-  [
-    'of watches',
-    () => controller().watches(Secret, () => [], { filter: () => true }),
-    'Cannot watch Secret: there is no option "filter"; the options are when, queue, cluster, optional',
-  ],
-  [
-    'of finalize',
-    () => controller().finalize(async () => {}, { finaliser: 'a/b' }),
-    'Cannot finalize ConfigMap: there is no option "finaliser"; did you mean "finalizer"?',
-  ],
-  [
-    'of a cache',
-    () => app.cache(Secret, { label: 'a' }),
-    'Cannot cache secrets: there is no option "label"; did you mean "labels"?',
-  ],
-  [
-    'of a task',
-    () => app.add('t', async () => {}, { everyreplica: true }),
-    'Cannot add "t": there is no option "everyreplica"; did you mean "everyReplica"?',
-  ],
-  [
-    'of a cluster',
-    () => app.cluster('west', {}, { optionl: true }),
-    'Cannot name the cluster "west": there is no option "optionl"; did you mean "optional"?',
-  ],
-]
+/** `hint`: the nearest option, or all of them. */
+const REFUSED:
+  readonly (readonly [what: string, describe: () => unknown, cannot: string, name: string, hint: string])[] = [
+    ['of the operator', of({ leaderElecton: true }), DESCRIBE, 'leaderElecton', 'leaderElection'],
+    [
+      'of the operator, with undefined',
+      of({ leaderelection: undefined }),
+      DESCRIBE,
+      'leaderelection',
+      'leaderElection',
+    ],
+    [
+      'of the election',
+      of({ leaderElection: { retryPeriods: '1s' } }),
+      DESCRIBE,
+      'leaderElection.retryPeriods',
+      'leaderElection.retryPeriod',
+    ],
+    [
+      'of all caches',
+      of({ cache: { namespaces: { a: { label: 'b' } } } }),
+      DESCRIBE,
+      'cache.namespaces.a.label',
+      'cache.namespaces.a.labels',
+    ],
+    ['of the metrics', of({ metrics: { port: 1 } }), DESCRIBE, 'metrics.port', 'address, registry, tls, auth'],
+    ['of a controller', () => controller({ concurency: 2 }), CONTROL, 'concurency', 'concurrency'],
+    ['of a back-off', () => controller({ backoff: { first: '1s' } }), CONTROL, 'backoff.first', 'base, max'],
+    ['of owns', () => controller().owns(Secret, { anyOwners: true }), 'Cannot own Secret', 'anyOwners', 'anyOwner'],
+    [
+      'of watches',
+      () => controller().watches(Secret, () => [], { filter: () => true }),
+      'Cannot watch Secret',
+      'filter',
+      'when, queue, cluster, optional',
+    ],
+    [
+      'of finalize',
+      () => controller().finalize(async () => {}, { finaliser: 'a/b' }),
+      'Cannot finalize ConfigMap',
+      'finaliser',
+      'finalizer',
+    ],
+    ['of a cache', () => app.cache(Secret, { label: 'a' }), CACHE, 'label', 'labels'],
+    [
+      'of a task',
+      () => app.add('t', async () => {}, { everyreplica: 1 }),
+      'Cannot add "t"',
+      'everyreplica',
+      'everyReplica',
+    ],
+    [
+      'of a cluster',
+      () => app.cluster('west', {}, { optionl: true }),
+      'Cannot name the cluster "west"',
+      'optionl',
+      'optional',
+    ],
+  ]
 
-for (const [what, call, message] of REFUSED) {
-  test(`an unknown option ${what} is refused, with the nearest one and the place`, () => refuses(call, message))
+for (const [what, call, cannot, name, hint] of REFUSED) {
+  const meant = hint.includes(', ') ? `the options are ${hint}` : `did you mean "${hint}"?`
+  test(`an unknown option ${what} is refused, with the nearest one and the place`, () =>
+    refuses(call, `${cannot}: there is no option "${name}"; ${meant}`))
 }
 
-const VALUES: readonly (readonly [describe: () => unknown, message: string])[] = [
+const VALUES: readonly (readonly [describe: () => unknown, problem: string, cannot?: string])[] = [
   [
-    () => describe({ name: 'x', metrics: { address: 8443, auth: true } }),
-    'Cannot describe operator "x": metrics.auth needs metrics.tls: true or { certs }, as tokens must not be sent in ' +
-    'plain text',
+    of({ metrics: { address: 8443, auth: true } }),
+    'metrics.auth needs metrics.tls: true or { certs }, as tokens must not be sent in plain text',
   ],
+  [of({ metrics: { tls: true } }), "metrics.tls needs metrics.address, such as ':8443'"],
   [
-    () => describe({ name: 'x', metrics: { tls: true } }),
-    'Cannot describe operator "x": metrics.tls needs metrics.address, such as \':8443\'',
+    of({ metrics: { address: 8443, tls: { certs: '' } } }),
+    'metrics.tls.certs must be a folder with tls.crt and tls.key',
   ],
-  [
-    () => describe({ name: 'x', metrics: { address: 8443, tls: { certs: '' } } }),
-    'Cannot describe operator "x": metrics.tls.certs must be a folder with tls.crt and tls.key',
-  ],
-  [
-    () => describe({ name: 'x', metrics: { address: 8443, tls: 'yes' } }),
-    'Cannot describe operator "x": metrics.tls is "yes"; it must be true or false or an object',
-  ],
-  [
-    () => describe({ name: 'x', crds: 'verfy' }),
-    'Cannot describe operator "x": crds is "verfy"; did you mean "verify"?',
-  ],
-  [
-    () => describe({ name: 'x', crds: 'always' }),
-    'Cannot describe operator "x": crds is "always"; it must be "install" or "verify" or "ignore" or an object',
-  ],
-  [
-    () => describe({ name: 'x', crds: { mode: 'verify' } }),
-    'Cannot describe operator "x": crds.mode is "verify"; it must be "install"',
-  ],
-  [
-    () => describe({ name: 'x', leaderElection: 'false' }),
-    'Cannot describe operator "x": leaderElection is "false"; it must be true or false or an object',
-  ],
-  [
-    () => describe({ name: 'x', namespaces: 'prod' }),
-    'Cannot describe operator "x": namespaces is "prod"; it must be a list',
-  ],
-  [
-    () => app.cache(Secret, { namespaces: 'prod' }),
-    'Cannot cache secrets: namespaces is "prod"; it must be a list or an object',
-  ],
-  [() => app.cache(Secret, { read: 'cached' }), 'Cannot cache secrets: read is "cached"; it must be "live"'],
-  [() => controller({ warmup: 1 }), 'Cannot control ConfigMap: warmup is 1; it must be true or false'],
-  [() => controller('maps'), 'Cannot control ConfigMap: its options are "maps", and must be an object'],
+  [of({ metrics: { address: 8443, tls: 'yes' } }), 'metrics.tls is "yes"; it must be true or false or an object'],
+  [of({ crds: 'verfy' }), 'crds is "verfy"; did you mean "verify"?'],
+  [of({ crds: 'always' }), 'crds is "always"; it must be "install" or "verify" or "ignore" or an object'],
+  [of({ crds: { mode: 'verify' } }), 'crds.mode is "verify"; it must be "install"'],
+  [of({ leaderElection: 'false' }), 'leaderElection is "false"; it must be true or false or an object'],
+  [of({ namespaces: 'prod' }), 'namespaces is "prod"; it must be a list'],
+  [() => app.cache(Secret, { namespaces: 'prod' }), 'namespaces is "prod"; it must be a list or an object', CACHE],
+  [() => app.cache(Secret, { read: 'cached' }), 'read is "cached"; it must be "live"', CACHE],
+  [() => controller({ warmup: 1 }), 'warmup is 1; it must be true or false', CONTROL],
+  [() => controller('maps'), 'its options are "maps", and must be an object', CONTROL],
 ]
 
-for (const [call, message] of VALUES) test(`refused: ${message}`, () => refuses(call, message))
+for (const [call, problem, cannot = DESCRIBE] of VALUES) {
+  test(`refused: ${cannot}: ${problem}`, () => refuses(call, `${cannot}: ${problem}`))
+}
 
 test('existing options are accepted, also with undefined', () => {
   const app = describe({
@@ -153,23 +126,13 @@ test('existing options are accepted, also with undefined', () => {
 })
 
 test('the nearest name differs by at most a quarter of its letters, in any case', () => {
-  const names = ['concurrency', 'name', 'when']
-  assert.deepEqual(
-    ['concurency', 'CONCURRENCY', 'cocnurrency', 'concurrencies', 'concurren', 'conc', 'nmae', 'then', 'xyz', '']
-      .map((word) => nearestName(word, names)),
-    [
-      'concurrency',
-      'concurrency',
-      'concurrency',
-      undefined,
-      'concurrency',
-      undefined,
-      'name',
-      'when',
-      undefined,
-      undefined,
-    ],
-  )
+  const nearest: Readonly<Record<string, string | undefined>> = {
+    ...{ concurency: 'concurrency', CONCURRENCY: 'concurrency', cocnurrency: 'concurrency', concurren: 'concurrency' },
+    ...{ nmae: 'name', then: 'when', concurrencies: undefined, conc: undefined, xyz: undefined, '': undefined },
+  }
+  for (const [word, name] of Object.entries(nearest)) {
+    assert.equal(nearestName(word, ['concurrency', 'name', 'when']), name, word)
+  }
 })
 
 function refuses(call: () => unknown, message: string): void {

@@ -10,6 +10,7 @@ import {
   NetworkError,
   type Operator,
   operator,
+  type OtherCluster,
   type Parts,
   predicates,
 } from 'kubeloop'
@@ -20,12 +21,13 @@ import { Registry } from 'prom-client'
 import * as z from 'zod'
 import { Latch } from '../../lib/async/latch.ts'
 import { lateConnection, untilDone } from '../../lib/operator/optional.ts'
+import { optionalIn } from '../../lib/operator/used_kinds.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { answer, type Recorder, refusal, silence } from '../client/transports.ts'
-import { create, ours, ref, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
+import { create, only, ours, ref, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
 
 const nowhere = { server: 'https://127.0.0.1:1' }
 const CRD = dynamicResource({
@@ -40,11 +42,12 @@ const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', 
 const [thingCrd] = crdOf([Thing])
 const never = new AbortController().signal
 
+const gone = (): NetworkError =>
+  new NetworkError('Cannot reach the server: there is no way to it', { phase: 'connect', code: 'ECONNREFUSED' })
+
 /** The network to a cluster, which a test cuts and restores; open connections break. */
 function way(isUp: boolean) {
   let broken = new AbortController()
-  const gone = (): NetworkError =>
-    new NetworkError('Cannot reach the server: there is no way to it', { phase: 'connect', code: 'ECONNREFUSED' })
   const intercept: Recorder['intercept'] = async (request, next) => {
     if (!isUp) throw gone()
     const signal = request.signal ? AbortSignal.any([request.signal, broken.signal]) : broken.signal
@@ -279,14 +282,10 @@ test('a CRD that does not fit delays the work in an optional cluster, and nothin
   await ended(s)
 })
 
+const adminOf = ({ handle }: ApiServer): Client => new Cluster({ name: 'test', transport: handle }).client
+
 async function install(server: ApiServer, resource: typeof Thing | ReturnType<typeof defineResource>): Promise<void> {
-  const [crd] = crdOf([resource])
-  await server.handle({
-    method: 'POST',
-    path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(crd),
-  })
+  await adminOf(server).create(CRD, crdOf([resource])[0] as never)
 }
 
 /** Several replicas on one pair of clusters, under one clock. */
@@ -300,12 +299,7 @@ async function replicasOf(
   const started: Started[] = []
   for (let at = 0; at < count; at++) {
     const intercept: Recorder['intercept'] = async (request) => {
-      if (!up()) {
-        throw new NetworkError('Cannot reach the server: there is no way to it', {
-          phase: 'connect',
-          code: 'ECONNREFUSED',
-        })
-      }
+      if (!up()) throw gone()
       return await west.handle(request)
     }
     const replica = await starting(app, {
@@ -361,7 +355,6 @@ test('with leader election: only the work in the optional cluster waits for its 
     clock,
     random: () => 0,
   })
-  const adminOf = ({ handle }: ApiServer): Client => new Cluster({ name: 'test', transport: handle, clock }).client
   await create(adminOf(home), 'a')
   await clock.advance(600_000)
   assert.deepEqual(runs.splice(0), ['replica-0 leads', 'a'])
@@ -404,12 +397,7 @@ test('a follower wins the lease before the optional cluster is available, and wo
   await leader!.stop()
   await clock.advance(30_000)
   assert.deepEqual([leader!.outcome(), follower!.parts!.manager.isElected], ['resolved', true])
-  await west.handle({
-    method: 'POST',
-    path: '/api/v1/namespaces/default/configmaps',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ metadata: { name: 'b' } }),
-  })
+  await create(adminOf(west), 'b')
   isUp = true
   await clock.advance(61_000)
   assert.deepEqual(take(), ['there b'])
@@ -522,7 +510,7 @@ test('the names of the missing kinds do not include optional ones, which do not 
     async () => {},
   )
   const s = await starting(app, {
-    intercept: (request, next) => (request.path.includes('/secrets') ? silence(request) : next(request)),
+    intercept: only(/\/secrets/, silence),
   })
   await s.clock.advance(10_000)
   assert.deepEqual(lines(s, /^Still waiting/), ['warn Still waiting for the cache of cluster in-memory: secrets'])
@@ -545,35 +533,34 @@ test('the start does not wait for a stopped optional informer', async () => {
   await Promise.all(tried)
 })
 
-test('a kind that is optional for one controller and required for another delays the start', async () => {
-  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
-  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).reconcile(async () => {})
-  app.controllerFor(Secret).watches(Thing, () => []).reconcile(async () => {})
+const OPTIONAL: readonly (readonly [what: string, describe: (app: Operator, west: OtherCluster) => unknown])[] = [
+  ['optional for one controller and required for another', (app) => {
+    app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true })
+    app.controllerFor(Secret).watches(Thing, () => [])
+  }],
+  ['optional in another cluster', (app, cluster) => {
+    app.controllerFor(ConfigMap).watches(Thing, () => []).watches(Thing, () => [], { cluster, optional: true })
+  }],
+  ['cached as optional in another cluster', (app, cluster) => {
+    app.cache(Thing).cache(Thing, { cluster, optional: true })
+  }],
+  ['not optional', (app) => app.controllerFor(Thing)],
+]
+for (const [what, describe] of OPTIONAL) {
+  test(`the operator does not start without a kind that is ${what}`, () => {
+    const app = operator({ name: 'x' })
+    describe(app, app.cluster('west', nowhere))
+    assert.equal(optionalIn(app.description)(Thing), false)
+  })
+}
+
+test('a required kind delays the start, and its name is in the error', async () => {
+  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' }).controllerFor(Thing).reconcile(async () => {})
   const s = await starting(app)
   await s.clock.advance(29_000)
   assert.equal(s.outcome(), undefined)
   await s.clock.advance(2000)
   assert.match(String(s.outcome()), /Cannot sync the cache of cluster in-memory within 30 s: things\.test\.dev \(/)
-})
-
-test('a kind may be optional in one cluster and required in another', async () => {
-  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
-  const west = app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap).watches(Thing, () => [], { optional: true }).watches(Thing, () => [], { cluster: west })
-    .reconcile(async () => {})
-  const s = await starting(app)
-  await s.clock.advance(31_000)
-  assert.match(String(s.outcome()), /Cannot sync/)
-})
-
-test('a kind cached as optional in one cluster may be required in another', async () => {
-  const app = operator({ name: 'x', crds: 'ignore', syncTimeout: '30s' })
-  const west = app.cluster('west', nowhere)
-  app.cache(Thing).cache(Thing, { cluster: west, optional: true })
-  app.add('task', async () => {})
-  const s = await starting(app)
-  await s.clock.advance(31_000)
-  assert.match(String(s.outcome()), /Cannot sync/)
 })
 
 test('a controller in an optional cluster starts when all kinds that it watches there are synced', async () => {
@@ -585,7 +572,7 @@ test('a controller in an optional cluster starts when all kinds that it watches 
     .reconcile(async ({ metadata }) => void runs.push(metadata.name))
   const clock = restingClock()
   const other = new ApiServer({ clock })
-  await new Cluster({ name: 'test', transport: other.handle, clock }).client.create(ConfigMap, { metadata: ref('a') })
+  await create(adminOf(other), 'a')
   let isRefused = true
   const s = await starting(app, {
     clock,
@@ -611,11 +598,7 @@ test('readiness does not depend on optional kinds, and a metric reports them', a
   const { app, west } = twoClusters({ health: 0, metrics: { registry } })
   app.controllerFor(Secret).watches(Thing, () => [], { optional: true }).reconcile(async () => {})
   const road = way(false)
-  // Servers close in real time.
-  let running: Promise<void> | undefined
-  const start: Operator['start'] = (signal, options) => (running = app.start(signal, options))
-  const watched = Object.create(app, { description: { value: app.description }, start: { value: start } }) as Operator
-  const s = await starting(watched, { serves: true, intercepts: { west: road.intercept } })
+  const s = await starting(app, { serves: true, intercepts: { west: road.intercept } })
   const health = s.parts!.health!
   await health.ready(never)
   await s.clock.advance(0)
@@ -644,7 +627,8 @@ test('readiness does not depend on optional kinds, and a metric reports them', a
     assert.match(await readyz(), /caches-synced failed/)
   } finally {
     await s.stop()
-    await running
+    // Servers close in real time.
+    await s.ended
   }
   assert.deepEqual(await synced(), {}, 'what has ended is measured no more')
 })

@@ -5,7 +5,6 @@ import { Cluster, defineResource, type Operator, operator, type OtherCluster } f
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { cachesSynced } from '../../lib/manager/servers/health.ts'
-import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { answer, refusal } from '../client/transports.ts'
 import { create, ours, ref, starting, type StartingOptions } from './starting.ts'
 
@@ -56,7 +55,10 @@ const refusing = (path: RegExp): NonNullable<StartingOptions['intercept']> =>
 
 test("an error of a request names another cluster, but not the operator's own", async () => {
   const { app, errors } = copier()
-  const s = await starting(app, { intercept: refusing(/secrets\/there/), interceptOthers: refusing(/secrets\/a/) })
+  await using s = await starting(app, {
+    intercept: refusing(/secrets\/there/),
+    interceptOthers: refusing(/secrets\/a/),
+  })
   await create(s.client, 'a')
   await s.clock.advance(0)
   assert.deepEqual(errors, [
@@ -64,7 +66,6 @@ test("an error of a request names another cluster, but not the operator's own", 
     'Cannot get Secret "default/a" in cluster "west": broken',
     'Cannot get Secret "default/there": broken',
   ])
-  await s.stop()
 })
 
 test('a watch that fails names the other cluster: in the log, in a probe, and in the error of the start', async () => {
@@ -99,7 +100,7 @@ test('a replica stays ready when another required cluster refuses its credential
   const app = operator({ name: 'multi', health: 0 })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap).watches(ConfigMap, () => [], { cluster: west }).reconcile(async () => {})
-  const s = await starting(app, { serves: true, listens: () => {} })
+  await using s = await starting(app, { serves: true, listens: () => {} })
   const probe = async (): Promise<number> =>
     (await s.parts!.health!.fetch(new Request('http://localhost/readyz'))).status
   assert.equal(await probe(), 200)
@@ -113,31 +114,24 @@ test('a replica stays ready when another required cluster refuses its credential
   assert.equal(await probe(), 200)
   await refuse(s.network)
   assert.equal(await probe(), 500)
-  await s.stop()
 })
 
 test('a watch that continues after a refusal is logged with the cluster', async () => {
   const { app, west } = copier()
-  const s = await starting(app, { interceptOthers: refusing(/configmaps/) })
+  await using s = await starting(app, { interceptOthers: refusing(/configmaps/) })
   s.networkOf(west).intercept = undefined
   await s.clock.advance(5000)
-  assert.ok(
-    s.log.some(({ message }) => message === 'Watching configmaps in cluster "west"'),
-    JSON.stringify(s.log),
-  )
-  await s.stop()
+  assert.ok(s.log.some(({ message }) => message === 'Watching configmaps in cluster "west"'), JSON.stringify(s.log))
 })
 
 test('log lines of a controller in another cluster have its name in a field; others do not', async () => {
   const { app, west } = copier()
-  const s = await starting(app)
+  await using s = await starting(app)
   await create(s.client, 'a')
   await create(s.clientOf(west), 'b', 'odd')
   await s.clientOf(west).create(Secret, { metadata: ref('c') })
   await s.clock.advance(0)
-  const clusterOf = (
-    text: string,
-  ): unknown[] => [
+  const clusterOf = (text: string): unknown[] => [
     ...new Set(s.log.filter(({ message }) => message.includes(text)).map(({ fields }) => fields['cluster'])),
   ]
   assert.deepEqual(clusterOf('works here'), [undefined])
@@ -145,38 +139,17 @@ test('log lines of a controller in another cluster have its name in a field; oth
   assert.deepEqual(clusterOf('Cannot reconcile ConfigMap "default/b"'), ['west'])
   assert.deepEqual(clusterOf('an odd one'), ['west'])
   assert.deepEqual(clusterOf('not mapped'), ['west'])
-  await s.stop()
-})
-
-test('reports name the cluster of the kind and those of its writes', async () => {
-  const { app, west } = copier()
-  const reports: ReconcileReport[] = []
-  const s = await starting(app, { onReconcile: (report) => void reports.push(report) })
-  await create(s.client, 'a')
-  await create(s.clientOf(west), 'b')
-  await s.clock.advance(0)
-  const of = (controller: string): ReconcileReport => reports.find((report) => report.controller === controller)!
-  assert.deepEqual([of('here').cluster, of('there').cluster], [undefined, 'west'])
-  assert.deepEqual(of('here').writes, [{
-    verb: 'apply',
-    kind: 'Secret',
-    key: 'default/a',
-    result: 'created',
-    cluster: 'west',
-  }])
-  await s.stop()
 })
 
 test("a warning of another cluster's API server is logged with its name", async () => {
   const { app } = copier()
-  const s = await starting(app, {
+  await using s = await starting(app, {
     interceptOthers: (request, next) =>
       request.method === 'PATCH' ? Promise.resolve(answer(200, {}, { warning: '299 - "old"' })) : next(request),
   })
   await create(s.client, 'a')
   await s.clock.advance(0)
   assert.equal(s.log.find(({ message }) => message === 'The API server warns: old')?.fields['cluster'], 'west')
-  await s.stop()
 })
 
 test('a missing or installed CRD in another cluster is logged with its name', async () => {
@@ -193,13 +166,12 @@ test('a missing or installed CRD in another cluster is logged with its name', as
     String(refused.outcome()),
     /^ApiError: Cannot get CustomResourceDefinition "things\.far\.example\.dev" in cluster "west": broken$/,
   )
-  const installed = await starting(app, { crds: 'install' })
+  await using installed = await starting(app, { crds: 'install' })
   await installed.clock.advance(1000)
   assert.equal(
     installed.log.find(({ message }) => message === 'Installed things.far.example.dev/v1')?.fields['cluster'],
     'west',
   )
-  await installed.stop()
 })
 
 test("an error of an unreachable server has the cluster's name, with the address in brackets", async () => {

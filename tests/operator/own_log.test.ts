@@ -85,19 +85,6 @@ test('pino is called with the fields first, the braces filled in, and an error a
   }, 'said']])
 })
 
-test('a throwing log does not end the operator', async () => {
-  const fails = (): never => {
-    throw new Error('disk full')
-  }
-  let after = false
-  await runTask({ debug: fails, info: fails, warn: fails, error: fails }, (log) => {
-    log.info('one')
-    log.error('two', { a: 1 })
-    after = true
-  })
-  assert.ok(after)
-})
-
 test('a log without a method is refused, with its name', () => {
   const { warn: _, ...rest } = silentLog
   assert.throws(

@@ -73,7 +73,7 @@ test('a reconcile that writes and reads in a loop never reads an older object th
     )
   }
 
-  const w = await laggingWorld(app)
+  await using w = await laggingWorld(app)
   for (const name of ['a', 'b', 'c']) await w.client.create(ConfigMap, { metadata: { ...ref(name), labels } })
   await w.advance('1m')
   assert.deepEqual(older, [])
@@ -83,7 +83,6 @@ test('a reconcile that writes and reads in a loop never reads an older object th
     [10, 1],
     [10, 1],
   ])
-  await w.stop()
 })
 
 test('a reconcile gets its object as written, also if an older event caused the run', async () => {
@@ -95,13 +94,12 @@ test('a reconcile gets its object as written, also if an older event caused the 
     if (count <= 5) await client.patch(ConfigMap, map, { merge: { data: { count: String(count) } } })
     return count <= 5 ? { requeueAfter: '100ms' } : undefined
   })
-  const w = await laggingWorld(app)
+  await using w = await laggingWorld(app)
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
   await w.advance('3s')
   assert.deepEqual(runs.slice(0, 6), [undefined, '1', '2', '3', '4', '5'])
   await w.advance('10s')
   assert.deepEqual([...new Set(runs.slice(5))], ['5'], 'the events of its own writes show it nothing older')
-  await w.stop()
 })
 
 function deploymentOf(name: string, replicas: number) {

@@ -46,7 +46,7 @@ test('the missing rule for the lease is logged although the lists are refused fi
 })
 
 test('with synced caches, only the election requests the lease', async () => {
-  const s = await starting(elected())
+  await using s = await starting(elected())
   await s.clock.advance(1000)
   const asked = s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length
   assert.equal(s.parts!.manager.isElected, true)
@@ -55,5 +55,4 @@ test('with synced caches, only the election requests the lease', async () => {
     s.network.requests.filter(({ method, path }) => method === 'GET' && path.includes('/leases')).length,
     asked,
   )
-  await s.stop()
 })

@@ -7,13 +7,12 @@ import type { FakeClock } from 'kubeloop/testing'
 import { ApiServer } from 'kubeloop/apiserver'
 import { aborted } from '../../lib/async/abort.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { failures, restingClock, type Started, starting } from './starting.ts'
+import { failures, messages, restingClock, type Started, starting } from './starting.ts'
 
 /** Returns an operator with a schedule, and the times at which it ran as `HH:MM`, with the date if it is not the first. */
 function scheduled(cron: string, options: ScheduleOptions = {}, task?: (context: WorkContext) => Promise<void>) {
   const runs: string[] = []
-  const app = operator({ name: 'x', leaderElection: true })
-  app.schedule('report', cron, options, async (context) => {
+  const app = operator({ name: 'x', leaderElection: true }).schedule('report', cron, options, async (context) => {
     runs.push(new Date(context.clock.now()).toISOString().replace('2026-01-01T', '').slice(0, -8))
     await task?.(context)
   })
@@ -33,10 +32,9 @@ test('a schedule runs at its times, in its time zone, whatever the start', async
     ] as const
   ) {
     const { app, runs } = scheduled(cron, timeZone === undefined ? {} : { timeZone })
-    const s = await starting(app, { clock: restingClock(Date.parse(now)), leaderElection: false })
+    await using s = await starting(app, { clock: restingClock(Date.parse(now)), leaderElection: false })
     await s.clock.advance(hours * 3_600_000)
     assert.deepEqual(runs, expected, `${cron} ${timeZone}`)
-    await s.stop()
   }
 })
 
@@ -87,7 +85,7 @@ test('a run that throws is logged, counted and tried again with back-off; a Term
     if (at === '01:00:00') throw new Error('no disk')
     if (at === '02:00:00') throw new TerminalError('never')
   })
-  const s = await starting(app, { serves: true, random: () => 0 })
+  await using s = await starting(app, { serves: true, random: () => 0 })
   await s.clock.advance(3 * 3_600_000)
   assert.deepEqual(calls, ['01:00:00', '01:00:01', '02:00:00', '03:00:00'])
   assert.deepEqual(failures(s).map((line) => line.replace(/ \(\S+:\d+:\d+\)/, '')), [
@@ -95,7 +93,6 @@ test('a run that throws is logged, counted and tried again with back-off; a Term
     'Cannot run the schedule "report": never (not tried again before its next time, as it threw a TerminalError)',
   ])
   assert.match(await registry.metrics(), /^kubeloop_task_failures_total\{task="report"\} 2$/m)
-  await s.stop()
 })
 
 test('times during a run are skipped, logged at a limited rate, and counted', async () => {
@@ -105,16 +102,12 @@ test('times during a run are skipped, logged at a limited rate, and counted', as
   app.schedule('report', '* * * * *', async ({ clock, sleep }) => {
     if (runs.push(new Date(clock.now()).toISOString().slice(11, 19)) === 1) await sleep('10.5m')
   })
-  const s = await starting(app, { serves: true })
+  await using s = await starting(app, { serves: true })
   await s.clock.advance(12.5 * 60_000)
   assert.deepEqual(runs, ['00:01:00', '00:12:00'])
   const lines = s.log.filter(({ message }) => message.includes('skips'))
-  assert.equal(
-    lines[0]!.message,
-    'The schedule "report" skips 2026-01-01T00:02:00.000Z, as its last run has not ended',
-  )
+  assert.equal(lines[0]!.message, 'The schedule "report" skips 2026-01-01T00:02:00.000Z, as its last run has not ended')
   assert.match(await registry.metrics(), /^kubeloop_schedule_skipped_total\{task="report"\} 10$/m)
-  await s.stop()
 })
 
 /** Starts a replica of an operator on a cluster that has been there before. */
@@ -197,7 +190,7 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
     ] as const
   ) {
     const { app, runs } = scheduled('*/5 * * * *')
-    const s = await starting(app, {
+    await using s = await starting(app, {
       before: (client) =>
         client.create(Lease, {
           metadata: {
@@ -213,7 +206,7 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
     })
     await s.clock.advance(2000)
     assert.deepEqual(runs, isMissed ? ['00:00'] : [], JSON.stringify(stored))
-    const lines = s.log.filter(({ level }) => level === 'warn').map(({ message }) => message)
+    const lines = messages(s, 'warn')
     assert.equal(
       lines.some((line) => line.startsWith('Cannot read the annotation kubeloop.dev/schedules of')),
       stored === '{',
@@ -221,11 +214,10 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
     assert.equal((await leaseOf(s))?.metadata.annotations?.['a.b/c'], 'kept')
     await s.clock.advance(5 * MINUTE)
     assert.equal(runs.at(-1), '00:05')
-    await s.stop()
   }
   // The clock of the last leader was ahead by an hour.
   const { app, runs } = scheduled('*/5 * * * *')
-  const s = await starting(app, {
+  await using s = await starting(app, {
     before: (client) =>
       client.create(Lease, {
         metadata: {
@@ -240,7 +232,6 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
   })
   await s.clock.advance(6 * MINUTE)
   assert.deepEqual(runs, ['00:05'])
-  await s.stop()
 })
 
 test('only the leader runs a schedule; without leader election a start remembers nothing', async () => {
@@ -282,10 +273,9 @@ test('a clock that is set forward, or a machine that slept, costs ten minutes at
   const clock = restingClock()
   let aheadMs = 0
   const ahead = { now: () => clock.now() + aheadMs, monotonic: () => clock.monotonic(), after: clock.after.bind(clock) }
-  const s = await starting(app, { clock, ahead, leaderElection: false })
+  await using _ = await starting(app, { clock, ahead, leaderElection: false })
   await clock.advance(15 * MINUTE)
   aheadMs = 3 * 3_600_000
   await clock.advance(10 * MINUTE)
   assert.deepEqual(runs, ['03:20'])
-  await s.stop()
 })

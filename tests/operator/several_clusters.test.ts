@@ -40,7 +40,7 @@ test('the objects of two clusters are two keys; client, events, owners and the f
       await client.apply(Secret, { metadata: { name: 'made' } }, { owner: map })
       events.normal(map, 'Done', 'done')
     })
-  const w = await inEach(
+  await using w = await inEach(
     app,
     clusters,
     (client, name) => client.create(ConfigMap, { metadata: { ...ref('a'), labels }, data: { in: name } }),
@@ -64,7 +64,6 @@ test('the objects of two clusters are two keys; client, events, owners and the f
   await w.clientOf(east).delete(ConfigMap, ref('a'))
   await w.settle()
   assert.deepEqual(sorted().filter((run) => run.includes('cleanup')), ['["cleanup","east",{"in":"east"}]'])
-  await w.stop()
 })
 
 test('a cluster whose keys hang or that is down delays no other; failures name the cluster', async () => {
@@ -76,7 +75,7 @@ test('a cluster whose keys hang or that is down delays no other; failures name t
     if (key.cluster === 'east') await new Promise((resolve) => signal.addEventListener('abort', resolve))
   })
   let isDown = true
-  const s = await starting(app, {
+  await using s = await starting(app, {
     intercepts: {
       east: (request, next) => isDown ? Promise.resolve(refusal(500, 'InternalError', {}, 'down')) : next(request),
     },
@@ -93,7 +92,6 @@ test('a cluster whose keys hang or that is down delays no other; failures name t
   const line = s.log.find(({ level, fields }) => level === 'error' && fields['name'] === 'fails')!
   assert.deepEqual([line.fields['controller'], line.fields['cluster']], ['configmap@west', 'west'])
   assert.equal(failures(s).length, 1 + failures(s).lastIndexOf(line.message))
-  await s.stop()
 })
 
 test('sources: in their cluster, in another, in the own one; a key that names a cluster is for that one', async () => {
@@ -121,7 +119,7 @@ test('sources: in their cluster, in another, in the own one; a key that names a 
     .from('stream', ({ cluster }) => channel[cluster!.name] = new EventChannel())
     .every('1m', ({ cluster }) => [{ ...ref('hourly'), cluster: cluster!.name }, { ...ref('lost'), cluster: 'north' }])
     .reconcileKey(async ({ cluster, name }) => void runs.push(`${cluster}: ${name}`))
-  const w = await world(app)
+  await using w = await world(app)
   const taken = () => runs.splice(0).toSorted()
   await w.client.create(Secret, { metadata: { ...ref('x'), labels } })
   await w.settle()
@@ -136,7 +134,6 @@ test('sources: in their cluster, in another, in the own one; a key that names a 
   assert.deepEqual(taken(), ['east: sent undefined', 'west: sent undefined', 'west: sent west'])
   await w.advance('1m')
   assert.deepEqual(taken(), ['east: hourly', 'west: hourly'])
-  await w.stop()
 })
 
 test('every without a function, and a controller of one cluster beside it', async () => {
@@ -151,14 +148,17 @@ test('every without a function, and a controller of one cluster beside it', asyn
     .reconcile(async (_, { key, cluster, client, clientOf }) =>
       void runs.push(`${'cluster' in key} ${cluster?.name} ${client === clientOf()}`)
     )
-  const w = await inEach(app, clusters, (client) => client.create(ConfigMap, { metadata: { ...ref('a'), labels } }))
+  await using w = await inEach(
+    app,
+    clusters,
+    (client) => client.create(ConfigMap, { metadata: { ...ref('a'), labels } }),
+  )
   assert.deepEqual(runs.splice(0).toSorted(), ['east a', 'false east true', 'west a'])
   await w.advance('1m')
   assert.deepEqual(
     runs.filter((run) => run.endsWith(' a')).toSorted(),
     ['east a', 'east kube-root-ca.crt', 'west a', 'west kube-root-ca.crt'].filter((run) => run.endsWith(' a')),
   )
-  await w.stop()
 })
 
 test('clusters of a controller are different, its own, and exclude `cluster`', async () => {
@@ -169,8 +169,7 @@ test('clusters of a controller are different, its own, and exclude `cluster`', a
       /^TypeError: Cannot control ConfigMap: clusters must be different clusters, at least one, and excludes cluster/,
     )
   }
-  const other = operator({ name: 'other' })
-  other.controllerFor(ConfigMap, { clusters: [east] }).reconcile(async () => {})
+  const other = operator({ name: 'other' }).controllerFor(ConfigMap, { clusters: [east] }).reconcile(async () => {})
   await assert.rejects(world(other), /Cannot use the cluster "east": this operator has no such cluster/)
   const twice = fleet()
   for (let i = 0; i < 2; i++) twice.app.controllerFor(ConfigMap, { clusters: twice.clusters }).reconcile(async () => {})

@@ -23,54 +23,11 @@ test('keys sent to a channel are reconciled, also those sent before the start', 
     .from('outside', () => channel)
     .reconcileKey(async ({ name }) => void runs.push(name))
   await channel.send(ref('early'))
-  const w = await world(app)
+  await using w = await world(app)
   assert.deepEqual(runs, ['early'])
   await channel.send(ref('late'))
   await w.settle()
   assert.deepEqual(runs, ['early', 'late'])
-  await w.stop()
-})
-
-test('a stream that breaks or ends is opened again, until it is done', async () => {
-  const runs: string[] = []
-  let opened = 0
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { when: ours })
-    .from('queue', async function* () {
-      opened++
-      yield ref(`from ${opened}`)
-      if (opened === 1) throw new Error('the connection broke')
-      return opened === 2 ? undefined : 'done'
-    })
-    .reconcileKey(async ({ name }) => void runs.push(name))
-  const w = await world(app)
-  await w.advance('1m')
-  assert.deepEqual(runs, ['from 1', 'from 2', 'from 3'])
-  await w.stop()
-})
-
-test('every reconciles all objects at each interval, or the keys of a function', async () => {
-  const runs: Record<string, string[]> = { all: [], some: [] }
-  const app = operator({ name: 'x' })
-  app.controllerFor(ConfigMap, { name: 'all', when: ours }).every('10m').reconcile(async ({ metadata }) =>
-    void runs['all']!.push(metadata.name)
-  )
-  app.controllerFor(ConfigMap, { name: 'some', when: ours })
-    .every('10m', async ({ client }) => (await client.list(ConfigMap, { labels: 'ours=yes' })))
-    .reconcile(async ({ metadata }) => void runs['some']!.push(metadata.name))
-  const w = await world(app)
-  await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
-  await w.client.create(ConfigMap, { metadata: { ...ref('b'), labels: { ours: 'yes' } } })
-  await w.settle()
-  for (const name of ['all', 'some']) runs[name]!.length = 0
-  await w.advance('9m')
-  assert.deepEqual(runs, { all: [], some: [] })
-  await w.advance('1m')
-  assert.deepEqual({ all: runs['all']!.filter((name) => 'ab'.includes(name)).sort(), some: runs['some'] }, {
-    all: ['a', 'b'],
-    some: ['b'],
-  })
-  await w.stop()
 })
 
 test('every reads many objects in several turns of the event loop', async () => {
@@ -80,7 +37,7 @@ test('every reads many objects in several turns of the event loop', async () => 
   app.controllerFor(ConfigMap, { when: () => (passed++, false) }).every('10m').reconcile(async () => {})
   const clock = restingClock()
   const ahead = new SlowClock(0, clock)
-  const s = await starting(app, { clock, ahead, before: (client) => create(client, ...names) })
+  await using s = await starting(app, { clock, ahead, before: (client) => create(client, ...names) })
   const before = passed
   ahead.lookMs = 1
   let [most, isOver] = [0, false]
@@ -92,7 +49,6 @@ test('every reads many objects in several turns of the event loop', async () => 
   ahead.lookMs = 0
   assert.ok(passed - before >= names.length, `${passed - before} objects`)
   assert.ok(most <= 10, `${most} objects in one turn`)
-  await s.stop()
 })
 
 test('a stream whose items are converted is closed with it', async () => {
@@ -119,7 +75,7 @@ for (const live of [false, true]) {
         return { requeueAfter: '24h' }
       }, { finalizer: 'example.dev/x' })
       .reconcile(async ({ metadata }) => void runs.push(metadata.name))
-    const w = await world(app)
+    await using w = await world(app)
     for (const name of ['a', 'filtered']) await w.client.create(ConfigMap, { metadata: { ...ref(name), labels } })
     await w.client.create(ConfigMap, { metadata: ref('foreign') })
     await w.client.create(ConfigMap, { metadata: { ...ref('held'), finalizers: ['example.dev/x'] } })
@@ -131,7 +87,6 @@ for (const live of [false, true]) {
     for (const name of ['filtered', 'foreign']) {
       assert.equal((await w.client.get(ConfigMap, ref(name)))!.metadata.finalizers, undefined)
     }
-    await w.stop()
   })
 }
 
@@ -170,7 +125,7 @@ for (const [what, options, cached, expected] of SELECTED) {
         })
       } else controller.reconcile(async ({ metadata }) => void (metadata.name === 'x' && runs.add(metadata.namespace)))
       const warn = (line: string): void => void warnings.push(line)
-      const w = await world(app, { log: { debug() {}, info() {}, warn, error: warn } })
+      await using w = await world(app, { log: { debug() {}, info() {}, warn, error: warn } })
       for (const { namespace } of all) {
         await w.client.create(Namespace, { metadata: { name: namespace } })
         const metadata = { namespace, name: 'x', ...(namespace === 'one' && { labels }) }
@@ -185,7 +140,6 @@ for (const [what, options, cached, expected] of SELECTED) {
       }
       const outside = what.startsWith('namespaces') ? 1 : 0
       assert.deepEqual([[...runs].sort(), held, warnings.length], [expected, expected, outside], warnings.join('\n'))
-      await w.stop()
     }
   })
 }
@@ -196,7 +150,7 @@ test('eventFilter applies to all watched kinds, in addition to their own when', 
   app.controllerFor(ConfigMap, { eventFilter: ours, when: predicates.labelsChanged })
     .watches(Namespace, ({ metadata }) => [ref(`for ${metadata.name}`)])
     .reconcileKey(async ({ name }) => void runs.push(name))
-  const w = await world(app)
+  await using w = await world(app)
   await w.client.create(Namespace, { metadata: { name: 'theirs' } })
   await w.client.create(Namespace, { metadata: { name: 'ours', labels } })
   await w.client.create(ConfigMap, { metadata: ref('theirs') })
@@ -209,7 +163,6 @@ test('eventFilter applies to all watched kinds, in addition to their own when', 
   await w.client.patch(ConfigMap, ref('ours'), { merge: { metadata: { labels: { ours: null } } } })
   await w.settle()
   assert.deepEqual(runs.slice(2), ['ours'], 'one that leaves us is heard of once more')
-  await w.stop()
 })
 
 test('an owned object reconciles its controlling owner, and every owner with anyOwner', async () => {
@@ -221,7 +174,7 @@ test('an owned object reconciles its controlling owner, and every owner with any
   app.controllerFor(Namespace, { name: 'any', when: () => false }).owns(ConfigMap, { anyOwner: true }).reconcile(async (
     { metadata },
   ) => void runs['any']!.push(metadata.name))
-  const w = await world(app)
+  await using w = await world(app)
   const owners = await Promise.all(['one', 'two'].map((name) => w.client.create(Namespace, { metadata: { name } })))
   const reference = ({ metadata }: (typeof owners)[0]) => ({
     apiVersion: 'v1',
@@ -233,7 +186,6 @@ test('an owned object reconciles its controlling owner, and every owner with any
   await w.client.create(ConfigMap, { metadata: { ...ref('owned'), ownerReferences } as never })
   await w.settle()
   assert.deepEqual([runs['controlling'], runs['any']!.toSorted()], [['one'], ['one', 'two']])
-  await w.stop()
 })
 
 test('a map function gets the event, with a client and a signal of its call', async () => {
@@ -254,7 +206,7 @@ test('a map function gets the event, with a client and a signal of its call', as
       return event.kind === 'deleted' ? [] : [ref(`${metadata.labels?.['of']}`)]
     })
     .reconcileKey(async ({ name }) => void runs.push(name))
-  const w = await world(app, {
+  await using w = await world(app, {
     objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'there', labels: { ours: '', of: 'there' } } }],
   })
   assert.deepEqual(events.splice(0), ['added true there'])
@@ -268,7 +220,6 @@ test('a map function gets the event, with a client and a signal of its call', as
   await w.client.delete(Namespace, { name: 'new' })
   await w.settle()
   assert.ok(events.at(-1)?.startsWith('deleted'), events.join())
-  await w.stop()
 })
 
 test('a map function may return any promise-like; one object instead of a list is an error that is retried', async () => {
@@ -281,12 +232,11 @@ test('a map function may return any promise-like; one object instead of a list i
   app.controllerFor(ConfigMap, { when: () => false })
     .watches(Namespace, ({ metadata: { name } }) => (returned[name] ?? []) as never)
     .reconcileKey(async ({ name }) => void runs.push(name))
-  const w = await world(app, { log: { debug: write, info: write, warn: write, error: write } })
+  await using w = await world(app, { log: { debug: write, info: write, warn: write, error: write } })
   for (const name of Object.keys(returned)) await w.client.create(Namespace, { metadata: { name } })
   await w.settle()
   assert.deepEqual(runs, ['promised'])
   assert.ok(lines.some((line) => line.startsWith('Cannot map Namespace "alone" to keys: ')), lines.join('\n'))
-  await w.stop()
 })
 
 test('a reconcile or a cleanup that returns requeue is called again with back-off', async () => {
@@ -302,7 +252,7 @@ test('a reconcile or a cleanup that returns requeue is called again with back-of
       at.push(`${w.clock.monotonic() - start.ms} #${attempt}`)
       return attempt < 4 ? { requeue: true } : undefined
     })
-  const w = await world(app)
+  await using w = await world(app)
   start.ms = w.clock.monotonic()
   await w.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
   await w.advance('20s')
@@ -320,7 +270,6 @@ test('a reconcile or a cleanup that returns requeue is called again with back-of
     'cleanup 1000 #2',
     'cleanup 3000 #3',
   ], undefined])
-  await w.stop()
 })
 
 test('a log that throws at every line does not stop the operator', async () => {
@@ -332,8 +281,7 @@ test('a log that throws at every line does not stop the operator', async () => {
     written.push(line)
     throw new Error('EPIPE')
   }
-  const app = operator({ name: 'x' })
-  app.add('task', async ({ log }) => log.info('the task’s'))
+  const app = operator({ name: 'x' }).add('task', async ({ log }) => log.info('the task’s'))
   app.controllerFor(ConfigMap, { when: ours })
     .watches(Namespace, (namespace, { log, event }) => {
       log.info('the map’s')
@@ -372,7 +320,7 @@ test('a waiting replica with warmup opens no stream, and the next leader reconci
       .every('1s', () => (ticks++, []))
     if (step === 'object') builder.reconcile(async ({ metadata }) => void runs.push(metadata.name))
     else builder.reconcileKey(async ({ name }) => void runs.push(name))
-    const w = await world(app, { replicas: 2 })
+    await using w = await world(app, { replicas: 2 })
     await w.client.create(ConfigMap, { metadata: { ...ref('stays'), labels } })
     await w.client.create(ConfigMap, { metadata: { ...ref('gone'), labels } })
     await w.client.delete(ConfigMap, ref('gone'))
@@ -382,6 +330,5 @@ test('a waiting replica with warmup opens no stream, and the next leader reconci
     w.kill()
     await w.advance('30s')
     assert.deepEqual([runs.toSorted(), opened], [[...gone, 'stays'], 2], step)
-    await w.stop()
   }
 })

@@ -27,7 +27,7 @@ interface Entry {
   readonly fields: LogFields
 }
 
-export interface Started {
+export interface Started extends AsyncDisposable {
   readonly clock: FakeClock
   /** A client without the faults of the operator's transport. */
   readonly client: Client
@@ -46,6 +46,11 @@ export interface Started {
   stop(): Promise<void>
 }
 
+/** Lets `answer` have the requests whose `METHOD path` matches, and forwards the others. */
+export function only(like: RegExp, answer: Transport): NonNullable<Recorder['intercept']> {
+  return (request, next) => like.test(`${request.method} ${request.path}`) ? answer(request) : next(request)
+}
+
 /** The number of turns of the event loop after which only time moves anything. */
 const TURNS = 40
 
@@ -56,6 +61,18 @@ export function restingClock(nowMs?: number): FakeClock {
       for (let turn = 0; turn < TURNS; turn++) await nextTurn()
     },
   })
+}
+
+/** A clock, and what an operator reads of it when its process stood still for `skip` milliseconds: no timer has fired. */
+export function skippingClock(): { readonly clock: FakeClock; readonly ahead: Clock; skip(ms: number): void } {
+  const clock = restingClock()
+  let skippedMs = 0
+  const ahead: Clock = {
+    now: () => clock.now() + skippedMs,
+    monotonic: () => clock.monotonic() + skippedMs,
+    after: clock.after.bind(clock),
+  }
+  return { clock, ahead, skip: (ms) => void (skippedMs = ms) }
 }
 
 export interface StartingOptions extends Omit<StartOptions, 'transport' | 'transports' | 'clock' | 'onAssembled'> {
@@ -113,6 +130,10 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
     onAssembled: (made) => void (parts = made),
   }).then(() => (outcome = 'resolved'), (error: Error) => (outcome = error))
   await clock.advance(0)
+  const stop = async (): Promise<void> => {
+    stopping.abort(new DOMException('The test has ended', 'AbortError'))
+    await clock.advance(0)
+  }
   return {
     clock,
     network,
@@ -125,10 +146,8 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
     },
     outcome: () => outcome,
     ended,
-    async stop() {
-      stopping.abort(new DOMException('The test has ended', 'AbortError'))
-      await clock.advance(0)
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   }
 }
 
@@ -152,9 +171,14 @@ export function works({ network }: Started): boolean {
   return network.take().some((line) => !line.startsWith('GET ') && !line.includes('/leases'))
 }
 
+/** The messages that a replica logged at a level. */
+export function messages({ log }: Pick<Started, 'log'>, level: LogLevel): string[] {
+  return log.filter((entry) => entry.level === level).map(({ message }) => message)
+}
+
 /** The failures that a replica logged. */
-export function failures({ log }: Started): string[] {
-  return log.filter(({ level }) => level === 'error').map(({ message }) => message)
+export function failures(started: Started): string[] {
+  return messages(started, 'error')
 }
 
 /** The key of a config map in a namespace without the cluster's own ones. */

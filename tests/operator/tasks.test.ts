@@ -42,12 +42,11 @@ test('a task that throws is logged with its name and place, counted, and started
 
 test('the waits are longer by up to a fifth, so that replicas do not fail at the same time', async () => {
   const { callsMs, task } = failing(1)
-  const s = await starting(operator({ name: 'x' }).add('broken', task), { random: () => 1 })
+  await using s = await starting(operator({ name: 'x' }).add('broken', task), { random: () => 1 })
   await s.clock.advance(1199)
   assert.equal(callsMs.length, 1)
   await s.clock.advance(1)
   assert.equal(callsMs.length, 2)
-  await s.stop()
 })
 
 test('a task that returns has ended; one that failed before, too', async () => {
@@ -55,10 +54,9 @@ test('a task that returns has ended; one that failed before, too', async () => {
   const app = operator({ name: 'x' }).add('once', async () => {
     if (++calls === 1) throw new Error('not yet')
   })
-  const s = await starting(app)
+  await using s = await starting(app)
   await s.clock.advance(3_600_000)
   assert.deepEqual([calls, s.outcome()], [2, undefined])
-  await s.stop()
 })
 
 test('the back-off begins anew when a task has run for five minutes', async () => {
@@ -69,10 +67,9 @@ test('the back-off begins anew when a task has run for five minutes', async () =
       if (callsMs.length === 4) await sleep(ranMs)
       throw new Error('no disk')
     })
-    const s = await starting(app, { random: () => 0 })
+    await using s = await starting(app, { random: () => 0 })
     await s.clock.advance(7000 + ranMs + 8000)
     assert.equal(callsMs[4]! - callsMs[3]!, ranMs + lastWaitMs)
-    await s.stop()
   }
 })
 
@@ -102,12 +99,11 @@ test('each call has a client of its own, which ends with the call and not with t
     if (clients.push(client) < 3) throw new Error('no disk')
     await aborted(signal)
   }, { everyReplica: true })
-  const s = await starting(app, { random: () => 0 })
+  await using s = await starting(app, { random: () => 0 })
   await assert.rejects(create(clients[0]!, 'late'), /The task "broken" has ended/)
   await s.clock.advance(3000)
   await assert.rejects(create(clients[1]!, 'late'), /The task "broken" has ended/)
   await create(clients[2]!, 'in-time')
-  await s.stop()
 })
 
 test('a stop ends the wait for the next call, and what a task throws then is logged', async () => {
@@ -142,8 +138,7 @@ test('a task that fails runs again on its replica alone: the leader, or every on
 test('a lost lease ends a task that fails by it, or that waits to be called: it is not started again', async () => {
   for (const waits of [false, true]) {
     let calls = 0
-    const app = operator({ name: 'x', leaderElection: true })
-    app.add('writer', async ({ client, sleep }) => {
+    const app = operator({ name: 'x', leaderElection: true }).add('writer', async ({ client, sleep }) => {
       calls++
       if (waits && calls > 3) throw new Error('no disk')
       if (waits) await sleep('9s')
@@ -169,8 +164,7 @@ test('sleep ends with its time or with the signal, in a task, a reconcile and a 
   const slept: string[] = []
   const note = (what: string, { sleep }: WorkContext): Promise<unknown> =>
     sleep('10s').then(() => slept.push(`${what} woke`), (error: Error) => slept.push(`${what}: ${error.name}`))
-  const app = operator({ name: 'x', grace: 0 })
-  app.add('task', async (context) => void await note('task', context))
+  const app = operator({ name: 'x', grace: 0 }).add('task', async (context) => void await note('task', context))
   app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' })
     .from('stream', async function* (context) {
       await note('stream', context)
@@ -178,12 +172,11 @@ test('sleep ends with its time or with the signal, in a task, a reconcile and a 
     })
     .reconcile(async (_, context) => void await note('reconcile', context))
   for (const stops of [false, true]) {
-    const s = await starting(app, { before: (client) => create(client, 'a') })
+    await using s = await starting(app, { before: (client) => create(client, 'a') })
     if (stops) await s.stop()
     else await s.clock.advance(10_000)
     const end = stops ? ': AbortError' : ' woke'
     assert.deepEqual(slept.splice(0).sort(), ['reconcile', 'stream', 'task'].map((each) => each + end))
-    await s.stop()
   }
   await assert.rejects(async () => {
     let error: unknown

@@ -13,7 +13,7 @@ import { operator, TerminalError } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { pathTemplate } from '../../lib/observe/tracing.ts'
-import { create, ours, starting } from './starting.ts'
+import { create, only, ours, starting } from './starting.ts'
 
 const exporter = new InMemorySpanExporter()
 trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
@@ -55,7 +55,7 @@ test('a reconcile is a trace of its own, and its requests are its children, acro
     await client.create(Secret, { metadata: { namespace: 'default', name: metadata.name } })
     return { requeueAfter: '1h' }
   })
-  const started = await starting(app)
+  await using started = await starting(app)
   await create(started.client, 'a')
   await started.clock.advance(60_000)
   const [span, ...others] = reconciles()
@@ -96,7 +96,6 @@ test('a reconcile is a trace of its own, and its requests are its children, acro
   const sent = started.network.requests.filter(({ headers }) => headers?.['traceparent'])
   assert.deepEqual(sent.map(({ method }) => method).sort(), ['GET', 'GET', 'POST'])
   assert.ok(sent.every(({ headers }) => headers!['traceparent']!.startsWith(`00-${traceId}-`)))
-  await started.stop()
 })
 
 test('a throw is recorded, with the attempt; a terminal one is not followed by another', async () => {
@@ -106,7 +105,7 @@ test('a throw is recorded, with the attempt; a terminal one is not followed by a
     runs++
     return Promise.reject(runs === 1 ? new Error('not now') : new TerminalError('never'))
   })
-  const started = await starting(app)
+  await using started = await starting(app)
   await create(started.client, 'a')
   await started.clock.advance(10_000)
   const seen = reconciles().map(({ attributes, status, events }) => [
@@ -119,7 +118,6 @@ test('a throw is recorded, with the attempt; a terminal one is not followed by a
     [1, 'error', 'not now', [['exception', 'not now']]],
     [2, 'error', 'never', [['exception', 'never']]],
   ])
-  await started.stop()
 })
 
 test('a request without an answer has the error', async () => {
@@ -128,9 +126,8 @@ test('a request without an answer has the error', async () => {
     await client.list(Secret).catch(() => {})
     return { requeueAfter: '1h' }
   })
-  const started = await starting(app, {
-    intercept: (request, next) =>
-      request.path.includes('/secrets') ? Promise.reject(new TypeError('cut off')) : next(request),
+  await using started = await starting(app, {
+    intercept: only(/\/secrets/, () => Promise.reject(new TypeError('cut off'))),
   })
   await create(started.client, 'a')
   await started.clock.advance(10_000)
@@ -139,7 +136,6 @@ test('a request without an answer has the error', async () => {
     'TypeError',
     { code: SpanStatusCode.ERROR, message: 'cut off' },
   ])
-  await started.stop()
 })
 
 test('an operator that is started in a span has traces of its own, and its background has none', async () => {
@@ -163,33 +159,27 @@ test('an operator that is started in a span has traces of its own, and its backg
 })
 
 test('a task with a span of its own has the requests as children', async () => {
-  const app = operator({ name: 'x', tracing: true })
-  app.add('t', async ({ client }) => {
+  const app = operator({ name: 'x', tracing: true }).add('t', async ({ client }) => {
     await client.list(Secret)
     const own = trace.getTracer('test').startSpan('own')
     await context.with(trace.setSpan(context.active(), own), () => client.list(Secret))
     own.end()
   })
-  const started = await starting(app)
+  await using started = await starting(app)
   await started.clock.advance(0)
   assert.deepEqual(requests().map(({ name }) => name), ['GET /api/v1/secrets'])
-  await started.stop()
 })
 
 test('without the option there are no spans', async () => {
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap, { when: ours }).reconcile(async (_, { client }) => void (await client.list(Secret)))
-  const started = await starting(app)
+  await using started = await starting(app)
   await create(started.client, 'a')
   await started.clock.advance(10_000)
   assert.deepEqual([
     exporter.getFinishedSpans(),
     started.network.requests.some(({ headers }) => headers?.['traceparent']),
-  ], [
-    [],
-    false,
-  ])
-  await started.stop()
+  ], [[], false])
 })
 
 test('the template of a path has neither names nor the query', () => {

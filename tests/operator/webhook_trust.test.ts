@@ -19,6 +19,7 @@ import { openWebhooks } from '../../lib/operator/webhooks/open.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { refusal, silence } from '../client/transports.ts'
+import { running } from './running.ts'
 import { restingClock } from './starting.ts'
 import { NAME, sites, trusted, untilReconciled, upgrade, wanted } from '../crds/converted_sites.ts'
 
@@ -194,21 +195,12 @@ async function leadingWith(answer: Transport, options: StartOptions = {}): Promi
   const { handle } = new ApiServer()
   const { api } = new Cluster({ name: 'admin', transport: handle })
   for (const each of wanted(port).crds) await api.create({ resource: CRD }, each, {})
-  const stopping = new AbortController()
-  const ready = new Latch()
-  const lines: string[] = []
-  const line = (message: string): void => void lines.push(message)
-  const ended = sites(port, () => {}, { crds: 'ignore', leaderElection: false }).start(stopping.signal, {
-    instance: 'test',
+  let lines: string[] = []
+  await running(sites(port, () => {}, { crds: 'ignore', leaderElection: false }), {
     webhooks: 'stated',
-    log: { debug() {}, info: line, warn: line, error: line },
     transport: (request) => request.path.endsWith(`/${NAME}`) ? answer(request) : handle(request),
-    onAssembled: ({ manager }) => void manager.elected.then(() => ready.open()),
     ...options,
-  })
-  await Promise.race([ready.opened, ended])
-  stopping.abort()
-  await ended
+  }, async ({ events }) => void (lines = events))
   return lines.filter((line) => line.endsWith('; starting anyway'))
 }
 

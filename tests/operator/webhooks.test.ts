@@ -22,7 +22,7 @@ import * as z from 'zod'
 import { nextTurn, turnBudgetOf } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
-import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
+import { CRD } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { readCertificate } from '../../lib/runtime/net/certificate_facts.ts'
@@ -34,7 +34,8 @@ import type { OperatorWebhooks } from '../../lib/operator/webhooks/setup.ts'
 import { type ElectionSetup, electorOf } from '../../lib/operator/assemble.ts'
 import { type Recorder, recorder, refusal, silence } from '../client/transports.ts'
 import { recordingLog } from '../manager/parts.ts'
-import { restingClock } from './starting.ts'
+import { type Running, running, SITES } from './running.ts'
+import { only, restingClock } from './starting.ts'
 import { Seen, TimerClock } from '../webhook/secret_lab.ts'
 
 const names = { group: 'web.example.dev', kind: 'Site' }
@@ -42,8 +43,7 @@ const Old = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ hos
 const Site = defineResource({ ...names, version: 'v1', spec: z.object({ hosts: z.array(z.string()) }) })
 
 function sites(options: Partial<Parameters<typeof operator>[0]> = {}): Operator {
-  const app = operator({ name: 'sites', crds: 'install', ...options })
-  app.convert(Old, Site, {
+  const app = operator({ name: 'sites', crds: 'install', ...options }).convert(Old, Site, {
     up: ({ spec }) => ({ spec: { hosts: spec.host.split(' ') } }),
     down: ({ spec }) => ({ spec: { host: spec.hosts.join(' ') } }),
   })
@@ -55,56 +55,11 @@ function sites(options: Partial<Parameters<typeof operator>[0]> = {}): Operator 
 }
 
 const at = (name: string) => ({ metadata: { namespace: 'default', name } })
-
-interface Running {
-  readonly client: Cluster['client']
-  readonly api: Cluster['api']
-  readonly parts: Parts
-  /** What happened: lines of the log, and writes. */
-  readonly events: string[]
-  readonly handle: Transport
-}
-
-/** Runs an operator on an embedded API server while `work` runs. */
-async function running(
-  app: Operator,
-  work: (running: Running) => Promise<void>,
-  options: StartOptions = {},
-  handle: Transport = new ApiServer().handle,
-): Promise<void> {
-  const stopping = new AbortController()
-  const ready = new Latch()
-  const events: string[] = []
-  const line = (message: string): void => void events.push(message.replace(/:\d+$/, ''))
-  const log: Log = { debug() {}, info: line, warn: line, error: line }
-  let parts: Parts | undefined
-  const ended = app.start(stopping.signal, {
-    log,
-    instance: 'test',
-    webhooks: { port: 0 },
-    transport: (request) => {
-      const [path] = request.path.split('?')
-      if (request.method !== 'GET') events.push(`${request.method} ${path!.split('/').slice(-2).join('/')}`)
-      return handle(request)
-    },
-    onAssembled: (assembled) => {
-      parts = assembled
-      void assembled.manager.elected.then(() => ready.open())
-    },
-    ...options,
-  })
-  await Promise.race([ready.opened, ended])
-  try {
-    const { client, api } = new Cluster({ name: 'admin', transport: handle })
-    await work({ client, api, parts: parts!, events, handle })
-  } finally {
-    stopping.abort()
-    await ended
-  }
-}
+const certs = { secret: 'tls', namespace: 'default' }
+const PORT: StartOptions = { webhooks: 'stated' }
 
 test('the API server calls the admissions and conversions of an operator that has no controller', () =>
-  running(sites(), async ({ client }) => {
+  running(sites(), {}, async ({ client }) => {
     const made = await client.create(Site, { ...at('a'), spec: { hosts: ['a'] } })
     assert.deepEqual(made.spec, { hosts: ['a', 'added'] })
     await assert.rejects(client.create(Site, { ...at('b'), spec: { hosts: ['bad'] } }), (error: unknown) => {
@@ -117,7 +72,7 @@ test('the API server calls the admissions and conversions of an operator that ha
   }))
 
 test('the server listens before definitions are written, and these before the configurations', () =>
-  running(sites({ leaderElection: true }), async ({ events }) => {
+  running(sites({ leaderElection: true }), {}, async ({ events }) => {
     const order = [
       'Serving webhooks on 127.0.0.1',
       'POST v1/customresourcedefinitions',
@@ -130,160 +85,104 @@ test('the server listens before definitions are written, and these before the co
 
 test('a replica that does not lead serves, and writes neither configurations nor the CA', async () => {
   const { handle } = new ApiServer()
-  await running(
-    sites({ leaderElection: true }),
-    async ({ client }) => {
-      const standby = new AbortController()
-      const writes: string[] = []
-      const served = new Latch<Parts>()
-      const ended = sites({ leaderElection: true }).start(standby.signal, {
-        webhooks: { port: 0 },
-        instance: 'standby',
-        log: { debug() {}, info() {}, warn() {}, error() {} },
-        transport: (request) => {
-          if (request.method !== 'GET') writes.push(request.path)
-          return handle(request)
-        },
-        onAssembled: (parts) => void parts.manager.ready(standby.signal).then(() => served.open(parts)),
-      })
-      const { webhooks } = await served.opened
-      await webhooks!.check()
-      assert.deepEqual(writes.filter((path) => !path.includes('/leases')), [])
-      assert.equal((await client.list(MutatingWebhookConfiguration)).length, 1)
-      standby.abort()
-      await ended
-    },
-    {},
-    handle,
-  )
+  await running(sites({ leaderElection: true }), { handle }, async ({ client }) => {
+    const standby = new AbortController()
+    const writes: string[] = []
+    const served = new Latch<Parts>()
+    const ended = sites({ leaderElection: true }).start(standby.signal, {
+      webhooks: { port: 0 },
+      instance: 'standby',
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      transport: (request) => {
+        if (request.method !== 'GET') writes.push(request.path)
+        return handle(request)
+      },
+      onAssembled: (parts) => void parts.manager.ready(standby.signal).then(() => served.open(parts)),
+    })
+    const { webhooks } = await served.opened
+    await webhooks!.check()
+    assert.deepEqual(writes.filter((path) => !path.includes('/leases')), [])
+    assert.equal((await client.list(MutatingWebhookConfiguration)).length, 1)
+    standby.abort()
+    await ended
+  })
 })
 
 test('the configurations name the paths, the URL and the CA, and are deleted with the last admission', async () => {
   const { handle } = new ApiServer()
-  await running(
-    sites(),
-    async ({ client, api, parts }) => {
-      const port = parts.webhooks!.port
-      const [mutating] = await client.list(MutatingWebhookConfiguration)
-      const [validating] = await client.list(ValidatingWebhookConfiguration)
-      assert.equal(
-        mutating?.webhooks?.[0]?.clientConfig.url,
-        `https://127.0.0.1:${port}/mutate-web-example-dev-v1-site`,
-      )
-      assert.equal(
-        validating?.webhooks?.[0]?.clientConfig.url,
-        `https://127.0.0.1:${port}/validate-web-example-dev-v1-site`,
-      )
-      const { caBundle } = mutating.webhooks[0].clientConfig
-      assert.match(atob(String(caBundle)), /^-----BEGIN CERTIFICATE-----/)
-      const crd = await api.get({ resource: CRD, name: 'sites.web.example.dev' }) as unknown as CustomResourceDefinition
-      const { conversion, versions } = crd.spec
-      assert.deepEqual(conversion?.webhook.clientConfig, { url: `https://127.0.0.1:${port}/convert`, caBundle })
-      assert.deepEqual(versions.map(({ name, storage }) => [name, storage]), [['v1', true], ['v1alpha1', false]])
-    },
-    {},
-    handle,
-  )
+  await running(sites(), { handle }, async ({ client, parts, mutating, definition }) => {
+    const address = `https://127.0.0.1:${parts.webhooks!.port}`
+    const [validating] = await client.list(ValidatingWebhookConfiguration)
+    assert.equal(validating?.webhooks?.[0]?.clientConfig.url, `${address}/validate-web-example-dev-v1-site`)
+    const { caBundle, url } = (await mutating()).webhooks![0]!.clientConfig
+    assert.equal(url, `${address}/mutate-web-example-dev-v1-site`)
+    assert.match(atob(String(caBundle)), /^-----BEGIN CERTIFICATE-----/)
+    const { conversion, versions } = (await definition()).spec
+    assert.deepEqual(conversion?.webhook.clientConfig, { url: `${address}/convert`, caBundle })
+    assert.deepEqual(versions.map(({ name, storage }) => [name, storage]), [['v1', true], ['v1alpha1', false]])
+  })
   const without = operator({ name: 'sites', crds: 'install', webhooks: {} })
-  await running(
-    without,
-    async ({ client }) => {
-      assert.deepEqual(await client.list(MutatingWebhookConfiguration), [])
-      assert.deepEqual(await client.list(ValidatingWebhookConfiguration), [])
-    },
-    {},
-    handle,
-  )
+  await running(without, { handle }, async ({ client }) => {
+    assert.deepEqual(await client.list(MutatingWebhookConfiguration), [])
+    assert.deepEqual(await client.list(ValidatingWebhookConfiguration), [])
+  })
 })
 
 test('in development the CAs of earlier starts on the same port do not pile up', async () => {
   const { handle } = new ApiServer()
   const port = await freePort()
   for (let start = 0; start < 3; start++) {
-    await running(
-      sites(),
-      async ({ client, api }) => {
-        const [mutating] = await client.list(MutatingWebhookConfiguration)
-        const crd = await api.get({
-          resource: CRD,
-          name: 'sites.web.example.dev',
-        }) as unknown as CustomResourceDefinition
-        const bundle = mutating!.webhooks![0]!.clientConfig.caBundle
-        assert.equal(crd.spec.conversion?.webhook.clientConfig.caBundle, bundle)
-        assert.equal(atob(bundle!).split('BEGIN CERTIFICATE').length, 2)
-      },
-      { webhooks: { port } },
-      handle,
-    )
+    await running(sites(), { webhooks: { port }, handle }, async ({ mutating, definition }) => {
+      const bundle = (await mutating()).webhooks![0]!.clientConfig.caBundle
+      assert.equal((await definition()).spec.conversion?.webhook.clientConfig.caBundle, bundle)
+      assert.equal(atob(bundle!).split('BEGIN CERTIFICATE').length, 2)
+    })
   }
 })
 
-const PORT: StartOptions = { webhooks: 'stated' }
-
 test('a self-made certificate is kept in the Secret that is stated, and its CA is in the configurations', () =>
-  running(sites({ webhooks: { port: 0, certs: { secret: 'tls', namespace: 'default' } } }), async ({ client }) => {
+  running(sites({ webhooks: { port: 0, certs } }), PORT, async ({ client, mutating }) => {
     const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
     assert.deepEqual(Object.keys(secret?.data ?? {}).sort(), ['ca.crt', 'ca.key', 'tls.crt', 'tls.key'])
-    const [mutating] = await client.list(MutatingWebhookConfiguration)
-    assert.equal(mutating?.webhooks?.[0]?.clientConfig.caBundle, secret?.data?.['ca.crt'])
+    assert.equal((await mutating()).webhooks![0]!.clientConfig.caBundle, secret?.data?.['ca.crt'])
     assert.equal((await client.create(Site, { ...at('a'), spec: { hosts: [] } })).spec.hosts.length, 1)
-  }, PORT))
+  }))
 
 test('a certificate in a folder is served, and the ca.crt beside it is in the configurations', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'kubeloop-certs-'))
   const authority = await createAuthority()
-  const { cert, key } = await authority.issue({
-    commonName: 'sites',
-    dnsNames: ['localhost'],
-    ipAddresses: ['127.0.0.1'],
-    usage: 'server',
-  })
-  writeFileSync(join(folder, 'tls.crt'), cert)
-  writeFileSync(join(folder, 'tls.key'), key)
-  writeFileSync(join(folder, 'ca.crt'), authority.ca)
+  await writePair(folder, authority)
   try {
-    await running(sites({ webhooks: { port: 0, certs: folder } }), async ({ client }) => {
-      const [mutating] = await client.list(MutatingWebhookConfiguration)
-      assert.equal(atob(String(mutating?.webhooks?.[0]?.clientConfig.caBundle)), authority.ca)
+    await running(sites({ webhooks: { port: 0, certs: folder } }), PORT, async ({ client, mutating }) => {
+      assert.equal(atob(String((await mutating()).webhooks![0]!.clientConfig.caBundle)), authority.ca)
       assert.equal((await client.create(Site, { ...at('a'), spec: { hosts: [] } })).spec.hosts.length, 1)
-    }, PORT)
+    })
   } finally {
     rmSync(folder, { recursive: true })
   }
 })
 
-test('a start without a certificate says what was looked for, and the two ways to get one', async () => {
+test('a start without a certificate says what was looked for, and the two ways to get one; nothing is installed', async () => {
+  const { handle } = new ApiServer()
   const folder = join(tmpdir(), 'kubeloop-no-certs')
   await assert.rejects(
-    running(sites({ webhooks: { port: 0, certs: folder } }), async () => {}, PORT),
+    running(sites({ webhooks: { port: 0, certs: folder } }), { ...PORT, handle }),
     (error: Error) =>
       error.message.includes(`"${folder}"`) && error.message.includes('tls.crt') &&
       error.message.includes("certs: { secret: 'NAME' }"),
   )
+  const { api } = new Cluster({ name: 'admin', transport: handle })
+  assert.deepEqual((await api.listPage({ resource: CRD }, { limit: 10 })).items, [])
 })
-
-test('a port in use fails the start', () =>
-  running(sites(), async ({ parts }) => {
-    const port = parts.webhooks!.port!
-    const other = sites({ webhooks: { port, host: '127.0.0.1', certs: { secret: 'tls' } } })
-    await assert.rejects(
-      running(other, async () => {}, PORT),
-      new RegExp(`on 127\\.0\\.0\\.1, port ${port}: another process uses the port`),
-    )
-  }))
 
 test('in a pod the configurations name a Service, and outside the URL that is stated', async () => {
   const clientConfigs = async (webhooks: object): Promise<unknown> => {
     let found: unknown
-    await running(
-      sites({ webhooks: { port: 0, host: '127.0.0.1', certs: { secret: 'tls' }, ...webhooks } }),
-      async ({ client }) => {
-        const { caBundle: _, ...clientConfig } =
-          (await client.list(MutatingWebhookConfiguration))[0]!.webhooks![0]!.clientConfig
-        found = clientConfig
-      },
-      PORT,
-    )
+    const app = sites({ webhooks: { port: 0, host: '127.0.0.1', certs, ...webhooks } })
+    await running(app, PORT, async ({ mutating }) => {
+      const { caBundle: _, ...clientConfig } = (await mutating()).webhooks![0]!.clientConfig
+      found = clientConfig
+    })
     return found
   }
   const path = '/mutate-web-example-dev-v1-site'
@@ -311,11 +210,11 @@ test('an extension serves paths of its own, and readiness has a check of the ser
     parts = given
     given.webhooks!.handleFetch('/authenticate', () => new Response('it was called'))
   })
-  return running(app, async () => {
+  return running(app, { serves: true }, async () => {
     assert.ok(parts!.webhooks!.paths.includes('/authenticate'))
     const answer = await parts!.health!.fetch(new Request('http://localhost/readyz/webhooks'))
     assert.deepEqual([answer.status, await answer.text()], [200, 'ok'])
-  }, { serves: true })
+  })
 })
 
 const shutdowns: readonly (readonly [string, boolean, object, { mode?: { port: number }; grace?: '6s' }, number])[] = [
@@ -330,7 +229,6 @@ for (const [what, isInPod, webhooks, { mode = 'stated', ...options }, delayMs] o
   test(`a stop ${what}: readiness fails and the lease is released at once, webhooks answer on`, async () => {
     const clock = new FakeClock({ nowMs: Date.now() })
     const api = new ApiServer({ clock })
-    const certs = { secret: 'tls', namespace: 'default' }
     const app = sites({
       ...options,
       health: 0,
@@ -373,9 +271,8 @@ for (const [what, isInPod, webhooks, { mode = 'stated', ...options }, delayMs] o
 }
 
 test('without webhooks there is no server', async () => {
-  const app = operator({ name: 'plain' })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
-  await running(app, async ({ parts, events }) => {
+  const app = operator({ name: 'plain' }).controllerFor(ConfigMap).reconcile(async () => {})
+  await running(app, {}, async ({ parts, events }) => {
     assert.equal(parts.webhooks, undefined)
     assert.deepEqual(events.filter((event) => event.includes('webhook')), [])
   })
@@ -389,14 +286,10 @@ test('a refinement that no admission checks is refused at the start', async () =
     refinements: 'admission',
     spec: z.object({ min: z.int32(), max: z.int32() }).refine(({ min, max }) => min <= max, 'max is below min'),
   })
-  const app = operator({ name: 'limits', crds: 'install' })
-  app.controllerFor(Limits).reconcile(async () => {})
-  await assert.rejects(
-    running(app, async () => {}),
-    /nothing checks the refinements in the schema of Limits; add app\.admission/,
-  )
+  const app = operator({ name: 'limits', crds: 'install' }).controllerFor(Limits).reconcile(async () => {})
+  await assert.rejects(running(app, {}), /nothing checks the refinements in the schema of Limits; add app\.admission/)
   app.admission(Limits, { validate: Limits.definition.validate })
-  await running(app, async ({ client }) => {
+  await running(app, {}, async ({ client }) => {
     await assert.rejects(client.create(Limits, { ...at('a'), spec: { min: 2, max: 1 } }), /max is below min/)
   })
   const transports = { west: new ApiServer().handle }
@@ -418,7 +311,7 @@ test('a refinement that no admission checks is refused at the start', async () =
       validate: Limits.definition.validate,
     })
     describe(app)
-    const start = running(app, async () => {}, { transports })
+    const start = running(app, { transports })
     if (isRefused) {
       await assert.rejects(start, /refinements in the schema of Limits in another cluster, .* optional: true/)
     } else await start
@@ -463,12 +356,8 @@ for (const [what, describe, expected] of mistakes) {
 }
 
 test('invalid options of an admission are refused at the start, with their place', async () => {
-  const app = operator({ name: 'a', crds: 'install' })
-  app.admission(ConfigMap, { validate: () => [] }, { timeout: '31s' })
-  await assert.rejects(
-    running(app, async () => {}),
-    /timeout is "31s", and must be whole seconds.*webhooks\.test\.ts:\d+/,
-  )
+  const app = operator({ name: 'a', crds: 'install' }).admission(ConfigMap, { validate: () => [] }, { timeout: '31s' })
+  await assert.rejects(running(app, {}), /timeout is "31s", and must be whole seconds.*webhooks\.test\.ts:\d+/)
 })
 
 test('a default for a version that is not the hub is refused, unless it is for writes in that version alone', () => {
@@ -502,11 +391,9 @@ test('declarations of a kind with different options are webhooks of their own, e
   app.admission(
     ConfigMap,
     { validate: ({ data }) => data?.['keep'] ? [{ field: 'data.keep', message: 'kept' }] : [] },
-    {
-      operations: ['DELETE'],
-    },
+    { operations: ['DELETE'] },
   )
-  return running(app, async ({ client, parts }) => {
+  return running(app, {}, async ({ client, parts }) => {
     assert.deepEqual(parts.webhooks!.paths, ['/validate--v1-configmap', '/validate--v1-configmap-2'])
     const [configuration] = await client.list(ValidatingWebhookConfiguration)
     assert.deepEqual(configuration?.webhooks?.map(({ name, rules }) => [name, rules?.[0]?.operations]), [
@@ -522,24 +409,19 @@ test('declarations of a kind with different options are webhooks of their own, e
 test('a configuration that was deleted is restored within a minute', async () => {
   const clock = new FakeClock()
   const { handle } = new ApiServer()
-  await running(
-    sites(),
-    async ({ client }) => {
-      const name = 'sites-validating-webhook-configuration'
-      await client.delete(ValidatingWebhookConfiguration, { name })
-      const restored = new Latch()
-      const [watch, end] = [new Cluster({ name: 'watch', transport: handle }), new AbortController()]
-      watch.cache.declare(ValidatingWebhookConfiguration)
-      for (const informer of watch.cache.informers()) informer.addHandler(() => restored.open())
-      const watching = watch.start(end.signal)
-      await clock.advance(60_000)
-      await restored.opened
-      end.abort()
-      await watching
-    },
-    { clock },
-    handle,
-  )
+  await running(sites(), { clock, handle }, async ({ client }) => {
+    const name = 'sites-validating-webhook-configuration'
+    await client.delete(ValidatingWebhookConfiguration, { name })
+    const restored = new Latch()
+    const [watch, end] = [new Cluster({ name: 'watch', transport: handle }), new AbortController()]
+    watch.cache.declare(ValidatingWebhookConfiguration)
+    for (const informer of watch.cache.informers()) informer.addHandler(() => restored.open())
+    const watching = watch.start(end.signal)
+    await clock.advance(60_000)
+    await restored.opened
+    end.abort()
+    await watching
+  })
 })
 
 interface Release {
@@ -659,7 +541,7 @@ test('a replica that lost the Lease of the configurations waits for it again, an
   const server = new ApiServer({ clock })
   const old = releaseOn(server, clock, 'old', ['mutating'])
   await clock.advance(0)
-  old.network.intercept = (request, next) => request.path.includes('/leases') ? silence(request) : next(request)
+  old.network.intercept = only(/\/leases/, silence)
   const next = releaseOn(server, clock, 'next', ['validating'])
   await clock.advance(20_000)
   assert.deepEqual(await installedOn(server), ['validating'])
@@ -705,41 +587,17 @@ test('without the right to the Lease configurations are installed once, after 10
 
 test('a version becomes narrower although the address of the last run does not answer any more', async () => {
   const { handle } = new ApiServer()
-  await running(
-    sites(),
-    async ({ client }) => {
-      await client.create(Site, { ...at('a'), spec: { hosts: ['b.dev'] } })
-    },
-    {},
-    handle,
-  )
+  await running(sites(), { handle }, async ({ client }) => {
+    await client.create(Site, { ...at('a'), spec: { hosts: ['b.dev'] } })
+  })
   const Narrow = defineResource({ ...names, version: 'v1alpha1', spec: z.object({ host: z.string().max(100) }) })
-  const app = operator({ name: 'sites', crds: 'install' })
-  app.convert(Narrow, Site, {
+  const app = operator({ name: 'sites', crds: 'install' }).convert(Narrow, Site, {
     up: ({ spec }) => ({ spec: { hosts: spec.host.split(' ') } }),
     down: ({ spec }) => ({ spec: { host: spec.hosts.join(' ') } }),
   })
-  await running(
-    app,
-    async ({ client }) => {
-      assert.deepEqual((await client.get(Narrow, at('a').metadata))?.spec, { host: 'b.dev added' })
-    },
-    {},
-    handle,
-  )
-})
-
-test('nothing is installed when the server of webhooks cannot start', async () => {
-  const { handle } = new ApiServer()
-  const app = operator({
-    name: 'sites',
-    crds: 'install',
-    webhooks: { port: 0, certs: join(tmpdir(), 'kubeloop-none') },
+  await running(app, { handle }, async ({ client }) => {
+    assert.deepEqual((await client.get(Narrow, at('a').metadata))?.spec, { host: 'b.dev added' })
   })
-  app.admission(Site, { validate: () => [] })
-  await assert.rejects(running(app, async () => {}, PORT, handle), /without a certificate/)
-  const { api } = new Cluster({ name: 'admin', transport: handle })
-  assert.deepEqual((await api.listPage({ resource: CRD }, { limit: 10 })).items, [])
 })
 
 test('a start causes no warning of a deprecated version', () => {
@@ -749,24 +607,23 @@ test('a start causes no warning of a deprecated version', () => {
     deprecated: true,
     spec: z.object({ host: z.string() }),
   })
-  const app = operator({ name: 'sites', crds: 'install' })
-  app.convert(Deprecated, Site, {
+  const app = operator({ name: 'sites', crds: 'install' }).convert(Deprecated, Site, {
     up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
     down: ({ spec }) => ({ spec: { host: spec.hosts[0] ?? '' } }),
   })
   const listed: string[] = []
   const { handle } = new ApiServer()
-  return running(app, async () => assert.deepEqual(listed.filter((path) => path.includes('v1alpha1')), []), {
+  return running(app, {
     transport: (request) => {
       listed.push(request.path)
       return handle(request)
     },
-  })
+  }, async () => assert.deepEqual(listed.filter((path) => path.includes('v1alpha1')), []))
 })
 
 test('a self-made certificate lives as long as is stated, and lives that cannot be kept are refused at the start', async () => {
   const started = (certs: object, work: (running: Running) => Promise<void> = async () => {}): Promise<void> =>
-    running(sites({ webhooks: { port: 0, certs: { secret: 'tls', ...certs } } }), work, PORT)
+    running(sites({ webhooks: { port: 0, certs: { secret: 'tls', ...certs } } }), PORT, work)
   await started({ duration: '2h', renewBefore: '30m' }, async ({ client }) => {
     const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
     const { notBeforeMs, notAfterMs } = readCertificate(atob(secret!.data!['tls.crt']!))!
@@ -787,7 +644,7 @@ test('a self-made certificate lives as long as is stated, and lives that cannot 
 test('a name that no Secret can have is refused at the start', async () => {
   for (const certs of [{ secret: 'Bad_Name' }, { secret: 'tls', ca: { secret: 'Bad_Name' } }]) {
     const app = sites({ webhooks: { port: 0, certs } })
-    await assert.rejects(running(app, async () => {}, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
+    await assert.rejects(running(app, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
   }
 })
 
@@ -802,18 +659,13 @@ test('a CA of others in another namespace issues, with the stated algorithm', as
     return sites({ webhooks: { port: 0, certs: { secret: 'tls', ca: from, algorithm: 'ECDSA-384' } } })
   }
   await client.create(Secret, { metadata: { namespace: 'pki', name: 'authority' }, stringData })
-  await assert.rejects(running(app(), async () => {}, PORT, handle), /by the CA in Secret "default\/authority"/)
-  await running(
-    app('pki'),
-    async () => {
-      const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
-      const leaf = atob(secret!.data!['tls.crt']!)
-      assert.ok(readCertificate(leaf)!.isIssuedBy(ca))
-      assert.equal(new X509Certificate(leaf).publicKey.asymmetricKeyDetails?.namedCurve, 'secp384r1')
-    },
-    PORT,
-    handle,
-  )
+  await assert.rejects(running(app(), { ...PORT, handle }), /by the CA in Secret "default\/authority"/)
+  await running(app('pki'), { ...PORT, handle }, async () => {
+    const secret = await client.get(Secret, { namespace: 'default', name: 'tls' })
+    const leaf = atob(secret!.data!['tls.crt']!)
+    assert.ok(readCertificate(leaf)!.isIssuedBy(ca))
+    assert.equal(new X509Certificate(leaf).publicKey.asymmetricKeyDetails?.namedCurve, 'secp384r1')
+  })
 })
 
 test('the Service is in the namespace of the operator, whatever that of its Lease and of its Secret is', async () => {
@@ -824,40 +676,33 @@ test('the Service is in the namespace of the operator, whatever that of its Leas
   const { handle } = new ApiServer()
   const { client } = new Cluster({ name: 'admin', transport: handle })
   for (const name of ['certs', 'leases']) await client.create(Namespace, { metadata: { name } })
-  await running(
-    app,
-    async () => {
-      const [mutating] = await client.list(MutatingWebhookConfiguration)
-      assert.deepEqual(mutating?.webhooks?.[0]?.clientConfig.service, {
-        namespace: 'default',
-        name: 'hooks',
-        port: 443,
-        path: '/mutate-web-example-dev-v1-site',
-      })
-      assert.ok(await client.get(Secret, { namespace: 'certs', name: 'tls' }))
-    },
-    PORT,
-    handle,
-  )
+  await running(app, { ...PORT, handle }, async () => {
+    const [mutating] = await client.list(MutatingWebhookConfiguration)
+    assert.deepEqual(mutating?.webhooks?.[0]?.clientConfig.service, {
+      namespace: 'default',
+      name: 'hooks',
+      port: 443,
+      path: '/mutate-web-example-dev-v1-site',
+    })
+    assert.ok(await client.get(Secret, { namespace: 'certs', name: 'tls' }))
+  })
 })
 
 test('an error about a missing definition names the command with the namespace of the Service', async () => {
   const service = { name: 'hooks', namespace: 'there' }
-  const certs = { secret: 'tls', namespace: 'default' }
   const app = sites({ crds: 'verify', webhooks: { port: 0, host: '127.0.0.1', certs, service } })
   await assert.rejects(
-    running(app, () => Promise.resolve(), PORT),
+    running(app, PORT),
     /is not installed in this cluster; install it: `kubeloop crd FILE --namespace there \| kubectl apply -f -`/,
   )
 })
 
 test('a start without an API server for the certificate ends after syncTimeout', async () => {
   const clock = new FakeClock()
-  const certs = { secret: 'tls', namespace: 'default' }
   const app = sites({ crds: 'ignore', syncTimeout: '20s', webhooks: { port: 0, host: '127.0.0.1', certs } })
   const nowhere: Transport = () => Promise.reject(new NetworkError('no route', { phase: 'connect' }))
   const ended = assert.rejects(
-    running(app, () => Promise.resolve(), { ...PORT, clock }, nowhere),
+    running(app, { ...PORT, clock, handle: nowhere }),
     /^ConfigError: Cannot keep certificates in Secret "default\/tls": no route$/,
   )
   await nextTurn()
@@ -866,7 +711,6 @@ test('a start without an API server for the certificate ends after syncTimeout',
 })
 
 test('with a URL of loopback the webhooks listen on loopback, unless the host is stated', async () => {
-  const certs = { secret: 'tls', namespace: 'default' }
   for (
     const [url, host, isLoopback] of [
       ['https://localhost:9443', undefined, true],
@@ -875,13 +719,15 @@ test('with a URL of loopback the webhooks listen on loopback, unless the host is
       ['https://localhost:9443', '0.0.0.0', false],
     ] as const
   ) {
-    await running(sites({ webhooks: { port: 0, certs, url, ...(host && { host }) } }), ({ events }) => {
+    await running(sites({ webhooks: { port: 0, certs, url, ...(host && { host }) } }), PORT, ({ events }) => {
       const line = events.find((each) => each.startsWith('Serving webhooks on '))
       assert.equal(line === 'Serving webhooks on 127.0.0.1', isLoopback, String(line))
       return Promise.resolve()
-    }, PORT)
+    })
   }
 })
+
+const LOOPBACK = { ipAddresses: ['127.0.0.1'] }
 
 /** Writes the files as cert-manager does. */
 async function writePair(
@@ -889,7 +735,13 @@ async function writePair(
   authority: Awaited<ReturnType<typeof createAuthority>>,
   now = Date.now(),
 ): Promise<void> {
-  const { cert, key } = await authority.issue({ commonName: 'a', dnsNames: ['localhost'], usage: 'server', now })
+  const { cert, key } = await authority.issue({
+    commonName: 'a',
+    dnsNames: ['localhost'],
+    ...LOOPBACK,
+    usage: 'server',
+    now,
+  })
   for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.ca })) {
     writeFileSync(join(folder, name), text)
   }
@@ -906,11 +758,9 @@ async function runningWithFiles(
   const clock = new TimerClock({ nowMs: Date.now() })
   const app = operator({ name: 'guard', crds, webhooks: { port: 0, host: '127.0.0.1', certs: folder } })
   app.admission(ConfigMap, { validate: () => [] })
-  const lines = new Seen<string>()
-  const line = (level: string) => (message: string) => lines.add(`${level} ${message}`)
-  const log: Log = { debug() {}, info: line('info'), warn: line('warn'), error: line('error') }
+  const { lines, log } = seenLog()
   try {
-    await running(app, (one) => work(lines, clock, one, folder), { ...PORT, clock, log }, handle)
+    await running(app, { ...PORT, clock, log, handle }, (one) => work(lines, clock, one, folder))
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -1081,10 +931,10 @@ test('an operator that checks definitions installs its own, also if its certific
   const checked: string[] = []
   const start = (spec: object, work: (running: Running) => Promise<void>): Promise<void> => {
     const Kind = defineResource({ ...names, version: 'v1', spec: z.object(spec) })
-    const app = operator({ name: 'sites', crds: 'install', webhooks: { port: 0, certs: { secret: 'tls' } } })
+    const app = operator({ name: 'sites', crds: 'install', webhooks: { port: 0, certs } })
     app.controllerFor(Kind).reconcile(async () => {})
     app.admission(Definition, { validate: ({ metadata }) => void checked.push(metadata.name) })
-    return running(app, work, PORT, handle)
+    return running(app, { ...PORT, handle }, work)
   }
   await start({ hosts: z.array(z.string()) }, async ({ client }) => {
     await client.delete(Secret, { namespace: 'default', name: 'tls' })
@@ -1127,22 +977,16 @@ test('a replica is ready for the Service through which its own caches need its c
       return await webhooks!.handlers.get(service!.path!)!({ contentType: 'application/json', body, signal })
     },
   })
-  const old = operator({ name: 'sites', crds: 'install' })
-  old.controllerFor(Old).reconcile(async () => {})
-  await running(
-    old,
-    async ({ client }) => {
-      await client.create(Old, { ...at('a'), spec: { host: 'a' } })
-    },
-    {},
-    handle,
-  )
+  const old = operator({ name: 'sites', crds: 'install' }).controllerFor(Old).reconcile(async () => {})
+  await running(old, { handle }, async ({ client }) => {
+    await client.create(Old, { ...at('a'), spec: { host: 'a' } })
+  })
   const app = operator({
     name: 'sites',
     crds: 'install',
     health: 0,
     leaderElection: true,
-    webhooks: { port: 0, host: '127.0.0.1', service: 'sites', certs: { secret: 'tls', namespace: 'default' } },
+    webhooks: { port: 0, host: '127.0.0.1', service: 'sites', certs },
   })
   app.convert(Old, Site, {
     up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
@@ -1167,10 +1011,8 @@ test('a replica is ready for the Service through which its own caches need its c
 test('a replica whose server has another name than that of the last run converts before it leads', async () => {
   const { handle } = new ApiServer()
   const start = async (webhooks: object, work: (running: Running) => Promise<void>): Promise<void> => {
-    const certs = { secret: 'tls', namespace: 'default' }
     const all = { port: 0, host: '127.0.0.1', certs, ...webhooks }
-    const app = operator({ name: 'sites', crds: 'install', leaderElection: true, webhooks: all })
-    app.convert(Old, Site, {
+    const app = operator({ name: 'sites', crds: 'install', leaderElection: true, webhooks: all }).convert(Old, Site, {
       up: ({ spec }) => ({ spec: { hosts: [spec.host] } }),
       down: ({ spec }) => ({ spec: { host: spec.hosts.join() } }),
     })
@@ -1182,7 +1024,7 @@ test('a replica whose server has another name than that of the last run converts
       if (answer.status === 500 && !/limit=1(&|$)/.test(request.path)) refused.open(await answer.body.text())
       return answer
     }
-    const ended = running(app, work, { ...PORT, transport }, handle)
+    const ended = running(app, { ...PORT, transport, handle }, work)
     await Promise.race([ended, refused.opened.then((text) => assert.fail(text))])
   }
   await start({ service: 'hooks' }, async ({ client }) => {
@@ -1196,7 +1038,7 @@ test('a replica whose server has another name than that of the last run converts
 
 test('the certificate is rotated under the fence of the leader', async () => {
   const rotating = new Latch<Cluster['api']>()
-  await running(sites({ leaderElection: true }), async () => {}, {
+  await running(sites({ leaderElection: true }), {
     onWebhooks: (opened) =>
       void Object.assign(opened, {
         rotate(api: Cluster['api']) {
@@ -1211,8 +1053,7 @@ test('the certificate is rotated under the fence of the leader', async () => {
 })
 
 test('conversions that fail are logged at a limited rate', async () => {
-  const app = operator({ name: 'sites', crds: 'install' })
-  app.convert(Old, Site, {
+  const app = operator({ name: 'sites', crds: 'install' }).convert(Old, Site, {
     up: () => {
       throw new Error('no host')
     },
@@ -1236,6 +1077,20 @@ test('conversions that fail are logged at a limited rate', async () => {
   assert.equal(lines.length, 7)
 })
 
+/** The options of starts at one stated URL, with a clock that stands still: nothing but a watch can report a change. */
+async function still() {
+  const port = await freePort()
+  const { handle } = new ApiServer()
+  return {
+    handle,
+    webhooks: { port, certs, url: `https://127.0.0.1:${port}` },
+    start() {
+      const { log, lines } = seenLog()
+      return { lines, options: { ...PORT, log, handle, clock: new TimerClock({ nowMs: Date.now() }) } }
+    },
+  }
+}
+
 /** Logs lines with their level. */
 function seenLog(): { readonly lines: Seen<string>; readonly log: Log } {
   const lines = new Seen<string>()
@@ -1251,15 +1106,13 @@ test('kinds of groups that differ by a dot and a dash are checked by their own f
   for (const [at, kind] of kinds.entries()) {
     app.admission(kind, { validate: () => at === 1 ? [{ field: 'spec', message: 'it is of the second' }] : [] })
   }
-  return running(app, async ({ client, parts }) => {
+  return running(app, {}, async ({ client, parts }) => {
     const path = '/validate-web-example-dev-v1-site'
     assert.deepEqual(parts.webhooks!.paths, [path, `${path}-2`])
     await client.create(kinds[0]!, { ...at('a'), spec: {} })
     await assert.rejects(client.create(kinds[1]!, { ...at('a'), spec: {} }), /it is of the second/)
   })
 })
-
-const certs = { secret: 'tls', namespace: 'default' }
 
 test('an API server elsewhere is given no URL of loopback, unless it is stated', async () => {
   const cluster = { server: 'https://10.1.2.3:6443', namespace: 'default' }
@@ -1274,7 +1127,7 @@ test('an API server elsewhere is given no URL of loopback, unless it is stated',
     ] as const
   ) {
     const webhooks = { certs, ...(expected && 'crds' in options && { port: 0 }) }
-    const ended = running(sites({ webhooks, ...options }), () => Promise.resolve(), { ...PORT, cluster })
+    const ended = running(sites({ webhooks, ...options }), { ...PORT, cluster })
     await (expected ? assert.rejects(ended, expected) : ended)
   }
 })
@@ -1283,15 +1136,10 @@ test('a run outside of the cluster replaces no Service, and changes nothing, unl
   const { handle } = new ApiServer()
   const { client, api } = new Cluster({ name: 'admin', transport: handle })
   const start = (over: object, options: object = {}): Promise<void> =>
-    running(
-      sites({ webhooks: { port: 0, host: '127.0.0.1', certs, ...over }, ...options }),
-      () => Promise.resolve(),
-      PORT,
-      handle,
-    )
+    running(sites({ webhooks: { port: 0, host: '127.0.0.1', certs, ...over }, ...options }), { ...PORT, handle })
   const state = async (): Promise<unknown> => [
     await client.list(MutatingWebhookConfiguration),
-    await api.get({ resource: CRD, name: 'sites.web.example.dev' }),
+    await api.get(SITES),
   ]
   await start({ service: 'hooks' })
   const before = await state()
@@ -1305,114 +1153,76 @@ test('a run outside of the cluster replaces no Service, and changes nothing, unl
 })
 
 test('the conversion that another writer took away is restored at once, or reported where others install it', async () => {
-  const { handle } = new ApiServer()
-  const url = `https://127.0.0.1:${await freePort()}`
-  const name = 'sites.web.example.dev'
+  const { webhooks, start } = await still()
+  const of = 'the conversion of CustomResourceDefinition "sites.web.example.dev", which had'
   for (
     const [crds, expected, strategy] of [
-      ['install', `error Restored the conversion of CustomResourceDefinition "${name}", which had`, 'Webhook'],
-      [
-        'verify',
-        `error Another writer changed the conversion of CustomResourceDefinition "${name}", which had`,
-        'None',
-      ],
+      ['install', `error Restored ${of}`, 'Webhook'],
+      ['verify', `error Another writer changed ${of}`, 'None'],
     ] as const
   ) {
-    const { log, lines } = seenLog()
-    const webhooks = { port: Number(url.split(':').at(-1)), certs, url }
-    // The clock stands still, so that nothing but the watch can report it.
-    const options = { ...PORT, log, clock: new TimerClock({ nowMs: Date.now() }) }
+    const { lines, options } = start()
     await running(
       sites({ crds, webhooks, leaderElection: crds === 'verify' }),
-      async ({ api }) => {
-        const conversion = { strategy: 'None', webhook: null }
-        await api.patch({ resource: CRD, name }, 'merge', { spec: { conversion } }, { fieldManager: 'kubectl' })
-        await lines.is((line) => line.startsWith(expected))
-        const { spec } = (await api.get({ resource: CRD, name })) as unknown as CustomResourceDefinition
-        assert.equal(spec.conversion?.strategy, strategy)
-      },
       options,
-      handle,
+      async ({ api, definition }) => {
+        const conversion = { strategy: 'None', webhook: null }
+        await api.patch(SITES, 'merge', { spec: { conversion } }, { fieldManager: 'kubectl' })
+        await lines.is((line) => line.startsWith(expected))
+        assert.equal((await definition()).spec.conversion?.strategy, strategy)
+      },
     )
   }
 })
 
 test('versions that another writer took away are restored at once, by an elected leader alone', async () => {
-  const name = 'sites.web.example.dev'
   for (const leaderElection of [true, false]) {
-    const { handle } = new ApiServer()
-    const url = `https://127.0.0.1:${await freePort()}`
-    const webhooks = { port: Number(url.split(':').at(-1)), certs, url }
-    const { log, lines } = seenLog()
-    // The clock stands still, so that nothing but a watch can report it.
-    const options = { ...PORT, log, clock: new TimerClock({ nowMs: Date.now() }) }
-    await running(
-      sites({ webhooks, leaderElection }),
-      async ({ api }) => {
-        const stored = async (): Promise<CustomResourceDefinition['spec']> =>
-          ((await api.get({ resource: CRD, name })) as unknown as CustomResourceDefinition).spec
-        const { versions } = await stored()
-        const flipped = versions.map((each) => ({ ...each, storage: !each.storage }))
-        await api.patch({ resource: CRD, name }, 'merge', { spec: { versions: flipped } }, { fieldManager: 'kubectl' })
-        const restored = 'info Updated sites.web.example.dev'
-        if (leaderElection) await lines.is((line) => line.startsWith(restored))
-        assert.equal(lines.all.some((line) => line.startsWith('error Restoring the versions')), leaderElection)
-        const hub = (await stored()).versions.find(({ storage }) => storage)?.name
-        assert.equal(hub, leaderElection ? 'v1' : 'v1alpha1')
-      },
-      options,
-      handle,
-    )
+    const { webhooks, start } = await still()
+    const { lines, options } = start()
+    await running(sites({ webhooks, leaderElection }), options, async ({ api, definition }) => {
+      const versions = (await definition()).spec.versions.map((each) => ({ ...each, storage: !each.storage }))
+      await api.patch(SITES, 'merge', { spec: { versions } }, { fieldManager: 'kubectl' })
+      if (leaderElection) await lines.is((line) => line.startsWith('info Updated sites.web.example.dev'))
+      assert.equal(lines.all.some((line) => line.startsWith('error Restoring the versions')), leaderElection)
+      const hub = (await definition()).spec.versions.find(({ storage }) => storage)?.name
+      assert.equal(hub, leaderElection ? 'v1' : 'v1alpha1')
+    })
   }
 })
 
 test('a CA that another writer took away from a configuration is added at once', async () => {
   for (const crds of ['install', 'verify'] as const) {
-    const { handle } = new ApiServer()
-    const url = `https://127.0.0.1:${await freePort()}`
-    const webhooks = { port: Number(url.split(':').at(-1)), certs, url }
+    const { handle, webhooks, start } = await still()
     const guard = (crds: 'install' | 'verify'): Operator => {
-      const app = operator({ name: 'guard', crds, webhooks })
-      app.admission(ConfigMap, { default: () => {}, validate: () => [] })
-      return app
+      return operator({ name: 'guard', crds, webhooks }).admission(ConfigMap, { default: () => {}, validate: () => [] })
     }
-    await running(guard('install'), () => Promise.resolve(), PORT, handle)
-    const { log, lines } = seenLog()
-    // The clock stands still, so that nothing but a watch can report it.
-    const options = { ...PORT, log, clock: new TimerClock({ nowMs: Date.now() }) }
-    await running(
-      guard(crds),
-      async ({ client }) => {
-        for (const Kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] as const) {
-          const trusting = async () => (await client.list(Kind as typeof MutatingWebhookConfiguration))[0]!
-          const before = await trusting()
-          const [first, ...others] = before.webhooks!
-          const { caBundle, ...clientConfig } = first!.clientConfig
-          const lacking = { ...before, webhooks: [{ ...first!, clientConfig }, ...others] }
-          await client.update(Kind as typeof MutatingWebhookConfiguration, lacking)
-          await lines.is((line) => line.startsWith(`info Set the trusted CAs of ${before.kind}`))
-          assert.equal((await trusting()).webhooks![0]!.clientConfig.caBundle, caBundle)
-        }
-      },
-      options,
-      handle,
-    )
+    await running(guard('install'), { ...PORT, handle })
+    const { lines, options } = start()
+    await running(guard(crds), options, async ({ client }) => {
+      for (const Kind of [MutatingWebhookConfiguration, ValidatingWebhookConfiguration] as const) {
+        const trusting = async () => (await client.list(Kind as typeof MutatingWebhookConfiguration))[0]!
+        const before = await trusting()
+        const [first, ...others] = before.webhooks!
+        const { caBundle, ...clientConfig } = first!.clientConfig
+        const lacking = { ...before, webhooks: [{ ...first!, clientConfig }, ...others] }
+        await client.update(Kind as typeof MutatingWebhookConfiguration, lacking)
+        await lines.is((line) => line.startsWith(`info Set the trusted CAs of ${before.kind}`))
+        assert.equal((await trusting()).webhooks![0]!.clientConfig.caBundle, caBundle)
+      }
+    })
   }
 })
 
 test("with 'verify', a release that cannot convert what is stored does not start beside one that can", async () => {
   const { handle } = new ApiServer()
-  const api = new Cluster({ name: 'admin', transport: handle }).api
-  const target = { resource: CRD, name: 'sites.web.example.dev' }
-  await running(sites({ leaderElection: true }), () => Promise.resolve(), {}, handle)
-  const earlier = operator({ name: 'sites' })
-  earlier.controllerFor(Old).reconcile(async () => {})
-  const start = (): Promise<void> => running(earlier, () => Promise.resolve(), {}, handle)
+  const { api } = new Cluster({ name: 'admin', transport: handle })
+  await running(sites({ leaderElection: true }), { handle })
+  const earlier = operator({ name: 'sites' }).controllerFor(Old).reconcile(async () => {})
+  const start = (): Promise<void> => running(earlier, { handle })
   await assert.rejects(start(), /stores v1, which this operator does not define.*: run a release that converts/)
   // Without a conversion, the server serves both versions.
-  await api.patch(target, 'merge', { spec: { conversion: { strategy: 'None', webhook: null } } }, {
-    fieldManager: 'kubectl',
-  })
+  const conversion = { strategy: 'None', webhook: null }
+  await api.patch(SITES, 'merge', { spec: { conversion } }, { fieldManager: 'kubectl' })
   await start()
 })
 
@@ -1420,31 +1230,24 @@ for (const [crds, elects] of [['install', true], ['install', false], ['verify', 
   const election = elects ? 'with' : 'without'
   test(`what a release without webhooks finds of an earlier one, with crds: '${crds}', ${election} election`, async () => {
     const { handle } = new ApiServer()
-    await running(sites(), () => Promise.resolve(), {}, handle)
-    const next = operator({ name: 'sites', crds, leaderElection: elects })
-    next.controllerFor(Site).reconcile(async () => {})
+    await running(sites(), { handle })
+    const next = operator({ name: 'sites', crds, leaderElection: elects }).controllerFor(Site).reconcile(async () => {})
     const { log, lines } = seenLog()
-    await running(
-      next,
-      async ({ client, api }) => {
-        const errors = lines.all.filter((line) => line.startsWith('error'))
-        const left = (await client.list(MutatingWebhookConfiguration)).length
-        const { spec } =
-          (await api.get({ resource: CRD, name: 'sites.web.example.dev' })) as unknown as CustomResourceDefinition
-        assert.deepEqual([left, spec.conversion?.strategy], crds === 'install' ? [0, 'None'] : [1, 'Webhook'])
-        assert.deepEqual(
-          errors.map((line) => /kubectl (?:patch|delete) \S+ \S+/.exec(line)?.[0]),
-          crds === 'install' ? [] : [
-            'kubectl patch crd sites.web.example.dev',
-            'kubectl delete mutatingwebhookconfigurations sites-mutating-webhook-configuration`',
-            'kubectl delete validatingwebhookconfigurations sites-validating-webhook-configuration`',
-          ],
-        )
-        if (crds === 'install') await client.create(Site, { ...at('b'), spec: { hosts: ['bad'] } })
-      },
-      { log },
-      handle,
-    )
+    await running(next, { log, handle }, async ({ client, definition }) => {
+      const errors = lines.all.filter((line) => line.startsWith('error'))
+      const left = (await client.list(MutatingWebhookConfiguration)).length
+      const { spec } = await definition()
+      assert.deepEqual([left, spec.conversion?.strategy], crds === 'install' ? [0, 'None'] : [1, 'Webhook'])
+      assert.deepEqual(
+        errors.map((line) => /kubectl (?:patch|delete) \S+ \S+/.exec(line)?.[0]),
+        crds === 'install' ? [] : [
+          'kubectl patch crd sites.web.example.dev',
+          'kubectl delete mutatingwebhookconfigurations sites-mutating-webhook-configuration`',
+          'kubectl delete validatingwebhookconfigurations sites-validating-webhook-configuration`',
+        ],
+      )
+      if (crds === 'install') await client.create(Site, { ...at('b'), spec: { hosts: ['bad'] } })
+    })
   })
 }
 
@@ -1456,48 +1259,32 @@ test('an operator that has no kinds and lost its last admission deletes its conf
     return app
   }
   const { handle } = new ApiServer()
-  await running(
-    guard(true),
-    async ({ client }) => {
-      const [mutating] = await client.list(MutatingWebhookConfiguration)
-      const clientConfig = { service: { namespace: 'production', name: 'guard' } }
-      const webhooks = mutating!.webhooks!.map((each) => ({ ...each, clientConfig }))
-      await client.update(MutatingWebhookConfiguration, { ...mutating!, webhooks })
-    },
-    {},
-    handle,
-  )
+  await running(guard(true), { handle }, async ({ client }) => {
+    const [mutating] = await client.list(MutatingWebhookConfiguration)
+    const clientConfig = { service: { namespace: 'production', name: 'guard' } }
+    const webhooks = mutating!.webhooks!.map((each) => ({ ...each, clientConfig }))
+    await client.update(MutatingWebhookConfiguration, { ...mutating!, webhooks })
+  })
   const forbidden: Transport = async (request) =>
     request.path.includes('webhookconfigurations') ? refusal(403, 'Forbidden') : await handle(request)
   const { log, lines } = seenLog()
-  await running(guard(false), () => Promise.resolve(), { log, transport: forbidden }, handle)
+  await running(guard(false), { log, transport: forbidden, handle })
   assert.equal(lines.all.filter((line) => line.startsWith('warn Cannot find webhook configurations')).length, 2)
   for (let start = 0; start < 2; start++) {
-    await running(
-      guard(false),
-      async ({ client }) => {
-        assert.deepEqual((await client.list(ValidatingWebhookConfiguration)).length, 0)
-        assert.deepEqual((await client.list(MutatingWebhookConfiguration)).length, 1)
-      },
-      {},
-      handle,
-    )
+    await running(guard(false), { handle }, async ({ client }) => {
+      assert.deepEqual((await client.list(ValidatingWebhookConfiguration)).length, 0)
+      assert.deepEqual((await client.list(MutatingWebhookConfiguration)).length, 1)
+    })
   }
 })
 
 test("with 'verify', a configuration of an earlier release is an error with the command", async () => {
   const { handle } = new ApiServer()
-  await running(sites({ webhooks: { certs, port: 0 } }), () => Promise.resolve(), PORT, handle)
-  const next = operator({ name: 'sites', webhooks: { certs, port: 0 } })
-  next.admission(Site, { default: () => {} })
+  await running(sites({ webhooks: { certs, port: 0 } }), { ...PORT, handle })
+  const next = operator({ name: 'sites', webhooks: { certs, port: 0 } }).admission(Site, { default: () => {} })
   const { log, lines } = seenLog()
-  await running(
-    next,
-    async () => {
-      const left = await lines.is((line) => line.startsWith('error ValidatingWebhookConfiguration '))
-      assert.match(left, /delete it by `kubectl delete validatingwebhookconfigurations sites-validating-/)
-    },
-    { ...PORT, log },
-    handle,
-  )
+  await running(next, { ...PORT, log, handle }, async () => {
+    const left = await lines.is((line) => line.startsWith('error ValidatingWebhookConfiguration '))
+    assert.match(left, /delete it by `kubectl delete validatingwebhookconfigurations sites-validating-/)
+  })
 })

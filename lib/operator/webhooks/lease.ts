@@ -1,9 +1,9 @@
 /** Installs the configurations of webhooks under a Lease, for operators without leader election. */
 import { LeadershipLost, messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
-import { type Clock, pause } from '../../async/clock.ts'
-import type { Log } from '../../observe/log.ts'
+import { pause } from '../../async/clock.ts'
 import type { Api } from '../../client/api.ts'
+import type { Environment } from '../environment.ts'
 import type { LeaderElector } from '../../leader/leader_elector.ts'
 
 /** How often configurations that were deleted or changed by others are restored: without them, no webhook is called. */
@@ -13,11 +13,9 @@ export const RESTORE_MS = 60_000
 const NO_LEASE_MS = 10_000
 
 /** What {@link underLease} needs. */
-export interface LeasedWork {
+export interface LeasedWork extends Environment {
   readonly elect: (onOther: () => void) => LeaderElector
   readonly api: Api
-  readonly clock: Clock
-  readonly log: Log
   readonly onDecided: () => void
   readonly install: (api: Api, signal: AbortSignal) => Promise<void>
   /** Installs, and restores until the signal is aborted. */

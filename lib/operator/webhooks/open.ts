@@ -38,7 +38,7 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const server = new WebhookServer({
     host: host ?? (isOnLoopback(stated) ? '127.0.0.1' : undefined),
     port,
-    certificates: trust.source,
+    certificates: trust,
     clientCa: clientCa === undefined ? undefined : { file: clientCa },
     shutdownDelayMs: shutdownDelayOf(options, mode),
     ...{ stopping, meter, clock, log },

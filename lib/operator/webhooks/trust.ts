@@ -21,9 +21,8 @@ import { RESTORE_MS } from './lease.ts'
 import { repeatedly } from './repeatedly.ts'
 import type { WebhookSetup } from './setup.ts'
 
-/** The CAs that the API server trusts. */
-export interface Trust {
-  readonly source: CertificateSource
+/** The certificate, and the CAs that the API server trusts. */
+export interface Trust extends CertificateSource {
   /** Resolves with the CAs in PEM. Undefined: others write them. */
   bundle(signal: AbortSignal): Promise<string | undefined>
   /** Keeps the configurations' CAs up to date until the signal is aborted; for the leader. */
@@ -54,15 +53,14 @@ export function trustOf(
   const { mode, clock } = setup
   if (mode === 'memory') {
     return {
-      source: { run: (_use, signal) => aborted(signal) },
+      run: (_use, signal) => aborted(signal),
       bundle: () => Promise.resolve(undefined),
       rotate: (_leader, signal) => aborted(signal),
     }
   }
   if (mode !== 'stated') {
-    const source = inMemoryCertificates({ names, clock })
     // The configurations are installed with its CA, which lives as long as the process.
-    return { source, bundle: () => source.bundle(), rotate: (_leader, signal) => aborted(signal) }
+    return { ...inMemoryCertificates({ names, clock }), rotate: (_leader, signal) => aborted(signal) }
   }
   const { certs = resolvePath(temporaryFolder(), CERTIFICATE_FOLDER) } = options.webhooks ?? {}
   if (typeof certs === 'string') return trustInFolder(certs, setup, addOwnCas)
@@ -72,7 +70,7 @@ export function trustOf(
     throw new TypeError(`Cannot keep certificates in a Secret "${secret}": ${rule}`)
   }
   const place = certs.namespace ?? namespace
-  const made = new SelfMadeCertificates({
+  return new SelfMadeCertificates({
     ...{ api: setup.api, clock, log: setup.log, names },
     namespace: place,
     secret: certs.secret,
@@ -82,11 +80,6 @@ export function trustOf(
     startTimeoutMs: options.syncTimeout === undefined ? undefined : toMs(options.syncTimeout),
     timings: livesOf(certs),
   })
-  return {
-    source: made,
-    bundle: (signal) => made.bundle(signal),
-    rotate: (leader, signal) => made.rotate(leader, signal),
-  }
 }
 
 /** A certificate that others write into a folder, with its CA. */
@@ -106,8 +99,9 @@ function trustInFolder(
   }
   let isWarned = false
   const introduce = introduction(file, addOwnCas, { clock, log })
+  const files = new FileCertificates({ folder, clock, log, meter: meter?.certificates('webhooks'), introduce })
   return {
-    source: new FileCertificates({ folder, clock, log, meter: meter?.certificates('webhooks'), introduce }),
+    run: (use, signal) => files.run(use, signal),
     async bundle() {
       const bundle = await trusted()
       if (bundle === undefined && !isWarned) {
