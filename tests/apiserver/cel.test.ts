@@ -100,6 +100,24 @@ for (
   })
 }
 
+test('long expressions below the limits are compiled in time', async () => {
+  const chain = Array(6000).fill('self.a > 1').join(' || ')
+  for (
+    const rule of [
+      `self.s == '${'é'.repeat(90_000)}'`,
+      `self.s == r"""${'\\'.repeat(90_000)}"""`,
+      `b'${String.raw`\xff`.repeat(20_000)}' == b''`,
+      chain,
+      `${'[1].all(x, '.repeat(240)}true${')'.repeat(240)}`,
+      `${'!'.repeat(90_000)}true`,
+    ]
+  ) {
+    const properties = { a: { type: 'integer' }, s: { type: 'string' } }
+    const { status, body } = await send(server(), 'POST', CRDS, definition([{ rule }], properties))
+    assert.equal(status, 201, JSON.stringify(body).slice(-200))
+  }
+})
+
 test('names of Object.prototype are ordinary names', async () => {
   const properties = { constructor: { type: 'integer' }, toString: { type: 'string' } }
   const one = server()

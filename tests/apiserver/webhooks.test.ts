@@ -131,6 +131,22 @@ function waitingHook(): { callWebhook: CallWebhook; next(): Promise<Parameters<C
   }
 }
 
+/** Opens a watch. Returns a function that reads the next events as `TYPE name value`. */
+async function watching(server: ApiServer, path: string): Promise<(count: number) => Promise<string[]>> {
+  const batches = lineBatches((await server.handle({ method: 'GET', path: `${path}watch=true` })).body)
+  const events: string[] = []
+  return async (count) => {
+    for (; events.length < count;) {
+      const { value } = await batches.next()
+      for (const line of value as string[]) {
+        const { type, object } = JSON.parse(line)
+        events.push([type, object.metadata.name, object.spec?.b].filter(Boolean).join(' '))
+      }
+    }
+    return events.splice(0, count)
+  }
+}
+
 test('without a matching webhook a request still runs to its end when it is sent', async () => {
   const server = new ApiServer({ clock: new FakeClock(), callWebhook: down })
   await configure(server, VALIDATING, { objectSelector: { matchLabels: { never: 'there' } } })
@@ -318,19 +334,7 @@ test('a watch waits for its conversion webhook, sends no bookmark meanwhile, and
   const callWebhook: CallWebhook = (_, body) => isDown ? down() : Promise.resolve(convert(body))
   const server = new ApiServer({ clock, callWebhook })
   await defineBars(server)
-  const path = `${BARS_V2}?watch=true&allowWatchBookmarks=true`
-  const batches = lineBatches((await server.handle({ method: 'GET', path })).body)
-  const events: string[] = []
-  const next = async (count: number): Promise<string[]> => {
-    for (; events.length < count;) {
-      const { value } = await batches.next()
-      for (const line of value as string[]) {
-        const { type, object } = JSON.parse(line)
-        events.push(`${type} ${object.spec?.b ?? ''}`.trim())
-      }
-    }
-    return events.splice(0, count)
-  }
+  const next = await watching(server, `${BARS_V2}?allowWatchBookmarks=true&`)
   // The end of the initial events, of which there are none.
   assert.deepEqual(await next(1), ['BOOKMARK'])
   isDown = true
@@ -339,27 +343,11 @@ test('a watch waits for its conversion webhook, sends no bookmark meanwhile, and
   await clock.advance(60_000)
   isDown = false
   await clock.advance(1000)
-  assert.deepEqual(await next(2), ['ADDED 1', 'ADDED 2'])
+  assert.deepEqual(await next(2), ['ADDED x 1', 'ADDED y 2'])
   await clock.advance(60_000)
   assert.deepEqual(await next(1), ['BOOKMARK'])
   server.closeWatches()
 })
-
-/** Opens a watch. Returns a function that reads the next events as `TYPE name value`. */
-async function watching(server: ApiServer, path: string): Promise<(count: number) => Promise<string[]>> {
-  const batches = lineBatches((await server.handle({ method: 'GET', path: `${path}watch=true` })).body)
-  const events: string[] = []
-  return async (count) => {
-    for (; events.length < count;) {
-      const { value } = await batches.next()
-      for (const line of value as string[]) {
-        const { type, object } = JSON.parse(line)
-        events.push([type, object.metadata.name, object.spec?.b].filter(Boolean).join(' '))
-      }
-    }
-    return events.splice(0, count)
-  }
-}
 
 test('watches with different selectors each get their own event of a write', async () => {
   const server = new ApiServer({ clock: new FakeClock() })

@@ -1,4 +1,4 @@
-/** Cases of server-side apply and managedFields. */
+/** Cases of server-side apply and managedFields. verbs_applies.ts has more. */
 import assert from 'node:assert/strict'
 import { APPLY, type Body, type Case, MERGE } from './api.ts'
 import { casesOf, deploy, foo } from './transcript.ts'
@@ -9,7 +9,7 @@ function fieldsOf(object: Body, manager: string, operation = 'Apply', subresourc
   )?.fieldsV1
 }
 
-const AS = (manager: string, force = false): string => `?fieldManager=${manager}${force ? '&force=true' : ''}`
+const AS = (manager: string): string => `?fieldManager=${manager}`
 
 export const APPLY_CASES: readonly Case[] = casesOf('apply', [
   {
@@ -34,17 +34,6 @@ export const APPLY_CASES: readonly Case[] = casesOf('apply', [
     ],
   },
   {
-    name: 'force moves ownership of a field',
-    steps: [
-      [`APPLY foos/a${AS('one')}`, foo('a', { size: 1, name: 'abc' })],
-      [`APPLY foos/a${AS('two', true)} ? spec.size .`, foo('a', { size: 2 })],
-    ],
-  },
-  {
-    name: 'two managers can own the same value',
-    steps: [[`APPLY foos/a${AS('one')}`, foo('a')], [`APPLY foos/a${AS('two')} ? .`, foo('a')]],
-  },
-  {
     name: 'a field that is no longer applied is removed unless another manager owns it',
     steps: [
       [`APPLY foos/a${AS('one')}`, foo('a', { size: 1, name: 'abc', labels: { a: '1', b: '2' } })],
@@ -53,25 +42,10 @@ export const APPLY_CASES: readonly Case[] = casesOf('apply', [
     ],
   },
   {
-    name: 'keyed lists and sets merge; other lists are atomic',
-    steps: [
-      [`APPLY foos/a${AS('one')}`, foo('a', { size: 1, parts: [{ name: 'x' }], tags: ['x'], plain: ['x'] })],
-      [
-        `APPLY foos/a${AS('two', true)} ? spec.parts spec.tags spec.plain`,
-        foo('a', { parts: [{ name: 'y' }], tags: ['y'], plain: ['y'] }),
-      ],
-      [`APPLY foos/a${AS('one')} ? spec.parts spec.tags`, foo('a', { size: 1 })],
-    ],
-  },
-  {
     name: 'apply refuses repeated list items',
     steps: [[`APPLY foos/a${AS('one')}`, foo('a', { size: 1, parts: [{ name: 'x' }, { name: 'x' }] })]],
   },
   { name: 'apply refuses unknown fields', steps: [[`APPLY foos/a${AS('one')}`, foo('a', { size: 1, bogus: 1 })]] },
-  {
-    name: 'apply refuses managedFields',
-    steps: [[`APPLY foos/a${AS('one')}`, foo('a', { size: 1 }, { managedFields: [] })]],
-  },
   {
     name: 'an update owns the fields it changes, and conflicts name its apiVersion',
     steps: [
@@ -107,17 +81,6 @@ export const APPLY_CASES: readonly Case[] = casesOf('apply', [
         kind: 'Foo',
         metadata: { name: 'a' },
         status: { ready: 1 },
-      }],
-    ],
-  },
-  {
-    name: 'an apply to /status of a missing object is NotFound',
-    steps: [
-      [`APPLY foos/a/status${AS('one')}`, {
-        apiVersion: `{group}/v1`,
-        kind: 'Foo',
-        metadata: { name: 'a' },
-        status: {},
       }],
     ],
   },

@@ -62,11 +62,15 @@ async function install(api: Api, name: string, schema: unknown): Promise<Definit
   assert.fail('the kind was never served')
 }
 
+/** The words of a syntax error, and the errors behind it. */
+const SYNTAX = /(?<=Syntax error): .*$/s
+
 /** Returns the causes of a refusal as `Reason field: message`, sorted: Go visits the fields of an object in any order. */
 function causesOf(body: Body): string {
   const causes: Body[] = body.details?.causes ?? []
   return causes
     .map(({ reason, field, message }) => `${String(reason).replace('FieldValue', '')} ${field}: ${message}`)
+    .map((text) => text.replace(SYNTAX, ''))
     // The type of `self` has a new name each time. The rule itself is shown as the value.
     .map((text) => text.replaceAll(/selfType\d*/g, 'selfType').replace(/Invalid value: \{"Rule":.*?\}: (?=c)/, ''))
     .toSorted().join('; ') || 'accepted'
@@ -116,6 +120,8 @@ const EXPRESSION_FIELDS = {
   'x-y': { type: 'string' },
   u: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
   lo: { type: 'array', items: { type: 'object', properties: { k: { type: 'string' } } } },
+  namespace: { type: 'string', maxLength: 10 },
+  if: { type: 'array', items: { type: 'string' }, maxItems: 5 },
 }
 
 function expressionCase(rule: string): Case {

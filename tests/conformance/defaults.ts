@@ -174,46 +174,6 @@ export const DEFAULT_CASES: readonly Case[] = [
     },
   },
   {
-    name: 'a definition with an invalid default is refused',
-    async run(api) {
-      const wrong: readonly (readonly [Body, string])[] = [
-        [
-          { type: 'array', items: STRING, default: {} },
-          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: "object":  in body must be of type array: "object"',
-        ],
-        [
-          { type: 'array', items: { type: 'integer', default: 'x' } },
-          'spec.validation.openAPIV3Schema.properties[spec].properties[a].items.default: Invalid value: "string":  in body must be of type integer: "string"',
-        ],
-        [
-          { type: 'object', properties: { b: STRING }, default: { c: 1 } },
-          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: {"c":1}: must not have unknown fields',
-        ],
-        [
-          { type: 'object', properties: { b: STRING }, default: { b: 1 } },
-          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default.b: Invalid value: "integer": b in body must be of type string: "integer"',
-        ],
-        [
-          { type: 'integer', minimum: 1, default: 0 },
-          'spec.validation.openAPIV3Schema.properties[spec].properties[a].default: Invalid value: 0:  in body should be greater than or equal to 1',
-        ],
-      ]
-      for (const [a, message] of wrong) {
-        const status = await api.refused(
-          422,
-          'Invalid',
-          'POST',
-          CRDS,
-          definition(api, 'wrongs', { spec: { type: 'object', properties: { a } } }),
-        )
-        assert.equal(
-          status.message,
-          `CustomResourceDefinition.apiextensions.k8s.io "wrongs.${api.group}" is invalid: ${message}`,
-        )
-      }
-    },
-  },
-  {
     name: 'nulls and unknown fields in nested schemas are dropped',
     async run(api) {
       const a = {

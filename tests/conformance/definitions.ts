@@ -10,8 +10,13 @@ function object(properties: Body, more: Body = {}): Body {
   return { type: 'object', properties, ...more }
 }
 
-function paths(...given: readonly string[]): Body {
-  return given.map((jsonPath) => ({ jsonPath }))
+function list(items: Body, listType: string, more: Body = {}): Body {
+  return { type: 'array', items, 'x-kubernetes-list-type': listType, ...more }
+}
+
+/** A list whose items have a key. */
+function keyed(items: Body, ...keys: readonly string[]): Body {
+  return list(items, 'map', { 'x-kubernetes-list-map-keys': keys })
 }
 
 const SCHEMA = object({
@@ -30,7 +35,7 @@ const SCHEMA = object({
   status: object({ n: INT, sel: TEXT, conditions: { type: 'array', items: object({ type: TEXT, status: TEXT }) } }),
 })
 
-/** Properties of the root of a schema, with the causes of their refusal. */
+/** Properties of the root of a schema. */
 const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['null type', { spec: { type: 'null' } }],
   ['bad type', { spec: { type: 'nope' } }],
@@ -54,56 +59,20 @@ const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['pattern', { spec: { type: 'string', pattern: '[' } }],
   ['pattern re2', { spec: { type: 'string', pattern: '(?i)^a\\z' } }],
   ['pattern lookahead', { spec: { type: 'string', pattern: '(?=a)' } }],
-  ['set of objects', { spec: { type: 'array', items: object({ a: TEXT }), 'x-kubernetes-list-type': 'set' } }],
-  ['set of lists', {
-    spec: {
-      type: 'array',
-      items: { type: 'array', items: TEXT, 'x-kubernetes-list-type': 'set' },
-      'x-kubernetes-list-type': 'set',
-    },
-  }],
-  ['map no keys', { spec: { type: 'array', items: object({ a: TEXT }), 'x-kubernetes-list-type': 'map' } }],
-  ['map wrong key', {
-    spec: {
-      type: 'array',
-      items: object({ a: TEXT }),
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['b'],
-    },
-  }],
-  ['map key optional', {
-    spec: {
-      type: 'array',
-      items: object({ a: TEXT }),
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['a'],
-    },
-  }],
-  ['map dup', {
-    spec: {
-      type: 'array',
-      items: object({ a: TEXT }, { required: ['a'] }),
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['a', 'a'],
-    },
-  }],
-  ['map obj key', {
-    spec: {
-      type: 'array',
-      items: object({ a: object({}) }, { required: ['a'] }),
-      'x-kubernetes-list-type': 'map',
-      'x-kubernetes-list-map-keys': ['a'],
-    },
-  }],
-  ['map scalar', {
-    spec: { type: 'array', items: TEXT, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['a'] },
-  }],
+  ['set of objects', { spec: list(object({ a: TEXT }), 'set') }],
+  ['set of lists', { spec: list(list(TEXT, 'set'), 'set') }],
+  ['map no keys', { spec: list(object({ a: TEXT }), 'map') }],
+  ['map wrong key', { spec: keyed(object({ a: TEXT }), 'b') }],
+  ['map key optional', { spec: keyed(object({ a: TEXT }), 'a') }],
+  ['map dup', { spec: keyed(object({ a: TEXT }, { required: ['a'] }), 'a', 'a') }],
+  ['map obj key', { spec: keyed(object({ a: object({}) }, { required: ['a'] }), 'a') }],
+  ['map scalar', { spec: keyed(TEXT, 'a') }],
   ['list type on string', { spec: { type: 'string', 'x-kubernetes-list-type': 'set' } }],
-  ['list type nope', { spec: { type: 'array', items: TEXT, 'x-kubernetes-list-type': 'nope' } }],
+  ['list type nope', { spec: list(TEXT, 'nope') }],
   ['keys without', { spec: { type: 'array', items: object({ a: TEXT }), 'x-kubernetes-list-map-keys': ['a'] } }],
   ['map type', { spec: { type: 'string', 'x-kubernetes-map-type': 'atomic' } }],
   ['map type nope', { spec: { type: 'object', 'x-kubernetes-map-type': 'nope' } }],
-  ['nullable items', { spec: { type: 'array', items: { ...TEXT, nullable: true }, 'x-kubernetes-list-type': 'set' } }],
+  ['nullable items', { spec: list({ ...TEXT, nullable: true }, 'set') }],
   ['embedded', { spec: { type: 'object', 'x-kubernetes-embedded-resource': true } }],
   ['embedded string', { spec: { type: 'string', 'x-kubernetes-embedded-resource': true } }],
   ['default type', { spec: { type: 'string', default: 1 } }],
@@ -112,6 +81,7 @@ const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['default null', { spec: { type: 'string', default: null } }],
   ['default null nullable', { spec: { type: 'string', nullable: true, default: null } }],
   ['default enum', { spec: { type: 'string', enum: ['a'], default: 'b' } }],
+  ['default in default', { spec: object({ a: TEXT }, { default: { a: 1 } }) }],
   ['default in items', { spec: { type: 'array', items: object({ a: { ...TEXT, default: 1 } }) } }],
   ['default in addl', { spec: { type: 'object', additionalProperties: { ...TEXT, default: 1 } } }],
   ['meta props', { spec: TEXT, metadata: object({ name: TEXT, labels: TEXT }) }],
@@ -119,106 +89,67 @@ const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['kind type', { spec: TEXT, kind: INT }],
 ]
 
-/** Versions of a definition, with the causes of their refusal. */
+/** Returns a version with these fields. */
+function only(fields: Body): readonly Body[] {
+  return [{ name: 'v1', storage: true, ...fields }]
+}
+
+function column(change: Body): readonly Body[] {
+  return only({ additionalPrinterColumns: [{ ...COLUMN, ...change }] })
+}
+
+function selectable(...paths: readonly string[]): readonly Body[] {
+  return only({ selectableFields: paths.map((jsonPath) => ({ jsonPath })) })
+}
+
+function scale(specReplicasPath: string, statusReplicasPath: string, more: Body = {}): readonly Body[] {
+  return only({ subresources: { scale: { specReplicasPath, statusReplicasPath, ...more } } })
+}
+
+/** Versions of a definition. */
 const VERSIONS: readonly (readonly [name: string, versions: readonly Body[]])[] = [
-  ['col ok', [{ name: 'v1', storage: true, ...{ additionalPrinterColumns: [{ ...COLUMN, ...{} }] } }]],
-  ['col type', [{ name: 'v1', storage: true, ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ type: 'nope' } }] } }]],
-  ['col no type', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ type: undefined } }] },
-  }]],
-  ['col no name', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ name: undefined } }] },
-  }]],
-  ['col no path', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ jsonPath: undefined } }] },
-  }]],
-  ['col path', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ jsonPath: 'spec.s' } }] },
-  }]],
-  ['col path2', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ jsonPath: '.spec[' } }] },
-  }]],
-  ['col format', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ type: 'integer', format: 'int64' } }] },
-  }]],
-  ['col format bad', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ format: 'nope' } }] },
-  }]],
-  ['col cel', [{
-    name: 'v1',
-    storage: true,
-    ...{ additionalPrinterColumns: [{ ...COLUMN, ...{ jsonPath: '{.spec.s}' } }] },
-  }]],
-  ['sel ok', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.s', '.spec.n', '.spec.b') } }]],
-  ['sel dup', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.s', '.spec.s') } }]],
-  ['sel nodot', [{ name: 'v1', storage: true, ...{ selectableFields: paths('spec.s') } }]],
-  ['sel missing', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.nope') } }]],
-  ['sel array', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.l') } }]],
-  ['sel item', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.l[0]') } }]],
-  ['sel object', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.o') } }]],
-  ['sel number', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.d') } }]],
-  ['sel meta', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.metadata.name') } }]],
-  ['sel map', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.m.x') } }]],
-  ['sel many', [{
-    name: 'v1',
-    storage: true,
-    ...{ selectableFields: paths(...Array.from({ length: 9 }, (_, i) => `.spec.${i}`)) },
-  }]],
-  ['sel empty', [{ name: 'v1', storage: true, ...{ selectableFields: paths('') } }]],
-  ['sel enum', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.e') } }]],
-  ['sel ios', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.f') } }]],
-  ['sel date', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.spec.date') } }]],
-  ['sel status', [{ name: 'v1', storage: true, ...{ selectableFields: paths('.status.n') } }]],
-  ['scale ok', [{
-    name: 'v1',
-    storage: true,
-    ...{
-      subresources: {
-        scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n', labelSelectorPath: '.status.sel' },
-      },
-    },
-  }]],
-  ['scale none', [{ name: 'v1', storage: true, ...{ subresources: { scale: {} } } }]],
-  ['scale nodot', [{
-    name: 'v1',
-    storage: true,
-    ...{ subresources: { scale: { specReplicasPath: 'spec.n', statusReplicasPath: '.status.n' } } },
-  }]],
-  ['scale under', [{
-    name: 'v1',
-    storage: true,
-    ...{
-      subresources: {
-        scale: { specReplicasPath: '.status.n', statusReplicasPath: '.spec.n', labelSelectorPath: '.meta' },
-      },
-    },
-  }]],
+  ['col ok', column({})],
+  ['col type', column({ type: 'nope' })],
+  ['col no type', column({ type: undefined })],
+  ['col no name', column({ name: undefined })],
+  ['col no path', column({ jsonPath: undefined })],
+  ['col path', column({ jsonPath: 'spec.s' })],
+  ['col path2', column({ jsonPath: '.spec[' })],
+  ['col format', column({ type: 'integer', format: 'int64' })],
+  ['col format bad', column({ format: 'nope' })],
+  ['col cel', column({ jsonPath: '{.spec.s}' })],
+  ['sel ok', selectable('.spec.s', '.spec.n', '.spec.b')],
+  ['sel dup', selectable('.spec.s', '.spec.s')],
+  ['sel nodot', selectable('spec.s')],
+  ['sel missing', selectable('.spec.nope')],
+  ['sel array', selectable('.spec.l')],
+  ['sel item', selectable('.spec.l[0]')],
+  ['sel object', selectable('.spec.o')],
+  ['sel number', selectable('.spec.d')],
+  ['sel meta', selectable('.metadata.name')],
+  ['sel map', selectable('.spec.m.x')],
+  ['sel many', selectable(...Array.from({ length: 9 }, (_, i) => `.spec.${i}`))],
+  ['sel empty', selectable('')],
+  ['sel enum', selectable('.spec.e')],
+  ['sel ios', selectable('.spec.f')],
+  ['sel date', selectable('.spec.date')],
+  ['sel status', selectable('.status.n')],
+  ['scale ok', scale('.spec.n', '.status.n', { labelSelectorPath: '.status.sel' })],
+  ['scale none', only({ subresources: { scale: {} } })],
+  ['scale nodot', scale('spec.n', '.status.n')],
+  ['scale under', scale('.status.n', '.spec.n', { labelSelectorPath: '.meta' })],
   ['two storage', [{ name: 'v1', storage: true }, { name: 'v2', storage: true }]],
   ['no storage', [{ name: 'v1' }, { name: 'v2' }]],
   ['dup version', [{ name: 'v1', storage: true }, { name: 'v1' }]],
   ['version name', [{ name: 'V_1', storage: true }]],
   ['two ok', [{ name: 'v1', storage: true }, { name: 'v2' }]],
-  ['none served', [{ name: 'v1', storage: true, served: false }]],
-  ['no schema', [{ name: 'v1', storage: true, schema: undefined }]],
+  ['none served', only({ served: false })],
+  ['no schema', only({ schema: undefined })],
   ['no schema in 2', [{ name: 'v1', storage: true }, { name: 'v2', schema: undefined }]],
-  ['deprecation', [{ name: 'v1', storage: true, deprecated: false, deprecationWarning: 'x' }]],
-  ['deprecation empty', [{ name: 'v1', storage: true, deprecated: true, deprecationWarning: '' }]],
-  ['deprecation long', [{ name: 'v1', storage: true, deprecated: true, deprecationWarning: 'x'.repeat(300) }]],
-  ['deprecation nl', [{ name: 'v1', storage: true, deprecated: true, deprecationWarning: 'x\ny' }]],
+  ['deprecation', only({ deprecated: false, deprecationWarning: 'x' })],
+  ['deprecation empty', only({ deprecated: true, deprecationWarning: '' })],
+  ['deprecation long', only({ deprecated: true, deprecationWarning: 'x'.repeat(300) })],
+  ['deprecation nl', only({ deprecated: true, deprecationWarning: 'x\ny' })],
 ]
 
 export const DEFINITION_CASES: readonly Case[] = [

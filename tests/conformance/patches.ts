@@ -1,16 +1,9 @@
-/** Cases of patches other than apply, and of subresources. */
+/** Cases of patches other than apply, and of subresources. verbs_patches.ts has more. */
 import assert from 'node:assert/strict'
-import { type Body, type Case, STRATEGIC } from './api.ts'
-import { casesOf, cm, deploy, foo } from './transcript.ts'
+import type { Body, Case } from './api.ts'
+import { casesOf, deploy, foo } from './transcript.ts'
 
 export const PATCH_CASES: readonly Case[] = casesOf('patches', [
-  {
-    name: 'a merge patch merges objects, replaces lists and removes fields set to null',
-    steps: [
-      ['POST foos', foo('a', { size: 1, plain: ['x', 'y'], labels: { a: '1', b: '2' } })],
-      ['MERGE foos/a ? spec', { spec: { plain: ['z'], labels: { a: null, c: '3' } } }],
-    ],
-  },
   {
     name: 'a JSON patch applies its operations in order, or none of them',
     steps: [
@@ -30,65 +23,6 @@ export const PATCH_CASES: readonly Case[] = casesOf('patches', [
       'GET foos/a ? spec.size',
     ],
   },
-  {
-    name: 'a JSON patch that removes a missing field is Invalid',
-    steps: [['POST cm', cm('a')], ['JSON cm/a', [{ op: 'remove', path: '/data/nope' }]]],
-  },
-  {
-    name: 'a strategic merge patch merges lists by key and follows delete directives',
-    async run(api) {
-      await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      const path = `${api.deployments}/a`
-      const containers = (list: unknown): unknown => ({ spec: { template: { spec: { containers: list } } } })
-      const two = await api.expect(
-        200,
-        'PATCH',
-        path,
-        containers([{ name: 'main', image: 'nginx:2' }, { name: 'side', image: 'busybox' }]),
-        { type: STRATEGIC },
-      )
-      assert.deepEqual(
-        two.spec.template.spec.containers.map((each: { name: string; image: string }) => [each.name, each.image]),
-        [['main', 'nginx:2'], ['side', 'busybox']],
-      )
-      const ordered = await api.expect(
-        200,
-        'PATCH',
-        path,
-        { spec: { template: { spec: { '$setElementOrder/containers': [{ name: 'side' }, { name: 'main' }] } } } },
-        { type: STRATEGIC },
-      )
-      assert.deepEqual(ordered.spec.template.spec.containers.map((each: { name: string }) => each.name), [
-        'side',
-        'main',
-      ])
-      const one = await api.expect(200, 'PATCH', path, containers([{ name: 'side', $patch: 'delete' }]), {
-        type: STRATEGIC,
-      })
-      assert.deepEqual(one.spec.template.spec.containers.map((each: { name: string }) => each.name), ['main'])
-    },
-  },
-  {
-    name: 'a strategic merge patch adds finalizers and deletes them one by one',
-    steps: [
-      ['POST cm', cm('a', {}, { finalizers: ['x.io/a'] })],
-      ['STRATEGIC cm/a ? metadata.finalizers', { metadata: { finalizers: ['x.io/b'] } }],
-      ['STRATEGIC cm/a ? metadata.finalizers', { metadata: { '$deleteFromPrimitiveList/finalizers': ['x.io/a'] } }],
-    ],
-  },
-  {
-    name: 'custom kinds do not support strategic merge patch',
-    steps: [['POST foos', foo('a')], ['STRATEGIC foos/a', {}]],
-  },
-  {
-    name: 'a patch with a resourceVersion is conditional',
-    steps: [['POST foos', foo('a')], ['MERGE foos/a', { metadata: { resourceVersion: '1' }, spec: { size: 2 } }]],
-  },
-  {
-    name: 'a patch cannot change the name',
-    steps: [['POST foos', foo('a')], ['MERGE foos/a', { metadata: { name: 'b' } }]],
-  },
-  { name: 'a patch of a missing object is NotFound', steps: [['MERGE foos/a', {}]] },
   {
     name: 'a patch with fieldValidation=Strict refuses unknown fields',
     steps: [['POST foos', foo('a')], ['MERGE foos/a?fieldValidation=Strict', { spec: { bogus: 1 } }]],

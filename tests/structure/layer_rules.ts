@@ -41,7 +41,6 @@ const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
   'prom-client': 'dynamic',
   '@opentelemetry/api': 'dynamic',
   'fast-check': 'dynamic',
-  '@marcbachmann/cel-js': 'static',
   're2js': 'static',
 }
 

@@ -4,6 +4,7 @@ import { overloadsOf } from './functions/mod.ts'
 import { goDuration, rfc3339 } from './functions/time.ts'
 import { patternProblem } from './functions/regex.ts'
 import type { Comprehension, Expr, SyntaxProblem } from './expr.ts'
+import { fieldNamed } from './schema.ts'
 import {
   Bindings,
   BOOL,
@@ -133,6 +134,8 @@ class Checker {
         return this.#call(expr)
       case 'list':
         return listOf(this.#joined(expr.items) ?? this.#bindings.fresh())
+      case 'optional':
+        return this.#present(expr.value)
       case 'map': {
         const key = this.#joined(expr.entries.map(([each]) => each))
         const value = this.#joined(expr.entries.map(([, each]) => each))
@@ -141,6 +144,14 @@ class Checker {
       case 'loop':
         return this.#loop(expr)
     }
+  }
+
+  /** Returns the type of an optional's value. */
+  #present(optional: Expr): CelType {
+    const type = this.#bindings.resolve(this.#check(optional))
+    if (isOptional(type)) return type.params[0]!
+    if (!isDyn(type)) this.#mismatch(optional, optionalOf(type), type)
+    return type
   }
 
   #lookup(name: string): CelType | undefined {
@@ -174,7 +185,8 @@ class Checker {
   #fieldOf(at: Expr, target: CelType, field: string): CelType {
     if (target.kind === 'map') return target.params[1]!
     if (target.kind === 'struct') {
-      const type = this.#scope.fieldsOf(target.name)?.get(field)
+      const fields = this.#scope.fieldsOf(target.name)
+      const type = fields && fieldNamed(fields, field)
       if (!type) this.#report(at, `undefined field '${field}'`)
       return type ?? ERROR
     }

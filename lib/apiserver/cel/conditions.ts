@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { compileExpression } from './expressions.ts'
 import type { Program } from './evaluate.ts'
 import { declOf, type RuleSchema, structsOf } from './schema.ts'
-import { type CelType, DYN, STRING, typeName } from './types.ts'
+import { type CelType, DYN, typeName } from './types.ts'
 import { CelError, Entries, ListValue, type Value } from './values.ts'
 
 const TEXT: RuleSchema = { type: 'string' }
@@ -37,8 +37,6 @@ const REQUEST: RuleSchema = {
 
 const request = declOf(REQUEST, 'kubernetes.AdmissionRequest', false)!
 const structs = structsOf(request)
-// Unlike the names of custom fields, that of this one is not escaped.
-structs.set(request.type.name, new Map([...structs.get(request.type.name)!, ['namespace', STRING]]))
 const SCOPE = {
   variables: new Map<string, CelType>([['object', DYN], ['oldObject', DYN], ['request', request.type]]),
   fieldsOf: (name: string): ReadonlyMap<string, CelType> | undefined => structs.get(name),

@@ -53,6 +53,11 @@ class Coster {
         this.#entries.set(expr, { isList: true, key: fixed(1), value: this.#unionOf(expr.items) })
         return add(sum, fixed(10))
       }
+      case 'optional': {
+        const cost = this.cost(expr.value)
+        this.#copySizes(expr, expr.value)
+        return cost
+      }
       case 'map': {
         const keys = expr.entries.map(([key]) => key)
         const values = expr.entries.map(([, value]) => value)
@@ -244,6 +249,7 @@ class Coster {
     for (const part of path.slice(1)) {
       if (part === '@items' || part === '@values') decl = decl?.element
       else if (part === '@keys') return decl?.type.kind === 'map' ? fixed(0) : undefined
+      // As on the real server, a reserved word that is not escaped has no known size.
       else decl = decl?.fields?.get(part)
     }
     return decl && { min: 0, max: decl.maxElements }

@@ -67,20 +67,39 @@ class Compiler {
         return name === undefined ? this.#select(expr) : this.#variable(name, expr)
       case 'call':
         return this.#call(expr)
-      case 'list': {
-        const items = expr.items.map((each) => this.step(each))
-        return (frame) => new ListValue(items.map((item) => item(frame)))
-      }
-      case 'map': {
-        const entries = expr.entries.map(([key, value]) => [this.step(key), this.step(value)] as const)
-        return (frame) => {
-          const result = new Entries()
-          for (const [key, value] of entries) result.set(key(frame), value(frame))
-          return result
-        }
-      }
+      case 'list':
+        return this.#list(expr.items)
+      case 'optional':
+        return this.step(expr.value)
+      case 'map':
+        return this.#map(expr.entries)
       case 'loop':
         return this.#loop(expr)
+    }
+  }
+
+  #list(nodes: readonly Expr[]): Step {
+    const items = nodes.map((each) => this.step(each))
+    if (nodes.every(({ kind }) => kind !== 'optional')) {
+      return (frame) => new ListValue(items.map((item) => item(frame)))
+    }
+    return (frame) => {
+      const values = items.map((item) => item(frame))
+      return new ListValue(
+        values.flatMap((value, index) => nodes[index]!.kind === 'optional' ? present(value) : [value]),
+      )
+    }
+  }
+
+  #map(nodes: readonly (readonly [Expr, Expr])[]): Step {
+    const entries = nodes.map(([key, value]) => [this.step(key), this.step(value), value.kind === 'optional'] as const)
+    return (frame) => {
+      const result = new Entries()
+      for (const [key, value, isOptional] of entries) {
+        const values = isOptional ? present(value(frame)) : [value(frame)]
+        for (const each of values) result.set(key(frame), each)
+      }
+      return result
     }
   }
 
@@ -258,6 +277,8 @@ function nodesOf(expr: Expr): number {
       return 1 + nodesOf(expr.operand)
     case 'call':
       return [...(expr.target ? [expr.target] : []), ...expr.args].reduce((sum, each) => sum + nodesOf(each), 1)
+    case 'optional':
+      return nodesOf(expr.value)
     case 'list':
       return expr.items.reduce((sum, each) => sum + nodesOf(each), 10)
     default:
@@ -337,6 +358,12 @@ function both(left: Step, right: Step, decides: boolean): Step {
     if (failure) throw failure
     return !decides
   }
+}
+
+/** Returns the value of an optional, if it has one. */
+function present(optional: Value): readonly Value[] {
+  if (!(optional instanceof Optional)) throw new CelError('cannot initialize an optional entry from another value')
+  return optional.value === undefined ? [] : [optional.value]
 }
 
 function fieldOf(value: Value, field: string): Value {

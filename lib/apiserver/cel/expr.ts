@@ -10,6 +10,8 @@ export type Expr =
     | { readonly kind: 'select'; readonly operand: Expr; readonly field: string; readonly test: boolean }
     | { readonly kind: 'call'; readonly fn: string; readonly target: Expr | undefined; readonly args: readonly Expr[] }
     | { readonly kind: 'list'; readonly items: readonly Expr[] }
+    /** An item or the value of an entry, which is left out if this has no value: `[?x]`, `{?k: x}`. */
+    | { readonly kind: 'optional'; readonly value: Expr }
     | { readonly kind: 'map'; readonly entries: readonly (readonly [Expr, Expr])[] }
     | Comprehension
   )
@@ -28,6 +30,16 @@ export interface Comprehension {
   readonly step: Expr
   readonly end: Expr
 }
+
+export function call(at: number, fn: string, ...args: readonly Expr[]): Expr {
+  return { kind: 'call', at, fn, target: undefined, args }
+}
+
+/** The words that no variable or function may have as its name. */
+export const RESERVED: ReadonlySet<string> = new Set([
+  ...['true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for', 'function', 'if', 'import'],
+  ...['let', 'loop', 'package', 'namespace', 'return', 'var', 'void', 'while'],
+])
 
 export interface SyntaxProblem {
   readonly at: number

@@ -1,5 +1,5 @@
 /** Expands macros to loops and conditions, as cel-go's parser does. The costs of a rule depend on these forms. */
-import { type Expr, ExpressionError } from './expr.ts'
+import { call, type Expr, ExpressionError } from './expr.ts'
 import type { Value } from './values.ts'
 
 const MACROS: Readonly<Record<string, readonly number[]>> = {
@@ -26,10 +26,6 @@ const RESULT = '@result'
 /** The variable of a loop over nothing, which binds the result's name to a value. */
 const UNUSED = '#unused'
 
-function call(at: number, fn: string, ...args: readonly Expr[]): Expr {
-  return { kind: 'call', at, fn, target: undefined, args }
-}
-
 function literal(at: number, value: Value): Expr {
   return { kind: 'literal', at, value }
 }
@@ -38,17 +34,16 @@ function ident(at: number, name: string): Expr {
   return { kind: 'ident', at, name }
 }
 
-export class Expander {
-  macro(at: number, fn: string, target: Expr | undefined, args: readonly Expr[]): Expr {
-    if (!target) return presence(at, args[0]!)
-    if (fn === 'optMap' || fn === 'optFlatMap') return optionalMap(at, fn, target, args)
-    if (fn === 'sortBy') return sortBy(at, target, args)
-    const twoVariables = fn.startsWith('transform') || (args.length === 3 && fn !== 'map')
-    const [key, value] = variables(args, twoVariables)
-    const rest = args.slice(twoVariables ? 2 : 1)
-    const parts = loopOf(at, fn, key, rest)
-    return { kind: 'loop', at, range: target, key, value, result: RESULT, ...parts }
-  }
+/** Returns what a call of a macro stands for. */
+export function expandMacro(at: number, fn: string, target: Expr | undefined, args: readonly Expr[]): Expr {
+  if (!target) return presence(at, args[0]!)
+  if (fn === 'optMap' || fn === 'optFlatMap') return optionalMap(at, fn, target, args)
+  if (fn === 'sortBy') return sortBy(at, target, args)
+  const twoVariables = fn.startsWith('transform') || (args.length === 3 && fn !== 'map')
+  const [key, value] = variables(args, twoVariables)
+  const rest = args.slice(twoVariables ? 2 : 1)
+  const parts = loopOf(at, fn, key, rest)
+  return { kind: 'loop', at, range: target, key, value, result: RESULT, ...parts }
 }
 
 function variables(args: readonly Expr[], two: boolean): [string, string | undefined] {

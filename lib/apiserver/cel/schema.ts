@@ -1,6 +1,7 @@
 /** Types and values of CEL by a structural schema. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { goDuration, rfc3339 } from './functions/time.ts'
+import { RESERVED } from './expr.ts'
 import {
   BOOL,
   BYTES,
@@ -171,10 +172,6 @@ export function structsOf(decl: Decl, found: Map<string, ReadonlyMap<string, Cel
   return found
 }
 
-const RESERVED = new Set([
-  ...['true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for', 'function', 'if', 'import'],
-  ...['let', 'loop', 'package', 'namespace', 'return', 'var', 'void', 'while'],
-])
 const ESCAPES: Readonly<Record<string, string>> = {
   '__': '__underscores__',
   '.': '__dot__',
@@ -187,6 +184,11 @@ function escapeName(name: string): string | undefined {
   if (RESERVED.has(name)) return `__${name}__`
   if (name === '' || /^\d/.test(name) || /[^\w./-]/.test(name)) return undefined
   return name.replace(/__|[./-]/g, (part) => ESCAPES[part]!)
+}
+
+/** Returns a field by its name in an expression, where reserved words need not be escaped. */
+export function fieldNamed<T>(fields: ReadonlyMap<string, T>, name: string): T | undefined {
+  return fields.get(name) ?? (RESERVED.has(name) ? fields.get(`__${name}__`) : undefined)
 }
 
 /** Returns the value of JSON by its schema. Objects are read when they are used. */
@@ -314,7 +316,7 @@ class ObjectValue implements MapValue {
   }
 
   get(key: Value): Value | undefined {
-    const property = this.#names.get(String(key))
+    const property = fieldNamed(this.#names, String(key))
     if (property === undefined || !this.#has(property)) return undefined
     const known = this.#read?.get(property)
     if (known !== undefined) return known

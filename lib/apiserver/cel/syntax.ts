@@ -1,30 +1,26 @@
 /** Parses an expression to a tree, in which macros are expanded as cel-go does. */
-import { type ASTNode, Environment } from '@marcbachmann/cel-js'
-import { type Expr, ExpressionError, type SyntaxProblem } from './expr.ts'
-import { Expander, isMacro } from './macros.ts'
+import { call, type Expr, ExpressionError, RESERVED, type SyntaxProblem } from './expr.ts'
+import { expandMacro, isMacro } from './macros.ts'
+import { Tokens, unquote } from './tokens.ts'
 import { Uint, type Value } from './values.ts'
 
-const parser = new Environment({
-  enableOptionalTypes: true,
-  limits: { maxDepth: 250, maxListElements: 100_000, maxMapEntries: 100_000 },
-})
+/** The functions of the operators with two operands, by how tightly they bind. */
+const LEVELS: readonly Readonly<Record<string, string>>[] = [
+  { '||': '_||_' },
+  { '&&': '_&&_' },
+  { '==': '_==_', '!=': '_!=_', '<': '_<_', '<=': '_<=_', '>': '_>_', '>=': '_>=_', in: '@in' },
+  { '+': '_+_', '-': '_-_' },
+  { '*': '_*_', '/': '_/_', '%': '_%_' },
+]
+const OPERATORS: ReadonlyMap<string, { readonly fn: string; readonly level: number }> = new Map(
+  LEVELS.flatMap((fns, level) => Object.entries(fns).map(([text, fn]) => [text, { fn, level }] as const)),
+)
+/** The levels of || and &&, whose operands may be many. */
+const LAST_LOGIC = 1
 
-const BINARY: Readonly<Record<string, string>> = {
-  '==': '_==_',
-  '!=': '_!=_',
-  '<': '_<_',
-  '<=': '_<=_',
-  '>': '_>_',
-  '>=': '_>=_',
-  '+': '_+_',
-  '-': '_-_',
-  '*': '_*_',
-  '/': '_/_',
-  '%': '_%_',
-  in: '@in',
-  '&&': '_&&_',
-  '||': '_||_',
-}
+/** cel-go's limits. */
+const MAX_DEPTH = 250
+const MAX_CHARACTERS = 100_000
 
 /** Returns the tree of an expression, or what is wrong with its syntax. */
 export function parse(source: string): Expr | readonly SyntaxProblem[] {
@@ -33,208 +29,260 @@ export function parse(source: string): Expr | readonly SyntaxProblem[] {
     return [{ at: -1, message: `expression code point size exceeds limit: size: ${size}, limit ${MAX_CHARACTERS}` }]
   }
   try {
-    return new Reader(source).read(parser.parse(source).ast as unknown as ASTNode)
+    return new Parser(source).parse()
   } catch (error) {
     if (error instanceof ExpressionError) return [{ at: error.at, message: error.message }]
-    if (!(error instanceof Error)) throw error
-    return syntaxProblems(source, error as ParseFailure)
+    throw error
   }
 }
 
-interface ParseFailure extends Error {
-  readonly summary?: string
-  readonly range?: { readonly start: number; readonly end: number }
-}
-
-const OPERAND =
-  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
-
-/** What is not the beginning of any token. */
-const UNKNOWN_TOKEN = /^(?:[^\w\s()[\]{}<>=!&|+\-*/%.,:?'"]|[=&|](?![=&|])[^]?|(["'])(?:(?!\1).)*$)/
-
-/** Describes a failure of the parser in the words of cel-go's, as far as the two have the same failures. */
-function syntaxProblems(source: string, { summary = '', message, range }: ParseFailure): SyntaxProblem[] {
-  if (summary.startsWith('Exceeded')) return [{ at: -1, message: `expression recursion limit exceeded: ${MAX_DEPTH}` }]
-  const at = range?.start ?? 0
-  const unknown = UNKNOWN_TOKEN.exec(source.slice(at))?.[0]
-  if (unknown !== undefined) {
-    // cel-go goes on behind what it does not know.
-    const rest = `${source.slice(0, at)}${' '.repeat(unknown.length)}${source.slice(at + unknown.length)}`
-    const further = parse(rest)
-    const first = { at, message: `Syntax error: token recognition error at: '${unknown}'` }
-    return [first, ...('kind' in further ? [] : further)]
-  }
-  const isEnd = source.slice(at).trim() === ''
-  const token = isEnd ? '<EOF>' : source.slice(at, range?.end ?? at + 1)
-  return [{ at, message: messageOf(source, summary, token, at) ?? `Syntax error: ${summary || message}` }]
-}
-
-function messageOf(source: string, summary: string, token: string, at: number): string | undefined {
-  if (/iteration variable$/.test(summary)) return 'argument must be a simple name'
-  if (summary.startsWith('Reserved identifier')) return `reserved identifier: ${token}`
-  const rest = source.slice(at + token.length).trim()
-  if (summary.startsWith('Unexpected token')) {
-    const before = source.slice(0, at).trimEnd()
-    // An argument list and an index may begin with something else.
-    const first = /\w\($/.test(before) ? "')', '.'" : "'.'"
-    const operand = /[\w)\]]\[$/.test(before) ? OPERAND.replace("'!'", "'!', '?'") : OPERAND.replace("'.'", first)
-    const isExtra = token !== '<EOF>' && token !== ')' && /^[\w"'([{.!-]/.test(rest)
-    return `Syntax error: ${isExtra ? 'extraneous' : 'mismatched'} input '${token}' expecting ${operand}`
-  }
-  if (summary.startsWith('Unexpected character')) {
-    return `Syntax error: ${rest === '' ? 'extraneous' : 'mismatched'} input '${token}' expecting <EOF>`
-  }
-  switch (/^Expected (\w+)/.exec(summary)?.[1]) {
-    case 'RPAREN':
-      return `Syntax error: missing ')' at '${token}'`
-    case 'RBRACKET':
-      return isIndex(source, at)
-        ? `Syntax error: missing ']' at '${token}'`
-        : `Syntax error: mismatched input '${token}' expecting {']', ','}`
-    case 'RBRACE':
-      return `Syntax error: mismatched input '${token}' expecting {'}', ','}`
-    case 'COLON':
-      return `Syntax error: mismatched input '${token}' expecting ':'`
-    case 'IDENTIFIER':
-      return `Syntax error: no viable alternative at input '.${token === '<EOF>' ? '' : token}'`
-  }
-  return undefined
-}
-
-/** Returns whether the last open bracket before an offset is an index, and not a list. */
-function isIndex(source: string, at: number): boolean {
-  return /[\w)\]]\s*\[[^[]*$/.test(source.slice(0, at))
-}
-
-/** cel-go's limit. It balances the operands of && and ||, which so may be many more. */
-const MAX_DEPTH = 250
-const LOGIC_PER_LEVEL = 8
-const MAX_CHARACTERS = 100_000
-
-class Reader {
-  readonly #source: string
-  readonly #expand = new Expander()
-  #depth = 0
+class Parser {
+  readonly #tokens: Tokens
+  /** The types of message literals: none is declared. */
+  readonly #undeclared: SyntaxProblem[] = []
+  /** How deep the expression being read is in brackets and branches. */
+  #nesting = 0
+  /** The height of the highest tree read so far as an operand of the expression being read. */
+  #height = 0
 
   constructor(source: string) {
-    this.#source = source
+    this.#tokens = new Tokens(source)
   }
 
-  read(node: ASTNode): Expr {
-    const weight = ['||', '&&', '!_'].includes(node.op) ? 1 : LOGIC_PER_LEVEL
-    this.#depth += weight
-    if (this.#depth > MAX_DEPTH * LOGIC_PER_LEVEL) throw new ExpressionError(-1, 'max recursion depth exceeded')
-    const expr = this.#read(node)
-    this.#depth -= weight
+  parse(): Expr | readonly SyntaxProblem[] {
+    const expr = this.#expression()
+    if (this.#tokens.current.kind !== 'end') throw this.#tokens.unexpected('an operator or the end')
+    return this.#undeclared.length > 0 ? this.#undeclared : expr
+  }
+
+  #expression(): Expr {
+    if (++this.#nesting > MAX_DEPTH) throw new ExpressionError(-1, `expression recursion limit exceeded: ${MAX_DEPTH}`)
+    const outer = this.#height
+    this.#height = 0
+    let expr = this.#operation(0)
+    const { at } = this.#tokens.current
+    if (this.#tokens.accept('?')) {
+      const yes = this.#operation(0)
+      this.#tokens.expect(':')
+      expr = call(at, '_?_:_', expr, yes, this.#expression())
+      this.#grow()
+    }
+    this.#height = Math.max(outer, this.#height)
+    this.#nesting--
     return expr
   }
 
-  #read(node: ASTNode): Expr {
-    switch (node.op) {
-      case 'value':
-        if (typeof node.args === 'bigint' && node.args > 2n ** 63n) {
-          throw new ExpressionError(node.start, 'invalid int literal')
-        }
-        return { kind: 'literal', at: node.start, value: literal(node.args) }
-      case 'id':
-        return { kind: 'ident', at: node.start, name: node.args }
-      case '.':
-        return {
-          kind: 'select',
-          at: this.#back('.', node.pos),
-          operand: this.read(node.args[0]),
-          field: node.args[1],
-          test: false,
-        }
-      case '.?': {
-        const at = this.#back('.', node.pos)
-        const field: Expr = { kind: 'literal', at: node.pos, value: node.args[1] }
-        return { kind: 'call', at, fn: '_?._', target: undefined, args: [this.read(node.args[0]), field] }
+  /** Counts a node above the trees read so far. Safety: all that later walks the tree recursively relies on this. */
+  #grow(): void {
+    if (++this.#height > MAX_DEPTH) throw new ExpressionError(-1, 'max recursion depth exceeded')
+  }
+
+  /** Reads operands between operators of at least a level. */
+  #operation(minLevel: number): Expr {
+    const outer = this.#height
+    this.#height = 0
+    let left = this.#unary()
+    for (let operator; (operator = OPERATORS.get(this.#tokens.current.text)) && operator.level >= minLevel;) {
+      const { fn, level } = operator
+      const { at, text } = this.#tokens.next()
+      const right = this.#operation(level + 1)
+      if (level <= LAST_LOGIC) left = this.#logic(text, fn, [left, right], [at])
+      else {
+        left = call(at, fn, left, right)
+        this.#grow()
       }
-      case '[]':
-      case '[?]': {
-        const [operand, index] = node.args
-        const at = this.#after('[', operand.end)
-        const fn = node.op === '[]' ? '_[_]' : '_[?_]'
-        return { kind: 'call', at, fn, target: undefined, args: [this.read(operand), this.read(index)] }
+    }
+    this.#height = Math.max(outer, this.#height)
+    return left
+  }
+
+  /** Reads the further operands of a chain of && or ||, of which cel-go makes a balanced tree. */
+  #logic(text: string, fn: string, terms: Expr[], places: number[]): Expr {
+    const { level } = OPERATORS.get(text)!
+    while (this.#tokens.current.text === text) {
+      places.push(this.#tokens.next().at)
+      terms.push(this.#operation(level + 1))
+    }
+    const balanced = (from: number, to: number): Expr => {
+      if (from === to) return terms[from]!
+      const middle = Math.floor((from + to) / 2)
+      return call(places[middle]!, fn, balanced(from, middle), balanced(middle + 1, to))
+    }
+    return balanced(0, places.length)
+  }
+
+  #unary(): Expr {
+    const { at, text } = this.#tokens.current
+    if (text !== '!' && text !== '-') return this.#member()
+    let count = 0
+    while (this.#tokens.accept(text)) count++
+    if (text === '-' && count === 1 && this.#mayHaveSign()) return this.#members(this.#number(at, '-'))
+    const operand = this.#member()
+    return count % 2 === 0 ? operand : call(at, `${text}_`, operand)
+  }
+
+  #member(): Expr {
+    const isName = this.#tokens.current.text !== '('
+    const expr = this.#primary()
+    return this.#members(expr, isName && expr.kind === 'ident' ? expr.name : undefined)
+  }
+
+  /** Reads what follows an operand: fields, calls, indices. `path` is its name if it is nothing but a name. */
+  #members(operand: Expr, path?: string): Expr {
+    const tokens = this.#tokens
+    let expr = operand
+    for (;; this.#grow()) {
+      const { at } = tokens.current
+      if (path !== undefined && tokens.accept('{')) {
+        expr = this.#message(at, path)
+        path = undefined
+        continue
       }
-      case 'call': {
-        const [fn, args] = node.args
-        const at = this.#after('(', node.start + fn.length)
-        this.#checkArguments(node.end)
-        return this.#call(at, fn, undefined, args)
+      if (tokens.accept('[')) {
+        const fn = tokens.accept('?') ? '_[?_]' : '_[_]'
+        expr = call(at, fn, expr, this.#expression())
+        tokens.expect(']')
+        path = undefined
+        continue
       }
-      case 'rcall': {
-        const [fn, target, args] = node.args
-        const name = this.#source.indexOf(fn, this.#after('.', target.end))
-        this.#checkArguments(node.end)
-        return this.#call(this.#after('(', name + fn.length), fn, this.read(target), args)
+      if (!tokens.accept('.')) return expr
+      const isOptional = tokens.accept('?')
+      const { at: nameAt, text: name } = this.#name()
+      if (isOptional) expr = call(at, '_?._', expr, { kind: 'literal', at: nameAt, value: name })
+      else if (tokens.current.text === '(') expr = this.#call(name, expr)
+      else {
+        expr = { kind: 'select', at, operand: expr, field: name, test: false }
+        if (path !== undefined) path += `.${name}`
+        continue
       }
-      case 'list':
-        return { kind: 'list', at: node.start, items: node.args.map((each) => this.read(each)) }
-      case 'map':
-        return {
-          kind: 'map',
-          at: node.start,
-          entries: node.args.map(([key, value]) => [this.read(key), this.read(value)] as const),
-        }
-      case '?:': {
-        const [condition, yes, no] = node.args
-        const args = [this.read(condition), this.read(yes), this.read(no)]
-        return { kind: 'call', at: this.#after('?', condition.end), fn: '_?_:_', target: undefined, args }
-      }
-      case '!_':
-        return { kind: 'call', at: node.start, fn: '!_', target: undefined, args: [this.read(node.args)] }
-      case '-_': {
-        const operand = this.read(node.args)
-        if (operand.kind === 'literal' && (typeof operand.value === 'bigint' || typeof operand.value === 'number')) {
-          return { kind: 'literal', at: node.start, value: -operand.value }
-        }
-        return { kind: 'call', at: node.start, fn: '-_', target: undefined, args: [operand] }
-      }
-      default: {
-        const [left, right] = node.args
-        const at = this.#after(node.op, left.end)
-        return {
-          kind: 'call',
-          at,
-          fn: BINARY[node.op]!,
-          target: undefined,
-          args: [this.read(left), this.read(right)],
-        }
-      }
+      path = undefined
     }
   }
 
-  /** The parser allows a comma behind the last argument. */
-  #checkArguments(end: number): void {
-    if (!this.#source.slice(0, end - 1).trimEnd().endsWith(',')) return
-    throw new ExpressionError(end - 1, `Syntax error: mismatched input ')' expecting ${OPERAND}`)
+  /** Reads the name of a field or function. Unlike those of variables, it may be a reserved word. */
+  #name(): { readonly at: number; readonly text: string } {
+    if (this.#tokens.current.kind !== 'name') throw this.#tokens.unexpected('a name')
+    return this.#tokens.next()
   }
 
-  #call(at: number, fn: string, target: Expr | undefined, nodes: readonly ASTNode[]): Expr {
-    const args = nodes.map((each) => this.read(each))
-    if (isMacro(fn, target !== undefined, args.length)) return this.#expand.macro(at, fn, target, args)
+  #primary(): Expr {
+    const tokens = this.#tokens
+    const { kind, at, text } = tokens.current
+    switch (kind) {
+      case 'int':
+      case 'uint':
+      case 'double':
+        return this.#number(at)
+      case 'name':
+        return this.#variable()
+      case 'text':
+      case 'bytes':
+        return { kind: 'literal', at, value: unquote(tokens.next()) }
+      case 'constant':
+        tokens.next()
+        return { kind: 'literal', at, value: text === 'null' ? null : text === 'true' }
+    }
+    switch (text) {
+      case '.':
+        tokens.next()
+        return this.#variable()
+      case '-':
+        tokens.next()
+        if (this.#mayHaveSign()) return this.#number(at, '-')
+        break
+      case '(': {
+        tokens.next()
+        const expr = this.#expression()
+        tokens.expect(')')
+        return expr
+      }
+      case '[':
+        tokens.next()
+        return { kind: 'list', at, items: this.#items(']', (isOptional) => this.#value(isOptional)) }
+      case '{':
+        tokens.next()
+        return { kind: 'map', at, entries: this.#items('}', (isOptional) => this.#entry(isOptional)) }
+    }
+    throw tokens.unexpected('an expression')
+  }
+
+  #variable(): Expr {
+    const { at, text: name } = this.#name()
+    if (RESERVED.has(name)) throw new ExpressionError(at, `reserved identifier: ${name}`)
+    return this.#tokens.current.text === '(' ? this.#call(name, undefined) : { kind: 'ident', at, name }
+  }
+
+  #call(fn: string, target: Expr | undefined): Expr {
+    const { at } = this.#tokens.next()
+    const args: Expr[] = []
+    if (this.#tokens.current.text !== ')') {
+      do {
+        args.push(this.#expression())
+      } while (this.#tokens.accept(','))
+    }
+    this.#tokens.expect(')')
+    if (isMacro(fn, target !== undefined, args.length)) return expandMacro(at, fn, target, args)
     return { kind: 'call', at, fn, target, args }
   }
 
-  /** Returns the offset of a token after an operand: between them are only blanks, comments and parentheses. */
-  #after(token: string, from: number): number {
-    const blank = /(?:[\s)]|\/\/[^\n]*)*/y
-    blank.lastIndex = from
-    const skipped = blank.exec(this.#source)![0].length
-    const at = from + skipped
-    return this.#source.startsWith(token, at) ? at : Math.max(this.#source.indexOf(token, from), from)
+  /** Reads items up to the closing bracket, which a comma may precede. */
+  #items<T>(end: string, read: (isOptional: boolean) => T): T[] {
+    const tokens = this.#tokens
+    const items: T[] = []
+    while (tokens.current.text !== end && tokens.current.text !== ',') {
+      items.push(read(tokens.accept('?')))
+      if (tokens.current.text === end || !tokens.accept(',')) break
+      if (tokens.current.text === ',') break
+    }
+    if (items.length === 0) tokens.accept(',')
+    tokens.expect(end)
+    return items
   }
 
-  #back(token: string, from: number): number {
-    return this.#source.lastIndexOf(token, from)
+  #value(isOptional: boolean): Expr {
+    const value = this.#expression()
+    return isOptional ? { kind: 'optional', at: value.at, value } : value
+  }
+
+  #entry(isOptional: boolean): readonly [Expr, Expr] {
+    const key = this.#expression()
+    this.#tokens.expect(':')
+    return [key, this.#value(isOptional)]
+  }
+
+  #message(at: number, name: string): Expr {
+    this.#items('}', () => {
+      this.#name()
+      this.#tokens.expect(':')
+      return this.#expression()
+    })
+    this.#undeclared.push({ at, message: `undeclared reference to '${name}' (in container '')` })
+    return { kind: 'literal', at, value: null }
+  }
+
+  #mayHaveSign(): boolean {
+    return ['int', 'double'].includes(this.#tokens.current.kind)
+  }
+
+  /** Reads a number, whose sign begins at `at`. */
+  #number(at: number, sign = ''): Expr {
+    const { kind, text } = this.#tokens.next()
+    const value = numberOf(kind, text, sign)
+    if (value === undefined) throw new ExpressionError(at, `invalid ${kind} literal`)
+    return { kind: 'literal', at, value }
   }
 }
 
-function literal(value: unknown): Value {
-  if (typeof value === 'object' && value !== null && !(value instanceof Uint8Array)) {
-    return new Uint(BigInt(String((value as { valueOf(): unknown }).valueOf())))
+/** Returns the value of a number; undefined if it is out of the range of its type. */
+function numberOf(kind: string, text: string, sign: string): Value | undefined {
+  if (kind === 'double') {
+    const value = Number(sign + text)
+    return Number.isFinite(value) ? value : undefined
   }
-  return value as Value
+  if (kind === 'uint') {
+    const value = BigInt(text.slice(0, -1))
+    return BigInt.asUintN(64, value) === value ? new Uint(value) : undefined
+  }
+  const value = sign ? -BigInt(text) : BigInt(text)
+  return BigInt.asIntN(64, value) === value ? value : undefined
 }

@@ -128,7 +128,9 @@ export function mostGeneral(a: CelType, b: CelType): CelType {
 
 /** The types that type parameters stand for, found so far. */
 export class Bindings {
-  #types: Map<string, CelType>
+  readonly #types: Map<string, CelType>
+  /** What each parameter stood for before the assignment in work bound it, in the order of the bindings. */
+  #changes: (readonly [name: string, before: CelType | undefined])[] = []
   #fresh = 0
 
   constructor(types: ReadonlyMap<string, CelType> = new Map()) {
@@ -141,10 +143,18 @@ export class Bindings {
 
   /** Returns whether values of the first types can be used as the second ones; if so, keeps what that binds. */
   assign(from: readonly CelType[], to: readonly CelType[]): boolean {
-    const before = new Map(this.#types)
+    this.#changes = []
     if (from.length === to.length && from.every((each, index) => this.#assign(each, to[index]!))) return true
-    this.#types = before
+    for (const [name, before] of this.#changes.reverse()) {
+      if (before) this.#types.set(name, before)
+      else this.#types.delete(name)
+    }
     return false
+  }
+
+  #set(name: string, type: CelType): void {
+    this.#changes.push([name, this.#types.get(name)])
+    this.#types.set(name, type)
   }
 
   /** Replaces the bound parameters in a type; `freeAs` replaces the others. */
@@ -178,11 +188,11 @@ export class Bindings {
       if (sameType(bound, type)) return { valid: true, isBound: true }
       if (!this.#assign(type, bound)) return { valid: false, isBound: true }
       const general = mostGeneral(type, bound)
-      if (!this.#occursIn(param, general)) this.#types.set(param.name, general)
+      if (!this.#occursIn(param, general)) this.#set(param.name, general)
       return { valid: true, isBound: true }
     }
     if (this.#occursIn(param, type)) return { valid: false, isBound: false }
-    this.#types.set(param.name, type)
+    this.#set(param.name, type)
     return { valid: true, isBound: false }
   }
 

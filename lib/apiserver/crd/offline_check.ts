@@ -18,7 +18,7 @@ export function faultsOfVersions(spec: JsonObject): Promise<readonly Cause[]> {
 /**
  * Resolves with a function that returns what is wrong with an object, which an earlier schema may have accepted, by the
  * schema of this version: the fields that would be dropped, and what a write of it would be refused for. Transition
- * rules do not run, nor do rules in syntax that this engine does not know.
+ * rules do not run, nor do rules that do not compile.
  */
 export async function objectCheckOf(version: JsonObject): Promise<(object: JsonObject) => readonly string[]> {
   const schema = schemaOf(version)

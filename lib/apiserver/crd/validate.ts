@@ -128,18 +128,9 @@ function keywordFaults(schema: Schema, value: Json, path: string): Cause[] {
   if (typeof value === 'number') numberFaults(schema, value, invalid)
   else if (typeof value === 'string') faults.push(...stringFaults(schema, value, path, invalid))
   else if (Array.isArray(value)) {
-    const { minItems, maxItems, uniqueItems } = schema as {
-      minItems?: number
-      maxItems?: number
-      uniqueItems?: boolean
-    }
+    const { minItems, maxItems } = schema as { minItems?: number; maxItems?: number }
     if (minItems !== undefined && value.length < minItems) invalid(`should have at least ${minItems} items`)
     if (maxItems !== undefined && value.length > maxItems) faults.push(fault.tooMany(path, value.length, maxItems))
-    if (uniqueItems && value.some((item, index) => value.findIndex((other) => jsonEqual(item, other)) < index)) {
-      invalid(
-        "shouldn't contain duplicates",
-      )
-    }
   } else if (isObject(value)) {
     const { minProperties, maxProperties } = schema as { minProperties?: number; maxProperties?: number }
     const count = Object.keys(value).length

@@ -9,9 +9,6 @@ const LIMITS = 'limit the lists and strings (.max()) and the records (entries() 
 const OVER = /exceeds budget by factor of (.*?)x /
 const SUM = /cost total/
 
-/** Syntax that a server knows, and the engine here does not: optional parts of literals, `.name`, and messages. */
-const OTHER_SYNTAX = /[[{,]\s*\?|(?:^|[^\w\s)\]"'.])\s*\.[A-Za-z_]|[A-Za-z_]\s*\{/
-
 /** @throws Error with one line for each problem if an API server would refuse a definition. */
 export async function throwIfRefused(definitions: readonly CustomResourceDefinition[]): Promise<void> {
   const refused = (await Promise.all(definitions.map(refusals))).flat()
@@ -24,9 +21,8 @@ export async function refusals({ metadata, spec }: CustomResourceDefinition): Pr
   // A rule that costs too much alone is reported again as a part of the sum.
   const isOver = all.some(({ message }) => OVER.test(message) && !SUM.test(message))
   const causes = isOver ? all.filter(({ message }) => !SUM.test(message)) : all
-  const lines = causes.flatMap(({ field, message }) => {
+  const lines = causes.map(({ field, message }) => {
     const { version, path, rest, rule } = placeOf(field, spec.versions)
-    if (rule && message.includes('Syntax error') && OTHER_SYNTAX.test(rule)) return []
     const text = costText(message, rest.includes('messageExpression')) ?? shortened(message)
     const what = rule ? `the rule ${shown(rule)} ${text}` : `${rest ? `${rest} ` : ''}${text}`
     return `${metadata.name} ${version}${path || 'the schema'}: ${what}`
