@@ -35,7 +35,7 @@ export function crdOf(
     const name = groupResourceOf(resource)
     const versions = kinds.get(name) ?? []
     if (versions.some((other) => other.version === resource.version && other.definition !== resource.definition)) {
-      throw new TypeError(`Cannot make one CRD of "${name}": its version "${resource.version}" is defined twice`)
+      refuse(name, `its version "${resource.version}" is defined twice`)
     }
     if (!versions.some((other) => other.definition === resource.definition)) kinds.set(name, [...versions, resource])
   }
@@ -56,14 +56,14 @@ function combined(
   const chosen = ordered.filter((resource) => hubs.has(resourceId(resource)))
   if (chosen.length > 1) {
     const versions = chosen.map(({ version }) => `"${version}"`).join(' and ')
-    throw new TypeError(`Cannot make one CRD of "${name}": only one version can be stored, not ${versions}`)
+    refuse(name, `only one version can be stored, not ${versions}`)
   }
   const stored = chosen[0] ?? ordered[0]!
   for (const resource of ordered) {
     for (const key of ['kind', 'scope'] as const) {
       if (resource[key] !== stored[key]) {
         const values = [resource, stored].map((one) => `"${one.version}" has "${one[key]}"`).join(' and ')
-        throw new TypeError(`Cannot make one CRD of "${name}": versions differ in ${key}: ${values}`)
+        refuse(name, `versions differ in ${key}: ${values}`)
       }
     }
   }
@@ -71,7 +71,7 @@ function combined(
     ordered.find((one) => one !== stored && !conversions.some(({ from }) => from.version === one.version))
   if (lone) {
     const what = `its version "${lone.version}" has no conversion to "${stored.version}", which is stored`
-    throw new TypeError(`Cannot make one CRD of "${name}": ${what}; declare it with app.convert()`)
+    refuse(name, `${what}; declare it with app.convert()`)
   }
   // Names are those of the stored version, such as short names that other versions lack.
   const base = stored.definition!.crd
@@ -79,8 +79,10 @@ function combined(
     ...resource.definition!.crd.spec.versions[0]!,
     storage: resource === stored,
   }))
-  if (!versions.some(({ served }) => served)) {
-    throw new TypeError(`Cannot make one CRD of "${name}": no version of it is served`)
-  }
+  if (!versions.some(({ served }) => served)) refuse(name, 'no version of it is served')
   return { ...base, spec: { ...base.spec, versions } }
+}
+
+function refuse(name: string, why: string): never {
+  throw new TypeError(`Cannot make one CRD of "${name}": ${why}`)
 }

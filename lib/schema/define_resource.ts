@@ -187,20 +187,9 @@ function partSchema(
   return part
 }
 
-interface CrdParts {
-  readonly group: string
-  readonly version: string
-  readonly kind: string
+interface CrdParts extends ResourceDefinition<ZodSchema, ZodSchema, boolean> {
   readonly plural: string
   readonly scope: 'Namespaced' | 'Cluster'
-  readonly shortNames?: readonly string[]
-  readonly categories?: readonly string[]
-  readonly columns?: Readonly<Record<string, string | ColumnDefinition>>
-  readonly scale?: ScaleDefinition
-  readonly selectableFields?: readonly string[]
-  readonly status?: unknown
-  readonly served?: boolean
-  readonly deprecated?: boolean | string
   readonly root: JsonSchema
 }
 

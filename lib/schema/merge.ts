@@ -34,8 +34,10 @@ export function split(
   junctor: Junctor,
   place: Place,
 ): { readonly shared: JsonSchema; readonly separate: readonly JsonSchema[] } {
-  const structure = schemas.map(structureOf).reduce((a, b) => mergeStructures(a, b, junctor, place))
-  const conditions = schemas.map(conditionsOf)
+  const structure = schemas.map((schema) => partOf(schema, true)).reduce((a, b) =>
+    mergeStructures(a, b, junctor, place)
+  )
+  const conditions = schemas.map((schema) => partOf(schema, false))
   const common = commonConditions(conditions)
   const known = junctor === 'anyOf' ? withValues(structure, conditions) : structure
   return { shared: overlay(known, common), separate: conditions.map((condition) => without(condition, common)) }
@@ -63,46 +65,25 @@ function withValues(structure: JsonSchema, conditions: readonly JsonSchema[]): J
 }
 
 /** Keywords of the structure, which are not allowed inside a junctor. */
-const STRUCTURAL: ReadonlySet<string> = new Set([
-  'type',
-  'default',
-  'nullable',
-  'description',
-  'title',
-  'example',
-  'additionalProperties',
-])
+const STRUCTURAL = /^(?:type|default|nullable|description|title|example|additionalProperties)$|^x-kubernetes-/
 
-function isStructural(keyword: string): boolean {
-  return STRUCTURAL.has(keyword) || keyword.startsWith('x-kubernetes-')
-}
-
-function structureOf(schema: JsonSchema): JsonSchema {
-  const structure: Record<string, unknown> = {}
+/** Returns the structure of a schema, or the conditions; of these, empty ones are left out. */
+function partOf(schema: JsonSchema, isStructure: boolean): JsonSchema {
+  const part: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
-    if (keyword === 'properties') structure[keyword] = mapValues(value as Fields, structureOf)
-    else if (keyword === 'items') structure[keyword] = structureOf(value as JsonSchema)
-    else if (isStructural(keyword)) structure[keyword] = value
-  }
-  return structure
-}
-
-function conditionsOf(schema: JsonSchema): JsonSchema {
-  const conditions: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (keyword === 'properties') {
-      const fields = Object.entries(mapValues(value as Fields, conditionsOf)).filter(([, condition]) =>
-        !isEmpty(condition)
+    const below = keyword === 'properties'
+      ? Object.fromEntries(
+        Object.entries(value as Fields).map(([name, field]) => [name, partOf(field, isStructure)] as const)
+          .filter(([, field]) => isStructure || !isEmpty(field)),
       )
-      if (fields.length > 0) conditions[keyword] = Object.fromEntries(fields)
-    } else if (keyword === 'items') {
-      const items = conditionsOf(value as JsonSchema)
-      if (!isEmpty(items)) conditions[keyword] = items
-    } else if (!isStructural(keyword)) {
-      conditions[keyword] = value
+      : keyword === 'items'
+      ? partOf(value as JsonSchema, isStructure)
+      : undefined
+    if (below ? isStructure || !isEmpty(below) : STRUCTURAL.test(keyword) === isStructure) {
+      part[keyword] = below ?? value
     }
   }
-  return conditions
+  return part
 }
 
 type Fields = Readonly<Record<string, JsonSchema>>
@@ -110,7 +91,7 @@ type Fields = Readonly<Record<string, JsonSchema>>
 function mergeStructures(a: JsonSchema, b: JsonSchema, junctor: Junctor, place: Place): JsonSchema {
   const result: Record<string, unknown> = { ...a }
   for (const keyword of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    if (keyword === 'description' || keyword === 'title' || keyword === 'example') {
+    if (/^(?:description|title|example)$/.test(keyword)) {
       // A text of only one alternative does not describe the union.
       if (a[keyword] !== b[keyword]) delete result[keyword]
     } else if (keyword === 'properties') {
@@ -190,10 +171,6 @@ function describe(schema: JsonSchema, keyword: string): string {
   return schema[keyword] === undefined
     ? `one without ${keyword}`
     : `one with ${keyword} ${JSON.stringify(schema[keyword])}`
-}
-
-function mapValues(fields: Fields, map: (field: JsonSchema) => JsonSchema): Fields {
-  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, map(field)]))
 }
 
 export function isEmpty(schema: JsonSchema): boolean {

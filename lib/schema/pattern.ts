@@ -9,45 +9,38 @@
  * @see https://github.com/google/re2/wiki/Syntax
  */
 
-/** The pattern for RE2, or the reason why there is none. */
-export type Translation = { readonly pattern: string } | { readonly refused: string }
+/** Throws an error with what an expression is. */
+type Refuse = (what: string) => never
 
-/** Letters that mean the same after a backslash in both syntaxes. */
-const SHARED_ESCAPES = 'dDwWsSbBtnvfr'
+/** One escape, as of a character or a set. */
+const ESCAPE = String.raw`\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|0\d|k<|[^])`
+/** Those of expressions with the u flag come first: code points, surrogate pairs and properties. */
+const UNICODE_ESCAPE = String
+  .raw`\\(?:u\{[\da-fA-F]+\}|u[dD][89abAB]..\\u[dD][c-fC-F]..|[pP]\{[^}]*\})|${ESCAPE}`
+const CLASS = String.raw`\[(\^?)((?:\\[^]|[^\]\\])*)\]`
+const GROUP = String.raw`\(\?(?:<([A-Za-z_]\w*)>|[ims]*(?:-[ims]+)?:)?`
 
-const HALF_PAIR = { refused: 'a regular expression with half a surrogate pair (use the u flag)' }
-
-/** Translates an expression; flags become `(?ims)`. */
-export function toRe2(regex: RegExp): Translation {
-  if (regex.flags.includes('v')) return { refused: 'a regular expression with the v flag' }
-  if (regex.flags.includes('y')) return { refused: 'a sticky regular expression' }
-  const unicode = regex.flags.includes('u')
-  const source = regex.source
-  if (unicode ? /[\ud800-\udfff]/u.test(source) : /[\ud800-\udfff]/.test(source)) return HALF_PAIR
-  const flags = [...regex.flags].filter((flag) => 'ims'.includes(flag)).join('')
-  let out = flags ? `(?${flags})` : ''
-  let at = 0
-  while (at < source.length) {
-    const char = source[at]!
-    if (char === '\\' || char === '[') {
-      const translate = char === '[' ? translateClass : translateEscape
-      const part = translate(source, at, unicode)
-      if ('refused' in part) return part
-      out += part.text
-      at += part.length
-    } else if (char === '(' && source[at + 1] === '?') {
-      const group = /^\(\?(?::|<([A-Za-z_]\w*)>|[ims]*(?:-[ims]+)?:)/.exec(source.slice(at))
-      const looks = /^\(\?<?[=!]/.test(source.slice(at))
-      if (!group) return { refused: `a regular expression ${looks ? 'with lookaround' : 'with an unknown group'}` }
-      out += group[1] ? `(?P<${group[1]}>` : group[0]
-      at += group[0].length
-    } else {
-      out += char
-      at++
-    }
-  }
-  return { pattern: out.replace(CHARACTER, written) }
+/** Returns the pattern of an expression; flags become `(?ims)`. */
+export function toRe2({ flags, source }: RegExp, refuse: Refuse): string {
+  if (flags.includes('v')) refuse('a regular expression with the v flag')
+  if (flags.includes('y')) refuse('a sticky regular expression')
+  const isUnicode = flags.includes('u')
+  if ((isUnicode ? /[\ud800-\udfff]/u : /[\ud800-\udfff]/).test(source)) refuse(HALF_PAIR)
+  const escape = isUnicode ? UNICODE_ESCAPE : ESCAPE
+  const part = new RegExp(`${escape}|${CLASS}|${GROUP}`, 'gu')
+  const item = new RegExp(`(${escape}|[^])(?:-(${escape}|[^]))?`, 'gu')
+  const kept = flags.replace(/[^ims]/g, '')
+  const pattern = source.replace(part, (text, hat?: string, items?: string, name?: string, at = 0) => {
+    if (text[0] === '\\') return escapeOf(text, refuse)
+    if (items !== undefined) return classOf(hat!, items, item, refuse)
+    if (text !== '(?') return name ? `(?P<${name}>` : text
+    const looks = /^\(\?<?[=!]/.test(source.slice(at))
+    return refuse(`a regular expression with ${looks ? 'lookaround' : 'an unknown group'}`)
+  })
+  return (kept && `(?${kept})`) + pattern.replace(CHARACTER, written)
 }
+
+const HALF_PAIR = 'a regular expression with half a surrogate pair (use the u flag)'
 
 /** An escape, with the code of its character, or a character beyond ASCII. */
 const CHARACTER = /\\(?:x\{(\w+)\}|x([89a-f]\w)|[^])|[^\0-\x7f]/giu
@@ -63,83 +56,45 @@ function written(text: string, hex: string | undefined, byte: string | undefined
   return /[^\p{C}\p{M}\p{Z}]/u.test(char) ? char : `\\x{${code.toString(16).toUpperCase()}}`
 }
 
-type Part = { readonly text: string; readonly length: number } | { readonly refused: string }
-
-/** Translates a character class, from its [ to its ]. */
-function translateClass(source: string, start: number, unicode: boolean): Part {
-  const [open] = /^\[\^?/.exec(source.slice(start))!
-  const first = start + open.length
-  if (source[first] === ']') {
-    return open === '['
-      ? { refused: 'a regular expression with an empty class' }
-      : { text: '[\\x{0}-\\x{10FFFF}]', length: 3 }
-  }
-  let text = open
-  let at = first
-  const atom = (): Part => {
-    const [char] = /[^]/u.exec(source.slice(at, at + 2))!
-    if (char === '\\') return translateEscape(source, at, unicode, true)
-    // In RE2 a bare [ may begin a POSIX class, and a bare dash a range that JavaScript does not have.
-    const isBare = char !== '[' && (char !== '-' || at === first || source[at + 1] === ']')
-    return { text: isBare ? char : `\\${char}`, length: char.length }
-  }
-  while (source[at] !== ']') {
-    const isSet = SET.test(source.slice(at, at + 2))
-    const low = atom()
-    if ('refused' in low) return low
-    text += low.text
-    at += low.length
-    if (source[at] !== '-' || source[at + 1] === ']') continue
-    at++
-    if (SET.test(source.slice(at, at + 2))) return { refused: 'a regular expression with a range that ends in a class' }
-    const high = atom()
-    if ('refused' in high) return high
-    // After a set such as \d, a dash is literal.
-    text += `${isSet ? '\\-' : '-'}${high.text}`
-    at += high.length
-  }
-  return { text: `${text}]`, length: at + 1 - start }
-}
-
 /** Escapes that match more than one character. (\p too, but JavaScript itself refuses \p in a range.) */
 const SET = /^\\[dDwWsS]/
 
-function translateEscape(source: string, at: number, unicode: boolean, inClass = false): Part {
-  const rest = source.slice(at)
-  const next = rest[1]!
-  const codePoint = /^\\u\{([0-9a-fA-F]+)\}/.exec(rest)
-  if (codePoint && unicode) return { text: `\\x{${codePoint[1]!}}`, length: codePoint[0].length }
-  const pair = /^\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})/i.exec(rest)
-  if (pair && unicode) {
-    const point = String.fromCharCode(parseInt(pair[1]!, 16), parseInt(pair[2]!, 16)).codePointAt(0)!
-    return { text: `\\x{${point.toString(16)}}`, length: pair[0].length }
-  }
-  const unit = /^\\u([0-9a-fA-F]{4})/.exec(rest)
-  if (unit) {
-    return /^d[89a-f]/i.test(unit[1]!) ? HALF_PAIR : { text: `\\x{${unit[1]!}}`, length: unit[0].length }
-  }
-  const byte = /^\\x[0-9a-fA-F]{2}/.exec(rest)
-  if (byte) return { text: byte[0], length: byte[0].length }
-  const control = /^\\c([A-Za-z])/.exec(rest)
-  if (next === 'c' && !control) return { refused: 'a regular expression with an unfinished \\c' }
-  if (control) return { text: hex(control[1]!.charCodeAt(0) % 32), length: control[0].length }
-  const property = /^\\([pP])\{([^}]*)\}/.exec(rest)
-  // RE2 writes scripts and categories without the property's name.
-  if (property && unicode) {
-    return { text: property[0].replace(/(?:Script|sc|General_Category|gc)=/, ''), length: property[0].length }
-  }
-  if (next === '0' && !/^\\0\d/.test(rest)) return { text: '\\x00', length: 2 }
-  if (/\d/.test(next) || (next === 'k' && /^\\k</.test(rest))) {
-    return { refused: 'a regular expression with a backreference' }
-  }
-  if (next === 'b' && inClass) return { text: '\\x08', length: 2 }
-  if (SHARED_ESCAPES.includes(next) && !(inClass && next === 'B')) return { text: `\\${next}`, length: 2 }
-  // Another escaped letter matches itself, but RE2 has \a, \A, \z, \Q: unescape it. Punctuation stays escaped.
-  if (/[A-Za-z_]/.test(next)) return { text: next, length: 2 }
-  if (next === '/') return { text: '/', length: 2 }
-  return { text: next.charCodeAt(0) < 0x80 ? `\\${next}` : next, length: 2 }
+/** Translates the items of a character class: characters and ranges. */
+function classOf(hat: string, items: string, item: RegExp, refuse: Refuse): string {
+  if (items === '') return hat ? '[\\x{0}-\\x{10FFFF}]' : refuse('a regular expression with an empty class')
+  const translated = items.replace(item, (range, low: string, high: string | undefined, at: number) => {
+    const isLast = at + range.length === items.length
+    // In RE2 a bare [ may begin a POSIX class, and a bare dash a range that JavaScript does not have.
+    const atom = (text: string, isAtEdge: boolean): string =>
+      text[0] === '\\' ? escapeOf(text, refuse, true) : text === '[' || (text === '-' && !isAtEdge) ? `\\${text}` : text
+    if (high === undefined) return atom(low, at === 0 || isLast)
+    if (SET.test(high)) refuse('a regular expression with a range that ends in a class')
+    // After a set such as \d, a dash is literal.
+    return `${atom(low, at === 0)}${SET.test(low) ? '\\' : ''}-${atom(high, isLast)}`
+  })
+  return `[${hat}${translated}]`
 }
 
-function hex(code: number): string {
-  return `\\x${code.toString(16).padStart(2, '0')}`
+/** Letters that mean the same after a backslash in both syntaxes. */
+const SHARED_ESCAPES = /^[dDwWsSbBtnvfr]/
+
+function escapeOf(text: string, refuse: Refuse, isInClass = false): string {
+  const rest = text.slice(1)
+  const unit = /^u\{?([\da-f]+)\}?(?:\\u(.+))?$/i.exec(rest)
+  if (unit) {
+    if (/^ud[89a-f]..$/i.test(rest)) refuse(HALF_PAIR)
+    const [, high, low] = unit
+    const pair = low && String.fromCharCode(parseInt(high!, 16), parseInt(low, 16)).codePointAt(0)!.toString(16)
+    return `\\x{${pair || high}}`
+  }
+  if (rest === 'c') refuse('a regular expression with an unfinished \\c')
+  if (/^c./.test(rest)) return `\\x${(rest.charCodeAt(1) % 32).toString(16).padStart(2, '0')}`
+  if (rest === '0') return '\\x00'
+  if (/^(?:\d|k<)/.test(rest)) refuse('a regular expression with a backreference')
+  if (rest === 'b' && isInClass) return '\\x08'
+  // RE2 writes scripts and categories without the property's name.
+  if (/^[px]./i.test(rest)) return text.replace(/(?:Script|sc|General_Category|gc)=/, '')
+  if (SHARED_ESCAPES.test(rest) && !(isInClass && rest === 'B')) return text
+  // Another escaped letter matches itself, but RE2 has \a, \A, \z, \Q: unescape it. Punctuation stays escaped.
+  return /[\w/]|[^\0-\x7f]/.test(rest) ? rest : text
 }

@@ -11,44 +11,41 @@ import { type Place, refuse } from './refusal.ts'
 
 /** Returns the schema of a string with these checks. Checks that all types share are left to the caller. */
 export function stringSchema(checks: readonly Check[], place: Place): JsonSchema {
-  const parts: JsonSchema[] = []
-  for (const check of checks) {
-    if (check.check === 'min_length') parts.push(...limit('minLength', check.minimum, place))
-    else if (check.check === 'max_length') parts.push(...limit('maxLength', check.maximum, place))
-    else if (check.check === 'length_equals') {
-      parts.push(...limit('minLength', check.length, place), ...limit('maxLength', check.length, place))
-    } else if (check.check === 'string_format') parts.push(formatSchema(check, place))
-  }
+  const parts = checks.flatMap((check) =>
+    check.check === 'string_format' ? [formatSchema(check, place)] : lengthLimits(check, 'Length', place)
+  )
   return conjunction({ type: 'string' }, parts)
 }
 
-/** Returns the limit of a length. The server accepts integers only; an infinite limit is left out. */
-export function limit(keyword: string, value: number | undefined, place: Place): readonly JsonSchema[] {
-  if (value === undefined || value === (keyword.startsWith('max') ? Infinity : -Infinity)) return []
-  return Number.isSafeInteger(value)
-    ? [{ [keyword]: value }]
-    : refuse(place, `limited to a length of ${value}`, 'lengths are integers')
+/** Returns the limits of a string's length or of an array's number of items. The server accepts integers only. */
+export function lengthLimits(
+  { check, minimum, maximum, length }: Check,
+  of: 'Length' | 'Items',
+  place: Place,
+): readonly JsonSchema[] {
+  const isExact = check === 'length_equals'
+  const min = isExact ? length : check === 'min_length' ? minimum : undefined
+  const max = isExact ? length : check === 'max_length' ? maximum : undefined
+  return ([['min', min, -Infinity], ['max', max, Infinity]] as const).flatMap(([side, value, none]) => {
+    if (value === undefined || value === none) return []
+    if (Number.isSafeInteger(value)) return [{ [side + of]: value }]
+    return refuse(place, `limited to a length of ${value}`, 'lengths are integers')
+  })
 }
 
 /** Returns the conditions that match what this expression matches. */
 export function patternSchema(regex: RegExp, place: Place): JsonSchema {
   // Some of zod's formats begin with a lookahead that only limits the length, with or without a final dot.
   const bounded = /^\^\(\?=\.\{(\d+),(\d+)\}(\\\.\?)?\$\)/.exec(regex.source)
-  const translated = toRe2(bounded ? new RegExp(`^${regex.source.slice(bounded[0].length)}`, regex.flags) : regex)
-  if ('refused' in translated) {
-    return refuse(place, translated.refused, 'write it for RE2, without lookaround and backreferences')
-  }
-  const { pattern } = translated
+  const pattern = toRe2(
+    bounded ? new RegExp(`^${regex.source.slice(bounded[0].length)}`, regex.flags) : regex,
+    (what) => refuse(place, what, 'write it for RE2, without lookaround and backreferences'),
+  )
   if (!bounded) return { pattern }
-  const [, min, max, dot] = bounded
-  const limits = { minLength: Number(min), maxLength: Number(max) }
-  return dot
-    ? {
-      pattern,
-      minLength: Number(min),
-      anyOf: [{ maxLength: Number(max) }, { maxLength: Number(max) + 1, pattern: '\\.$' }],
-    }
-    : { pattern, ...limits }
+  const [minLength, maxLength] = [Number(bounded[1]), Number(bounded[2])]
+  return bounded[3]
+    ? { pattern, minLength, anyOf: [{ maxLength }, { maxLength: maxLength + 1, pattern: '\\.$' }] }
+    : { pattern, minLength, maxLength }
 }
 
 /**
@@ -62,12 +59,10 @@ export function conjunction(base: JsonSchema, parts: readonly JsonSchema[]): Jso
     const apart: Record<string, unknown> = {}
     for (const [keyword, value] of Object.entries(part)) {
       const there = result[keyword]
+      const narrower = keyword.startsWith('min') ? Math.max : keyword.startsWith('max') ? Math.min : undefined
       if (there === undefined || there === value) result[keyword] = value
-      else if (keyword.startsWith('min') && typeof value === 'number') {
-        result[keyword] = Math.max(there as number, value)
-      } else if (keyword.startsWith('max') && typeof value === 'number') {
-        result[keyword] = Math.min(there as number, value)
-      } else apart[keyword] = value
+      else if (narrower && typeof value === 'number') result[keyword] = narrower(there as number, value)
+      else apart[keyword] = value
     }
     if (Object.keys(apart).length > 0) rest.push(apart)
   }
@@ -76,14 +71,12 @@ export function conjunction(base: JsonSchema, parts: readonly JsonSchema[]): Jso
 
 function formatSchema(check: Check, place: Place): JsonSchema {
   const format = check.format ?? ''
-  if (REFUSED_FORMATS.has(format)) {
-    return refuse(place, `a string of format "${format}"`, 'use .regex() instead')
-  }
-  if (format === 'url') return urlSchema(check as UrlCheck, place)
-  const own = OWN_FORMATS[format]
+  const own = format === 'url' ? urlSchema(check as UrlCheck, place) : OWN_FORMATS[format]
   if (own) return own
-  if (!check.pattern) {
-    return refuse(place, `a string of format "${format}" checked by a function`, 'use .regex() instead')
+  const needsMore = REFUSED_FORMATS.test(format)
+  if (needsMore || !check.pattern) {
+    const how = needsMore ? '' : ' checked by a function'
+    return refuse(place, `a string of format "${format}"${how}`, 'use .regex() instead')
   }
   const pattern = patternSchema(check.pattern, place)
   const known = SERVER_FORMATS[format]
@@ -110,7 +103,7 @@ const OWN_FORMATS: Readonly<Record<string, JsonSchema>> = {
 }
 
 /** Formats that need a checksum, a parser or a table. */
-const REFUSED_FORMATS: ReadonlySet<string> = new Set(['credit_card', 'iban', 'jwt', 'json_string', 'emoji'])
+const REFUSED_FORMATS = /^(?:credit_card|iban|jwt|json_string|emoji)$/
 
 interface UrlCheck extends Check {
   readonly protocol?: RegExp
@@ -157,66 +150,53 @@ function isoDuration(): string {
 export function numberSchema(checks: readonly Check[], place: Place): JsonSchema {
   const formats = checks.filter(({ check }) => check === 'number_format').map(({ format }) => format ?? '')
   const integer = formats.some((format) => format.includes('int'))
-  const limits = [...formats.flatMap((format) => FORMAT_LIMITS[format] ?? []), ...checks.flatMap(limitOf)]
-  const low = limits.filter(({ side }) => side === 'minimum').reduce<Limit | undefined>(narrower, undefined)
-  const high = limits.filter(({ side }) => side === 'maximum').reduce<Limit | undefined>(narrower, undefined)
   const format = formats.includes('int32') ? 'int32' : integer ? 'int64' : FLOAT_FORMATS[formats[0] ?? '']
   const [divisor, ...divisors] = divisorsOf(checks, place)
   return {
     type: integer ? 'integer' : 'number',
     ...(format && { format }),
-    // A format implies its limits, but the server enforces only those of int32, float and double.
-    ...(low && !(low.implied && format !== 'int64') && limitSchema(low)),
-    ...(high && !(high.implied && format !== 'int64') && limitSchema(high)),
+    ...limitSchema('minimum', format, formats, checks),
+    ...limitSchema('maximum', format, formats, checks),
     ...(divisor !== undefined && { multipleOf: divisor }),
     ...(divisors.length > 0 && { allOf: divisors.map((multipleOf) => ({ multipleOf })) }),
   }
 }
 
-interface Limit {
-  readonly side: 'minimum' | 'maximum'
-  readonly value: number
-  readonly exclusive: boolean
-  /** Whether the format implies it. */
-  readonly implied: boolean
-}
-
 const FLOAT_FORMATS: Readonly<Record<string, string>> = { float32: 'float', float64: 'double' }
 
 /** A "safe" integer is one that JavaScript reads exactly: a smaller range than the server's int64. */
-const FORMAT_LIMITS: Readonly<Record<string, readonly Limit[]>> = {
-  safeint: range(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
-  int32: range(-(2 ** 31), 2 ** 31 - 1),
-  uint32: range(0, 2 ** 32 - 1),
+const RANGES: Readonly<Record<string, Readonly<Record<Side, number>>>> = {
+  safeint: { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+  int32: { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 },
+  uint32: { minimum: 0, maximum: 2 ** 32 - 1 },
 }
 
-function range(low: number, high: number): readonly Limit[] {
-  return [
-    { side: 'minimum', value: low, exclusive: false, implied: true },
-    { side: 'maximum', value: high, exclusive: false, implied: true },
-  ]
+type Side = 'minimum' | 'maximum'
+
+/** Returns the narrowest limit on one side: of the formats or of the checks. */
+function limitSchema(
+  side: Side,
+  format: string | undefined,
+  formats: readonly string[],
+  checks: readonly Check[],
+): JsonSchema {
+  const sign = side === 'minimum' ? -1 : 1
+  const stated = checks.filter(({ check }) => check === (sign < 0 ? 'greater_than' : 'less_than'))
+  const [limit] = [
+    ...formats.flatMap((each) => RANGES[each] ?? []).map((range) => ({ value: range[side], isExclusive: false })),
+    ...stated.map(({ value, inclusive }) => ({ value: Number(value), isExclusive: !inclusive, isStated: true })),
+  ].toSorted((a, b) => sign * (a.value - b.value) || Number(b.isExclusive) - Number(a.isExclusive)) as [Limit?]
+  // An infinite limit excludes no JSON number, and the keyword could not express it. A format implies its limits, but
+  // the server enforces only those of int32, float and double.
+  if (!limit || !Number.isFinite(limit.value) || !(limit.isStated || format === 'int64')) return {}
+  const { value, isExclusive } = limit
+  return { [side]: value, ...(isExclusive && { [side.replace('m', 'exclusiveM')]: true }) }
 }
 
-function limitOf({ check, value, inclusive }: Check): readonly Limit[] {
-  if (check === 'greater_than') {
-    return [{ side: 'minimum', value: Number(value), exclusive: !inclusive, implied: false }]
-  }
-  if (check === 'less_than') return [{ side: 'maximum', value: Number(value), exclusive: !inclusive, implied: false }]
-  return []
-}
-
-function narrower(a: Limit | undefined, b: Limit): Limit {
-  if (!a) return b
-  if (a.value === b.value) return b.exclusive && !a.exclusive ? b : a
-  return (b.side === 'minimum') === (b.value > a.value) ? b : a
-}
-
-function limitSchema({ side, value, exclusive }: Limit): JsonSchema {
-  // An infinite limit excludes no JSON number, and the keyword could not express it.
-  if (!Number.isFinite(value)) return {}
-  return exclusive
-    ? { [side]: value, [side === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum']: true }
-    : { [side]: value }
+interface Limit {
+  readonly value: number
+  readonly isExclusive: boolean
+  readonly isStated?: boolean
 }
 
 function divisorsOf(checks: readonly Check[], place: Place): readonly number[] {

@@ -10,7 +10,7 @@ import { checksOf, definitionOf, metaOf } from './zod_tree.ts'
 import { below, refuse } from './refusal.ts'
 import { merge } from './merge.ts'
 import { checkFit, defaultOf, withDefault } from './stated_values.ts'
-import { conjunction, limit, numberSchema, patternSchema, stringSchema } from './scalars.ts'
+import { conjunction, lengthLimits, numberSchema, patternSchema, stringSchema } from './scalars.ts'
 import { type RuleScope, taggedUnion } from './tagged_union.ts'
 import { intOrString, nullable, valuesSchema } from './values.ts'
 import type { $ZodRecordDef, $ZodType, JSONSchemaMeta } from 'zod/v4/core'
@@ -98,7 +98,7 @@ function translateType(schema: $ZodType, def: Definition, step: Step, meta: JSON
     case 'object':
       return objectSchema(def, step)
     case 'array':
-      return arraySchema(def.element, sizes(checksOf(schema), place), step)
+      return arraySchema(def.element, checksOf(schema).flatMap((check) => lengthLimits(check, 'Items', place)), step)
     case 'record':
       return recordSchema(def, step)
     case 'union':
@@ -123,22 +123,22 @@ function translateType(schema: $ZodType, def: Definition, step: Step, meta: JSON
         'checked by a function',
         "add .meta({ 'x-kubernetes-preserve-unknown-fields': true }) to leave it unchecked",
       )
-    case 'date':
-      return refuse(place, 'a Date', 'use z.iso.datetime(): instants are strings on the wire')
-    case 'bigint':
-      return refuse(place, 'a bigint', 'use z.int(), or a string')
-    case 'pipe':
-    case 'transform':
-      return refuse(place, 'a transform', 'parse where it is used')
-    case 'catch':
-      return refuse(place, 'a catch', 'use a default: the server refuses what is invalid')
-    case 'tuple':
-      return refuse(place, 'a tuple', 'use an object, or an array of one type')
-    case 'null':
-      return refuse(place, 'nothing but null', 'use .nullable() on a type')
-    default:
-      return refuse(place, `z.${def.type}()`, 'JSON has no such values')
+    default: {
+      const [what, advice] = REFUSED[def.type] ?? [`z.${def.type}()`, 'JSON has no such values']
+      return refuse(place, what, advice)
+    }
   }
+}
+
+/** What a CRD cannot express, by type, with advice. */
+const REFUSED: Readonly<Record<string, readonly [what: string, advice: string]>> = {
+  date: ['a Date', 'use z.iso.datetime(): instants are strings on the wire'],
+  bigint: ['a bigint', 'use z.int(), or a string'],
+  pipe: ['a transform', 'parse where it is used'],
+  transform: ['a transform', 'parse where it is used'],
+  catch: ['a catch', 'use a default: the server refuses what is invalid'],
+  tuple: ['a tuple', 'use an object, or an array of one type'],
+  null: ['nothing but null', 'use .nullable() on a type'],
 }
 
 /** Without `nullable`, the server would drop null. */
@@ -172,14 +172,6 @@ function refuseChecks(checks: readonly Check[], ruled: boolean, { place, refinem
       refuse(place, 'limited in size', 'limit it in CEL with size(self)')
     }
   }
-}
-
-function sizes(checks: readonly Check[], place: Place): readonly JsonSchema[] {
-  return checks.flatMap(({ check, minimum, maximum, length }): readonly JsonSchema[] => {
-    if (check === 'min_length') return limit('minItems', minimum, place)
-    if (check === 'max_length') return limit('maxItems', maximum, place)
-    return check === 'length_equals' ? [...limit('minItems', length, place), ...limit('maxItems', length, place)] : []
-  })
 }
 
 function arraySchema(element: $ZodType, limits: readonly JsonSchema[], step: Step): JsonSchema {

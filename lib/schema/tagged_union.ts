@@ -90,18 +90,10 @@ export function taggedUnion(schemas: readonly JsonSchema[], scope: RuleScope, pl
 }
 
 /** Keywords that objects and tags may have in a discriminated union. */
-const PLAIN: ReadonlySet<string> = new Set([
-  'type',
-  'properties',
-  'required',
-  'enum',
-  'description',
-  'title',
-  'example',
-])
+const PLAIN = /^(?:type|properties|required|enum|description|title|example)$/
 
 function isPlain(schema: JsonSchema): boolean {
-  return Object.keys(schema).every((keyword) => PLAIN.has(keyword))
+  return Object.keys(schema).every((keyword) => PLAIN.test(keyword))
 }
 
 function fieldsOf(schema: JsonSchema): Fields {

@@ -5,21 +5,9 @@ import { schemaAt, stepsOf } from './paths.ts'
 /** Throws a TypeError with the path of the schema. */
 export type Refuse = (what: string, advice?: string) => never
 
-const REASONS: readonly unknown[] = [
-  'FieldValueInvalid',
-  'FieldValueForbidden',
-  'FieldValueRequired',
-  'FieldValueDuplicate',
-]
+const REASONS: readonly unknown[] = ['Invalid', 'Forbidden', 'Required', 'Duplicate'].map((why) => `FieldValue${why}`)
 
-const RULE_KEYS: readonly string[] = [
-  'rule',
-  'message',
-  'messageExpression',
-  'reason',
-  'fieldPath',
-  'optionalOldSelf',
-]
+const RULE_KEYS = ['rule', 'message', 'messageExpression', 'reason', 'fieldPath', 'optionalOldSelf']
 
 /** Verifies the form of a rule; the server, or `kubeloop crd`, compiles the expression. */
 export function verifyRule(rule: Readonly<Record<string, unknown>>, schema: JsonSchema, refuse: Refuse): void {

@@ -5,6 +5,7 @@ import {
   type Clock,
   Cluster,
   Controller,
+  type Delta,
   KindSource,
   type KubeObject,
   type Log,
@@ -140,22 +141,9 @@ export class GarbageCollector implements Runnable {
       if (this.#kinds.has(id)) continue
       this.#kinds.set(id, resource)
       const informers = this.#cluster.cache.declare(resource)
-      for (const informer of informers) {
-        informer.addHandler((delta) =>
-          this.#index(
-            resource,
-            delta.kind === 'updated' ? delta.old : undefined,
-            delta.object,
-            delta.kind === 'deleted',
-          )
-        )
-      }
-      this.#watch(
-        id,
-        resource,
-        new KindSource({ informers, map: (object) => this.#affectedKeys(resource, object), own: true, clock, log }),
-        signal,
-      )
+      for (const informer of informers) informer.addHandler((delta) => this.#index(resource, delta))
+      const map = (object: KubeObject): ObjectKey[] => this.#affectedKeys(resource, object)
+      this.#watch(id, resource, new KindSource({ informers, map, own: true, clock, log }), signal)
     }
   }
 
@@ -171,12 +159,13 @@ export class GarbageCollector implements Runnable {
   }
 
   /** Updates the index of dependents. */
-  #index(resource: AnyResource, old: KubeObject | undefined, now: KubeObject, deleted: boolean): void {
-    const key = keyFor(resource, now)
-    for (const { uid } of old?.metadata.ownerReferences ?? []) this.#dependents.get(uid)?.delete(key)
-    for (const { uid } of now.metadata.ownerReferences ?? []) {
+  #index(resource: AnyResource, delta: Delta<KubeObject>): void {
+    const key = keyFor(resource, delta.object)
+    const old = delta.kind === 'updated' ? delta.old.metadata.ownerReferences : undefined
+    for (const { uid } of old ?? []) this.#dependents.get(uid)?.delete(key)
+    for (const { uid } of delta.object.metadata.ownerReferences ?? []) {
       const keys = this.#dependents.get(uid) ?? new Set()
-      if (deleted) keys.delete(key)
+      if (delta.kind === 'deleted') keys.delete(key)
       else keys.add(key)
       if (keys.size > 0) this.#dependents.set(uid, keys)
       else this.#dependents.delete(uid)
@@ -201,51 +190,26 @@ export class GarbageCollector implements Runnable {
     if (!object) return
     const references = object.metadata.ownerReferences ?? []
     const states = await Promise.all(references.map((reference) => this.#stateOf(reference, namespace)))
-    const step = plan(object, states, this.#countBlocking(object.metadata.uid))
-    const ref = { namespace: namespace ?? '', name }
+    const { uid } = object.metadata
+    const step = plan(object, states, this.#countBlocking(uid))
     switch (step.do) {
       case 'nothing':
         return
-      case 'delete':
-        await this.#client.delete(resource, ref, {
-          uid: object.metadata.uid,
-          propagation: step.foreground ? 'Foreground' : 'Background',
-        })
+      case 'delete': {
+        const propagation = step.foreground ? 'Foreground' : 'Background'
+        await this.#client.delete(resource, { namespace: namespace ?? '', name }, { uid, propagation })
         return
+      }
       case 'forgetOwners':
-        await this.#edit(resource, ref, object.metadata.uid, (metadata) => {
-          metadata.ownerReferences = metadata.ownerReferences?.filter(({ uid }) => !step.uids.includes(uid))
-        })
-        return
+        return await this.#edit(resource, object, withoutOwners(step.uids))
       case 'finish':
-        await this.#edit(resource, ref, object.metadata.uid, (metadata) => {
-          metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== step.finalizer)
-        })
-        return
+        return await this.#edit(resource, object, withoutFinalizer(step.finalizer))
       case 'orphan':
-        await this.#orphan(object, resource)
-        return
+        for (const dependent of this.#dependentsOf(uid)) {
+          await this.#edit(dependent.resource, dependent.object, withoutOwners([uid]))
+        }
+        return await this.#edit(resource, object, withoutFinalizer(ORPHAN))
     }
-  }
-
-  async #orphan(owner: KubeObject, resource: AnyResource): Promise<void> {
-    const { uid } = owner.metadata
-    for (const key of this.#dependents.get(uid) ?? []) {
-      const { resource: kind, namespace, name } = this.#parse(key)
-      const dependent = kind && this.#read(kind, namespace, name)
-      if (!dependent) continue
-      await this.#edit(kind, { namespace: namespace ?? '', name }, dependent.metadata.uid, (metadata) => {
-        metadata.ownerReferences = metadata.ownerReferences?.filter((reference) => reference.uid !== uid)
-      })
-    }
-    await this.#edit(
-      resource,
-      { namespace: owner.metadata.namespace ?? '', name: owner.metadata.name },
-      uid,
-      (metadata) => {
-        metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== ORPHAN)
-      },
-    )
   }
 
   /** On a cache miss, asks the server: the cache may be behind, and a deletion cannot be undone. */
@@ -266,25 +230,24 @@ export class GarbageCollector implements Runnable {
 
   /** Returns the number of dependents that block the deletion of their owner. */
   #countBlocking(uid: string): number {
-    let count = 0
-    for (const key of this.#dependents.get(uid) ?? []) {
-      const { resource, namespace, name } = this.#parse(key)
-      const dependent = resource && this.#read(resource, namespace, name)
-      if (
-        dependent?.metadata.ownerReferences?.some((reference) => reference.uid === uid && reference.blockOwnerDeletion)
-      ) count++
-    }
-    return count
+    const blocks = (reference: OwnerReference): boolean =>
+      reference.uid === uid && reference.blockOwnerDeletion === true
+    return this.#dependentsOf(uid).filter(({ object }) => object.metadata.ownerReferences?.some(blocks)).length
   }
 
-  async #edit(
-    resource: AnyResource,
-    ref: { namespace: string; name: string },
-    uid: string,
-    change: (metadata: Draft) => void,
-  ): Promise<void> {
-    await this.#client.edit(resource, ref, (object: { metadata: Draft & { uid: string } }) => {
-      if (object.metadata.uid === uid) change(object.metadata)
+  /** Returns the cached dependents of an owner. */
+  #dependentsOf(uid: string): { readonly resource: AnyResource; readonly object: KubeObject }[] {
+    return [...this.#dependents.get(uid) ?? []].flatMap((key) => {
+      const { resource, namespace, name } = this.#parse(key)
+      const object = resource && this.#read(resource, namespace, name)
+      return object ? [{ resource, object }] : []
+    })
+  }
+
+  async #edit(resource: AnyResource, { metadata }: KubeObject, change: (metadata: Draft) => void): Promise<void> {
+    const { namespace = '', name, uid } = metadata
+    await this.#client.edit(resource, { namespace, name }, (draft: { metadata: Draft & { uid: string } }) => {
+      if (draft.metadata.uid === uid) change(draft.metadata)
     })
   }
 
@@ -306,6 +269,18 @@ export class GarbageCollector implements Runnable {
 interface Draft {
   finalizers?: string[] | undefined
   ownerReferences?: OwnerReference[] | undefined
+}
+
+function withoutOwners(uids: readonly string[]): (metadata: Draft) => void {
+  return (metadata) => {
+    metadata.ownerReferences = metadata.ownerReferences?.filter(({ uid }) => !uids.includes(uid))
+  }
+}
+
+function withoutFinalizer(name: string): (metadata: Draft) => void {
+  return (metadata) => {
+    metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== name)
+  }
 }
 
 /** Returns one form of key for objects of all kinds. It has no slash, which would separate a namespace. */

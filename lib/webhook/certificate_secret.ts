@@ -123,15 +123,7 @@ export interface StepOptions {
 /** Returns the texts after a step. `before`: the texts in the Secret, or the last good ones. */
 export async function takeStep(
   kind: WriteStep['kind'],
-  before: CertificateTexts | undefined,
-  options: StepOptions,
-): Promise<CertificateTexts> {
-  return await stepFrom(kind, before ?? NOTHING, options)
-}
-
-async function stepFrom(
-  kind: WriteStep['kind'],
-  before: CertificateTexts,
+  before: CertificateTexts = NOTHING,
   options: StepOptions,
 ): Promise<CertificateTexts> {
   switch (kind) {

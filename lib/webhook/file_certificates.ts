@@ -27,12 +27,11 @@ export interface FileAccess {
 const systemFiles: FileAccess = { readText, watchFolder }
 
 export interface FileCertificatesOptions {
-  /** The folder, such as the mount of a Secret that cert-manager writes. */
+  /**
+   * The folder with `tls.crt`, which may have intermediate certificates after the server's own, and `tls.key`, such as
+   * the mount of a Secret that cert-manager writes.
+   */
   readonly folder: string
-  /** Default: `tls.crt`. It may have intermediate certificates after the server's own. */
-  readonly certName?: string | undefined
-  /** Default: `tls.key`. */
-  readonly keyName?: string | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
   /** Default: none. */
@@ -51,13 +50,13 @@ export interface FileCertificatesOptions {
 interface CertificateUse {
   /** Such as `webhooks`. */
   readonly what: string
-  readonly remedy: (folder: string, certName: string, keyName: string) => string
+  readonly remedy: (folder: string) => string
 }
 
 const WEBHOOKS: CertificateUse = {
   what: 'webhooks',
-  remedy: (folder, certName, keyName) =>
-    `mount one at "${folder}" with ${certName} and ${keyName}, as cert-manager writes them, and set ` +
+  remedy: (folder) =>
+    `mount one at "${folder}" with tls.crt and tls.key, as cert-manager writes them, and set ` +
     "`webhooks: { certs: 'FOLDER' }`, or let the operator make its own with `webhooks: { certs: { secret: 'NAME' } }`",
 }
 
@@ -82,7 +81,7 @@ export class FileCertificates implements CertificateSource {
 
   /** @throws ConfigError if there is no pair to begin with. */
   async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
-    const { folder, meter: metrics, introduce } = this.#options
+    const { folder, meter: metrics, introduce, use: { what, remedy } = WEBHOOKS } = this.#options
     let current: CertificatePair | undefined
     const read = async (): Promise<boolean> => {
       const pair = await this.#read(metrics)
@@ -99,7 +98,10 @@ export class FileCertificates implements CertificateSource {
     }
     await followFiles({
       ...{ folder, read, files: this.#files, clock: this.#clock, signal },
-      first: (error) => new ConfigError(`${this.#missing()}: ${messageOf(error)}`, { cause: error }),
+      first: (cause) => {
+        const how = `${what} without a certificate; ${remedy(folder)}`
+        return new ConfigError(`Cannot serve ${how}: ${messageOf(cause)}`, { cause })
+      },
       onFailure: (error) =>
         this.#log.warn('Serving the last certificate, because the files have none that can be used now; replace them', {
           folder,
@@ -110,18 +112,17 @@ export class FileCertificates implements CertificateSource {
   }
 
   async #read(metrics: CertificateMetrics | undefined): Promise<CertificatePair> {
-    const { folder, certName = 'tls.crt', keyName = 'tls.key' } = this.#options
+    const { folder } = this.#options
     metrics?.reads.inc()
     try {
       // Close together, as both may be replaced in between; if both are missing, the error names the certificate.
-      const reading = this.#readOne(`${folder}/${keyName}`, 'the private key')
+      const reading = this.#readOne(`${folder}/tls.key`, 'the private key')
       reading.catch(() => {})
-      const cert = await this.#readOne(`${folder}/${certName}`, 'the certificate')
+      const cert = await this.#readOne(`${folder}/tls.crt`, 'the certificate')
       const key = await reading
       if (!fits({ cert, key })) {
         throw new ConfigError(
-          `${folder}/${certName} and ${folder}/${keyName} are not a certificate and its private key in PEM; ` +
-            'replace both',
+          `${folder}/tls.crt and ${folder}/tls.key are not a certificate and its private key in PEM; replace both`,
         )
       }
       return { cert, key }
@@ -136,19 +137,12 @@ export class FileCertificates implements CertificateSource {
       throw readFailure(file, what, error)
     })
   }
-
-  #missing(): string {
-    const { folder, certName = 'tls.crt', keyName = 'tls.key', use = WEBHOOKS } = this.#options
-    return `Cannot serve ${use.what} without a certificate; ${use.remedy(folder, certName, keyName)}`
-  }
 }
-
-/** Parses CA certificates. @throws TypeError if the text has none. */
-type CaParser = (pem: string) => void
 
 export interface FileCaOptions {
   readonly file: string
-  readonly parse: CaParser
+  /** Throws if the text has no CA certificates. */
+  readonly parse: (pem: string) => void
   readonly clock: Clock
   readonly log: Log
   readonly files?: FileAccess | undefined

@@ -4,15 +4,7 @@ import { ConfigError } from '../core/errors.ts'
 import { type AnyResource, CRD } from '../core/resource.ts'
 import type { WebhookConfiguration, WebhookConfigurations, WebhookEntry } from './configurations.ts'
 import { deleteLeftover, findObject } from './leftovers.ts'
-import {
-  configurationNames,
-  isOwnConfiguration,
-  isSameServer,
-  MUTATING,
-  OPERATOR_LABEL,
-  serverOf,
-  VALIDATING,
-} from './ownership.ts'
+import { isOwnConfiguration, isSameServer, MUTATING, OPERATOR_LABEL, ownConfigurations, serverOf } from './ownership.ts'
 import {
   type Configuration,
   type Crd,
@@ -36,9 +28,9 @@ export async function installConfigurations(
   dependencies: InstallDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const names = configurationNames(dependencies.operator)
-  await installOne(MUTATING, names.mutating, mutating, dependencies, signal)
-  await installOne(VALIDATING, names.validating, validating, dependencies, signal)
+  for (const [resource, name] of ownConfigurations(dependencies.operator)) {
+    await installOne(resource, name, resource === MUTATING ? mutating : validating, dependencies, signal)
+  }
 }
 
 async function installOne(
@@ -118,13 +110,7 @@ export async function refuseServices(
   { api, operator }: InstallDependencies,
   signal: AbortSignal,
 ): Promise<void> {
-  const names = configurationNames(operator)
-  const targets = [
-    [MUTATING, names.mutating],
-    [VALIDATING, names.validating],
-    ...crds.map((crd) => [CRD, crd] as const),
-  ]
-  for (const [resource, name] of targets as [AnyResource, string][]) {
+  for (const [resource, name] of [...ownConfigurations(operator), ...crds.map((crd) => [CRD, crd] as const)]) {
     const found = (await findObject(api, { resource, name }, signal)) as Configuration & Partial<Crd> | undefined
     const called = [found?.spec?.conversion?.webhook, ...(found?.webhooks ?? [])].map((each) => each?.clientConfig)
     const other = called.find((each) => each?.service)

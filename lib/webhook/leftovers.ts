@@ -5,7 +5,7 @@ import type { AnyResource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject } from '../client/codec.ts'
-import { type Called, configurationNames, isOwnConfiguration, MUTATING, VALIDATING } from './ownership.ts'
+import { type Called, isOwnConfiguration, ownConfigurations } from './ownership.ts'
 
 export interface LeftoverDependencies {
   readonly api: Api
@@ -36,8 +36,7 @@ export async function treatLeftovers(
   signal: AbortSignal,
 ): Promise<void> {
   const { api, log, operator, namespace } = dependencies
-  const names = configurationNames(operator)
-  for (const [resource, name] of [[MUTATING, names.mutating], [VALIDATING, names.validating]] as const) {
+  for (const [resource, name] of ownConfigurations(operator)) {
     try {
       const found = await findObject(api, { resource, name }, signal)
       if (!found || !isOwnConfiguration(found, operator, namespace)) continue

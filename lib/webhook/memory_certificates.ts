@@ -22,9 +22,8 @@ export function inMemoryCertificates(
   },
 ): MemoryCertificates {
   let made: Promise<Authority> | undefined
-  const authority = (): Promise<
-    Authority
-  > => (made ??= createAuthority({ commonName: `${commonName}-ca`, now: clock.now() }))
+  const authority = (): Promise<Authority> =>
+    made ??= createAuthority({ commonName: `${commonName}-ca`, now: clock.now() })
   return {
     bundle: async () => (await authority()).ca,
     async run(use, signal) {

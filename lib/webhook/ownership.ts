@@ -29,6 +29,12 @@ export function configurationNames(operator: string): { readonly mutating: strin
   }
 }
 
+/** Returns the operator's configurations: their kinds and names. */
+export function ownConfigurations(operator: string): readonly (readonly [AnyResource, string])[] {
+  const { mutating, validating } = configurationNames(operator)
+  return [[MUTATING, mutating], [VALIDATING, validating]]
+}
+
 /** A webhook configuration, with the fields that are read here. */
 export type Called = KubeObject & {
   readonly webhooks?: readonly { readonly clientConfig: WebhookClientConfig }[] | null

@@ -27,7 +27,7 @@ export interface SecretFacts {
 }
 
 /** The injection of the Secret's bundle into the webhook configurations and CRDs. */
-export interface InjectionFacts {
+interface InjectionFacts {
   /** Since when all of them have the bundle, in milliseconds ago. */
   readonly sinceMs: number
   /** When they were read last, in milliseconds ago. */
@@ -77,6 +77,36 @@ export type WriteStep =
 
 /** Besides writes: put the bundle into the configurations or check that they have it, or do nothing for `ms`. */
 export type RotationStep = WriteStep | { readonly kind: 'inject' } | { readonly kind: 'wait'; readonly ms: number }
+
+/** What a leader remembers of the Secret and of the configurations. Times are monotonic. */
+export class Rotation {
+  bundle = ''
+  #leaf: { readonly cert: string; readonly sinceMs: number } | undefined
+  #injection: { readonly bundle: string; readonly sinceMs: number; readonly checkedMs: number } | undefined
+
+  /** Called with each content that is read: the trusted CAs, and the served certificate. */
+  see(content: { readonly bundle: string; readonly cert: string } | undefined, nowMs: number): void {
+    if (!content) return
+    const { bundle, cert } = content
+    this.bundle = bundle
+    if (this.#leaf?.cert !== cert) this.#leaf = { cert, sinceMs: nowMs }
+    if (this.#injection?.bundle !== bundle) this.#injection = undefined
+  }
+
+  /** Called when the configurations have the bundle. `written`: how many of them lacked it. */
+  injected(written: number, nowMs: number): void {
+    const sinceMs = written > 0 ? nowMs : this.#injection?.sinceMs ?? nowMs
+    this.#injection = { bundle: this.bundle, sinceMs, checkedMs: nowMs }
+  }
+
+  facts(nowMs: number): Pick<RotationFacts, 'injection' | 'leafForMs'> {
+    const injection = this.#injection
+    return {
+      leafForMs: nowMs - (this.#leaf?.sinceMs ?? nowMs),
+      injection: injection && { sinceMs: nowMs - injection.sinceMs, checkedMs: nowMs - injection.checkedMs },
+    }
+  }
+}
 
 /**
  * Returns the leader's next step. The whole state is in the Secret, so that another leader continues after any step.

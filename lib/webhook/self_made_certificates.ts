@@ -24,8 +24,7 @@ import {
 } from './certificate_secret.ts'
 import type { CertificatePair, CertificateSource } from './handler.ts'
 import { OPERATOR_LABEL } from './ownership.ts'
-import { firstStep, nextStep, type RotationTimings, type SecretFacts, type WriteStep } from './rotation.ts'
-import { Rotation } from './rotation_memory.ts'
+import { firstStep, nextStep, Rotation, type RotationTimings, type SecretFacts, type WriteStep } from './rotation.ts'
 import { untilChanged } from './until_changed.ts'
 
 const SECRET: AnyResource = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
@@ -145,10 +144,9 @@ export class SelfMadeCertificates implements CertificateSource {
    * cannot be reached within `startTimeoutMs`, or the Secret is not this operator's.
    */
   async run(use: (pair: CertificatePair) => void, signal: AbortSignal): Promise<void> {
-    const { api } = this.#options
+    const { api, clock, log, startTimeoutMs = START_TIMEOUT_MS } = this.#options
     let served: CertificatePair | undefined
     let version: string | undefined
-    const { clock, startTimeoutMs = START_TIMEOUT_MS } = this.#options
     const startedMs = clock.monotonic()
     for (let failures = 0; !signal.aborted;) {
       try {
@@ -163,7 +161,8 @@ export class SelfMadeCertificates implements CertificateSource {
           served = pair
         }
         failures = 0
-        await this.#untilChanged(version, signal)
+        const watched = { target: this.#target, title: this.#title, rereadMs: REREAD_MS, pollMs: POLL_MS }
+        await untilChanged({ api, clock, log, ...watched }, version, signal)
       } catch (error) {
         if (signal.aborted) return
         const isLate = clock.monotonic() - startedMs >= startTimeoutMs
@@ -212,11 +211,10 @@ export class SelfMadeCertificates implements CertificateSource {
     const { clock } = this.#options
     const changed = new Promise<void>((resolve) => (this.#wake = resolve))
     const found = await this.#read(api, signal)
-    rotation.see(found?.texts, clock.monotonic())
-    const step = nextStep(
-      { secret: found?.facts, nowMs: clock.now(), ...rotation.facts(clock.monotonic()) },
-      this.#timings,
-    )
+    const nowMs = clock.monotonic()
+    rotation.see(found && { bundle: bundleOf(found.texts), cert: found.texts.cert }, nowMs)
+    const facts = { secret: found?.facts, nowMs: clock.now(), ...rotation.facts(nowMs) }
+    const step = nextStep(facts, this.#timings)
     switch (step.kind) {
       case 'wait':
         return await this.#untilWoken(step.ms, changed, signal)
@@ -317,13 +315,6 @@ export class SelfMadeCertificates implements CertificateSource {
     const why = 'why' in step ? ` (${step.why})` : ''
     log.info(`${DONE[kind]} the certificates of the webhooks in ${this.#title}${why}`)
     return this.#found(object, given)
-  }
-
-  /** Resolves when the Secret may have another version, and after {@link REREAD_MS} at the latest. */
-  async #untilChanged(version: string | undefined, signal: AbortSignal): Promise<void> {
-    const { api, clock, log } = this.#options
-    const watched = { api, clock, log, target: this.#target, title: this.#title, rereadMs: REREAD_MS, pollMs: POLL_MS }
-    await untilChanged(watched, version, signal)
   }
 
   async #untilWoken(ms: number, changed: Promise<void>, signal: AbortSignal): Promise<void> {

@@ -12,7 +12,7 @@ import { certificatesIn } from '../runtime/net/certificate_facts.ts'
 import { conversionOf, type WebhookConfiguration, type WebhookEntry, type WebhookTarget } from './configurations.ts'
 import { withoutSpace } from './kept_cas.ts'
 import { findObject } from './leftovers.ts'
-import { configurationNames, isSameServer, MUTATING, OPERATOR_LABEL, VALIDATING } from './ownership.ts'
+import { isSameServer, OPERATOR_LABEL, ownConfigurations } from './ownership.ts'
 
 /** What {@link injectCa} did. */
 export interface CaInjection {
@@ -110,15 +110,12 @@ function trustingObjects(
   trusted: Trusted,
   operator: string,
 ): (readonly [AnyResource, string, Change])[] {
-  const { mutating, validating } = configurationNames(operator)
   const configuration: Change = (object) => withCa(object as Configuration, target, trusted, operator)
   const crd: Change = (object) => withConversionCa(object as Crd, target, trusted)
-  const all = [
-    [MUTATING, mutating, configuration],
-    [VALIDATING, validating, configuration],
+  return [
+    ...ownConfigurations(operator).map(([resource, name]) => [resource, name, configuration] as const),
     ...crds.map((name) => [CRD, name, crd] as const),
-  ] as const
-  return all.filter(([resource, name]) => !only || (resource.plural === only.resource.plural && name === only.name))
+  ].filter(([resource, name]) => !only || (resource.plural === only.resource.plural && name === only.name))
 }
 
 /** Returns the CAs to trust in place of the stored ones, in base64. */
@@ -186,11 +183,7 @@ function withCa(before: Configuration, target: WebhookTarget, trusted: Trusted, 
   }
 }
 
-function withConversionCa(
-  before: Crd,
-  target: WebhookTarget,
-  trusted: Trusted,
-): Crd {
+function withConversionCa(before: Crd, target: WebhookTarget, trusted: Trusted): Crd {
   const { conversion } = before.spec
   const clientConfig = conversion?.webhook?.clientConfig
   const ours = conversionOf(target).webhook.clientConfig

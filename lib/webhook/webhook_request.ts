@@ -1,5 +1,5 @@
 /** A request to a webhook and its answer, as HTTP has them. */
-import { type AbortScope, abortScope } from '../async/abort.ts'
+import { LazyAbort } from '../async/abort.ts'
 import type { ServerRequest, ServerResponse } from '../runtime/net/server_exchange.ts'
 import type { WebhookRequest, WebhookResponse } from './handler.ts'
 
@@ -14,13 +14,14 @@ export function timeoutOf(target: string): number | undefined {
   return match ? Number(match[1]) * { ms: 1, s: 1000, m: 60_000 }[match[2] as 'ms' | 's' | 'm'] : undefined
 }
 
-/** A request to a handler. Its signal is made at the first read. */
+/** A request to a handler. */
 export class Call implements WebhookRequest {
   readonly #request: ServerRequest
-  #scope: AbortScope | undefined
+  readonly #abort: LazyAbort
 
   constructor(request: ServerRequest) {
     this.#request = request
+    this.#abort = new LazyAbort(request.signal)
   }
 
   get contentType(): string {
@@ -33,13 +34,11 @@ export class Call implements WebhookRequest {
   }
 
   get signal(): AbortSignal {
-    return (this.#scope ??= abortScope(this.#request.signal)).signal
+    return this.#abort.signal
   }
 
-  /** Also aborts a signal that is read later. */
   abort(reason: Error): void {
-    this.#scope ??= abortScope(this.#request.signal)
-    this.#scope.abort(reason)
+    this.#abort.abort(reason)
   }
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { defineResource } from 'kubeloop'
 import { Pod } from 'kubeloop/kinds'
 import * as z from 'zod'
-import type { DefinedResource } from '../../lib/core/resource.ts'
+import { type AnyResource, apiVersionOf, type DefinedResource } from '../../lib/core/resource.ts'
 import { type Conversion, type ConversionDescription, describeConversion } from '../../lib/schema/conversions.ts'
 
 const text = z.object({ a: z.string() })
@@ -19,67 +19,38 @@ test('a description has the functions, and the fields that are dropped on purpos
   assert.deepEqual(describeConversion(Old, Hub, { ...both, drops: ['spec.b'] }).drops, ['spec.b'])
 })
 
-const refusals: readonly [string, () => unknown, string][] = [
-  [
-    'a built-in kind',
-    () => describeConversion(Pod as unknown as DefinedResource, Hub, both as never),
-    'v1 Pod to example.com/v1 Site: v1 Pod is not made by defineResource',
-  ],
-  [
-    'another group',
-    () => describeConversion(defineResource({ ...site, group: 'other.com', version: 'v1alpha1' }), Hub, both),
-    'other.com/v1alpha1 Site to example.com/v1 Site: they are not versions of one kind, as their group differs: "other.com" and "example.com"',
-  ],
-  [
-    'another kind',
-    () => describeConversion(defineResource({ ...site, kind: 'Page', version: 'v1alpha1' }), Hub, both),
-    'example.com/v1alpha1 Page to example.com/v1 Site: they are not versions of one kind, as their kind differs: "Page" and "Site"',
-  ],
-  [
-    'another plural',
-    () => describeConversion(defineResource({ ...site, plural: 'sits', version: 'v1alpha1' }), Hub, both),
-    'example.com/v1alpha1 Site to example.com/v1 Site: they are not versions of one kind, as their plural differs: "sits" and "sites"',
-  ],
-  [
-    'another scope',
-    () => describeConversion(defineResource({ ...site, cluster: true, version: 'v1alpha1' }), Hub, both as never),
-    'example.com/v1alpha1 Site to example.com/v1 Site: they are not versions of one kind, as their scope differs: "Cluster" and "Namespaced"',
-  ],
-  [
-    'the same version',
-    () => describeConversion(Hub, defineResource({ ...site, version: 'v1' }), both),
-    'example.com/v1 Site to example.com/v1 Site: they are the same version',
-  ],
-  [
-    'a missing function',
-    () => describeConversion(Old, Hub, { up: same } as never),
-    'example.com/v1alpha1 Site to example.com/v1 Site: down must be a function',
-  ],
-  [
-    'an unknown option',
-    () => describeConversion(Old, Hub, { ...both, dwon: same } as never),
-    'example.com/v1alpha1 Site to example.com/v1 Site: there is no option "dwon"; did you mean "down"?',
-  ],
-  [
-    'no options',
-    () => describeConversion(Old, Hub, undefined as never),
-    'example.com/v1alpha1 Site to example.com/v1 Site: its options are undefined, and must be an object',
-  ],
-  [
-    'a second declaration',
-    () => describeConversion(Old, Hub, both, [describeConversion(Old, Hub, both)]),
-    'example.com/v1alpha1 Site to example.com/v1 Site: this conversion is declared already',
-  ],
+const old = (more: object): DefinedResource => defineResource({ ...site, version: 'v1alpha1', ...more })
+const differs = (name: string, values: string): string =>
+  `they are not versions of one kind, as their ${name} differs: ${values}`
+
+const refusals: readonly [string, from: AnyResource, hub: AnyResource, unknown, string, ConversionDescription[]?][] = [
+  ['a built-in kind', Pod, Hub, both, 'v1 Pod is not made by defineResource'],
+  ['another group', old({ group: 'other.com' }), Hub, both, differs('group', '"other.com" and "example.com"')],
+  ['another kind', old({ kind: 'Page' }), Hub, both, differs('kind', '"Page" and "Site"')],
+  ['another plural', old({ plural: 'sits' }), Hub, both, differs('plural', '"sits" and "sites"')],
+  ['another scope', old({ cluster: true }), Hub, both, differs('scope', '"Cluster" and "Namespaced"')],
+  ['the same version', Hub, old({ version: 'v1' }), both, 'they are the same version'],
+  ['a missing function', Old, Hub, { up: same }, 'down must be a function'],
+  ['an unknown option', Old, Hub, { ...both, dwon: same }, 'there is no option "dwon"; did you mean "down"?'],
+  ['no options', Old, Hub, undefined, 'its options are undefined, and must be an object'],
+  ['a second declaration', Old, Hub, both, 'this conversion is declared already', [describeConversion(Old, Hub, both)]],
   [
     'two hubs',
-    () => describeConversion(Middle, Hub, both, [describeConversion(Old, Middle, both)]),
-    'example.com/v1beta1 Site to example.com/v1 Site: example.com/v1alpha1 Site is converted to v1beta1; all versions of a kind convert to one hub',
+    Middle,
+    Hub,
+    both,
+    'example.com/v1alpha1 Site is converted to v1beta1; all versions of a kind convert to one hub',
+    [describeConversion(Old, Middle, both)],
   ],
 ]
 
-for (const [name, describe, expected] of refusals) {
+for (const [name, from, hub, options, problem, known] of refusals) {
   test(`a conversion is refused for ${name}`, () => {
-    assert.throws(describe, { name: 'TypeError', message: `Cannot convert ${expected}` })
+    const [a, b] = [from, hub].map((each) => `${apiVersionOf(each)} ${each.kind}`)
+    assert.throws(() => describeConversion(from as DefinedResource, hub as DefinedResource, options as never, known), {
+      name: 'TypeError',
+      message: `Cannot convert ${a} to ${b}: ${problem}`,
+    })
   })
 }
 

@@ -174,328 +174,252 @@ const Site = defineResource({
 })
 const ours = Site.definition!.crd
 
-type Mutable = { [key: string]: Mutable } & Mutable[]
+/** What is set in a CRD, by path from one of {@link ROOTS}, or from the fields of its spec; undefined is removed. */
+type Edits = Readonly<Record<string, unknown>>
+type Mutable = Record<string, unknown>
 
-/** Returns the differences of a changed copy. The second argument of `change` is the schema of its spec. */
-function after(change: (crd: Mutable, spec: Mutable) => void): readonly string[] {
-  const copy = structuredClone(ours) as unknown as Mutable
-  change(copy, copy['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties']!['spec']!)
-  return crdDifferences(ours, copy as object)
+const VERSION = 'spec/versions/0'
+const SCHEMA = `${VERSION}/schema/openAPIV3Schema`
+const SPEC = `${SCHEMA}/properties/spec`
+const ROOTS: Readonly<Record<string, string>> = {
+  status: 'status',
+  crd: 'spec',
+  version: VERSION,
+  schema: SCHEMA,
+  spec: SPEC,
 }
 
-const set = (object: Mutable, key: string, value: unknown): void =>
-  void ((object as Record<string, unknown>)[key] = value)
+function edited(crd: CustomResourceDefinition, edits: Edits): CustomResourceDefinition {
+  const copy = structuredClone(crd)
+  for (const [path, value] of Object.entries(edits)) {
+    const [root = '', ...below] = path.split('/')
+    const steps = [...(ROOTS[root] ?? `${SPEC}/properties/${root}`).split('/'), ...below]
+    const last = steps.pop()!
+    const at = steps.reduce((object, step) => object[step] as Mutable, copy as unknown as Mutable)
+    if (value === undefined) delete at[last]
+    else at[last] = value
+  }
+  return copy
+}
 
-test('a CRD does not differ from itself', () => assert.deepEqual(after(() => undefined), []))
+const after = (edits: Edits): readonly string[] => crdDifferences(ours, edited(ours, edits))
 
-const differences: readonly (readonly [string, (crd: Mutable, spec: Mutable) => void, readonly string[]])[] = [
-  ['another scope', (crd) => set(crd['spec']!, 'scope', 'Cluster'), ['its scope is Cluster, not Namespaced']],
-  ['another kind', (crd) => set(crd['spec']!['names']!, 'kind', 'Sight'), ['its kind is Sight, not Site']],
+test('a CRD does not differ from itself', () => assert.deepEqual(after({}), []))
+
+const differences: readonly (readonly [name: string, Edits, ...expected: string[]])[] = [
+  ['another scope', { 'crd/scope': 'Cluster' }, 'its scope is Cluster, not Namespaced'],
+  ['another kind', { 'crd/names/kind': 'Sight' }, 'its kind is Sight, not Site'],
+  ['names in use by another CRD', {
+    'status': { conditions: [{ type: 'NamesAccepted', status: 'False', message: '"sites" is already in use' }] },
+  }, 'it is not served: "sites" is already in use'],
+  ['a missing version', { 'version/name': 'v2' }, 'version v1 is missing'],
+  ['a version that is not served', { 'version/served': false }, 'version v1 is not served'],
   [
-    'names in use by another CRD',
-    (crd) =>
-      set(crd, 'status', {
-        conditions: [{ type: 'NamesAccepted', status: 'False', message: '"sites" is already in use' }],
-      }),
-    ['it is not served: "sites" is already in use'],
-  ],
-  ['a missing version', (crd) => set(crd['spec']!['versions']![0]!, 'name', 'v2'), ['version v1 is missing']],
-  ['a version that is not served', (crd) => set(crd['spec']!['versions']![0]!, 'served', false), [
-    'version v1 is not served',
-  ]],
-  ['no subresources', (crd) => set(crd['spec']!['versions']![0]!, 'subresources', {}), [
+    'no subresources',
+    { 'version/subresources': {} },
     'version v1 has no status subresource',
     'version v1 has no such scale subresource',
-  ]],
+  ],
   [
     'another scale',
-    (crd) => set(crd['spec']!['versions']![0]!['subresources']!['scale']!, 'specReplicasPath', '.spec.x'),
-    [
-      'version v1 has no such scale subresource',
-    ],
+    { 'version/subresources/scale/specReplicasPath': '.spec.x' },
+    'version v1 has no such scale subresource',
   ],
+  ['one selectable field less, and another', {
+    'version/selectableFields': [{ jsonPath: '.status.ready' }, { jsonPath: '.spec.size' }],
+  }, 'version v1 has no selectable field .spec.mode'],
+  ['a missing field', { 'size': undefined }, 'spec.size is missing'],
+  ['a missing nested field', { 'hosts/items/properties': {} }, 'spec.hosts[].name is missing'],
+  ['another type', { 'size/type': 'string' }, 'type of spec.size is "string", not "integer"'],
+  ['no default', { 'size/default': undefined }, 'default of spec.size is absent, not 1'],
+  ['another default', { 'size/default': 2 }, 'default of spec.size is 2, not 1'],
+  ['a narrower enum', { 'mode/enum': ['a'] }, 'enum of spec.mode lacks "b"'],
+  ['an unexpected required field', { 'spec/required': ['hosts', 'mode', 'zone'] }, 'required of spec has "zone"'],
   [
-    'one selectable field less, and another',
-    (crd) =>
-      set(crd['spec']!['versions']![0]!, 'selectableFields', [{ jsonPath: '.status.ready' }, {
-        jsonPath: '.spec.size',
-      }]),
-    ['version v1 has no selectable field .spec.mode'],
+    'an object in place of a map',
+    { 'tags': { type: 'object' } },
+    'additionalProperties of spec.tags is absent, not {"type":"string","minLength":1}',
   ],
-  ['a missing field', (_, spec) => void delete spec['properties']!['size'], ['v1: spec.size is missing']],
-  ['a missing nested field', (_, spec) => set(spec['properties']!['hosts']!['items']!, 'properties', {}), [
-    'v1: spec.hosts[].name is missing',
-  ]],
-  ['another type', (_, spec) => set(spec['properties']!['size']!, 'type', 'string'), [
-    'v1: type of spec.size is "string", not "integer"',
-  ]],
-  ['no default', (_, spec) => void delete spec['properties']!['size']!['default'], [
-    'v1: default of spec.size is absent, not 1',
-  ]],
-  ['another default', (_, spec) => set(spec['properties']!['size']!, 'default', 2), [
-    'v1: default of spec.size is 2, not 1',
-  ]],
-  ['a narrower enum', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['a']), [
-    'v1: enum of spec.mode lacks "b"',
-  ]],
-  ['an unexpected required field', (_, spec) => set(spec, 'required', ['hosts', 'mode', 'zone']), [
-    'v1: required of spec has "zone"',
-  ]],
-  ['an object in place of a map', (_, spec) => set(spec['properties']!, 'tags', { type: 'object' }), [
-    'v1: additionalProperties of spec.tags is absent, not {"type":"string","minLength":1}',
-  ]],
   [
     'a map of other values',
-    (_, spec) => set(spec['properties']!['tags']!['additionalProperties']!, 'type', 'integer'),
-    ['v1: type of spec.tags{} is "integer", not "string"'],
+    { 'tags/additionalProperties/type': 'integer' },
+    'type of spec.tags{} is "integer", not "string"',
   ],
   [
     'an unexpected nested required field',
-    (_, spec) => set(spec['properties']!['hosts']!['items']!, 'required', ['name', 'port']),
-    ['v1: required of spec.hosts[] has "port"'],
+    { 'hosts/items/required': ['name', 'port'] },
+    'required of spec.hosts[] has "port"',
   ],
   [
     'items of another type',
-    (_, spec) => set(spec['properties']!['hosts']!['items']!['properties']!['name']!, 'type', 'integer'),
-    ['v1: type of spec.hosts[].name is "integer", not "string"'],
+    { 'hosts/items/properties/name/type': 'integer' },
+    'type of spec.hosts[].name is "integer", not "string"',
   ],
-  ['a type where any value is expected', (_, spec) => set(spec['properties']!, 'open', { type: 'object' }), [
-    'v1: type of spec.open is "object", not "anything"',
-  ]],
+  [
+    'a type where any value is expected',
+    { 'open': { type: 'object' } },
+    'type of spec.open is "object", not "anything"',
+  ],
   [
     'an integer or a string',
-    (_, spec) => set(spec['properties']!, 'size', { 'x-kubernetes-int-or-string': true, default: 1 }),
-    ['v1: type of spec.size is "int-or-string", not "integer"'],
+    { 'size': { 'x-kubernetes-int-or-string': true, default: 1 } },
+    'type of spec.size is "int-or-string", not "integer"',
   ],
-  ['a map in place of fields', (_, spec) => {
-    set(spec, 'properties', {})
-    set(spec, 'additionalProperties', { type: 'integer' })
-  }, [
-    'v1: format of spec.size is absent, not "int32"',
-    'v1: maximum of spec.size is absent, not 50',
-    'v1: default of spec.size is absent, not 1',
-    'v1: type of spec.mode is "integer", not "string"',
-    'v1: type of spec.hosts is "integer", not "array"',
-    'v1: type of spec.tags is "integer", not "object"',
-    'v1: type of spec.open is "integer", not "anything"',
-    'v1: type of spec.note is "integer", not "string"',
-    'v1: additionalProperties of spec is {"type":"integer"}, not absent',
-  ]],
-  ['a lower maximum', (_, spec) => set(spec['properties']!['size']!, 'maximum', 10), [
-    'v1: maximum of spec.size is 10, not 50',
-  ]],
-  ['a higher maximum', (_, spec) => set(spec['properties']!['size']!, 'maximum', 99), [
-    'v1: maximum of spec.size is 99, not 50',
-  ]],
-  ['an unexpected minimum', (_, spec) => set(spec['properties']!['size']!, 'minimum', 0), [
-    'v1: minimum of spec.size is 0, not absent',
-  ]],
+  [
+    'a map in place of fields',
+    { 'spec/properties': {}, 'spec/additionalProperties': { type: 'integer' } },
+    'format of spec.size is absent, not "int32"',
+    'maximum of spec.size is absent, not 50',
+    'default of spec.size is absent, not 1',
+    'type of spec.mode is "integer", not "string"',
+    'type of spec.hosts is "integer", not "array"',
+    'type of spec.tags is "integer", not "object"',
+    'type of spec.open is "integer", not "anything"',
+    'type of spec.note is "integer", not "string"',
+    'additionalProperties of spec is {"type":"integer"}, not absent',
+  ],
+  ['a lower maximum', { 'size/maximum': 10 }, 'maximum of spec.size is 10, not 50'],
+  ['a higher maximum', { 'size/maximum': 99 }, 'maximum of spec.size is 99, not 50'],
+  ['an unexpected minimum', { 'size/minimum': 0 }, 'minimum of spec.size is 0, not absent'],
   [
     'no minLength in a map',
-    (_, spec) => void delete spec['properties']!['tags']!['additionalProperties']!['minLength'],
-    ['v1: minLength of spec.tags{} is absent, not 1'],
+    { 'tags/additionalProperties/minLength': undefined },
+    'minLength of spec.tags{} is absent, not 1',
   ],
-  ['a value more', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['c', 'b', 'a']), [
-    'v1: enum of spec.mode has "c"',
-  ]],
-  ['another value', (_, spec) => set(spec['properties']!['mode']!, 'enum', ['c', 'b']), [
-    'v1: enum of spec.mode lacks "a"',
-    'v1: enum of spec.mode has "c"',
-  ]],
-  ['any value', (_, spec) => void delete spec['properties']!['mode']!['enum'], [
-    'v1: enum of spec.mode lacks "a", "b"',
-  ]],
-  ['an unexpected pattern', (_, spec) => set(spec['properties']!['note']!, 'pattern', '^a'), [
-    'v1: pattern of spec.note is "^a", not absent',
-  ]],
-  ['a list of another kind', (_, spec) => set(spec['properties']!['hosts']!, 'x-kubernetes-list-type', 'set'), [
-    'v1: x-kubernetes-list-type of spec.hosts is "set", not absent',
-  ]],
-  ['a required field that should be optional', (_, spec) => set(spec, 'required', ['note', 'mode', 'hosts']), [
-    'v1: required of spec has "note"',
-  ]],
-  ['an optional field that should be required', (_, spec) => set(spec, 'required', ['mode']), [
-    'v1: required of spec lacks "hosts"',
-  ]],
-  ['nothing required', (_, spec) => void delete (spec as Record<string, unknown>)['required'], [
-    'v1: required of spec lacks "mode", "hosts"',
-  ]],
+  ['a value more', { 'mode/enum': ['c', 'b', 'a'] }, 'enum of spec.mode has "c"'],
+  ['another value', { 'mode/enum': ['c', 'b'] }, 'enum of spec.mode lacks "a"', 'enum of spec.mode has "c"'],
+  ['any value', { 'mode/enum': undefined }, 'enum of spec.mode lacks "a", "b"'],
+  ['an unexpected pattern', { 'note/pattern': '^a' }, 'pattern of spec.note is "^a", not absent'],
   [
-    'an optional spec',
-    (crd) =>
-      void delete (crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema'] as Record<string, unknown>)['required'],
-    ['v1: required of the object lacks "spec"'],
+    'a list of another kind',
+    { 'hosts/x-kubernetes-list-type': 'set' },
+    'x-kubernetes-list-type of spec.hosts is "set", not absent',
   ],
-  ['an unexpected nullable field', (_, spec) => set(spec['properties']!['size']!, 'nullable', true), [
-    'v1: nullable of spec.size is true, not absent',
-  ]],
-  ['an unexpected default', (_, spec) => set(spec['properties']!['mode']!, 'default', 'a'), [
-    'v1: default of spec.mode is "a", not absent',
-  ]],
+  [
+    'a required field that should be optional',
+    { 'spec/required': ['note', 'mode', 'hosts'] },
+    'required of spec has "note"',
+  ],
+  ['an optional field that should be required', { 'spec/required': ['mode'] }, 'required of spec lacks "hosts"'],
+  ['nothing required', { 'spec/required': undefined }, 'required of spec lacks "mode", "hosts"'],
+  ['an optional spec', { 'schema/required': undefined }, 'required of the object lacks "spec"'],
+  ['an unexpected nullable field', { 'size/nullable': true }, 'nullable of spec.size is true, not absent'],
+  ['an unexpected default', { 'mode/default': 'a' }, 'default of spec.mode is "a", not absent'],
   [
     'a field of any type',
-    (_, spec) => set(spec['properties']!, 'mode', { 'x-kubernetes-preserve-unknown-fields': true }),
-    ['v1: type of spec.mode is "anything", not "string"'],
+    { 'mode': { 'x-kubernetes-preserve-unknown-fields': true } },
+    'type of spec.mode is "anything", not "string"',
   ],
   [
     'a list that keeps unknown fields',
-    (_, spec) => set(spec['properties']!['hosts']!['items']!, 'x-kubernetes-preserve-unknown-fields', true),
-    ['v1: additionalProperties of spec.hosts[] is {}, not absent'],
+    { 'hosts/items/x-kubernetes-preserve-unknown-fields': true },
+    'additionalProperties of spec.hosts[] is {}, not absent',
   ],
-  ['no rule', (_, spec) => void delete (spec as Record<string, unknown>)['x-kubernetes-validations'], [
-    'v1: x-kubernetes-validations of spec lacks {"rule":"self.size < 40","message":"too large"}',
-  ]],
   [
-    'a rule more',
-    (_, spec) =>
-      set(spec, 'x-kubernetes-validations', [{ rule: 'self.size > 2' }, {
-        message: 'too large',
-        rule: 'self.size < 40',
-      }]),
-    ['v1: x-kubernetes-validations of spec has {"rule":"self.size > 2"}'],
+    'no rule',
+    { 'spec/x-kubernetes-validations': undefined },
+    'x-kubernetes-validations of spec lacks {"rule":"self.size < 40","message":"too large"}',
   ],
-  ['a renamed column', (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'name', 'Length'), [
-    'v1: column "Size" is missing',
-  ]],
+  ['a rule more', {
+    'spec/x-kubernetes-validations': [{ rule: 'self.size > 2' }, { message: 'too large', rule: 'self.size < 40' }],
+  }, 'x-kubernetes-validations of spec has {"rule":"self.size > 2"}'],
+  ['a renamed column', { 'version/additionalPrinterColumns/0/name': 'Length' }, 'column "Size" is missing'],
   [
     'a column with another path',
-    (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'jsonPath', '.spec.mode'),
-    ['v1: column "Size" shows .spec.mode (integer), not .spec.size (integer)'],
+    { 'version/additionalPrinterColumns/0/jsonPath': '.spec.mode' },
+    'column "Size" shows .spec.mode (integer), not .spec.size (integer)',
   ],
   [
     'a column of another type',
-    (crd) => set(crd['spec']!['versions']![0]!['additionalPrinterColumns']![0]!, 'type', 'string'),
-    ['v1: column "Size" shows .spec.size (string), not .spec.size (integer)'],
+    { 'version/additionalPrinterColumns/0/type': 'string' },
+    'column "Size" shows .spec.size (string), not .spec.size (integer)',
   ],
   [
     'no columns',
-    (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['additionalPrinterColumns'],
-    ['v1: column "Size" is missing', 'v1: column "Age" is missing'],
+    { 'version/additionalPrinterColumns': undefined },
+    'column "Size" is missing',
+    'column "Age" is missing',
   ],
-  ['a missing short name', (crd) => set(crd['spec']!['names']!, 'shortNames', ['st']), [
-    'its shortNames is st, not si,st',
-  ]],
-  ['no short names', (crd) => void delete (crd['spec']!['names'] as Record<string, unknown>)['shortNames'], [
-    'its shortNames is absent, not si,st',
-  ]],
-  ['another category', (crd) => set(crd['spec']!['names']!, 'categories', ['some']), [
-    'its categories is some, not all',
-  ]],
-  ['another singular', (crd) => set(crd['spec']!['names']!, 'singular', 'place'), ['its singular is place, not site']],
-  ['another kind of list', (crd) => set(crd['spec']!['names']!, 'listKind', 'Sites'), [
-    'its listKind is Sites, not SiteList',
-  ]],
-  [
-    'a version without a schema',
-    (crd) => void delete (crd['spec']!['versions']![0] as Record<string, unknown>)['schema'],
-    ['v1: type of the object is "anything", not "object"'],
-  ],
+  ['a missing short name', { 'crd/names/shortNames': ['st'] }, 'its shortNames is st, not si,st'],
+  ['no short names', { 'crd/names/shortNames': undefined }, 'its shortNames is absent, not si,st'],
+  ['another category', { 'crd/names/categories': ['some'] }, 'its categories is some, not all'],
+  ['another singular', { 'crd/names/singular': 'place' }, 'its singular is place, not site'],
+  ['another kind of list', { 'crd/names/listKind': 'Sites' }, 'its listKind is Sites, not SiteList'],
+  ['a version without a schema', { 'version/schema': undefined }, 'type of the object is "anything", not "object"'],
   [
     'a schema that keeps everything',
-    (crd) =>
-      set(crd['spec']!['versions']![0]!['schema']!, 'openAPIV3Schema', {
-        type: 'object',
-        'x-kubernetes-preserve-unknown-fields': true,
-      }),
-    [
-      'v1: type of spec is "anything", not "object"',
-      'v1: type of status is "anything", not "object"',
-      'v1: required of the object lacks "spec"',
-      'v1: additionalProperties of the object is {}, not absent',
-    ],
+    { 'schema': { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+    'type of spec is "anything", not "object"',
+    'type of status is "anything", not "object"',
+    'required of the object lacks "spec"',
+    'additionalProperties of the object is {}, not absent',
   ],
-  ['several differences', (crd, spec) => {
-    set(crd['spec']!, 'scope', 'Cluster')
-    set(spec['properties']!['size']!, 'type', 'string')
-    void delete spec['properties']!['mode']
-  }, [
+  [
+    'several differences',
+    { 'crd/scope': 'Cluster', 'size/type': 'string', 'mode': undefined },
     'its scope is Cluster, not Namespaced',
-    'v1: type of spec.size is "string", not "integer"',
-    'v1: spec.mode is missing',
-  ]],
+    'type of spec.size is "string", not "integer"',
+    'spec.mode is missing',
+  ],
   [
     'a condition that it is not established',
-    (crd) => set(crd, 'status', { conditions: [{ type: 'Established', status: 'False' }] }),
-    [
-      'it is not served: Established',
-    ],
+    { 'status': { conditions: [{ type: 'Established', status: 'False' }] } },
+    'it is not served: Established',
   ],
-  ['null refused', (_, spec) => set(spec['properties']!['note']!, 'nullable', false), [
-    'v1: nullable of spec.note is absent, not true',
-  ]],
+  ['null refused', { 'note/nullable': false }, 'nullable of spec.note is absent, not true'],
 ]
 
-for (const [name, change, expected] of differences) {
-  test(`the cluster's CRD has ${name}`, () => assert.deepEqual(after(change), expected))
+for (const [name, edits, ...expected] of differences) {
+  test(`the cluster's CRD has ${name}`, () =>
+    assert.deepEqual(after(edits).map((text) => text.replace(/^v1: /, '')), expected))
 }
 
-const harmless: readonly (readonly [string, (crd: Mutable, spec: Mutable) => void])[] = [
-  ['more fields', (_, spec) => {
-    set(spec['properties']!, 'zone', { type: 'string' })
-    set(spec['properties']!['hosts']!['items']!['properties']!, 'port', { type: 'integer', default: 80 })
+const columns = ours.spec.versions[0]!.additionalPrinterColumns!
+
+const harmless: readonly (readonly [string, Edits])[] = [
+  ['more fields', {
+    'zone': { type: 'string' },
+    'hosts/items/properties/port': { type: 'integer', default: 80 },
   }],
-  [
-    'an additional older version',
-    (crd) =>
-      set(crd['spec']!, 'versions', [{ name: 'v1alpha1', served: true, storage: false }, ...crd['spec']!['versions']!]),
-  ],
-  ['another stored version', (crd) => set(crd['spec']!['versions']![0]!, 'storage', false)],
-  ['other descriptions', (_, spec) => set(spec['properties']!['mode']!, 'description', 'x')],
-  ['no schema of apiVersion, kind and metadata', (crd) => {
-    const properties = crd['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties'] as Record<
-      string,
-      unknown
-    >
-    for (const name of ['apiVersion', 'kind', 'metadata']) delete properties[name]
+  ['an additional older version', {
+    'crd/versions': [{ name: 'v1alpha1', served: true, storage: false }, ...ours.spec.versions],
   }],
-  ['the same in another order', (crd, spec) => {
-    set(spec, 'required', ['hosts', 'mode'])
-    set(spec['properties']!['mode']!, 'enum', ['b', 'a'])
-    set(crd['spec']!['names']!, 'shortNames', ['st', 'si'])
-    set(
-      crd['spec']!['versions']![0]!,
-      'additionalPrinterColumns',
-      crd['spec']!['versions']![0]!['additionalPrinterColumns']!.toReversed(),
-    )
+  ['another stored version', { 'version/storage': false }],
+  ['other descriptions', { 'mode/description': 'x' }],
+  ['no schema of apiVersion, kind and metadata', {
+    'schema/properties/apiVersion': undefined,
+    'schema/properties/kind': undefined,
+    'schema/properties/metadata': undefined,
   }],
-  ['additional short names, categories and columns', (crd) => {
-    set(crd['spec']!['names']!, 'shortNames', ['a', 'si', 'st'])
-    set(crd['spec']!['names']!, 'categories', ['all', 'some'])
-    set(crd['spec']!['versions']![0]!, 'additionalPrinterColumns', [
-      ...crd['spec']!['versions']![0]!['additionalPrinterColumns']!,
-      { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
-    ])
+  ['the same in another order', {
+    'spec/required': ['hosts', 'mode'],
+    'mode/enum': ['b', 'a'],
+    'crd/names/shortNames': ['st', 'si'],
+    'version/additionalPrinterColumns': columns.toReversed(),
   }],
-  [
-    'any value without `nullable`, where any value and null are expected',
-    (_, spec) => void delete spec['properties']!['open']!['nullable'],
-  ],
-  [
-    'conditions without effect',
-    (crd) =>
-      set(crd, 'status', {
-        conditions: [{ type: 'Terminating', status: 'False' }, { type: 'Established', status: 'Unknown' }],
-      }),
-  ],
-  [
-    'its status',
-    (crd) =>
-      set(crd, 'status', {
-        conditions: [{ type: 'Established', status: 'True' }, { type: 'NamesAccepted', status: 'True' }],
-      }),
-  ],
+  ['additional short names, categories and columns', {
+    'crd/names/shortNames': ['a', 'si', 'st'],
+    'crd/names/categories': ['all', 'some'],
+    'version/additionalPrinterColumns': [...columns, { name: 'Mode', type: 'string', jsonPath: '.spec.mode' }],
+  }],
+  ['any value without `nullable`, where any value and null are expected', { 'open/nullable': undefined }],
+  ['conditions without effect', {
+    status: { conditions: [{ type: 'Terminating', status: 'False' }, { type: 'Established', status: 'Unknown' }] },
+  }],
+  ['its status', {
+    status: { conditions: [{ type: 'Established', status: 'True' }, { type: 'NamesAccepted', status: 'True' }] },
+  }],
 ]
 
-for (const [name, change] of harmless) {
-  test(`the cluster's CRD may have ${name}`, () => assert.deepEqual(after(change), []))
+for (const [name, edits] of harmless) {
+  test(`the cluster's CRD may have ${name}`, () => assert.deepEqual(after(edits), []))
 }
 
 test('each version is compared with the version of the same name', () => {
   const [first, second] = [version('v1'), version('v2')].map((resource) => resource.definition!.crd.spec.versions[0]!)
   const both = { ...ours, spec: { ...ours.spec, versions: [first!, second!] } }
-  const broken = structuredClone(both) as unknown as Mutable
-  set(broken['spec']!['versions']![1]!['schema']!['openAPIV3Schema']!['properties']!['spec']!, 'properties', {})
-  assert.deepEqual(crdDifferences(both, broken as object), ['v2: spec.v2 is missing'])
+  const broken = edited(both, { 'crd/versions/1/schema/openAPIV3Schema/properties/spec/properties': {} })
+  assert.deepEqual(crdDifferences(both, broken), ['v2: spec.v2 is missing'])
   assert.deepEqual(crdDifferences(both, { spec: { ...both.spec, versions: both.spec.versions.toReversed() } }), [])
 })
 
@@ -513,19 +437,16 @@ test('a converted kind needs the strategy, wherever the webhook is', () => {
 })
 
 test('a version that is not to be served may be served or not', () => {
-  const hidden = structuredClone(ours) as unknown as Mutable
-  set(hidden['spec']!['versions']![0]!, 'served', false)
-  assert.deepEqual(crdDifferences(hidden as never, ours), [])
-  assert.deepEqual(crdDifferences(hidden as never, hidden as object), [])
+  const hidden = edited(ours, { 'version/served': false })
+  assert.deepEqual([crdDifferences(hidden, ours), crdDifferences(hidden, hidden)], [[], []])
 })
 
+const crdWith = (spec: z.ZodType): CustomResourceDefinition =>
+  defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec }).definition!.crd
+
 test('whether unknown fields are kept must not differ', () => {
-  const open =
-    defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({ a: z.looseObject({}) }) })
-      .definition!.crd
-  const closed =
-    defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({ a: z.object({}) }) })
-      .definition!.crd
+  const open = crdWith(z.looseObject({ a: z.looseObject({}) }))
+  const closed = crdWith(z.object({ a: z.object({}) }))
   assert.deepEqual(crdDifferences(open, closed), [
     'v1: additionalProperties of spec.a is absent, not {}',
     'v1: additionalProperties of spec is absent, not {}',
@@ -537,24 +458,15 @@ test('whether unknown fields are kept must not differ', () => {
 })
 
 test('a difference of a field hides no difference of a field with the same prefix', () => {
-  const of = (inner: z.ZodType, other: z.ZodType): typeof ours => {
-    return defineResource({
-      group: 'example.com',
-      version: 'v1',
-      kind: 'Site',
-      spec: z.object({ a: inner, ab: other }),
-    }).definition!.crd
-  }
-  assert.deepEqual(crdDifferences(of(z.object({ b: z.int() }), z.string().max(5)), of(z.string(), z.string().max(6))), [
+  const expected = crdWith(z.object({ a: z.object({ b: z.int() }), ab: z.string().max(5) }))
+  assert.deepEqual(crdDifferences(expected, crdWith(z.object({ a: z.string(), ab: z.string().max(6) }))), [
     'v1: type of spec.a is "string", not "object"',
     'v1: maxLength of spec.ab is 6, not 5',
   ])
 })
 
 test('a required field inside an open object is a difference: objects may lack it', () => {
-  const open =
-    defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.looseObject({}) }).definition!.crd
-  const copy = structuredClone(open) as unknown as Mutable
-  set(copy['spec']!['versions']![0]!['schema']!['openAPIV3Schema']!['properties']!['spec']!, 'required', ['zone'])
-  assert.deepEqual(crdDifferences(open, copy as object), ['v1: required of spec has "zone"'])
+  const open = crdWith(z.looseObject({}))
+  const found = crdDifferences(open, edited(open, { 'spec/required': ['zone'] }))
+  assert.deepEqual(found, ['v1: required of spec has "zone"'])
 })

@@ -8,6 +8,9 @@ import { structuralSchema } from '../../lib/schema/structural.ts'
 import { isValid, stored, structuralFaults } from './json_schema.ts'
 import { shapes } from './shapes.ts'
 
+/** Of a range and a prefix that a real server refuses, and the embedded one does not. */
+const UNCHECKED: readonly unknown[] = [1e39, 'fe80::/129']
+
 for (const { name, schema, accepts, refuses } of shapes) {
   test(`a field of the shape "${name}"`, () => {
     const whole = z.object({ v: schema })
@@ -16,6 +19,7 @@ for (const { name, schema, accepts, refuses } of shapes) {
     for (const [values, expected] of [[accepts, true], [refuses, false]] as const) {
       for (const v of values) {
         assert.equal(safeParse(whole, { v }).success, expected, `zod, of ${JSON.stringify(v)}`)
+        if (UNCHECKED.includes(v)) continue
         assert.equal(
           isValid(crd, stored(crd, { v })),
           expected,
@@ -40,6 +44,8 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     required: ['1', '2'],
     properties: { 1: { type: 'boolean' }, 2: { type: 'boolean' } },
   }],
+  ['a float', z.float32(), { type: 'number', format: 'float' }],
+  ['a network of IPv6', z.cidrv6(), { type: 'string', format: 'cidr', pattern: ':' }],
   ['exclusive limits', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
   ['safe integers', z.int(), {
     type: 'integer',
@@ -56,7 +62,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
     const { source } = schema._zod.def.pattern!
     return [`an instant with ${JSON.stringify(options)}`, schema, {
       type: 'string',
-      ...toRe2(new RegExp(source)),
+      pattern: toRe2(new RegExp(source), assert.fail),
       ...(isKnown && { format: 'date-time' }),
     }]
   }),
@@ -140,7 +146,7 @@ const texts: readonly (readonly [string, z.ZodType, object])[] = [
   ): readonly [string, z.ZodType, object] => [
     `the format ${format}, which the server knows`,
     schema,
-    { type: 'string', format, ...toRe2(schema._zod.def.pattern!) },
+    { type: 'string', format, pattern: toRe2(schema._zod.def.pattern!, assert.fail) },
   ]),
   [
     'all limits of an integer or a string',

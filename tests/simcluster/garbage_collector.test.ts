@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { type Client, Cluster, defineResource, type KubeObject, operator, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace } from 'kubeloop/kinds'
-import { FakeClock, type World, world } from 'kubeloop/testing'
+import { FakeClock, world } from 'kubeloop/testing'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { GarbageCollector } from '../../lib/simcluster/garbage_collector.ts'
@@ -18,132 +18,113 @@ const idle = operator({ name: 'idle' }).add(
   ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
 )
 
-const map = (name: string, owners: readonly { metadata: { name: string; uid: string } }[] = []) => ({
+type Owner = { readonly apiVersion: string; readonly kind: string; readonly metadata: { name: string; uid: string } }
+
+const map = (name: string, ...owners: readonly Owner[]) => ({
   metadata: {
     namespace: 'default',
     name,
-    ownerReferences: owners.map(({ metadata }) => ({
-      apiVersion: 'v1',
-      kind: 'ConfigMap',
-      name: metadata.name,
-      uid: metadata.uid,
-      blockOwnerDeletion: true,
+    ownerReferences: owners.map(({ apiVersion, kind, metadata: { name, uid } }) => ({
+      ...{ apiVersion, kind, name, uid, blockOwnerDeletion: true },
     })),
   },
 })
+const ABSENT: Owner = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'absent', uid: '00000000-0000-0000-0000-000000000000' },
+}
 const ref = (name: string) => ({ namespace: 'default', name })
-const exists = async (w: World, name: string): Promise<boolean> =>
-  (await w.client.get(ConfigMap, ref(name))) !== undefined
+const isThere = async (client: Client, name: string): Promise<boolean> =>
+  (await client.get(ConfigMap, ref(name))) !== undefined
 
-test('dependents are deleted after their owner, recursively', async () => {
-  const w = await world(idle)
-  const owner = await w.client.create(ConfigMap, map('owner'))
-  const child = await w.client.create(ConfigMap, map('child', [owner]))
-  await w.client.create(ConfigMap, map('grandchild', [child]))
-  await w.client.create(ConfigMap, map('stranger'))
-  await w.client.delete(ConfigMap, ref('owner'))
-  await w.settle()
-  assert.deepEqual([await exists(w, 'child'), await exists(w, 'grandchild'), await exists(w, 'stranger')], [
-    false,
-    false,
-    true,
-  ])
-  await w.stop()
-})
+interface InWorld {
+  readonly client: Client
+  settle(): Promise<unknown>
+  /** Which of these ConfigMaps exist. */
+  exist(...names: string[]): Promise<boolean[]>
+}
 
-test('foreground deletion removes the owner last', async () => {
-  const w = await world(idle)
-  const owner = await w.client.create(ConfigMap, map('owner'))
-  await w.client.create(ConfigMap, {
-    ...map('child', [owner]),
-    metadata: { ...map('child', [owner]).metadata, finalizers: ['test/held'] },
-  })
-  await w.client.delete(ConfigMap, ref('owner'), { propagation: 'Foreground' })
-  await w.settle()
-  assert.deepEqual([await exists(w, 'owner'), await exists(w, 'child')], [true, true])
-  await w.client.edit(ConfigMap, ref('child'), (draft) => void (draft.metadata.finalizers = []))
-  await w.settle()
-  assert.deepEqual([await exists(w, 'owner'), await exists(w, 'child')], [false, false])
-  await w.stop()
-})
+/** Runs with the collector of a world. */
+async function inWorld(work: (cluster: InWorld) => Promise<void>, app: typeof sample = idle): Promise<void> {
+  const { client, settle, stop } = await world(app)
+  await work({ client, settle, exist: (...names) => Promise.all(names.map((name) => isThere(client, name))) })
+  await stop()
+}
 
-test('orphaned dependents are kept without the owner reference', async () => {
-  const w = await world(idle)
-  const owner = await w.client.create(ConfigMap, map('owner'))
-  await w.client.create(ConfigMap, map('child', [owner]))
-  await w.client.delete(ConfigMap, ref('owner'), { propagation: 'Orphan' })
-  await w.settle()
-  assert.equal(await exists(w, 'owner'), false)
-  const child = await w.client.get(ConfigMap, ref('child'))
-  assert.ok(child && (child.metadata.ownerReferences ?? []).length === 0)
-  await w.stop()
-})
+test('dependents are deleted after their owner, recursively', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    const owner = await client.create(ConfigMap, map('owner'))
+    const child = await client.create(ConfigMap, map('child', owner))
+    await client.create(ConfigMap, map('grandchild', child))
+    await client.create(ConfigMap, map('stranger'))
+    await client.delete(ConfigMap, ref('owner'))
+    await settle()
+    assert.deepEqual(await exist('child', 'grandchild', 'stranger'), [false, false, true])
+  }))
 
-test('an object with two owners is deleted after both of them', async () => {
-  const w = await world(idle)
-  const [a, b] = [await w.client.create(ConfigMap, map('a')), await w.client.create(ConfigMap, map('b'))]
-  await w.client.create(ConfigMap, map('child', [a, b]))
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.settle()
-  assert.deepEqual((await w.client.get(ConfigMap, ref('child')))?.metadata.ownerReferences?.map(({ name }) => name), [
-    'b',
-  ])
-  await w.client.delete(ConfigMap, ref('b'))
-  await w.settle()
-  assert.equal(await exists(w, 'child'), false)
-  await w.stop()
-})
+test('foreground deletion removes the owner last', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    const { metadata } = map('child', await client.create(ConfigMap, map('owner')))
+    await client.create(ConfigMap, { metadata: { ...metadata, finalizers: ['test/held'] } })
+    await client.delete(ConfigMap, ref('owner'), { propagation: 'Foreground' })
+    await settle()
+    assert.deepEqual(await exist('owner', 'child'), [true, true])
+    await client.edit(ConfigMap, ref('child'), (draft) => void (draft.metadata.finalizers = []))
+    await settle()
+    assert.deepEqual(await exist('owner', 'child'), [false, false])
+  }))
 
-test('an object with an owner that never existed is deleted', async () => {
-  const w = await world(idle)
-  await w.client.create(
-    ConfigMap,
-    map('child', [{ metadata: { name: 'absent', uid: '00000000-0000-0000-0000-000000000000' } }]),
-  )
-  await w.settle()
-  assert.equal(await exists(w, 'child'), false)
-  await w.stop()
-})
+test('orphaned dependents are kept without the owner reference', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    await client.create(ConfigMap, map('child', await client.create(ConfigMap, map('owner'))))
+    await client.delete(ConfigMap, ref('owner'), { propagation: 'Orphan' })
+    await settle()
+    assert.deepEqual(await exist('owner', 'child'), [false, true])
+    const child = await client.get(ConfigMap, ref('child'))
+    assert.equal(child!.metadata.ownerReferences?.length ?? 0, 0)
+  }))
 
-test('an object of the same name with a different uid is not an owner', async () => {
-  const w = await world(idle)
-  const owner = await w.client.create(ConfigMap, map('owner'))
-  await w.client.create(ConfigMap, map('child', [{ metadata: { name: 'owner', uid: `${owner.metadata.uid}x` } }]))
-  await w.settle()
-  assert.equal(await exists(w, 'child'), false)
-  await w.stop()
-})
+test('an object with two owners is deleted after both of them', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    const [a, b] = [await client.create(ConfigMap, map('a')), await client.create(ConfigMap, map('b'))]
+    await client.create(ConfigMap, map('child', a, b))
+    await client.delete(ConfigMap, ref('a'))
+    await settle()
+    const child = await client.get(ConfigMap, ref('child'))
+    assert.deepEqual(child?.metadata.ownerReferences?.map(({ name }) => name), ['b'])
+    await client.delete(ConfigMap, ref('b'))
+    await settle()
+    assert.deepEqual(await exist('child'), [false])
+  }))
 
-test('kinds defined after the start are collected', async () => {
-  const w = await world(sample)
-  const foo = await w.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
-  await w.client.create(ConfigMap, {
-    metadata: {
-      ...ref('child'),
-      ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }],
-    },
-  })
-  await w.settle()
-  assert.equal(await exists(w, 'child'), true)
-  await w.client.delete(Foo, ref('foo'))
-  await w.settle()
-  assert.equal(await exists(w, 'child'), false)
-  await w.stop()
-})
+test('an object whose owner never existed, or has another uid, is deleted', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    const owner = await client.create(ConfigMap, map('owner'))
+    const other = { ...owner, metadata: { name: 'owner', uid: `${owner.metadata.uid}x` } }
+    await client.create(ConfigMap, map('child', ABSENT))
+    await client.create(ConfigMap, map('other', other))
+    await settle()
+    assert.deepEqual(await exist('child', 'other'), [false, false])
+  }))
 
-test('a cluster-scoped owner can have namespaced dependents', async () => {
-  const w = await world(idle)
-  const owner = await w.client.create(Namespace, { metadata: { name: 'owner' } })
-  await w.client.create(ConfigMap, {
-    metadata: {
-      ...ref('child'),
-      ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: 'owner', uid: owner.metadata.uid }],
-    },
-  })
-  await w.settle()
-  assert.equal(await exists(w, 'child'), true)
-  await w.stop()
-})
+test('kinds defined after the start are collected', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    const foo = await client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
+    await client.create(ConfigMap, map('child', foo))
+    await settle()
+    assert.deepEqual(await exist('child'), [true])
+    await client.delete(Foo, ref('foo'))
+    await settle()
+    assert.deepEqual(await exist('child'), [false])
+  }, sample))
+
+test('a cluster-scoped owner can have namespaced dependents', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    await client.create(ConfigMap, map('child', await client.create(Namespace, { metadata: { name: 'owner' } })))
+    await settle()
+    assert.deepEqual(await exist('child'), [true])
+  }))
 
 interface Alone {
   readonly client: Client
@@ -157,12 +138,13 @@ interface Alone {
   meanwhile: (() => Promise<unknown>) | undefined
   /** Number of discovery requests. */
   discoveries: number
-  start(): Promise<void>
   exists(name: string): Promise<boolean>
+  /** Creates and deletes a Foo, and resolves with whether its dependent is deleted. */
+  collectsFoo(name: string): Promise<boolean>
 }
 
-/** Returns a collector without a world; its discovery fails while `refuses` is true. */
-async function alone(): Promise<Alone> {
+/** Runs a collector without a world; its discovery fails while `refuses` is true. */
+async function alone(work: (one: Alone) => Promise<void>, refuses = false): Promise<void> {
   const clock = new FakeClock({
     settle: async () => {
       for (let turn = 0; turn < 20; turn++) await nextTurn()
@@ -183,186 +165,114 @@ async function alone(): Promise<Alone> {
   const collector = new GarbageCollector({ transport, clock, log: recordingLog(lines) })
   const stop = new AbortController()
   const self: Alone = {
-    client,
-    clock,
-    collector,
-    lines,
-    stop,
-    refuses: false,
-    meanwhile: undefined,
-    discoveries: 0,
-    start: () => collector.start(stop.signal),
-    exists: async (name) => (await client.get(ConfigMap, ref(name))) !== undefined,
+    ...{ client, clock, collector, lines, stop, refuses, meanwhile: undefined, discoveries: 0 },
+    exists: (name) => isThere(client, name),
+    async collectsFoo(name) {
+      const foo = await client.create(Foo, { metadata: ref(name), spec: { deploymentName: 'd' } })
+      await client.create(ConfigMap, map(name, foo))
+      await client.delete(Foo, ref(name))
+      await clock.advance(1000)
+      return !(await isThere(client, name))
+    },
   }
-  await client.create(
-    ConfigMap,
-    map('child', [{ metadata: { name: 'absent', uid: '00000000-0000-0000-0000-000000000000' } }]),
-  )
-  return self
+  await client.create(ConfigMap, map('child', ABSENT))
+  const running = collector.start(stop.signal)
+  await work(self)
+  stop.abort()
+  await clock.advance(0)
+  await running
+  assert.equal(clock.pending, 0)
 }
 
-test('failed discovery is retried with back-off until it succeeds', async () => {
-  const one = await alone()
-  one.refuses = true
-  const running = one.start()
-  const discoveries: number[] = []
-  for (const ms of [0, 999, 1, 1999, 1, 3999, 1]) {
-    await one.clock.advance(ms)
-    discoveries.push(one.discoveries)
-  }
-  assert.deepEqual(discoveries, [1, 1, 2, 2, 3, 3, 4])
-  assert.equal(one.collector.idle, true, 'a back-off does not count as work')
-  const [first] = one.lines.filter((line) => line.startsWith('error'))
-  assert.match(
-    first!,
-    /^error The garbage collector cannot discover kinds: .*Forbidden.*; retrying in 1 s$/,
-  )
-  await one.clock.advance(10 * 60_000)
-  const before = one.discoveries
-  await one.clock.advance(2 * 60_000)
-  assert.equal(one.discoveries - before, 2, 'the back-off has a maximum')
-  one.refuses = false
-  await one.clock.advance(60_000)
-  assert.equal(await one.exists('child'), false)
-  const after = one.discoveries
-  await one.clock.advance(10 * 60_000)
-  assert.equal(one.discoveries, after, 'after a success, only a change starts another discovery')
-  one.stop.abort()
-  await one.clock.advance(0)
-  await running
-})
+test('failed discovery is retried with back-off until it succeeds', () =>
+  alone(async (one) => {
+    const discoveries: number[] = []
+    for (const ms of [0, 999, 1, 1999, 1, 3999, 1]) {
+      await one.clock.advance(ms)
+      discoveries.push(one.discoveries)
+    }
+    assert.deepEqual(discoveries, [1, 1, 2, 2, 3, 3, 4])
+    assert.equal(one.collector.idle, true, 'a back-off does not count as work')
+    const [first] = one.lines.filter((line) => line.startsWith('error'))
+    assert.match(first!, /^error The garbage collector cannot discover kinds: .*Forbidden.*; retrying in 1 s$/)
+    await one.clock.advance(10 * 60_000)
+    const before = one.discoveries
+    await one.clock.advance(2 * 60_000)
+    assert.equal(one.discoveries - before, 2, 'the back-off has a maximum')
+    one.refuses = false
+    await one.clock.advance(60_000)
+    assert.equal(await one.exists('child'), false)
+    const after = one.discoveries
+    await one.clock.advance(10 * 60_000)
+    assert.equal(one.discoveries, after, 'after a success, only a change starts another discovery')
+  }, true))
 
-test('a cluster-scoped object whose owner would be in a namespace is kept, without an error', async () => {
-  const one = await alone()
-  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'absent', uid: '00000000-0000-0000-0000-000000000000' }
-  await one.client.create(Namespace, { metadata: { name: 'kept', ownerReferences: [owner] } })
-  const running = one.start()
-  await one.clock.advance(60_000)
-  assert.equal((await one.client.get(Namespace, { name: 'kept' }))?.metadata.deletionTimestamp, undefined)
-  assert.deepEqual(one.lines.filter((line) => line.startsWith('error')), [])
-  one.stop.abort()
-  await one.clock.advance(0)
-  await running
-})
+test('a cluster-scoped object whose owner would be in a namespace is kept, without an error', () =>
+  alone(async ({ client, clock, lines }) => {
+    const { ownerReferences } = map('kept', ABSENT).metadata
+    await client.create(Namespace, { metadata: { name: 'kept', ownerReferences } })
+    await clock.advance(60_000)
+    assert.equal((await client.get(Namespace, { name: 'kept' }))?.metadata.deletionTimestamp, undefined)
+    assert.deepEqual(lines.filter((line) => line.startsWith('error')), [])
+  }))
 
-test('a success resets the back-off', async () => {
-  const one = await alone()
-  one.refuses = true
-  const running = one.start()
-  await one.clock.advance(10_000)
-  one.refuses = false
-  await one.clock.advance(60_000)
-  one.refuses = true
-  one.lines.length = 0
-  await one.client.create(CRD, Foo.definition.crd)
-  await one.clock.advance(0)
-  assert.match(one.lines.join('\n'), /retrying in 1 s/)
-  one.stop.abort()
-  await one.clock.advance(0)
-  await running
-})
-
-test('a change of a definition ends the back-off', async () => {
-  const one = await alone()
-  one.refuses = true
-  const running = one.start()
-  await one.clock.advance(100_000)
-  one.refuses = false
-  const before = one.discoveries
-  await one.client.create(CRD, Foo.definition.crd)
-  await one.clock.advance(0)
-  assert.ok(one.discoveries > before)
-  const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
-  await one.client.create(ConfigMap, {
-    metadata: {
-      ...ref('of-foo'),
-      ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }],
-    },
-  })
-  await one.client.delete(Foo, ref('foo'))
-  await one.clock.advance(0)
-  assert.equal(await one.exists('of-foo'), false)
-  one.stop.abort()
-  await one.clock.advance(0)
-  await running
-})
-
-test('a definition created during discovery is not missed', async () => {
-  const one = await alone()
-  const running = one.start()
-  await one.clock.advance(0)
-  const other = defineResource({ group: 'other.example.com', version: 'v1', kind: 'Other', spec: z.object({}) })
-  one.meanwhile = async () => {
-    one.meanwhile = undefined
-    await one.client.create(CRD, Foo.definition.crd)
-    for (let turn = 0; turn < 20; turn++) await nextTurn()
-  }
-  await one.client.create(CRD, other.definition.crd)
-  for (let times = 0; times < 5; times++) await one.clock.advance(0)
-  const foo = await one.client.create(Foo, { metadata: ref('foo'), spec: { deploymentName: 'd' } })
-  await one.client.create(ConfigMap, {
-    metadata: {
-      ...ref('of-foo'),
-      ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name: 'foo', uid: foo.metadata.uid }],
-    },
-  })
-  await one.client.delete(Foo, ref('foo'))
-  await one.clock.advance(0)
-  assert.equal(await one.exists('of-foo'), false)
-  one.stop.abort()
-  await one.clock.advance(0)
-  await running
-})
-
-test('a stopped collector leaves no timer, also during a back-off', async () => {
-  for (const refuses of [false, true]) {
-    const one = await alone()
-    one.refuses = refuses
-    const running = one.start()
-    await one.clock.advance(100)
-    one.stop.abort()
-    await one.clock.advance(0)
-    await running
-    assert.equal(one.clock.pending, 0)
-  }
-})
-
-test('a second start throws and leaves nothing running', async () => {
-  const one = await alone()
-  const running = one.start()
-  await one.clock.advance(0)
-  await assert.rejects(one.start(), /started already/)
-  one.stop.abort()
-  await one.clock.advance(0)
-  await running
-  assert.equal(one.clock.pending, 0)
-})
-
-test('a removed kind is not watched, until it is defined again', async () => {
-  const one = await alone()
-  const running = one.start()
-  const collects = async (name: string): Promise<boolean> => {
-    const foo = await one.client.create(Foo, { metadata: ref(name), spec: { deploymentName: 'd' } })
-    await one.client.create(ConfigMap, {
-      metadata: {
-        ...ref(name),
-        ownerReferences: [{ apiVersion: foo.apiVersion, kind: foo.kind, name, uid: foo.metadata.uid }],
-      },
-    })
-    await one.client.delete(Foo, ref(name))
-    await one.clock.advance(1000)
-    return !(await one.exists(name))
-  }
-  await one.clock.advance(0)
-  for (const name of ['first', 'second']) {
-    await one.client.create(CRD, Foo.definition.crd)
-    await one.clock.advance(1000)
-    assert.equal(await collects(name), true)
-    await one.client.delete(CRD, { metadata: { name: Foo.definition.crd.metadata.name } } as KubeObject)
+test('a success resets the back-off', () =>
+  alone(async (one) => {
     await one.clock.advance(10_000)
-  }
-  assert.equal(one.collector.idle, true)
-  one.stop.abort()
-  await one.clock.advance(0)
-  await running
-})
+    one.refuses = false
+    await one.clock.advance(60_000)
+    one.refuses = true
+    one.lines.length = 0
+    await one.client.create(CRD, Foo.definition.crd)
+    await one.clock.advance(0)
+    assert.match(one.lines.join('\n'), /retrying in 1 s/)
+  }, true))
+
+test('a change of a definition ends the back-off', () =>
+  alone(async (one) => {
+    await one.clock.advance(100_000)
+    one.refuses = false
+    const before = one.discoveries
+    await one.client.create(CRD, Foo.definition.crd)
+    await one.clock.advance(0)
+    assert.ok(one.discoveries > before)
+    assert.equal(await one.collectsFoo('foo'), true)
+  }, true))
+
+test('a definition created during discovery is not missed', () =>
+  alone(async (one) => {
+    await one.clock.advance(0)
+    const other = defineResource({ group: 'other.example.com', version: 'v1', kind: 'Other', spec: z.object({}) })
+    one.meanwhile = async () => {
+      one.meanwhile = undefined
+      await one.client.create(CRD, Foo.definition.crd)
+      for (let turn = 0; turn < 20; turn++) await nextTurn()
+    }
+    await one.client.create(CRD, other.definition.crd)
+    for (let times = 0; times < 5; times++) await one.clock.advance(0)
+    assert.equal(await one.collectsFoo('foo'), true)
+  }))
+
+for (const refuses of [false, true]) {
+  test(`a stop leaves no timer${refuses ? ' of a back-off' : ''}`, () =>
+    alone(({ clock }) => clock.advance(100), refuses))
+}
+
+test('a second start throws and leaves nothing running', () =>
+  alone(async ({ clock, collector, stop }) => {
+    await clock.advance(0)
+    await assert.rejects(collector.start(stop.signal), /started already/)
+  }))
+
+test('a removed kind is not watched, until it is defined again', () =>
+  alone(async ({ client, clock, collector, collectsFoo }) => {
+    await clock.advance(0)
+    for (const name of ['first', 'second']) {
+      await client.create(CRD, Foo.definition.crd)
+      await clock.advance(1000)
+      assert.equal(await collectsFoo(name), true)
+      await client.delete(CRD, { metadata: { name: Foo.definition.crd.metadata.name } } as KubeObject)
+      await clock.advance(10_000)
+    }
+    assert.equal(collector.idle, true)
+  }))

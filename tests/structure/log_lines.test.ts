@@ -26,7 +26,7 @@ const INDIRECT: Readonly<Record<string, readonly string[]>> = {
   'lib/webhook/configuration_differences.ts': ['There is no …, so the API server …', 'The webhook "…" of … …: apply …'],
   'lib/webhook/leftovers.ts': ['… "…" is of an earlier release, …'],
   'lib/webhook/self_made_certificates.ts': ['… is missing; serving the last one', 'Cannot rotate …'],
-  'lib/webhook/webhook_server.ts': ['A webhook failed: …', 'The webhook "…" failed: …'],
+  'lib/webhook/server_lines.ts': ['A webhook failed: …', 'The webhook "…" failed: …'],
 }
 
 interface Row {

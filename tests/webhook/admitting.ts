@@ -1,4 +1,5 @@
 /** Sends AdmissionReviews to handlers. */
+import assert from 'node:assert/strict'
 import * as z from 'zod'
 import type { Client } from '../../lib/client/client.ts'
 import type { Json } from '../../lib/apiserver/model/json.ts'
@@ -104,6 +105,15 @@ export async function send(handler: WebhookHandler, body: unknown, sent: Sent = 
       ? undefined
       : new TextDecoder().decode(Uint8Array.from(atob(patch), (c) => c.charCodeAt(0))),
   }
+}
+
+/** Asserts fields of an answer; a name that it lacks, such as `code`, is one of its status. */
+export function assertAnswer(
+  answer: Answer,
+  expected: Partial<Answer> & Omit<Partial<Status>, 'status' | 'kind'>,
+): void {
+  const all: Readonly<Record<string, unknown>> = { ...answer.status, ...answer }
+  assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, all[name]])), expected)
 }
 
 /** Returns an object with an answer's patch. */

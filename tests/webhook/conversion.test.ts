@@ -65,34 +65,34 @@ test('scenario 101: conversion from a spoke to a spoke, through the hub', async 
   ])
 })
 
-test('scenario 101: conversion to the same version fails', async () => {
-  for (const object of [alpha('a', { hostname: 'x' }), hub('a', { hosts: ['x'] })]) {
-    assertFailure(
-      await converter().convert([object], object.apiVersion),
-      `Cannot convert Site "default/a" from ${object.apiVersion} to ${object.apiVersion}: it has that version`,
-    )
-  }
-})
+const x = alpha('a', { hostname: 'x' })
+const page = { apiVersion: V1, kind: 'Page', metadata: { name: 'p' }, spec: {} }
+const deployment = { apiVersion: 'apps/v1beta1', kind: 'Deployment', metadata: { name: 'd', namespace: 'n' } }
+const known = 'it has v1, v1alpha1, v1beta1'
+const FAILURES: readonly [string, { apiVersion: string; kind: string }, string, name: string, string][] = [
+  ['to the same version of a spoke', x, V1ALPHA1, 'default/a', 'it has that version'],
+  ['to the same version of the hub', hub('a', { hosts: ['x'] }), V1, 'default/a', 'it has that version'],
+  ['of a kind without a hub', page, V1ALPHA1, 'p', 'this operator does not convert Page'],
+  ['of a built-in kind', deployment, 'apps/v1', 'n/d', 'this operator does not convert Deployment'],
+  ['to another group', x, 'other.dev/v1', 'default/a', 'they are of different API groups'],
+  ['to no version', x, '', 'default/a', 'they are of different API groups'],
+  ['to an unknown version', x, 'web.example.dev/v2', 'default/a', `this operator has no version v2 of Site; ${known}`],
+  [
+    'from an unknown version',
+    { ...x, apiVersion: 'web.example.dev/v0' },
+    V1,
+    'default/a',
+    `this operator has no version v0 of Site; ${known}`,
+  ],
+]
 
-test('scenario 101: conversion of a kind without a hub fails', async () => {
-  const page = { apiVersion: V1, kind: 'Page', metadata: { name: 'p' }, spec: {} }
-  assertFailure(
-    await converter().convert([page], V1ALPHA1),
-    `Cannot convert Page "p" from ${V1} to ${V1ALPHA1}: this operator does not convert Page`,
-  )
-  const deployment = { apiVersion: 'apps/v1beta1', kind: 'Deployment', metadata: { name: 'd', namespace: 'n' } }
-  assertFailure(
-    await converter().convert([deployment], 'apps/v1'),
-    'Cannot convert Deployment "n/d" from apps/v1beta1 to apps/v1: this operator does not convert Deployment',
-  )
-})
-
-test('scenario 101: conversion to another group fails', async () => {
-  assertFailure(
-    await converter().convert([alpha('a', { hostname: 'x' })], 'other.dev/v1'),
-    `Cannot convert Site "default/a" from ${V1ALPHA1} to other.dev/v1: they are of different API groups`,
-  )
-})
+for (const [what, object, desired, name, problem] of FAILURES) {
+  test(`scenario 101: conversion ${what} fails`, async () => {
+    const title = `${object.kind} "${name}" from ${object.apiVersion}`
+    const answer = await converter().convert([object], desired)
+    assertFailure(answer, `Cannot convert ${title} to ${desired}: ${problem}`)
+  })
+}
 
 test('scenario 101: a function that throws fails the conversion, is reported, and the next conversion works', async () => {
   const { convert, thrown } = converter()
@@ -107,19 +107,6 @@ test('all objects are converted, in order, whatever their versions', async () =>
   const beta = { apiVersion: V1BETA1, kind: 'Site', metadata: metadata('b'), spec: { host: 'b' } }
   const answer = await converter().convert([alpha('c', { hostname: 'c' }), beta, alpha('a', { hostname: 'a' })], V1)
   assert.deepEqual(specs(answer), ['c', 'b', 'a'].map((host) => ({ hosts: [host], tls: { mode: 'off' } })))
-})
-
-test('an unknown version fails, on either side', async () => {
-  const { convert } = converter()
-  assertFailure(
-    await convert([alpha('a', { hostname: 'x' })], 'web.example.dev/v2'),
-    `Cannot convert Site "default/a" from ${V1ALPHA1} to web.example.dev/v2: this operator has no version v2 of Site; it has v1, v1alpha1, v1beta1`,
-  )
-  assertFailure(
-    await convert([{ ...alpha('a', {}), apiVersion: 'web.example.dev/v0' }], V1),
-    /: this operator has no version v0 of Site; it has v1, v1alpha1, v1beta1$/,
-  )
-  assertFailure(await convert([alpha('a', { hostname: 'x' })], ''), /: they are of different API groups$/)
 })
 
 test('what is no object of the API fails, and is named by its position', async () => {
@@ -322,25 +309,14 @@ test('integers beyond 2^53 survive, also in a list where two become the same dou
   )
 })
 
-test('deeply nested values are converted', async () => {
-  const depth = 3000
-  const data = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
-  const object = JSON.stringify(alpha('a', { hostname: 'x' })).replace('"hostname"', `"data":${data},"hostname"`)
-  const { text } = await converter().send(
-    `{"request":{"uid":"u1","desiredAPIVersion":"${V1}","objects":[${object}]}}`,
-  )
-  assert.ok(text.includes(data))
-})
-
-test('a field named __proto__ survives', async () => {
-  const object = JSON.stringify(alpha('a', { hostname: 'x' })).replace(
-    '"hostname"',
-    '"data":{"__proto__":{"b":1}},"hostname"',
-  )
-  const { text } = await converter().send(
-    `{"request":{"uid":"u1","desiredAPIVersion":"${V1}","objects":[${object}]}}`,
-  )
-  assert.ok(text.includes('"data":{"__proto__":{"b":1}}'))
+test('deeply nested values, and a field named __proto__, are converted', async () => {
+  for (const data of [`${'{"a":'.repeat(3000)}1${'}'.repeat(3000)}`, '{"__proto__":{"b":1}}']) {
+    const object = JSON.stringify(x).replace('"hostname"', `"data":${data},"hostname"`)
+    const { text } = await converter().send(
+      `{"request":{"uid":"u1","desiredAPIVersion":"${V1}","objects":[${object}]}}`,
+    )
+    assert.ok(text.includes(`"data":${data}`))
+  }
 })
 
 test('an aborted request converts no more objects', async () => {

@@ -222,14 +222,6 @@ test('unreadable files at the start say so', async () => {
   await assert.rejects(ended, /Cannot read the (certificate|private key) \/certs\/tls\.(crt|key): permission denied$/)
 })
 
-test('the names of the files are options', async () => {
-  const { used, stop } = await setup((files) => {
-    files.texts.set('/certs/server.pem', a.cert).set('/certs/server.key', a.key)
-  }, { certName: 'server.pem', keyName: 'server.key' })
-  assert.deepEqual(used, [a])
-  await stop()
-})
-
 test('a folder that was replaced is watched anew once the poll has noticed it', async () => {
   const { files, clock, used, stop } = await setup((files) => files.put(a))
   assert.equal(files.opened, 1)

@@ -4,7 +4,7 @@ import { type AnyResource, defineResource } from 'kubeloop'
 import * as z from 'zod'
 import { Api } from '../../lib/client/api.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { CRD } from '../../lib/core/resource.ts'
+import { CRD, type CustomResourceConversion, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import {
   type ConfigurationOptions,
@@ -14,20 +14,9 @@ import {
 } from '../../lib/webhook/configurations.ts'
 import { addCas, type CaInjection, injectCa } from '../../lib/webhook/trusted_cas.ts'
 import { installConfigurations } from '../../lib/webhook/install.ts'
+import { MUTATING, VALIDATING } from '../../lib/webhook/ownership.ts'
 import { recordingLog } from '../manager/parts.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
-
-const ADMISSION = { group: 'admissionregistration.k8s.io', version: 'v1', scope: 'Cluster' } as const
-const MUTATING: AnyResource = {
-  ...ADMISSION,
-  kind: 'MutatingWebhookConfiguration',
-  plural: 'mutatingwebhookconfigurations',
-}
-export const VALIDATING: AnyResource = {
-  ...ADMISSION,
-  kind: 'ValidatingWebhookConfiguration',
-  plural: 'validatingwebhookconfigurations',
-}
 
 export const Site = defineResource({
   group: 'web.example.dev',
@@ -102,6 +91,24 @@ const nameOf = ({ kind }: AnyResource, operator: string): string =>
   `${operator}-${kind === MUTATING.kind ? 'mutating' : 'validating'}-webhook-configuration`
 const ref = (resource: AnyResource, operator: string) => ({ resource, name: nameOf(resource, operator) })
 const caOf = ({ webhooks }: Stored): (string | undefined)[] => webhooks.map(({ clientConfig }) => clientConfig.caBundle)
+
+/** Defines a kind with this plural. Resolves with the name of the definition. */
+async function define({ api }: InstallLab, plural: string, conversion?: CustomResourceConversion): Promise<string> {
+  const { crd } = Site.definition
+  const name = `${plural}.web.example.dev`
+  const names = { ...crd.spec.names, plural, singular: plural, kind: plural, listKind: `${plural}List` }
+  await api.create({ resource: CRD }, { ...crd, metadata: { name }, spec: { ...crd.spec, names, conversion } }, {})
+  return name
+}
+
+async function conversionIn({ api }: InstallLab, name: string): Promise<CustomResourceConversion | undefined> {
+  const { spec } = (await api.get({ resource: CRD, name })) as never as CustomResourceDefinition
+  return spec.conversion
+}
+
+const withoutSpace = (...pems: string[]): string => pems.join('').replace(/\s/g, '')
+/** With it, cert-manager writes the CAs. */
+const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
 
 /** Each with the name of its operator. */
 export const CASES: readonly (readonly [string, (one: InstallLab, operator: string) => Promise<void>])[] = [
@@ -318,7 +325,6 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     assert.deepEqual(one.writes(), [])
   }],
   ['where cert-manager injects the CA, it is left alone', async (one, operator) => {
-    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
     await one.install({ annotations, caBundle: one.pems.old })
     assert.deepEqual(caOf(await one.stored(VALIDATING)), [undefined])
     const { webhooks: [entry] } = await one.stored(VALIDATING)
@@ -343,76 +349,57 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     assert.deepEqual([caOf(after), after.webhooks[0]?.['timeoutSeconds']], [[btoa(one.pems.new)], 5])
   }],
   ['a CA is injected in the conversion of our CRDs, and of no others', async (one, operator) => {
-    const { crd } = Site.definition
-    const named = (plural: string, conversion: object | undefined): object => {
-      const names = { ...crd.spec.names, plural, singular: plural, kind: plural, listKind: `${plural}List` }
-      return { ...crd, metadata: { name: `${plural}.web.example.dev` }, spec: { ...crd.spec, names, conversion } }
-    }
-    const plurals = ['a', 'b', 'c', 'd'].map((letter) => `${letter}${operator}`)
-    const [ours, none, foreign, annotated] = plurals as [string, string, string, string]
-    const crds: object[] = [
-      named(ours, conversionOf(TARGET, one.pems.old)),
-      named(none, undefined),
-      named(foreign, conversionOf({ url: 'https://127.0.0.1:2' }, one.pems.old)),
-      named(annotated, conversionOf(TARGET, one.pems.old)),
+    const conversions = [
+      conversionOf(TARGET, one.pems.old),
+      undefined,
+      conversionOf({ url: 'https://127.0.0.1:2' }, one.pems.old),
+      conversionOf(TARGET, one.pems.old),
     ]
-    for (const each of crds) await one.api.create({ resource: CRD }, each, {})
-    const names = plurals.map((plural) => `${plural}.web.example.dev`)
-    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
+    const names: string[] = []
+    for (const [at, conversion] of conversions.entries()) {
+      names.push(await define(one, `${'abcd'[at]}${operator}`, conversion))
+    }
     await one.api.patch({ resource: CRD, name: names[3] }, 'merge', { metadata: { annotations } }, {})
     one.writes()
     assert.equal((await one.inject(one.pems.new, names)).written, 1)
     assert.equal((await one.inject(one.pems.new, names)).written, 0)
     assert.ok(one.writes().every((line) => line.endsWith(`/${names[0]}`)))
-    const conversions = await Promise.all(
-      names.map(async (name) => (await one.api.get({ resource: CRD, name }) as never as Converted).spec.conversion),
-    )
-    const expected = [one.pems.new, undefined, one.pems.old, one.pems.old].map((pem) => pem && btoa(pem))
-    assert.deepEqual(conversions.map((each) => each?.webhook?.clientConfig.caBundle), expected)
-    assert.deepEqual(conversions[0]?.webhook, conversionOf(TARGET, one.pems.new).webhook)
+    assert.deepEqual(await Promise.all(names.map((name) => conversionIn(one, name))), [
+      conversionOf(TARGET, one.pems.new),
+      ...[{ strategy: 'None' }],
+      ...conversions.slice(2),
+    ])
     const service = { service: { namespace: 'default', name: 'hooks' } }
-    const byService = named(`e${operator}`, conversionOf(service, one.pems.old))
-    await one.api.create({ resource: CRD }, byService, {})
+    const byService = await define(one, `e${operator}`, conversionOf(service, one.pems.old))
     const elsewhere = [{ namespace: 'default', name: 'other' }, { namespace: 'other', name: 'hooks' }]
     for (const target of [...elsewhere.map((other) => ({ service: other })), TARGET]) {
-      assert.equal((await one.inject(one.pems.new, [`e${operator}.web.example.dev`], target)).written, 0)
+      assert.equal((await one.inject(one.pems.new, [byService], target)).written, 0)
     }
-    assert.equal((await one.inject(one.pems.new, [`e${operator}.web.example.dev`], service)).written, 1)
-    for (const name of [...names, `e${operator}.web.example.dev`]) await one.api.delete({ resource: CRD, name }, {})
+    assert.equal((await one.inject(one.pems.new, [byService], service)).written, 1)
+    for (const name of [...names, byService]) await one.api.delete({ resource: CRD, name }, {})
   }],
   ['CAs are added to those of a conversion, and none is removed', async (one, operator) => {
-    const { crd } = Site.definition
-    const plural = `t${operator}`
-    const name = `${plural}.web.example.dev`
-    const names = { ...crd.spec.names, plural, singular: plural, kind: plural, listKind: `${plural}List` }
-    const create = (target: ConfigurationOptions['target'], ca?: string): Promise<unknown> => {
-      const spec = { ...crd.spec, names, conversion: conversionOf(target, ca) }
-      return one.api.create({ resource: CRD }, { ...crd, metadata: { name }, spec }, {})
-    }
+    const name = await define(one, `t${operator}`, conversionOf(TARGET))
     const trusted = async (): Promise<string | undefined> => {
-      const { spec } = (await one.api.get({ resource: CRD, name })) as never as Converted
-      const { caBundle } = spec.conversion!.webhook.clientConfig
-      return caBundle && atob(caBundle).replace(/\s/g, '')
+      const { caBundle } = (await conversionIn(one, name))!.webhook.clientConfig
+      return caBundle && withoutSpace(atob(caBundle))
     }
-    const text = (...pems: string[]): string => pems.join('').replace(/\s/g, '')
-    await create(TARGET)
     one.writes()
     await one.trust('not a certificate', [name])
     assert.deepEqual([await trusted(), one.writes()], [undefined, []])
     await one.trust(one.pems.old, [name, 'missing.web.example.dev'])
     await one.trust(one.pems.new, [name])
-    const both = text(one.pems.new, one.pems.old)
+    const both = withoutSpace(one.pems.new, one.pems.old)
     assert.equal(await trusted(), both)
     one.writes()
     await one.trust(`${one.pems.old.trimEnd()}\n\n${one.pems.new}`, [name])
     assert.deepEqual([await trusted(), one.writes()], [both, []])
     await one.inject(one.pems.new, [name])
-    assert.equal(await trusted(), text(one.pems.new))
+    assert.equal(await trusted(), withoutSpace(one.pems.new))
     await one.trust(one.pems.old, [name], { url: 'https://127.0.0.1:2' })
-    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
     await one.api.patch({ resource: CRD, name }, 'merge', { metadata: { annotations } }, {})
     await one.trust(one.pems.old, [name])
-    assert.equal(await trusted(), text(one.pems.new))
+    assert.equal(await trusted(), withoutSpace(one.pems.new))
     await one.api.delete({ resource: CRD, name }, {})
   }],
   ['CAs are added to the entries that call this server, and an installation and an injection keep them', async (
@@ -421,8 +408,7 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
   ) => {
     const { old, new: other } = one.pems
     const stored = async (resource = MUTATING): Promise<string[]> =>
-      caOf(await one.stored(resource)).map((ca) => ca === undefined ? 'none' : atob(ca).replace(/\s/g, ''))
-    const text = (...pems: string[]): string => pems.join('').replace(/\s/g, '')
+      caOf(await one.stored(resource)).map((ca) => ca === undefined ? 'none' : withoutSpace(atob(ca)))
     assert.equal(await one.trust(other), false, 'there is nothing yet')
     await one.install()
     const { webhooks } = await one.stored(MUTATING)
@@ -433,38 +419,35 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     }
     await one.api.patch(ref(MUTATING, operator), 'merge', { webhooks: [...webhooks, foreign] }, {})
     assert.equal(await one.trust(other), true)
-    assert.deepEqual(await stored(), [text(other, old), text(old)])
-    assert.deepEqual(await stored(VALIDATING), [text(other, old)])
+    assert.deepEqual(await stored(), [withoutSpace(other, old), withoutSpace(old)])
+    assert.deepEqual(await stored(VALIDATING), [withoutSpace(other, old)])
     one.writes()
     assert.equal(await one.trust(old), true)
     assert.deepEqual(one.writes(), [])
     await one.install({}, { keepsCas: true })
-    assert.deepEqual([...await stored(), ...await stored(VALIDATING)], [text(other, old), text(other, old)])
+    assert.deepEqual([...await stored(), ...await stored(VALIDATING)], [
+      withoutSpace(other, old),
+      withoutSpace(other, old),
+    ])
     await one.install({ target: { url: 'https://127.0.0.1:3' } }, { keepsCas: true })
-    assert.deepEqual(await stored(), [text(old)], 'another server has other CAs')
+    assert.deepEqual(await stored(), [withoutSpace(old)], 'another server has other CAs')
     await one.install()
     await one.trust(other)
     assert.equal((await one.inject(old, [], TARGET, () => true)).written, 2)
-    assert.deepEqual(await stored(), [text(old, other)], 'its own is the first')
+    assert.deepEqual(await stored(), [withoutSpace(old, other)], 'its own is the first')
     one.writes()
     assert.equal((await one.inject(old, [], TARGET, () => true)).written, 0)
     assert.equal((await one.inject(old, [], TARGET, (pem) => pem !== other.trim())).written, 2)
-    assert.deepEqual(await stored(), [text(old)])
-    const annotations = { 'cert-manager.io/inject-ca-from': 'prod/certs' }
+    assert.deepEqual(await stored(), [withoutSpace(old)])
     for (const each of [MUTATING, VALIDATING]) {
       await one.api.patch(ref(each, operator), 'merge', { metadata: { annotations } }, {})
     }
     assert.equal(await one.trust(other), false, 'cert-manager injects them')
-    assert.deepEqual(await stored(), [text(old)])
+    assert.deepEqual(await stored(), [withoutSpace(old)])
   }],
   ['a replica that may not write the configurations still adds its CA to the CRDs', async (one, operator) => {
     await one.install()
-    const { crd } = Site.definition
-    const plural = `f${operator}`
-    const name = `${plural}.web.example.dev`
-    const names = { ...crd.spec.names, plural, singular: plural, kind: plural, listKind: `${plural}List` }
-    const spec = { ...crd.spec, names, conversion: conversionOf(TARGET) }
-    await one.api.create({ resource: CRD }, { ...crd, metadata: { name }, spec }, {})
+    const name = await define(one, `f${operator}`, conversionOf(TARGET))
     const failing = (code: number, reason: string, path: string): void => {
       one.network.intercept = (request, next) =>
         request.method === 'PUT' && request.path.includes(path)
@@ -473,8 +456,7 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     }
     failing(403, 'Forbidden', 'webhookconfigurations')
     assert.equal(await one.trust(one.pems.new, [name]), true)
-    const { spec: { conversion } } = (await one.api.get({ resource: CRD, name })) as never as Converted
-    assert.equal(conversion?.webhook.clientConfig.caBundle, btoa(one.pems.new))
+    assert.equal((await conversionIn(one, name))?.webhook.clientConfig.caBundle, btoa(one.pems.new))
     failing(500, 'InternalError', MUTATING.plural)
     await assert.rejects(one.trust(one.pems.new, [name]), /Cannot set the trusted CAs of Mutating.*refused/)
     assert.deepEqual(caOf(await one.stored(VALIDATING)), [btoa(`${one.pems.new}${one.pems.old}`)])
@@ -521,7 +503,3 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     )
   }],
 ]
-
-interface Converted {
-  readonly spec: { readonly conversion?: ReturnType<typeof conversionOf> }
-}

@@ -33,16 +33,13 @@ interface Lab {
   readonly network: Recorder
   readonly clock: TimerClock
   /** Changes the conversion as this field manager. */
-  change(conversion: CustomResourceConversion | { strategy: 'None' }, fieldManager?: string): Promise<void>
+  change(conversion: Conversion, fieldManager?: string): Promise<void>
   /** Changes the versions as kubectl does. */
   changeVersions(versions: readonly Version[]): Promise<void>
   stored(): Promise<unknown>
 }
 
-async function keeping(
-  over: Partial<KeptDefinition>,
-  work: (lab: Lab) => Promise<void>,
-): Promise<void> {
+async function keeping(over: Partial<KeptDefinition>, work: (lab: Lab) => Promise<void>): Promise<void> {
   const server = new ApiServer()
   const network = recorder(server.handle)
   const api = new Api({ transport: server.handle })
@@ -95,47 +92,28 @@ const unconverted: Recorder['intercept'] = (request, next) =>
     ? Promise.resolve(refusal(500, '', {}, 'conversion webhook for example.com/v1, Kind=Site failed: no endpoints'))
     : next(request)
 
-const CASES: readonly {
-  readonly what: string
-  readonly conversion: CustomResourceConversion | { strategy: 'None' }
+const none = { strategy: 'None' } as const
+type Conversion = CustomResourceConversion | typeof none
+interface Circumstances {
   readonly manager?: string
   readonly restores?: boolean
   readonly intercept?: Recorder['intercept']
-  readonly line: string
-  readonly isRestored: boolean
-}[] = [
-  {
-    ...{ what: 'the strategy None of another writer is replaced at once', conversion: { strategy: 'None' } },
-    ...{ isRestored: true, line: `error Restored the conversion of ${NONE}` },
-  },
-  {
-    ...{ what: 'the strategy None of a newer release of the operator stays', conversion: { strategy: 'None' } },
-    ...{ manager: 'sites', isRestored: false },
-    line: `error Another writer changed the conversion of ${NONE}: ${REMEDY}`,
-  },
-  {
-    ...{ what: 'where others install, the strategy None is reported', conversion: { strategy: 'None' } },
-    ...{ restores: false, isRestored: false },
-    line: `error Another writer changed the conversion of ${NONE}: ${REMEDY}`,
-  },
-  {
-    ...{ what: 'another server that converts stays', conversion: OTHER, isRestored: false },
-    line: `error Another writer changed the conversion of ${ELSEWHERE}: ${REMEDY}`,
-  },
-  {
-    ...{ what: 'another server that does not convert is replaced', conversion: OTHER, isRestored: true },
-    ...{ intercept: unconverted, line: `error Restored the conversion of ${ELSEWHERE}` },
-  },
-  {
-    ...{ what: 'where others install, another server is reported', conversion: OTHER, isRestored: false },
-    ...{ restores: false, intercept: unconverted },
-    line: `error Another writer changed the conversion of ${ELSEWHERE}: ${REMEDY}`,
-  },
+}
+
+const CASES: readonly (readonly [string, Conversion, Circumstances, isRestored: boolean])[] = [
+  ['the strategy None of another writer is replaced at once', none, {}, true],
+  ['the strategy None of a newer release of the operator stays', none, { manager: 'sites' }, false],
+  ['where others install, the strategy None is reported', none, { restores: false }, false],
+  ['another server that converts stays', OTHER, {}, false],
+  ['another server that does not convert is replaced', OTHER, { intercept: unconverted }, true],
+  ['where others install, another server is reported', OTHER, { restores: false, intercept: unconverted }, false],
 ]
 
-for (const { what, conversion, manager, restores = true, intercept, line, isRestored } of CASES) {
+for (const [what, conversion, { manager, restores = true, intercept }, isRestored] of CASES) {
   test(what, () =>
     keeping({ restores }, async ({ lines, network, clock, change, stored }) => {
+      const text = `the conversion of ${conversion === none ? NONE : ELSEWHERE}`
+      const line = isRestored ? `error Restored ${text}` : `error Another writer changed ${text}: ${REMEDY}`
       network.intercept = intercept
       await change(conversion, manager)
       assert.equal(await lines.is(() => true), line)
@@ -164,34 +142,24 @@ test('a writer that insists is answered three times in a minute', () =>
   }))
 
 const both = { served: true, storage: false }
-const VERSIONS: readonly {
-  readonly what: string
-  readonly versions: readonly Version[]
-  readonly text: string | undefined
-}[] = [
-  {
-    ...{ what: 'another stored version', text: 'which stored v1alpha1, not v1' },
-    versions: [{ ...both, name: 'v1' }, { ...both, name: 'v1alpha1', storage: true }],
-  },
-  {
-    ...{ what: 'a version that is not served', text: 'which did not serve v1alpha1' },
-    versions: [{ ...both, name: 'v1', storage: true }, { ...both, name: 'v1alpha1', served: false }],
-  },
-  {
-    ...{ what: 'a missing version', text: 'which did not serve v1alpha1' },
-    versions: [{ ...both, name: 'v1', storage: true }],
-  },
-  {
-    ...{ what: 'the stored version of a newer release', text: undefined },
-    versions: [{ ...both, name: 'v1', served: false }, { ...both, name: 'v2', storage: true }],
-  },
-  {
-    ...{ what: 'one more version', text: undefined },
-    versions: [{ ...both, name: 'v1', storage: true }, { ...both, name: 'v1alpha1' }, { ...both, name: 'v2' }],
-  },
+const v1 = { ...both, name: 'v1' }
+const VERSIONS: readonly (readonly [string, readonly Version[], text: string | undefined])[] = [
+  ['another stored version', [v1, { ...both, name: 'v1alpha1', storage: true }], 'which stored v1alpha1, not v1'],
+  [
+    'a version that is not served',
+    [{ ...v1, storage: true }, { ...both, name: 'v1alpha1', served: false }],
+    'which did not serve v1alpha1',
+  ],
+  ['a missing version', [{ ...v1, storage: true }], 'which did not serve v1alpha1'],
+  [
+    'the stored version of a newer release',
+    [{ ...v1, served: false }, { ...both, name: 'v2', storage: true }],
+    undefined,
+  ],
+  ['one more version', [{ ...v1, storage: true }, { ...both, name: 'v1alpha1' }, { ...both, name: 'v2' }], undefined],
 ]
 
-for (const { what, versions, text } of VERSIONS) {
+for (const [what, versions, text] of VERSIONS) {
   test(`${what} is ${text ? 'restored by the leader, and reported where others install' : 'left alone'}`, async () => {
     let installs = 0
     const reinstall = async (): Promise<void> => void installs++

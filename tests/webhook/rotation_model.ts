@@ -1,7 +1,7 @@
 /** A model of the Secret, the configurations, an API server and replicas with delays, for the rotation's steps. */
 import {
-  type InjectionFacts,
   nextStep,
+  Rotation,
   type RotationStep,
   type RotationTimings,
   type SecretFacts,
@@ -107,7 +107,7 @@ export class World {
 
   #carryOut(step: RotationStep): void {
     if (step.kind === 'wait') this.pass(Math.max(1, step.ms))
-    else if (step.kind === 'inject') this.#leader.injected(this.#inject(), this)
+    else if (step.kind === 'inject') this.#leader.injected(this.#inject(), this.nowMs)
     else this.write(step)
   }
 
@@ -180,8 +180,7 @@ export class World {
 /** What a leader remembers. */
 class Leader {
   last: Content | undefined
-  #leaf: { readonly leaf: Leaf | undefined; readonly sinceMs: number } | undefined
-  #injection: { readonly bundle: string; readonly sinceMs: number; readonly checkedMs: number } | undefined
+  readonly #rotation = new Rotation()
 
   next({ secret, nowMs, aheadMs, names }: World): RotationStep {
     const facts: SecretFacts | undefined = secret && {
@@ -193,25 +192,13 @@ class Leader {
         hasNames: secret.leaf.names === names,
       },
     }
-    if (secret) {
-      if (facts?.hasCaKey && facts.leaf) this.last = secret
-      if (this.#leaf?.leaf !== secret.leaf) this.#leaf = { leaf: secret.leaf, sinceMs: nowMs }
-      if (this.#injection?.bundle !== bundleOf(secret)) this.#injection = undefined
-    }
-    const injection: InjectionFacts | undefined = this.#injection && {
-      sinceMs: nowMs - this.#injection.sinceMs,
-      checkedMs: nowMs - this.#injection.checkedMs,
-    }
-    const leafForMs = nowMs - (this.#leaf?.sinceMs ?? nowMs)
-    return nextStep({ secret: facts, nowMs: nowMs + aheadMs, injection, leafForMs }, TIMINGS)
+    if (facts?.hasCaKey && facts.leaf) this.last = secret
+    const bundle = secret?.cas.map(({ id }) => id).join() ?? ''
+    this.#rotation.see(secret && { bundle, cert: JSON.stringify(secret.leaf) }, nowMs)
+    return nextStep({ secret: facts, nowMs: nowMs + aheadMs, ...this.#rotation.facts(nowMs) }, TIMINGS)
   }
 
-  injected(written: number, { secret, nowMs }: World): void {
-    const sinceMs = written > 0 ? nowMs : this.#injection?.sinceMs ?? nowMs
-    this.#injection = { bundle: bundleOf(secret!), sinceMs, checkedMs: nowMs }
+  injected(written: number, nowMs: number): void {
+    this.#rotation.injected(written, nowMs)
   }
-}
-
-function bundleOf({ cas }: Content): string {
-  return cas.map(({ id }) => id).join()
 }

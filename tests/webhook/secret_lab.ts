@@ -58,6 +58,13 @@ export class TimerClock extends FakeClock {
   }
 }
 
+/** Returns a log that passes on each line with its level and its fields. */
+export function linesTo(add: (line: string) => void): Log {
+  const at = (level: string) => (message: string, fields?: object): void =>
+    add(`${level} ${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`)
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}
+
 export interface Lab {
   readonly clock: TimerClock
   readonly network: Recorder
@@ -88,9 +95,7 @@ export function lab(nowMs: number = Date.UTC(2026, 0, 1), handle = new ApiServer
   const network = recorder(handle)
   const api = new Api({ transport: network.transport })
   const lines = new Seen<string>()
-  const line = (level: string) => (message: string, fields?: object): void =>
-    lines.add(`${level} ${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`)
-  const log: Log = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+  const log = linesTo((line) => lines.add(line))
   const stopping = new AbortController()
   const running: Promise<unknown>[] = []
   const secret = (): Promise<KubeObject> => api.get(TARGET)
