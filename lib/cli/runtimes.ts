@@ -44,7 +44,7 @@ export function chooseRuntime(
 }
 
 /** Returns the runtime that the user called. `bunx` runs a script with node's shebang on Node, but means Bun. */
-export function calledWith(current: RuntimeName, userAgent: string | undefined): RuntimeName {
+function calledWith(current: RuntimeName, userAgent: string | undefined): RuntimeName {
   return current === 'node' && (userAgent ?? '').startsWith('bun/') ? 'bun' : current
 }
 

@@ -33,8 +33,3 @@ export function variable(environment: Environment, name: string): string | undef
     throw new ConfigError(`Cannot find a cluster: ${messageOf(error)}`, { cause: error })
   }
 }
-
-/** Tests whether a read failed because there is no such file. */
-export function isNotFound(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
-}

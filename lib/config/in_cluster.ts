@@ -8,7 +8,8 @@
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
-import { type Environment, isNotFound, variable } from './environment.ts'
+import { isMissing } from '../runtime/os/files.ts'
+import { type Environment, variable } from './environment.ts'
 import { checkCertificate } from './pem.ts'
 import { readFailure, RotatingFile } from './rotating_file.ts'
 
@@ -32,7 +33,7 @@ export async function inCluster(environment: Environment, log: Log): Promise<InC
   try {
     await token.read()
   } catch (error) {
-    if (error instanceof ConfigError && isNotFound(error.cause)) {
+    if (error instanceof ConfigError && isMissing(error.cause)) {
       return { missing: `${SERVICE_ACCOUNT}/token does not exist (automountServiceAccountToken: false?)` }
     }
     throw error
@@ -80,7 +81,7 @@ async function readNamespace(environment: Environment): Promise<string | undefin
   try {
     return (await environment.readText(file)).trim() || undefined
   } catch (error) {
-    if (isNotFound(error)) return undefined
+    if (isMissing(error)) return undefined
     throw readFailure(file, 'service account namespace', error)
   }
 }

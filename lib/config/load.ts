@@ -10,9 +10,9 @@
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing } from '../core/errors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import { resolvePath, splitPaths } from '../runtime/os/files.ts'
+import { isMissing, resolvePath, splitPaths } from '../runtime/os/files.ts'
 import type { KubeconfigText, Surroundings } from './context.ts'
-import { type Environment, isNotFound, systemEnvironment, variable } from './environment.ts'
+import { type Environment, systemEnvironment, variable } from './environment.ts'
 import { inCluster } from './in_cluster.ts'
 import { readFailure } from './rotating_file.ts'
 
@@ -123,7 +123,7 @@ async function readKubeconfigIfExists(file: string, environment: Environment): P
   try {
     return await readKubeconfig(file, environment)
   } catch (error) {
-    if (error instanceof ConfigError && isNotFound(error.cause)) return undefined
+    if (error instanceof ConfigError && isMissing(error.cause)) return undefined
     throw error
   }
 }

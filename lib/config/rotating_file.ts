@@ -1,7 +1,8 @@
 /** A small file that is replaced from outside: a projected token, a CA bundle, a client certificate. */
 import { ConfigError, messageOf } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
-import { type Environment, isNotFound } from './environment.ts'
+import { isMissing } from '../runtime/os/files.ts'
+import type { Environment } from './environment.ts'
 
 /**
  * The kubelet renews a token when a fifth of its lifetime is left. client-go and client-node read once a minute, too.
@@ -60,7 +61,7 @@ export class RotatingFile {
 /** Returns the ConfigError for a file that cannot be read. ConfigErrors pass through. */
 export function readFailure(file: string, what: string, error: unknown): ConfigError {
   if (error instanceof ConfigError) return error
-  if (isNotFound(error)) return new ConfigError(`Cannot read ${what} ${file}: there is no such file`, { cause: error })
+  if (isMissing(error)) return new ConfigError(`Cannot read ${what} ${file}: there is no such file`, { cause: error })
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EACCES' || code === 'EPERM') {
     return new ConfigError(`Cannot read ${what} ${file}: permission denied`, { cause: error })

@@ -1,13 +1,13 @@
 /** Tests `kubeloop apiserver`: the real command, and clients that use its kubeconfig. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Client, Cluster, dynamicResource, loadConfig } from 'kubeloop'
+import { dynamicResource } from 'kubeloop'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
-import { type Folder, inFolder, type Line } from './dev_command.ts'
+import { applied, inFolder, isError, type Line } from './dev_command.ts'
 
 const Thing = dynamicResource({
   group: 'test.dev',
@@ -32,19 +32,6 @@ metadata: { name: a }
 `
 
 const is = (message: string) => (line: Line): boolean => line.message === message
-const applied = (object: string, result: string) => (line: Line): boolean =>
-  line.message === 'applied' && line['object'] === object && line['result'] === result
-
-/** Uses a client of the kubeconfig. */
-async function using(folder: Folder, use: (client: Client) => Promise<void>, file = '.kubeloop/kubeconfig') {
-  const { cluster: config } = await loadConfig({ kubeconfig: join(folder.path, file) })
-  const cluster = new Cluster({ name: 'test', config })
-  try {
-    await use(cluster.client)
-  } finally {
-    cluster.close()
-  }
-}
 
 test('it serves alone, prints how to use it, and ends cleanly with an open watch, without a trace', () =>
   inFolder(async (folder) => {
@@ -56,96 +43,77 @@ test('it serves alone, prints how to use it, and ends cleanly with an open watch
     assert.equal(tried['command'], 'kubectl --kubeconfig .kubeloop/kubeconfig get namespaces')
     const file = join(folder.path, '.kubeloop/kubeconfig')
     assert.equal(statSync(file).mode & 0o777, 0o600)
-    await using(folder, async (client) => {
-      assert.equal((await client.list(Namespace)).length, 4)
-      await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' } })
-      const watch = client.watch(ConfigMap)[Symbol.asyncIterator]()
-      const reading = watch.next().catch(() => {})
-      const second = folder.run('apiserver')
-      assert.equal(await second.ended, 1)
-      assert.match(second.errors(), /^Cannot start: kubeloop already runs in this folder \(process \d+\); stop it/)
-      command.kill('SIGINT')
-      await command.line('stopped', is('stopped'))
-      assert.equal(await command.ended, 0)
-      await reading
-    })
+    const client = await folder.client()
+    assert.equal((await client.list(Namespace)).length, 4)
+    await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' } })
+    const watch = client.watch(ConfigMap)[Symbol.asyncIterator]()
+    const reading = watch.next().catch(() => {})
+    const second = folder.run('apiserver')
+    assert.equal(await second.ended, 1)
+    assert.match(second.errors(), /^Cannot start: kubeloop already runs in this folder \(process \d+\); stop it/)
+    command.kill('SIGINT')
+    await command.line('stopped', is('stopped'))
+    assert.equal(await command.ended, 0)
+    await reading
     assert.equal(command.errors(), '')
     assert.deepEqual([existsSync(file), existsSync(join(folder.path, '.kubeloop/running'))], [false, false])
     assert.equal(existsSync(join(folder.path, '.kubeloop/state.json')), false, 'nothing is kept unless it is asked for')
   }))
 
-test('manifests are applied in order; --state keeps the objects, and nothing else', () =>
+test('manifests are applied in order; --state keeps the objects, and nothing else; an unreadable state is moved away', () =>
   inFolder(async (folder) => {
     folder.write('things.yaml', THINGS)
     folder.write('bad.yaml', 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: Not_A_Name }\n')
+    folder.write('objects.json', '{')
     const args = ['apiserver', '--state', 'objects.json', '--apply', 'things.yaml']
     const first = folder.run(...args, '--apply', 'bad.yaml')
+    assert.match(
+      (await first.line('a problem', isError)).message,
+      /Cannot use the state of the last run: .*it is kept in objects\.json\.bad/,
+    )
+    assert.equal(folder.read('objects.json.bad'), '{')
     await first.line('the definition', applied('CustomResourceDefinition things.test.dev', 'created'))
     await first.line('the object', applied('Thing default/a', 'created'))
-    const refused = await first.line('the refused one', ({ level }) => level === 'error')
-    assert.match(refused.message, /Not_A_Name.*\(bad\.yaml\)$/)
-    await using(folder, async (client) => {
-      await client.create(Thing, { metadata: { namespace: 'default', name: 'b' } } as never)
-    })
+    assert.match((await first.line('the refused one', isError)).message, /Not_A_Name.*\(bad\.yaml\)$/)
+    await (await folder.client()).create(Thing, { metadata: { namespace: 'default', name: 'b' } } as never)
     await first.stop()
     assert.equal(statSync(join(folder.path, 'objects.json')).mode & 0o777, 0o600)
 
     const second = folder.run(...args)
     assert.equal((await second.line('restored', is('restored')))['file'], 'objects.json')
     await second.line('the same object', applied('Thing default/a', 'unchanged'))
-    await using(folder, async (client) => {
-      assert.deepEqual((await client.list(Thing)).map(({ metadata }) => metadata.name).sort(), ['a', 'b'])
-    })
+    const things = await (await folder.client()).list(Thing)
+    assert.deepEqual(things.map(({ metadata }) => metadata.name).sort(), ['a', 'b'])
     await second.stop('SIGINT')
   }))
 
-test('a state that cannot be read is moved away, and reported', () =>
-  inFolder(async (folder) => {
-    folder.write('objects.json', '{')
-    const command = folder.run('apiserver', '--state', 'objects.json')
-    const problem = await command.line('a problem', ({ level }) => level === 'error')
-    assert.match(problem.message, /Cannot use the state of the last run: .*it is kept in objects\.json\.bad/)
-    await command.line('serving', is('serving'))
-    await command.stop('SIGINT')
-    assert.equal(folder.read('objects.json.bad'), '{')
-  }))
-
-test('several run in one folder with kubeconfigs of their own; owned objects are collected if it is asked for', () =>
+test('several run in one folder with kubeconfigs and addresses of their own; owned objects are collected if it is asked for', () =>
   inFolder(async (folder) => {
     const plain = folder.run('apiserver', '--kubeconfig', 'plain.json')
-    const collecting = folder.run('apiserver', '--kubeconfig', 'collecting.json', '--garbage-collector')
+    const options = ['--garbage-collector', '--host', '0.0.0.0', '--json']
+    const collecting = folder.run('apiserver', '--kubeconfig', 'collecting.json', ...options)
+    const warning = await collecting.line('a warning', ({ level }) => level === 'warn')
+    assert.match(warning.message, /^The API listens on 0\.0\.0\.0, for other machines too: .* not for production$/)
     for (const command of [plain, collecting]) await command.line('a line to try', is('try'))
-    for (const file of ['plain.json', 'collecting.json']) {
-      await using(folder, async (client) => {
-        const owner = await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'owner' } })
-        const stop = new AbortController()
-        const events = client.watch(Secret, { signal: stop.signal })[Symbol.asyncIterator]()
-        const first = events.next()
-        await client.apply(Secret, { metadata: { namespace: 'default', name: 'owned' } }, { owner })
-        assert.equal((await first).value?.type, 'ADDED')
-        await client.delete(ConfigMap, { namespace: 'default', name: 'owner' })
-        if (file === 'collecting.json') assert.equal((await events.next()).value?.type, 'DELETED')
-        else assert.ok(await client.get(Secret, { namespace: 'default', name: 'owned' }))
-        stop.abort()
-        await events.return?.().catch(() => {})
-      }, file)
+    const { clusters } = JSON.parse(folder.read('collecting.json'))
+    assert.match(clusters[0].cluster.server, /^https:\/\/127\.0\.0\.1:\d+$/)
+    for (const kubeconfig of ['plain.json', 'collecting.json']) {
+      const client = await folder.client({ kubeconfig })
+      const owner = await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'owner' } })
+      const stop = new AbortController()
+      const events = client.watch(Secret, { signal: stop.signal })[Symbol.asyncIterator]()
+      const first = events.next()
+      await client.apply(Secret, { metadata: { namespace: 'default', name: 'owned' } }, { owner })
+      assert.equal((await first).value?.type, 'ADDED')
+      await client.delete(ConfigMap, { namespace: 'default', name: 'owner' })
+      if (kubeconfig === 'collecting.json') assert.equal((await events.next()).value?.type, 'DELETED')
+      else assert.ok(await client.get(Secret, { namespace: 'default', name: 'owned' }))
+      stop.abort()
+      await events.return?.().catch(() => {})
     }
-    for (const command of [plain, collecting]) {
-      await command.stop('SIGINT')
-    }
+    for (const command of [plain, collecting]) await command.stop('SIGINT')
     assert.equal(existsSync(join(folder.path, 'plain.json')), false)
     assert.equal(existsSync(join(folder.path, '.kubeloop')), false)
-  }))
-
-test('other addresses than loopback are warned of, and work', () =>
-  inFolder(async (folder) => {
-    const command = folder.run('apiserver', '--host', '0.0.0.0', '--json')
-    const warning = await command.line('a warning', ({ level }) => level === 'warn')
-    assert.match(warning.message, /^The API listens on 0\.0\.0\.0, for other machines too: .* not for production$/)
-    const { clusters } = JSON.parse(readFileSync(join(folder.path, '.kubeloop/kubeconfig'), 'utf8'))
-    assert.match(clusters[0].cluster.server, /^https:\/\/127\.0\.0\.1:\d+$/)
-    await using(folder, async (client) => assert.equal((await client.list(Namespace)).length, 4))
-    await command.stop('SIGINT')
   }))
 
 test('what it cannot do is one line on standard error', () =>
@@ -155,27 +123,16 @@ test('what it cannot do is one line on standard error', () =>
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
+    const inUse = `^Cannot serve the API on 127\\.0\\.0\\.1:${port}: the port is in use; .*--port`
+    const cases: readonly (readonly [option: string, value: string, code: number, message: RegExp])[] = [
+      ['--port', String(port), 1, new RegExp(inUse)],
+      ['--host', '192.0.2.1', 1, /^Cannot serve the API on 192\.0\.2\.1: it is not an address of this machine$/],
+      ['--apply', 'west=things.yaml', 2, /^Cannot apply things\.yaml in west: kubeloop apiserver has one cluster; /],
+    ]
     try {
-      const failures: readonly (readonly [readonly string[], number, RegExp])[] = [
-        [
-          ['--port', String(port)],
-          1,
-          new RegExp(`^Cannot serve the API on 127\\.0\\.0\\.1:${port}: the port is in use; .*--port`),
-        ],
-        [['--host', '192.0.2.1'], 1, /^Cannot serve the API on 192\.0\.2\.1: it is not an address of this machine$/],
-        [['--apply', 'missing.yaml'], 1, /^Cannot read missing\.yaml: there is no such file$/],
-        [
-          ['--apply', 'west=things.yaml'],
-          2,
-          /^Cannot apply things\.yaml in west: kubeloop apiserver has one cluster; /,
-        ],
-        [['--prot', '1'], 2, /^Cannot understand "--prot": kubeloop apiserver knows --port, --host, --state, /],
-        [['--port', '0'], 2, /^Cannot run kubeloop apiserver: --port is "0"/],
-        [['operator.ts'], 2, /^Cannot run kubeloop apiserver: it takes no file, but "operator\.ts" is given$/],
-      ]
-      for (const [args, code, message] of failures) {
-        const command = folder.run('apiserver', ...args)
-        assert.equal(await command.ended, code, args.join(' '))
+      for (const [option, value, code, message] of cases) {
+        const command = folder.run('apiserver', option, value)
+        assert.equal(await command.ended, code, option)
         assert.match(command.errors(), message)
         assert.equal(existsSync(join(folder.path, '.kubeloop/running')), false)
         assert.equal(existsSync(join(folder.path, '.kubeloop/kubeconfig')), false)

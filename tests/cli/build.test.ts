@@ -30,7 +30,6 @@ async function inProject(packages: readonly string[], use: (folder: Folder) => P
 }
 
 const isBun = 'Bun' in globalThis
-const noSourceMaps = !isBun ? false : 'Bun does not read the source map of a JavaScript file'
 
 const BARE = `
 import { operator } from 'kubeloop'
@@ -59,11 +58,13 @@ async function runBundle(folder: Folder, file: string): Promise<string> {
   }
 }
 
-test('the bundle of an operator runs where nothing is installed', () =>
+test('the bundle of an operator runs where nothing is installed, and its stacks name lines of the source', () =>
   inProject(INSTALLED, async (folder) => {
     folder.write('src/name.ts', `export const NAME: string = 'in-two-files'`)
     const imports = `import { NAME } from './name.ts'\nimport * as z from 'zod'\nz.object({}).parse({})\n`
-    folder.write('src/operator.ts', imports + BARE.replace(`'bare'`, 'NAME, metrics: 9090'))
+    const failing = `function fail(): never { throw new Error('here') }
+if (import.meta.main) { try { fail() } catch (error) { console.log((error as Error).stack) } }\n`
+    folder.write('src/operator.ts', imports + failing + BARE.replace(`'bare'`, 'NAME, metrics: 9090'))
     const command = await folder.call('build', 'src/operator.ts')
     assert.equal(command.code, 0, command.err)
     assert.equal(command.err, '')
@@ -82,17 +83,23 @@ test('the bundle of an operator runs where nothing is installed', () =>
     const map = JSON.parse(folder.read('dist/operator.js.map')) as { sources: string[]; sourcesContent?: string[] }
     assert.ok(map.sources.includes('../src/operator.ts'))
     assert.equal(map.sourcesContent, undefined)
-    assert.match(await runBundle(folder, 'dist/operator.js'), /Cannot find a cluster: KUBECONFIG names/)
+    const output = await runBundle(folder, 'dist/operator.js')
+    assert.match(output, /Cannot find a cluster: KUBECONFIG names/)
+    // Bun does not read the source map of a JavaScript file.
+    if (!isBun) assert.match(output, /operator\.ts:4:\d+/)
   }))
 
-test('a bundle has metrics over TLS and traces, if the operator has them', () =>
+test('a bundle has metrics over TLS and traces, if the operator has them, and is written again over the last one', () =>
   inProject(INSTALLED, async (folder) => {
     const options = `'bare', tracing: true, metrics: { address: ':8443', tls: true, auth: true }`
-    folder.write('operator.ts', BARE.replace(`'bare'`, options))
-    const command = await folder.call('build', 'operator.ts')
-    assert.equal(command.code, 0, command.err)
-    assert.match(command.out, /\nwithout webhooks, profiling, schedules, which it does not use\n/)
-    const code = folder.read('dist/operator.js')
+    for (const source of [BARE, BARE.replace(`'bare'`, options)]) {
+      folder.write('operator.mts', source)
+      const command = await folder.call('build', 'operator.mts', '--out', 'a/b/')
+      assert.equal(command.code, 0, command.err)
+      assert.match(command.out, /^wrote a\/b\/operator\.mjs: [^]*\nwithout webhooks, (?:metrics, )?profiling, /)
+    }
+    assert.deepEqual(readdirSync(join(folder.path, 'a/b')).toSorted(), ['operator.mjs', 'operator.mjs.map'])
+    const code = folder.read('a/b/operator.mjs')
     assert.ok(code.includes('TokenReview'))
     assert.ok(code.includes('getTracer('))
   }))
@@ -112,37 +119,15 @@ test(
     }),
 )
 
-test('a bundle has the webhooks of its operator, and is written again over the last one', () =>
+test('a bundle has the webhooks of its operator', () =>
   inProject(INSTALLED, async (folder) => {
     const site = fileURLToPath(new URL('../../examples/8_site_webhooks.ts', import.meta.url))
-    folder.write('site.mts', readFileSync(site, 'utf8'))
-    for (const round of [1, 2]) {
-      const command = await folder.call('build', 'site.mts', '--out', 'a/b/')
-      assert.equal(command.code, 0, command.err)
-      assert.match(
-        command.out,
-        /^wrote a\/b\/site\.mjs: [^]*\nwithout metrics, profiling, tracing, schedules, which/,
-        String(round),
-      )
-    }
-    assert.deepEqual(readdirSync(join(folder.path, 'a/b')).toSorted(), ['site.mjs', 'site.mjs.map'])
-    assert.ok(folder.read('a/b/site.mjs').includes('AdmissionReview'))
+    folder.write('site.ts', readFileSync(site, 'utf8'))
+    const command = await folder.call('build', 'site.ts')
+    assert.equal(command.code, 0, command.err)
+    assert.match(command.out, /\nwithout metrics, profiling, tracing, schedules, which/)
+    assert.ok(folder.read('dist/site.js').includes('AdmissionReview'))
   }))
-
-test(
-  'the stack of an error in a bundle names lines of the source',
-  { skip: noSourceMaps },
-  () =>
-    inProject(INSTALLED, async (folder) => {
-      const failing = `const app = operator({ name: 'bare', log: { ...log } })
-function fail(): never { throw new Error('here') }
-if (import.meta.main) { try { fail() } catch (error) { console.log((error as Error).stack) } }`
-      folder.write('operator.ts', `const log = console\n${BARE.replace(/const app.*\n/, `${failing}\n`)}`)
-      const command = await folder.call('build', 'operator.ts')
-      assert.equal(command.code, 0, command.err)
-      assert.match(await runBundle(folder, 'dist/operator.js'), /operator\.ts:6:\d+/)
-    }),
-)
 
 interface BadInput {
   readonly name: string
@@ -156,18 +141,7 @@ interface BadInput {
 const BAD: readonly BadInput[] = [
   { name: 'a missing file', args: ['none.ts'], error: /^Cannot build none\.ts: there is no such file$/ },
   { name: 'no file', args: [], code: 2, error: /^Cannot run kubeloop build: it needs a file/ },
-  { name: 'a syntax error', source: 'const a = {', error: /^Cannot load operator\.ts: [^\n]+(\n +[^\n]+)?$/ },
-  {
-    name: 'an import that is not installed',
-    source: `import 'nothere'\n${BARE}`,
-    error: /^Cannot load operator\.ts: [^\n]*nothere[^\n]*(\n +[^\n]+)?$/,
-  },
   { name: 'no operator', source: 'export const a = 1', error: /^Cannot build operator\.ts: it calls no operator\(\)$/ },
-  {
-    name: 'two operators',
-    source: `${BARE}\noperator({ name: 'second' })`,
-    error: /^Cannot build operator\.ts: it has the operators "bare" and "second"; write one file for each$/,
-  },
   {
     name: 'a native module',
     source: `import 'native'\n${BARE}`,
@@ -244,30 +218,20 @@ function refuse({ name, source = BARE, args = ['operator.ts'], packages = INSTAL
   })
 }
 
-test('imports that stay outside of the bundle are named', () =>
+test('imports that stay outside of the bundle, and an operator that nothing starts, are reported', () =>
   inProject(INSTALLED, async (folder) => {
     folder.write(
       'operator.ts',
       `// import(x)\nexport const load = (name: string) => import(name)
-export const other = () => import('maybe').catch(() => undefined)\n${BARE}`,
+export const other = () => import('maybe').catch(() => undefined)\n${BARE.replace(/await app\.run.*/, '')}`,
     )
     const command = await folder.call('build', 'operator.ts')
     assert.equal(command.code, 0, command.err)
     assert.deepEqual(command.err.split('\n').toSorted(), [
       'operator.ts: "maybe" is not in the bundle, and must be found beside it',
+      'operator.ts: the bundle starts no operator, as nothing calls app.run(import.meta)',
       'operator.ts:2: import() of a computed name is not in the bundle, and is resolved where that runs',
     ])
-  }))
-
-test('an operator that nothing starts is reported', () =>
-  inProject(INSTALLED, async (folder) => {
-    folder.write('operator.ts', BARE.replace(/await app\.run.*/, ''))
-    const command = await folder.call('build', 'operator.ts')
-    assert.equal(command.code, 0, command.err)
-    assert.equal(
-      command.err,
-      'operator.ts: the bundle starts no operator, as nothing calls app.run(import.meta)',
-    )
   }))
 
 test("Deno's imports of npm packages mean those in node_modules", () => {

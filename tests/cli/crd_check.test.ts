@@ -33,10 +33,8 @@ const yaml = (...objects: readonly object[]): string => manifestText(objects)
 
 test('definitions in a file of several, and in a folder with other files, are found', async () => {
   await inFolder(async (folder) => {
-    folder.write(
-      'all.yaml',
-      yaml({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'x' } }, crd(size(10)), crd(bar)),
-    )
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'x' } }
+    folder.write('all.yaml', yaml(namespace, crd(size(10)), crd(bar)))
     folder.write('crds/a/foo.json', JSON.stringify(crd(size(10))))
     folder.write('crds/b.yml', yaml(crd(bar), webhook))
     folder.write('crds/other.yaml', yaml(crd(of(z.object({}), { group: 'other.example.com' }))))
@@ -50,10 +48,8 @@ test('definitions in a file of several, and in a folder with other files, are fo
       const at = `${folder.path}/${path}`
       assert.deepEqual(await checkCommitted([crd(size(10)), crd(bar)], at), { lines: [], breaking: 0 }, path)
     }
-    const { lines, breaking } = await checkCommitted(
-      [crd(size(5)), { ...webhook, webhooks: [] }],
-      `${folder.path}/crds`,
-    )
+    const changed = [crd(size(5)), { ...webhook, webhooks: [] }]
+    const { lines, breaking } = await checkCommitted(changed, `${folder.path}/crds`)
     assert.deepEqual(lines.map((line) => line.replace(`${folder.path}/`, '')), [
       'crds/a/foo.json: foos.example.com v1 spec.size: maximum is 5, not 10 (breaks stored objects)',
       'crds/b.yml: ValidatingWebhookConfiguration foo webhooks is [], not [{"name":"a"}]',
@@ -61,17 +57,12 @@ test('definitions in a file of several, and in a folder with other files, are fo
     ])
     assert.equal(breaking, 2)
     // Webhook configurations may be somewhere else; a definition must be there.
-    assert.deepEqual(
-      (await checkCommitted(
-        [crd(size(10)), crd(of(z.object({}), { kind: 'New' })), webhook],
-        `${folder.path}/all.yaml`,
-      ))
-        .lines.map((line) => line.replace(`${folder.path}/`, '')),
-      [
-        'all.yaml: news.example.com is missing',
-        'all.yaml: bars.example.com is not defined by the operator (deleting it deletes its objects)',
-      ],
-    )
+    const more = [crd(size(10)), crd(of(z.object({}), { kind: 'New' })), webhook]
+    const missing = await checkCommitted(more, `${folder.path}/all.yaml`)
+    assert.deepEqual(missing.lines.map((line) => line.replace(`${folder.path}/`, '')), [
+      'all.yaml: news.example.com is missing',
+      'all.yaml: bars.example.com is not defined by the operator (deleting it deletes its objects)',
+    ])
   })
 })
 

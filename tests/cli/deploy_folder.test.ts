@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { markOf, writeFolder } from '../../lib/cli/deploy/folder.ts'
-import { withFolder } from './deploy_sample.ts'
+import { withFolder } from '../tools/folder.ts'
 
 const mark = markOf('a')
 

@@ -10,7 +10,8 @@ import { Lease } from 'kubeloop/kinds'
 import type { ManifestObject } from '../../lib/cli/manifests.ts'
 import { parseImage } from '../../lib/cli/deploy/image.ts'
 import { kustomizeCaution, kustomizeFiles } from '../../lib/cli/deploy/kustomize.ts'
-import { asText, fullOperator, IMAGE, objectsOf, withFolder, writeAll } from './deploy_sample.ts'
+import { withFolder } from '../tools/folder.ts'
+import { asText, fullOperator, IMAGE, objectsOf, writeAll } from './deploy_sample.ts'
 import { golden } from './golden.ts'
 
 const DIGEST = `sha256:${'a'.repeat(64)}`

@@ -1,6 +1,5 @@
 /** An operator with all that manifests can have, and its objects as the command makes them. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { defineResource, type Operator, operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
@@ -8,6 +7,7 @@ import * as z from 'zod'
 import { describeDeployment } from '../../lib/cli/deploy/describe.ts'
 import type { ManifestObject } from '../../lib/cli/manifests.ts'
 import type { DeployOptions } from '../../lib/cli/deploy/options.ts'
+import type { RoleRules } from '../../lib/cli/rights/rights.ts'
 
 /** A text that needs quotes in YAML. */
 const QUOTED = 'Like {{ .Values.x }}, {{- y -}} and {{{z}}} with `ticks`, "quotes" and \\n'
@@ -43,7 +43,7 @@ export function fullOperator(
     up: ({ spec: { m } }) => ({ spec: { n: m } }),
     down: ({ spec: { n } }) => ({ spec: { m: n } }),
   })
-  app.admission(Foo, { validate: () => [] })
+  app.admission(Foo, { validate: () => [], default: () => {} })
   return app
 }
 
@@ -55,14 +55,15 @@ export async function objectsOf(app: Operator, options: DeployOptions = { image:
   return JSON.parse(JSON.stringify(objects)) as ManifestObject[]
 }
 
-/** Calls `use` with a new folder, and removes it. */
-export async function withFolder<T>(use: (folder: string) => Promise<T> | T): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-deploy-'))
-  try {
-    return await use(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+/** Returns rules as `place: verbs group/resource [names]`. */
+export function textsOf({ everywhere, inNamespaces }: RoleRules): string[] {
+  return [['*', everywhere] as const, ...inNamespaces].flatMap(([place, all]) =>
+    all.map(({ apiGroups, resources, verbs, resourceNames }) =>
+      `${place}: ${verbs.join(',')} ${apiGroups[0]}/${resources.join(',')}${
+        resourceNames ? ` [${resourceNames.join(',')}]` : ''
+      }`
+    )
+  )
 }
 
 export function writeAll(folder: string, files: ReadonlyMap<string, string>): void {

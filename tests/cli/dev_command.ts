@@ -16,12 +16,21 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { type Client, Cluster, loadConfig } from 'kubeloop'
 import { runCommand } from '../../lib/cli/commands.ts'
 import { UsageError } from '../../lib/cli/options.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 
 export type Line = Record<string, unknown> & { message: string; level: string }
+
+/** Tests of lines: of a reconcile by its causes, of a message by a part of it, and of an applied object. */
+export const reconciled = (causes: string) => (line: Line): boolean =>
+  line.message === 'reconcile' && String(line['causes']).includes(causes)
+export const says = (text: string) => (line: Line): boolean => line.message.includes(text)
+export const applied = (object: string, result: string) => (line: Line): boolean =>
+  line.message === 'applied' && line['object'] === object && line['result'] === result
+export const isError = ({ level }: Line): boolean => level === 'error'
 
 export interface Folder {
   readonly path: string
@@ -33,6 +42,8 @@ export interface Folder {
   run(...args: string[]): Command
   /** Runs it as npx does: by a shell, which a signal to npx ends without the command. */
   runByNpx(...args: string[]): Command
+  /** Returns a client of a kubeconfig in the folder, by default that of the commands. */
+  client(options?: { readonly kubeconfig?: string; readonly context?: string }): Promise<Client>
   remove(): Promise<void>
 }
 
@@ -43,7 +54,7 @@ interface Called {
   readonly err: string
 }
 
-interface Command {
+export interface Command {
   readonly pid: number
   /** Resolves with the next line that matches, each line once. Rejects if the command ends before. */
   line(what: string, like: (line: Line) => boolean): Promise<Line>
@@ -76,6 +87,7 @@ export async function inFolder(use: (folder: Folder) => Promise<void>): Promise<
 export function makeFolder(): Folder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-cli-')))
   const running = new Set<Command>()
+  const clusters: Cluster[] = []
   const noted = (command: Command): Command => {
     running.add(command)
     void command.ended.then(() => running.delete(command))
@@ -97,7 +109,14 @@ export function makeFolder(): Folder {
     call: (...args) => callIn(path, args),
     run: (...args) => noted(start(path, args)),
     runByNpx: (...args) => noted(start(path, args, true)),
+    async client({ kubeconfig = '.kubeloop/kubeconfig', context } = {}) {
+      const { cluster: config } = await loadConfig({ kubeconfig: join(path, kubeconfig), context })
+      const cluster = new Cluster({ name: 'test', config })
+      clusters.push(cluster)
+      return cluster.client
+    },
     async remove() {
+      for (const each of clusters) each.close()
       for (const command of running) {
         command.kill('SIGTERM')
         await command.ended

@@ -31,16 +31,24 @@ const session: HttpResponse = {
   },
 }
 
+/** Prepares an operator whose session gets this answer, and returns its options and the requests of the session. */
+async function prepared(answer = session, change: Partial<Parameters<typeof prepareOperator>[0]> = {}) {
+  const requests: HttpRequest[] = []
+  const connection = Object.assign((request: HttpRequest) => (requests.push(request), Promise.resolve(answer)), {
+    close() {},
+  })
+  const given = { description, cluster, connection, log: silentLog, ...change }
+  return { requests, ...await prepareOperator(given, false) }
+}
+
 for (
-  const [where, answer, narrow] of [['on the embedded API', session, true], [
-    'in a cluster of your own',
-    refusal(404, 'NotFound'),
-    false,
-  ]] as const
+  const [where, answer, narrow] of [
+    ['on the embedded API', session, true],
+    ['in a cluster of your own', refusal(404, 'NotFound'), false],
+  ] as const
 ) {
   test(`${where} definitions are installed, and ${narrow ? 'narrowed' : 'not narrowed'} over stored objects`, async () => {
-    const connection = Object.assign(() => Promise.resolve(answer), { close() {} })
-    const { options } = await prepareOperator({ description, cluster, connection, log: silentLog }, false)
+    const { options } = await prepared(answer)
     assert.deepEqual(options.crds, { mode: 'install', narrow })
     assert.deepEqual([options.leaderElection, options.serves, options.cluster, options.fieldValidation], [
       false,
@@ -56,8 +64,7 @@ test('on the embedded API the stored objects that lose fields are named, and new
   const lines: string[] = []
   // A log whose methods are its prototype's, as those of many libraries are.
   const log = Object.create(recordingLog(lines)) as Log
-  const connection = Object.assign(() => Promise.resolve(session), { close() {} })
-  const { options } = await prepareOperator({ description, cluster, connection, log }, false)
+  const { options } = await prepared(session, { log })
   const run = async (fields: z.ZodRawShape, act?: () => Promise<unknown>): Promise<void> => {
     const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object(fields) })
     const app = operator({ name: 'sites' })
@@ -111,9 +118,8 @@ function report(count: number): ReconcileReport {
 
 test('a key that is written again and again causes a warning, and objects are frozen', async () => {
   const warned: string[] = []
-  const connection = Object.assign(() => Promise.resolve(session), { close() {} })
   const log = { ...silentLog, warn: (message: string) => void warned.push(message) }
-  const { options } = await prepareOperator({ description, cluster, connection, log }, false)
+  const { options } = await prepared(session, { log })
   assert.equal(options.freeze, true)
   for (let count = 1; count <= 50; count++) options.onReconcile!(report(count))
   for (let count = 1; count <= 50; count++) options.onReconcile!({ ...report(count), controller: 'bar' })
@@ -132,17 +138,10 @@ test("other clusters have paths of the embedded API, which gets their kinds; wit
   app.controllerFor(ConfigMap, { cluster: west, name: 'a' }).owns(Secret).reconcile(async () => {})
   app.controllerFor(Deployment).watches(Secret, () => [], { cluster: west }).reconcile(async () => {})
   for (const answer of [session, refusal(404, 'NotFound')]) {
-    const bodies: unknown[] = []
-    const connection = Object.assign(
-      (request: HttpRequest) => (bodies.push(JSON.parse(request.body as string)), Promise.resolve(answer)),
-      { close() {} },
-    )
-    const { options } = await prepareOperator({
+    const { options, requests } = await prepared(answer, {
       description: app.description,
       cluster: { ...cluster, token: 't' },
-      connection,
-      log: silentLog,
-    }, false)
+    })
     assert.deepEqual(
       options.clusters,
       answer !== session ? undefined : {
@@ -150,7 +149,7 @@ test("other clusters have paths of the embedded API, which gets their kinds; wit
         east: { server: 'https://127.0.0.1:1/clusters/east', token: 't' },
       },
     )
-    assert.deepEqual(bodies.map((body) => ({ ...body as object, pid: 0 })), [{
+    assert.deepEqual(requests.map(({ body }) => ({ ...JSON.parse(String(body)), pid: 0 })), [{
       operator: 'x',
       pid: 0,
       kinds: ['apps/v1/deployments'],
@@ -161,24 +160,18 @@ test("other clusters have paths of the embedded API, which gets their kinds; wit
 })
 
 test('the rights that an operator asks for are sent to the command, also those of writes that change nothing', async () => {
-  const posted: unknown[] = []
-  const connection = Object.assign((request: HttpRequest) => {
-    if (request.path === RIGHTS_PATH) posted.push(JSON.parse(String(request.body)))
-    return Promise.resolve(session)
-  }, { close() {} })
   const app = operator({ name: 'x' })
   app.controllerFor(ConfigMap).owns(Deployment).reconcile(async () => {})
   app.cluster('west', cluster)
-  const { options } = await prepareOperator(
-    { description: app.description, cluster, connection, log: silentLog },
-    false,
-  )
+  const { options, requests } = await prepared(session, { description: app.description })
+  const posted = (): object[] =>
+    requests.filter(({ path }) => path === RIGHTS_PATH).map(({ body }) => JSON.parse(String(body)))
   const unsent = (verb: 'apply' | 'status', kind: string) =>
     ({ verb, kind, key: 'default/b', result: 'unchanged' }) as const
   const writes = [unsent('status', 'ConfigMap'), unsent('apply', 'Deployment'), unsent('apply', 'Unknown')]
   options.onReconcile!({ ...report(1), writes })
   const origin = { operator: 'x', namespace: 'default', name: 'b' }
-  assert.deepEqual(posted, [
+  assert.deepEqual(posted(), [
     { operator: 'x', reconciled: 'default/a' },
     { ...origin, verb: 'patch', group: '', resource: 'configmaps/status' },
     { ...origin, verb: 'patch', group: 'apps', resource: 'deployments' },
@@ -187,7 +180,7 @@ test('the rights that an operator asks for are sent to the command, also those o
   // Nothing listens there; the requests are recorded when they are sent.
   await options.transport!({ method: 'DELETE', path: '/api/v1/namespaces/n/pods' }).catch(() => {})
   await options.transports!['west']!({ method: 'GET', path: '/api/v1/namespaces/n/pods/p/log' }).catch(() => {})
-  assert.deepEqual(posted.slice(4).map((line) => ({ ...(line as object), at: '' })), [
+  assert.deepEqual(posted().slice(4).map((line) => ({ ...line, at: '' })), [
     { operator: 'x', verb: 'deletecollection', group: '', resource: 'pods', namespace: 'n', at: '' },
     { operator: 'x', cluster: 'west', verb: 'get', group: '', resource: 'pods/log', namespace: 'n', name: 'p', at: '' },
   ])

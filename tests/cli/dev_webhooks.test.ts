@@ -1,9 +1,8 @@
 /** `kubeloop dev` with an operator of webhooks, which the embedded API calls on loopback. */
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { Cluster, dynamicResource, loadConfig } from 'kubeloop'
-import { type Folder, inFolder, type Line } from './dev_command.ts'
+import { dynamicResource } from 'kubeloop'
+import { inFolder, type Line } from './dev_command.ts'
 
 const OPERATOR = `
 import { defineResource, operator } from 'kubeloop'
@@ -24,14 +23,6 @@ const SITE = (host: string): string =>
   `{ apiVersion: web.example.dev/v1alpha1, kind: Site, metadata: { name: a }, spec: { host: ${host} } }\n`
 const Site = dynamicResource({ group: 'web.example.dev', version: 'v1', kind: 'Site' })
 
-async function spec(folder: Folder): Promise<unknown> {
-  const { cluster } = await loadConfig({ kubeconfig: join(folder.path, '.kubeloop/kubeconfig') })
-  const connection = new Cluster({ name: 'test', config: cluster })
-  const site = await connection.client.get(Site, { namespace: 'default', name: 'a' })
-  connection.close()
-  return site?.['spec']
-}
-
 test('objects of --apply pass the webhooks, also after a restart that finds the address of the last run', () =>
   inFolder(async (folder) => {
     folder.write('sites.ts', OPERATOR)
@@ -43,7 +34,8 @@ test('objects of --apply pass the webhooks, also after a restart that finds the 
         ({ message, level }: Line) => message === 'applied' || level === 'error',
       )
       assert.equal(applied['object'], 'Site default/a', dev.output())
-      assert.deepEqual(await spec(folder), { hosts: [host.toLowerCase()] })
+      const site = await (await folder.client()).get(Site, { namespace: 'default', name: 'a' })
+      assert.deepEqual(site?.['spec'], { hosts: [host.toLowerCase()] })
       await dev.stop()
     }
   }))

@@ -1,7 +1,6 @@
 /** Tests the API of `kubeloop dev` with several clusters: one port, one kubeconfig, one state file. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Client, Cluster, defineResource, loadConfig } from 'kubeloop'
@@ -14,6 +13,7 @@ import { SessionHost } from '../../lib/cli/dev/session_host.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { CRD } from '../../lib/core/resource.ts'
+import { withFolder } from '../tools/folder.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec: z.object({}) })
@@ -27,59 +27,42 @@ interface Running {
   contexts(): string[]
 }
 
-async function inFolder(
-  use: (run: (options?: Partial<EmbeddedApiOptions>) => Promise<Running>) => Promise<void>,
-): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-api-'))
-  const open: EmbeddedApi[] = []
-  const clusters: Cluster[] = []
-  try {
-    await use(async (options = {}) => {
-      for (const each of clusters.splice(0)) each.close()
-      for (const each of open.splice(0)) await each.close()
+function inFolder(use: (run: (options?: Partial<EmbeddedApiOptions>) => Promise<Running>) => Promise<void>) {
+  return withFolder(async (folder) => {
+    const open: { close(): unknown }[] = []
+    const closeAll = async (): Promise<void> => {
+      for (const each of open.splice(0).reverse()) await each.close()
+    }
+    const run = async (options: Partial<EmbeddedApiOptions> = {}): Promise<Running> => {
+      await closeAll()
       const reported: DevEvent[] = []
-      const sessions = new SessionHost({
-        clock: systemClock,
-        changed: () => undefined,
-        prepare: async () => {},
-        onStart() {},
-      })
+      const hooks = { changed: () => undefined, prepare: async () => {}, onStart() {} }
       const api = await startEmbeddedApi({
-        folder,
-        port: undefined,
-        fresh: false,
-        sessions,
-        clock: systemClock,
-        log: silentLog,
+        ...{ folder, port: undefined, fresh: false, clock: systemClock, log: silentLog },
+        sessions: new SessionHost({ clock: systemClock, ...hooks }),
         report: (event) => void reported.push(event),
         ...options,
       })
       open.push(api)
       const kubeconfig = join(folder, 'kubeconfig')
       return {
-        api,
-        reported,
-        folder,
+        ...{ api, reported, folder },
         async clientOf(context) {
           const cluster = new Cluster({ name: 'test', config: (await loadConfig({ kubeconfig, context })).cluster })
-          clusters.push(cluster)
+          open.push(cluster)
           return cluster.client
         },
         contexts: () =>
-          (JSON.parse(readFileSync(kubeconfig, 'utf8')) as { contexts: { name: string }[] }).contexts.map(({ name }) =>
-            name
-          ),
+          (JSON.parse(readFileSync(kubeconfig, 'utf8')) as { contexts: { name: string }[] }).contexts
+            .map(({ name }) => name),
       }
-    })
-  } finally {
-    for (const each of clusters) each.close()
-    for (const each of open) await each.close()
-    rmSync(folder, { recursive: true })
-  }
+    }
+    await use(run).finally(closeAll)
+  })
 }
 
-test('each cluster has its own API on one port, and a context; all are restored after a restart', async () => {
-  await inFolder(async (run) => {
+test('each cluster has its own API on one port, and a context; all are restored after a restart', () => {
+  return inFolder(async (run) => {
     const first = await run()
     assert.deepEqual(first.contexts(), ['kubeloop'])
     assert.equal(first.api.transportOf('west'), undefined)
@@ -139,8 +122,8 @@ test('each cluster has its own API on one port, and a context; all are restored 
   })
 })
 
-test("definitions, owned objects and watches work in another cluster as in the operator's own", async () => {
-  await inFolder(async (run) => {
+test("definitions, owned objects and watches work in another cluster as in the operator's own", () => {
+  return inFolder(async (run) => {
     const { api, reported, clientOf } = await run()
     await api.setClusters(['west'])
     const west = await clientOf('west')
@@ -171,8 +154,8 @@ test("definitions, owned objects and watches work in another cluster as in the o
   })
 })
 
-test("requests to an unknown cluster go to the operator's own, and requests without a token are refused", async () => {
-  await inFolder(async (run) => {
+test("requests to an unknown cluster go to the operator's own, and requests without a token are refused", () => {
+  return inFolder(async (run) => {
     const { api, clientOf, folder } = await run()
     await api.setClusters(['west'])
     const { cluster } = await loadConfig({ kubeconfig: join(folder, 'kubeconfig'), context: 'west' })
@@ -190,8 +173,8 @@ test("requests to an unknown cluster go to the operator's own, and requests with
   })
 })
 
-test('the paths in a response are those of its cluster', async () => {
-  await inFolder(async (run) => {
+test('the paths in a response are those of its cluster', () => {
+  return inFolder(async (run) => {
     const { api, folder } = await run()
     await api.setClusters(['west'])
     for (const [context, prefix] of [['kubeloop', ''], ['west', '/clusters/west']] as const) {
@@ -213,8 +196,8 @@ test('the paths in a response are those of its cluster', async () => {
   })
 })
 
-test('a state file with one unreadable cluster is renamed as a whole', async () => {
-  await inFolder(async (run) => {
+test('a state file with one unreadable cluster is renamed as a whole', () => {
+  return inFolder(async (run) => {
     const first = await run()
     await first.api.setClusters(['west'])
     await (await first.clientOf('west')).create(ConfigMap, { metadata: ref('a') })

@@ -1,16 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
@@ -18,7 +7,6 @@ import { type DevEvent, jsonLine, prettyLines } from '../../lib/cli/api/events.t
 import { contextOf } from '../../lib/cli/dev/embedded_api.ts'
 import { kubeconfigText } from '../../lib/cli/api/serving.ts'
 import { newOperator } from '../../lib/cli/commands/new.ts'
-import { calledWith } from '../../lib/cli/runtimes.ts'
 import {
   packageVersion,
   sampleManifest,
@@ -27,19 +15,15 @@ import {
   sampleWithModules,
 } from '../../lib/cli/package_files.ts'
 import { readState, StateFile } from '../../lib/cli/api/folder.ts'
+import type { Fields } from '../../lib/config/fields.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
 import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
+import { withFolder } from '../tools/folder.ts'
 
 const example = (name: string): string => readFileSync(new URL(`../../examples/${name}`, import.meta.url), 'utf8')
 
-async function inFolder(use: (path: (name: string) => string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-files-'))
-  try {
-    await use((name) => join(folder, name))
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
+const inFolder = (use: (path: (name: string) => string) => Promise<void>): Promise<void> =>
+  withFolder((folder) => use((name) => join(folder, name)))
 
 test('the version, the sample operator, its manifest and its tests are those of the package', async () => {
   const { version } = JSON.parse(example('../package.json')) as { version: string }
@@ -131,13 +115,6 @@ for (
     }))
 }
 
-test('the command uses the runtime that it was called with', () => {
-  assert.equal(calledWith('node', 'bun/1.4.5 npm/? node/v26.3.0'), 'bun')
-  assert.equal(calledWith('node', 'npm/11.0.0 node/v26'), 'node')
-  assert.equal(calledWith('node', undefined), 'node')
-  assert.equal(calledWith('deno', 'bun/1.4.5'), 'deno')
-})
-
 test('writtenBelow returns the times of the wanted files in a folder and below it', async () => {
   await inFolder(async (path) => {
     mkdirSync(path('lib'))
@@ -155,39 +132,26 @@ test('writtenBelow returns the times of the wanted files in a folder and below i
   })
 })
 
-test('the kubeconfig can be parsed', async () => {
-  const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' })
-  const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
-  assert.equal(currentContext, 'kubeloop')
-  assert.deepEqual([...clusters.keys(), ...contexts.keys(), ...users.keys()], ['kubeloop', 'kubeloop', 'kubeloop'])
-  assert.doesNotThrow(() => JSON.parse(text))
-})
-
-test('each other cluster has a context of its name, on the same port', async () => {
-  const text = kubeconfigText({ url: 'https://127.0.0.1:1', token: 'secret', ca: 'PEM' }, [
+test('the kubeconfig is JSON, and each other cluster has a context of its name, on the same port', async () => {
+  const url = 'https://127.0.0.1:1'
+  const text = kubeconfigText({ url, token: 'secret', ca: 'PEM' }, [
     { context: 'west', path: '/clusters/west' },
     { context: contextOf('kubeloop'), path: '/clusters/kubeloop' },
   ])
+  assert.doesNotThrow(() => JSON.parse(text))
   const { currentContext, clusters, contexts, users } = await parseKubeconfig(text, 'f')
   assert.deepEqual([currentContext, [...users.keys()]], ['kubeloop', ['kubeloop']])
-  assert.deepEqual(
-    [...contexts].map((
-      [name, fields],
-    ) => [name, fields.text('cluster'), fields.text('user'), fields.text('namespace')]),
-    [
-      ['kubeloop', 'kubeloop', 'kubeloop', 'default'],
-      ['west', 'west', 'kubeloop', 'default'],
-      ['kubeloop.other', 'kubeloop.other', 'kubeloop', 'default'],
-    ],
-  )
-  assert.deepEqual(
-    [...clusters.values()].map((fields) => [fields.text('server'), fields.text('certificate-authority-data')]),
-    [
-      ['https://127.0.0.1:1', btoa('PEM')],
-      ['https://127.0.0.1:1/clusters/west', btoa('PEM')],
-      ['https://127.0.0.1:1/clusters/kubeloop', btoa('PEM')],
-    ],
-  )
+  const textsOf = (fields: Fields, ...names: readonly string[]) => names.map((name) => fields.text(name))
+  assert.deepEqual([...contexts].map(([name, fields]) => [name, ...textsOf(fields, 'cluster', 'user', 'namespace')]), [
+    ['kubeloop', 'kubeloop', 'kubeloop', 'default'],
+    ['west', 'west', 'kubeloop', 'default'],
+    ['kubeloop.other', 'kubeloop.other', 'kubeloop', 'default'],
+  ])
+  assert.deepEqual([...clusters.values()].map((fields) => textsOf(fields, 'server', 'certificate-authority-data')), [
+    [url, btoa('PEM')],
+    [`${url}/clusters/west`, btoa('PEM')],
+    [`${url}/clusters/kubeloop`, btoa('PEM')],
+  ])
 })
 
 test('changes are saved together, in a file that only this user can read', async () => {

@@ -15,5 +15,5 @@ export function goldenCases(
   name: string,
   cases: readonly (readonly [title: string, lines: readonly string[]])[],
 ): void {
-  golden(name, `${cases.map(([title, lines]) => [`=== ${title}`, ...lines].join('\n')).join('\n\n')}\n`)
+  golden(name, `${cases.flatMap(([title, lines]) => [`=== ${title}`, ...lines]).join('\n')}\n`)
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { loadAll } from 'js-yaml'
 import { manifestText, parseManifest, readManifests } from '../../lib/cli/manifests.ts'
+import { withFolder } from '../tools/folder.ts'
 
 test('YAML documents, items of a List, and JSON are read', async () => {
   const yaml = `---
@@ -96,20 +96,15 @@ test('what is written is read as the same data, also by a parser of YAML 1.2', (
   }))
 })
 
-test("a file may have a cluster's name before it", async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-manifests-'))
-  try {
+test("a file may have a cluster's name before it", () =>
+  withFolder(async (folder) => {
     const file = join(folder, 'a=b.json')
     writeFileSync(file, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}')
-    const read = async (given: string) =>
-      (await readManifests([given])).map(({ name, cluster, objects }) => [name, cluster, objects.length])
-    assert.deepEqual(await read(file), [[file, undefined, 1]])
-    assert.deepEqual(await read(`west=${file}`), [[file, 'west', 1]])
-    assert.deepEqual(await read(`far.west-2=${file}`), [[file, 'far.west-2', 1]])
+    for (const cluster of [undefined, 'west', 'far.west-2']) {
+      const [read] = await readManifests([cluster === undefined ? file : `${cluster}=${file}`])
+      assert.deepEqual([read!.name, read!.cluster, read!.objects.length], [file, cluster, 1])
+    }
     await assert.rejects(readManifests([`west=${file}.gone`]), {
       message: `Cannot read ${file}.gone: there is no such file`,
     })
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-})
+  }))

@@ -1,17 +1,16 @@
 /** Tests how the process of an operator under `kubeloop dev` is stopped. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { OperatorRunner } from '../../lib/cli/dev/operator_runner.ts'
+import { withFolder } from '../tools/folder.ts'
 
 /** Runs a program that connects to `port` when it is ready, until it is to stop; then calls `stopping`. */
-async function stopped(program: string, stopping: (clock: FakeClock) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-runner-'))
+async function stopped(folder: string, program: string, stopping: (clock: FakeClock) => Promise<void>): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const ready = new Promise((resolve) => server.once('connection', resolve))
@@ -42,7 +41,6 @@ async function stopped(program: string, stopping: (clock: FakeClock) => Promise<
   } finally {
     runner.kill()
     server.close()
-    rmSync(folder, { recursive: true })
   }
 }
 
@@ -50,17 +48,19 @@ async function stopped(program: string, stopping: (clock: FakeClock) => Promise<
 test(
   'a stop lasts as long as the process needs, and not until it would be killed',
   { timeout: 30_000 },
-  () => stopped('', async () => {}),
+  () => withFolder((folder) => stopped(folder, '', async () => {})),
 )
 
 test(
   'a process that does not stop is killed after 3 s',
   { timeout: 30_000 },
   () =>
-    stopped(`process.on('SIGINT', () => {})`, async (clock) => {
-      await nextTurn()
-      await clock.advance(2999)
-      assert.equal(clock.pending, 1)
-      await clock.advance(1)
-    }),
+    withFolder((folder) =>
+      stopped(folder, `process.on('SIGINT', () => {})`, async (clock) => {
+        await nextTurn()
+        await clock.advance(2999)
+        assert.equal(clock.pending, 1)
+        await clock.advance(1)
+      })
+    ),
 )

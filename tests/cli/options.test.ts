@@ -108,7 +108,7 @@ test('the errors of invalid command lines are those of the golden file', async (
     assert.ok(error instanceof UsageError, line)
     lines.push(`$ kubeloop ${line}\n${error.message}\n`)
   }
-  golden('refused.txt', lines.join('\n'))
+  golden('refused.txt', lines.join(''))
 })
 
 async function printed(...args: string[]): Promise<string> {

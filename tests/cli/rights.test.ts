@@ -1,7 +1,6 @@
 /** Tests `kubeloop rights`: what worlds record, the least roles, and the check of written ones. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadAll } from 'js-yaml'
@@ -9,16 +8,20 @@ import { defineResource, type Operator, operator } from 'kubeloop'
 import { ConfigMap, Namespace, Node, Secret, ServiceAccount } from 'kubeloop/kinds'
 import { type World, world, type WorldOptions } from 'kubeloop/testing'
 import * as z from 'zod'
+import { parseManifest } from '../../lib/cli/manifests.ts'
+import { rightsAnswer } from '../../lib/cli/rights/answer.ts'
 import { compareRoles } from '../../lib/cli/rights/compare.ts'
 import { type LeastRights, leastRights } from '../../lib/cli/rights/least.ts'
 import { readRecord } from '../../lib/cli/rights/record.ts'
 import { writtenRules } from '../../lib/cli/rights/written_roles.ts'
 import { likelyRights } from '../../lib/cli/deploy/rights.ts'
-import { type RoleRules, rulesOf } from '../../lib/cli/rights/rights.ts'
+import { rulesOf } from '../../lib/cli/rights/rights.ts'
 import type { AskedRight } from '../../lib/testing/rights_recorder.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
 import { RightsRecorder } from '../../lib/testing/rights_recorder.ts'
+import { withFolder } from '../tools/folder.ts'
+import { textsOf } from './deploy_sample.ts'
 import { inFolder } from './dev_command.ts'
 import { goldenCases } from './golden.ts'
 
@@ -33,22 +36,21 @@ const Foo = defineResource({
 const FOO = { metadata: { namespace: 'team-a', name: 'one' }, spec: {} }
 const TEAM = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team-a' } }
 
-/** Runs an operator in a world that records, and returns the folder. */
-async function recorded(
+/** Runs an operator in a world that records in a folder. */
+async function record(
+  folder: string,
   app: Operator,
   work: (w: World) => Promise<void>,
-  options: WorldOptions & { readonly folder?: string } = {},
-): Promise<string> {
-  const { folder = mkdtempSync(join(tmpdir(), 'rights-')), ...rest } = options
+  options: WorldOptions = {},
+): Promise<void> {
   process.env['KUBELOOP_RIGHTS'] = folder
   try {
-    const w = await world(app, { objects: [TEAM], ...rest })
+    const w = await world(app, { objects: [TEAM], ...options })
     await work(w)
     await w.stop()
   } finally {
     delete process.env['KUBELOOP_RIGHTS']
   }
-  return folder
 }
 
 interface Found {
@@ -58,32 +60,31 @@ interface Found {
 }
 
 /** Returns the least rights that follow from a run. `text`: what stands in the operator's file. */
-async function leastOf(
+function leastOf(
   app: Operator,
   work: (w: World) => Promise<void>,
-  options: WorldOptions & { readonly text?: string } = {},
+  { text = '', ...options }: WorldOptions & { readonly text?: string } = {},
 ): Promise<Found> {
-  const { text = '', ...rest } = options
-  const folder = await recorded(app, work, rest)
-  try {
-    const record = await readRecord(folder, app.description.options.name, undefined)
-    const least = leastRights(app.description, { namespace: 'here' }, record, (name) => text.includes(`'${name}'`))
-    return { least, rules: shown(rulesOf(least.rights)), lines: record.rights }
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  return withFolder(async (folder) => {
+    await record(folder, app, work, options)
+    const found = await readRecord(folder, app.description.options.name, undefined)
+    const least = leastRights(app.description, { namespace: 'here' }, found, (name) => text.includes(`'${name}'`))
+    return { least, rules: textsOf(rulesOf(least.rights)), lines: found.rights }
+  })
 }
 
-/** Returns the rules as `place: verbs group/resource [names]`. */
-function shown({ everywhere, inNamespaces }: RoleRules): string[] {
-  return [['*', everywhere] as const, ...inNamespaces].flatMap(([place, all]) =>
-    all.map(({ apiGroups, resources, verbs, resourceNames }) =>
-      `${place}: ${verbs.join(',')} ${apiGroups[0]}/${resources.join(',')}${
-        resourceNames ? ` [${resourceNames.join(',')}]` : ''
-      }`
-    )
-  )
+const made = (options: Partial<Parameters<typeof operator>[0]>, use: (app: Operator) => void): Operator => {
+  const app = operator({ name: 'a', crds: 'ignore', ...options })
+  use(app)
+  return app
 }
+const withFoo = async (w: World): Promise<void> => {
+  await w.client.create(Foo, FOO)
+  await w.settle()
+}
+
+/** An operator without definitions that reconciles ConfigMaps. */
+const ofMaps = made({}, (app) => app.controllerFor(ConfigMap).reconcile(async () => {}))
 
 const FOOS = 'rights.example.com/foos'
 const CRD = '*: get apiextensions.k8s.io/customresourcedefinitions [foos.rights.example.com]'
@@ -124,16 +125,6 @@ test('the least role has what was asked for, and none of what the description on
 
 function lineOf(place: string): number {
   return Number(/:(\d+):\d+$/.exec(place)![1])
-}
-
-const made = (options: Partial<Parameters<typeof operator>[0]>, use: (app: Operator) => void): Operator => {
-  const app = operator({ name: 'a', crds: 'ignore', ...options })
-  use(app)
-  return app
-}
-const withFoo = async (w: World): Promise<void> => {
-  await w.client.create(Foo, FOO)
-  await w.settle()
 }
 
 interface Case {
@@ -243,110 +234,84 @@ test('other clusters have rights of their own', async () => {
       await clientOf(west).apply(Secret, { metadata: { namespace: 'w', name } })
     },
   )
-  const folder = await recorded(app, async (w) => {
-    await w.clientOf(west).create(Namespace, { metadata: { name: 'w' } })
-    await w.client.create(ConfigMap, { metadata: FOO.metadata })
-    await w.settle()
+  await withFolder(async (folder) => {
+    await record(folder, app, async (w) => {
+      await w.clientOf(west).create(Namespace, { metadata: { name: 'w' } })
+      await w.client.create(ConfigMap, { metadata: FOO.metadata })
+      await w.settle()
+    })
+    const [cluster] = app.description.clusters
+    const found = await readRecord(folder, 'a', 'west')
+    const { rights } = leastRights(app.description, { namespace: 'here', cluster }, found, () => false)
+    assert.deepEqual(textsOf(rulesOf(rights)), ['w: create,patch /secrets'])
   })
-  const [cluster] = app.description.clusters
-  const { rights } = leastRights(
-    app.description,
-    { namespace: 'here', cluster },
-    await readRecord(folder, 'a', 'west'),
-    () => false,
-  )
-  assert.deepEqual(shown(rulesOf(rights)), ['w: create,patch /secrets'])
-  rmSync(folder, { recursive: true })
 })
 
+/** Returns a transport that records, and its lines. Nothing is sent. */
+function recording(cluster: string | null, onLine = () => {}) {
+  const lines: AskedRight[] = []
+  const write = (line: object): void => {
+    lines.push(line as AskedRight)
+    onLine()
+  }
+  const recorder = new RightsRecorder({ operator: 'a', resources: [], write })
+  const transport = recorder.around(() => Promise.reject(new Error('not sent')), cluster)
+  const get = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<unknown> =>
+    transport({ method: 'GET', path, headers }).catch(() => {})
+  return { lines, transport, get }
+}
+
 test('an impersonated request needs the right to impersonate, and not its own', async () => {
-  const lines: unknown[] = []
-  const recorder = new RightsRecorder({ operator: 'a', resources: [], write: (line) => lines.push(line) })
-  const send = recorder.around(() => Promise.reject(new Error('not sent')), 'west')
-  const headers = { 'impersonate-user': 'system:serviceaccount:x:y', 'impersonate-group': 'g' }
-  await send({ method: 'GET', path: '/api/v1/pods', headers }).catch(() => {})
-  await send({ method: 'GET', path: '/api/v1/pods', headers: { 'Impersonate-User': 'u' } }).catch(() => {})
-  // Every user may read these.
-  await send({ method: 'GET', path: '/apis/apps/v1' }).catch(() => {})
-  await send({ method: 'GET', path: '/metrics' }).catch(() => {})
-  await send({ method: 'GET', path: '/metrics' }).catch(() => {})
-  const origin = { operator: 'a', cluster: 'west' }
-  const at = { at: (lines[0] as AskedRight).at! }
-  assert.deepEqual(lines.map((line) => ({ ...(line as object), ...at })), [
-    { ...origin, verb: 'impersonate', group: '', resource: 'serviceaccounts', namespace: 'x', name: 'y', ...at },
-    { ...origin, verb: 'impersonate', group: '', resource: 'groups', name: 'g', ...at },
-    { ...origin, verb: 'impersonate', group: '', resource: 'users', name: 'u', ...at },
-    { ...origin, verb: 'get', path: '/metrics', ...at },
+  const { lines, get } = recording('west')
+  await get('/api/v1/pods', { 'impersonate-user': 'system:serviceaccount:x:y', 'impersonate-group': 'g' })
+  await get('/api/v1/pods', { 'Impersonate-User': 'u' })
+  // Every user may read this one.
+  await get('/apis/apps/v1')
+  for (let count = 0; count < 2; count++) await get('/metrics')
+  const origin = { operator: 'a', cluster: 'west', at: '' }
+  assert.deepEqual(lines.map((line) => ({ ...line, at: '' })), [
+    { ...origin, verb: 'impersonate', group: '', resource: 'serviceaccounts', namespace: 'x', name: 'y' },
+    { ...origin, verb: 'impersonate', group: '', resource: 'groups', name: 'g' },
+    { ...origin, verb: 'impersonate', group: '', resource: 'users', name: 'u' },
+    { ...origin, verb: 'get', path: '/metrics' },
   ])
 })
 
 test('many names are recorded as any name', async () => {
-  const lines: AskedRight[] = []
-  const recorder = new RightsRecorder({ operator: 'a', resources: [], write: (line) => lines.push(line as AskedRight) })
-  const send = recorder.around(() => Promise.reject(new Error('not sent')), null)
-  for (let at = 0; at < 300; at++) {
-    await send({ method: 'GET', path: `/api/v1/namespaces/n/secrets/s${at}` }).catch(() => {})
-  }
+  const { lines, get } = recording(null)
+  for (let at = 0; at < 300; at++) await get(`/api/v1/namespaces/n/secrets/s${at}`)
   assert.equal(lines.length, 201)
-  assert.deepEqual({ ...lines.at(-1)!, at: '' }, {
-    operator: 'a',
-    verb: 'get',
-    group: '',
-    resource: 'secrets',
-    namespace: '*',
-    name: '*',
-    at: '',
-  })
+  const { namespace, name } = lines.at(-1)!
+  assert.deepEqual([namespace, name], ['*', '*'])
 })
 
-test('worlds that run at the same time lose nothing, and a world without the variable writes nothing', async () => {
-  const app = operator({ name: 'a', crds: 'ignore' })
-  app.controllerFor(Foo).reconcile(async () => {})
-  const folder = mkdtempSync(join(tmpdir(), 'rights-'))
-  const work = async (w: World): Promise<void> => {
-    await w.client.create(Foo, FOO)
-    await w.settle()
-  }
-  await Promise.all([1, 2, 3].map(() => recorded(app, work, { folder })))
-  assert.equal(readdirSync(folder).length, 3)
-  const { rights } = await readRecord(folder, 'a', undefined)
-  assert.equal(rights.filter(({ verb, resource }) => verb === 'watch' && resource === 'foos').length, 3)
-  await work(await world(app, { objects: [TEAM] }))
-  assert.equal(readdirSync(folder).length, 3)
-  rmSync(folder, { recursive: true })
-})
+test('worlds that run at the same time lose nothing, and a world without the variable writes nothing', () =>
+  withFolder(async (folder) => {
+    const app = made({}, (each) => each.controllerFor(Foo).reconcile(async () => {}))
+    await Promise.all([1, 2, 3].map(() => record(folder, app, withFoo)))
+    assert.equal(readdirSync(folder).length, 3)
+    const { rights } = await readRecord(folder, 'a', undefined)
+    assert.equal(rights.filter(({ verb, resource }) => verb === 'watch' && resource === 'foos').length, 3)
+    await withFoo(await world(app, { objects: [TEAM] }))
+    assert.equal(readdirSync(folder).length, 3)
+  }))
 
 test('what awaits the whole operator is not the place of its requests', async () => {
-  const app = operator({ name: 'a', crds: 'ignore' })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
-  const lines: AskedRight[] = []
   const stopping = new AbortController()
-  const write = (line: object): void => {
-    lines.push(line as AskedRight)
-    stopping.abort()
-  }
-  const recorder = new RightsRecorder({ operator: 'a', resources: [], write })
+  const { lines, transport } = recording(null, () => stopping.abort())
   // As `await app.run(import.meta)` does in the operator's file.
-  await startOperator(app.description, stopping.signal, {
-    transport: recorder.around(() => Promise.reject(new Error('not sent')), null),
-    log: silentLog,
-  })
+  await startOperator(ofMaps.description, stopping.signal, { transport, log: silentLog })
   assert.ok(lines.length > 0)
   assert.deepEqual(lines.filter(({ at }) => at !== undefined), [])
 })
 
-test('a record that cannot be written is an error of the world', async () => {
-  const app = operator({ name: 'a', crds: 'ignore' })
-  app.controllerFor(ConfigMap).reconcile(async () => {})
-  const folder = mkdtempSync(join(tmpdir(), 'rights-'))
-  const file = join(folder, 'file')
-  writeFileSync(file, '')
-  await assert.rejects(
-    recorded(app, async () => {}, { folder: file }),
-    /Cannot record the rights of operator "a" in .*file: /,
-  )
-  rmSync(folder, { recursive: true })
-})
+test('a record that cannot be written is an error of the world', () =>
+  withFolder(async (folder) => {
+    const file = join(folder, 'file')
+    writeFileSync(file, '')
+    const recorded = record(file, ofMaps, async () => {})
+    await assert.rejects(recorded, /Cannot record the rights of operator "a" in .*file: /)
+  }))
 
 /** Returns what a written role lacks and exceeds. */
 function checked(found: Found, app: Operator, roles: readonly object[], isRecorded = true) {
@@ -503,6 +468,9 @@ test('kubeloop rights: the roles, a check that fits, one that does not, and mani
     assert.equal(await lacks.ended, 1, lacks.output())
     assert.match(lacks.printed(), /^lacks: patch of secrets \(core\): op\.ts:6:\d+$/)
     assert.match(lacks.errors(), /a right that no test exercised is missing here/)
+    const unknown = await folder.call('rights', 'op.ts', '--record', 'none')
+    assert.deepEqual([unknown.code, unknown.out], [1, ''])
+    assert.match(unknown.err, /^Cannot read the record in [^\n]*none: there is no such folder; [^\n]*$/)
     const manifests = await folder.call('manifests', 'op.ts', '--record', 'record', '--image', 'a:1')
     const all = loadAll(manifests.out) as { kind: string; rules?: object[] }[]
     assert.deepEqual(
@@ -517,31 +485,33 @@ metadata:
   name: copier
 `
 
-const RULE = (fields: string): object => ({ 'role.yaml': `${ROLE}rules: [{ ${fields}, verbs: [get] }]\n` })
-const WRONG: Readonly<Record<string, readonly [option: string, files?: object]>> = {
-  'a record that is missing': ['--record=none'],
-  'a record of another operator': ['--record=record', { 'record/a.jsonl': '{"operator":"other","reconciled":"a"}\n' }],
-  'a record that is damaged': ['--record=record', { 'record/a.jsonl': '{"operator":"copier"}\n{"verb":"get"}' }],
-  'a role that is missing': ['--check=role.yaml'],
-  'a file without a role': ['--check=role.yaml', { 'role.yaml': ROLE.replace('ClusterRole', 'ServiceAccount') }],
-  'an aggregated role': ['--check=role.yaml', {
-    'role.yaml': `${ROLE}aggregationRule: { clusterRoleSelectors: [] }\n`,
-  }],
-  'a rule with a text for a list': ['--check=role.yaml', RULE("apiGroups: [''], resources: pods")],
-  'a misspelled field of a rule': ['--check=role.yaml', RULE("apiGroup: [''], resources: [pods]")],
-  'an unknown cluster': ['--cluster=west'],
+/** Reads the record or the roles in a file. */
+const readingRecord = (text?: string) => (folder: string): Promise<unknown> => {
+  if (text !== undefined) writeFileSync(join(folder, 'a.jsonl'), text)
+  return readRecord(text === undefined ? join(folder, 'none') : folder, 'copier', undefined)
+}
+const readingRoles = (text: string) => async (): Promise<unknown> =>
+  writtenRules(await parseManifest(text, 'role.yaml'), 'role.yaml')
+const readingRule = (fields: string) => readingRoles(`${ROLE}rules: [{ ${fields}, verbs: [get] }]\n`)
+const WRONG: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
+  'a record that is missing': readingRecord(),
+  'a record of another operator': readingRecord('{"operator":"other","reconciled":"a"}\n'),
+  'a record that is damaged': readingRecord('{"operator":"copier"}\n{"verb":"get"}'),
+  'a file without a role': readingRoles(ROLE.replace('ClusterRole', 'ServiceAccount')),
+  'an aggregated role': readingRoles(`${ROLE}aggregationRule: { clusterRoleSelectors: [] }\n`),
+  'a rule with a text for a list': readingRule("apiGroups: [''], resources: pods"),
+  'a misspelled field of a rule': readingRule("apiGroup: [''], resources: [pods]"),
+  'an unknown cluster': () => rightsAnswer(ofMaps.description, { cluster: 'west' }, import.meta.url),
 }
 
-test('kubeloop rights: each error is one line, as in the golden file', () =>
-  inFolder(async (folder) => {
-    folder.write('op.ts', FILE)
+test('what cannot be read or computed is one line, as in the golden file', () =>
+  withFolder(async (folder) => {
     const cases: (readonly [string, readonly string[]])[] = []
-    for (const [title, [option, files = {}]] of Object.entries(WRONG)) {
-      for (const [name, text] of Object.entries(files)) folder.write(name, text as string)
-      const { code, out, err } = await folder.call('rights', 'op.ts', option)
-      assert.deepEqual([code, out], [1, ''], title)
-      cases.push([title, [err.replaceAll(`${folder.path}/`, '')]])
-      rmSync(join(folder.path, 'role.yaml'), { force: true })
+    for (const [title, read] of Object.entries(WRONG)) {
+      await assert.rejects(read(folder), ({ message }: Error) => {
+        cases.push([title, [message.replaceAll(folder, 'FOLDER')]])
+        return true
+      }, title)
     }
     goldenCases('wrong_rights.txt', cases)
   }))

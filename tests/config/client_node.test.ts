@@ -3,10 +3,7 @@ import { test } from 'node:test'
 import { fromKubeConfig, type KubeConfigLike } from '../../lib/config/client_node.ts'
 import { loadConfig } from '../../lib/config/load.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
-import { fakeEnvironment } from './fake_environment.ts'
-
-const CA = '-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n'
-const KEY = '-----BEGIN PRIVATE KEY-----\nS0VZ\n-----END PRIVATE KEY-----\n'
+import { CA, fakeEnvironment, KEY, kubeconfigOf } from './fake_environment.ts'
 
 /** Returns a KubeConfig of client-node with one context. Imported late, as that takes half a second. */
 async function kubeConfig(cluster: object, user: object): Promise<KubeConfigLike> {
@@ -50,7 +47,8 @@ test('a KubeConfig with a token, a password or without verification is converted
   )
 })
 
-test('credentials are fetched again after their lifetime, and after a 401', async () => {
+/** Returns the cluster of a KubeConfig that signs in by `login`, and a function that returns its authorization. */
+function signingIn(login: (count: number) => Promise<void>) {
   const environment = fakeEnvironment()
   let count = 0
   const cluster = fromKubeConfig({
@@ -58,13 +56,19 @@ test('credentials are fetched again after their lifetime, and after a 401', asyn
     getContextObject: () => null,
     getCurrentUser: () => null,
     getCurrentCluster: () => ({ server: 'https://api' }),
-    applyToHTTPSOptions(options) {
-      options.headers = { Authorization: `Bearer t${++count}` }
-      return Promise.resolve()
+    async applyToHTTPSOptions(options) {
+      const number = ++count
+      await login(number)
+      options.headers = { Authorization: `Bearer t${number}` }
     },
   }, environment.clock)
   const authorization = async (): Promise<string | undefined> =>
     (await cluster.credentials!()).headers!['authorization']
+  return { environment, cluster, authorization }
+}
+
+test('credentials are fetched again after their lifetime, and after a 401', async () => {
+  const { environment, cluster, authorization } = signingIn(async () => {})
   assert.deepEqual([await authorization(), await authorization()], ['Bearer t1', 'Bearer t1'])
   environment.advance(10_000)
   assert.equal(await authorization(), 'Bearer t2')
@@ -73,22 +77,12 @@ test('credentials are fetched again after their lifetime, and after a 401', asyn
 })
 
 test('a failed login is not kept: the next request tries again, and an older failure drops no newer login', async () => {
-  const environment = fakeEnvironment()
   const logins: PromiseWithResolvers<void>[] = []
-  const cluster = fromKubeConfig({
-    getCurrentContext: () => 'x',
-    getContextObject: () => null,
-    getCurrentUser: () => null,
-    getCurrentCluster: () => ({ server: 'https://api' }),
-    async applyToHTTPSOptions(options) {
-      const login = Promise.withResolvers<void>()
-      const number = logins.push(login)
-      await login.promise
-      options.headers = { Authorization: `Bearer t${number}` }
-    },
-  }, environment.clock)
-  const authorization = async (): Promise<string | undefined> =>
-    (await cluster.credentials!()).headers!['authorization']
+  const { cluster, authorization } = signingIn(() => {
+    const login = Promise.withResolvers<void>()
+    logins.push(login)
+    return login.promise
+  })
   const failing = [authorization(), authorization()].map((each) =>
     assert.rejects(each, /Cannot get credentials .*: late/)
   )
@@ -123,12 +117,7 @@ test('an auth-provider signs in through client-node', async () => {
     'refresh-token': 'r',
     'idp-issuer-url': 'https://idp.invalid',
   }
-  const text = JSON.stringify({
-    'current-context': 'x',
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    clusters: [{ name: 'c', cluster: { server: 'https://api' } }],
-    users: [{ name: 'u', user: { 'auth-provider': { name: 'oidc', config } } }],
-  })
+  const text = kubeconfigOf({}, { 'auth-provider': { name: 'oidc', config } })
   const { cluster } = await loadConfig({ kubeconfig: '/k', environment: fakeEnvironment({ files: { '/k': text } }) })
   assert.equal((await cluster.credentials!()).headers!['authorization'], `Bearer ${idToken}`)
 })

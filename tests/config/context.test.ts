@@ -2,11 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadConfig, type LoadedCluster } from '../../lib/config/load.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
-import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
-
-const CA = '-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n'
-const CERT = '-----BEGIN CERTIFICATE-----\nQ0VSVA==\n-----END CERTIFICATE-----\n'
-const KEY = '-----BEGIN EC PRIVATE KEY-----\nS0VZ\n-----END EC PRIVATE KEY-----\n'
+import { CA, CERT, type FakeEnvironment, fakeEnvironment, KEY, kubeconfigOf, valueOf } from './fake_environment.ts'
 
 /** Loads a kubeconfig with one cluster and one user, at /etc/kube/config. */
 async function load(
@@ -14,17 +10,8 @@ async function load(
   user?: object,
   environment: FakeEnvironment = fakeEnvironment(),
 ): Promise<LoadedCluster['cluster']> {
-  environment.files['/etc/kube/config'] = JSON.stringify({
-    'current-context': 'dev',
-    contexts: [{ name: 'dev', context: { cluster: 'c', ...(user && { user: 'u' }) } }],
-    clusters: [{ name: 'c', cluster: { server: 'https://api:6443', ...cluster } }],
-    users: user ? [{ name: 'u', user }] : [],
-  })
+  environment.files['/etc/kube/config'] = kubeconfigOf(cluster, user)
   return (await loadConfig({ kubeconfig: '/etc/kube/config', environment })).cluster
-}
-
-function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
-  return typeof value === 'function' ? value() : Promise.resolve(value)
 }
 
 test('every field of a cluster is read', async () => {
@@ -171,29 +158,6 @@ test('the proxy of the environment is used if the cluster has none and is not ex
     (await load({ server: 'https://127.0.0.1:1' }, undefined, fakeEnvironment({ variables }))).proxy,
     undefined,
   )
-})
-
-test('YAML is read like JSON', async () => {
-  const text = `
-apiVersion: v1
-kind: Config
-current-context: dev
-contexts:
-- name: dev
-  context: {cluster: c, user: u, namespace: yes-really}
-clusters:
-- name: c
-  cluster:
-    server: https://api:6443
-users:
-- name: u
-  user:
-    token: "0123"
-`
-  const { cluster } = await loadConfig({ kubeconfig: '/y', environment: fakeEnvironment({ files: { '/y': text } }) })
-  assert.equal(cluster.server, 'https://api:6443')
-  assert.equal(cluster.namespace, 'yes-really')
-  assert.equal((await cluster.credentials!()).token, '0123')
 })
 
 const BROKEN: readonly [name: string, cluster: object, user: object | undefined, message: RegExp][] = [

@@ -1,6 +1,25 @@
-/** A fake environment for configuration: files, variables, programs and a clock. */
+/** A fake environment for configuration, with files, variables, programs and a clock; and kubeconfigs for it. */
 import type { Environment } from '../../lib/config/environment.ts'
 import { CommandNotFound, type ExecOptions, type ExecResult } from '../../lib/runtime/os/exec.ts'
+
+export const CA = '-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n'
+export const CERT = '-----BEGIN CERTIFICATE-----\nQ0VSVA==\n-----END CERTIFICATE-----\n'
+export const KEY = '-----BEGIN PRIVATE KEY-----\nS0VZ\n-----END PRIVATE KEY-----\n'
+
+/** Returns a kubeconfig with one context, whose user and cluster have these fields. Without a user it names none. */
+export function kubeconfigOf(cluster: object, user?: object, namespace?: string): string {
+  return JSON.stringify({
+    'current-context': 'dev',
+    contexts: [{ name: 'dev', context: { cluster: 'c', namespace, ...(user && { user: 'u' }) } }],
+    clusters: [{ name: 'c', cluster: { server: 'https://api:6443', ...cluster } }],
+    users: user ? [{ name: 'u', user }] : [],
+  })
+}
+
+/** Returns the value of a field that may be a function. */
+export function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
+  return typeof value === 'function' ? value() : Promise.resolve(value)
+}
 
 export interface FakeEnvironment extends Environment {
   readonly files: Record<string, string>

@@ -3,9 +3,8 @@ import { test } from 'node:test'
 import { SERVICE_ACCOUNT } from '../../lib/config/in_cluster.ts'
 import { describeConfig, loadConfig } from '../../lib/config/load.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
-import { fakeEnvironment } from './fake_environment.ts'
-
-const CA = '-----BEGIN CERTIFICATE-----\nQ0E=\n-----END CERTIFICATE-----\n'
+import { silentLog } from '../../lib/observe/log.ts'
+import { CA, fakeEnvironment, valueOf } from './fake_environment.ts'
 
 /** A kubeconfig with one context, named after its server. */
 function kubeconfig(name: string): string {
@@ -24,11 +23,6 @@ const POD = {
     [`${SERVICE_ACCOUNT}/ca.crt`]: CA,
     [`${SERVICE_ACCOUNT}/namespace`]: 'pod-ns\n',
   },
-}
-
-/** Returns the value of a field that may be a function. */
-function valueOf(value: string | (() => Promise<string | undefined>) | undefined): Promise<string | undefined> {
-  return typeof value === 'function' ? value() : Promise.resolve(value)
 }
 
 test('a named kubeconfig has priority over KUBECONFIG, the pod and the home folder', async () => {
@@ -187,21 +181,10 @@ test('in a pod: the CAs alone are read again at once when the server is not trus
   assert.equal(await valueOf(cluster.ca), `${CA}${CA}`)
 })
 
-test('in a pod: the files are read once a minute, not for each request', async () => {
-  const environment = fakeEnvironment({ files: { ...POD.files }, variables: POD.variables })
-  const { cluster } = await loadConfig({ environment })
-  const before = environment.reads.length
-  for (let n = 0; n < 20; n++) await Promise.all([valueOf(cluster.token), valueOf(cluster.ca)])
-  assert.equal(environment.reads.length, before)
-  environment.advance(60_000)
-  for (let n = 0; n < 20; n++) await Promise.all([valueOf(cluster.token), valueOf(cluster.ca)])
-  assert.equal(environment.reads.length, before + 2)
-})
-
 test('in a pod: a token that cannot be read stays in use, with a warning', async () => {
   const environment = fakeEnvironment({ files: { ...POD.files }, variables: POD.variables })
   const warnings: unknown[] = []
-  const log = { debug() {}, info() {}, warn: (...line: unknown[]) => void warnings.push(line), error() {} }
+  const log = { ...silentLog, warn: (...line: unknown[]) => void warnings.push(line) }
   const { cluster } = await loadConfig({ environment, log })
   delete environment.files[`${SERVICE_ACCOUNT}/token`]
   environment.advance(60_000)

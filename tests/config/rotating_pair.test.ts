@@ -3,7 +3,8 @@ import { before, test } from 'node:test'
 import { loadConfig } from '../../lib/config/load.ts'
 import type { Credentials } from '../../lib/core/cluster_config.ts'
 import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
-import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
+import { silentLog } from '../../lib/observe/log.ts'
+import { type FakeEnvironment, fakeEnvironment, kubeconfigOf } from './fake_environment.ts'
 
 let [a, b]: IssuedCertificate[] = []
 before(async () => {
@@ -28,15 +29,10 @@ interface Setup {
 async function setup(first: Partial<IssuedCertificate> = {}): Promise<Setup> {
   const environment = fakeEnvironment()
   const warnings: string[] = []
-  const log = { debug() {}, info() {}, error() {}, warn: (message: string) => void warnings.push(message) }
+  const log = { ...silentLog, warn: (message: string) => void warnings.push(message) }
   const put = (cert: string, key: string): void => void Object.assign(environment.files, { '/crt': cert, '/key': key })
   put(first.cert ?? a!.cert, first.key ?? a!.key)
-  environment.files['/k'] = JSON.stringify({
-    'current-context': 'x',
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    clusters: [{ name: 'c', cluster: { server: 'https://api' } }],
-    users: [{ name: 'u', user: { 'client-certificate': '/crt', 'client-key': '/key' } }],
-  })
+  environment.files['/k'] = kubeconfigOf({}, { 'client-certificate': '/crt', 'client-key': '/key' })
   const { cluster } = await loadConfig({ kubeconfig: '/k', environment, log })
   const credentials = cluster.credentials!
   return {
@@ -137,14 +133,4 @@ test('after a 401 both files are read at once', async () => {
   put(a!.cert, a!.key)
   refused()
   await uses(a!)
-})
-
-test('a pair that does not change is read once a minute', async () => {
-  const { environment, uses } = await setup()
-  const before = environment.reads.length
-  for (let n = 0; n < 20; n++) await uses(a!)
-  assert.equal(environment.reads.length, before)
-  environment.advance(60_000)
-  for (let n = 0; n < 20; n++) await uses(a!)
-  assert.equal(environment.reads.length, before + 2)
 })

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { guardProcesses, startProcess } from '../../lib/runtime/os/child_process.ts'
+import { withFolder } from '../tools/folder.ts'
 
-test('a process writes its output to a private file, and reports how it ended', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'child-'))
-  try {
+test('a process writes its output to a private file, and reports how it ended; a missing program is an error', () =>
+  withFolder(async (folder) => {
     const output = join(folder, 'log')
     writeFileSync(output, 'before\n', { mode: 0o600 })
     const child = await startProcess({
@@ -23,35 +22,21 @@ test('a process writes its output to a private file, and reports how it ended', 
     const sleeper = await startProcess({ command: '/bin/sh', args: ['-c', 'exec sleep 600'], output })
     sleeper.kill('SIGKILL')
     assert.deepEqual(await sleeper.ended, { code: null, signal: 'SIGKILL' })
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-})
-
-test('a missing program is an error with its name', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'child-'))
-  try {
     await assert.rejects(
-      startProcess({ command: '/nowhere/etcd', args: [], output: join(folder, 'log') }),
+      startProcess({ command: '/nowhere/etcd', args: [], output }),
       /^Error: Cannot start "\/nowhere\/etcd": /,
     )
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-})
+  }))
 
 for (
-  const [how, last] of [['killed', `process.kill(process.pid, 'SIGKILL')`], [
-    'ended by an exception',
-    `throw new Error('x')`,
-  ], [
-    'ended by exit',
-    'process.exit(0)',
-  ]] as const
+  const [how, last] of [
+    ['killed', `process.kill(process.pid, 'SIGKILL')`],
+    ['ended by an exception', `throw new Error('x')`],
+    ['ended by exit', 'process.exit(0)'],
+  ] as const
 ) {
-  test(`guarded processes end when their owner is ${how}`, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'guard-'))
-    try {
+  test(`guarded processes end when their owner is ${how}`, () =>
+    withFolder(async (folder) => {
       const guarded = join(folder, 'guarded')
       const path = new URL('../../lib/runtime/os/child_process.ts', import.meta.url).pathname
       writeFileSync(
@@ -78,15 +63,11 @@ for (
       )
       assert.ok(pid > 1)
       await eventually(() => !isAlive(pid) && !existsSync(guarded))
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
-  })
+    }))
 }
 
-test('a released guard leaves processes and folder alone', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'guard-'))
-  try {
+test('a released guard leaves processes and folder alone', () =>
+  withFolder(async (folder) => {
     const child = await startProcess({
       command: '/bin/sh',
       args: ['-c', 'exec sleep 600'],
@@ -98,12 +79,9 @@ test('a released guard leaves processes and folder alone', async () => {
     assert.ok(existsSync(folder) && isAlive(child.pid))
     child.kill('SIGKILL')
     await child.ended
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-})
+  }))
 
-/** Polls, because a guard acts after its starter has ended. */
+/** Polls, because a guard acts after its starter has ended: no process is left that could tell. */
 async function eventually(check: () => boolean): Promise<void> {
   for (let left = 200; !check(); left--) {
     assert.ok(left > 0, 'it did not happen within 10 s')

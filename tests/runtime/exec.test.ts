@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
@@ -15,11 +14,7 @@ import {
   splitPaths,
   writePrivate,
 } from '../../lib/runtime/os/files.ts'
-
-function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-files-'))
-  return body(folder).finally(() => rmSync(folder, { recursive: true, force: true }))
-}
+import { withFolder } from '../tools/folder.ts'
 
 const sh = (script: string, options = {}): ReturnType<typeof exec> => exec('/bin/sh', ['-c', script], options)
 
@@ -80,7 +75,7 @@ test('a program that writes too much is killed, and the error has none of its ou
 })
 
 test('a private file is readable only by its owner, and is replaced atomically', () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const file = join(folder, 'deep', 'kubeconfig')
     await writePrivate(file, 'one')
     await writePrivate(file, 'two')
@@ -90,7 +85,7 @@ test('a private file is readable only by its owner, and is replaced atomically',
   }))
 
 test('writing a file that was public makes it private', () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     const file = join(folder, 'open')
     writeFileSync(file, 'old', { mode: 0o644 })
     await writePrivate(file, 'new')
@@ -98,14 +93,14 @@ test('writing a file that was public makes it private', () =>
   }))
 
 test('a failed write leaves nothing behind', () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     await writePrivate(join(folder, 'folder', 'x'), '')
     await assert.rejects(writePrivate(join(folder, 'folder'), 'text'))
     assert.deepEqual(readdirSync(folder), ['folder'])
   }))
 
 test('missing files are distinguished from unreadable ones', () =>
-  inFolder(async (folder) => {
+  withFolder(async (folder) => {
     assert.equal(await readTextIfExists(join(folder, 'none')), undefined)
     assert.equal(await exists(join(folder, 'none')), false)
     assert.equal(await exists(folder), true)

@@ -1,8 +1,7 @@
 /** Tests the server for probes, metrics and users' endpoints over real sockets. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Agent, request as httpRequest } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
@@ -11,7 +10,7 @@ import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
 import { type HttpServer, type HttpServerOptions, serveHttp } from '../../lib/runtime/net/http_server.ts'
-import { ask2, noHttp2, openSession } from './https_clients.ts'
+import { type Answer, ask1, ask2, noHttp2, openSession } from './https_clients.ts'
 
 const noDeadline = new AbortController().signal
 
@@ -48,28 +47,16 @@ async function certificate(): Promise<{ ca: string; tls: { cert: string; key: st
   }
 }
 
-interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, unknown>>
-  readonly text: string
-}
+/** Calls over HTTP/1.1, with TLS if there is a CA. */
+const ask = (port: number, call: Parameters<typeof ask1>[1] = {}): Promise<Answer> =>
+  ask1(port, { method: 'GET', ...(call.ca === undefined && { send: httpRequest }), ...call })
 
-function ask(
-  port: number,
-  options: { method?: string; path?: string; body?: string; agent?: Agent; ca?: string } = {},
-): Promise<Answer> {
-  const { method = 'GET', path = '/', body, agent, ca } = options
-  return new Promise((resolve, reject) => {
-    const send = ca ? httpsRequest : httpRequest
-    const request = send({ host: '127.0.0.1', port, method, path, agent: agent ?? false, ca }, (response) => {
-      let text = ''
-      response.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
-      response.on('error', reject)
-    })
-    request.on('error', reject)
-    request.end(body)
-  })
+/** Begins a request whose failure is no error of the test. */
+function beginRequest(port: number): ClientRequest {
+  const request = httpRequest({ host: '127.0.0.1', port, agent: false })
+  request.on('error', () => {})
+  request.end()
+  return request
 }
 
 test('fetch gets a standard Request, and its whole Response is sent', () =>
@@ -100,17 +87,10 @@ test('a response body is streamed', () => {
   })
   return serving({ fetch: () => new Response(body) }, async ({ port }) => {
     more('one')
-    const { response, rest } = await new Promise<{ response: import('node:http').IncomingMessage; rest: string[] }>(
-      (resolve) => {
-        httpRequest({ host: '127.0.0.1', port, agent: false }, (response) => {
-          const rest: string[] = []
-          response.on('data', (chunk: Uint8Array) => {
-            rest.push(new TextDecoder().decode(chunk))
-            resolve({ response, rest })
-          })
-        }).end()
-      },
-    )
+    const [response] = (await once(beginRequest(port), 'response')) as [IncomingMessage]
+    const rest: string[] = []
+    response.on('data', (chunk: Uint8Array) => rest.push(new TextDecoder().decode(chunk)))
+    await once(response, 'data')
     assert.deepEqual(rest, ['one'])
     more('two')
     more('')
@@ -134,17 +114,12 @@ test('a body that is too large is refused by its length, or while it is read', (
   let called = 0
   return serving({ fetch: () => (called++, new Response('no')) }, async ({ port }) => {
     assert.equal((await ask(port, { method: 'POST', body: 'x'.repeat(1001) })).status, 413)
-    const chunked = await new Promise<number>((resolve, reject) => {
-      const request = httpRequest(
-        { host: '127.0.0.1', port, method: 'POST', agent: false },
-        (response) => (response.resume(), resolve(response.statusCode ?? 0)),
-      )
-      request.on('error', reject)
-      request.write('x'.repeat(600))
-      request.write('x'.repeat(600))
-      request.end()
-    })
-    assert.deepEqual([chunked, called], [413, 0])
+    const request = httpRequest({ host: '127.0.0.1', port, method: 'POST', agent: false })
+    for (let part = 0; part < 2; part++) request.write('x'.repeat(600))
+    request.end()
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    response.resume()
+    assert.deepEqual([response.statusCode, called], [413, 0])
     assert.equal((await ask(port, { method: 'POST', body: 'x'.repeat(1000) })).status, 200)
   })
 })
@@ -169,15 +144,14 @@ test('without a host the server listens on all interfaces', () =>
   }))
 
 test('close lets an open request end, and refuses new ones', () => {
-  let answer = (_: Response): void => {}
-  let begun = (): void => {}
-  const asked = new Promise<void>((resolve) => (begun = resolve))
-  return serving({ fetch: () => (begun(), new Promise((resolve) => (answer = resolve))) }, async (server) => {
+  const asked = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<Response>()
+  return serving({ fetch: () => (asked.resolve(), answer.promise) }, async (server) => {
     const open = ask(server.port)
-    await asked
+    await asked.promise
     const closed = server.close(noDeadline)
     await assert.rejects(ask(server.port))
-    answer(new Response('late'))
+    answer.resolve(new Response('late'))
     assert.equal((await open).text, 'late')
     await closed
     assert.equal(server.close(noDeadline), closed)
@@ -186,25 +160,19 @@ test('close lets an open request end, and refuses new ones', () => {
 
 test("a request that does not end is aborted at the close's deadline", () => {
   const deadline = new AbortController()
-  let signal: AbortSignal | undefined
-  let begun = (): void => {}
-  const asked = new Promise<void>((resolve) => (begun = resolve))
-  return serving({ fetch: (request) => (signal = request.signal, begun(), new Promise(() => {})) }, async (server) => {
+  const asked = Promise.withResolvers<AbortSignal>()
+  return serving({ fetch: ({ signal }) => (asked.resolve(signal), new Promise(() => {})) }, async (server) => {
     const open = ask(server.port).catch((error: Error) => error)
-    await asked
+    const signal = await asked.promise
     const closed = server.close(deadline.signal)
-    assert.equal(signal?.aborted, false)
+    assert.equal(signal.aborted, false)
     deadline.abort()
-    await assertEnds(closed, signal!)
+    // A handler that never settles does not delay the close beyond its abort.
+    await closed
+    assert.equal(signal.aborted, true)
     assert.ok((await open) instanceof Error)
   })
 })
-
-/** A handler that never settles does not delay the close beyond its abort. */
-async function assertEnds(closed: Promise<void>, signal: AbortSignal): Promise<void> {
-  await closed
-  assert.equal(signal.aborted, true)
-}
 
 test('a response that has begun is sent whole before the close, also to a slow reader', async () => {
   const { ca, tls } = await certificate()
@@ -236,40 +204,32 @@ test('a response that has begun is sent whole before the close, also to a slow r
 })
 
 test('a response that never ends is aborted at the deadline, and its body is cancelled', () => {
-  let cancelled = (): void => {}
-  const isCancelled = new Promise<void>((resolve) => (cancelled = resolve))
+  const cancelled = Promise.withResolvers<void>()
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode('one')),
-    cancel: () => cancelled(),
+    cancel: () => cancelled.resolve(),
   })
   return serving({ fetch: () => new Response(body) }, async (server) => {
     const deadline = new AbortController()
-    const request = httpRequest({ host: '127.0.0.1', port: server.port, agent: false })
-    request.end()
-    const [response] = (await once(request, 'response')) as [import('node:http').IncomingMessage]
+    const [response] = (await once(beginRequest(server.port), 'response')) as [IncomingMessage]
     response.on('error', () => {})
     await once(response, 'data')
     const closed = server.close(deadline.signal)
     deadline.abort()
-    await Promise.all([closed, isCancelled])
+    await Promise.all([closed, cancelled.promise])
   })
 })
 
-test('close does not wait for kept connections', () =>
+test('close waits neither for kept connections nor for one without a request', () =>
   serving({}, async (server) => {
     const agent = new Agent({ keepAlive: true })
     await ask(server.port, { agent })
-    await server.close(noDeadline)
-    agent.destroy()
-  }))
-
-test('close does not wait for a connection without a request', () =>
-  serving({}, async (server) => {
     const silent = connect(server.port, '127.0.0.1')
     silent.on('error', () => {})
     await once(silent, 'connect')
     await server.close(noDeadline)
     silent.destroy()
+    agent.destroy()
   }))
 
 test('a request with a whole response is not aborted, over HTTP/1.1 and HTTP/2', async () => {
@@ -291,13 +251,10 @@ test('a request with a whole response is not aborted, over HTTP/1.1 and HTTP/2',
 })
 
 test('a client that disconnects aborts its request', () => {
-  let begun = (_: AbortSignal): void => {}
-  const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
-  return serving({ fetch: (request) => (begun(request.signal), new Promise(() => {})) }, async ({ port }) => {
-    const request = httpRequest({ host: '127.0.0.1', port, agent: false })
-    request.on('error', () => {})
-    request.end()
-    const signal = await asked
+  const asked = Promise.withResolvers<AbortSignal>()
+  return serving({ fetch: ({ signal }) => (asked.resolve(signal), new Promise(() => {})) }, async ({ port }) => {
+    const request = beginRequest(port)
+    const signal = await asked.promise
     const aborted = once(signal, 'abort')
     request.destroy()
     await aborted
@@ -307,28 +264,24 @@ test('a client that disconnects aborts its request', () => {
 /** Only Node collects a Request while its signal is in use. */
 const skip = thisRuntime().name === 'node' ? false : 'only Node collects a Request while its signal is in use'
 
-test('a handler that keeps only the signal is aborted when its client disconnects', { skip: skip }, async () => {
+test('a handler that keeps only the signal is aborted when its client disconnects', { skip }, async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  let begun = (): void => {}, aborts = (): void => {}
-  const asked = new Promise<void>((resolve) => (begun = resolve)),
-    aborted = new Promise<void>((resolve) => (aborts = resolve))
+  const [asked, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const fetch = ({ signal }: Request): Promise<Response> => {
-    signal.addEventListener('abort', () => aborts(), { once: true })
-    begun()
+    signal.addEventListener('abort', () => aborted.resolve(), { once: true })
+    asked.resolve()
     return new Promise(() => {})
   }
   await serving({ fetch }, async ({ port }) => {
-    const request = httpRequest({ host: '127.0.0.1', port, agent: false })
-    request.on('error', () => {})
-    request.end()
-    await asked
+    const request = beginRequest(port)
+    await asked.promise
     for (let round = 0; round < 5; round++) {
       collect()
       await nextTurn()
     }
     request.destroy()
-    await aborted
+    await aborted.promise
   })
 })
 

@@ -1,4 +1,5 @@
 /** Clients of a TLS server, over HTTP/1.1 and HTTP/2. */
+import type { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectH2 } from 'node:http2'
 import { Agent, request as httpsRequest } from 'node:https'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
@@ -47,15 +48,15 @@ export function ask2(session: ClientHttp2Session, call: Call): Promise<Answer> {
   })
 }
 
-/** Calls over HTTP/1.1. */
+/** Calls over HTTP/1.1, with TLS or by the `send` of node:http. */
 export function ask1(
   port: number,
-  call: Call & Tls & { readonly agent?: Agent },
+  call: Call & Tls & { readonly agent?: Agent | HttpAgent; readonly send?: typeof httpRequest },
 ): Promise<Answer> {
-  const { path = '/', method = 'POST', body = '', headers = {}, agent, ...tls } = call
+  const { path = '/', method = 'POST', body = '', headers = {}, agent = false, send = httpsRequest, ...tls } = call
   return new Promise((resolve, reject) => {
-    const to = { host: '127.0.0.1', port, path, method, headers, ALPNProtocols: ['http/1.1'], ...tls }
-    const request = httpsRequest({ ...to, agent: agent ?? false }, (response) => {
+    const to = { host: '127.0.0.1', port, path, method, headers, ALPNProtocols: ['http/1.1'], agent, ...tls }
+    const request = send(to, (response) => {
       let text = ''
       response.on('data', (chunk: Uint8Array) => (text += new TextDecoder().decode(chunk)))
       response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))

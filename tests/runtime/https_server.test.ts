@@ -102,21 +102,19 @@ test(
   'a swap serves the new certificate, and ends HTTP/2 sessions after their open requests',
   { skip: noHttp2 },
   async () => {
-    let answer = (_: ServerResponse): void => {}
-    let begun = (): void => {}
-    const asked = new Promise<void>((resolve) => (begun = resolve))
-    const handle = (): Promise<ServerResponse> => (begun(), new Promise((resolve) => (answer = resolve)))
+    const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<ServerResponse>()]
+    const handle = (): Promise<ServerResponse> => (asked.resolve(), answer.promise)
     await serving({ handle }, async (server) => {
       assert.equal(await servedBy(server.port), 'first')
       const session = openSession(server.port)
       const open = ask2(session)
-      await asked
+      await asked.promise
       const isClosed = once(session, 'close')
       const goaway = once(session, 'goaway')
       server.setCertificate(second.cert, second.key)
       assert.equal(await servedBy(server.port), 'second')
       await goaway
-      answer(text(200, 'late'))
+      answer.resolve(text(200, 'late'))
       assert.equal((await open).text, 'late')
       await isClosed
     })
@@ -190,36 +188,26 @@ test('an HTTP/1.1 connection without a whole head is closed at the timeout of he
     assert.deepEqual([silent.destroyed, slow.destroyed], [false, false])
     await clock.advance(1)
     await Promise.all(ends)
-  })
-})
-
-test('no timeout of an HTTP/1.1 connection outlives the server', async () => {
-  const clock = new FakeClock()
-  await serving({ clock, headerTimeoutMs: 32_000, idleTimeoutMs: 90_000 }, async (server) => {
     await once(tls1(server.port).on('error', () => {}), 'secureConnect')
     await ask1(server.port)
   })
-  // The server's side of a connection may close a turn later.
+  // No timeout of a connection outlives the server. Its side of a connection may close a turn later.
   while (clock.pending > 0) await nextTurn()
 })
 
 test('an idle HTTP/1.1 connection is closed at the idle timeout, and not while a request is open', async () => {
   const clock = new FakeClock()
-  let answer = (): void => {}
-  let begun = (): void => {}
-  const handle = (): Promise<
-    ServerResponse
-  > => (begun(), new Promise((resolve) => (answer = () => resolve(text(200, '')))))
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<ServerResponse>()]
+  const handle = (): Promise<ServerResponse> => (asked.resolve(), answer.promise)
   await serving({ clock, handle, headerTimeoutMs: 32_000, idleTimeoutMs: 90_000 }, async (server) => {
     const socket = tls1(server.port)
     const end = closed(socket)
     await once(socket, 'secureConnect')
-    const asked = new Promise<void>((resolve) => (begun = resolve))
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
-    await asked
+    await asked.promise
     await clock.advance(1_000_000)
     const response = once(socket, 'data')
-    answer()
+    answer.resolve(text(200, ''))
     await response
     while (clock.pending === 0) await nextTurn()
     await clock.advance(89_999)
@@ -235,18 +223,17 @@ for (const version of ['HTTP/1.1', 'HTTP/2'] as const) {
   }, async () => {
     const clock = new FakeClock()
     const refusals: BodyRefusal[] = []
-    let seen = (): void => {}
+    const seen = Promise.withResolvers<void>()
     const bodyLimits = new BodyLimits({ clock, timeoutMs: 30_000, maxHeldBytes: 1500 })
     const options: Partial<HttpsServerOptions> = {
       clock,
       bodyLimits,
-      refuse: () => void seen(),
+      refuse: () => void seen.resolve(),
       refuseBody: (why) => (refusals.push(why), text(408, why)),
     }
     await serving(options, async (server) => {
-      const begun = new Promise<void>((resolve) => (seen = resolve))
       const slow = slowClient(version, server.port)
-      await begun
+      await seen.promise
       await clock.advance(29_999)
       slow.write('b'.repeat(100))
       assert.deepEqual(refusals, [])
@@ -398,15 +385,14 @@ test('over HTTP/1.1 a client that goes on with a refused body is disconnected', 
   }))
 
 test('a client that disconnects, or resets its request, aborts the request, before and after its body', async () => {
-  let begun = (_: AbortSignal): void => {}
-  const handle = ({ signal }: ServerRequest): Promise<ServerResponse> => (begun(signal), new Promise(() => {}))
+  let asked = Promise.withResolvers<AbortSignal>()
+  const handle = ({ signal }: ServerRequest): Promise<ServerResponse> => (asked.resolve(signal), new Promise(() => {}))
   let headSeen = (): void => {}
   await serving({ handle, refuse: () => void headSeen() }, async (server) => {
     for (const how of ['HTTP/1.1', ...(noHttp2 ? [] : ['session', 'stream'] as const)] as const) {
-      const asked = new Promise<AbortSignal>((resolve) => (begun = resolve))
+      asked = Promise.withResolvers()
       const end = how === 'HTTP/1.1' ? begin1(server.port) : begin2(server.port, how)
-      const signal = await asked
-      const isAborted = once(signal, 'abort')
+      const isAborted = once(await asked.promise, 'abort')
       end()
       await isAborted
     }
@@ -417,6 +403,19 @@ test('a client that disconnects, or resets its request, aborts the request, befo
       await seen
       slow.end()
     }
+  })
+})
+
+test('a response that comes after its client has gone is cancelled', async () => {
+  const [asked, cancelled] = [Promise.withResolvers<AbortSignal>(), Promise.withResolvers<void>()]
+  const answer = Promise.withResolvers<ServerResponse>()
+  await serving({ handle: ({ signal }) => (asked.resolve(signal), answer.promise) }, async ({ port }) => {
+    const end = begin1(port)
+    const isAborted = once(await asked.promise, 'abort')
+    end()
+    await isAborted
+    answer.resolve({ status: 200, headers: {}, body: { ...streamOf([]), cancel: () => cancelled.resolve() } })
+    await cancelled.promise
   })
 })
 

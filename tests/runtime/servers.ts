@@ -1,9 +1,11 @@
 /** Starts servers on loopback for the transport's tests. */
+import assert from 'node:assert/strict'
 import http from 'node:http'
 import https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
 import { systemClock } from '../../lib/async/clock.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
+import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { type Authority, createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { type ClosableTransport, httpTransport, type TransportOptions } from '../../lib/runtime/net/transport.ts'
@@ -60,7 +62,7 @@ export function serveBytes(onSocket: (socket: net.Socket) => void): Promise<Test
  * Starts a proxy that supports CONNECT and records its requests. `answer` returns the status; 0 means no response.
  * `staysOpen`: a refusal leaves the connection open.
  */
-export async function serveProxy(
+async function serveProxy(
   options: { tls?: IssuedCertificate; answer?: (request: http.IncomingMessage) => number; staysOpen?: boolean } = {},
 ): Promise<TestServer & { asked: http.IncomingMessage[] }> {
   const asked: http.IncomingMessage[] = []
@@ -136,18 +138,47 @@ async function listen(server: net.Server, scheme: string): Promise<TestServer> {
   }
 }
 
-/** Runs a test's body, and closes the items it kept, the last one first. */
-export async function ending<T>(
-  body: (keep: <C extends { close(): unknown }>(item: C) => C) => Promise<T>,
-): Promise<T> {
+/** Keeps what a test opens, until the test ends. */
+export interface Keep {
+  <C extends { close(): unknown }>(item: C): C
+  serveTls: typeof serveTls
+  servePlain: typeof servePlain
+  serveBytes: typeof serveBytes
+  serveProxy: typeof serveProxy
+  transportTo: typeof transportTo
+}
+
+/** Runs a test's body, and closes what it kept, the last one first. */
+export async function ending<T>(body: (keep: Keep) => Promise<T>): Promise<T> {
   const kept: { close(): unknown }[] = []
+  const keep = <C extends { close(): unknown }>(item: C): C => {
+    kept.push(item)
+    return item
+  }
+  const opening =
+    <A extends unknown[], C extends { close(): unknown }>(open: (...args: A) => Promise<C>) =>
+    async (...args: A): Promise<C> => keep(await open(...args))
   try {
-    return await body((item) => {
-      kept.push(item)
-      return item
-    })
+    return await body(Object.assign(keep, {
+      serveTls: opening(serveTls),
+      servePlain: opening(servePlain),
+      serveBytes: opening(serveBytes),
+      serveProxy: opening(serveProxy),
+      transportTo: opening(transportTo),
+    }))
   } finally {
     for (const item of kept.reverse()) await item.close()
+  }
+}
+
+/** Returns a check of an error: a NetworkError of this phase whose message matches. */
+export function isNetworkError(phase: NetworkError['phase'], message = /^/, code?: string) {
+  return (error: unknown): boolean => {
+    assert.ok(error instanceof NetworkError, String(error))
+    assert.equal(error.phase, phase, error.message)
+    assert.match(error.message, message)
+    if (code !== undefined) assert.equal(error.code, code)
+    return true
   }
 }
 

@@ -3,24 +3,22 @@ import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { NetworkError } from '../../lib/core/errors.ts'
-import { ending, serveBytes, servePlain, serveTls, textOf, transportTo } from './servers.ts'
+import { ending, isNetworkError, serveTls, textOf } from './servers.ts'
 
 test('twenty sequential requests share one connection', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((request, response) => response.end(request.url)))
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((request, response) => response.end(request.url))
+    const transport = await keep.transportTo(server)
     for (let n = 0; n < 20; n++) assert.equal((await textOf(transport, { path: `/n/${n}` })).text, `/n/${n}`)
     assert.equal(server.connections(), 1)
   }))
 
 test('method, path, headers and body arrive as they were given', () =>
   ending(async (keep) => {
-    const server = keep(
-      await serveTls((request, response, body) => {
-        response.end(JSON.stringify([request.method, request.url, request.headers, body]))
-      }),
-    )
-    const transport = keep(await transportTo(server, { server: `${server.url}/prefix/` }, { userAgent: 'test/1' }))
+    const server = await keep.serveTls((request, response, body) => {
+      response.end(JSON.stringify([request.method, request.url, request.headers, body]))
+    })
+    const transport = await keep.transportTo(server, { server: `${server.url}/prefix/` }, { userAgent: 'test/1' })
     const headers = { 'content-type': 'application/apply-patch+yaml' }
     const { text } = await textOf(transport, {
       method: 'PATCH',
@@ -40,10 +38,10 @@ test('method, path, headers and body arrive as they were given', () =>
 
 test('a body of bytes is sent unchanged, and a POST without a body has content-length 0', () =>
   ending(async (keep) => {
-    const server = keep(
-      await serveTls((request, response, body) => response.end(`${request.headers['content-length']} ${body}`)),
+    const server = await keep.serveTls((request, response, body) =>
+      response.end(`${request.headers['content-length']} ${body}`)
     )
-    const transport = keep(await transportTo(server))
+    const transport = await keep.transportTo(server)
     assert.equal((await textOf(transport, { method: 'PUT', body: new TextEncoder().encode('bytes') })).text, '5 bytes')
     assert.equal((await textOf(transport, { method: 'POST' })).text, '0 ')
     assert.equal((await textOf(transport, { method: 'DELETE' })).text, 'undefined ')
@@ -51,13 +49,11 @@ test('a body of bytes is sent unchanged, and a POST without a body has content-l
 
 test('status, repeated headers and an empty body are returned; redirects are not followed', () =>
   ending(async (keep) => {
-    const server = keep(
-      await serveTls((_, response) => {
-        response.setHeader('warning', ['299 - "one"', '299 - "two"'])
-        response.writeHead(307, { location: '/elsewhere', 'content-length': 0 }).end()
-      }),
-    )
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => {
+      response.setHeader('warning', ['299 - "one"', '299 - "two"'])
+      response.writeHead(307, { location: '/elsewhere', 'content-length': 0 }).end()
+    })
+    const transport = await keep.transportTo(server)
     const { status, text, headers } = await textOf(transport)
     assert.deepEqual([status, text, headers['warning'], headers['location']], [
       307,
@@ -70,14 +66,12 @@ test('status, repeated headers and an empty body are returned; redirects are not
 test('gzip is requested, and responses are decompressed', () =>
   ending(async (keep) => {
     const plain = JSON.stringify({ items: Array.from({ length: 5000 }, (_, n) => ({ n, name: `näme-${n}` })) })
-    const server = keep(
-      await serveTls((request, response) => {
-        assert.equal(request.headers['accept-encoding'], 'gzip')
-        const packed = gzipSync(plain)
-        response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length }).end(packed)
-      }),
-    )
-    const transport = keep(await transportTo(server, { gzip: true }))
+    const server = await keep.serveTls((request, response) => {
+      assert.equal(request.headers['accept-encoding'], 'gzip')
+      const packed = gzipSync(plain)
+      response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': packed.length }).end(packed)
+    })
+    const transport = await keep.transportTo(server, { gzip: true })
     const { text, headers } = await textOf(transport)
     assert.equal(text, plain)
     assert.equal(headers['content-encoding'], undefined)
@@ -88,26 +82,22 @@ test('gzip is requested, and responses are decompressed', () =>
 
 test('a truncated compressed response is an error', () =>
   ending(async (keep) => {
-    const server = keep(
-      await serveTls((_, response) => {
-        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(randomBytes(50_000)).subarray(0, 20_000))
-      }),
-    )
-    const transport = keep(await transportTo(server, { gzip: true }))
-    await assert.rejects(textOf(transport), (error) => error instanceof NetworkError && error.phase === 'body')
+    const server = await keep.serveTls((_, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(randomBytes(50_000)).subarray(0, 20_000))
+    })
+    const transport = await keep.transportTo(server, { gzip: true })
+    await assert.rejects(textOf(transport), isNetworkError('body'))
   }))
 
 test('chunks are delivered as they arrive, also if they split a character', () =>
   ending(async (keep) => {
     const { promise: first, resolve: gotFirst } = Promise.withResolvers<void>()
     const euro = new TextEncoder().encode('€')
-    const server = keep(
-      await serveTls((_, response) => {
-        response.write(euro.subarray(0, 1))
-        first.then(() => response.end(euro.subarray(1)))
-      }),
-    )
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => {
+      response.write(euro.subarray(0, 1))
+      first.then(() => response.end(euro.subarray(1)))
+    })
+    const transport = await keep.transportTo(server)
     const { body } = await transport({ method: 'GET', path: '/?watch=1' })
     const chunks: Uint8Array[] = []
     for await (const chunk of body) {
@@ -122,13 +112,11 @@ test('a large body that is read late is complete', () =>
   ending(async (keep) => {
     const sent = randomBytes(8_000_000)
     const { promise: finished, resolve: onFinished } = Promise.withResolvers<void>()
-    const server = keep(
-      await serveTls((_, response) => {
-        response.on('finish', onFinished)
-        response.end(sent)
-      }),
-    )
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => {
+      response.on('finish', onFinished)
+      response.end(sent)
+    })
+    const transport = await keep.transportTo(server)
     const { body } = await transport({ method: 'GET', path: '/' })
     // The server can send all of it before it is read.
     await finished
@@ -139,8 +127,8 @@ test('a large body that is read late is complete', () =>
 
 test('a body cannot be read twice', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((_, response) => response.end('once')))
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => response.end('once'))
+    const transport = await keep.transportTo(server)
     const { body } = await transport({ method: 'GET', path: '/' })
     assert.equal(await body.text(), 'once')
     await assert.rejects(body.text(), TypeError)
@@ -154,56 +142,43 @@ for (
 ) {
   test(`a body with ${name} that is truncated throws after its complete chunks`, () =>
     ending(async (keep) => {
-      const server = keep(
-        await serveBytes((socket) => {
-          socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\nhello\r\n`))
-        }),
-      )
-      const transport = keep(await transportTo(server))
+      const server = await keep.serveBytes((socket) => {
+        socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\nhello\r\n`))
+      })
+      const transport = await keep.transportTo(server)
       const { body } = await transport({ method: 'GET', path: '/' })
       let text = ''
       await assert.rejects(async () => {
         for await (const chunk of body) text += Buffer.from(chunk).toString()
-      }, (error) => {
-        assert.ok(error instanceof NetworkError, String(error))
-        assert.equal(error.phase, 'body')
-        assert.match(error.message, new RegExp(`Cannot read the answer of 127.0.0.1:${server.port}: it broke off`))
-        return true
-      })
+      }, isNetworkError('body', new RegExp(`Cannot read the answer of 127.0.0.1:${server.port}: it broke off`)))
       assert.match(text, /hello/)
     }))
 }
 
 test('a watch over TLS throws when its server closes the connection', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((_, response) => void response.write('{"type":"ADDED"}\n')))
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => void response.write('{"type":"ADDED"}\n'))
+    const transport = await keep.transportTo(server)
     const { body } = await transport({ method: 'GET', path: '/?watch=1' })
     const chunks = body[Symbol.asyncIterator]()
     await chunks.next()
     server.dropConnections()
-    await assert.rejects(chunks.next(), (error) => error instanceof NetworkError && error.phase === 'body')
+    await assert.rejects(chunks.next(), isNetworkError('body'))
   }))
 
-test('a connection closed before the response is an error of phase response', () =>
+test('a new connection that is closed before the response is an error of phase response, and nothing is sent again', () =>
   ending(async (keep) => {
-    const server = keep(await serveBytes((socket) => socket.once('data', () => socket.destroy())))
-    const transport = keep(await transportTo(server))
-    await assert.rejects(textOf(transport), (error) => {
-      assert.ok(error instanceof NetworkError, String(error))
-      assert.equal(error.phase, 'response')
-      assert.match(
-        error.message,
-        /^Cannot get an answer from 127\.0\.0\.1:\d+: the connection was lost after the request was sent/,
-      )
-      return true
-    })
+    const server = await keep.serveBytes((socket) => socket.once('data', () => socket.destroy()))
+    const transport = await keep.transportTo(server)
+    const lost = /^Cannot get an answer from 127\.0\.0\.1:\d+: the connection was lost after the request was sent/
+    await assert.rejects(textOf(transport), isNetworkError('response', lost))
+    assert.equal(server.connections(), 1)
   }))
 
 test('leaving the loop early closes the connection', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((_, response) => void response.write('{"type":"ADDED"}\n')))
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => void response.write('{"type":"ADDED"}\n'))
+    const transport = await keep.transportTo(server)
     const { body } = await transport({ method: 'GET', path: '/?watch=1' })
     for await (const _ of body) break
     await server.closedConnections(1)
@@ -212,14 +187,12 @@ test('leaving the loop early closes the connection', () =>
 test('cancelling a small body keeps the connection', () =>
   ending(async (keep) => {
     let end = (): void => {}
-    const server = keep(
-      await serveTls(({ url }, response) => {
-        response.writeHead(404, { 'content-length': 1000 }).flushHeaders()
-        end = () => response.end('x'.repeat(1000))
-        if (url !== '/late') end()
-      }),
-    )
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls(({ url }, response) => {
+      response.writeHead(404, { 'content-length': 1000 }).flushHeaders()
+      end = () => response.end('x'.repeat(1000))
+      if (url !== '/late') end()
+    })
+    const transport = await keep.transportTo(server)
     for (let n = 0; n < 3; n++) {
       const { body } = await transport({ method: 'GET', path: '/late' })
       body.cancel()
@@ -230,26 +203,15 @@ test('cancelling a small body keeps the connection', () =>
     assert.ok(server.connections() <= 2, `${server.connections()} connections`)
   }))
 
-test('plain http works, for a server behind kubectl proxy', () =>
-  ending(async (keep) => {
-    const server = keep(await servePlain((request, response, body) => response.end(request.method + body)))
-    const transport = keep(await transportTo(server))
-    assert.equal((await textOf(transport, { method: 'POST', body: ' body' })).text, 'POST body')
-    await textOf(transport)
-    assert.equal(server.connections(), 1)
-  }))
-
 test('three hundred watches and a request run at once, without warnings', () =>
   ending(async (keep) => {
     const answers: import('node:http').ServerResponse[] = []
-    const server = keep(
-      await serveTls((request, response) => {
-        if (!request.url!.includes('watch')) return void response.end('list')
-        answers.push(response)
-        response.write('open\n')
-      }),
-    )
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((request, response) => {
+      if (!request.url!.includes('watch')) return void response.end('list')
+      answers.push(response)
+      response.write('open\n')
+    })
+    const transport = await keep.transportTo(server)
     const warnings: Error[] = []
     const onWarning = (warning: Error): void => void warnings.push(warning)
     process.on('warning', onWarning)
@@ -275,7 +237,7 @@ test('a server that cannot be reached is said with the place that its address is
   ending(async (keep) => {
     const origin = { identity: 'user "a" of context "dev" in /f', address: 'context "dev" in /f' }
     const closed = await serveTls((_, response) => response.end())
-    const transport = keep(await transportTo(closed, { origin }))
+    const transport = await keep.transportTo(closed, { origin })
     await closed.close()
     for (let request = 0; request < 2; request++) {
       await assert.rejects(textOf(transport), (error: NetworkError) => {
@@ -288,10 +250,10 @@ test('a server that cannot be reached is said with the place that its address is
       })
     }
     const shared = new NetworkError('Cannot connect to a', { phase: 'connect', code: 'ECONNREFUSED' })
-    const waiting = keep(await transportTo(closed, { origin, credentials: () => Promise.reject(shared) }))
+    const waiting = await keep.transportTo(closed, { origin, credentials: () => Promise.reject(shared) })
     for (let request = 0; request < 2; request++) await assert.rejects(textOf(waiting), shared)
     assert.equal(shared.message, 'Cannot connect to a; the address is from context "dev" in /f')
-    const plain = keep(await serveBytes((socket) => socket.end('no TLS\r\n')))
-    const confused = keep(await transportTo(plain, { origin, server: `https://127.0.0.1:${plain.port}` }))
+    const plain = await keep.serveBytes((socket) => socket.end('no TLS\r\n'))
+    const confused = await keep.transportTo(plain, { origin, server: `https://127.0.0.1:${plain.port}` })
     await assert.rejects(textOf(confused), (error: NetworkError) => !error.message.includes('the address is from'))
   }))

@@ -3,17 +3,15 @@ import { test } from 'node:test'
 import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
-import { certificates, ending, serveBytes, servePlain, serveProxy, serveTls, textOf, transportTo } from './servers.ts'
+import { certificates, ending, type Handler, isNetworkError, servePlain, textOf, transportTo } from './servers.ts'
 
-function isConnectError(message: RegExp): (error: unknown) => boolean {
-  return (error) => error instanceof NetworkError && error.phase === 'connect' && message.test(error.message)
-}
+const isConnectError = (message: RegExp) => isNetworkError('connect', message)
 
 test('twenty requests share one tunnel through the proxy', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((_, response) => response.end('ok')))
-    const proxy = keep(await serveProxy())
-    const transport = keep(await transportTo(server, { proxy: proxy.url, token: 'secret' }))
+    const server = await keep.serveTls((_, response) => response.end('ok'))
+    const proxy = await keep.serveProxy()
+    const transport = await keep.transportTo(server, { proxy: proxy.url, token: 'secret' })
     for (let n = 0; n < 20; n++) assert.equal((await textOf(transport)).text, 'ok')
     assert.deepEqual(proxy.asked.map(({ url }) => url), [`127.0.0.1:${server.port}`])
     assert.equal(proxy.asked[0]!.headers.authorization, undefined, 'the token is for the server')
@@ -22,9 +20,9 @@ test('twenty requests share one tunnel through the proxy', () =>
 
 test('user and password of the proxy URL are sent to the proxy, decoded', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((request, response) => response.end(JSON.stringify(request.headers))))
-    const proxy = keep(await serveProxy())
-    const transport = keep(await transportTo(server, { proxy: `http://jane:p%40ss@127.0.0.1:${proxy.port}` }))
+    const server = await keep.serveTls((request, response) => response.end(JSON.stringify(request.headers)))
+    const proxy = await keep.serveProxy()
+    const transport = await keep.transportTo(server, { proxy: `http://jane:p%40ss@127.0.0.1:${proxy.port}` })
     const { text } = await textOf(transport)
     assert.equal(proxy.asked[0]!.headers['proxy-authorization'], `Basic ${Buffer.from('jane:p@ss').toString('base64')}`)
     assert.doesNotMatch(text, /proxy-authorization/)
@@ -34,11 +32,11 @@ test('the certificate is verified inside the tunnel', () =>
   ending(async (keep) => {
     const { authority } = await certificates()
     const leaf = await authority.issue({ commonName: 'x', dnsNames: ['other.test'], usage: 'server' })
-    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
-    const proxy = keep(await serveProxy())
-    const transport = keep(await transportTo(server, { proxy: proxy.url }))
+    const server = await keep.serveTls((_, response) => response.end('ok'), leaf)
+    const proxy = await keep.serveProxy()
+    const transport = await keep.transportTo(server, { proxy: proxy.url })
     await assert.rejects(textOf(transport), isConnectError(/for another name/))
-    const named = keep(await transportTo(server, { proxy: proxy.url, serverName: 'other.test' }))
+    const named = await keep.transportTo(server, { proxy: proxy.url, serverName: 'other.test' })
     assert.equal((await textOf(named)).text, 'ok')
   }))
 
@@ -50,7 +48,7 @@ test('the error of a refusing proxy has its address and status, not its password
       [403, '', /may reach this server/],
     ] as const
     for (const [status, user, hint] of cases) {
-      const proxy = keep(await serveProxy({ answer: () => status }))
+      const proxy = await keep.serveProxy({ answer: () => status })
       const transport = keep(
         httpTransport({ server: 'https://api.test:6443', proxy: `http://${user}127.0.0.1:${proxy.port}` }),
       )
@@ -69,7 +67,7 @@ test('the error of a refusing proxy has its address and status, not its password
 
 test('a server without CONNECT and an unreachable proxy are connect errors', () =>
   ending(async (keep) => {
-    const noProxy = keep(await servePlain((_, response) => response.writeHead(400).end()))
+    const noProxy = await keep.servePlain((_, response) => response.writeHead(400).end())
     const wrong = keep(httpTransport({ server: 'https://api.test', proxy: noProxy.url }))
     await assert.rejects(textOf(wrong), isConnectError(/through proxy/))
     const gone = await servePlain(() => {})
@@ -78,43 +76,39 @@ test('a server without CONNECT and an unreachable proxy are connect errors', () 
     await assert.rejects(textOf(dead), isConnectError(/through proxy .*connection refused/))
   }))
 
-test('a proxy with TLS is supported', () =>
+test('a proxy with TLS is supported, and a server without TLS is reached through a tunnel', () =>
   ending(async (keep) => {
     const { server: leaf } = await certificates()
-    const server = keep(await serveTls((_, response) => response.end('ok')))
-    const proxy = keep(await serveProxy({ tls: leaf }))
-    const transport = keep(await transportTo(server, { proxy: proxy.url }))
-    assert.equal((await textOf(transport)).text, 'ok')
-    assert.equal(proxy.asked.length, 1)
+    const ok: Handler = (_, response) => response.end('ok')
+    for (const [serve, options] of [[keep.serveTls, { tls: leaf }], [keep.servePlain, {}]] as const) {
+      const proxy = await keep.serveProxy(options)
+      const transport = await keep.transportTo(await serve(ok), { proxy: proxy.url })
+      assert.equal((await textOf(transport)).text, 'ok')
+      assert.equal(proxy.asked.length, 1)
+    }
   }))
 
-test('a server without TLS is reached through a tunnel', () =>
+test('an abort while the proxy is silent rejects with its reason, and closes the connection, with and without TLS', () =>
   ending(async (keep) => {
-    const server = keep(await servePlain((_, response) => response.end('ok')))
-    const proxy = keep(await serveProxy())
-    const transport = keep(await transportTo(server, { proxy: proxy.url }))
-    assert.equal((await textOf(transport)).text, 'ok')
-    assert.equal(proxy.asked.length, 1)
-  }))
-
-test('an abort while the proxy is silent rejects with its reason', () =>
-  ending(async (keep) => {
-    const asked = Promise.withResolvers<void>()
-    const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
-    const transport = keep(httpTransport({ server: 'https://api.test', proxy: `http://127.0.0.1:${silent.port}` }))
-    const controller = new AbortController()
-    const answer = transport({ method: 'GET', path: '/', signal: controller.signal })
-    await asked.promise
-    const reason = new Error('stop')
-    controller.abort(reason)
-    await assert.rejects(answer, (error) => error === reason)
-    await silent.closedConnections(1)
+    const { server: leaf } = await certificates()
+    for (const tls of [undefined, leaf]) {
+      const asked = Promise.withResolvers<void>()
+      const proxy = await keep.serveProxy({ answer: () => (asked.resolve(), 0), staysOpen: true, ...(tls && { tls }) })
+      const transport = await keep.transportTo(proxy, { server: 'https://api.test', proxy: proxy.url })
+      const controller = new AbortController()
+      const answer = textOf(transport, { signal: controller.signal })
+      await asked.promise
+      const reason = new Error('stop')
+      controller.abort(reason)
+      await assert.rejects(answer, (error) => error === reason)
+      await proxy.closedConnections(1)
+    }
   }))
 
 test('the connection to a silent proxy is closed after the timeout', () =>
   ending(async (keep) => {
     let asked = Promise.withResolvers<void>()
-    const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+    const silent = await keep.serveBytes((socket) => socket.once('data', () => asked.resolve()))
     const clock = new FakeClock()
     const transport = keep(httpTransport({ server: 'https://api.test', proxy: silent.url }, { clock }))
     for (let round = 1; round <= 3; round++) {
@@ -131,15 +125,15 @@ test('the connection to a silent proxy is closed after the timeout', () =>
 test('closing the transport closes requested and idle tunnels', () =>
   ending(async (keep) => {
     const asked = Promise.withResolvers<void>()
-    const silent = keep(await serveBytes((socket) => socket.once('data', () => asked.resolve())))
+    const silent = await keep.serveBytes((socket) => socket.once('data', () => asked.resolve()))
     const waiting = httpTransport({ server: 'https://api.test', proxy: silent.url })
     const refused = assert.rejects(textOf(waiting), isConnectError(/closed by this process/))
     await asked.promise
     waiting.close()
     await refused
     await silent.closedConnections(1)
-    const server = keep(await serveTls((_, response) => response.end('ok')))
-    const proxy = keep(await serveProxy())
+    const server = await keep.serveTls((_, response) => response.end('ok'))
+    const proxy = await keep.serveProxy()
     const idle = await transportTo(server, { proxy: proxy.url })
     await textOf(idle)
     idle.close()
@@ -149,9 +143,9 @@ test('closing the transport closes requested and idle tunnels', () =>
 test('aborting a handshake in a tunnel closes the tunnel', () =>
   ending(async (keep) => {
     const greeted = Promise.withResolvers<void>()
-    const mute = keep(await serveBytes((socket) => socket.once('data', () => greeted.resolve())))
-    const proxy = keep(await serveProxy())
-    const transport = keep(await transportTo(mute, { server: `https://127.0.0.1:${mute.port}`, proxy: proxy.url }))
+    const mute = await keep.serveBytes((socket) => socket.once('data', () => greeted.resolve()))
+    const proxy = await keep.serveProxy()
+    const transport = await keep.transportTo(mute, { server: `https://127.0.0.1:${mute.port}`, proxy: proxy.url })
     const controller = new AbortController()
     const answer = textOf(transport, { signal: controller.signal })
     await greeted.promise
@@ -165,27 +159,13 @@ test('connections that a refusing proxy leaves open are closed', () =>
   ending(async (keep) => {
     const { server: leaf } = await certificates()
     for (const tls of [undefined, leaf]) {
-      const proxy = keep(await serveProxy({ answer: () => 407, staysOpen: true, ...(tls && { tls }) }))
-      const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
+      const proxy = await keep.serveProxy({ answer: () => 407, staysOpen: true, ...(tls && { tls }) })
+      const transport = await keep.transportTo(proxy, { server: 'https://api.test', proxy: proxy.url })
       for (let round = 1; round <= 3; round++) {
         await assert.rejects(textOf(transport), isConnectError(/answered CONNECT with 407/))
         await proxy.closedConnections(round)
       }
     }
-  }))
-
-test('an abort closes the connection to a silent proxy with TLS', () =>
-  ending(async (keep) => {
-    const { server: leaf } = await certificates()
-    const asked = Promise.withResolvers<void>()
-    const proxy = keep(await serveProxy({ tls: leaf, answer: () => (asked.resolve(), 0), staysOpen: true }))
-    const transport = keep(await transportTo(proxy, { server: 'https://api.test', proxy: proxy.url }))
-    const controller = new AbortController()
-    const answer = textOf(transport, { signal: controller.signal })
-    await asked.promise
-    controller.abort(new Error('stop'))
-    await assert.rejects(answer, /stop/)
-    await proxy.closedConnections(1)
   }))
 
 test('a stray percent sign in user or password is a ConfigError with the fix, without their text', () => {
@@ -199,25 +179,12 @@ test('a stray percent sign in user or password is a ConfigError with the fix, wi
   }
 })
 
-test('an invalid proxy URL is quoted without a possible password', () => {
+test('an invalid server or proxy URL throws a ConfigError at once, without a possible password', () => {
+  for (const server of ['nonsense', 'ftp://x']) assert.throws(() => httpTransport({ server }), ConfigError)
   for (const proxy of ['http://u:hunter/2@x y', 'u:hunter2@x', 'socks5://u:hunter@2@x', 'http://u:hunter2@[x']) {
     assert.throws(() => httpTransport({ server: 'https://x', proxy }), (error) => {
       return error instanceof ConfigError && !/hunter|2@/.test(error.message) &&
         /check proxy-url, HTTPS_PROXY and HTTP_PROXY/.test(error.message)
     }, proxy)
-  }
-})
-
-test('invalid server and proxy URLs throw a ConfigError at once, without the password', () => {
-  for (
-    const config of [{ server: 'nonsense' }, { server: 'ftp://x' }, {
-      server: 'https://x',
-      proxy: 'socks5://u:hunter2@x',
-    }]
-  ) {
-    assert.throws(
-      () => httpTransport(config),
-      (error) => error instanceof ConfigError && !/hunter2/.test(error.message),
-    )
   }
 })

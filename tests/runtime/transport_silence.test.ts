@@ -12,11 +12,12 @@ import {
   certificates,
   ending,
   type Handler,
+  isNetworkError,
+  type Keep,
   servePlain,
   serveTls,
   type TestServer,
   textOf,
-  transportTo,
 } from './servers.ts'
 
 interface FailingServer {
@@ -31,7 +32,7 @@ interface FailingServer {
   keepIdle(transport: Transport, count: number): Promise<void>
 }
 
-async function serveFailing(serve: (handler: Handler) => Promise<TestServer> = serveTls): Promise<FailingServer> {
+async function serveFailing(serve: (handler: Handler) => Promise<TestServer>): Promise<FailingServer> {
   const known = new Set<Socket>()
   const dead = new Set<Socket>()
   const waiting: (() => void)[] = []
@@ -63,6 +64,14 @@ async function serveFailing(serve: (handler: Handler) => Promise<TestServer> = s
   }
 }
 
+/** Starts a failing server, and returns a transport to it and the transport's clock. */
+async function toFailing(keep: Keep, serve = serveTls) {
+  const failing = await serveFailing(serve)
+  keep(failing.server)
+  const clock = new FakeClock()
+  return { failing, clock, transport: await keep.transportTo(failing.server, {}, { clock }) }
+}
+
 /** Asserts that all earlier connections are closed: a request opens a new one. */
 async function areClosed({ server }: FailingServer, transport: Transport, before: number): Promise<void> {
   assert.equal((await textOf(transport, { method: 'POST', body: '{}' })).text, 'ok')
@@ -73,15 +82,12 @@ async function areClosed({ server }: FailingServer, transport: Transport, before
 for (const method of ['GET', 'PUT'] as const) {
   test(`a ${method} that times out closes all idle connections`, () =>
     ending(async (keep) => {
-      const failing = await serveFailing()
-      keep(failing.server)
-      const clock = new FakeClock()
-      const transport = keep(await transportTo(failing.server, {}, { clock }))
+      const { failing, clock, transport } = await toFailing(keep)
       await failing.keepIdle(transport, 4)
       failing.failOver()
       const answer = textOf(transport, { method })
       await failing.lost(1)
-      const refused = assert.rejects(answer, (error) => error instanceof NetworkError && error.code === 'ETIMEDOUT')
+      const refused = assert.rejects(answer, isNetworkError('response', /^/, 'ETIMEDOUT'))
       await clock.advance(75_000)
       await refused
       await areClosed(failing, transport, 4)
@@ -111,16 +117,14 @@ for (const [what, half] of Object.entries(halves)) {
   test(`${what} that stops ends 75 s after its last byte, and closes all idle connections`, () =>
     ending(async (keep) => {
       const part = Promise.withResolvers<ServerResponse>()
-      const server = keep(
-        await serveTls((request, response) => {
-          if (!request.url!.startsWith('/half')) return void response.end('ok')
-          half(response)
-          part.resolve(response)
-        }),
-      )
+      const server = await keep.serveTls((request, response) => {
+        if (!request.url!.startsWith('/half')) return void response.end('ok')
+        half(response)
+        part.resolve(response)
+      })
       for (const [i, read] of readers.entries()) {
         const clock = new FakeClock()
-        const transport = keep(await transportTo(server, {}, { clock }))
+        const transport = await keep.transportTo(server, {}, { clock })
         const before = server.connections()
         const answer = await transport({ method: 'GET', path: what.includes('error') ? '/half?watch=true' : '/half' })
         await textOf(transport)
@@ -131,8 +135,11 @@ for (const [what, half] of Object.entries(halves)) {
         await clock.advance(1)
         await ended
         const [end] = ends
-        assert.ok(end instanceof NetworkError && end.phase === 'body' && end.code === 'ETIMEDOUT', String(end))
-        assert.match(end.message, /Cannot read the answer of .*: the server stopped .* sent nothing for 75 s$/)
+        isNetworkError(
+          'body',
+          /Cannot read the answer of .*: the server stopped .* sent nothing for 75 s$/,
+          'ETIMEDOUT',
+        )(end)
         // Neither its connection nor the idle one is used again.
         await textOf(transport)
         assert.equal(server.connections(), before + 3)
@@ -145,9 +152,9 @@ for (const [what, half] of Object.entries(halves)) {
 test('each part of a body moves its deadline, and an unread body has one, too', () =>
   ending(async (keep) => {
     let response!: ServerResponse
-    const server = keep(await servePlain((_, answer) => (response = answer).write('a')))
+    const server = await keep.servePlain((_, answer) => (response = answer).write('a'))
     const clock = new FakeClock()
-    const transport = keep(await transportTo(server, {}, { clock }))
+    const transport = await keep.transportTo(server, {}, { clock })
     const chunks = (await transport({ method: 'GET', path: '/' })).body[Symbol.asyncIterator]()
     await chunks.next()
     for (const part of ['b', 'c']) {
@@ -168,9 +175,9 @@ test('each part of a body moves its deadline, and an unread body has one, too', 
 test('the deadline of a body begins with the head, however late that is', () =>
   ending(async (keep) => {
     const asked = Promise.withResolvers<ServerResponse>()
-    const server = keep(await servePlain((_, response) => asked.resolve(response)))
+    const server = await keep.servePlain((_, response) => asked.resolve(response))
     const clock = new FakeClock()
-    const answer = keep(await transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
+    const answer = (await keep.transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
     const response = await asked.promise
     await clock.advance(60_000)
     response.flushHeaders()
@@ -184,11 +191,11 @@ test('the deadline of a body begins with the head, however late that is', () =>
 
 test('the rest of a cancelled small body has the deadline, too', () =>
   ending(async (keep) => {
-    const server = keep(
-      await servePlain((_, response) => void response.writeHead(200, { 'content-length': 10 }).write('half')),
+    const server = await keep.servePlain((_, response) =>
+      void response.writeHead(200, { 'content-length': 10 }).write('half')
     )
     const clock = new FakeClock()
-    const { body } = await keep(await transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
+    const { body } = await (await keep.transportTo(server, {}, { clock }))({ method: 'GET', path: '/' })
     body.cancel()
     await clock.advance(75_000)
     await server.closedConnections(1)
@@ -197,9 +204,9 @@ test('the rest of a cancelled small body has the deadline, too', () =>
 test('while a reader is slower than the server, the deadline of the body rests', () =>
   ending(async (keep) => {
     const size = 8 * 1024 * 1024
-    const server = keep(await servePlain((_, response) => void response.end('x'.repeat(size))))
+    const server = await keep.servePlain((_, response) => void response.end('x'.repeat(size)))
     const clock = new FakeClock()
-    const transport = keep(await transportTo(server, {}, { clock }))
+    const transport = await keep.transportTo(server, {}, { clock })
     let read = 0
     for await (const chunk of (await transport({ method: 'GET', path: '/' })).body) {
       read += chunk.length
@@ -212,9 +219,9 @@ test('while a reader is slower than the server, the deadline of the body rests',
 
 test('watches, followed logs and streams through a proxy may pause', () =>
   ending(async (keep) => {
-    const server = keep(await servePlain((_, response) => void response.write('event\n')))
+    const server = await keep.servePlain((_, response) => void response.write('event\n'))
     const clock = new FakeClock()
-    const transport = keep(await transportTo(server, {}, { clock }))
+    const transport = await keep.transportTo(server, {}, { clock })
     for (
       const path of [
         '/api/v1/pods?limit=1&watch=true',
@@ -239,10 +246,7 @@ test('watches, followed logs and streams through a proxy may pause', () =>
 
 test("a caller's timeout shortly after a request, or of a watch, closes no healthy idle connection", () =>
   ending(async (keep) => {
-    const failing = await serveFailing()
-    keep(failing.server)
-    const clock = new FakeClock()
-    const transport = keep(await transportTo(failing.server, {}, { clock }))
+    const { failing, clock, transport } = await toFailing(keep)
     await failing.keepIdle(transport, 4)
     for (const path of ['/slow', '/?watch=1']) {
       await clock.advance(60_000)
@@ -263,10 +267,7 @@ test("a caller's timeout shortly after a request, or of a watch, closes no healt
 test('a request that its caller aborts with a TimeoutError after 1 s closes all idle connections', () =>
   ending(async (keep) => {
     for (const serve of [serveTls, servePlain]) {
-      const failing = await serveFailing(serve)
-      keep(failing.server)
-      const clock = new FakeClock()
-      const transport = keep(await transportTo(failing.server, {}, { clock }))
+      const { failing, clock, transport } = await toFailing(keep, serve)
       await failing.keepIdle(transport, 4)
       failing.failOver()
       const controller = new AbortController()
@@ -282,9 +283,7 @@ test('a request that its caller aborts with a TimeoutError after 1 s closes all 
 
 test('a watch that its reader aborts for silence closes all idle connections', () =>
   ending(async (keep) => {
-    const failing = await serveFailing()
-    keep(failing.server)
-    const transport = keep(await transportTo(failing.server))
+    const { failing, transport } = await toFailing(keep)
     await failing.keepIdle(transport, 4)
     const controller = new AbortController()
     const { body } = await transport({ method: 'GET', path: '/?watch=1', signal: controller.signal })
@@ -300,9 +299,7 @@ test('a watch that its reader aborts for silence closes all idle connections', (
 
 test('other aborts of requests and watches do not close idle connections', () =>
   ending(async (keep) => {
-    const failing = await serveFailing()
-    keep(failing.server)
-    const transport = keep(await transportTo(failing.server))
+    const { failing, transport } = await toFailing(keep)
     await failing.keepIdle(transport, 4)
     const ended = new DOMException('the work has ended', 'AbortError')
     const [request, watch] = [new AbortController(), new AbortController()]
@@ -322,10 +319,7 @@ test('other aborts of requests and watches do not close idle connections', () =>
 
 test('a timeout before the connection is open does not close idle connections', () =>
   ending(async (keep) => {
-    const failing = await serveFailing()
-    keep(failing.server)
-    const clock = new FakeClock()
-    const transport = keep(await transportTo(failing.server, {}, { clock }))
+    const { failing, transport } = await toFailing(keep)
     await failing.keepIdle(transport, 2)
     // Both are in use, so that this request needs a third one, and is aborted before that is open.
     const slow = [1, 2].map(() => transport({ method: 'GET', path: '/?watch=1' }))
@@ -340,10 +334,7 @@ test('a timeout before the connection is open does not close idle connections', 
 
 test('a second timeout on an old connection does not close new ones', () =>
   ending(async (keep) => {
-    const failing = await serveFailing()
-    keep(failing.server)
-    const clock = new FakeClock()
-    const transport = keep(await transportTo(failing.server, {}, { clock }))
+    const { failing, clock, transport } = await toFailing(keep)
     await failing.keepIdle(transport, 3)
     failing.failOver()
     const first = assert.rejects(textOf(transport), /ETIMEDOUT/)
@@ -364,15 +355,13 @@ test('open requests continue, and their connections are closed after them', () =
   ending(async (keep) => {
     const answers: (() => void)[] = []
     const arrived = Promise.withResolvers<void>()
-    const server = keep(
-      await serveTls((request, response) => {
-        if (request.url !== '/slow') return void (request.url === '/silent' ? arrived.resolve() : response.end('ok'))
-        answers.push(() => response.end('late'))
-        if (answers.length === 2) arrived.resolve()
-      }),
-    )
+    const server = await keep.serveTls((request, response) => {
+      if (request.url !== '/slow') return void (request.url === '/silent' ? arrived.resolve() : response.end('ok'))
+      answers.push(() => response.end('late'))
+      if (answers.length === 2) arrived.resolve()
+    })
     const clock = new FakeClock()
-    const transport = keep(await transportTo(server, {}, { clock }))
+    const transport = await keep.transportTo(server, {}, { clock })
     const slow = [1, 2].map(() => textOf(transport, { path: '/slow' }))
     await arrived.promise
     const controller = new AbortController()
@@ -395,15 +384,13 @@ test('connections in use at a certificate rotation are closed once they are free
     const { authority } = await certificates()
     const answers: (() => void)[] = []
     let arrived = (): void => {}
-    const server = keep(
-      await serveTls((request, response) => {
-        if (request.url !== '/slow') return void response.end('ok')
-        answers.push(() => response.end('late'))
-        arrived()
-      }, { requestCert: true, rejectUnauthorized: false }),
-    )
+    const server = await keep.serveTls((request, response) => {
+      if (request.url !== '/slow') return void response.end('ok')
+      answers.push(() => response.end('late'))
+      arrived()
+    }, { requestCert: true, rejectUnauthorized: false })
     let pair = await authority.issue({ commonName: 'me', usage: 'client' })
-    const transport = keep(await transportTo(server, { credentials: () => Promise.resolve(pair) }))
+    const transport = await keep.transportTo(server, { credentials: () => Promise.resolve(pair) })
     const slow: Promise<{ text: string }>[] = []
     for (let round = 0; round < 3; round++) {
       const begun = new Promise<void>((resolve) => (arrived = resolve))

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { TLSSocket } from 'node:tls'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
+import { withFolder } from '../tools/folder.ts'
 import {
   certificates,
   ending,
   type Handler,
+  isNetworkError,
   servePlain,
   serveTls,
   type TestServer,
   textOf,
-  transportTo,
 } from './servers.ts'
 
 /** Responds with whether the client's certificate was accepted; on Bun a server knows no more about it. */
@@ -27,24 +27,15 @@ async function serveClients(): Promise<TestServer> {
   return serveTls(sayAuthorized, { requestCert: true, rejectUnauthorized: true, ca: authority.ca })
 }
 
-function isConnectError(message: RegExp): (error: unknown) => boolean {
-  return (error) => {
-    assert.ok(error instanceof NetworkError, String(error))
-    assert.equal(error.phase, 'connect', error.message)
-    assert.match(error.message, message)
-    return true
-  }
-}
+const isConnectError = (message: RegExp) => isNetworkError('connect', message)
 
 test('a server whose CA is not trusted is refused before anything is sent', () =>
   ending(async (keep) => {
     let requests = 0
-    const server = keep(
-      await serveTls((_, response) => {
-        requests++
-        response.end()
-      }),
-    )
+    const server = await keep.serveTls((_, response) => {
+      requests++
+      response.end()
+    })
     const other = await createAuthority()
     for (const ca of [other.ca, undefined]) {
       const transport = keep(httpTransport({ server: server.url, ca, token: 'very-secret' }))
@@ -62,8 +53,8 @@ test('a certificate for another name is refused', () =>
   ending(async (keep) => {
     const { authority } = await certificates()
     const leaf = await authority.issue({ commonName: 'x', dnsNames: ['other.test'], usage: 'server' })
-    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => response.end('ok'), leaf)
+    const transport = await keep.transportTo(server)
     await assert.rejects(
       textOf(transport),
       isConnectError(/its certificate is for another name; .*set tls-server-name/),
@@ -72,16 +63,16 @@ test('a certificate for another name is refused', () =>
 
 test('tls-server-name is the name that is verified', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((_, response) => response.end('ok')))
-    const right = keep(await transportTo(server, { serverName: 'api.test' }))
+    const server = await keep.serveTls((_, response) => response.end('ok'))
+    const right = await keep.transportTo(server, { serverName: 'api.test' })
     assert.equal((await textOf(right)).text, 'ok')
-    const wrong = keep(await transportTo(server, { serverName: 'else.test' }))
+    const wrong = await keep.transportTo(server, { serverName: 'else.test' })
     await assert.rejects(textOf(wrong), isConnectError(/for another name/))
   }))
 
 test('insecure trusts any certificate', () =>
   ending(async (keep) => {
-    const server = keep(await serveTls((_, response) => response.end('ok')))
+    const server = await keep.serveTls((_, response) => response.end('ok'))
     const transport = keep(httpTransport({ server: server.url, insecure: true }))
     assert.equal((await textOf(transport)).text, 'ok')
   }))
@@ -97,8 +88,8 @@ test('an expired certificate is refused with that reason', () =>
       now: now,
       validForMs: 60_000,
     })
-    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
-    const transport = keep(await transportTo(server))
+    const server = await keep.serveTls((_, response) => response.end('ok'), leaf)
+    const transport = await keep.transportTo(server)
     await assert.rejects(textOf(transport), isConnectError(/has expired;/))
   }))
 
@@ -107,7 +98,7 @@ test('an EC client certificate is sent', () =>
     const { authority } = await certificates()
     const server = keep(await serveClients())
     const client = await authority.issue({ commonName: 'me', organizations: ['system:masters'], usage: 'client' })
-    const transport = keep(await transportTo(server, client))
+    const transport = await keep.transportTo(server, client)
     assert.equal((await textOf(transport)).text, 'true')
   }))
 
@@ -115,7 +106,7 @@ test('an RSA client certificate is sent, with a key in PKCS#8 or PKCS#1', () =>
   ending(async (keep) => {
     const server = keep(await serveClients())
     for (const key of ['pkcs8', 'pkcs1'] as const) {
-      const transport = keep(await transportTo(server, await rsaClient(key)))
+      const transport = await keep.transportTo(server, await rsaClient(key))
       assert.equal((await textOf(transport)).text, 'true', key)
     }
   }))
@@ -123,7 +114,7 @@ test('an RSA client certificate is sent, with a key in PKCS#8 or PKCS#1', () =>
 test('a missing client certificate is an error that names the reason', () =>
   ending(async (keep) => {
     const server = keep(await serveClients())
-    const transport = keep(await transportTo(server))
+    const transport = await keep.transportTo(server)
     // In TLS 1.3 the refusal comes after the client's handshake, so the phase may be either.
     await assert.rejects(textOf(transport), (error) => {
       assert.ok(error instanceof NetworkError, String(error))
@@ -147,7 +138,7 @@ test('a key that does not match, is invalid or is missing is refused before conn
       [{ cert: one.cert }, /there is a client certificate, but no client key/],
     ]
     for (const [config, message] of cases) {
-      const transport = keep(await transportTo(server, config))
+      const transport = await keep.transportTo(server, config)
       await assert.rejects(textOf(transport), isConnectError(message))
     }
     assert.equal(server.connections(), 0)
@@ -157,16 +148,14 @@ test('a rotated certificate is used for new connections, and a watch on an old o
   ending(async (keep) => {
     const { authority } = await certificates()
     const watching = Promise.withResolvers<import('node:http').ServerResponse>()
-    const server = keep(
-      await serveTls((request, response) => {
-        if (!request.url!.includes('watch')) return void response.end(String((request.socket as TLSSocket).authorized))
-        response.write('1')
-        watching.resolve(response)
-      }, { requestCert: true, rejectUnauthorized: false, ca: authority.ca }),
-    )
+    const server = await keep.serveTls((request, response) => {
+      if (!request.url!.includes('watch')) return void response.end(String((request.socket as TLSSocket).authorized))
+      response.write('1')
+      watching.resolve(response)
+    }, { requestCert: true, rejectUnauthorized: false, ca: authority.ca })
     const foreign = await (await createAuthority()).issue({ commonName: 'a', usage: 'client' })
     let current = foreign
-    const transport = keep(await transportTo(server, { credentials: () => Promise.resolve(current) }))
+    const transport = await keep.transportTo(server, { credentials: () => Promise.resolve(current) })
     const watch = (await transport({ method: 'GET', path: '/?watch=1' })).body[Symbol.asyncIterator]()
     await watch.next()
     assert.equal((await textOf(transport)).text, 'false')
@@ -186,9 +175,9 @@ test('a rotated CA is trusted for new connections', () =>
   ending(async (keep) => {
     const [old, next] = await Promise.all([createAuthority(), createAuthority()])
     const leaf = await next.issue({ commonName: 'x', ipAddresses: ['127.0.0.1'], usage: 'server' })
-    const server = keep(await serveTls((_, response) => response.end('ok'), leaf))
+    const server = await keep.serveTls((_, response) => response.end('ok'), leaf)
     let ca = old.ca
-    const transport = keep(await transportTo(server, { ca: () => Promise.resolve(ca) }))
+    const transport = await keep.transportTo(server, { ca: () => Promise.resolve(ca) })
     await assert.rejects(textOf(transport), isConnectError(/not signed by a CA/))
     ca = `${old.ca}\n${next.ca}`
     assert.equal((await textOf(transport)).text, 'ok')
@@ -198,7 +187,7 @@ test('a closed port, an unknown name and a server without TLS have different err
   ending(async (keep) => {
     const gone = await servePlain(() => {})
     await gone.close()
-    const plain = keep(await servePlain((_, response) => response.end()))
+    const plain = await keep.servePlain((_, response) => response.end())
     for (
       const [server, message] of [
         [`https://127.0.0.1:${gone.port}`, /connection refused; check that the server runs.*\(ECONNREFUSED\)/],
@@ -214,8 +203,7 @@ test('a closed port, an unknown name and a server without TLS have different err
 /** Creates an RSA key and its certificate by the shared authority with openssl: `issue` creates EC keys only. */
 async function rsaClient(type: 'pkcs1' | 'pkcs8'): Promise<IssuedCertificate> {
   const { authority } = await certificates()
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-rsa-'))
-  try {
+  return withFolder((folder) => {
     const saved = authority.save()
     writeFileSync(join(folder, 'ca.crt'), saved.ca)
     writeFileSync(join(folder, 'ca.key'), saved.key, { mode: 0o600 })
@@ -229,7 +217,5 @@ async function rsaClient(type: 'pkcs1' | 'pkcs8'): Promise<IssuedCertificate> {
     const key = readFileSync(join(folder, 'c.key'), 'utf8')
     assert.match(key, type === 'pkcs1' ? /BEGIN RSA PRIVATE KEY/ : /BEGIN PRIVATE KEY/)
     return { cert: readFileSync(join(folder, 'c.crt'), 'utf8'), key }
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }

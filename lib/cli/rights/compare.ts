@@ -1,6 +1,6 @@
 /** Compares written roles with the rights that an operator needs. Pure. */
 import { shortPath } from '../../runtime/os/source_place.ts'
-import { includes, type Right } from './rights.ts'
+import { includes, type Right, rightsOn } from './rights.ts'
 import type { WrittenRule } from './written_roles.ts'
 
 export interface Expected {
@@ -88,23 +88,16 @@ function writtenRights(
   { role, namespaces, apiGroups, resources, verbs, resourceNames, nonResourceURLs }: WrittenRule,
   own: string,
 ): Written[] {
-  const rights: Written[] = []
-  for (const place of namespaces) {
+  const names = resourceNames.length > 0 ? resourceNames : undefined
+  return namespaces.flatMap((place) => {
     const namespace = place === '' ? undefined : place ?? own
-    for (const verb of verbs) {
-      for (const group of apiGroups) {
-        for (const resource of resources) {
-          for (const name of resourceNames.length > 0 ? resourceNames : [undefined]) {
-            rights.push({ role, namespace, group, resource, verb, name })
-          }
-        }
-      }
-      for (const url of nonResourceURLs) {
-        rights.push({ role, namespace, group: '', resource: url, verb, name: undefined })
-      }
-    }
-  }
-  return rights
+    return [
+      ...apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => rightsOn(namespace, group, resource, verbs, names))
+      ),
+      ...nonResourceURLs.flatMap((url) => rightsOn(namespace, '', url, verbs)),
+    ].map((right) => ({ role, ...right }))
+  })
 }
 
 /** Returns a line for each resource, with its verbs. */

@@ -1,17 +1,8 @@
 /** Serves the process's own endpoints (probes, metrics, a user's) over HTTP or TLS. */
-import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
 import { fileMissing } from '../../core/errors.ts'
-import { untilAborted } from '../../async/abort.ts'
 import { builtins } from '../os/builtins.ts'
-import { listen, trackSockets } from './listen.ts'
-import {
-  type ExchangeOptions,
-  type Exchanges,
-  newExchanges,
-  type ServerRequest,
-  type ServerResponse,
-} from './server_exchange.ts'
+import { closeServer, listen, trackSockets } from './listen.ts'
+import { type ExchangeOptions, newExchanges, type ServerRequest, type ServerResponse } from './server_exchange.ts'
 
 /** The same as in controller-runtime's servers. */
 export const TIMEOUTS = { idleTimeoutMs: 90_000, headerTimeoutMs: 32_000 } as const
@@ -58,7 +49,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   server.on('request', (request, response) => exchanges.begin(request, response))
   const bound = await listen(server, host, port)
   let closing: Promise<void> | undefined
-  return { ...bound, close: (deadline) => (closing ??= closeServer(server, exchanges, sockets, deadline)) }
+  return { ...bound, close: (deadline) => (closing ??= closeServer(server, exchanges, [sockets], deadline)) }
 }
 
 /** Returns how a server handles its requests: each is a call of `fetch`. */
@@ -72,21 +63,6 @@ export function exchangeOf(
     handle: (request) => callFetch(fetch, request, scheme),
     refuseBody: () => responseOf(tooLarge(maxBodyBytes)),
   }
-}
-
-async function closeServer(
-  server: Server,
-  exchanges: Exchanges,
-  sockets: ReadonlySet<Socket>,
-  deadline: AbortSignal,
-): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  await untilAborted(exchanges.settled(), deadline).catch(() => {})
-  exchanges.abort()
-  await exchanges.settled()
-  // Kept connections would delay the close until their idle timeout.
-  for (const socket of [...sockets]) socket.destroy()
-  await closed
 }
 
 /** Calls a function of the Fetch API for a request. Rejects with what it throws. */

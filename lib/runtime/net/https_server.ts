@@ -16,8 +16,8 @@ import { type Clock, systemClock } from '../../async/clock.ts'
 import { type Deadline, deadline as newDeadline } from '../../async/deadline.ts'
 import { builtins, isPair } from '../os/builtins.ts'
 import { thisRuntime } from '../os/this_runtime.ts'
-import { listen, trackSockets } from './listen.ts'
-import { type ExchangeOptions, type Exchanges, type Incoming, newExchanges, type Outgoing } from './server_exchange.ts'
+import { closeServer, listen, trackSockets } from './listen.ts'
+import { type ExchangeOptions, type Incoming, newExchanges, type Outgoing } from './server_exchange.ts'
 
 export type { ServerRequest, ServerResponse } from './server_exchange.ts'
 
@@ -120,7 +120,14 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
       connections.isDraining = true
       endConnections(connections)
     },
-    close: (deadline) => (closing ??= closeServer(server, exchanges, connections, deadline)),
+    close(deadline = AbortSignal.abort()) {
+      if (!closing) {
+        // Before the sessions end: no new connection begins.
+        closing = closeServer(server, exchanges, [connections.sessions, connections.sockets], deadline)
+        endConnections(connections)
+      }
+      return closing
+    },
   }
 }
 
@@ -238,20 +245,4 @@ export async function dialTls(
   } finally {
     socket.destroy()
   }
-}
-
-async function closeServer(
-  server: Http2SecureServer,
-  exchanges: Exchanges,
-  connections: Connections,
-  deadline: AbortSignal | undefined,
-): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  endConnections(connections)
-  if (deadline) await untilAborted(exchanges.settled(), deadline).catch(() => {})
-  exchanges.abort()
-  await exchanges.settled()
-  for (const session of [...connections.sessions]) session.destroy()
-  for (const socket of [...connections.sockets]) socket.destroy()
-  await closed
 }

@@ -1,7 +1,9 @@
-/** Binds a server to its address, and tracks its connections. */
+/** Binds a server to its address, tracks its connections, and closes it. */
 import type { Server, Socket } from 'node:net'
+import { untilAborted } from '../../async/abort.ts'
 import { ConfigError, messageOf } from '../../core/errors.ts'
 import { requireListening } from '../os/env.ts'
+import type { Exchanges } from './server_exchange.ts'
 
 /**
  * Starts listening; an undefined host means all interfaces. Resolves to the bound address. Rejects with a ConfigError
@@ -51,4 +53,20 @@ export function trackSockets(server: Server, ...events: readonly string[]): Read
   }
   for (const event of events) server.on(event, track)
   return sockets
+}
+
+/** Stops listening, and aborts open requests at the deadline. Resolves when all connections are closed. */
+export async function closeServer(
+  server: { close(onClosed: () => void): unknown },
+  exchanges: Exchanges,
+  connections: readonly ReadonlySet<{ destroy(): void }>[],
+  deadline: AbortSignal,
+): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  await untilAborted(exchanges.settled(), deadline).catch(() => {})
+  exchanges.abort()
+  await exchanges.settled()
+  // Kept connections would delay the close until their idle timeout.
+  for (const each of connections.flatMap((some) => [...some])) each.destroy()
+  await closed
 }

@@ -98,7 +98,8 @@ export function hasTerminal(): boolean {
   return process.stdin.isTTY === true
 }
 
-function isMissing(error: unknown): boolean {
+/** Returns whether a file operation failed because nothing is at the path. */
+export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')
 }
 

@@ -20,13 +20,8 @@ export function appendText(file: string, text: string): void {
 
 /** Returns the paths of the files in a folder whose names end so, sorted; undefined if there is no such folder. */
 export async function filesIn(folder: string, end: string): Promise<string[] | undefined> {
-  try {
-    const names = await readdir(folder)
-    return names.filter((name) => name.endsWith(end)).sort().map((name) => path.join(folder, name))
-  } catch (error) {
-    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
-    throw error
-  }
+  const names = await unlessGone(readdir(folder))
+  return names?.filter((name) => name.endsWith(end)).sort().map((name) => path.join(folder, name))
 }
 
 /** Creates a folder and those above it. Resolves with the uppermost that did not exist; undefined if all did. */
@@ -69,16 +64,6 @@ export function renameFile(from: string, to: string): Promise<void> {
   return rename(from, to)
 }
 
-/** Returns when a file was last written, in milliseconds since 1970; undefined if it does not exist. */
-async function writtenAt(file: string): Promise<number | undefined> {
-  try {
-    return (await stat(file)).mtimeMs
-  } catch (error) {
-    if ((error as { code?: unknown }).code === 'ENOENT') return undefined
-    throw error
-  }
-}
-
 /**
  * Returns when the files below a folder were last written, by their paths. Files and folders that are removed meanwhile
  * or may not be read are left out.
@@ -88,10 +73,7 @@ export async function writtenBelow(
   wanted: (name: string, isFolder: boolean) => boolean,
 ): Promise<Map<string, number>> {
   const times = new Map<string, number>()
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return []
-    throw error
-  })
+  const entries = await unlessGone(readdir(folder, { withFileTypes: true })) ?? []
   await Promise.all(entries.map(async (entry) => {
     const isFolder = entry.isDirectory()
     if (!wanted(entry.name, isFolder)) return
@@ -99,14 +81,24 @@ export async function writtenBelow(
     if (isFolder) {
       for (const [file, time] of await writtenBelow(place, wanted)) times.set(file, time)
     } else {
-      const time = await writtenAt(place)
-      if (time !== undefined) times.set(place, time)
+      const found = await unlessGone(stat(place))
+      if (found) times.set(place, found.mtimeMs)
     }
   }))
   return times
 }
 
 const GONE_OR_CLOSED: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM'])
+
+/** Resolves with the result; with undefined if the file or folder is missing, is the other of the two, or is closed. */
+async function unlessGone<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result
+  } catch (error) {
+    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
+    throw error
+  }
+}
 
 /** Reads standard input to its end. */
 export function readInput(): Promise<string> {
@@ -115,33 +107,18 @@ export function readInput(): Promise<string> {
 
 /** Returns a stamp that changes with the file; undefined if the file is missing, unreadable or empty. */
 export async function stampOf(file: string): Promise<string | undefined> {
-  try {
-    const { size, ino, mtimeNs, ctimeNs } = await stat(file, { bigint: true })
-    return size === 0n ? undefined : [size, ino, mtimeNs, ctimeNs].join(' ')
-  } catch (error) {
-    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
-    throw error
-  }
+  const found = await unlessGone(stat(file, { bigint: true }))
+  return found && found.size > 0n ? [found.size, found.ino, found.mtimeNs, found.ctimeNs].join(' ') : undefined
 }
 
 /** Reads a file; undefined if it is missing or may not be read. */
-export async function textOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
-    throw error
-  }
+export function textOf(file: string): Promise<string | undefined> {
+  return unlessGone(readFile(file, 'utf8'))
 }
 
 /** Returns a folder's path with all links resolved; undefined if it is missing or may not be read. */
-export async function realFolder(folder: string): Promise<string | undefined> {
-  try {
-    return await realpath(folder)
-  } catch (error) {
-    if (GONE_OR_CLOSED.has((error as { code?: string }).code ?? '')) return undefined
-    throw error
-  }
+export function realFolder(folder: string): Promise<string | undefined> {
+  return unlessGone(realpath(folder))
 }
 
 /** Returns the path of a `file:` URL. */
