@@ -130,14 +130,6 @@ export function elapsedMs({ since, aheadMs }: Elapsed, monotonicMs: number): num
 }
 
 /**
- * Returns how long a leader may still act: until the renew deadline after its last successful write was sent, by
- * whichever clock moved further. The time of the response does not count, as it may be late.
- */
-export function leftMs(sent: Moment, now: Moment, { renewDeadlineMs }: LeaseTimings): number {
-  return renewDeadlineMs - elapsedMs(update(elapsedSince(sent), now), now.monotonicMs)
-}
-
-/**
  * Returns the timeout of one try: half the deadline, so that a hanging request leaves time for another, but at least
  * 1 s, and at most the deadline.
  */

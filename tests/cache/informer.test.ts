@@ -12,31 +12,30 @@ import { countedSignal } from '../async/counted_signal.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { isPartial } from '../../lib/core/partial.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
-import { failing, keptLog, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import { type Answer, failing, keptLog, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const never = new AbortController().signal
 
-function informing(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
-  const clock = new FakeClock()
+/** An informer of pods whose lists and watches are answered in order; the first watch is `stream` by default. */
+function informing(
+  lists: readonly Answer[],
+  more: Partial<InformerOptions> = {},
+  watches?: readonly Answer[],
+) {
+  const [server, clock, stream] = [new ScriptedServer(), new FakeClock(), new Stream()]
+  server.lists.push(...lists)
+  server.watches.push(...watches ?? [stream.answer])
   const { lines, log } = keptLog()
-  const informer = new Informer({
-    api: new Api({ transport: server.transport }),
-    resource: POD,
-    clock,
-    log,
-    random: () => 0,
-    ...more,
-  })
-  const signal = countedSignal()
+  const api = new Api({ transport: server.transport })
+  const informer = new Informer({ api, resource: POD, clock, log, random: () => 0, ...more })
+  const { controller, listeners } = countedSignal()
+  const stop = (): void => controller.abort(new Error('the test is over'))
   return {
-    clock,
-    lines,
-    informer,
-    signal: signal.controller.signal,
-    listeners: signal.listeners,
-    stop: (): void => signal.controller.abort(new Error('the test is over')),
+    ...{ server, stream, clock, lines, informer, listeners, stop },
+    signal: controller.signal,
+    [Symbol.dispose]: stop,
     start: async (): Promise<void> => {
-      const ended = informer.start(signal.controller.signal)
+      const ended = informer.start(controller.signal)
       ended.catch(() => {})
       await clock.advance(0)
     },
@@ -49,11 +48,7 @@ const recorder = (received: string[]) => (delta: Delta): void =>
   )
 
 test('the store is written before handlers are called, with a whole list before the first call', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
-  server.watches.push(stream.answer)
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1'), pod('b', '2')])])
   const seen: string[] = []
   i.informer.addHandler(({ kind, object: { metadata } }) =>
     seen.push(
@@ -61,31 +56,21 @@ test('the store is written before handlers are called, with a whole list before 
     )
   )
   await i.start()
-  stream.send('MODIFIED', pod('b', '6'))
-  stream.send('DELETED', pod('a', '7'))
+  i.stream.send('MODIFIED', pod('b', '6'))
+  i.stream.send('DELETED', pod('a', '7'))
   await i.clock.advance(0)
   assert.deepEqual(seen, ['added a: 1,2', 'added b: 1,2', 'updated b: 1,6', 'deleted a: 6'])
-  i.stop()
-})
-
-test('items of a list have apiVersion and kind, like those of a watch', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1')]))
-  const i = informing(server)
-  await i.start()
-  const { apiVersion, kind } = i.informer.store.get('default/a')!
-  assert.deepEqual([apiVersion, kind], ['v1', 'Pod'])
-  i.stop()
 })
 
 test('only adds of the first list are initial; a second list notifies of the difference', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(
-    list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3', { uid: 'old' })]),
-    list('9', [pod('b', '2'), pod('c', '8', { uid: 'new' }), pod('d', '7')]),
+  using i = informing(
+    [
+      list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3', { uid: 'old' })]),
+      list('9', [pod('b', '2'), pod('c', '8', { uid: 'new' }), pod('d', '7')]),
+    ],
+    {},
+    [refusal(410, 'Expired')],
   )
-  server.watches.push(refusal(410, 'Expired'))
-  const i = informing(server)
   const received: string[] = []
   i.informer.addHandler(recorder(received))
   await i.start()
@@ -99,59 +84,30 @@ test('only adds of the first list are initial; a second list notifies of the dif
     'added c',
     'added d',
   ])
-  i.stop()
-})
-
-test('a late handler gets everything in the store as initial adds, and each change once', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('5', [pod('a', '1')]))
-  server.watches.push(stream.answer)
-  const i = informing(server)
-  await i.start()
-  stream.send('ADDED', pod('b', '6'))
-  await i.clock.advance(0)
-  const received: string[] = []
-  i.informer.addHandler(recorder(received))
-  assert.deepEqual(received, ['added a initial', 'added b initial'])
-  stream.send('MODIFIED', pod('a', '7'))
-  await i.clock.advance(0)
-  assert.deepEqual(received.splice(2), ['updated a'])
-  i.stop()
 })
 
 test('a handler that is added by another handler during a list gets each object once', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3')]))
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1'), pod('b', '2'), pod('c', '3')])])
   const received: string[] = []
   i.informer.addHandler(({ object }) =>
     void (object.metadata.name === 'b' && i.informer.addHandler(recorder(received)))
   )
   await i.start()
   assert.deepEqual(received, ['added a initial', 'added b initial', 'added c initial'])
-  i.stop()
 })
 
 test('a handler that is removed during a list gets nothing more, and removing it twice is allowed', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1'), pod('b', '2')])])
   const received: string[] = []
   i.informer.addHandler(() => registration.remove())
   const registration = i.informer.addHandler(recorder(received))
   await i.start()
   registration.remove()
   assert.deepEqual(received, [])
-  i.stop()
 })
 
 test('an error of a handler is logged, and affects neither the others nor its later calls', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('5', [pod('a', '1')]))
-  server.watches.push(stream.answer)
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1')])])
   const received: string[] = []
   let calls = 0
   i.informer.addHandler(() => {
@@ -162,32 +118,16 @@ test('an error of a handler is logged, and affects neither the others nor its la
   i.informer.addHandler(async () => Promise.reject(new Error('mine, later')))
   i.informer.addHandler(recorder(received))
   await i.start()
-  stream.send('ADDED', pod('b', '6'))
+  i.stream.send('ADDED', pod('b', '6'))
   await i.clock.advance(0)
   assert.deepEqual([calls, received, i.informer.isSynced], [2, ['added a initial', 'added b'], true])
   assert.equal(i.lines.filter((line) => /^error A handler of pods threw.*: mine$/.test(line)).length, 2)
   assert.equal(i.lines.filter((line) => line.endsWith('mine, later')).length, 2)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
-  i.stop()
-})
-
-test('synced resolves when every handler got the first list', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(refusal(503, 'ServiceUnavailable'), list('5', [pod('a', '1')]))
-  const i = informing(server)
-  const received: string[] = []
-  i.informer.addHandler(recorder(received))
-  const synced = i.informer.synced(i.signal).then(() => received.push('synced'))
-  await i.start()
-  assert.deepEqual([i.informer.isSynced, received], [false, []])
-  await i.clock.advance(800)
-  await synced
-  assert.deepEqual(received, ['added a initial', 'synced'])
-  i.stop()
+  assert.deepEqual(i.server.recorded(), ['list', 'watch 5'])
 })
 
 test('synced rejects with the reason of an abort, or with an error if the informer is stopped', async () => {
-  const i = informing(new ScriptedServer())
+  const i = informing([])
   const controller = new AbortController()
   const waiting = i.informer.synced(controller.signal)
   const other = i.informer.synced(never)
@@ -201,26 +141,20 @@ test('synced rejects with the reason of an abort, or with an error if the inform
 })
 
 test('a stopped informer calls no handler, leaves nothing, and cannot be started again', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('5', [pod('a', '1')]))
-  server.watches.push(stream.answer)
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1')])])
   const received: string[] = []
   i.informer.addHandler(recorder(received))
   const ended = i.informer.start(i.signal)
   await i.clock.advance(0)
-  stream.send('ADDED', pod('b', '6'))
+  i.stream.send('ADDED', pod('b', '6'))
   i.informer.stop()
   await ended
-  assert.deepEqual([received, i.clock.pending, i.listeners(), stream.cancelled], [['added a initial'], 0, 0, true])
+  assert.deepEqual([received, i.clock.pending, i.listeners(), i.stream.cancelled], [['added a initial'], 0, 0, true])
   await assert.rejects(i.informer.start(i.signal), /it was started already/)
 })
 
 test('if a handler stops the informer during a list, the rest is not delivered', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1'), pod('b', '2')])])
   const received: string[] = []
   i.informer.addHandler((delta) => {
     recorder(received)(delta)
@@ -232,15 +166,14 @@ test('if a handler stops the informer during a list, the rest is not delivered',
 })
 
 test('managedFields and stripped parts are removed, and changing a frozen object throws', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
   const big = (version: string): object => ({ ...pod('a', version, { labels: { x: 'y' }, spec: { big: [1] } }) })
-  server.lists.push(list('5', [big('1') as never]))
-  server.watches.push(stream.answer)
-  const i = informing(server, { freeze: true, strip: (object) => void delete (object as { spec?: unknown }).spec })
+  using i = informing([list('5', [big('1') as never])], {
+    freeze: true,
+    strip: (object) => void delete (object as { spec?: unknown }).spec,
+  })
   await i.start()
   const object = pod('b', '6', { spec: {} })
-  stream.send('ADDED', { ...object, metadata: { ...object.metadata, managedFields: [{}] } })
+  i.stream.send('ADDED', { ...object, metadata: { ...object.metadata, managedFields: [{}] } })
   await i.clock.advance(0)
   for (const name of ['a', 'b']) {
     const kept = i.informer.store.get(`default/${name}`)!
@@ -251,26 +184,24 @@ test('managedFields and stripped parts are removed, and changing a frozen object
     ])
     assert.throws(() => ((kept.metadata as { name: string }).name = 'x'), TypeError)
   }
-  i.stop()
 })
 
 for (const kind of ['a', 'an async'] as const) {
   test(`${kind} strip function that throws costs only its object's stripping; logged at a limited rate`, async () => {
-    const server = new ScriptedServer()
-    const stream = new Stream()
-    server.lists.push(list('5', [pod('a', '1'), pod('bad', '2', { spec: { x: 1 } })]))
-    server.watches.push(stream.answer)
     const strip = (object: KubeObject): void => {
       delete (object.metadata as { labels?: unknown }).labels
       if (object.metadata.name === 'bad') assert.fail('mine')
     }
-    const i = informing(server, { freeze: true, strip: kind === 'a' ? strip : async (object) => strip(object) })
+    using i = informing([list('5', [pod('a', '1'), pod('bad', '2', { spec: { x: 1 } })])], {
+      freeze: true,
+      strip: kind === 'a' ? strip : async (object) => strip(object),
+    })
     await i.start()
     assert.deepEqual([i.informer.store.size, i.informer.isSynced], [2, true])
     for (let version = 6; version < 20; version++) {
-      stream.send('MODIFIED', pod('bad', `${version}`, { spec: { x: 1 }, labels: { l: '' } }))
+      i.stream.send('MODIFIED', pod('bad', `${version}`, { spec: { x: 1 }, labels: { l: '' } }))
     }
-    stream.send('MODIFIED', pod('a', '20'))
+    i.stream.send('MODIFIED', pod('a', '20'))
     await i.clock.advance(0)
     const bad = i.informer.store.get('default/bad')!
     assert.deepEqual((bad as { spec?: unknown }).spec, { x: 1 })
@@ -279,15 +210,11 @@ for (const kind of ['a', 'an async'] as const) {
     assert.equal(i.informer.store.get('default/a')!.metadata.resourceVersion, '20')
     const line = 'error The function of strip threw for Pod "default/bad", so it is kept as the function left it: mine'
     assert.deepEqual(i.lines.filter((each) => each.startsWith('error')), Array<string>(5).fill(line))
-    i.stop()
   })
 }
 
 test('an object for which the function of an index throws is logged, and lookups go on without it', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1'), pod('bad', '2')]))
-  server.watches.push(new Stream().answer)
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1'), pod('bad', '2')])], {}, [new Stream().answer])
   await i.start()
   const index = defineIndex<KubeObject>(POD, ({ metadata }) => metadata.name === 'bad' ? assert.fail('mine') : 'x')
   await i.informer.index(index)
@@ -299,28 +226,21 @@ test('an object for which the function of an index throws is logged, and lookups
   assert.deepEqual(i.lines.filter((each) => each.startsWith('error')), [
     'error The function of an index threw for Pod "default/bad", so lookups leave it out: mine',
   ])
-  i.stop()
 })
 
 test('failure is set until a list, an event or an accepted watch', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(refusal(403, 'Forbidden'), list('5'))
   const cut = new NetworkError('cut', { phase: 'connect' })
-  server.watches.push(failing(cut), new Stream().answer)
-  const i = informing(server)
+  using i = informing([refusal(403, 'Forbidden'), list('5')], {}, [failing(cut), new Stream().answer])
   await i.start()
   assert.match(String(i.informer.failure), /scripted Forbidden/)
   await i.clock.advance(800)
   assert.equal(i.informer.failure, cut)
   await i.clock.advance(1600)
   assert.equal(i.informer.failure, undefined)
-  i.stop()
 })
 
 test('each handler has its own sync: an early one with the list, a late one at once, a removed one never', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1')]))
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1')])])
   const received: string[] = []
   const early = i.informer.addHandler(recorder(received))
   const removed = i.informer.addHandler(recorder([]))
@@ -334,19 +254,14 @@ test('each handler has its own sync: an early one with the list, a late one at o
   const late = i.informer.addHandler(recorder(received))
   assert.equal(late.isSynced, true)
   await late.synced(i.signal)
-  const unsynced = informing(new ScriptedServer())
+  const unsynced = informing([])
   const stopped = unsynced.informer.addHandler(recorder([])).synced(unsynced.signal)
   unsynced.informer.stop()
   await assert.rejects(stopped, /Cannot sync pods: its informer was stopped/)
-  i.stop()
 })
 
 test('a resync delivers every object as an update, without a request, only to the handler with resyncMs', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
-  server.watches.push(stream.answer)
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1'), pod('b', '2')])])
   const [often, rarely, never] = [[], [], []] as [string[], string[], string[]]
   i.informer.addHandler(recorder(often), { resyncMs: 10_000 })
   const registration = i.informer.addHandler(
@@ -355,12 +270,12 @@ test('a resync delivers every object as an update, without a request, only to th
   )
   i.informer.addHandler(recorder(never))
   await i.start()
-  server.recorded()
+  i.server.recorded()
   await i.clock.advance(8999)
   assert.deepEqual(often.splice(0), ['added a initial', 'added b initial'])
   await i.clock.advance(1)
   assert.deepEqual(often.splice(0), ['updated a', 'updated b'])
-  stream.send('DELETED', pod('a', '6'))
+  i.stream.send('DELETED', pod('a', '6'))
   await i.clock.advance(9000)
   assert.deepEqual([often.splice(0), rarely, never.splice(0)], [['deleted a', 'updated b'], ['b'], [
     'added a initial',
@@ -369,92 +284,55 @@ test('a resync delivers every object as an update, without a request, only to th
   ]])
   registration.remove()
   await i.clock.advance(100_000)
-  assert.deepEqual([rarely, server.recorded(), i.clock.pending], [['b'], [], 2])
+  assert.deepEqual([rarely, i.server.recorded(), i.clock.pending], [['b'], [], 2])
   i.stop()
   await i.clock.advance(0)
   assert.equal(i.clock.pending, 0)
   assert.throws(
-    () => informing(server).informer.addHandler(() => {}, { resyncMs: 999 }),
+    () => informing([]).informer.addHandler(() => {}, { resyncMs: 999 }),
     /Cannot resync a handler of pods every 999 ms: the shortest period is 1 s/,
   )
 })
 
-test('a resync before the first list does not count as the sync of a handler', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(() => new Promise(() => {}))
-  const i = informing(server)
-  const registration = i.informer.addHandler(() => {}, { resyncMs: 1000 })
-  await i.start()
-  await i.clock.advance(5000)
-  assert.equal(registration.isSynced, false)
-  i.stop()
-})
-
-test('a handler that is removed during a resync gets nothing more, and objects deleted meanwhile are not delivered', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
-  const i = informing(server)
-  const received: string[] = []
-  const registration = i.informer.addHandler(({ kind, object }) => {
-    if (kind !== 'updated') return
-    received.push(object.metadata.name)
-    registration.remove()
-  }, { resyncMs: 1000 })
-  await i.start()
-  await i.clock.advance(5000)
-  assert.deepEqual(received, ['a'])
-  i.stop()
-})
-
 test('for a metadata-only kind only the metadata is requested and stored, and its kind stays', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
   const partial = ({ metadata }: { metadata: object }): object => ({
     apiVersion: 'meta.k8s.io/v1',
     kind: 'PartialObjectMetadata',
     metadata,
   })
-  server.lists.push(list('5', [pod('a', '1', { spec: { big: [1] } })]))
-  server.watches.push(stream.answer)
-  const i = informing(server, { resource: metadataOf(POD) })
+  using i = informing([list('5', [pod('a', '1', { spec: { big: [1] } })])], { resource: metadataOf(POD) })
   await i.start()
-  stream.send('ADDED', partial(pod('b', '6')))
-  stream.send('ADDED', pod('c', '7', { spec: {} }))
+  i.stream.send('ADDED', partial(pod('b', '6')))
+  i.stream.send('ADDED', pod('c', '7', { spec: {} }))
   await i.clock.advance(0)
   for (const name of ['a', 'b', 'c']) {
     const { apiVersion, kind, ...rest } = i.informer.store.get(`default/${name}`)!
     assert.deepEqual([apiVersion, kind, Object.keys(rest)], ['v1', 'Pod', ['metadata', 'kubeloop.partial']])
   }
-  const accepts = server.requests.map(({ headers }) => headers?.['accept'])
+  const accepts = i.server.requests.map(({ headers }) => headers?.['accept'])
   assert.deepEqual(
     accepts,
     ['List', ''].map((as) => `application/json;as=PartialObjectMetadata${as};g=meta.k8s.io;v=v1,application/json`),
   )
-  i.stop()
 })
 
 test('lastSeen is the version of the last list, event or bookmark, before handlers are called', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('5', [pod('a', '1')]))
-  server.watches.push(stream.answer)
-  const i = informing(server, {
+  using i = informing([list('5', [pod('a', '1')])], {
     strip: ({ metadata }) => void delete (metadata as { resourceVersion?: string }).resourceVersion,
   })
   const seen: (string | undefined)[] = [i.informer.lastSeen]
   i.informer.addHandler(() => seen.push(i.informer.lastSeen))
   await i.start()
-  stream.send('ADDED', pod('b', '6'))
-  stream.bookmark('60')
+  i.stream.send('ADDED', pod('b', '6'))
+  i.stream.bookmark('60')
   await i.clock.advance(0)
   assert.deepEqual([seen, i.informer.lastSeen], [[undefined, '5', '6'], '60'])
-  i.stop()
 })
 
 /** An informer with a clock on which each object, or each pair, takes a whole turn of the event loop. */
-function slow(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
+function slow(lists: readonly Answer[], more: Partial<InformerOptions> = {}, watches?: readonly Answer[]) {
   const clock = new SlowClock(0)
-  const i = informing(server, { clock, ...more })
+  const i = informing(lists, { clock, ...more }, watches)
   return {
     ...i,
     clock,
@@ -473,11 +351,7 @@ function slow(server: ScriptedServer, more: Partial<InformerOptions> = {}) {
 const many = Array.from({ length: 6 }, (_, i) => pod(`p${i}`, `${i + 1}`))
 
 test('slow initial adds go on in later turns, in order; changes follow them, and then the handler is synced', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('9', many))
-  server.watches.push(stream.answer)
-  const i = slow(server)
+  using i = slow([list('9', many)])
   await i.start()
   i.slowDown()
   const received: string[] = []
@@ -485,9 +359,9 @@ test('slow initial adds go on in later turns, in order; changes follow them, and
   void registration.synced(never).then(() => received.push('synced'))
   assert.ok(received.length < 3, `${received.length} in one turn`)
   assert.deepEqual([registration.isSynced, i.informer.isSynced], [false, true])
-  stream.send('MODIFIED', pod('p0', '10'))
-  stream.send('DELETED', pod('p5', '11', { uid: 'uid-p5' }))
-  stream.send('ADDED', pod('new', '12'))
+  i.stream.send('MODIFIED', pod('p0', '10'))
+  i.stream.send('DELETED', pod('p5', '11', { uid: 'uid-p5' }))
+  i.stream.send('ADDED', pod('new', '12'))
   await i.turns(4)
   assert.ok(received.length > 1 && received.length < 6, `${received.length} in some turns`)
   await i.turns()
@@ -495,17 +369,14 @@ test('slow initial adds go on in later turns, in order; changes follow them, and
   assert.deepEqual(received, [...initial, 'synced', 'updated p0', 'deleted p5', 'added new'])
   assert.equal(registration.isSynced, true)
   // The backlog is empty again, so the handler is called at once.
-  stream.send('MODIFIED', pod('new', '13'))
+  i.stream.send('MODIFIED', pod('new', '13'))
   i.clock.lookMs = 0
   await i.turns(3)
   assert.equal(received.at(-1), 'updated new')
-  i.stop()
 })
 
 test('an informer is synced when every handler got the first list; its objects can be read before', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('9', many))
-  const i = slow(server)
+  using i = slow([list('9', many)])
   const received: string[] = []
   i.informer.addHandler(recorder(received))
   let heardAtSync: number | undefined
@@ -517,13 +388,10 @@ test('an informer is synced when every handler got the first list; its objects c
   assert.equal(i.informer.store.size, 6)
   await i.turns()
   assert.equal(heardAtSync, 6)
-  i.stop()
 })
 
 test('resyncs of a slow handler do not accumulate', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('9', many))
-  const i = slow(server)
+  using i = slow([list('9', many)])
   await i.start()
   const received: string[] = []
   i.informer.addHandler(recorder(received), { resyncMs: 1000 })
@@ -534,88 +402,21 @@ test('resyncs of a slow handler do not accumulate', async () => {
   await i.turns()
   assert.ok(before > 10, `${before} in time`)
   assert.ok(received.length - before <= 6, `${received.length - before} were left`)
-  i.stop()
-})
-
-test('of two handlers during their initial adds, the removed one gets nothing more and the other everything; a late one gets the current store', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('9', many))
-  server.watches.push(stream.answer)
-  const i = slow(server)
-  await i.start()
-  i.slowDown()
-  const [one, two, three] = [[], [], []] as [string[], string[], string[]]
-  const removed = i.informer.addHandler(recorder(one))
-  i.informer.addHandler(recorder(two))
-  const waiting = removed.synced(never)
-  waiting.catch(() => {})
-  await i.turns(3)
-  removed.remove()
-  const before = one.length
-  stream.send('DELETED', pod('p3', '10'))
-  await i.turns(10)
-  i.informer.addHandler(recorder(three))
-  await i.turns()
-  await assert.rejects(waiting, /Cannot sync a handler of pods: it was removed/)
-  assert.ok(before < 6)
-  assert.equal(one.length, before)
-  assert.deepEqual([two.length, two.at(-1), three.length], [7, 'deleted p3', 5])
-  i.stop()
-})
-
-test('a stop ends the initial adds, and synced rejects', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('9', many))
-  const i = slow(server)
-  await i.start()
-  i.slowDown()
-  const received: string[] = []
-  const registration = i.informer.addHandler(recorder(received))
-  const synced = registration.synced(never)
-  i.informer.stop()
-  await assert.rejects(synced, /Cannot sync pods: its informer was stopped before the first list was in/)
-  const before = received.length
-  await i.turns()
-  assert.equal(received.length, before)
-})
-
-test('a relist during initial adds is delivered after them, as the difference', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('9', many), list('20', [...many.slice(0, 4), pod('p4', '15'), pod('p9', '16')]))
-  const stream = new Stream()
-  server.watches.push(stream.answer)
-  const i = slow(server)
-  await i.start()
-  i.slowDown()
-  const received: string[] = []
-  i.informer.addHandler(recorder(received))
-  stream.error(410, 'Expired')
-  await i.turns(2)
-  await i.clock.fake.advance(2000)
-  await i.turns()
-  await i.turns()
-  assert.deepEqual(received, [
-    ...many.map(({ metadata }) => `added ${metadata.name} initial`),
-    'deleted p5',
-    'updated p4',
-    'added p9',
-  ])
-  i.stop()
 })
 
 test('a slow list replaces the store at once, and a stop before that discards it', async () => {
-  const server = new ScriptedServer()
   const more = Array.from({ length: 400 }, (_, at) => pod(`q${at}`, `${at + 10}`))
-  server.lists.push(
-    list('9', many),
-    list('500', more),
-    list('900', Array.from({ length: 400 }, (_, at) => pod(`r${at}`, `${at + 500}`))),
-  )
   const [first, second] = [new Stream(), new Stream()]
-  server.watches.push(first.answer, second.answer)
   let kept = 0
-  const i = slow(server, { strip: () => void kept++ })
+  using i = slow(
+    [
+      list('9', many),
+      list('500', more),
+      list('900', Array.from({ length: 400 }, (_, at) => pod(`r${at}`, `${at + 500}`))),
+    ],
+    { strip: () => void kept++ },
+    [first.answer, second.answer],
+  )
   await i.start()
   i.slowDown()
   const sizes = new Set<number>()
@@ -641,11 +442,7 @@ test('a slow list replaces the store at once, and a stop before that discards it
 })
 
 test('an index of many objects is built over several turns, once for all callers, and includes changes meanwhile', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('9', many))
-  server.watches.push(stream.answer)
-  const i = slow(server)
+  using i = slow([list('9', many)])
   await i.start()
   i.slowDown()
   const indexed: string[] = []
@@ -657,22 +454,17 @@ test('an index of many objects is built over several turns, once for all callers
   assert.ok(building)
   assert.equal(i.informer.index(byName), building)
   assert.ok(indexed.length < 3, `${indexed.length} in one turn`)
-  stream.send('ADDED', pod('new', '10'))
-  stream.send('DELETED', pod('p0', '11'))
+  i.stream.send('ADDED', pod('new', '10'))
+  i.stream.send('DELETED', pod('p0', '11'))
   await i.turns()
   await building
   assert.equal(i.informer.index(byName), undefined)
   assert.deepEqual(['p0', 'p5', 'new'].map((name) => i.informer.store.lookup(byName, name).length), [0, 1, 1])
   assert.equal(indexed.filter((name) => name === 'p5').length, 1)
-  i.stop()
 })
 
 test('a handler that gets a change reads that change, not an older own write', async () => {
-  const server = new ScriptedServer()
-  const stream = new Stream()
-  server.lists.push(list('5', [pod('a', '1')]), list('9', [pod('a', '8'), pod('c', '9')]))
-  server.watches.push(stream.answer)
-  const i = informing(server)
+  using i = informing([list('5', [pod('a', '1')]), list('9', [pod('a', '8'), pod('c', '9')])])
   await i.start()
   const write = (version: string): void => {
     const own = i.informer.beginWrite({ resource: POD, namespace: 'default', name: 'a' })!
@@ -687,7 +479,7 @@ test('a handler that gets a change reads that change, not an older own write', a
   write('6')
   assert.equal(read(), '6')
   seen.length = 0
-  stream.send('MODIFIED', pod('a', '7'))
+  i.stream.send('MODIFIED', pod('a', '7'))
   await i.clock.advance(0)
   assert.deepEqual(seen.splice(0), ['a 7: 7'])
   // The event of another object shows that the watch has passed our write.
@@ -699,22 +491,19 @@ test('a handler that gets a change reads that change, not an older own write', a
     seen.push(`${metadata.name}: ${i.informer.reader.get('default/gone')?.metadata.name}`)
   )
   seen.length = 0
-  stream.error(410, 'Expired')
+  i.stream.error(410, 'Expired')
   await i.clock.advance(800)
   assert.deepEqual(seen.filter((line) => !/^\S+ \d/.test(line)), ['a: undefined', 'c: undefined'])
-  i.stop()
 })
 
 test('a missing permission of Deno ends the informer, and synced rejects with the reason', async () => {
-  const server = new ScriptedServer()
   const cause = new NetworkError('Cannot connect to 127.0.0.1:1: Deno needs --allow-net=127.0.0.1:1', {
     phase: 'connect',
     code: 'NotCapable',
   })
   for (const stage of ['lists', 'watches'] as const) {
-    if (stage === 'watches') server.lists.push(list('5', [pod('a', '1')]))
-    server[stage].push(failing(cause))
-    const i = informing(server)
+    const answers = [failing(cause)]
+    const i = stage === 'lists' ? informing(answers) : informing([list('5')], {}, answers)
     const run = i.informer.start(i.signal)
     const synced = i.informer.synced(never)
     const expected = {
@@ -725,26 +514,4 @@ test('a missing permission of Deno ends the informer, and synced rejects with th
     await i.informer.ended
     assert.equal(i.clock.pending, 0)
   }
-})
-
-test('after a long outage, the watch is opened soon after the server starts and loads its storage', async () => {
-  const server = new ScriptedServer()
-  const down = new NetworkError('refused', { phase: 'connect' })
-  server.lists.push(list('5', [pod('a', '1')]))
-  server.watches.push(
-    failing(down),
-    failing(down),
-    failing(down),
-    failing(down),
-    refusal(503, 'storage is (re)initializing'),
-  )
-  const i = informing(server)
-  await i.start()
-  await i.clock.advance(800 + 1600 + 3200 + 6400)
-  assert.equal(server.recorded().length, 6)
-  await i.clock.advance(799)
-  assert.deepEqual(server.recorded(), [])
-  await i.clock.advance(1)
-  assert.deepEqual(server.recorded(), ['watch 5'])
-  i.stop()
 })

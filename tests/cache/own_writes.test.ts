@@ -7,14 +7,11 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import type { CacheOptions } from '../../lib/cache/cache_options.ts'
-import { Informer } from '../../lib/cache/informer.ts'
-import { Api } from '../../lib/client/api.ts'
 import { ConfigMap, Deployment, Namespace, Pod, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { delayedWatches } from './delayed_watch.ts'
-import { keptLog, list, POD, pod, ScriptedServer, Stream } from './scripted_server.ts'
 
 const never = new AbortController().signal
 const A = { namespace: 'default', name: 'a' }
@@ -127,31 +124,6 @@ test('lists by labels and lookups by index return own writes instead of the old 
   assert.deepEqual([await found('2'), await w.names(), w.isCaughtUp()], [['c'], ['b', 'c'], true])
 })
 
-test("another client's later change or deletion ends an own write", async () => {
-  await using w = await lagging()
-  await w.client.create(ConfigMap, map('1'))
-  await w.others.patch(ConfigMap, A, { merge: { data: { value: 'theirs' } } })
-  assert.equal(await w.value(), '1')
-  await w.catchUp()
-  assert.equal(await w.value(), 'theirs')
-  await w.client.patch(ConfigMap, A, { merge: { data: { value: '2' } } })
-  await w.others.delete(ConfigMap, A)
-  await w.catchUp()
-  assert.deepEqual([await w.value(), w.isCaughtUp()], [undefined, true])
-})
-
-test('after a delete with finalizers the terminating object is read, and after the last finalizer is removed, nothing', async () => {
-  await using w = await lagging()
-  await w.client.create(ConfigMap, map('1', { finalizers: ['example.dev/f'] }))
-  await w.client.delete(ConfigMap, A)
-  assert.ok((await w.client.get(ConfigMap, A))?.metadata.deletionTimestamp)
-  await w.client.edit(ConfigMap, A, (draft) => void (draft.metadata.finalizers = []))
-  assert.equal(await w.value(), undefined)
-  await w.catchUp()
-  assert.deepEqual([await w.value(), w.isCaughtUp()], [undefined, true])
-  assert.deepEqual(w.received.filter((each) => !each.includes('→')), ['added 1', 'deleted 1'])
-})
-
 test('the answer of a dry run is not shown', async () => {
   await using w = await lagging()
   await w.client.create(ConfigMap, map('1'), { dryRun: true })
@@ -184,28 +156,6 @@ test('own writes are stripped and frozen like objects of the watch; the answer i
   )
   await w.catchUp()
   assert.deepEqual(await w.client.get(ConfigMap, A), read)
-})
-
-test('a strip function that throws does not fail the write', async () => {
-  await using w = await lagging({
-    strip: ({ metadata }) => {
-      if (metadata.name === 'a') throw new Error('not this one')
-    },
-  })
-  assert.equal((await w.client.create(ConfigMap, map('1'))).data?.['value'], '1')
-  assert.equal(await w.value(), '1')
-})
-
-test('an own write is shown if its labels match, and the object is hidden if they no longer match', async () => {
-  await using w = await lagging({ labels: 'app=x' })
-  await w.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'b' } })
-  await w.client.create(ConfigMap, map('1', { labels: { app: 'x' } }))
-  assert.deepEqual([await w.names(), await w.value()], [['a'], '1'])
-  await w.catchUp()
-  await w.client.patch(ConfigMap, A, { merge: { metadata: { labels: { app: 'y' } } } })
-  assert.deepEqual([await w.names(), await w.value()], [[], undefined])
-  await w.catchUp()
-  assert.deepEqual([await w.names(), w.received], [[], ['added 1', 'deleted 1']])
 })
 
 test('an own write is shown if a field selector by name and namespace matches, and never with other fields', async () => {
@@ -276,16 +226,6 @@ test('a scale is read back by get, list and lookup, with one request, and an app
   }
 })
 
-test('a scale that the watch has delivered is read from the cache', async () => {
-  await using w = await lagging()
-  await w.client.create(Deployment, DEPLOYMENT)
-  await w.catchUp()
-  await w.client.subresource(Deployment, A, 'scale').patch({ merge: { spec: { replicas: 7 } } })
-  await w.catchUp()
-  w.requests.length = 0
-  assert.deepEqual([(await w.client.get(Deployment, A))!.spec!.replicas, w.requests.length], [7, 0])
-})
-
 test('an evicted pod is read back, and the metadata of a kind, and nothing is read after a token, a dry run or for others', async () => {
   await using w = await lagging({}, {}, ({ cache }) => {
     for (const kind of [Pod, metadataOf(Pod), ServiceAccount]) cache.declare(kind)
@@ -341,20 +281,6 @@ for (
     assert.equal(w.requests.length, 1 + (many > 8 ? 1 : many + 1))
   })
 }
-
-test('each of several namespaces shows its own writes', async () => {
-  await using w = await lagging({}, { namespaces: ['default', 'other'] })
-  await w.others.create(Namespace, { metadata: { name: 'other' } })
-  await w.client.create(ConfigMap, map('1'))
-  await w.client.create(ConfigMap, { metadata: { namespace: 'other', name: 'a' }, data: { value: 'other' } })
-  assert.equal(await w.value(), '1')
-  assert.deepEqual(
-    w.cluster.cache.informersOf(ConfigMap)!.map(({ reader }) =>
-      [...reader.values()].map(({ metadata }) => metadata.namespace).filter((each) => each !== 'kube-system').at(-1)
-    ),
-    ['default', 'other'],
-  )
-})
 
 test('an informer of metadata shows the metadata of own writes', async () => {
   await using w = await lagging()
@@ -442,50 +368,6 @@ test('consecutive edits never conflict with each other', async () => {
   }
   assert.equal(await w.value(), '20')
   assert.deepEqual(w.requests.map(({ method }) => method), ['POST', ...Array<string>(20).fill('PUT')])
-})
-
-test('a list that is older than an own write does not undo it, and handlers get the write from the watch', async () => {
-  const server = new ScriptedServer()
-  const [first, second] = [new Stream(), new Stream()]
-  server.lists.push(list('5', [pod('a', '3')]), list('8', [pod('a', '7')]))
-  server.watches.push(first.answer, second.answer)
-  const clock = new FakeClock()
-  const informer = new Informer({
-    api: new Api({ transport: server.transport }),
-    resource: POD,
-    clock,
-    log: keptLog().log,
-    random: () => 0,
-  })
-  const received: string[] = []
-  informer.addHandler((delta) =>
-    void received.push(
-      `${delta.kind}${
-        delta.kind === 'updated' ? ` ${delta.old.metadata.resourceVersion}` : ''
-      } ${delta.object.metadata.resourceVersion}`,
-    )
-  )
-  const stop = new AbortController()
-  const ended = informer.start(stop.signal)
-  await clock.advance(0)
-  const write = informer.beginWrite({ resource: POD, ...A })!
-  write.answered(pod('a', '10'))
-  write.end()
-  const versions = (): unknown[] =>
-    [informer.store, informer.reader].map((store) => store.get('default/a')?.metadata.resourceVersion)
-  assert.deepEqual(versions(), ['3', '10'])
-  first.error(410, 'Expired')
-  await clock.advance(1000)
-  assert.deepEqual(versions(), ['7', '10'])
-  second.send('MODIFIED', pod('a', '9'))
-  await clock.advance(0)
-  assert.deepEqual(versions(), ['9', '10'])
-  second.send('MODIFIED', pod('a', '10'))
-  await clock.advance(0)
-  assert.deepEqual([...versions(), informer.reader === informer.store], ['10', '10', true])
-  assert.deepEqual(received, ['added 3', 'updated 3 7', 'updated 7 9', 'updated 9 10'])
-  stop.abort()
-  await ended
 })
 
 test('an answer that is not the object is not shown: of another kind, without a version, empty', async () => {

@@ -1,36 +1,41 @@
 /** A reflector of pods against a scripted server with its own clock, and a record of its calls. */
 import assert from 'node:assert/strict'
-import { messageOf } from '../../lib/core/errors.ts'
+import { isReason, messageOf } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
 import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
-import { POD, type ScriptedServer } from './scripted_server.ts'
+import { list, POD, pod, ScriptedServer, Stream } from './scripted_server.ts'
 
-export interface Reflecting {
+export interface Reflecting extends AsyncDisposable {
+  readonly server: ScriptedServer
   readonly clock: FakeClock
-  /** The recorded calls, one line each. */
-  readonly did: string[]
-  /** The number of listeners of its signal. */
-  readonly listeners: () => number
-  settle(): Promise<void>
+  /** Returns the calls since the last time, one line each. */
+  recorded(): string[]
+  /** The names of the prepared objects. */
+  readonly prepared: string[]
   /** Stops it and checks that it leaves nothing. */
   stop(): Promise<void>
 }
 
-type More = Pick<ReflectorOptions, 'prepare' | 'replace'> & Partial<ReflectorOptions>
-
-/** Without jitter, so that the back-off is exact. */
-export function startReflecting(server: ScriptedServer, more: (did: string[]) => More): Reflecting {
-  const clock = new FakeClock()
+/** Starts a reflector without jitter, so that the back-off is exact. */
+export async function reflecting(
+  server: ScriptedServer,
+  more: Partial<ReflectorOptions> = {},
+  clock: FakeClock = new FakeClock(),
+): Promise<Reflecting> {
   const { controller, listeners } = countedSignal()
   const did: string[] = []
+  const prepared: string[] = []
   const ended = reflect(
     {
       api: new Api({ transport: server.transport }),
       target: { resource: POD },
       clock,
       random: () => 0,
+      prepare: ({ metadata }) => void prepared.push(metadata.name),
+      replace: (objects) =>
+        void did.push(`list ${Array.from(objects.values(), ({ metadata }) => metadata.name).join()}`),
       apply: (event) =>
         did.push(
           event.kind === 'bookmark'
@@ -38,20 +43,39 @@ export function startReflecting(server: ScriptedServer, more: (did: string[]) =>
             : `${event.kind} ${event.object.metadata.name}`,
         ),
       onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
-      ...more(did),
+      // A server without a stream refuses it by 422.
+      onFallback: (error) => isReason(error, 'Invalid') || did.push(`${messageOf(error)}; a list`),
+      ...more,
     },
     controller.signal,
   )
-  return {
-    clock,
-    did,
-    listeners,
-    settle: () => clock.advance(0),
-    async stop() {
-      controller.abort(new Error('the test is over'))
-      await ended
-      assert.equal(clock.pending, 0, 'a timer is left')
-      assert.equal(listeners(), 0, 'a listener is left')
-    },
+  const stop = async (): Promise<void> => {
+    controller.abort(new Error('the test is over'))
+    await ended
+    assert.deepEqual([clock.pending, listeners()], [0, 0], 'a timer or a listener is left')
   }
+  await clock.advance(0)
+  return { server, clock, recorded: () => did.splice(0), prepared, stop, [Symbol.asyncDispose]: stop }
+}
+
+/** Starts a reflector that has listed the pod a at version 5, and watches it by these streams. */
+export async function watching(
+  streams: readonly Stream[],
+  more?: Partial<ReflectorOptions>,
+): Promise<Reflecting> {
+  const server = new ScriptedServer()
+  server.lists.push(list('5', [pod('a', '3')]))
+  server.watches.push(...streams.map((stream) => stream.answer))
+  return await reflecting(server, more)
+}
+
+/** Starts a reflector that gets these streams of initial objects. */
+export async function streaming(
+  streams: readonly Stream[],
+  more?: Partial<ReflectorOptions>,
+  clock?: FakeClock,
+): Promise<Reflecting> {
+  const server = new ScriptedServer()
+  server.streams.push(...streams.map((stream) => stream.answer))
+  return await reflecting(server, more, clock)
 }

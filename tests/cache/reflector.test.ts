@@ -2,219 +2,108 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { keyOf } from '../../lib/core/objects.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
-import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
-import type { ReflectorOptions } from '../../lib/cache/reflector.ts'
-import type { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { startReflecting } from './reflecting.ts'
-import { failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
+import { silence } from '../client/transports.ts'
+import { SlowClock } from '../runtime/slow_clock.ts'
+import { reflecting, streaming, watching } from './reflecting.ts'
+import { type Answer, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
-/** A reflector of pods against a scripted server, with a record of its calls. */
-function reflecting(server: ScriptedServer, more: Partial<ReflectorOptions> = {}) {
-  const { did, ...reflecting } = startReflecting(server, (did) => ({
-    prepare: () => {},
-    replace: (objects) => void did.push(`list ${[...objects.values()].map(({ metadata }) => metadata.name).join()}`),
-    ...more,
-  }))
-  return { ...reflecting, recorded: () => did.splice(0) }
-}
-
-function serverWith(...streams: Stream[]): ScriptedServer {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '3')]))
-  server.watches.push(...streams.map((stream) => stream.answer))
-  return server
-}
+const streamsOf = (count: number): Stream[] => Array.from({ length: count }, () => new Stream())
+const lists = (requests: readonly string[]): number => requests.filter((what) => what.startsWith('list')).length
 
 test('it lists, then watches from the version of the list, with bookmarks and a timeout', async () => {
   const stream = new Stream()
-  const server = serverWith(stream)
-  const r = reflecting(server)
-  await r.settle()
+  await using r = await watching([stream])
   stream.send('ADDED', pod('b', '6'))
   stream.send('DELETED', pod('b', '7'))
-  await r.settle()
-  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
+  await r.clock.advance(0)
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5'])
   assert.deepEqual(r.recorded(), ['list a', 'applied b', 'deleted b'])
-  assert.match(server.requests[1]!.path, /allowWatchBookmarks=true&resourceVersion=5&timeoutSeconds=300$/)
-  await r.stop()
+  assert.match(r.server.requests[1]!.path, /allowWatchBookmarks=true&resourceVersion=5&timeoutSeconds=300$/)
 })
 
 test('a watch that ends is reopened at the last version, also of a bookmark, without a list', async () => {
-  const streams = [new Stream(), new Stream(), new Stream()] as const
-  const server = serverWith(...streams)
-  const r = reflecting(server)
-  await r.settle()
-  streams[0].send('MODIFIED', pod('a', '6'))
-  streams[0].end()
-  await r.settle()
-  streams[1].bookmark('99')
-  streams[1].end()
-  await r.settle()
-  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 6', 'watch 99'])
+  const streams = streamsOf(2)
+  await using r = await watching(streams)
+  streams[0]!.send('MODIFIED', pod('a', '6'))
+  streams[0]!.end()
+  await r.clock.advance(0)
+  streams[1]!.bookmark('99')
+  streams[1]!.end()
+  await r.clock.advance(0)
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'watch 6', 'watch 99'])
   assert.deepEqual(r.recorded(), ['list a', 'applied a', 'bookmark 99'])
-  await r.stop()
 })
 
-test('an expired version leads to a new list after a back-off: as an answer', async () => {
-  const server = serverWith()
-  server.watches.push(refusal(410, 'Expired'))
-  server.lists.push(list('9', [pod('b', '8')]))
-  const r = reflecting(server)
-  await r.clock.advance(799)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
-  await r.clock.advance(1)
-  assert.deepEqual(server.recorded(), ['list', 'watch 9'])
-  assert.deepEqual(r.recorded(), ['list a', 'Cannot watch pods: scripted Expired; 800', 'list b'])
-  await r.stop()
-})
-
-test('an expired version leads to a new list after a back-off: as an ERROR event', async () => {
+test('an expired version leads to a new list after a back-off', async () => {
   const stream = new Stream()
-  const server = serverWith(stream)
-  server.lists.push(list('9'))
-  const r = reflecting(server)
-  await r.settle()
+  await using r = await watching([stream])
+  r.server.lists.push(list('9'))
   stream.send('ADDED', pod('b', '6'))
   stream.error(410, 'Expired')
   stream.send('ADDED', pod('after', '7'))
   await r.clock.advance(800)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
   assert.deepEqual(r.recorded(), ['list a', 'applied b', 'Cannot watch pods: scripted Expired; 800', 'list '])
   assert.equal(stream.cancelled, true)
-  await r.stop()
 })
 
-test('429 and refused connections are retried with a growing back-off, without a list; Retry-After is respected', async () => {
-  const server = serverWith()
-  const refused = new NetworkError('refused', { phase: 'connect' })
-  server.watches.push(
-    failing(refused),
-    failing(refused),
-    refusal(429, 'TooManyRequests', { 'retry-after': '7' }),
-    failing(refused),
-  )
-  const r = reflecting(server)
-  await r.clock.advance(800 + 1600 + 7000 + 6400)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 5', 'watch 5', 'watch 5', 'watch 5'])
-  assert.deepEqual(r.recorded(), [
-    'list a',
-    'refused; 800',
-    'refused; 1600',
-    'Cannot watch pods: scripted TooManyRequests; 7000',
-    'refused; 6400',
-  ])
-  await r.stop()
-})
-
-test('an invalid line is not skipped: events before it count, and then a list follows', async () => {
-  for (
-    const garbled of [
-      '{"type":"ADDED","obj\n',
-      '{"type":"NEWS","object":{"metadata":{"resourceVersion":"7"}}}\n',
-      '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n',
-    ]
-  ) {
+for (
+  const garbled of [
+    '{"type":"ADDED","obj\n',
+    '{"type":"NEWS","object":{"metadata":{"resourceVersion":"7"}}}\n',
+    '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n',
+    Uint8Array.of(0x7b, 0xff, 0x0a), // not UTF-8
+  ]
+) {
+  test(`an invalid line is not skipped: events before it count, and then a list follows: ${String(garbled).trim()}`, async () => {
     const stream = new Stream()
-    const server = serverWith(stream)
-    server.lists.push(list('9'))
-    const r = reflecting(server)
-    await r.settle()
+    await using r = await watching([stream])
+    r.server.lists.push(list('9'))
     stream.send('ADDED', pod('b', '6'))
-    stream.text(garbled)
+    stream.bytes(typeof garbled === 'string' ? new TextEncoder().encode(garbled) : garbled)
     stream.send('ADDED', pod('c', '8'))
     await r.clock.advance(800)
-    assert.deepEqual(server.recorded(), ['list', 'watch 5', 'list', 'watch 9'], garbled)
-    assert.deepEqual(
-      r.recorded().filter((what) => !what.startsWith('Cannot watch')),
-      ['list a', 'applied b', 'list '],
-      garbled,
-    )
-    await r.stop()
-  }
-})
-
-test('bytes that are not UTF-8 are an invalid line', async () => {
-  const stream = new Stream()
-  const server = serverWith(stream)
-  server.lists.push(list('9'))
-  const r = reflecting(server)
-  await r.settle()
-  stream.bytes(Uint8Array.of(0x7b, 0xff, 0x0a))
-  await r.clock.advance(800)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
-  await r.stop()
-})
-
-test('repeated invalid lines do not cause a flood of lists, even with events between them', async () => {
-  const streams = Array.from({ length: 6 }, () => new Stream())
-  const server = serverWith(...streams)
-  for (let i = 0; i < 6; i++) server.lists.push(list(`${10 + i}`))
-  for (const [i, stream] of streams.entries()) {
-    stream.send('ADDED', pod('b', `${20 + i}`))
-    stream.text('{\n')
-  }
-  const r = reflecting(server)
-  await r.clock.advance(12_000)
-  // After 0, 0.8, 2.4 and 5.6 s; the fifth comes at 12.
-  assert.equal(server.recorded().filter((what) => what === 'list').length, 5)
-  await r.stop()
-})
-
-test('a watch whose connection breaks is reopened at the last version', async () => {
-  const stream = new Stream()
-  const server = serverWith(stream)
-  const r = reflecting(server)
-  await r.settle()
-  stream.send('ADDED', pod('b', '6'))
-  await r.settle()
-  stream.fail(new NetworkError('cut', { phase: 'body' }))
-  await r.clock.advance(800)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 6'])
-  await r.stop()
-})
+    assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
+    const [listed, applied, , again] = r.recorded()
+    assert.deepEqual([listed, applied, again], ['list a', 'applied b', 'list '])
+  })
+}
 
 test('the back-off stays short for a connection that is cut every minute', async () => {
-  const streams = Array.from({ length: 8 }, () => new Stream())
-  const server = serverWith(...streams)
-  const r = reflecting(server)
-  await r.settle()
+  const streams = streamsOf(8)
+  await using r = await watching(streams)
   for (const stream of streams) {
     await r.clock.advance(60_000)
     stream.fail(new NetworkError('cut', { phase: 'body' }))
     await r.clock.advance(800)
   }
-  assert.equal(server.recorded().filter((what) => what === 'watch 5').length, 9)
-  await r.stop()
+  assert.equal(r.server.recorded().filter((what) => what === 'watch 5').length, 9)
 })
 
 test('silence of 150 s ends a watch; only received bytes end the silence', async () => {
   const stream = new Stream()
-  const server = serverWith(stream)
-  const r = reflecting(server)
+  await using r = await watching([stream])
   await r.clock.advance(149_000)
   stream.text('{"type":')
   await r.clock.advance(149_000)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5'])
   await r.clock.advance(1000)
   assert.match(r.recorded().at(-1) ?? '', /the server sent nothing for 150 s.*; 800$/)
   await r.clock.advance(800)
-  assert.deepEqual(server.recorded(), ['watch 5'])
-  await r.stop()
+  assert.deepEqual(r.server.recorded(), ['watch 5'])
 })
 
 /**
- * A server that ends each watch after its timeout and sends only what the test sends. It records when each watch was
- * opened.
+ * Starts a reflector with a server that ends each watch after its timeout and sends only what the test sends. It
+ * records when each watch was opened.
  */
-function withoutBookmarks(
-  reflector: () => { readonly clock: FakeClock },
-  { ends = true } = {},
-): { server: ScriptedServer; opened: number[]; last: () => Stream } {
-  const server = serverWith()
-  const opened: number[] = []
+async function withoutBookmarks({ ends = true, random = 0 } = {}) {
+  const [server, clock, opened] = [new ScriptedServer(), new FakeClock(), [] as number[]]
+  server.lists.push(list('5', [pod('a', '3')]))
   let last: Stream
-  const watch = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
-    const { clock } = reflector()
+  const watch: Answer = (request) => {
     const stream = (last = new Stream())
     opened.push(clock.monotonic())
     const seconds = Number(new URLSearchParams(request.path.split('?')[1]).get('timeoutSeconds'))
@@ -223,218 +112,138 @@ function withoutBookmarks(
   }
   // As many as requested.
   server.watches.shift = () => watch
-  return { server, opened, last: () => last }
+  return { ...await reflecting(server, { random: () => random }, clock), opened, last: () => last }
 }
 
 const HOUR_MS = 3_600_000
 
 test('a server without bookmarks is detected: after two silent watches, each watch lasts until the server ends it, without a new list', async () => {
-  const { server, opened, last } = withoutBookmarks(() => r)
-  const r = reflecting(server)
+  await using r = await withoutBookmarks()
   await r.clock.advance(6 * HOUR_MS)
-  const requests = server.recorded()
-  assert.deepEqual(requests.filter((what) => what.startsWith('list')), ['list'])
+  const requests = r.server.recorded()
+  assert.equal(lists(requests), 1)
   // Two watches of 150 s, then one every 300 s.
   assert.ok(requests.length <= 2 + 2 + 6 * 12, `${requests.length} requests in six hours`)
-  assert.deepEqual(opened.slice(0, 5).map((ms) => Math.round(ms / 1000)), [0, 151, 302, 602, 902])
+  assert.deepEqual(r.opened.slice(0, 5).map((ms) => Math.round(ms / 1000)), [0, 151, 302, 602, 902])
   assert.equal(r.recorded().filter((what) => what.startsWith('Cannot')).length, 2)
   // An event between them changes nothing.
-  last().send('ADDED', pod('b', '6'))
+  r.last().send('ADDED', pod('b', '6'))
   await r.clock.advance(6 * HOUR_MS)
-  assert.deepEqual([r.recorded(), server.recorded().filter((what) => what.startsWith('list'))], [['applied b'], []])
-  await r.stop()
+  assert.deepEqual([r.recorded(), lists(r.server.recorded())], [['applied b'], 0])
 })
 
 test('without bookmarks, a dead connection is found soon after the server should have ended the watch', async () => {
-  const { server, opened } = withoutBookmarks(() => r, { ends: false })
-  const r = reflecting(server, { random: () => 0.999 })
+  await using r = await withoutBookmarks({ ends: false, random: 0.999 })
   await r.clock.advance(2 * HOUR_MS)
-  const [, , ...quiet] = opened
+  const [, , ...quiet] = r.opened
   const lasted = quiet.slice(1).map((ms, i) => ms - quiet[i]!)
   assert.ok(lasted.length > 5 && lasted.every((ms) => ms <= 630_000 + 1600 && ms > 599_000), lasted.join())
   assert.match(r.recorded().at(-1) ?? '', /the server sent nothing for \d+ s, so the connection is considered dead/)
-  assert.deepEqual(server.recorded().filter((what) => what.startsWith('list')), ['list'])
-  await r.stop()
+  assert.equal(lists(r.server.recorded()), 1)
 })
 
 test('without bookmarks, the time limit for the answer to a watch is unchanged', async () => {
-  const { server, opened } = withoutBookmarks(() => r)
-  const r = reflecting(server)
+  await using r = await withoutBookmarks()
   await r.clock.advance(400_000)
-  const never = ({ signal }: HttpRequest): Promise<never> =>
-    new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
-  const watch = server.watches.shift()!
-  server.watches.shift = () => (server.watches.shift = () => watch, never)
+  const watch = r.server.watches.shift()!
+  r.server.watches.shift = () => (r.server.watches.shift = () => watch, silence)
   await r.clock.advance(602_000 - 400_000)
-  assert.equal(opened.length, 3)
+  assert.equal(r.opened.length, 3)
   await r.clock.advance(150_000 + 1600)
-  assert.equal(opened.length, 4)
-  await r.stop()
+  assert.equal(r.opened.length, 4)
 })
 
 test('a bookmark ends that mode at once: a silent connection is found after 150 s again', async () => {
-  const { server, opened, last } = withoutBookmarks(() => r, { ends: false })
-  const r = reflecting(server)
+  await using r = await withoutBookmarks({ ends: false })
   await r.clock.advance(310_000)
-  assert.equal(opened.length, 3)
-  last().bookmark('6')
+  assert.equal(r.opened.length, 3)
+  r.last().bookmark('6')
   await r.clock.advance(60_000)
-  last().send('MODIFIED', pod('a', '7'))
+  r.last().send('MODIFIED', pod('a', '7'))
   await r.clock.advance(149_000)
-  assert.equal(opened.length, 3)
+  assert.equal(r.opened.length, 3)
   await r.clock.advance(2000)
-  assert.equal(opened.length, 4)
+  assert.equal(r.opened.length, 4)
   await r.clock.advance(152_000)
   // Silent again: this server sends bookmarks, so it may have been restored from a backup.
-  assert.equal(server.recorded().filter((what) => what.startsWith('list')).length, 2)
-  await r.stop()
+  assert.equal(lists(r.server.recorded()), 2)
 })
 
 test('a watch with events that the server does not end does not count as dead', async () => {
-  const { server, opened, last } = withoutBookmarks(() => r, { ends: false })
-  const r = reflecting(server)
+  await using r = await withoutBookmarks({ ends: false })
   await r.clock.advance(310_000)
   // An event does not end that mode.
-  last().send('MODIFIED', pod('a', '6'))
-  await r.clock.advance(200_000)
-  assert.equal(opened.length, 3)
-  for (let version = 6; version < 26; version++) {
-    last().send('MODIFIED', pod('a', String(version)))
-    await r.clock.advance(100_000)
+  for (const [version, ms] of [[6, 200_000], ...Array.from({ length: 20 }, (_, i) => [i + 6, 100_000])]) {
+    r.last().send('MODIFIED', pod('a', String(version)))
+    await r.clock.advance(ms!)
+    assert.equal(r.opened.length, 3)
   }
-  assert.equal(opened.length, 3)
   await r.clock.advance(151_000)
-  assert.equal(opened.length, 4, 'silent for 150 s after the time of the watch was over')
-  await r.stop()
+  assert.equal(r.opened.length, 4, 'silent for 150 s after the time of the watch was over')
 })
 
 test('a server that accepts the connection and never answers is given up, for a watch and for a list', async () => {
   const server = new ScriptedServer()
-  const never = ({ signal }: { signal?: AbortSignal | undefined }): Promise<never> =>
-    new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
-  server.lists.push(never, list('5'))
-  server.watches.push(never)
-  const r = reflecting(server)
+  server.lists.push(silence as Answer, list('5'))
+  server.watches.push(silence as Answer)
+  await using r = await reflecting(server)
   await r.clock.advance(150_000 + 800)
   assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5'])
   await r.clock.advance(150_000 + 1600)
   assert.deepEqual(server.recorded(), ['watch 5'])
-  await r.stop()
 })
 
 test('a watch that the server closes at once is reopened after a back-off, then listed; onFailure is called', async () => {
-  const streams = [new Stream(), new Stream(), new Stream()] as const
+  const streams = streamsOf(3)
   for (const stream of streams) stream.end()
   // A bookmark of the known version is no progress.
-  streams[0].bookmark('5')
-  const server = serverWith(...streams)
-  server.lists.push(list('9'))
-  const r = reflecting(server)
+  streams[0]!.bookmark('5')
+  await using r = await watching(streams)
+  r.server.lists.push(list('9'))
   await r.clock.advance(800 + 1600)
-  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
-  assert.match(
-    r.recorded().find((what) => what.startsWith('Cannot')) ?? '',
-    /the server closed the watch too early; 800/,
-  )
-  await r.stop()
-})
-
-test('pages become one list with the version of the last page', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(list('5', [pod('a', '1')], 'two'), list('5', [pod('b', '2')], 'three'), list('5', [pod('c', '3')]))
-  const r = reflecting(server)
-  await r.settle()
-  assert.deepEqual([server.recorded(), r.recorded()], [['list', 'list two', 'list three', 'watch 5'], ['list a,b,c']])
-  await r.stop()
-})
-
-test('after an expired page, the whole list is fetched in one response', async () => {
-  const server = new ScriptedServer()
-  server.lists.push(
-    list('5', [pod('a', '1')], 'two'),
-    refusal(410, 'Expired'),
-    list('8', [pod('a', '1'), pod('b', '7')]),
-  )
-  const r = reflecting(server)
-  await r.settle()
-  assert.deepEqual([server.recorded(), r.recorded()], [['list', 'list two', 'list whole', 'watch 8'], ['list a,b']])
-  await r.stop()
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
+  assert.match(r.recorded().join(), /the server closed the watch too early; 800/)
 })
 
 test('a list without a version is a failure, and no watch is opened', async () => {
   const server = new ScriptedServer()
   server.lists.push(list(''), list('5'))
-  const r = reflecting(server)
+  await using r = await reflecting(server)
   await r.clock.advance(800)
   assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5'])
   assert.match(r.recorded()[0] ?? '', /Cannot list pods: the server's list has no resourceVersion; 800/)
-  await r.stop()
 })
 
-test('a Table is neither an empty list nor an object', async () => {
-  const table = { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata: { resourceVersion: '5' }, rows: [] }
+test('a Table is no object of a watch', async () => {
   const stream = new Stream()
-  const server = new ScriptedServer()
-  const answer = new Stream()
-  answer.text(JSON.stringify(table))
-  answer.end()
-  server.lists.push((request) => answer.answer(request), list('5', [pod('a', '3')]), list('6', [pod('a', '3')]))
-  server.watches.push(stream.answer)
-  const r = reflecting(server, {
-    apply: ({ kind, ...event }) => void ('object' in event && keyOf(event.object) && assert.fail(kind)),
-  })
+  await using r = await watching([stream], { apply: (event) => void ('object' in event && keyOf(event.object)) })
+  r.server.lists.push(list('6'))
+  stream.send('ADDED', { kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata: { resourceVersion: '5' }, rows: [] })
   await r.clock.advance(800)
-  assert.deepEqual(r.recorded(), ['Cannot list pods: the response is not a list; 800', 'list a'])
-  stream.send('ADDED', table)
-  await r.clock.advance(1600)
-  assert.match(r.recorded().join(), /name is missing; 1600,list a$/)
-  assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5', 'list', 'watch 6'])
-  await r.stop()
+  assert.match(r.recorded().join(), /^list a,.*name is missing; 800,list $/)
 })
 
 test('a list of 200,000 objects is delivered as one list', async () => {
   const server = new ScriptedServer()
-  const items = Array.from({ length: 200_000 }, (_, i) => pod(`p${i}`, '1'))
   let size = 0
-  server.lists.push(list('5', items))
-  const r = reflecting(server, { replace: (objects) => void (size = objects.size) })
-  await r.settle()
+  server.lists.push(list('5', Array.from({ length: 200_000 }, (_, i) => pod(`p${i}`, '1'))))
+  await using r = await reflecting(server, { replace: (objects) => void (size = objects.size) })
+  await r.clock.advance(0)
   assert.equal(size, 200_000)
-  await r.stop()
-})
-
-test('the version of an event is read before prepare can remove it', async () => {
-  const streams = [new Stream(), new Stream()] as const
-  const server = serverWith(...streams)
-  const r = reflecting(server, {
-    apply: (event) =>
-      void (event.kind === 'applied' && delete (event.object.metadata as { resourceVersion?: string }).resourceVersion),
-  })
-  await r.settle()
-  streams[0].send('ADDED', pod('b', '6'))
-  streams[0].end()
-  await r.settle()
-  assert.deepEqual(server.recorded(), ['list', 'watch 5', 'watch 6'])
-  await r.stop()
 })
 
 test('an error in apply or replace leads to a new list, never to a gap', async () => {
   const stream = new Stream()
-  const server = serverWith(stream)
-  server.lists.push(list('9'), list('9'))
-  let throws = 2
-  const r = reflecting(server, {
+  let replaced = 0
+  await using r = await watching([stream], {
     apply: () => assert.fail('mine'),
-    replace: () => void (server.log.length > 2 && throws-- > 1 && assert.fail('mine too')),
+    replace: () => void (++replaced === 2 && assert.fail('mine too')),
   })
-  await r.settle()
+  r.server.lists.push(list('9'), list('9'))
   stream.send('ADDED', pod('b', '6'))
   await r.clock.advance(800 + 1600)
-  assert.deepEqual([server.recorded(), r.recorded()], [['list', 'watch 5', 'list', 'list', 'watch 9'], [
-    'mine; 800',
-    'mine too; 1600',
-  ]])
-  await r.stop()
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'list', 'watch 9'])
+  assert.deepEqual(r.recorded(), ['mine; 800', 'mine too; 1600'])
 })
 
 test('an abort ends the reflector promptly in any state, and no callback is called afterwards', async () => {
@@ -442,26 +251,120 @@ test('an abort ends the reflector promptly in any state, and no callback is call
   const slow = new ScriptedServer()
   // An in-memory transport may answer in spite of the abort.
   slow.lists.push(async (request) => (await answer.promise, list('5', [pod('a', '1')])(request)))
-  const listing = reflecting(slow)
-  await listing.settle()
+  const listing = await reflecting(slow)
   const stopped = listing.stop()
   answer.resolve()
   await stopped
   assert.deepEqual(listing.recorded(), [])
 
-  const stream = new Stream()
-  const watching = reflecting(serverWith(stream))
-  await watching.settle()
-  stream.send('ADDED', pod('late', '6'))
-  await watching.stop()
-  assert.deepEqual(watching.recorded(), ['list a'])
-  assert.equal(stream.cancelled, true)
+  for (const [start, listed] of [[watching, ['list a']], [streaming, []]] as const) {
+    const stream = new Stream()
+    const reading = await start([stream])
+    stream.send('ADDED', pod('late', '6'))
+    stream.mark('7')
+    await reading.stop()
+    assert.deepEqual(reading.recorded(), listed)
+    assert.equal(stream.cancelled, true)
+  }
 
   const failed = new ScriptedServer()
   failed.lists.push(refusal(500, 'InternalError'))
-  const waiting = reflecting(failed)
-  await waiting.settle()
+  const waiting = await reflecting(failed)
   assert.equal(waiting.clock.pending, 1)
   await waiting.stop()
   assert.equal(failed.recorded().length, 1)
+})
+
+test('the initial objects are collected until the end bookmark and then replace the store; the same connection goes on', async () => {
+  const stream = new Stream()
+  await using r = await streaming([stream])
+  stream.send('ADDED', pod('a', '3'))
+  stream.send('ADDED', pod('b', '4'))
+  await r.clock.advance(0)
+  assert.deepEqual([r.recorded(), r.prepared], [[], ['a', 'b']])
+  stream.mark('7')
+  stream.send('MODIFIED', pod('a', '8'))
+  stream.bookmark('9')
+  await r.clock.advance(0)
+  assert.deepEqual(r.recorded(), ['list a,b', 'applied a', 'bookmark 9'])
+  assert.deepEqual([r.server.recorded(), r.prepared], [['stream'], ['a', 'b', 'a']])
+  assert.equal(
+    r.server.requests[0]!.path.split('?')[1],
+    'watch=true&allowWatchBookmarks=true&timeoutSeconds=300&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
+  )
+  stream.end()
+  await r.clock.advance(0)
+  assert.deepEqual(r.server.recorded(), ['watch 9'])
+})
+
+test('30 s of silence before the end bookmark lead to a list; only new objects and parts of them end the silence', async () => {
+  const stream = new Stream()
+  await using r = await streaming([stream])
+  r.server.lists.push(list('9'))
+  await r.clock.advance(29_000)
+  stream.send('ADDED', pod('a', '3'))
+  await r.clock.advance(29_000)
+  stream.text('{"type":"ADDED",')
+  await r.clock.advance(29_000)
+  stream.text(`"object":${JSON.stringify(pod('b', '4'))}}\n`)
+  await r.clock.advance(29_000)
+  stream.bookmark('6')
+  stream.send('MODIFIED', pod('b', '7'))
+  assert.deepEqual(r.recorded(), [])
+  await r.clock.advance(1000)
+  assert.deepEqual(r.server.recorded(), ['stream', 'list', 'watch 9'])
+  assert.match(r.recorded().join(), /^Cannot watch pods: the server sent nothing for 30 s.*; a list,list $/)
+})
+
+test('after the end bookmark a stream has the silence limit of a watch', async () => {
+  const stream = new Stream()
+  stream.mark('7')
+  await using r = await streaming([stream])
+  await r.clock.advance(149_000)
+  assert.deepEqual(r.server.recorded(), ['stream'])
+  await r.clock.advance(1000 + 800)
+  assert.deepEqual(r.server.recorded(), ['watch 7'])
+})
+
+test('a later stream, after an expired version, has the silence limit of its watches', async () => {
+  const streams = streamsOf(3)
+  streams[0]!.mark('7')
+  streams[1]!.mark('9')
+  await using r = await streaming(streams)
+  await r.clock.advance(302_000 + 151_000)
+  assert.deepEqual(r.server.recorded(), ['stream', 'watch 7', 'stream', 'watch 9'])
+  r.server.watches.push(refusal(410, 'Expired'))
+  streams[2]!.mark('12')
+  await r.clock.advance(331_000)
+  assert.deepEqual(r.server.recorded(), ['watch 9', 'stream'])
+  await r.clock.advance(329_000)
+  assert.deepEqual(r.server.recorded(), [])
+  await r.clock.advance(2_000)
+  assert.deepEqual(r.server.recorded(), ['watch 12'])
+})
+
+test('slow local work does not count as silence, and long chunks yield to the event loop', async () => {
+  const stream = new Stream()
+  for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) stream.send('ADDED', pod(name, '1'))
+  stream.mark('7')
+  const clock = new SlowClock(10)
+  let release = (): void => {}
+  const replace = (): Promise<void> => new Promise((resolve) => (release = resolve))
+  await using r = await streaming([stream], { clock, replace }, clock.fake)
+  assert.ok(r.prepared.length > 0 && r.prepared.length < 6, `${r.prepared.length} in one turn`)
+  clock.lookMs = 0
+  // Not everything is read yet, and then replace takes long.
+  for (let turn = 0; turn < 20; turn++) await nextTurn()
+  assert.equal(r.prepared.length, 6)
+  await r.clock.advance(400_000)
+  assert.deepEqual(r.recorded(), [])
+  stream.send('ADDED', pod('g', '8'))
+  release()
+  await r.clock.advance(0)
+  assert.deepEqual(r.recorded(), ['applied g'])
+  // From then on silence counts again.
+  await r.clock.advance(149_000)
+  assert.deepEqual(r.server.recorded(), ['stream'])
+  await r.clock.advance(2000)
+  assert.match(r.recorded().join(), /the server sent nothing for 150 s/)
 })

@@ -4,18 +4,16 @@ import fc from 'fast-check'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
 import { initialWatchState, step, type WatchInput, type WatchState } from '../../lib/cache/watch_state.ts'
 
-const api = (code: number, reason: string, retryAfterMs?: number): ApiError =>
-  new ApiError(reason, { reason, code }, { code, retryAfterMs })
+const http = (code: number, retryAfterMs?: number): ApiError =>
+  new ApiError('no', { code, reason: code === 410 ? 'Expired' : 'Some' }, { code, retryAfterMs })
 const tooLarge = new ApiError('later', {
   reason: 'Timeout',
   details: { causes: [{ reason: 'ResourceVersionTooLarge' }] },
 }, { code: 504 })
 const initializing = (code: number, retryAfterMs?: number): ApiError =>
-  new ApiError('Cannot watch pods: storage is (re)initializing', { reason: 'ServiceUnavailable', code }, {
-    code,
-    retryAfterMs,
-  })
+  new ApiError('Cannot watch pods: storage is (re)initializing', { code }, { code, retryAfterMs })
 const young = (state: WatchState): WatchState => ({ ...state, initializing: true }) as WatchState
+const invalid = new SyntaxError('garbled')
 const network = new NetworkError('cut', { phase: 'body' })
 const refused = new NetworkError('refused', { phase: 'connect' })
 const unanswered = new NetworkError('no answer', { phase: 'response' })
@@ -28,47 +26,26 @@ const marked = (state: WatchState): WatchState => ({ ...state, bookmarks: true }
 const quiet = (state: WatchState): WatchState => ({ ...state, quiet: true }) as WatchState
 const blind = (state: WatchState, blindAt = '7'): WatchState => ({ ...state, blindAt }) as WatchState
 const silent = (state: WatchState): WatchState => ({ ...state, silent: true }) as WatchState
-const failed = (error: unknown, accepted = false, lastedMs = 10): WatchInput => ({
+const failed = (error: unknown, accepted = false, lastedMs = 10, silent?: boolean): WatchInput => ({
   kind: 'failed',
   error,
   accepted,
   lastedMs,
+  ...(silent && { silent }),
 })
-const fellSilent = (accepted = true): WatchInput => ({
-  kind: 'failed',
-  error: network,
-  accepted,
-  lastedMs: 150_000,
-  silent: true,
-})
+const fellSilent = (accepted = true): WatchInput => failed(network, accepted, 150_000, true)
 const closed = (lastedMs: number, advanced: boolean): WatchInput => ({ kind: 'closed', lastedMs, advanced })
 const bookmark: WatchInput = { kind: 'seen', resourceVersion: '8', bookmark: true }
 const listedAt = (resourceVersion: string): WatchInput => ({ kind: 'listed', resourceVersion })
 const listed: WatchInput = { kind: 'listed', resourceVersion: '5' }
-const wait = (ms: number, next: WatchState): WatchState => ({
-  kind: 'waiting',
-  ms,
-  next: next as Exclude<WatchState, { kind: 'waiting' }>,
-})
+const event: WatchInput = { kind: 'seen', resourceVersion: '8' }
+const wait = (ms: number, next: WatchState): WatchState => ({ kind: 'waiting', ms, next: next as never })
 
 const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
-  [
-    'a list is followed by a watch from its version',
-    listing(),
-    { kind: 'listed', resourceVersion: '5' },
-    watching(0, '5'),
-  ],
-  ['a list after failures does not reset them: the watch may still fail', listing(3), {
-    kind: 'listed',
-    resourceVersion: '5',
-  }, watching(3, '5')],
-  [
-    'a failed list is retried after a back-off',
-    listing(),
-    failed(api(500, 'InternalError')),
-    wait(800, listing(1)),
-  ],
-  ['the back-off doubles', listing(2), failed(api(500, 'InternalError')), wait(3200, listing(3))],
+  ['a list is followed by a watch from its version', listing(), listed, watching(0, '5')],
+  ['a list after failures does not reset them: the watch may still fail', listing(3), listed, watching(3, '5')],
+  ['a failed list is retried after a back-off', listing(), failed(http(500)), wait(800, listing(1))],
+  ['the back-off doubles', listing(2), failed(http(500)), wait(3200, listing(3))],
   ['the back-off is at most 30 s', listing(20), failed(network), wait(30_000, listing(21))],
   [
     'a list that fails after minutes does not reset the failures',
@@ -76,8 +53,8 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     failed(network, false, 600_000),
     wait(3200, listing(3)),
   ],
-  ['an event advances the version', watching(), { kind: 'seen', resourceVersion: '8' }, watching(0, '8')],
-  ['an event does not reset the failures', watching(2), { kind: 'seen', resourceVersion: '8' }, watching(2, '8')],
+  ['an event advances the version', watching(), event, watching(0, '8')],
+  ['an event does not reset the failures', watching(2), event, watching(2, '8')],
   [
     'a watch that ends normally is reopened at once at its last version',
     watching(),
@@ -85,70 +62,25 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     watching(),
   ],
   ['a short watch with events is normal', watching(2), closed(5, true), watching(0)],
-  [
-    'a short watch without events is reopened after a back-off',
-    watching(),
-    closed(999, false),
-    wait(800, watching(1)),
-  ],
+  ['a short watch without events is reopened after a back-off', watching(), closed(999, false), wait(800, watching(1))],
   ['a second short watch leads to a list', watching(1), closed(10, false), wait(1600, listing(2))],
-  [
-    'an expired version leads to a full read (HTTP)',
-    watching(),
-    failed(api(410, 'Expired')),
-    wait(800, gone(streaming(1))),
-  ],
+  ['an expired version leads to a full read (HTTP)', watching(), failed(http(410)), wait(800, gone(streaming(1)))],
   [
     'an expired version leads to a full read (ERROR event)',
     watching(),
-    failed(api(410, 'Gone'), true),
+    failed(http(410), true),
     wait(800, gone(streaming(1))),
   ],
-  [
-    'a 410 ends what failed before: the server works',
-    watching(6),
-    failed(api(410, 'Expired')),
-    wait(800, gone(streaming(1))),
-  ],
-  [
-    'the watch after a 410 and a list remembers the 410',
-    gone(listing(1)),
-    { kind: 'listed', resourceVersion: '5' },
-    gone(watching(1, '5')),
-  ],
-  [
-    'one 410 after the other is a series',
-    gone(watching(1)),
-    failed(api(410, 'Expired')),
-    wait(1600, gone(streaming(2))),
-  ],
-  ['an event after a 410 ends the series', gone(watching(1)), { kind: 'seen', resourceVersion: '8' }, watching(1, '8')],
-  ['429: back-off without a list', watching(), failed(api(429, 'TooManyRequests')), wait(800, watching(1))],
-  [
-    '429 within a watch: back-off without a list',
-    watching(),
-    failed(api(429, 'TooManyRequests'), true),
-    wait(800, watching(1)),
-  ],
-  ['Retry-After is honoured', watching(), failed(api(429, 'TooManyRequests', 20_000)), wait(20_000, watching(1))],
-  [
-    'Retry-After does not shorten the wait',
-    watching(3),
-    failed(api(429, 'TooManyRequests', 1000)),
-    wait(6400, watching(4)),
-  ],
-  [
-    'a Retry-After of a day is not believed',
-    watching(),
-    failed(api(503, 'ServiceUnavailable', 86_400_000)),
-    wait(300_000, watching(1)),
-  ],
-  [
-    'connection refused: later, without a list',
-    watching(4),
-    failed(new NetworkError('refused', { phase: 'connect' })),
-    wait(12_800, watching(5)),
-  ],
+  ['a 410 ends what failed before: the server works', watching(6), failed(http(410)), wait(800, gone(streaming(1)))],
+  ['the watch after a 410 and a list remembers the 410', gone(listing(1)), listed, gone(watching(1, '5'))],
+  ['one 410 after the other is a series', gone(watching(1)), failed(http(410)), wait(1600, gone(streaming(2)))],
+  ['an event after a 410 ends the series', gone(watching(1)), event, watching(1, '8')],
+  ['429: back-off without a list', watching(), failed(http(429)), wait(800, watching(1))],
+  ['429 within a watch: back-off without a list', watching(), failed(http(429), true), wait(800, watching(1))],
+  ['Retry-After is honoured', watching(), failed(http(429, 20_000)), wait(20_000, watching(1))],
+  ['Retry-After does not shorten the wait', watching(3), failed(http(429, 1000)), wait(6400, watching(4))],
+  ['a Retry-After of a day is not believed', watching(), failed(http(503, 86_400_000)), wait(300_000, watching(1))],
+  ['connection refused: later, without a list', watching(4), failed(refused), wait(12_800, watching(5))],
   ['a connection that breaks early counts', watching(1), failed(network, true, 9999), wait(1600, watching(2))],
   [
     'a connection that is cut every minute does not increase the failures',
@@ -156,12 +88,7 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     failed(network, true, 50_000),
     wait(800, watching(1)),
   ],
-  [
-    'a server that is not ready: back-off without a list',
-    watching(),
-    failed(api(503, 'ServiceUnavailable')),
-    wait(800, watching(1)),
-  ],
+  ['a server that is not ready: back-off without a list', watching(), failed(http(503)), wait(800, watching(1))],
   [
     'a server that loads its storage: earlier failures are reset',
     watching(4),
@@ -186,57 +113,32 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   [
     'a server that is not ready for another reason continues the series',
     watching(4),
-    failed(api(503, 'ServiceUnavailable')),
+    failed(http(503)),
     wait(12_800, watching(5)),
   ],
   ['the same words in a refusal have no effect', watching(4), failed(initializing(403)), wait(12_800, watching(5))],
-  [
-    'a forbidden watch: back-off without a list',
-    watching(),
-    failed(api(403, 'Forbidden')),
-    wait(800, watching(1)),
-  ],
-  [
-    'an unauthorized watch: back-off without a list',
-    watching(),
-    failed(api(401, 'Unauthorized')),
-    wait(800, watching(1)),
-  ],
-  [
-    'a watch that the server does not support: full read',
-    watching(),
-    failed(api(500, 'InternalError')),
-    wait(800, streaming(1)),
-  ],
+  ['a forbidden watch: back-off without a list', watching(), failed(http(403)), wait(800, watching(1))],
+  ['an unauthorized watch: back-off without a list', watching(), failed(http(401)), wait(800, watching(1))],
+  ['a watch that the server does not support: full read', watching(), failed(http(500)), wait(800, streaming(1))],
   [
     'an ERROR within the watch, of a kind that would come again: the whole',
     watching(),
-    failed(api(500, 'InternalError'), true),
+    failed(http(500), true),
     wait(800, streaming(1)),
   ],
-  ['a 504 within the watch too', watching(), failed(api(504, 'Timeout'), true), wait(800, streaming(1))],
-  [
-    'a kind that is gone: full read, which reports it',
-    watching(),
-    failed(api(404, 'NotFound')),
-    wait(800, streaming(1)),
-  ],
-  [
-    'an invalid line: full read',
-    watching(),
-    failed(new SyntaxError('garbled'), true),
-    wait(800, streaming(1)),
-  ],
+  ['a 504 within the watch too', watching(), failed(http(504), true), wait(800, streaming(1))],
+  ['a kind that is gone: full read, which reports it', watching(), failed(http(404)), wait(800, streaming(1))],
+  ['an invalid line: full read', watching(), failed(invalid, true), wait(800, streaming(1))],
   [
     'repeated invalid lines increase the back-off, whatever came between',
     watching(4),
-    failed(new SyntaxError('garbled'), true, 60_000),
+    failed(invalid, true, 60_000),
     wait(12_800, streaming(5)),
   ],
   [
     'a watch that lasted for minutes resets the failures',
     watching(4),
-    failed(new SyntaxError('garbled'), true, 120_000),
+    failed(invalid, true, 120_000),
     wait(800, streaming(1)),
   ],
   ['a stream is followed by a watch from its end bookmark', streaming(2), listed, watching(2, '5')],
@@ -272,38 +174,28 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     fellSilent(),
     lists(listing(1)),
   ],
-  [
-    'a stream that is refused as unknown leads to a list at once',
-    streaming(),
-    failed(api(422, 'Invalid')),
-    lists(listing()),
-  ],
-  ['so does the refusal of an older server', streaming(3), failed(api(400, 'BadRequest')), lists(listing(3))],
+  ['a stream that is refused as unknown leads to a list at once', streaming(), failed(http(422)), lists(listing())],
+  ['so does the refusal of an older server', streaming(3), failed(http(400)), lists(listing(3))],
   [
     'a stream that is refused for another reason leads to a list at once, this time',
     streaming(),
-    failed(api(403, 'Forbidden')),
+    failed(http(403)),
     listing(),
   ],
   [
     'an error in a stream leads to a list at once, this time',
     gone(streaming(1)),
-    failed(api(410, 'Expired'), true),
+    failed(http(410), true),
     gone(listing(1)),
   ],
-  ['so does an invalid line in a stream', streaming(), failed(new SyntaxError('garbled'), true), listing()],
+  ['so does an invalid line in a stream', streaming(), failed(invalid, true), listing()],
   [
     'a stream that a busy server refuses is retried later, without a list',
     streaming(2),
-    failed(api(429, 'TooManyRequests')),
+    failed(http(429)),
     wait(3200, streaming(3)),
   ],
-  [
-    'with the Retry-After of the server',
-    streaming(),
-    failed(api(503, 'ServiceUnavailable', 5000)),
-    wait(5000, streaming(1)),
-  ],
+  ['with the Retry-After of the server', streaming(), failed(http(503, 5000)), wait(5000, streaming(1))],
   [
     'connection refused: the stream comes later, without a list',
     streaming(4),
@@ -311,15 +203,10 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     wait(12_800, streaming(5)),
   ],
   ['the watch after such a list streams the next full read', listing(1), listed, watching(1, '5')],
-  ['a failed list is retried as a list', listing(1), failed(api(403, 'Forbidden')), wait(1600, listing(2))],
-  [
-    'a server that does not stream stays marked: after the list',
-    lists(listing()),
-    listed,
-    lists(watching(0, '5')),
-  ],
-  ['after an event', lists(watching()), { kind: 'seen', resourceVersion: '8' }, lists(watching(0, '8'))],
-  ['at the next full read', lists(watching()), failed(api(410, 'Expired')), wait(800, gone(lists(listing(1))))],
+  ['a failed list is retried as a list', listing(1), failed(http(403)), wait(1600, listing(2))],
+  ['a server that does not stream stays marked: after the list', lists(listing()), listed, lists(watching(0, '5'))],
+  ['after an event', lists(watching()), event, lists(watching(0, '8'))],
+  ['at the next full read', lists(watching()), failed(http(410)), wait(800, gone(lists(listing(1))))],
   [
     'a version that is too large means that the server was restored: full read',
     watching(),
@@ -327,13 +214,8 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     wait(800, streaming(1)),
   ],
   ['a silent watch is reopened', watching(), fellSilent(), wait(800, silent(watching(1)))],
-  ['an event ends the silence', silent(watching(1)), { kind: 'seen', resourceVersion: '8' }, watching(1, '8')],
-  [
-    'a second watch without any data: full read',
-    silent(watching(1)),
-    fellSilent(),
-    wait(800, blind(streaming(1))),
-  ],
+  ['an event ends the silence', silent(watching(1)), event, watching(1, '8')],
+  ['a second watch without any data: full read', silent(watching(1)), fellSilent(), wait(800, blind(streaming(1)))],
   [
     'the full read is a list if the server does not stream and sent bookmarks before',
     silent(marked(lists(watching(1)))),
@@ -361,12 +243,7 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     bookmark,
     marked(lists(watching(1, '8'))),
   ],
-  [
-    'an event does not clear it',
-    silent(quiet(lists(watching(1)))),
-    { kind: 'seen', resourceVersion: '8' },
-    quiet(lists(watching(1, '8'))),
-  ],
+  ['an event does not clear it', silent(quiet(lists(watching(1)))), event, quiet(lists(watching(1, '8')))],
   [
     'for a server without bookmarks a silent watch is always reopened',
     silent(quiet(watching(1))),
@@ -377,7 +254,7 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   [
     'a 410 does not end what was learned',
     quiet(lists(watching())),
-    failed(api(410, 'Expired')),
+    failed(http(410)),
     wait(800, gone(quiet(lists(listing(1))))),
   ],
   [
@@ -405,8 +282,8 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     failed(network, true),
     wait(1600, blind(listing(2))),
   ],
-  ['a refused stream', blind(streaming(1)), failed(api(422, 'Invalid')), blind(lists(listing(1)))],
-  ['a list', blind(listing(1)), failed(api(500, 'InternalError')), wait(1600, blind(listing(2)))],
+  ['a refused stream', blind(streaming(1)), failed(http(422)), blind(lists(listing(1)))],
+  ['a list', blind(listing(1)), failed(http(500)), wait(1600, blind(listing(2)))],
   [
     'a server that stops sending bookmarks gets one full read',
     marked(silent(watching(1))),
@@ -431,10 +308,10 @@ test('the jitter is up to 100 %, so that many clients do not return at once', ()
 test('it never loops without a back-off, never waits for ever, and keeps its version except for a full read', () => {
   const error = fc.constantFrom<unknown>(
     network,
-    api(410, 'Expired'),
-    api(429, 'TooManyRequests', 5000),
-    api(500, ''),
-    api(403, 'Forbidden'),
+    http(410),
+    http(429, 5000),
+    http(500),
+    http(403),
     new SyntaxError('x'),
     undefined,
     'text',
@@ -468,15 +345,8 @@ test('it never loops without a back-off, never waits for ever, and keeps its ver
             )
           }
           if (state.kind === 'waiting') assert.ok(state.ms >= 800 && state.ms <= 60_000, `${state.ms}`)
-          const version = (
-            at: WatchState,
-          ):
-            | string
-            | undefined => (at.kind === 'waiting'
-              ? version(at.next)
-              : at.kind === 'watching'
-              ? at.resourceVersion
-              : undefined)
+          const version = (at: WatchState): string | undefined =>
+            at.kind === 'waiting' ? version(at.next) : at.kind === 'watching' ? at.resourceVersion : undefined
           if (version(state) !== version(before) && version(state) !== undefined) {
             assert.ok(input.kind === 'listed' || input.kind === 'seen')
           }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cutInstance, cutNote, eventOf, isControllerName, nextName, occurrence } from '../../lib/events/event.ts'
-import { microTime } from '../../lib/core/duration.ts'
 import { foo } from './fixture.ts'
 
 const bytes = (text: string): number => new TextEncoder().encode(text).length
@@ -54,8 +53,4 @@ test('a controller name must be a qualified name', () => {
   for (
     const name of ['', '-a', 'a-', 'a b', 'x'.repeat(64), '/a', 'a/', 'a/b/c', 'Example.dev/a', `${'a'.repeat(254)}/x`]
   ) assert.ok(!isControllerName(name), name)
-})
-
-test('a MicroTime has six decimals', () => {
-  assert.equal(microTime(Date.UTC(2026, 0, 1, 0, 0, 0, 12)), '2026-01-01T00:00:00.012000Z')
 })

@@ -101,3 +101,10 @@ export function fixture(over: Partial<EventRecorderOptions> = {}): Fixture {
   }
   return self
 }
+
+/** Returns a fixture whose recorder is started. */
+export function started(over?: Partial<EventRecorderOptions>): Fixture {
+  const self = fixture(over)
+  self.start()
+  return self
+}

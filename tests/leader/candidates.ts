@@ -1,13 +1,15 @@
 /** Candidates for one Lease on an embedded API server, each with its own network. */
+import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Resource } from '../../lib/core/resource.ts'
-import type { Transport } from '../../lib/core/transport.ts'
+import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
-import type { LogFields } from '../../lib/observe/log.ts'
 import { type ElectionOptions, LeaderElector, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
 import { DEFAULT_TIMINGS, type LeaseRecord } from '../../lib/leader/lease_state.ts'
+import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { keptLog } from '../cache/scripted_server.ts'
 import type { Host } from './host.ts'
 import { type Recorder, recorder } from '../client/transports.ts'
 
@@ -49,12 +51,7 @@ export function candidate(
   over: Partial<LeaderElectorOptions> = {},
 ): Candidate {
   const network = recorder(server)
-  const lines: string[] = []
-  const log = Object.fromEntries(
-    ['debug', 'info', 'warn', 'error'].map((
-      level,
-    ) => [level, (message: string, _fields?: LogFields) => void lines.push(`${level} ${message}`)]),
-  ) as unknown as LeaderElectorOptions['log']
+  const { lines, log } = keptLog()
   const elector = new LeaderElector({
     api: new Api({ transport: network.transport }),
     lease: 'lock',
@@ -88,6 +85,54 @@ export function candidate(
     stop: () => stopping.abort(new DOMException('The test has ended', 'AbortError')),
   }
   return self
+}
+
+/** Returns a clock, and an embedded API server that uses it. */
+export function setup(clock: FakeClock = new FakeClock()): { readonly clock: FakeClock; readonly server: Transport } {
+  return { clock, server: new ApiServer({ clock }).handle }
+}
+
+/** Starts a candidate without others, and advances the clock. */
+export async function leading(
+  forMs: number,
+  over?: Partial<LeaderElectorOptions>,
+): Promise<ReturnType<typeof setup> & { readonly a: Candidate }> {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a', over)
+  a.start()
+  await clock.advance(forMs)
+  return { clock, server, a }
+}
+
+/** Starts a leader, and a follower with this network that has observed it. */
+export async function pair(
+  over?: Partial<LeaderElectorOptions>,
+  intercept?: Intercept,
+  itsClock?: FakeClock,
+): Promise<ReturnType<typeof setup> & { readonly a: Candidate; readonly b: Candidate }> {
+  const { clock, server } = setup(itsClock)
+  const [a, b] = [candidate(server, clock, 'a'), candidate(server, clock, 'b', over)]
+  b.network.intercept = intercept
+  a.start()
+  await clock.advance(1)
+  b.start()
+  await clock.advance(0)
+  return { clock, server, a, b }
+}
+
+type Intercept = Recorder['intercept']
+
+/** Answers the matching requests instead of the server. */
+export function where(
+  matches: (request: HttpRequest) => boolean,
+  answer: (request: HttpRequest, next: Transport) => HttpResponse | Promise<HttpResponse>,
+): NonNullable<Intercept> {
+  return async (request, next) => await (matches(request) ? answer(request, next) : next(request))
+}
+
+/** Returns whether a request has the method. */
+export function is(method: string): (request: HttpRequest) => boolean {
+  return (request) => request.method === method
 }
 
 export interface LeaseObject extends KubeObject {

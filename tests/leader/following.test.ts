@@ -1,42 +1,31 @@
 /** Tests of followers with a watch: how soon they lead, and how many requests they send. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
-import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { refusal, silence } from '../client/transports.ts'
-import { type Candidate, candidate, holderOn, LEASE, leaseOn, patchLease, PATH, TARGET } from './candidates.ts'
+import {
+  type Candidate,
+  candidate,
+  holderOn,
+  leading,
+  LEASE,
+  leaseOn,
+  pair,
+  PATH,
+  setup,
+  TARGET,
+  where,
+} from './candidates.ts'
 import { isWatch, through } from './weather.ts'
 
 const WATCH = `GET ${PATH}`
 const GET = `GET ${PATH}/lock`
 const PUT = `PUT ${PATH}/lock`
 
-function setup(): { clock: FakeClock; server: Transport } {
-  const clock = new FakeClock()
-  return { clock, server: new ApiServer({ clock }).handle }
-}
-
-/** Starts a leader, and a follower that has observed it. */
-async function pair(
-  server: Transport,
-  clock: FakeClock,
-  over: Parameters<typeof candidate>[3] = {},
-): Promise<{ a: Candidate; b: Candidate }> {
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b', over)
-  a.start()
-  await clock.advance(1)
-  b.start()
-  await clock.advance(0)
-  return { a, b }
-}
-
 test('a follower sends nothing while its watch is open', async () => {
-  const { clock, server } = setup()
-  const { b } = await pair(server, clock)
+  const { clock, b } = await pair()
   assert.deepEqual(b.network.take(), [GET, WATCH])
   const watch = new URL(b.network.requests.at(-1)!.path, 'http://localhost').searchParams
   assert.equal(watch.get('fieldSelector'), 'metadata.name=lock')
@@ -58,8 +47,7 @@ test("a follower that lost a race reads the lease at once, as the winner's time 
 })
 
 test('a watch that the server closes is reopened at its last version, without a read', async () => {
-  const { clock, server } = setup()
-  const { b } = await pair(server, clock)
+  const { clock, b } = await pair()
   await clock.advance(1000)
   b.network.take()
   await clock.advance(620_000)
@@ -67,8 +55,7 @@ test('a watch that the server closes is reopened at its last version, without a 
 })
 
 test('a released lease is acquired within the jitter', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock, { random: () => 0.999 })
+  const { clock, server, a, b } = await pair({ random: () => 0.999 })
   await clock.advance(100_000)
   b.network.take()
   a.stop()
@@ -78,19 +65,8 @@ test('a released lease is acquired within the jitter', async () => {
   assert.deepEqual([b.leads, b.network.take(), (await leaseOn(server)).spec.leaseTransitions], [1, [GET, PUT], 1])
 })
 
-test('a follower creates a deleted lease if its leader is gone', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
-  a.network.intercept = silence
-  await clock.advance(1000)
-  await new Api({ transport: server }).delete(TARGET, {})
-  await clock.advance(0)
-  assert.deepEqual([b.leads, await holderOn(server)], [1, 'b'])
-})
-
 test('a follower leads as soon as the lease of a crashed leader expires, counted from the last renewal on the watch', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
+  const { clock, a, b } = await pair()
   await clock.advance(5999) // the last renewal is at 6 s
   a.network.intercept = silence
   b.network.take()
@@ -112,8 +88,7 @@ function losing(times: number): NonNullable<Candidate['network']['intercept']> {
 
 test('a follower whose winning response is lost polls again, and does not wait until its own record expires', async () => {
   for (const watches of [true, false]) {
-    const { clock, server } = setup()
-    const { a, b } = await pair(server, clock, { random: () => 0.999 })
+    const { clock, server, a, b } = await pair({ random: () => 0.999 })
     const lose = losing(1)
     b.network.intercept = (
       request,
@@ -137,8 +112,7 @@ test('a follower whose winning response is lost polls again, and does not wait u
 })
 
 test('while every response is lost, our own record is read once per polling interval', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
+  const { clock, server, a, b } = await pair()
   b.network.intercept = losing(Infinity)
   a.stop()
   await clock.advance(0)
@@ -152,31 +126,8 @@ test('while every response is lost, our own record is read once per polling inte
   assert.equal(b.leads, 1)
 })
 
-test('a follower that is stopped after its winning response was lost releases the lease', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
-  b.network.intercept = losing(1)
-  a.stop()
-  await clock.advance(0)
-  assert.equal(await holderOn(server), 'b')
-  b.stop()
-  await clock.advance(0)
-  assert.deepEqual([await holderOn(server), b.leads, b.outcome], ['', 0, 'resolved'])
-})
-
-test('a process that restarts under its fixed name leads at once, though its first response is lost', async () => {
-  const { clock, server } = setup()
-  const { b: other } = await pair(server, clock)
-  const again = candidate(server, clock, 'a')
-  again.network.intercept = losing(1)
-  again.start()
-  await clock.advance(2000)
-  assert.deepEqual([again.leads, other.leads], [1, 0])
-})
-
 test('an elector that lost its lease by missing responses gets it back with its next start', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
+  const { clock, server, a, b } = await pair()
   a.network.intercept = losing(Infinity)
   await clock.advance(12_000)
   assert.ok(a.outcome instanceof Error)
@@ -187,29 +138,8 @@ test('an elector that lost its lease by missing responses gets it back with its 
   assert.deepEqual([a.leads, a.elector.isLeader, b.leads], [2, true, 0])
 })
 
-test("annotating the Lease does not extend a crashed leader's term, though the watch reports it", async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
-  a.network.intercept = silence
-  for (let second = 1; second <= 15; second++) {
-    await clock.advance(1000)
-    await patchLease(server, { metadata: { annotations: { at: String(second) } } })
-  }
-  await clock.advance(0)
-  assert.equal(b.leads, 1)
-})
-
 test('a follower that may not watch logs the missing verb, polls as client-go does, and is as safe', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
-  b.network.intercept = (
-    request,
-    next,
-  ) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden', {}, 'leases is forbidden')) : next(request))
-  a.start()
-  await clock.advance(1)
-  b.start()
+  const { clock, a, b } = await pair({}, where(isWatch, () => refusal(403, 'Forbidden', {}, 'leases is forbidden')))
   await clock.advance(660_000)
   const taken = b.network.take()
   assert.equal(taken.filter((each) => each === GET).length, 331)
@@ -226,16 +156,10 @@ test('a follower that may not watch logs the missing verb, polls as client-go do
 })
 
 test('a watch that always breaks at once costs few requests, and polling continues', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
-  b.network.intercept = (
-    request,
-    next,
-  ) => (isWatch(request) ? Promise.reject(new NetworkError('broke', { phase: 'response' })) : next(request))
-  a.start()
-  await clock.advance(1)
-  b.start()
+  const { clock, b } = await pair(
+    {},
+    where(isWatch, () => Promise.reject(new NetworkError('broke', { phase: 'response' }))),
+  )
   await clock.advance(600_000)
   const taken = b.network.take()
   assert.equal(taken.filter((each) => each === GET).length, 301)
@@ -244,17 +168,13 @@ test('a watch that always breaks at once costs few requests, and polling continu
 })
 
 test('a broken watch is reopened at its last version, and reports what happened meanwhile', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
+  const clock = new FakeClock()
   let watches = 0
-  b.network.intercept = (
-    request,
-    next,
-  ) => (isWatch(request) && watches++ === 0 ? through('slow there', request, next, clock, 5500) : next(request))
-  a.start()
-  await clock.advance(1)
-  b.start()
+  const intercept = where(
+    (request) => isWatch(request) && watches++ === 0,
+    (request, next) => through('slow there', request, next, clock, 5500),
+  )
+  const { a, b } = await pair({}, intercept, clock)
   await clock.advance(7000) // broke at the renewal at 6 s
   assert.equal(watches, 2)
   b.network.take()
@@ -264,17 +184,13 @@ test('a broken watch is reopened at its last version, and reports what happened 
 })
 
 test('a watch that missed a change is detected when the record seems to expire, and replaced', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
+  const clock = new FakeClock()
   let watches = 0
-  b.network.intercept = (
-    request,
-    next,
-  ) => (isWatch(request) && watches++ === 0 ? through('answer lost', request, next, clock, 0) : next(request))
-  a.start()
-  await clock.advance(1)
-  b.start()
+  const intercept = where(
+    (request) => isWatch(request) && watches++ === 0,
+    (request, next) => through('answer lost', request, next, clock, 0),
+  )
+  const { a, b } = await pair({}, intercept, clock)
   await clock.advance(14_999)
   b.network.take()
   await clock.advance(1)
@@ -286,27 +202,8 @@ test('a watch that missed a change is detected when the record seems to expire, 
   assert.equal(b.leads, 1)
 })
 
-test('an expired version is read again', async () => {
-  const { clock, server } = setup()
-  let watches = 0
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
-  b.network.intercept = (
-    request,
-    next,
-  ) => (isWatch(request) && watches++ === 0 ? Promise.resolve(refusal(410, 'Expired')) : next(request))
-  a.start()
-  await clock.advance(1)
-  b.start()
-  await clock.advance(10_000)
-  assert.deepEqual(b.network.take(), [GET, WATCH, GET, WATCH])
-})
-
 test('of many followers that wake at once one leads, and the others follow with few requests', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1)
+  const { clock, server, a } = await leading(1)
   const many = Array.from(
     { length: 20 },
     (_, index) => candidate(server, clock, `f${index}`, { random: () => index / 20 }),
@@ -320,21 +217,6 @@ test('of many followers that wake at once one leads, and the others follow with 
   const asked = many.flatMap((each) => each.network.take()).filter((each) => each === GET).length
   assert.ok(asked <= 3, `${asked} asked: the others knew already that another was faster`)
   assert.equal((await leaseOn(server)).spec.leaseTransitions, 1)
-})
-
-test('many followers without jitter: a loser does not retry at once', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1)
-  const many = Array.from({ length: 20 }, (_, index) => candidate(server, clock, `f${index}`))
-  for (const each of many) each.start()
-  await clock.advance(10_000)
-  for (const each of many) each.network.take()
-  a.stop()
-  await clock.advance(1000)
-  assert.equal(many.reduce((sum, { leads }) => sum + leads, 0), 1)
-  for (const each of many) assert.ok(each.network.take().length <= 3)
 })
 
 test('a stopped follower leaves no watch, no timer and no listener', async () => {
@@ -361,8 +243,7 @@ test('a stopped follower leaves no watch, no timer and no listener', async () =>
 })
 
 test('the watch ends when the lease is acquired', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
+  const { clock, a, b } = await pair()
   const watch = b.network.requests.find(isWatch)!
   a.stop()
   await clock.advance(1000)
@@ -373,20 +254,13 @@ test('the watch ends when the lease is acquired', async () => {
 })
 
 test('with a watch that gets no response, the follower polls', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
-  b.network.intercept = (request, next): Promise<HttpResponse> => (isWatch(request) ? silence(request) : next(request))
-  a.start()
-  await clock.advance(1)
-  b.start()
+  const { clock, b } = await pair({}, where(isWatch, silence))
   await clock.advance(10_000)
   assert.deepEqual(b.network.take(), [GET, WATCH, GET, GET, GET, GET, GET])
 })
 
 test('a watch that ignores its signal does not delay the winner', async () => {
-  const { clock, server } = setup()
-  const { a, b } = await pair(server, clock)
+  const { clock, server, a, b } = await pair()
   b.stop()
   await clock.advance(0)
   const c = candidate(server, clock, 'c')
@@ -403,4 +277,23 @@ test('a watch that ignores its signal does not delay the winner', async () => {
   a.stop()
   await clock.advance(16_000)
   assert.deepEqual([c.leads, c.elector.isLeader], [1, true])
+})
+
+test('an expired version is read again', async () => {
+  let watches = 0
+  const { clock, b } = await pair(
+    {},
+    where((request) => isWatch(request) && watches++ === 0, () => refusal(410, 'Expired')),
+  )
+  await clock.advance(10_000)
+  assert.deepEqual(b.network.take(), [GET, WATCH, GET, WATCH])
+})
+
+test('a follower creates a deleted lease if its leader is gone', async () => {
+  const { clock, server, a, b } = await pair()
+  a.network.intercept = silence
+  await clock.advance(1000)
+  await new Api({ transport: server }).delete(TARGET, {})
+  await clock.advance(0)
+  assert.deepEqual([b.leads, await holderOn(server)], [1, 'b'])
 })

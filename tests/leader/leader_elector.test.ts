@@ -1,21 +1,26 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import { LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { bodyOf, refusal, silence } from '../client/transports.ts'
-import { candidate, holderOn, LEASE, leaseOn, patchLease, PATH, TARGET } from './candidates.ts'
+import {
+  candidate,
+  holderOn,
+  leading,
+  LEASE,
+  leaseOn,
+  pair,
+  patchLease,
+  PATH,
+  setup,
+  TARGET,
+  where,
+} from './candidates.ts'
 import { isWatch } from './weather.ts'
 
 const START = '2026-01-01T00:00:00.000000Z'
-
-function setup(): { clock: FakeClock; server: Transport } {
-  const clock = new FakeClock()
-  return { clock, server: new ApiServer({ clock }).handle }
-}
 
 async function createLease(server: Transport, spec: object, metadata: object = {}): Promise<void> {
   await new Api({ transport: server }).create({ resource: LEASE, namespace: 'default' }, {
@@ -33,10 +38,7 @@ const held = {
 }
 
 test('a missing Lease is created with our name, in the form that client-go writes', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(0)
+  const { server, a } = await leading(0)
   assert.deepEqual(a.network.take(), [`GET ${PATH}/lock`, `POST ${PATH}`])
   assert.deepEqual((await leaseOn(server)).spec, {
     holderIdentity: 'a',
@@ -49,10 +51,7 @@ test('a missing Lease is created with our name, in the form that client-go write
 })
 
 test('renewing is one PUT per period and no GET; acquireTime and transitions stay', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1999)
+  const { clock, server, a } = await leading(1999)
   a.network.take()
   for (let renewal = 1; renewal <= 20; renewal++) {
     await clock.advance(2000)
@@ -106,27 +105,12 @@ test("another's Lease is acquired if it has not changed for its own duration sin
   })
 })
 
-test("annotating the Lease does not extend a crashed leader's term", async () => {
-  const { clock, server } = setup()
-  await createLease(server, held)
-  const a = candidate(server, clock, 'a')
-  a.start()
-  for (let second = 0; second < 8; second++) {
-    await patchLease(server, { metadata: { annotations: { at: String(second) } } })
-    await clock.advance(2000)
-  }
-  assert.equal(a.leads, 1)
-})
-
 test('a follower that may not watch waits 1 to 2.2 periods between the end of a try and the next one', async () => {
   const { clock, server } = setup()
   await createLease(server, { ...held, leaseDurationSeconds: 3600 })
   for (const [random, ms] of [[0, 2000], [0.5, 3200], [0.999, 4397.6]] as const) {
     const a = candidate(server, clock, 'a', { random: () => random })
-    a.network.intercept = (
-      request,
-      next,
-    ) => (isWatch(request) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request))
+    a.network.intercept = where(isWatch, () => refusal(403, 'Forbidden'))
     a.start()
     await clock.advance(0)
     assert.deepEqual(a.network.take(), [`GET ${PATH}/lock`, `GET ${PATH}`])
@@ -141,10 +125,7 @@ test('a follower that may not watch waits 1 to 2.2 periods between the end of a 
 })
 
 test('a conflict while renewing falls back to reading, and the lease is kept', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   a.network.take()
   await patchLease(server, { metadata: { labels: { touched: 'yes' } } })
   await clock.advance(1000)
@@ -155,20 +136,14 @@ test('a conflict while renewing falls back to reading, and the lease is kept', a
 })
 
 test('a deleted Lease is created again by its leader', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   await new Api({ transport: server }).delete(TARGET, {})
   await clock.advance(1000)
   assert.deepEqual([a.elector.isLeader, a.leads, await holderOn(server)], [true, 1, 'a'])
 })
 
 test("a leader that finds another holder ends at once, and does not change the other's lease", async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   await patchLease(server, { spec: { holderIdentity: 'b' } })
   const before = await leaseOn(server)
   await clock.advance(1000)
@@ -181,10 +156,7 @@ test("a leader that finds another holder ends at once, and does not change the o
 })
 
 test('a leader that cannot renew ends at the deadline, counted from the send time of its last success', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(3000)
+  const { clock, a } = await leading(3000)
   a.network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'etcd is away'))
   await clock.advance(8999)
   assert.deepEqual([a.outcome, a.elector.isLeader], [undefined, true])
@@ -199,12 +171,9 @@ test('a leader that cannot renew ends at the deadline, counted from the send tim
 })
 
 test('the pause between tries does not exceed the deadline', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a', {
+  const { clock, a } = await leading(0, {
     timings: { durationMs: 11_000, renewDeadlineMs: 10_000, retryPeriodMs: 8000 },
   })
-  a.start()
-  await clock.advance(0)
   a.network.intercept = () => Promise.resolve(refusal(500, 'InternalError'))
   await clock.advance(9999)
   assert.equal(a.elector.isLeader, true)
@@ -212,46 +181,8 @@ test('the pause between tries does not exceed the deadline', async () => {
   assert.deepEqual([a.elector.isLeader, a.outcome instanceof LeadershipLost], [false, true])
 })
 
-test('a late response does not extend the term', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.network.intercept = (request, next) => {
-    if (request.method === 'PUT') return silence(request)
-    return request.method === 'POST' ? later(clock, 4900, next(request)) : next(request)
-  }
-  a.start()
-  await clock.advance(4900)
-  assert.equal(a.leads, 1)
-  await clock.advance(5099)
-  assert.equal(a.elector.isLeader, true)
-  await clock.advance(1)
-  assert.deepEqual([a.elector.isLeader, a.outcome instanceof LeadershipLost], [false, true])
-})
-
-test('a hanging renewal is aborted in time for another try', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
-  a.network.intercept = silence
-  await clock.advance(2000)
-  a.network.intercept = undefined
-  a.network.take()
-  await clock.advance(4000) // sent at 2 s, aborted at 7 s, and retried at once
-  assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`])
-  await clock.advance(60_000)
-  assert.deepEqual([a.elector.isLeader, a.leads, a.outcome], [true, 1, undefined])
-  assert.match(
-    a.lines.join('\n'),
-    /warn Cannot renew lease "default\/lock": the server did not answer within 5 s; trying again/,
-  )
-})
-
 test('the last failure within the deadline announces no further try', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(3000)
+  const { clock, a } = await leading(3000)
   a.network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'etcd is away'))
   await clock.advance(20_000)
   assert.ok(a.outcome instanceof LeadershipLost)
@@ -263,72 +194,6 @@ test('the last failure within the deadline announces no further try', async () =
   ])
 })
 
-test('a transport that ignores its signal cannot delay the end of a term, nor revive it by a late response', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(0)
-  a.network.intercept = (request, next) => later(clock, 20_000, next(request))
-  await clock.advance(10_000)
-  assert.deepEqual([a.outcome instanceof LeadershipLost, a.elector.isLeader], [true, false])
-  await clock.advance(60_000)
-  assert.deepEqual([a.elector.isLeader, a.leads, clock.pending], [false, 1, 0])
-})
-
-test('a suspended machine loses its term, though its monotonic clock was stopped', async () => {
-  const { clock, server } = setup()
-  let asleepMs = 0
-  const own: Clock = {
-    now: () => clock.now() + asleepMs,
-    monotonic: () => clock.monotonic(),
-    after: (ms, fn) => clock.after(ms, fn),
-  }
-  const a = candidate(server, own, 'a')
-  a.start()
-  await clock.advance(1000)
-  asleepMs = 20_000
-  assert.equal(a.elector.isLeader, false)
-  a.network.take()
-  await clock.advance(1000)
-  assert.ok(a.outcome instanceof LeadershipLost)
-  assert.match(a.outcome.message, /for 10 s: the machine was suspended, or its clock set forward, by 19 s$/)
-  assert.deepEqual(a.network.take(), [])
-})
-
-test('a create whose response is lost is found at the next try', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  let lost = 0
-  a.network.intercept = async (request, next) => {
-    const answer = await next(request)
-    if (request.method === 'POST' && lost++ === 0) throw new Error('connection reset')
-    return answer
-  }
-  a.start()
-  await clock.advance(0)
-  assert.deepEqual([a.leads, lost], [0, 1])
-  await clock.advance(2000)
-  assert.deepEqual([a.leads, (await leaseOn(server)).spec.leaseTransitions, (await leaseOn(server)).spec.acquireTime], [
-    1,
-    0,
-    START,
-  ])
-})
-
-test('a renewal whose response is lost is found at the next try', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
-  a.network.intercept = async (request, next) => {
-    a.network.intercept = undefined
-    await next(request)
-    throw new Error('connection reset')
-  }
-  await clock.advance(60_000)
-  assert.deepEqual([a.elector.isLeader, a.leads, (await leaseOn(server)).spec.leaseTransitions], [true, 1, 0])
-})
-
 test('a lost race is logged at debug; a refusal is a warning, and is retried', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
@@ -337,10 +202,10 @@ test('a lost race is logged at debug; a refusal is a warning, and is retried', a
     refusal(409, 'Conflict'),
     refusal(403, 'Forbidden', {}, 'leases is forbidden'),
   ]
-  a.network.intercept = (
-    request,
-    next,
-  ) => (request.method === 'POST' && refusals.length > 0 ? Promise.resolve(refusals.shift()!) : next(request))
+  a.network.intercept = where(
+    (request) => request.method === 'POST' && refusals.length > 0,
+    () => Promise.resolve(refusals.shift()!),
+  )
   a.start()
   await clock.advance(6000)
   assert.equal(a.leads, 1)
@@ -355,12 +220,7 @@ test('a lost race is logged at debug; a refusal is a warning, and is retried', a
 })
 
 test('a stopped leader releases the lease, and the next one acquires it with its next try', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b', { random: () => 0.99 })
-  a.start()
-  await clock.advance(1)
-  b.start()
+  const { clock, server, a, b } = await pair({ random: () => 0.99 })
   await clock.advance(5000)
   a.network.take()
   a.stop()
@@ -381,26 +241,8 @@ test('a stopped leader releases the lease, and the next one acquires it with its
   assert.deepEqual([b.leads, (await leaseOn(server)).spec.leaseTransitions], [1, 1])
 })
 
-test('the lease of a crashed leader is acquired when it has expired, and not before', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
-  a.start()
-  await clock.advance(1)
-  b.start()
-  await clock.advance(5999) // the last renewal is at 6 s
-  a.network.intercept = silence
-  await clock.advance(14_999)
-  assert.deepEqual([b.leads, a.elector.isLeader], [0, false])
-  await clock.advance(2002)
-  assert.deepEqual([b.leads, a.outcome instanceof LeadershipLost], [1, true])
-})
-
 test("a release is decided by the fetched record: a new leader's lease is not cleared", async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   await patchLease(server, { spec: { holderIdentity: 'b' } })
   a.stop()
   await clock.advance(0)
@@ -408,10 +250,7 @@ test("a release is decided by the fetched record: a new leader's lease is not cl
 })
 
 test('a conflicting release reads again and retries', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   let met = 0
   a.network.intercept = async (request, next) => {
     if (request.method === 'PUT' && met++ < 2) await patchLease(server, { metadata: { labels: { met: String(met) } } })
@@ -423,10 +262,7 @@ test('a conflicting release reads again and retries', async () => {
 })
 
 test('a release without a response ends at the renew deadline, with a warning', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, a } = await leading(1000)
   a.network.intercept = silence
   a.stop()
   await clock.advance(9999)
@@ -437,17 +273,6 @@ test('a release without a response ends at the renew deadline, with a warning', 
     a.lines.at(-1)!,
     /^warn Cannot release lease "default\/lock": the server did not answer within 10 s; other candidates wait until it expires$/,
   )
-})
-
-test('a release of a deleted Lease does nothing', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
-  await new Api({ transport: server }).delete(TARGET, {})
-  a.stop()
-  await clock.advance(0)
-  assert.deepEqual([a.outcome, a.lines.filter((line) => line.startsWith('warn'))], ['resolved', []])
 })
 
 test("a lease is kept while the leader's work has not ended", async () => {
@@ -524,10 +349,7 @@ test('an abort together with the response does not begin a term', async () => {
 })
 
 test('an abort during a renewal still releases the lease', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   a.network.intercept = async (request, next) => {
     a.network.intercept = undefined
     const answer = next(request)
@@ -539,10 +361,7 @@ test('an abort during a renewal still releases the lease', async () => {
 })
 
 test('an abort during the read after a conflict still releases the lease', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   await patchLease(server, { metadata: { labels: { touched: 'yes' } } })
   a.network.intercept = async (request, next) => {
     if (request.method !== 'GET') return await next(request)
@@ -566,10 +385,7 @@ test('an elector with an aborted signal sends nothing', async () => {
 })
 
 test('an elector cannot be started twice at once, and can be started again', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(0)
+  const { clock, a } = await leading(0)
   await assert.rejects(
     a.elector.start(new AbortController().signal, () => {}),
     /^Error: Cannot start the elector of lease "default\/lock": it is already running$/,
@@ -610,23 +426,6 @@ test('missing names and invalid timings throw before anything is sent', () => {
     () => candidate(server, clock, 'a', { timings: { durationMs: 1, renewDeadlineMs: 1, retryPeriodMs: 1 } }),
     RangeError,
   )
-})
-
-test("requests are valid for the server's types: whole seconds and six decimals", async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a', { timings: { durationMs: 3000, renewDeadlineMs: 2000, retryPeriodMs: 500 } })
-  a.start()
-  await clock.advance(500)
-  a.stop()
-  await clock.advance(0)
-  const specs = a.network.requests.filter(({ body }) => body).map((request) =>
-    (bodyOf(request) as { spec: Record<string, unknown> }).spec
-  )
-  assert.equal(specs.length, 3)
-  for (const { leaseDurationSeconds, acquireTime, renewTime } of specs) {
-    assert.ok(Number.isInteger(leaseDurationSeconds))
-    for (const time of [acquireTime, renewTime]) assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
-  }
 })
 
 function later(clock: Clock, ms: number, answer: Promise<HttpResponse>): Promise<HttpResponse> {
@@ -742,6 +541,23 @@ test('check logs a refusal before the election, which does not log it again', as
   assert.deepEqual(a.network.take(), [], 'check sends nothing during the election')
 })
 
+test('a transport that ignores its signal cannot delay the end of a term, nor revive it by a late response', async () => {
+  const { clock, a } = await leading(0)
+  a.network.intercept = (request, next) => later(clock, 20_000, next(request))
+  await clock.advance(10_000)
+  assert.deepEqual([a.outcome instanceof LeadershipLost, a.elector.isLeader], [true, false])
+  await clock.advance(60_000)
+  assert.deepEqual([a.elector.isLeader, a.leads, clock.pending], [false, 1, 0])
+})
+
+test('a release of a deleted Lease does nothing', async () => {
+  const { clock, server, a } = await leading(1000)
+  await new Api({ transport: server }).delete(TARGET, {})
+  a.stop()
+  await clock.advance(0)
+  assert.deepEqual([a.outcome, a.lines.filter((line) => line.startsWith('warn'))], ['resolved', []])
+})
+
 test('a refusal is logged again after a successful read', async () => {
   const { clock, server } = setup()
   const a = candidate(server, clock, 'a')
@@ -761,4 +577,56 @@ test('a refusal is logged again after a successful read', async () => {
   const lines = warned()
   assert.equal(lines.length, 1, lines.join('\n'))
   assert.match(lines[0]!, /^warn Cannot acquire lease "default\/lock": .*; its role lacks/)
+})
+
+test('a late response does not extend the term', async () => {
+  const { clock, server } = setup()
+  const a = candidate(server, clock, 'a')
+  a.network.intercept = (request, next) => {
+    if (request.method === 'PUT') return silence(request)
+    return request.method === 'POST' ? later(clock, 4900, next(request)) : next(request)
+  }
+  a.start()
+  await clock.advance(4900)
+  assert.equal(a.leads, 1)
+  await clock.advance(5099)
+  assert.equal(a.elector.isLeader, true)
+  await clock.advance(1)
+  assert.deepEqual([a.elector.isLeader, a.outcome instanceof LeadershipLost], [false, true])
+})
+
+test('a hanging renewal is aborted in time for another try', async () => {
+  const { clock, a } = await leading(1000)
+  a.network.intercept = silence
+  await clock.advance(2000)
+  a.network.intercept = undefined
+  a.network.take()
+  await clock.advance(4000) // sent at 2 s, aborted at 7 s, and retried at once
+  assert.deepEqual(a.network.take(), [`PUT ${PATH}/lock`])
+  await clock.advance(60_000)
+  assert.deepEqual([a.elector.isLeader, a.leads, a.outcome], [true, 1, undefined])
+  assert.match(
+    a.lines.join('\n'),
+    /warn Cannot renew lease "default\/lock": the server did not answer within 5 s; trying again/,
+  )
+})
+
+test('a suspended machine loses its term, though its monotonic clock was stopped', async () => {
+  const { clock, server } = setup()
+  let asleepMs = 0
+  const own: Clock = {
+    now: () => clock.now() + asleepMs,
+    monotonic: () => clock.monotonic(),
+    after: (ms, fn) => clock.after(ms, fn),
+  }
+  const a = candidate(server, own, 'a')
+  a.start()
+  await clock.advance(1000)
+  asleepMs = 20_000
+  assert.equal(a.elector.isLeader, false)
+  a.network.take()
+  await clock.advance(1000)
+  assert.ok(a.outcome instanceof LeadershipLost)
+  assert.match(a.outcome.message, /for 10 s: the machine was suspended, or its clock set forward, by 19 s$/)
+  assert.deepEqual(a.network.take(), [])
 })

@@ -1,7 +1,6 @@
 /** Tests of one term: fence, release, callbacks, labels, health and metrics. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import type { Fence } from '../../lib/core/fence.ts'
@@ -12,19 +11,26 @@ import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/testing/fake_clock.ts'
 import { answer, bodyOf, recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { type Candidate, candidate, holderOn, leaseOn, patchLease, PATH } from './candidates.ts'
+import {
+  type Candidate,
+  candidate,
+  holderOn,
+  is,
+  leading,
+  leaseOn,
+  pair,
+  patchLease,
+  PATH,
+  setup,
+  where,
+} from './candidates.ts'
 import { Host } from './host.ts'
 
 const NAME = { name: 'lock' }
 const MAP = { resource: ConfigMap, namespace: 'default', name: 'map' }
 
-function setup(): { clock: FakeClock; server: Transport } {
-  const clock = new FakeClock()
-  return { clock, server: new ApiServer({ clock }).handle }
-}
-
 /** Returns a single candidate, started this long ago, on a machine whose event loop can be blocked. */
-async function leading(forMs: number): Promise<{ clock: FakeClock; host: Host; a: Candidate }> {
+async function onHost(forMs: number): Promise<{ clock: FakeClock; host: Host; a: Candidate }> {
   const { clock, server } = setup()
   const host = new Host(clock)
   const a = candidate(server, host, 'a')
@@ -64,12 +70,7 @@ test('the fence before the start is that of the first term; the next start has a
 })
 
 test('the fence of a start that never led falls at its end', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const b = candidate(server, clock, 'b')
-  a.start()
-  await clock.advance(1)
-  b.start()
+  const { clock, b } = await pair()
   await clock.advance(5000)
   b.stop()
   await clock.advance(0)
@@ -91,10 +92,7 @@ test("the end of a term aborts writes of the leader's clients, not of others or 
   await leaders.create(MAP, { metadata: { name: 'map', namespace: 'default' } }, {})
   network.intercept = silence
   const open = leaders.patch(MAP, 'merge', {}, {})
-  a.network.intercept = (
-    request,
-    next,
-  ) => (request.method === 'PUT' ? Promise.resolve(refusal(500, 'InternalError')) : next(request))
+  a.network.intercept = where(is('PUT'), () => refusal(500, 'InternalError'))
   const refused = assert.rejects(
     open,
     /^LeadershipLost: Cannot renew lease "default\/lock" for 10 s: .*refused: InternalError$/,
@@ -110,17 +108,14 @@ test("the end of a term aborts writes of the leader's clients, not of others or 
 })
 
 test('the fence of a leader that finds another holder falls with that reason', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  a.start()
-  await clock.advance(1000)
+  const { clock, server, a } = await leading(1000)
   await patchLease(server, { spec: { holderIdentity: 'b' } })
   await clock.advance(1000)
   assert.throws(() => a.elector.fence.check(), /^LeadershipLost: Cannot renew lease "default\/lock": "b" holds it now$/)
 })
 
 test('a check of the fence after a suspension ends the term at once, before the next renewal', async () => {
-  const { clock, host, a } = await leading(500)
+  const { clock, host, a } = await onHost(500)
   host.suspend(true)
   await clock.advance(12_000)
   host.resume()
@@ -162,10 +157,7 @@ test('a lease is kept while a write is open, or shortly after one got no respons
 })
 
 test('labels are added to the Lease at its creation and at each renewal; all else stays', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a', { labels: { app: 'x' } })
-  a.start()
-  await clock.advance(0)
+  const { clock, server } = await leading(0, { labels: { app: 'x' } })
   assert.deepEqual((await leaseOn(server)).metadata.labels, { app: 'x' })
   await patchLease(server, {
     metadata: { labels: { app: 'y', other: 'z' }, annotations: { note: 'keep' }, finalizers: ['example.dev/keep'] },
@@ -242,10 +234,9 @@ test('callbacks are called for every change of holder and each term, in order; t
 })
 
 test('a callback that never ends blocks nothing but the end, for at most the renew deadline', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a', { callbacks: { onStartedLeading: () => new Promise<void>(() => {}) } })
-  a.start()
-  await clock.advance(60_000)
+  const { clock, server, a } = await leading(60_000, {
+    callbacks: { onStartedLeading: () => new Promise<void>(() => {}) },
+  })
   assert.equal(a.elector.isLeader, true)
   a.stop()
   await clock.advance(0)
@@ -303,7 +294,7 @@ test('metrics show whether the lease is held, and count renewals that had to rea
 })
 
 test('a blocked event loop is logged with its duration, and is the reason if the lease is lost by it', async () => {
-  const { clock, host, a } = await leading(500)
+  const { clock, host, a } = await onHost(500)
   host.suspend(false)
   await clock.advance(8700)
   host.resume()
@@ -355,7 +346,7 @@ test("a block by the leader's start is measured from the start of the term, and 
 })
 
 test('a slightly late renewal is not logged', async () => {
-  const { clock, host, a } = await leading(1500)
+  const { clock, host, a } = await onHost(1500)
   host.suspend(false)
   await clock.advance(1400)
   host.resume()

@@ -127,30 +127,6 @@ test('delayed keys have their own metric, and are neither in the depth nor count
   ])
 })
 
-test('a key that becomes due and is added again, or is delayed and added at once, is counted once', async () => {
-  const { clock, meter, queue } = measured()
-  queue.add('a', { afterMs: 10 })
-  await clock.advance(10)
-  queue.add('a')
-  queue.add('a', { afterMs: 5 })
-  await clock.advance(5)
-  assert.deepEqual([value(meter, 'adds_total'), depths(meter)], [1, { 0: 1 }])
-  queue.add('b', { afterMs: 10 })
-  queue.add('b')
-  await clock.advance(10)
-  assert.deepEqual([value(meter, 'adds_total'), depths(meter), queue.length], [2, { 0: 2 }, 2])
-})
-
-test('a raised key is counted in the depth of its new priority', () => {
-  const { meter, queue } = measured()
-  queue.add('a', { priority: -100 })
-  queue.add('b', { priority: -100 })
-  assert.deepEqual(depths(meter), { '-100': 2 })
-  queue.add('a', { priority: 5 })
-  queue.add('a')
-  assert.deepEqual([depths(meter), value(meter, 'adds_total')], [{ 5: 1, '-100': 1 }, 2])
-})
-
 test('the first 25 priorities have a label each and keep it; all others share one', async () => {
   const { meter, queue } = measured()
   // Priority 0 has a label from the start.
@@ -163,13 +139,6 @@ test('the first 25 priorities have a label each and keep it; all others share on
   assert.deepEqual([depths(meter)['exceeded_cardinality_limit'], depths(meter)['0'], depths(meter)['24']], [5, 2, 1])
   while (queue.length > 0) queue.done((await queue.get(never))!)
   assert.deepEqual(depths(meter), {})
-})
-
-test('a queue with one priority has one label', () => {
-  const { meter, queue } = measured()
-  for (let i = 0; i < 100; i++) queue.add(`key-${i}`)
-  assert.deepEqual(depths(meter), { 0: 100 })
-  assert.equal(meter.series().filter((id) => id.startsWith('workqueue_depth')).length, 1)
 })
 
 test('after the shutdown and the end of the work, the series are removed and the name can be used again', async () => {

@@ -186,103 +186,6 @@ function takeAll(state: QueueState<string>): string[] {
   return taken
 }
 
-test('keys leave once, first in, first out', () => {
-  const state = new QueueState<string>()
-  add(state, 'a', 'b', 'a', 'c', 'b')
-  assert.equal(state.length, 3)
-  assert.deepEqual(takeAll(state), ['a', 'b', 'c'])
-})
-
-test('higher priorities leave first, and within a priority first in, first out', () => {
-  const state = new QueueState<string>()
-  add(state, 'low:-100', 'a', 'high:7', 'b', 'half:0.5', 'higher:7')
-  assert.deepEqual(takeAll(state), ['high', 'higher', 'half', 'a', 'b', 'low'])
-})
-
-test('a key keeps its highest priority; when raised, it goes behind the keys that already have that priority', () => {
-  const state = new QueueState<string>()
-  add(state, 'a', 'b', 'c', 'first:5', 'b:5', 'b:-3', 'c:5', 'd:5', 'a')
-  assert.deepEqual(state.depths(), new Map([[0, 1], [5, 4]]))
-  assert.deepEqual(takeAll(state), ['first', 'b', 'c', 'd', 'a'])
-})
-
-test('N adds of a key in work make one more turn after done, with the highest of their priorities', () => {
-  const state = new QueueState<string>()
-  add(state, 'a:-100')
-  assert.equal(state.take(0), 'a')
-  add(state, 'b', 'c', 'a:-100', 'a:3', 'a')
-  assert.deepEqual([state.length, state.turnOf('a')?.priority], [2, -100])
-  assert.deepEqual(state.depths(), new Map([[0, 2], [3, 1]]))
-  assert.deepEqual([state.take(0), state.take(0), state.take(0)], ['b', 'c', undefined])
-  state.done('a')
-  assert.equal(state.take(0), 'a')
-  assert.equal(state.turnOf('a')?.priority, 3)
-  state.done('a')
-  assert.deepEqual([state.length, state.turnOf('a')], [0, undefined])
-})
-
-test('done of a key that is not in work changes nothing', () => {
-  const state = new QueueState<string>()
-  add(state, 'a')
-  state.done('a')
-  state.done('unknown')
-  assert.deepEqual([state.length, takeAll(state)], [1, ['a']])
-})
-
-test('of several delays the earliest time and the highest priority count, and equal times leave in the order of their adds', () => {
-  const state = new QueueState<string>()
-  for (const [key, due] of [['late', 50], ['x', 30], ['y', 30], ['late', 20], ['x', 40]] as const) {
-    state.addAt(key, due, 0, false)
-  }
-  assert.equal(state.nextDueMs(), 20)
-  state.promote(30)
-  assert.deepEqual([takeAll(state), state.nextDueMs()], [['late', 'x', 'y'], undefined])
-  state.addAt('a', 50, 9, false)
-  state.addAt('a', 40, 2, false)
-  state.addAt('b', 40, 5, false)
-  state.promote(40)
-  assert.deepEqual(takeAll(state), ['a', 'b'])
-})
-
-test('a due key is ordered by its priority', () => {
-  const state = new QueueState<string>()
-  state.addAt('urgent', 10, 5, false)
-  add(state, 'a', 'b')
-  assert.equal(state.take(9), 'a')
-  assert.equal(state.promote(10), 1)
-  assert.equal(state.take(10), 'urgent')
-})
-
-test('a key that is added with ever earlier times is due once, at the earliest time', () => {
-  const state = new QueueState<string>()
-  for (let due = 2000; due > 0; due--) for (const key of ['a', 'b']) state.addAt(key, due, 0, false)
-  assert.deepEqual([state.delayed, state.nextDueMs()], [2, 1])
-  state.addAt('c', 1, 0, false)
-  state.promote(5000)
-  assert.deepEqual([takeAll(state), state.nextDueMs()], [['a', 'b', 'c'], undefined])
-})
-
-test('immediate and delayed adds do not cancel each other', () => {
-  const state = new QueueState<string>()
-  state.addAt('a', 10, 0, false)
-  add(state, 'a')
-  assert.deepEqual(takeAll(state), ['a'])
-  assert.equal(state.promote(10), 1)
-  assert.deepEqual(takeAll(state), ['a'])
-})
-
-test('a retry can be cancelled, and plain delays stay', () => {
-  const state = new QueueState<string>()
-  state.addAt('a', 10, 0, true)
-  state.addAt('b', 10, 0, true)
-  state.addAt('b', 30, 0, false)
-  state.addAt('c', 10, 0, false)
-  assert.deepEqual(['a', 'b', 'c', 'd'].map((key) => state.cancelRetry(key)), [true, true, false, false])
-  assert.equal(state.delayed, 2)
-  state.promote(10)
-  assert.deepEqual([takeAll(state), state.nextDueMs()], [['c'], 30])
-})
-
 test('a key that waited for the patience leaves by the guaranteed hand-out, no matter how many urgent keys come', () => {
   for (
     const { patienceMs, every, before } of [{ patienceMs: 1000, every: 8, before: 0 }, {
@@ -365,26 +268,6 @@ test('aging can be turned off, and invalid options are refused', () => {
     assert.throws(() => new QueueState(options), { name: 'RangeError', message })
   refused({ patienceMs: NaN }, 'Cannot make a queue: aging.patienceMs is NaN, and must be 0 or more')
   refused({ every: 1 }, 'Cannot make a queue: aging.every is 1, and must be an integer, 2 or more')
-})
-
-test('the order holds across bursts, and freeing their memory loses no key', () => {
-  const state = new QueueState<number>()
-  let [next, expected] = [0, 0]
-  for (let round = 0; round < 20; round++) {
-    for (let i = 0; i < 1000; i++) state.add(next++, 0, 0)
-    for (let i = 0; i < 900; i++) {
-      assert.equal(state.take(0), expected)
-      state.done(expected++)
-    }
-  }
-  assert.equal(state.length, 2000)
-  while (state.length > 0) {
-    assert.equal(state.take(0), expected)
-    state.done(expected++)
-  }
-  assert.deepEqual([expected, state.idle], [next, true])
-  state.add(1, 0, 0)
-  assert.deepEqual([state.take(0), state.take(0), state.processing], [1, undefined, 1])
 })
 
 test('a key that is raised a hundred thousand times leaves few empty priorities', () => {

@@ -84,62 +84,32 @@ test('withMaxWait limits the delay and keeps the failure count', () => {
   assert.equal(limiter.when('a'), 5)
 })
 
+const TIME = 'and must be a finite number, 0 or more'
+const invalid: readonly (readonly [make: () => unknown, why: string])[] = [
+  [() => exponentialLimiter({ baseMs: NaN }), `baseMs is NaN, ${TIME}`],
+  [() => exponentialLimiter({ baseMs: -1 }), `baseMs is -1, ${TIME}`],
+  [() => exponentialLimiter({ maxMs: Infinity }), `maxMs is Infinity, ${TIME}`],
+  [() => exponentialLimiter({ maxMs: -1 }), `maxMs is -1, ${TIME}`],
+  [() => fastSlowLimiter({ fastMs: -1, slowMs: 2, fastTries: 1 }), `fastMs is -1, ${TIME}`],
+  [() => fastSlowLimiter({ fastMs: 1, slowMs: NaN, fastTries: 1 }), `slowMs is NaN, ${TIME}`],
+  [
+    () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: -1 }),
+    'fastTries is -1, and must be an integer, 0 or more',
+  ],
+  [
+    () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: 1.5 }),
+    'fastTries is 1.5, and must be an integer, 0 or more',
+  ],
+  [() => tokenBucketLimiter({ qps: Infinity }), 'qps is Infinity, and must be above 0'],
+  [() => tokenBucketLimiter({ qps: 0 }), 'qps is 0, and must be above 0'],
+  [() => tokenBucketLimiter({ burst: 1.5 }), 'burst is 1.5, and must be an integer, 1 or more'],
+  [() => tokenBucketLimiter({ burst: 0 }), 'burst is 0, and must be an integer, 1 or more'],
+  [() => maxOf(), 'maxOf needs at least one limiter'],
+  [() => withMaxWait(exponentialLimiter(), -5), `maxMs is -5, ${TIME}`],
+]
+
 test('invalid options of limiters are refused', () => {
-  const clock = new FakeClock()
-  for (
-    const [make, message] of [
-      [
-        () => exponentialLimiter({ baseMs: NaN }),
-        'Cannot make a rate limiter: baseMs is NaN, and must be a finite number, 0 or more',
-      ],
-      [
-        () => exponentialLimiter({ maxMs: Infinity }),
-        'Cannot make a rate limiter: maxMs is Infinity, and must be a finite number, 0 or more',
-      ],
-      [
-        () => exponentialLimiter({ baseMs: -1 }),
-        'Cannot make a rate limiter: baseMs is -1, and must be a finite number, 0 or more',
-      ],
-      [
-        () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: 1.5 }),
-        'Cannot make a rate limiter: fastTries is 1.5, and must be an integer, 0 or more',
-      ],
-      [
-        () => exponentialLimiter({ maxMs: -1 }),
-        'Cannot make a rate limiter: maxMs is -1, and must be a finite number, 0 or more',
-      ],
-      [
-        () => fastSlowLimiter({ fastMs: -1, slowMs: 2, fastTries: 1 }),
-        'Cannot make a rate limiter: fastMs is -1, and must be a finite number, 0 or more',
-      ],
-      [
-        () => fastSlowLimiter({ fastMs: 1, slowMs: NaN, fastTries: 1 }),
-        'Cannot make a rate limiter: slowMs is NaN, and must be a finite number, 0 or more',
-      ],
-      [
-        () => fastSlowLimiter({ fastMs: 1, slowMs: 2, fastTries: -1 }),
-        'Cannot make a rate limiter: fastTries is -1, and must be an integer, 0 or more',
-      ],
-      [
-        () => tokenBucketLimiter({ qps: Infinity, clock }),
-        'Cannot make a rate limiter: qps is Infinity, and must be above 0',
-      ],
-      [
-        () => tokenBucketLimiter({ burst: 1.5, clock }),
-        'Cannot make a rate limiter: burst is 1.5, and must be an integer, 1 or more',
-      ],
-      [() => tokenBucketLimiter({ qps: 0, clock }), 'Cannot make a rate limiter: qps is 0, and must be above 0'],
-      [
-        () => tokenBucketLimiter({ burst: 0, clock }),
-        'Cannot make a rate limiter: burst is 0, and must be an integer, 1 or more',
-      ],
-      [() => maxOf(), 'Cannot make a rate limiter: maxOf needs at least one limiter'],
-      [
-        () => withMaxWait(exponentialLimiter(), -5),
-        'Cannot make a rate limiter: maxMs is -5, and must be a finite number, 0 or more',
-      ],
-    ] as const
-  ) {
-    assert.throws(make, { name: 'RangeError', message })
+  for (const [make, why] of invalid) {
+    assert.throws(make, { name: 'RangeError', message: `Cannot make a rate limiter: ${why}` })
   }
 })

@@ -11,13 +11,6 @@ import { countedSignal } from '../async/counted_signal.ts'
 
 const never = new AbortController().signal
 
-test('keys leave once, first in, first out', async () => {
-  const queue = new WorkQueue<string>({ clock: new FakeClock() })
-  for (const key of ['a', 'b', 'a', 'c', 'b']) queue.add(key)
-  assert.equal(queue.length, 3)
-  assert.deepEqual([await queue.get(never), await queue.get(never), await queue.get(never)], ['a', 'b', 'c'])
-})
-
 test('waiting workers are served first come, first served', async () => {
   const queue = new WorkQueue<string>({ clock: new FakeClock() })
   const order: string[] = []
@@ -198,32 +191,6 @@ test('onTake is called with each key that is handed out, before a later add can 
   assert.deepEqual(received, ['a'])
 })
 
-test('higher priorities are handed out first, also a key that became due while others waited', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  queue.add('initial', { priority: -100 })
-  queue.add('a')
-  queue.add('due', { afterMs: 10, priority: 5 })
-  queue.add('b')
-  assert.deepEqual([queue.length, queue.delayed], [3, 1])
-  assert.equal(await queue.get(never), 'a')
-  await clock.advance(10)
-  assert.deepEqual([await queue.get(never), await queue.get(never), await queue.get(never)], ['due', 'b', 'initial'])
-})
-
-test('a waiting worker gets a delayed key as soon as it is due, several in the order of their times', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  const got: [string | undefined, number][] = []
-  const workers = [1, 2, 3].map(() => queue.get(never).then((key) => got.push([key, clock.monotonic()])))
-  queue.add('c', { afterMs: 30 })
-  queue.add('a', { afterMs: 10 })
-  queue.add('b', { afterMs: 20 })
-  await clock.advance(30)
-  await Promise.all(workers)
-  assert.deepEqual(got, [['a', 10], ['b', 20], ['c', 30]])
-})
-
 test('priorityOf returns the priority of a key in work, and retry keeps it by default', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
@@ -258,16 +225,6 @@ test('a rate-limited add uses the delay of the limiter or its own, whichever is 
   assert.equal(queue.length, 2)
   await clock.advance(60)
   assert.deepEqual([queue.length, queue.delayed], [4, 0])
-})
-
-test('rate-limited keys do not affect each other', async () => {
-  const clock = new FakeClock()
-  const queue = new WorkQueue<string>({ clock })
-  for (let i = 0; i < 50; i++) assert.equal(queue.retry(`key-${i}`), 5)
-  for (let i = 0; i < 3; i++) queue.retry('key-7')
-  assert.deepEqual([queue.failures('key-7'), queue.failures('key-8'), queue.delayed], [4, 1, 50])
-  await clock.advance(5)
-  assert.deepEqual([queue.length, queue.delayed], [50, 0])
 })
 
 test('a delay of 0 from the limiter adds the key at once', () => {
