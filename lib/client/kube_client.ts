@@ -3,7 +3,7 @@ import { asJson } from '../core/equal.ts'
 import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
-import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type ObjectKey, type Ref, type StatusOf } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
 import {
   type AnyResource,
@@ -49,7 +49,7 @@ import { pages } from './pages.ts'
 import { type StatedStatuses, writeStatus } from './set_status.ts'
 import { refuseSharing } from './sharing.ts'
 import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
-import { type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
+import { type DeleteQuery, type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
 import { subresourceOf } from './subresource_verbs.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_events.ts'
@@ -137,23 +137,16 @@ export class KubeClient implements Client {
     return this.#reader.lookup(index, key, options)
   }
 
-  async *pages<T extends KubeObject>(
-    resource: ResourceOf<T>,
-    options: PageOptions = {},
-  ): AsyncGenerator<ListPage<T>, void, undefined> {
-    yield* pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncGenerator<
-      ListPage<T>,
-      void,
-      undefined
-    >
+  pages<T extends KubeObject>(resource: ResourceOf<T>, options: PageOptions = {}): AsyncIterable<ListPage<T>> {
+    return pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncIterable<ListPage<T>>
   }
 
-  async *watch<T extends KubeObject, Bookmarks extends boolean = false>(
+  watch<T extends KubeObject, Bookmarks extends boolean = false>(
     resource: ResourceOf<T>,
     options: WatchOptions<Bookmarks> = {},
-  ): AsyncGenerator<WatchChange<T> | (true extends Bookmarks ? WatchBookmark : never), void, undefined> {
+  ): AsyncIterable<WatchChange<T> | (true extends Bookmarks ? WatchBookmark : never)> {
     const { namespace, signal, ...rest } = options
-    yield* watchChanges<T>(this.#api, { resource, namespace }, rest, signal) as AsyncGenerator<WatchChange<T>>
+    return watchChanges<T>(this.#api, { resource, namespace }, rest, signal) as AsyncIterable<WatchChange<T>>
   }
 
   async create<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
@@ -182,7 +175,7 @@ export class KubeClient implements Client {
     if (cached && cached.metadata.resourceVersion === object.metadata.resourceVersion) {
       refuseStatus(`update ${this.#api.describe(target)}`, wanted, cached, written.object)
     }
-    return this.#report('update', resource, written, changeSince(object, written), options) as T
+    return this.#report('update', resource, written, resultOf(written, object), options) as T
   }
 
   async apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
@@ -206,21 +199,10 @@ export class KubeClient implements Client {
     }
     await this.#checkOwners('apply', target, wanted, options)
     await this.#checkSharing(target, wanted, query.fieldManager, options)
-    const written = await this.#api.patch(
-      target,
-      'apply',
-      wanted,
-      { ...query, force: options.force ?? true },
-      options.signal,
-    )
+    const forced = { ...query, force: options.force ?? true }
+    const written = await this.#api.patch(target, 'apply', wanted, forced, options.signal)
     memory?.remember(wanted, written.object)
-    return this.#report(
-      'apply',
-      resource,
-      written,
-      written.created ? 'created' : changeSince(current ?? {}, written),
-      options,
-    ) as T
+    return this.#report('apply', resource, written, resultOf(written, current), options) as T
   }
 
   async createIfMissing<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
@@ -258,13 +240,8 @@ export class KubeClient implements Client {
     const target: Target = { ...targetOf(resource, ref, 'patch'), subresource: options.subresource }
     const [type, body] = patchBody(patch, options.resourceVersion)
     const written = await this.#api.patch(target, type, body, this.#query(options), options.signal)
-    return this.#report(
-      options.subresource === 'status' ? 'status' : 'patch',
-      resource,
-      written,
-      changeSince(ref, written),
-      options,
-    ) as T
+    const verb = options.subresource === 'status' ? 'status' : 'patch'
+    return this.#report(verb, resource, written, resultOf(written, ref), options) as T
   }
 
   async setStatus<T extends KubeObject, D>(
@@ -287,7 +264,7 @@ export class KubeClient implements Client {
       stated: this.#stated,
     })
     const written = { object, created: false }
-    const result = isSent ? changeSince(cached ?? ref, written) : 'unchanged'
+    const result = isSent ? resultOf(written, cached ?? ref) : 'unchanged'
     return this.#report('status', resource, written, result, options) as T
   }
 
@@ -304,7 +281,7 @@ export class KubeClient implements Client {
       if (isMissingObject(error)) return false
       throw error
     }
-    this.#notify({ verb: 'delete', kind: resource.kind, key: formatKey(target), result: 'deleted' }, options)
+    this.#notifyDeletion(resource, target, options)
     return true
   }
 
@@ -316,10 +293,7 @@ export class KubeClient implements Client {
     }
     const remaining = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
     if (!options.dryRun) { for (const object of remaining) this.#applied.forget(resource, formatKey(keyOf(object))) }
-    this.#notify(
-      { verb: 'delete', kind: resource.kind, key: formatKey({ namespace, name: '*' }), result: 'deleted' },
-      options,
-    )
+    this.#notifyDeletion(resource, { namespace, name: '*' }, options)
     return remaining as T[]
   }
 
@@ -343,12 +317,10 @@ export class KubeClient implements Client {
     const apiVersion = 'apiVersion' in name ? name.apiVersion : apiVersionOf(name)
     const found = await untilAborted(this.#kinds.find({ apiVersion, kind }), signal)
     if (found) return found
-    const message = `Cannot find the kind ${kind} of ${apiVersion}: the server${
-      clusterSuffix(this.#api)
-    } does not serve it (is the CRD installed?)`
-    throw new ApiError(message, { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message }, {
-      code: 404,
-    })
+    const place = `the server${clusterSuffix(this.#api)}`
+    const message = `Cannot find the kind ${kind} of ${apiVersion}: ${place} does not serve it (is the CRD installed?)`
+    const status = { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404, message }
+    throw new ApiError(message, status, { code: 404 })
   }
 
   async #checkOwners(verb: string, target: Target, object: object, { signal }: SendOptions): Promise<void> {
@@ -399,18 +371,23 @@ export class KubeClient implements Client {
     return object
   }
 
+  #notifyDeletion({ kind }: AnyResource, key: ObjectKey, options: DeleteOptions): void {
+    this.#notify({ verb: 'delete', kind, key: formatKey(key), result: 'deleted' }, options)
+  }
+
   #notify(write: WriteRecord, { dryRun }: { readonly dryRun?: boolean }): void {
     if (!dryRun) this.#options.onWrite?.(write)
   }
 }
 
-function deletion(options: DeleteOptions & DeleteAllOptions): Parameters<Api['delete']>[1] {
-  const { propagation = 'Background', labels, fields, uid, resourceVersion, gracePeriodSeconds, dryRun } = options
-  return { propagation, labels, fields, uid, resourceVersion, gracePeriodSeconds, dryRun }
+/** Dependents are deleted afterwards, if the caller does not say otherwise. */
+function deletion(options: DeleteOptions & DeleteAllOptions): DeleteQuery {
+  return { ...options, propagation: options.propagation ?? 'Background' }
 }
 
 /** Compares versions: the server keeps the version if a write changes nothing. */
-function changeSince(before: object, written: Written): 'changed' | 'unchanged' {
-  const version = (before as Partial<KubeObject>).metadata?.resourceVersion
+function resultOf(written: Written, before: object | undefined): 'created' | 'changed' | 'unchanged' {
+  if (written.created) return 'created'
+  const version = (before as Partial<KubeObject> | undefined)?.metadata?.resourceVersion
   return version !== undefined && version === written.object.metadata.resourceVersion ? 'unchanged' : 'changed'
 }

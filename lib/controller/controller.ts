@@ -103,8 +103,7 @@ export class Controller implements Runnable {
   readonly #dependencies: ControllerDependencies & { readonly kind: string; readonly clock: Clock; readonly log: Log }
   readonly #queue: WorkQueue<string>
   readonly #sources: SourceSet
-  /** Present only with `onReconcile` or a log of debug lines. */
-  readonly #history: RunHistory | undefined
+  readonly #history: RunHistory
   readonly #loops: WriteLoops
   #metrics: ControllerMetrics | undefined
   #reconciling: Reconciler | undefined
@@ -136,10 +135,10 @@ export class Controller implements Runnable {
     this.everyReplica = dependencies.everyReplica
     if (dependencies.warmup) this.warmup = (signal) => this.#warmUp(signal)
     this.#dependencies = { ...dependencies, kind, clock, log }
-    const history = (this.#history = onReconcile || writesDebug(log) ? new RunHistory() : undefined)
     const loops = (this.#loops = writeLoops(clock))
+    const history = (this.#history = new RunHistory(Boolean(onReconcile) || writesDebug(log), loops.notes))
     const gone = (): GoneKeys | undefined => this.#gone
-    const onTake = history && ((key: string) => history.begin(key, clock.monotonic()))
+    const onTake = (key: string): void => history.begin(key, clock)
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
     const { namespaces } = dependencies
     let hasWarned = false
@@ -164,7 +163,7 @@ export class Controller implements Runnable {
             return warnOnce(text, `watch ${kind} in "${namespace}", or leave such keys out`)
           }
           if (gone()?.ignores(text)) return
-          if (history || loops.notes(text)) (history ?? loops).note(text, causeIn(options))
+          if (history.wants(text)) history.note(text, causeIn(options))
           // The retry comes anyway, and reads the freshest object.
           if (!holdEvents || !queue.isRetrying(text)) queue.add(text, options)
         },
@@ -184,9 +183,9 @@ export class Controller implements Runnable {
     return this.#sources.failing
   }
 
-  /** The keys of the running reconciles, for tools; empty without `onReconcile` or debug lines. */
+  /** The keys of the running reconciles, for tools. */
   get running(): readonly string[] {
-    return this.#history?.running ?? []
+    return this.#reconciling?.running ?? []
   }
 
   /**
@@ -229,7 +228,7 @@ export class Controller implements Runnable {
   /** Returns the running reconciles: `the reconcile of Foo "default/a"`. */
   working(): readonly string[] {
     const { kind } = this.#dependencies
-    return (this.#reconciling?.running ?? []).map((key) => `the reconcile of ${kind} "${key}"`)
+    return this.running.map((key) => `the reconcile of ${kind} "${key}"`)
   }
 
   async #warmUp(signal: AbortSignal): Promise<void> {
@@ -240,7 +239,7 @@ export class Controller implements Runnable {
     const { clock, skipsGone = false } = this.#dependencies
     this.#gone = new GoneKeys(clock, skipsGone, (key) => {
       this.#queue.remove(key)
-      this.#history?.forget(key)
+      this.#history.forget(key)
     })
     const scope = abortScope(signal)
     let synced = false

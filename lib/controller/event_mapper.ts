@@ -8,7 +8,7 @@ import { messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { type Clock, nextTurn, turnBudgetOf } from '../async/clock.ts'
-import { type Log, RateLimitedLog, safeLog } from '../observe/log.ts'
+import { type Log, RateLimitedLog } from '../observe/log.ts'
 import { exponentialLimiter } from '../queue/rate_limiter.ts'
 import { WorkQueue } from '../queue/work_queue.ts'
 import type { Delta } from '../cache/store.ts'
@@ -22,6 +22,7 @@ export interface EventMapperOptions {
   /** Called with the keys of each event, each key once. */
   readonly onKeys: (keys: Iterable<string>, delta: Delta, priority: number) => void
   readonly clock: Clock
+  /** Must not throw. */
   readonly log: Log
   /** Stops all mapping. */
   readonly signal: AbortSignal
@@ -64,7 +65,7 @@ export class EventMapper {
   #onEmpty: (() => void)[] = []
 
   constructor(options: EventMapperOptions) {
-    this.#options = { ...options, log: safeLog(options.log) }
+    this.#options = options
     this.#limits = { what: 'The map function', maxMs: MAX_MAP_MS, clock: options.clock, signal: options.signal }
     this.#retries = new WorkQueue({ clock: options.clock, limiter: exponentialLimiter(BACKOFF) })
     this.#limited = new RateLimitedLog(options.clock)

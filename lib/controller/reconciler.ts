@@ -50,8 +50,7 @@ export interface ReconcilerOptions {
   /** Aborted when the controller ends: no retry of a failure comes any more. */
   readonly ending: AbortSignal
   readonly metrics: ControllerMetrics | undefined
-  /** Present only with `onReconcile` or a log of debug lines. */
-  readonly history: RunHistory | undefined
+  readonly history: RunHistory
   /** Detects keys that run over and over; used for the log if there is no `onReconcile`. */
   readonly loops: WriteLoops
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
@@ -109,10 +108,10 @@ export class Reconciler {
     const decided = disposition(end.outcome)
     metrics?.end(decided, end, durationMs)
     const retryInMs = this.#dispose(key, decided)
-    const { causes, count } = history?.end(key) ?? { causes: undefined, count: 0 }
-    const ended = { controller, kind, key, attempt, durationMs, disposition: decided, retryInMs, writes }
-    if (this.#options.onReconcile) return void this.#report({ ...ended, causes: causes ?? [], count })
-    if (causes) {
+    const { causes, count } = history.end(key)
+    const ended = { controller, kind, key, causes, count, attempt, durationMs, disposition: decided, retryInMs, writes }
+    if (this.#options.onReconcile) return void this.#report(ended)
+    if (history.isShown) {
       const why = firstOf(causes.map(withoutValues), MAX_CAUSES).join(', ')
       const wrote = changesIn(writes).map(describeWrite).join(', ') || 'nothing to write'
       const fields = { attempt, count, ...(retryInMs !== undefined && { retryInMs }) }
@@ -129,7 +128,7 @@ export class Reconciler {
     const isLost = end.outcome.kind === 'threw' && end.outcome.error instanceof LeadershipLost
     const isLast = isLost || [stopping, abandon, ending].some((signal) => signal?.aborted)
     this.#failures.ended({ ...ended, isLast }, log)
-    const problem = loops.ended(key, causes ? { ...ended, causes } : ended)
+    const problem = loops.ended(key, ended)
     if (problem) this.#hotLog.line((more) => log.warn(`${problem}${more}`))
   }
 
@@ -142,29 +141,28 @@ export class Reconciler {
 
   /** Applies a disposition to the queue. Returns the delay of the next try after a failure or `{ requeue: true }`. */
   #dispose(key: string, decided: Disposition): number | undefined {
-    const { queue, clock, history, loops, holdEvents } = this.#options
+    const { queue, clock, history, holdEvents } = this.#options
     const note = (cause: string, afterMs: number, isRetry: boolean): void => {
-      if (history) history.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
-      else if (loops.notes(key)) loops.note(key, cause)
+      if (history.wants(key)) history.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
     }
     // A run caused by an event during the back-off is not counted. client-go counts it: there, ten events within a
     // second turn a wait of milliseconds into one of seconds.
     const retry = (priority: number | undefined): number =>
       queue.retry(key, { priority, keepsWait: true, alone: holdEvents })
     // Read before the key is queued, so that the noted time is not after the queue's own.
-    const nowMs = history ? clock.monotonic() : 0
+    const nowMs = decided.kind === 'forget' ? 0 : clock.monotonic()
     let delayMs: number | undefined
     switch (decided.kind) {
       case 'forget':
       // The retry of an earlier failure must not run a key that was given up.
       case 'drop':
         queue.forget(key)
-        history?.forgetRetries(key)
+        history.forgetRetries(key)
         break
       case 'later':
         // A requested time is not a failure.
         queue.forget(key)
-        history?.forgetRetries(key)
+        history.forgetRetries(key)
         queue.add(key, { afterMs: decided.ms, priority: decided.priority ?? queue.priorityOf(key) })
         note(`requeued after ${formatMs(decided.ms)}`, decided.ms, false)
         break

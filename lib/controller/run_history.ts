@@ -1,5 +1,6 @@
-/** Stores why keys are queued and how often they ran, in bounded memory, for `kubeloop dev`. */
+/** Stores why keys are queued and how often they ran, in bounded memory. */
 import { BoundedMap } from '../async/bounded_map.ts'
+import type { Clock } from '../async/clock.ts'
 
 /** Causes stored per key: a key that waits for a long time collects many. */
 const MAX_CAUSES = 8
@@ -12,6 +13,8 @@ export interface RunRecord {
   /** The number of runs of this key, including this one. */
   readonly count: number
 }
+
+const NOT_NOTED: RunRecord = { causes: [], count: 0 }
 
 /** A cause of a run. A run before `dueMs` has other causes. */
 interface Waiting {
@@ -27,9 +30,20 @@ export class RunHistory {
   /** Causes of the run in progress. */
   readonly #current = new Map<string, readonly string[]>()
   readonly #counts: BoundedMap<string, number>
+  /** Whether the runs of all keys are shown. */
+  readonly isShown: boolean
+  readonly #isOften: (key: string) => boolean
 
-  constructor(max: number = MAX_COUNTED) {
+  /** Without `isShown`, only keys that run often have causes, and runs without causes are not counted. */
+  constructor(isShown: boolean, isOften: (key: string) => boolean, max: number = MAX_COUNTED) {
+    this.isShown = isShown
+    this.#isOften = isOften
     this.#counts = new BoundedMap(max)
+  }
+
+  /** Whether causes of this key are noted. */
+  wants(key: string): boolean {
+    return this.isShown || this.#isOften(key)
   }
 
   /** Notes why a key was queued. `dueMs`: the monotonic time it is queued for; default: now. */
@@ -46,7 +60,8 @@ export class RunHistory {
 
   /** Removes the causes that are retries: the queue has forgotten them. */
   forgetRetries(key: string): void {
-    this.#keep(key, (this.#waiting.get(key) ?? []).filter(({ isRetry }) => !isRetry))
+    const waiting = this.#waiting.get(key)
+    if (waiting) this.#keep(key, waiting.filter(({ isRetry }) => !isRetry))
   }
 
   /** Removes all causes: the queue has dropped the key. */
@@ -55,8 +70,10 @@ export class RunHistory {
   }
 
   /** Begins a run. Later notes, and those with a later time, belong to the runs after it. */
-  begin(key: string, nowMs: number): void {
+  begin(key: string, clock: Pick<Clock, 'monotonic'>): void {
     const waiting = this.#waiting.get(key) ?? []
+    if (waiting.length === 0 && !this.isShown) return
+    const nowMs = clock.monotonic()
     const due = waiting.filter(({ dueMs }) => dueMs <= nowMs)
     this.#current.set(key, [...new Set(due.map(({ cause }) => cause))])
     // The queue keeps only the earliest of several times, so the others never come.
@@ -68,14 +85,10 @@ export class RunHistory {
     else this.#waiting.delete(key)
   }
 
-  /** The keys of the runs in progress. */
-  get running(): readonly string[] {
-    return [...this.#current.keys()]
-  }
-
   /** Ends a run. Returns its causes and the number of the key's runs. */
   end(key: string): RunRecord {
-    const causes = this.#current.get(key) ?? []
+    const causes = this.#current.get(key)
+    if (!causes) return NOT_NOTED
     this.#current.delete(key)
     const count = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, count)

@@ -14,10 +14,8 @@ const MAX_NOTES = 8
 
 /** `id` identifies a key among all that are counted here. */
 export interface WriteLoops {
-  /** Returns whether the key has run often enough for notes. */
+  /** Returns whether the key has run often enough that the causes of its runs are noted. */
   notes(id: string): boolean
-  /** Notes why a key was queued, or what one of its runs wrote. */
-  note(id: string, text: string): void
   /**
    * Counts a run that wrote, and notes its causes. Returns a warning when the key has just become hot, at most once in
    * 10 s.
@@ -28,7 +26,7 @@ export interface WriteLoops {
 interface HotRun {
   readonly kind: string
   readonly key: string
-  readonly causes?: readonly string[]
+  readonly causes: readonly string[]
   readonly writes: readonly WriteRecord[]
 }
 
@@ -53,8 +51,7 @@ export function writeLoops(clock: Pick<Clock, 'monotonic'>): WriteLoops {
   }
   return {
     notes,
-    note,
-    ended(id, { kind, key, causes = [], writes }) {
+    ended(id, { kind, key, causes, writes }) {
       if (notes(id)) { for (const cause of causes) note(id, cause) }
       const changes = changesIn(writes)
       if (changes.length === 0) return undefined
@@ -66,9 +63,7 @@ export function writeLoops(clock: Pick<Clock, 'monotonic'>): WriteLoops {
       const counted = keys.get(id) ?? { beganMs: nowMs, runs: 0, notes: new Set() }
       keys.set(id, counted)
       counted.runs++
-      if (notes(id)) {
-        for (const change of changes) note(id, describeWrite(change))
-      }
+      if (notes(id)) { for (const change of changes) note(id, describeWrite(change)) }
       if (counted.runs !== MAX_RUNS + 1) return undefined
       return `${kind} "${key}" was reconciled ${counted.runs} times in ${
         formatMs(nowMs - counted.beganMs)

@@ -10,7 +10,7 @@ import type { KubeObject, OwnerReference } from './objects.ts'
  * Returns the reference that makes `owner` the controller of an object. A foreground deletion of the owner waits for
  * the object.
  */
-export function controllerReference(owner: KubeObject): OwnerReference {
+function controllerReference(owner: KubeObject): OwnerReference {
   const { apiVersion, kind, metadata } = owner
   if (!metadata.uid) {
     throw new TypeError(

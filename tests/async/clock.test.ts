@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isInTime, nextTurn, sleep, systemClock, TurnBudget, turnBudgetOf, within } from '../../lib/async/clock.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from './counted_signal.ts'
 
 test('sleep resolves after its time and leaves no timer', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deadline } from '../../lib/async/deadline.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 test('a deadline fires once, on the millisecond, counted from the last set', async () => {
   const clock = new FakeClock()

@@ -32,15 +32,6 @@ test('lines are the same for every split into chunks', async () => {
   }))
 })
 
-test('a character is decoded when its bytes arrive one by one', async () => {
-  const bytes = encoder.encode('{"name":"ü€😀"}\n')
-  assert.deepEqual((await batches(chunksOf(bytes, [...bytes.keys()]))).flat(), ['{"name":"ü€😀"}'])
-})
-
-test('a rest without a newline is the last line', async () => {
-  assert.deepEqual((await batches(chunksOf(encoder.encode('a\nb'), []))).flat(), ['a', 'b'])
-})
-
 test('bytes that complete no line yield an empty batch', async () => {
   assert.deepEqual(await batches(chunksOf(encoder.encode('abc\n'), [1, 2])), [[], [], ['abc']])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Timeouts } from '../../lib/async/timeouts.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 test('each timeout is due after its time, in order, with one timer for all', async () => {
   const clock = new FakeClock(), due: string[] = []

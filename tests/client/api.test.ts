@@ -2,15 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { Api } from '../../lib/client/api.ts'
-import { LiveReader } from '../../lib/client/live_reader.ts'
 import { describe } from '../../lib/client/requests.ts'
 import { discoverKinds } from '../../lib/client/rest_mapper.ts'
 import type { Fence } from '../../lib/core/fence.ts'
-import { defineIndex } from '../../lib/core/object_indexer.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
-import { answer, recorder, refusal, silence } from './transports.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { answer, recorder, refusal } from './transports.ts'
 
 const CONFIG_MAP: AnyResource = {
   group: '',
@@ -23,36 +21,6 @@ const NODE: AnyResource = { group: '', version: 'v1', kind: 'Node', plural: 'nod
 const TARGET = { resource: CONFIG_MAP, namespace: 'default', name: 'a' }
 
 const serve = (): Transport => new ApiServer({ clock: new FakeClock() }).handle
-const page = (names: string[], metadata: object): HttpResponse =>
-  answer(200, { metadata: { resourceVersion: '7', ...metadata }, items: names.map((name) => ({ metadata: { name } })) })
-
-test('list reads every page, and its items have apiVersion and kind', async () => {
-  const pages = [page(['a', 'b'], { continue: 'c1' }), page(['c'], { continue: 'c2' }), page(['d'], {})]
-  const { transport, requests } = recorder(() => Promise.resolve(pages.shift()!))
-  const { items, metadata } = await new Api({ transport }).list({ resource: CONFIG_MAP }, { labels: 'x' })
-  assert.deepEqual(
-    items.map(({ apiVersion, kind, metadata }) => [apiVersion, kind, metadata.name]),
-    ['a', 'b', 'c', 'd'].map((name) => ['v1', 'ConfigMap', name]),
-  )
-  assert.equal(metadata.resourceVersion, '7')
-  assert.deepEqual(requests.map(({ path }) => path.split('?')[1]), [
-    'labelSelector=x&limit=500',
-    'labelSelector=x&limit=500&continue=c1',
-    'labelSelector=x&limit=500&continue=c2',
-  ])
-})
-
-test('a list whose pages have expired is read again without paging', async () => {
-  const answers = [page(['a'], { continue: 'c1' }), refusal(410, 'Expired'), page(['x', 'y'], {})]
-  const { transport, requests } = recorder(() => Promise.resolve(answers.shift()!))
-  const { items } = await new Api({ transport }).list({ resource: CONFIG_MAP }, { labels: 'x' })
-  assert.deepEqual(items.map(({ metadata }) => metadata.name), ['x', 'y'])
-  assert.equal(requests.at(-1)!.path, '/api/v1/configmaps?labelSelector=x')
-  await assert.rejects(
-    new Api({ transport: () => Promise.resolve(refusal(410, 'Expired')) }).list({ resource: CONFIG_MAP }),
-    /Cannot list configmaps: refused: Expired/,
-  )
-})
 
 test('items keep their own kind, an empty list may be null, and a body that is not a list is an error', async () => {
   const list = async (body: unknown): Promise<unknown> =>
@@ -69,24 +37,6 @@ test('items keep their own kind, an empty list may be null, and a body that is n
       /^TypeError: Cannot list configmaps: the response is not a list$/,
     )
   }
-})
-
-test('writes resolve with the object, and whether they created it', async () => {
-  const api = new Api({ transport: serve() })
-  const made = await api.create(TARGET, { metadata: { name: 'a', namespace: 'default' }, data: { x: '1' } }, {})
-  assert.equal(made.created, true)
-  const updated = await api.update(TARGET, { ...made.object, data: { x: '2' } }, {})
-  assert.equal(updated.created, false)
-  const patched = await api.patch(TARGET, 'merge', { data: { y: '3' } }, {})
-  assert.deepEqual((patched.object as { data?: unknown }).data, { x: '2', y: '3' })
-  const applied = await api.patch({ ...TARGET, name: 'b' }, 'apply', {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'b' },
-  }, { fieldManager: 'me' })
-  assert.equal(applied.created, true)
-  await api.delete(TARGET, {})
-  await assert.rejects(api.get(TARGET), /^ApiError: Cannot get ConfigMap "default\/a": configmaps "a" not found$/)
 })
 
 test('each error names the action', async () => {
@@ -119,18 +69,6 @@ test('a 401 says whose credentials were refused, also of a watch', async () => {
   for (const call of [api.get(TARGET), api.watch({ resource: CONFIG_MAP }, from, new AbortController().signal)]) {
     await assert.rejects(call, /no \(the server does not accept the credentials, which may have expired: user "me"\)$/)
   }
-})
-
-test('the end of a run aborts the calls of its client, and later calls are not sent', async () => {
-  const run = new AbortController()
-  const { transport, requests } = recorder(silence)
-  const api = new Api({ transport }).bound(run)
-  const call = api.get(TARGET)
-  run.abort(new Error('the run has ended'))
-  await assert.rejects(call, /^Error: the run has ended$/)
-  await assert.rejects(api.create(TARGET, {}, {}), /^Error: the run has ended$/)
-  await assert.rejects(api.create(TARGET, {}, {}, new AbortController().signal), /^Error: the run has ended$/)
-  assert.equal(requests.length, 1)
 })
 
 test('either signal aborts a call, also while its body is read, and no listener stays', async () => {
@@ -213,36 +151,6 @@ test('a fence is notified of every write and its end: unsent, answered or unknow
   standing.abort(new Error('the lease is lost'))
   await assert.rejects(falls.update(TARGET, {}, {}))
   assert.deepEqual(ends, ['answered', 'answered', 'unknown', 'unknown', 'unsent'])
-})
-
-test('LiveReader gets an object or undefined, lists by namespace and selector, and looks up an index by a list', async () => {
-  const api = new Api({ transport: serve() })
-  const reader = new LiveReader(api)
-  for (
-    const [namespace, name, team] of [['default', 'a', 'x'], ['default', 'b', 'y'], ['kube-system', 'c', 'x']] as const
-  ) {
-    await api.create({ resource: CONFIG_MAP, namespace }, { metadata: { name, namespace, labels: { team } } }, {})
-  }
-  const names = (objects: readonly { metadata: { name: string } }[]): string[] =>
-    objects.map(({ metadata }) => metadata.name).sort()
-  assert.equal((await reader.get(CONFIG_MAP, { namespace: 'default', name: 'a' }))?.metadata.name, 'a')
-  assert.equal(await reader.get(CONFIG_MAP, { namespace: 'default', name: 'nope' }), undefined)
-  assert.deepEqual(names(await reader.list(CONFIG_MAP, { labels: { team: 'x' } })), ['a', 'c'])
-  assert.deepEqual(names(await reader.list(CONFIG_MAP, { namespace: 'default', labels: 'team in (x, y)' })), ['a', 'b'])
-  assert.deepEqual(names(await reader.list(CONFIG_MAP, { fields: 'metadata.name=b' })), ['b'])
-  const byTeam = defineIndex(
-    CONFIG_MAP,
-    (object: { metadata: { labels?: Record<string, string> } }) => object.metadata.labels?.['team'],
-  )
-  assert.deepEqual(names(await reader.lookup(byTeam, 'x')), ['a', 'c'])
-  await assert.rejects(
-    reader.get({ ...CONFIG_MAP, group: 'nope.dev', plural: 'nopes' }, { namespace: 'default', name: 'a' }),
-    /it does not serve this kind/,
-  )
-  await assert.rejects(
-    reader.get(CONFIG_MAP, { name: 'a' } as never),
-    /^TypeError: Cannot address ConfigMap "a": it needs a namespace$/,
-  )
 })
 
 test('discovery finds the kinds with the verbs, each group once, and skips groups that are not available', async () => {

@@ -7,13 +7,13 @@ import { Api } from '../../lib/client/api.ts'
 import { ApplyCache } from '../../lib/client/apply_cache.ts'
 import type { Client } from '../../lib/client/client.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
-import { intercepted, namespaced } from '../../lib/client/wrappers.ts'
+import { intercepted } from '../../lib/client/wrappers.ts'
 import { cloneJson } from '../../lib/core/clone.ts'
 import { draft, type KubeObject } from '../../lib/core/objects.ts'
 import { type AnyResource, metadataOf, type Resource } from '../../lib/core/resource.ts'
 import { ConfigMap, Deployment, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { FOO } from './case_bench.ts'
 import { answer, bodyOf, type Recorder, recorder } from './transports.ts'
 
@@ -249,67 +249,6 @@ test('setStatus and apply ignore a stripped cached object', async () => {
   await client.apply(ConfigMap, desired)
   assert.deepEqual(network.take(), ['PATCH /api/v1/namespaces/default/configmaps/a'])
   assert.equal((await server.get(ConfigMap, REF))?.data?.['big'], 'mine')
-  await stop()
-})
-
-test('a strip function cannot remove the metadata that the cache and its controllers read', async () => {
-  const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'u' }
-  const { client, stop } = await caching(
-    (client) =>
-      client.create(ConfigMap, {
-        metadata: {
-          ...REF,
-          labels: { a: 'b' },
-          annotations: { long: 'x' },
-          finalizers: ['example.dev/f'],
-          ownerReferences: [owner],
-        },
-        data,
-      }),
-    ({ cache }) =>
-      void cache.declare(ConfigMap, {
-        strip: (object) => {
-          for (const field of Object.keys(object)) delete (object as unknown as Record<string, unknown>)[field]
-          Object.assign(object, { kind: 'ConfigMap' })
-        },
-      }),
-  )
-  const { metadata, data: kept } = (await client.get(ConfigMap, REF))!
-  const { uid, resourceVersion, creationTimestamp, ...rest } = metadata
-  assert.ok(uid && resourceVersion && creationTimestamp)
-  assert.deepEqual([rest, kept], [{
-    ...REF,
-    labels: { a: 'b' },
-    finalizers: ['example.dev/f'],
-    ownerReferences: [owner],
-  }, undefined])
-  assert.equal((await client.list(ConfigMap, { labels: 'a=b' })).length, 1)
-  await stop()
-})
-
-test('a client of one namespace stays in it, whatever resource it is given', async () => {
-  const victim = { namespace: 'kube-system', name: 'victim' }
-  const { network, client, server, stop } = await caching(
-    (client) => client.create(ConfigMap, { metadata: victim }),
-    () => {},
-  )
-  const kind = 'v1/namespaces/kube-system/configmaps/victim?x='
-  for (const part of ['group', 'version', 'plural']) {
-    const evil = {
-      group: '',
-      version: 'v1',
-      kind: 'ConfigMap',
-      plural: 'configmaps',
-      scope: 'Namespaced',
-      [part]: kind,
-    } as AnyResource
-    await assert.rejects(
-      async () => await namespaced(client, 'default').delete(evil, { name: 'q' } as never),
-      TypeError,
-    )
-  }
-  assert.deepEqual(network.take(), [])
-  assert.ok(await server.get(ConfigMap, victim))
   await stop()
 })
 

@@ -3,13 +3,19 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { countingRequests } from '../../lib/client/metrics.ts'
-import { loggingWarnings, retryDelayMs, retrying, warningTexts } from '../../lib/client/middleware.ts'
+import {
+  loggingWarnings,
+  retryDelayMs,
+  retrying,
+  type RetryOptions,
+  warningTexts,
+} from '../../lib/client/middleware.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import type { Log } from '../../lib/observe/log.ts'
 import { silentLog } from '../../lib/observe/log.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { CONFIG_MAP } from './case_bench.ts'
 import { answer } from './transports.ts'
@@ -48,36 +54,6 @@ for (const [name, status, retryAfter, attempt, delay] of DECISIONS) {
   })
 }
 
-/** A clock whose timers fire on demand. */
-function handClock(): Clock & { waits: number[]; fire(): void; timers(): number } {
-  const waits: number[] = []
-  const timers = new Set<() => void>()
-  return {
-    waits,
-    timers: () => timers.size,
-    now: () => NOW,
-    monotonic: () => 0,
-    after(ms, fn) {
-      waits.push(ms)
-      timers.add(fn)
-      onWait.shift()?.()
-      return () => timers.delete(fn)
-    },
-    fire() {
-      for (const fn of [...timers]) {
-        timers.delete(fn)
-        fn()
-      }
-    },
-  }
-}
-
-const onWait: (() => void)[] = []
-
-function nextWait(): Promise<void> {
-  return new Promise((resolve) => onWait.push(resolve))
-}
-
 /** Answers with these statuses in turn, the last one for ever; every refusal has a Retry-After of 1 s. */
 function server(...statuses: number[]): Transport & { sent: HttpRequest[]; open: () => number } {
   const sent: HttpRequest[] = []
@@ -96,112 +72,88 @@ function server(...statuses: number[]): Transport & { sent: HttpRequest[]; open:
   return Object.assign(transport, { sent, open: () => open })
 }
 
+/** Sends a request, and returns its answer with the waits before it. */
+async function sendThrough(
+  api: Transport,
+  options: Partial<RetryOptions> = {},
+  request: HttpRequest = { method: 'GET', path: '/x' },
+): Promise<{ readonly response: HttpResponse; readonly waits: readonly number[] }> {
+  const clock = new FakeClock()
+  const waits: number[] = []
+  let response: HttpResponse | undefined
+  const after = (ms: number, fn: () => void): () => void => (waits.push(ms), clock.after(ms, fn))
+  const waiting: Clock = { now: () => clock.now(), monotonic: () => clock.monotonic(), after }
+  const sent = retrying(api, { random: () => 0.5, ...options, clock: waiting })(request)
+  void sent.then((answer) => (response = answer), () => {})
+  while (!response) await clock.advance(40_000)
+  return { response, waits }
+}
+
 test('a refused request is sent again after its Retry-After, with the same body and check', async () => {
-  const clock = handClock()
   const api = server(429, 503, 200)
-  const beforeSend = (): void => {}
-  const request = { method: 'POST', path: '/x', body: '{}', beforeSend } as const
-  let waiting = nextWait()
-  const answer = retrying(api, { clock, random: () => 0.5 })(request)
-  await waiting
-  assert.equal(api.open(), 0, 'the refusal is released before the wait')
-  assert.equal(api.sent.length, 1)
-  waiting = nextWait()
-  clock.fire()
-  await waiting
-  clock.fire()
-  assert.equal((await answer).status, 200)
-  assert.deepEqual(clock.waits, [1050, 1050])
-  assert.deepEqual(api.sent, [request, request, request])
+  const request = { method: 'POST', path: '/x', body: '{}', beforeSend: () => {} } as const
+  const { response, waits } = await sendThrough(api, {}, request)
+  assert.deepEqual([response.status, waits, api.sent], [200, [1050, 1050], [request, request, request]])
+  assert.equal(api.open(), 1, 'the refusals are released')
 })
 
+const SPREADS = [
+  ['0', 0, 0],
+  ['0', 0.5, 50],
+  ['0', 1, 100],
+  ['1', 1, 1100],
+  ['2', 0, 2000],
+  ['2', 1, 2200],
+  ['30', 1, 33_000],
+  ['3600', 0.5, 31_500],
+] as const
 test('a wait is up to 10 % longer, or 100 ms longer if it is less than 1 s', async () => {
-  for (
-    const [seconds, random, wait] of [
-      ['0', 0, 0],
-      ['0', 0.5, 50],
-      ['0', 1, 100],
-      ['1', 1, 1100],
-      ['2', 0, 2000],
-      ['2', 0.5, 2100],
-      ['2', 1, 2200],
-      ['30', 1, 33_000],
-      ['3600', 0.5, 31_500],
-    ] as const
-  ) {
-    const clock = handClock()
-    const waiting = nextWait()
-    const answers = [429, 200]
-    const refusing: Transport = async (request) => {
-      const { body } = await server(200)(request)
-      return { status: answers.shift()!, headers: { 'retry-after': seconds }, body: { ...body, cancel() {} } }
-    }
-    const answer = retrying(refusing, { clock, random: () => random })({ method: 'GET', path: '/x' })
-    await waiting
-    clock.fire()
-    await answer
-    assert.deepEqual(clock.waits, [wait], `${seconds} ${random}`)
+  for (const [seconds, random, wait] of SPREADS) {
+    const answers = [answer(429, {}, { 'retry-after': seconds }), answer(200, {})]
+    const { waits } = await sendThrough(() => Promise.resolve(answers.shift()!), { random: () => random })
+    assert.deepEqual(waits, [wait], `${seconds} ${random}`)
   }
 })
 
 test('the last refusal is returned with its body', async () => {
-  const clock = handClock()
   const api = server(429)
-  let waiting = nextWait()
-  const answer = retrying(api, { clock, maxAttempts: 3 })({ method: 'GET', path: '/x' })
-  for (let wait = 0; wait < 2; wait++) {
-    await waiting
-    waiting = nextWait()
-    clock.fire()
-  }
-  const response = await answer
-  onWait.length = 0
-  assert.equal(response.status, 429)
-  assert.equal(await response.body.text(), 'answer 3')
-  assert.equal(api.open(), 1)
+  const { response } = await sendThrough(api, { maxAttempts: 3 })
+  assert.deepEqual([response.status, await response.body.text(), api.open()], [429, 'answer 3', 1])
 })
 
 test('an abort ends the wait at once, with its reason, and leaves no timer', async () => {
-  const clock = handClock()
+  const clock = new FakeClock()
   const api = server(429)
   const controller = new AbortController()
-  const waiting = nextWait()
-  const answer = retrying(api, { clock })({ method: 'GET', path: '/x', signal: controller.signal })
-  await waiting
-  const reason = new Error('stop')
-  controller.abort(reason)
-  assert.equal(clock.timers(), 0)
-  await assert.rejects(answer, (error) => error === reason)
-  assert.equal(api.sent.length, 1)
+  const outcome = assert.rejects(
+    retrying(api, { clock })({ method: 'GET', path: '/x', signal: controller.signal }),
+    /^Error: stop$/,
+  )
+  await clock.advance(500)
+  controller.abort(new Error('stop'))
+  await clock.advance(0)
+  await outcome
+  assert.deepEqual([clock.pending, api.sent.length], [0, 1])
 })
 
-for (const path of ['/pods?watch=true', '/pods?limit=1&watch=1']) {
-  test(`a watch is not retried: ${path}`, async () => {
-    const clock = handClock()
-    const api = server(429)
-    assert.equal((await retrying(api, { clock })({ method: 'GET', path })).status, 429)
-    assert.deepEqual(clock.waits, [])
-    assert.equal(api.open(), 1)
-  })
-}
-
-test('a path that only contains the word watch is not a watch', async () => {
-  const clock = handClock()
-  const waiting = nextWait()
-  const answer = retrying(server(429, 200), { clock })({
-    method: 'GET',
-    path: '/watch=true?labelSelector=watch%3Dtrue&watch=false',
-  })
-  await waiting
-  clock.fire()
-  assert.equal((await answer).status, 200)
+const WATCHES = [
+  ['/pods?watch=true', 429],
+  ['/pods?limit=1&watch=1', 429],
+  ['/watch=true?labelSelector=watch%3Dtrue&watch=false', 200],
+] as const
+test('a watch is not retried', async () => {
+  for (const [path, status] of WATCHES) {
+    const api = server(429, 200)
+    const { response } = await sendThrough(api, {}, { method: 'GET', path })
+    assert.deepEqual([response.status, api.open()], [status, 1], path)
+  }
 })
 
 test('an error of the transport is not retried', async () => {
   const failure = new Error('no network')
   let calls = 0
   await assert.rejects(
-    retrying(() => (calls++, Promise.reject(failure)), { clock: handClock() })({ method: 'GET', path: '/' }),
+    retrying(() => (calls++, Promise.reject(failure)), { clock: new FakeClock() })({ method: 'GET', path: '/' }),
     (error) => error === failure,
   )
   assert.equal(calls, 1)
@@ -295,18 +247,6 @@ test('each request is counted by code and method, without a response as <error>'
     ['rest_client_requests_total{code="404",host="example:6443",method="GET"}', 1],
     ['rest_client_requests_total{code="<error>",host="example:6443",method="POST"}', 1],
   ])
-})
-
-test('a retried request is counted again', async () => {
-  const meter = memoryMeter(), clock = new FakeClock()
-  const answers = [answer(429, {}, { 'retry-after': '1' }), answer(201, {})]
-  const transport = retrying(countingRequests(meter, async () => answers.shift()!, 'a'), { clock, random: () => 0 })
-  const sent = transport({ method: 'POST', path: '/' })
-  await clock.advance(1000)
-  await sent
-  const of = (code: string): number | undefined =>
-    meter.value('rest_client_requests_total', { code, method: 'POST', host: 'a' })
-  assert.deepEqual([of('429'), of('201')], [1, 1])
 })
 
 function parse(series: string): [string, Record<string, string>] {

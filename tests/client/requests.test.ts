@@ -12,7 +12,6 @@ import {
   wireObject,
 } from '../../lib/client/requests.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
-import { bodyOf } from './transports.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 const FOO: AnyResource = { group: 'example.dev', version: 'v1beta1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
@@ -149,33 +148,6 @@ test('each verb has its method and media type', () => {
   for (const request of [getRequest(target), createRequest(target, {}, {}), patchRequest(target, 'merge', {}, {})]) {
     assert.equal(request.headers?.['accept'], 'application/json')
   }
-})
-
-test('only applies send force', () => {
-  const target = { resource: POD, namespace: 'ns', name: 'a' }
-  assert.match(patchRequest(target, 'apply', {}, { force: true }).path, /\?force=true$/)
-  assert.match(patchRequest(target, 'apply', {}, { force: false }).path, /\?force=false$/)
-  assert.doesNotMatch(patchRequest(target, 'merge', {}, { force: true }).path, /force/)
-})
-
-test('a delete sends its propagation and its preconditions', () => {
-  const target = { resource: POD, namespace: 'ns', name: 'a' }
-  assert.deepEqual(bodyOf(deleteRequest(target, {})), { apiVersion: 'v1', kind: 'DeleteOptions' })
-  assert.deepEqual(
-    bodyOf(deleteRequest(target, { propagation: 'Foreground', uid: 'u', resourceVersion: '5', dryRun: true })),
-    {
-      apiVersion: 'v1',
-      kind: 'DeleteOptions',
-      propagationPolicy: 'Foreground',
-      preconditions: { uid: 'u', resourceVersion: '5' },
-      dryRun: ['All'],
-    },
-  )
-  assert.deepEqual(bodyOf(deleteRequest(target, { uid: 'u' })), {
-    apiVersion: 'v1',
-    kind: 'DeleteOptions',
-    preconditions: { uid: 'u' },
-  })
 })
 
 test("apiVersion and kind come from the resource, and the caller's object is not changed", () => {

@@ -6,7 +6,7 @@ import { RestMapper } from '../../lib/client/rest_mapper.ts'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Resource } from '../../lib/core/resource.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { answer, recorder, refusal } from './transports.ts'
 
 const CRD: Resource<KubeObject> = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { retryOnConflict } from '../../lib/client/edit.ts'
 import { ApiError } from '../../lib/core/errors.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 const refused = (reason: string, code = 409): ApiError =>
   new ApiError(reason, { kind: 'Status', reason, code, message: reason }, { code })

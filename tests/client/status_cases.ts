@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
 import { bench, type Case, type CaseContext, FOO, type Foo, methods, results } from './case_bench.ts'
-import { refusal } from './transports.ts'
+import { refusal, refuses } from './transports.ts'
 
 /** A client, another writer, and an object that both have read. */
 async function writers(context: CaseContext, status: Foo['status'] = {}) {
@@ -97,23 +97,14 @@ export const STATUS_CASES: readonly Case[] = [
         if (request.method === 'PATCH') await other.patch(FOO, ref, { merge: { spec: { size: ++size } } })
         return await next(request)
       }
-      await assert.rejects(
-        client.setStatus(FOO, read, { phase: 'Mine' }),
-        (error: Error) => isReason(error, 'Conflict'),
-      )
+      await refuses('Conflict', client.setStatus(FOO, read, { phase: 'Mine' }))
       assert.deepEqual([methods(it).join(' '), size], ['PATCH GET PATCH GET PATCH GET PATCH GET PATCH', 6])
       it.network.intercept = async (request, next) =>
         request.method === 'GET' ? refusal(403, 'Forbidden') : await next(request)
-      await assert.rejects(
-        client.setStatus(FOO, read, { phase: 'Mine' }),
-        (error: Error) => isReason(error, 'Conflict'),
-      )
+      await refuses('Conflict', client.setStatus(FOO, read, { phase: 'Mine' }))
       it.network.intercept = async (request, next) =>
         request.method === 'GET' ? refusal(500, 'InternalError') : await next(request)
-      await assert.rejects(
-        client.setStatus(FOO, read, { phase: 'Mine' }),
-        (error: Error) => isReason(error, 'InternalError'),
-      )
+      await refuses('InternalError', client.setStatus(FOO, read, { phase: 'Mine' }))
       it.network.intercept = async (request, next) => {
         const answer = await next(request)
         if (request.method !== 'PATCH') return answer
@@ -129,10 +120,7 @@ export const STATUS_CASES: readonly Case[] = [
       // There is nothing to merge with a name.
       methods(it)
       it.network.intercept = () => Promise.resolve(refusal(409, 'Conflict'))
-      await assert.rejects(
-        client.setStatus(FOO, ref, { phase: 'Mine' }),
-        (error: Error) => isReason(error, 'Conflict'),
-      )
+      await refuses('Conflict', client.setStatus(FOO, ref, { phase: 'Mine' }))
       assert.deepEqual(methods(it), ['PATCH'])
     },
   },

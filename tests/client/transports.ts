@@ -1,4 +1,6 @@
 /** Transports for tests: canned responses, and a recorder that can intercept. */
+import assert from 'node:assert/strict'
+import { isReason, type Reason } from '../../lib/core/errors.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 
 /** Returns a response with a JSON body, or with text unchanged. */
@@ -25,6 +27,15 @@ export function refusal(
   message = `refused: ${reason}`,
 ): HttpResponse {
   return answer(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', message, reason, details, code })
+}
+
+/** Asserts that a call rejects for this reason, with a message that matches. */
+export async function refuses(reason: Reason, call: Promise<unknown>, message = /^/): Promise<void> {
+  await assert.rejects(call, (error: Error) => {
+    assert.ok(isReason(error, reason), `${reason}: ${error.message}`)
+    assert.match(error.message, message)
+    return true
+  })
 }
 
 export interface Recorder {

@@ -9,7 +9,7 @@ import { dryRun, withWriteOptions } from '../../lib/client/wrappers.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { FOO, type Foo } from './case_bench.ts'
-import { answer, bodyOf, recorder } from './transports.ts'
+import { answer, bodyOf, recorder, silence } from './transports.ts'
 
 const REF = { namespace: 'ns', name: 'a' }
 const foo: Foo = {
@@ -97,6 +97,8 @@ test('every write sends field manager, validation and dry run of the call, the c
     assert.deepEqual(given(last()), ['wrapper', 'Strict', null], `${name}, wrapped`)
     await write(wrapped, { fieldManager: 'call' })
     assert.deepEqual(given(last()), ['call', 'Strict', null], `${name}, wrapped, as given`)
+    await write(withWriteOptions(wrapped, { fieldManager: 'outer' }), { fieldManager: undefined } as never)
+    assert.deepEqual(given(last()), ['outer', 'Strict', null], `${name}, wrapped twice`)
     const before = reported.length
     for (
       const trial of [
@@ -211,6 +213,16 @@ test('the end of a run aborts every verb of its client, live or not, and no othe
   }
   assert.equal(network.requests.length, sent)
   await client.get(FOO, REF)
+})
+
+test('each write may be aborted by its own signal', async () => {
+  const client = new KubeClient({ api: new Api({ transport: silence }), fieldManager: 'me' })
+  for (const [name, write] of [...Object.entries(WRITES), ...Object.entries(DELETIONS)]) {
+    const stop = new AbortController()
+    const outcome = assert.rejects(write(client, { signal: stop.signal }), /^Error: enough$/, name)
+    stop.abort(new Error('enough'))
+    await outcome
+  }
 })
 
 test('the clients of one operator share their RestMapper', async () => {

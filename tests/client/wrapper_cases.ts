@@ -1,7 +1,6 @@
 /** Cases of wrapped clients for any API server. */
 import assert from 'node:assert/strict'
-import { dryRun, intercepted, namespaced, withWriteOptions } from '../../lib/client/wrappers.ts'
-import { isReason } from '../../lib/core/errors.ts'
+import { intercepted, namespaced } from '../../lib/client/wrappers.ts'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
 import { Deployment } from '../../lib/kinds/mod.ts'
 import { bench, type Case, CLUSTER_ROLE, CONFIG_MAP, FOO, methods } from './case_bench.ts'
@@ -9,91 +8,6 @@ import { bench, type Case, CLUSTER_ROLE, CONFIG_MAP, FOO, methods } from './case
 const byName = defineIndex(CONFIG_MAP, ({ metadata }) => metadata.name)
 
 export const WRAPPER_CASES: readonly Case[] = [
-  {
-    name: 'a dry-run client stores nothing by any verb, whatever the options of a call',
-    async run(context) {
-      const { client } = bench(context, false)
-      const { namespace } = context
-      const kept = await client.create(FOO, { metadata: { name: 'kept', namespace }, spec: { size: 1 } })
-      const trial = dryRun(client)
-      const calls: Readonly<Record<string, () => Promise<unknown>>> = {
-        create: () => trial.create(FOO, { metadata: { name: 'new', namespace }, spec: { size: 1 } }, { dryRun: false }),
-        update: () => trial.update(FOO, { ...kept, spec: { size: 2 } }),
-        apply: () => trial.apply(FOO, { metadata: { name: 'kept', namespace }, spec: { size: 3 } }),
-        edit: () =>
-          trial.edit(FOO, kept, (draft) => {
-            draft.spec.size = 4
-          }, { dryRun: false }),
-        createOrUpdate: () =>
-          trial.createOrUpdate(FOO, { namespace, name: 'new' }, (draft) => {
-            draft.spec = { size: 5 }
-          }),
-        patch: () => trial.patch(FOO, kept, { merge: { spec: { size: 6 } } }),
-        setStatus: () => trial.setStatus(FOO, kept, { phase: 'Tried' }),
-        scale: () =>
-          trial.subresource(FOO, kept, 'scale').patch({ merge: { spec: { replicas: 7 } } }, { dryRun: false }),
-        live: () => trial.live.patch(FOO, kept, { merge: { spec: { size: 8 } } }),
-        delete: () => trial.delete(FOO, kept, { dryRun: false }),
-        deleteAll: () => trial.deleteAll(FOO, { namespace, dryRun: false }),
-      }
-      for (const [verb, call] of Object.entries(calls)) {
-        await call()
-        assert.deepEqual(await client.list(FOO, { namespace }), [kept], verb)
-      }
-      assert.equal(
-        (await trial.edit(FOO, kept, (draft) => {
-          draft.spec.size = 4
-        }))?.spec.size,
-        4,
-      )
-      assert.equal(
-        (await trial.createOrUpdate(FOO, kept, (draft) => {
-          draft.spec!.size = 5
-        })).result,
-        'updated',
-      )
-    },
-  },
-  {
-    name: 'withWriteOptions sets defaults for every verb, and a call overrides them',
-    async run(context) {
-      const it = bench(context, false)
-      const { namespace } = context
-      const client = withWriteOptions(it.client, { fieldManager: 'default', fieldValidation: 'Ignore' })
-      const loose = { metadata: { name: 'a', namespace }, spec: { size: 1, sise: 2 } }
-      const made = await client.create(FOO, loose as never, { signal: new AbortController().signal })
-      assert.deepEqual(made.spec, { size: 1 })
-      await assert.rejects(
-        client.update(FOO, { ...made, spec: loose.spec } as never, { fieldValidation: 'Strict' }),
-        (error: Error) => isReason(error, 'BadRequest'),
-      )
-      await client.apply(FOO, { metadata: loose.metadata, spec: { size: 2 } })
-      await client.edit(FOO, made, (draft) => {
-        draft.metadata.labels = { own: 'yes' }
-      }, { fieldManager: 'own' })
-      await client.patch(FOO, made, { merge: { spec: { size: 4 } } }, { fieldManager: undefined } as never)
-      await client.setStatus(FOO, { namespace, name: made.metadata.name }, { phase: 'Ready' })
-      await client.subresource(FOO, made, 'scale').patch({ merge: { spec: { replicas: 5 } } })
-      const sent = it.network.requests.filter(({ method }) => method !== 'GET').map(({ path }) =>
-        new URLSearchParams(path.split('?')[1])
-      )
-      assert.deepEqual(sent.map((query) => [query.get('fieldManager'), query.get('fieldValidation')]), [
-        ['default', 'Ignore'],
-        ['default', 'Strict'],
-        ['default', 'Ignore'],
-        ['own', 'Ignore'],
-        ['default', 'Ignore'],
-        ['default', 'Ignore'],
-        ['default', 'Ignore'],
-      ])
-      const { metadata } = (await it.client.get(FOO, made))! as { metadata: { managedFields?: { manager: string }[] } }
-      assert.deepEqual([...new Set(metadata.managedFields?.map(({ manager }) => manager))].sort(), ['default', 'own'])
-      // Nested the other way, the innermost options are sent.
-      const within = withWriteOptions(withWriteOptions(it.client, { fieldManager: 'inner' }), { fieldManager: 'outer' })
-      await within.patch(FOO, made, { merge: {} })
-      assert.match(it.network.requests.at(-1)!.path, /fieldManager=outer/)
-    },
-  },
   {
     name: 'a client for one namespace fills it in, and another namespace throws before anything is sent',
     async run(context) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { boundedCall, type Call } from '../../lib/controller/bounded_call.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
 test('a call that has ended, in any way, leaves no listener and no timer, and its signal is aborted', async () => {

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { TerminalError } from '../../lib/core/errors.ts'
 import { formatKey } from '../../lib/core/objects.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import type { Result } from '../../lib/controller/result.ts'
-import { ownKey } from '../../lib/controller/handlers.ts'
-import { KindSource } from '../../lib/controller/kind_source.ts'
-import type { FakeClock } from '../../lib/testing/fake_clock.ts'
+import type { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
-import { keptLog, NODE, pod, refusal } from '../cache/scripted_server.ts'
+import { NODE, pod, refusal } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { controlling, gated } from './controlling.ts'
-import { type Fed, fed } from './fixture.ts'
+import { controlling, type Fed, fed, gated } from './fixture.ts'
 
 test('all initial keys are queued before the first reconcile, also those of a slow informer', async () => {
   const runs: string[] = []
@@ -68,18 +64,6 @@ test('at most `concurrency` keys are reconciled at once', async () => {
   await c.end()
 })
 
-test('several events of one turn cause one run, even if a worker waits', async () => {
-  let runs = 0
-  const c = controlling({ reconcile: async () => void runs++ })
-  await c.start()
-  c.stream.text(
-    ['6', '7', '8'].map((version) => `${JSON.stringify({ type: 'MODIFIED', object: pod('a', version) })}\n`).join(''),
-  )
-  await c.settle()
-  assert.equal(runs, 1)
-  await c.end()
-})
-
 test('a failing key is retried after 5, 10, 20 ms and so on, counts its attempts, and starts again after a success', async () => {
   const at: string[] = []
   let failures = 4
@@ -105,87 +89,6 @@ test('a failing key is retried after 5, 10, 20 ms and so on, counts its attempts
   await c.clock.advance(5)
   await c.settle()
   assert.deepEqual(at, ['100 #1', '105 #2'])
-  await c.end()
-})
-
-test('a failing key does not block another key', async () => {
-  const runs: string[] = []
-  const c = controlling({
-    pods: [pod('bad', '1'), pod('good', '2')],
-    reconcile: async ({ key }) => {
-      runs.push(key.name)
-      if (key.name === 'bad') throw new Error('mine')
-    },
-  })
-  await c.start()
-  assert.deepEqual(runs, ['bad', 'good'])
-  await c.end()
-})
-
-test('any thrown value is retried: undefined, a text, and an error before the first await', async () => {
-  for (const thrown of [undefined, 'text', null]) {
-    let runs = 0
-    const c = controlling({
-      pods: [pod('a', '1')],
-      reconcile: () => {
-        runs++
-        throw thrown
-      },
-    })
-    await c.start()
-    await c.clock.advance(15)
-    await c.settle()
-    assert.equal(runs, 3)
-    assert.match(
-      c.lines.find((line) => line.startsWith('error')) ?? '',
-      new RegExp(`Cannot reconcile Pod "default/a": ${thrown} `),
-    )
-    await c.end()
-  }
-})
-
-test('a TerminalError is not retried until the object changes, and counts as a failure', async () => {
-  const attempts: number[] = []
-  const errors = [new Error('mine'), new TerminalError('useless'), new Error('again')]
-  const c = controlling({
-    pods: [pod('a', '1')],
-    reconcile: async ({ attempt }) => {
-      attempts.push(attempt)
-      const error = errors.shift()
-      if (error) throw error
-    },
-  })
-  await c.start()
-  await c.clock.advance(10_000)
-  assert.deepEqual(attempts, [1, 2])
-  assert.match(c.lines.at(-1) ?? '', /useless \(not retried\)$/)
-  c.stream.send('MODIFIED', pod('a', '6'))
-  await c.settle()
-  assert.deepEqual(attempts, [1, 2, 1])
-  await c.end()
-})
-
-test('requeueAfter runs the key at that time, without rate limit, and forgets failures', async () => {
-  const at: string[] = []
-  const script: (Error | Result)[] = [
-    new Error('1'),
-    new Error('2'),
-    { requeueAfter: '10s' },
-    new Error('3'),
-    undefined,
-  ]
-  const c = controlling({
-    pods: [pod('a', '1')],
-    reconcile: async ({ attempt }) => {
-      at.push(`${c.clock.monotonic()} #${attempt}`)
-      const next = script.shift()
-      if (next instanceof Error) throw next
-      return next
-    },
-  })
-  await c.start()
-  await c.clock.advance(60_000)
-  assert.deepEqual(at, ['0 #1', '5 #2', '15 #3', '10015 #1', '10020 #2'])
   await c.end()
 })
 
@@ -224,29 +127,6 @@ test('requeue runs the key after the limiter’s back-off: it counts like a fail
   await c.end()
 })
 
-test('the report of a requeue has the time of the next run', async () => {
-  const reports: ReconcileReport[] = []
-  const c = controlling({
-    pods: [pod('a', '1')],
-    onReconcile: (report) => void reports.push(report),
-    reconcile: async () => (reports.length < 2 ? { requeue: true } : undefined),
-  })
-  await c.start()
-  await c.clock.advance(15)
-  await c.settle()
-  assert.deepEqual(
-    reports.map((
-      { causes, attempt, disposition, retryInMs },
-    ) => [causes.join(', '), attempt, disposition.label, retryInMs]),
-    [
-      ['added', 1, 'requeue', 5],
-      ['requeued', 2, 'requeue', 10],
-      ['requeued', 3, 'success', undefined],
-    ],
-  )
-  await c.end()
-})
-
 test('a timeout aborts the run’s signal with a reason; the key has no other run until the run ends', async () => {
   let signal: AbortSignal | undefined
   const gate = Promise.withResolvers<void>()
@@ -272,28 +152,6 @@ test('a timeout aborts the run’s signal with a reason; the key has no other ru
   gate.resolve()
   await c.settle()
   assert.equal(runs, 2)
-  await c.end()
-})
-
-test('a run that ends in time leaves no timer, and its signal is aborted when it has ended', async () => {
-  const signals: AbortSignal[] = []
-  const c = controlling({
-    pods: [pod('a', '1'), pod('b', '2')],
-    timeoutMs: 1000,
-    reconcile: async ({ key, signal }) => {
-      signals.push(signal)
-      await null
-      assert.equal(signal.aborted, false)
-      if (key.name === 'b') throw new TerminalError('mine')
-    },
-  })
-  await c.start()
-  assert.deepEqual(
-    signals.map(({ aborted, reason }) => [aborted, (reason as Error).message]),
-    Array(2).fill([true, 'The reconcile of this Pod has ended; await all its calls before it returns']),
-  )
-  assert.equal(c.lines.filter((line) => line.includes('mine')).length, 1)
-  assert.equal(c.clock.pending, 2, 'more than the silence timer of the watch and the one look at slow runs is left')
   await c.end()
 })
 
@@ -344,19 +202,6 @@ test('abandoning aborts the runs, and waits for them to end', async () => {
   assert.match(c.lines.at(-1) ?? '', /the grace period is over/)
 })
 
-test('all runs share one listener on the abandon signal, and none is left when the controller has ended', async () => {
-  const abandon = countedSignal()
-  const c = controlling({
-    pods: Array.from({ length: 50 }, (_, i) => pod(`p${i}`, '1')),
-    abandon: abandon.controller.signal,
-  })
-  await c.start()
-  for (let i = 0; !c.controller.idle && i < 10; i++) await c.settle()
-  assert.deepEqual([c.controller.idle, abandon.listeners()], [true, 1])
-  await c.end()
-  assert.equal(abandon.listeners(), 0)
-})
-
 test('a sync timeout of the first lists rejects the start with what is missing and why, and leaves nothing', async () => {
   const feeds = (clock: FakeClock): Fed[] => {
     const refused = fed(clock, undefined)
@@ -380,12 +225,6 @@ test('a sync timeout of the first lists rejects the start with what is missing a
   assert.equal(c.clock.pending, 0)
 })
 
-test('an abort during the first lists is not an error', async () => {
-  const c = controlling({ feeds: (clock) => [fed(clock, undefined)] })
-  await c.start()
-  await c.end()
-})
-
 test('a controller starts once, and needs at least one worker', async () => {
   const c = controlling({})
   await c.start()
@@ -394,49 +233,6 @@ test('a controller starts once, and needs at least one worker', async () => {
   for (const concurrency of [0, -1, 1.5, NaN]) {
     assert.throws(() => controlling({ concurrency }), /its concurrency is .*, and must be an integer of at least 1/)
   }
-})
-
-test('a source added to a running controller starts at once, and ends with its own signal', async () => {
-  const runs: string[] = []
-  const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
-  await c.start()
-  const more = fed(c.clock, [pod('more', '1')])
-  const caching = new AbortController()
-  void more.informer.start(caching.signal)
-  const own = new AbortController()
-  const { log } = keptLog()
-  await c.controller.watch(
-    new KindSource({ informers: [more.informer], map: ownKey, own: false, clock: c.clock, log }),
-    own.signal,
-  )
-  await c.settle()
-  assert.deepEqual(runs, ['more'])
-  own.abort()
-  await c.settle()
-  more.stream.send('ADDED', pod('ignored', '6'))
-  await c.settle()
-  assert.deepEqual([runs, c.controller.idle], [['more'], true])
-  caching.abort()
-  await c.end()
-})
-
-test('a source whose informer is removed before the first list resolves and does not block others', async () => {
-  const c = controlling({})
-  await c.start()
-  const gone = fed(c.clock, undefined)
-  const caching = new AbortController()
-  const watching = c.controller.watch(
-    new KindSource({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }),
-  )
-  void gone.informer.start(caching.signal)
-  await c.settle()
-  gone.informer.stop()
-  await watching
-  await c.end()
-  // After the end, and with an informer that has ended, it resolves: its rejection might be unhandled.
-  await c.controller.watch(
-    new KindSource({ informers: [gone.informer], map: ownKey, own: false, clock: c.clock, log: keptLog().log }),
-  )
 })
 
 test('a report has the causes, count and outcome of its own run; a throwing listener stops nothing', async () => {
@@ -463,6 +259,10 @@ test('a report has the causes, count and outcome of its own run; a throwing list
   await c.settle()
   await c.clock.advance(1000)
   await c.settle()
+  gate.release('a', { requeue: true })
+  await c.settle()
+  await c.clock.advance(5)
+  await c.settle()
   gate.release('a')
   await c.settle()
   assert.deepEqual(
@@ -473,12 +273,13 @@ test('a report has the causes, count and outcome of its own run; a throwing list
       ['added', 1, 1, 'error', 5],
       ['spec 1→2', 2, 1, 'success', undefined],
       ['spec 2→3', 3, 1, 'requeue_after', undefined],
-      ['requeued after 1 s', 4, 1, 'success', undefined],
+      ['requeued after 1 s', 4, 1, 'requeue', 5],
+      ['requeued', 5, 2, 'success', undefined],
     ],
   )
   assert.equal(
     c.lines.filter((line) => line.startsWith('error The onReconcile listener of controller "test" threw')).length,
-    4,
+    5,
   )
   await c.end()
 })

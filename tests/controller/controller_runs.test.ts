@@ -9,8 +9,7 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { Controller, type ReconcileReport } from '../../lib/controller/controller.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
-import { SlowClock } from '../runtime/slow_clock.ts'
-import { controlling, gated } from './controlling.ts'
+import { controlling, gated } from './fixture.ts'
 
 /** A source whose sink the test controls. */
 function tap(): { readonly source: Source; readonly add: Sink['add'] } {
@@ -63,25 +62,6 @@ test('a result and a RetryError change the key’s priority', async () => {
   }
   assert.deepEqual(await nextTo(again(7), [4, 6]), ['it', 'at 6', 'at 4'])
   assert.deepEqual(await nextTo(again(-7), [4, 6]), ['at 6', 'at 4', 'it'])
-})
-
-test('keys of changes come before keys of the first list', async () => {
-  const begun: string[] = []
-  const { source, add } = tap()
-  const hold = Promise.withResolvers<void>()
-  const c = controlling({
-    reconcile: async ({ key }) => void (begun.push(key.name), key.name === 'first' && (await hold.promise)),
-    sources: [source],
-  })
-  await c.start()
-  add('first')
-  await c.settle()
-  add('listed', { priority: -100 })
-  add('changed')
-  hold.resolve()
-  await c.settle()
-  assert.deepEqual(begun, ['first', 'changed', 'listed'])
-  await c.end()
 })
 
 test('the controller’s own limiter decides the delay of a failing key', async () => {
@@ -309,30 +289,6 @@ test('a reconcile that never ends blocks only its key and its worker, and is log
   await c.end()
 })
 
-test('each of several runs that do not end is logged after its own minute', async () => {
-  const gate = gated()
-  const { source, add } = tap()
-  const c = controlling({ sources: [source], concurrency: 3, reconcile: gate.reconcile })
-  await c.start()
-  const reported = (): string[] =>
-    c.lines.splice(0).filter((line) => line.startsWith('warn')).map((line) => /"([^"]*)"/.exec(line)![1]!)
-  add('a')
-  await c.clock.advance(20_000)
-  add('b')
-  await c.clock.advance(20_000)
-  gate.release('a')
-  add('c')
-  await c.clock.advance(39_999)
-  assert.deepEqual(reported(), [])
-  await c.clock.advance(1)
-  assert.deepEqual(reported(), ['b'])
-  await c.clock.advance(20_000)
-  assert.deepEqual(reported(), ['c'])
-  for (const name of ['b', 'c']) gate.release(name)
-  await c.settle()
-  await c.end()
-})
-
 test('a reconcile that returns no promise, and one that floods the queue with its own key, work', async () => {
   const { source, add } = tap()
   let runs = 0
@@ -351,37 +307,6 @@ test('a reconcile that returns no promise, and one that floods the queue with it
   }
   c.stop()
   await c.end()
-})
-
-test('runs of many controllers share the time of one turn of the event loop', async () => {
-  const clock = new SlowClock(0)
-  const stop = new AbortController()
-  const { log } = keptLog()
-  let runs = 0
-  const taps = Array.from({ length: 10 }, () => tap())
-  const controllers = taps.map(({ source }, i) =>
-    new Controller({
-      name: `c${i}`,
-      kind: 'Pod',
-      sources: [source],
-      clock,
-      log,
-      reconcile: async () => void runs++,
-    })
-  )
-  const running = controllers.map((controller) => controller.start(stop.signal))
-  for (let turn = 0; turn < 5; turn++) await nextTurn()
-  for (const { add } of taps) for (const key of ['a', 'b', 'c']) add(key)
-  clock.lookMs = 10
-  for (let turn = 0; turn < 10; turn++) {
-    const before = runs
-    await nextTurn()
-    assert.ok(runs - before <= 2, `${runs - before} runs in one turn`)
-  }
-  for (let turn = 0; turn < 60; turn++) await nextTurn()
-  assert.equal(runs, 30)
-  stop.abort()
-  await Promise.all(running)
 })
 
 test('long runs of many controllers that begin in the same turn are spread over later turns', async () => {
@@ -420,27 +345,6 @@ test('long runs of many controllers that begin in the same turn are spread over 
   assert.equal(runs, 200)
   stop.abort()
   await Promise.all(running)
-})
-
-test('a run caused by an event before a requeue time does not have that cause; the run at the time has it', async () => {
-  const { source, add } = tap()
-  const reports: ReconcileReport[] = []
-  const c = controlling({
-    sources: [source],
-    onReconcile: (report) => void reports.push(report),
-    reconcile: async () => reports.length < 2 ? { requeueAfter: 10_000 } : undefined,
-  })
-  await c.start()
-  add('a')
-  await c.clock.advance(5_000)
-  add('a')
-  await c.clock.advance(4_999)
-  const seen = (): unknown[] => reports.splice(0).map(({ causes }) => causes)
-  assert.deepEqual(seen(), [['queued'], ['queued']])
-  await c.clock.advance(1)
-  assert.deepEqual(seen(), [['requeued after 10 s']])
-  c.stop()
-  await c.end()
 })
 
 test('a run caused by an event during the back-off does not count, and does not extend the delay', async () => {
@@ -483,58 +387,6 @@ test('a run caused by an event during the back-off does not count, and does not 
   await c.settle()
   await c.clock.advance(5)
   assert.deepEqual(begun.map(([, attempt]) => attempt), [1, 2])
-  await c.end()
-})
-
-test('a RetryError of a run caused by an event sets the priority of the waiting retry', async () => {
-  const { source, add } = tap()
-  const begun: string[] = []
-  const hold = Promise.withResolvers<void>()
-  const c = controlling({
-    sources: [source],
-    reconcile: async ({ key: { name } }) => {
-      begun.push(name)
-      if (name === 'blocker') return await hold.promise
-      const runs = begun.filter((each) => each === 'a').length
-      if (name === 'a' && runs < 3) throw runs === 1 ? new Error('mine') : new RetryError('mine', { priority: 7 })
-    },
-  })
-  await c.start()
-  for (let run = 0; run < 2; run++) {
-    add('a')
-    await c.settle()
-  }
-  add('blocker', { priority: 100 })
-  await c.settle()
-  await c.clock.advance(5)
-  add('other', { priority: 6 })
-  hold.resolve()
-  await c.settle()
-  assert.deepEqual(begun, ['a', 'a', 'blocker', 'a', 'other'])
-  await c.end()
-})
-
-test('an earlier requeueAfter remains if a later run requests a later time, or none', async () => {
-  const { source, add } = tap()
-  const begunMs: number[] = []
-  const results: Result[] = [{ requeueAfter: '30s' }, { requeueAfter: '5m' }, { requeueAfter: '30s' }, undefined]
-  const c = controlling({
-    sources: [source],
-    reconcile: async () => {
-      begunMs.push(c.clock.monotonic() - beganMs)
-      return results.shift()
-    },
-  })
-  const beganMs = c.clock.monotonic()
-  await c.start()
-  add('a')
-  await c.clock.advance(10_000)
-  add('a')
-  await c.clock.advance(30_000)
-  assert.deepEqual(begunMs, [0, 10_000, 30_000])
-  add('a')
-  await c.clock.advance(3_600_000)
-  assert.deepEqual(begunMs.slice(3), [40_000, 60_000])
   await c.end()
 })
 

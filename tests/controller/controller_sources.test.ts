@@ -9,12 +9,11 @@ import { TickerSource } from '../../lib/controller/ticker_source.ts'
 import { aborted } from '../../lib/async/abort.ts'
 import { EventChannel } from '../../lib/async/event_channel.ts'
 import { keyOf, type ObjectKey } from '../../lib/core/objects.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
-import { controlling } from './controlling.ts'
-import { fed, scriptedInformer, settle } from './fixture.ts'
+import { controlling, fed, keptSink, scriptedInformer, settle } from './fixture.ts'
 
 /** A source that the test controls. */
 function custom(
@@ -63,6 +62,20 @@ test('sources of all types feed one queue, and start in parallel', async () => {
   await c.end()
   function order(name: string): number {
     return ['parts', 'text', 'sent', 'listed'].indexOf(name)
+  }
+})
+
+test('a source starts once', async () => {
+  const stop = AbortSignal.abort()
+  const sources = {
+    'the source "mine"': new StreamSource({ name: 'mine', open: () => new EventChannel<ObjectKey>() }),
+    'the source "yours"': new TickerSource({ name: 'yours', everyMs: 1000, keys: () => [] }),
+    'the source of pods': new KindSource({ informers: [scriptedInformer().informer] }),
+  }
+  for (const [what, source] of Object.entries(sources)) {
+    const { sink } = keptSink()
+    await source.start(sink, stop)
+    await assert.rejects(source.start(sink, stop), new RegExp(`Cannot start ${what}: it was started already`))
   }
 })
 
@@ -117,25 +130,6 @@ test('a source that does not sync in time is named, and one that does not end af
     /warn Controller "test" no longer waits for its sources, which did not end within 5 s: "hangs"/,
   )
   assert.equal(c.clock.pending - c.feeds.length, 0)
-})
-
-test('a sync that takes almost as long as the timeout is not an error', async () => {
-  const answer = Promise.withResolvers<void>()
-  const runs: string[] = []
-  const slow = custom({ begin: (sink) => sink.add('a'), synced: () => answer.promise })
-  const c = controlling({
-    sources: [slow],
-    syncTimeoutMs: 1000,
-    reconcile: async ({ key }) => void runs.push(key.name),
-  })
-  await c.start()
-  await c.clock.advance(999)
-  assert.deepEqual(runs, [])
-  answer.resolve()
-  await c.settle()
-  await c.clock.advance(1000)
-  assert.deepEqual([runs, c.ended()], [['a'], undefined])
-  await c.end()
 })
 
 test('a source that fails before its sync rejects the start with its name and cause', async () => {
@@ -326,14 +320,14 @@ test('a warm-up starts no source that does not read from a cache, also one that 
   const kind = new KindSource({ informers: [scriptedInformer().informer], clock })
   assert.deepEqual([stream, ticker, kind].map((source: Source) => source.warms ?? false), [false, false, true])
   const later = (): ReturnType<typeof custom> => custom({ warms: false, begin: (sink) => sink.add('message') })
-  const [cached, first, added] = [custom(), later(), later()]
-  const w = warm([cached, first])
+  const all = [custom(), later(), later(), custom()] as const
+  const w = warm(all.slice(0, 2))
   await w.warmUp()
-  await w.controller.watch(added)
+  for (const added of all.slice(2)) await w.controller.watch(added)
   await settle(w.clock)
-  assert.deepEqual([cached, first, added].map(({ starts }) => starts), [1, 0, 0])
+  assert.deepEqual(all.map(({ starts }) => starts), [1, 0, 0, 1])
   await w.elect()
-  assert.deepEqual([[cached, first, added].map(({ starts }) => starts), w.runs], [[1, 1, 1], ['message']])
+  assert.deepEqual([all.map(({ starts }) => starts), w.runs], [[1, 1, 1, 1], ['message']])
   await w.stop()
   assert.deepEqual([w.outcomes, w.listeners()], [{ warm: 'ended', work: 'ended' }, [0, 0, 0]])
 })
@@ -457,17 +451,6 @@ test('a start waits for a warm-up in progress, in either order', async () => {
     await w.stop()
     assert.deepEqual([w.outcomes, w.listeners()], [{ warm: 'ended', work: 'ended' }, [0, 0, 0]])
   }
-})
-
-test('a source added during the warm-up starts at once', async () => {
-  const w = warm([])
-  await w.warmUp()
-  const source = custom({ begin: (sink) => sink.add('a') })
-  await w.controller.watch(source)
-  assert.deepEqual([source.starts, w.runs], [1, []])
-  await w.elect()
-  assert.deepEqual(w.runs, ['a'])
-  await w.stop()
 })
 
 test('a controller that never leads leaves nothing', async () => {

@@ -1,19 +1,16 @@
 /** A user's callback may throw anywhere in a controller: no key is lost, and nothing stops. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Delta } from '../../lib/cache/store.ts'
 import { type KeyMapper, ownKey } from '../../lib/controller/handlers.ts'
 import { KindSource } from '../../lib/controller/kind_source.ts'
-import { EventMapper } from '../../lib/controller/event_mapper.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
 import { TickerSource } from '../../lib/controller/ticker_source.ts'
 import { partMeter } from '../../lib/manager/metrics.ts'
 import type { Log } from '../../lib/observe/log.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { pod } from '../cache/scripted_server.ts'
-import { controlling } from './controlling.ts'
-import { keptSink, scriptedInformer, settle } from './fixture.ts'
+import { controlling, keptSink, scriptedInformer, settle } from './fixture.ts'
 
 /** A log that counts its lines and throws at each. Its failures are written to standard error, which is not tested here. */
 function brokenLog(): { readonly log: Log; readonly lines: string[] } {
@@ -37,46 +34,6 @@ async function quietly(work: () => Promise<void>): Promise<void> {
 }
 
 const added = (name: string): Delta => ({ kind: 'added', object: pod(name, '1'), initial: false })
-
-test('a log that throws while a map function fails loses no event, neither that one nor later ones', () =>
-  quietly(async () => {
-    for (const isAsync of [true, false]) {
-      const clock = new FakeClock()
-      const { log, lines } = brokenLog()
-      const stop = new AbortController()
-      let fails = true
-      const keys = ({ metadata: { name } }: KubeObject) => {
-        if (fails) throw new Error('api down')
-        return [{ name }]
-      }
-      const reported: string[] = []
-      const map: KeyMapper = isAsync ? async (object) => keys(object) : keys
-      const mapping = new EventMapper({
-        map,
-        onKeys: (all) => void reported.push(...all),
-        clock,
-        log,
-        signal: stop.signal,
-      })
-      const retrying = mapping.retry()
-      mapping.take(added('a'))
-      await settle(clock)
-      fails = false
-      for (const name of ['b', 'c', 'd']) mapping.take(added(name))
-      await settle(clock)
-      assert.deepEqual([reported, mapping.idle], [['b', 'c', 'd'], true])
-      await clock.advance(1000)
-      await settle(clock)
-      assert.deepEqual([reported, mapping.idle, mapping.failures, lines.length > 0], [
-        ['b', 'c', 'd', 'a'],
-        true,
-        [],
-        true,
-      ])
-      stop.abort()
-      await retrying
-    }
-  }))
 
 test('after a sink throws, the event is retried, as after a map function throws', async () => {
   const maps: readonly KeyMapper[] = [
@@ -144,6 +101,11 @@ test('a controller whose log throws at every line continues: failing runs, slow 
       yield { name: 'streamed' }
     }
     let ticks = 0
+    let maps = 0
+    const map = (): { name: string }[] => (maps++ < 3 ? assert.fail('the map’s') : [{ name: `mapped` }])
+    const { informer, send } = scriptedInformer()
+    void c.controller.watch(new KindSource({ informers: [informer], map, clock: c.clock, log, when: () => true }))
+    for (const name of ['x', 'y', 'z']) send(added(name))
     const keys = (): { name: string }[] => (ticks++ === 0 ? assert.fail('the ticker’s') : [{ name: 'ticked' }])
     void c.controller.watch(new StreamSource({ name: 'stream', open, clock: c.clock, log, random: () => 0 }))
     void c.controller.watch(new TickerSource({ name: 'ticker', everyMs: 1000, keys, clock: c.clock, log }))
@@ -159,12 +121,13 @@ test('a controller whose log throws at every line continues: failing runs, slow 
         'Cannot read the stream',
         'Cannot queue an item',
         'Cannot get the keys',
+        'Cannot map',
         'the user’s',
       ]
     ) {
       assert.ok(lines.some((line) => line.includes(text)), text)
     }
-    for (const name of ['a', 'streamed', 'ticked']) {
+    for (const name of ['a', 'streamed', 'ticked', 'mapped']) {
       assert.ok(runs.filter((run) => run === name).length >= 3, `${name}: ${runs.join()}`)
     }
     assert.equal(c.ended(), undefined)
@@ -172,40 +135,6 @@ test('a controller whose log throws at every line continues: failing runs, slow 
     await c.settle()
     await c.end()
   }))
-
-test('if a limiter throws or returns an invalid delay, the key is retried with the default back-off', async () => {
-  const broken = (): never => assert.fail('the limiter’s')
-  const limiters = [
-    { when: broken, failures: broken, forget: broken },
-    { when: () => NaN, failures: () => NaN, forget: () => {} },
-    { when: () => Infinity, failures: () => -1, forget: () => {} },
-  ]
-  for (const limiter of limiters) {
-    const runs: string[] = []
-    const c = controlling({
-      pods: [pod('a', '1')],
-      limiter,
-      reconcile: async ({ attempt }) => {
-        runs.push(`${c.clock.monotonic()} #${attempt}`)
-        if (runs.length < 4) throw new Error('mine')
-      },
-    })
-    await c.start()
-    await c.clock.advance(1000)
-    await c.settle()
-    assert.deepEqual(runs, ['0 #1', '5 #2', '15 #3', '35 #4'])
-    assert.ok(
-      c.lines.some((line) => line.startsWith('error A rate limiter failed; the default back-off is used instead: ')),
-      c.lines.join('\n'),
-    )
-    // The success reset the count: the next failure is the first.
-    runs.length = 3
-    c.stream.send('MODIFIED', pod('a', '6'))
-    await c.settle()
-    assert.match(runs[3]!, / #1$/)
-    await c.end()
-  }
-})
 
 test('metrics that throw stop no run and no controller', async () => {
   const broken = (): never => assert.fail('the meter’s')
@@ -267,44 +196,4 @@ test('a listener that rejects, a cause that throws and an error without a text s
   await c.settle()
   assert.deepEqual([runs, c.ended()], [3, undefined])
   await c.end()
-  // Without a listener the failure is logged.
-  runs = 0
-  const plain = controlling({
-    pods: [pod('a', '1')],
-    reconcile: async () => {
-      if (++runs === 1) throw Object.create(null)
-    },
-  })
-  await plain.start()
-  await plain.clock.advance(5)
-  await plain.settle()
-  assert.equal(runs, 2)
-  assert.ok(
-    plain.lines.includes(
-      'error Cannot reconcile Pod "default/a": a value that cannot be converted to text was thrown (retry 1 in 5 ms)',
-    ),
-  )
-  await plain.end()
-})
-
-test('a map function that returns one key instead of a list fails, and does not count as one without keys', async () => {
-  const clock = new FakeClock()
-  const lines: string[] = []
-  const write = (line: string): void => void lines.push(line)
-  const stop = new AbortController()
-  const reported: string[] = []
-  const map = (() => ({ name: 'alone' })) as unknown as KeyMapper
-  const mapping = new EventMapper({
-    map,
-    onKeys: (all) => void reported.push(...all),
-    clock,
-    log: { debug: write, info: write, warn: write, error: write },
-    signal: stop.signal,
-  })
-  const retrying = mapping.retry()
-  mapping.take(added('a'))
-  await settle(clock)
-  assert.deepEqual([reported, lines.length, mapping.failures.length], [[], 1, 1])
-  stop.abort()
-  await retrying
 })

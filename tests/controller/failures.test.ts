@@ -4,10 +4,10 @@ import { test } from 'node:test'
 import { TerminalError } from '../../lib/core/errors.ts'
 import type { WriteRecord } from '../../lib/client/client.ts'
 import { foldFailures } from '../../lib/controller/failures.ts'
-import type { Disposition, Run } from '../../lib/controller/result.ts'
+import type { Disposition } from '../../lib/controller/result.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
-import { controlling } from './controlling.ts'
+import { controlling } from './fixture.ts'
 
 const status = (result: WriteRecord['result']): WriteRecord => ({
   verb: 'status',
@@ -174,29 +174,6 @@ test('the log has the error with its stack once, then one line per failure with 
   await c.end()
 })
 
-test('a TerminalError after a status write is logged once, although that write causes a second run, and again after a change', async () => {
-  const { lines, log } = keptErrors()
-  let runs = 0
-  const c = controlling({
-    pods: [pod('a', '1')],
-    log,
-    reconcile: async ({ onWrite }: Run) => {
-      onWrite!(status(runs++ === 0 ? 'changed' : 'unchanged'))
-      throw new TerminalError('wrong')
-    },
-  })
-  await c.start()
-  c.stream.send('MODIFIED', pod('a', '6'))
-  await c.settle()
-  assert.equal(runs, 2)
-  assert.deepEqual(lines.map(({ message }) => message), ['Cannot reconcile Pod "default/a": wrong (not retried)'])
-  c.stream.send('MODIFIED', pod('a', '7'))
-  await c.settle()
-  assert.equal(runs, 3)
-  assert.equal(lines.length, 2)
-  await c.end()
-})
-
 /** Returns a controller of `count` pods, which fail with the result of `fail` until it is undefined. */
 function failing(count: number, fail: (name: string) => string | undefined) {
   const { lines, log } = keptLog()
@@ -213,21 +190,6 @@ function failing(count: number, fail: (name: string) => string | undefined) {
   })
   return { ...c, took: () => lines.splice(0).filter((line) => !line.startsWith('debug')) }
 }
-
-test('the recovery of a key is logged once, with the number of failures', async () => {
-  let isDown = true
-  const c = failing(1, () => isDown ? 'broken' : undefined)
-  await c.start()
-  await c.clock.advance(20_000)
-  isDown = false
-  c.took()
-  await c.clock.advance(20_000)
-  assert.deepEqual(c.took(), ['info Pod "default/p0" works again after 2 failures'])
-  c.stream.send('MODIFIED', pod('p0', '6'))
-  await c.settle()
-  assert.deepEqual(c.took(), [])
-  await c.end()
-})
 
 test('many keys that fail for one reason cause five lines, and one for the others after 10 s', async () => {
   let isDown = true

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { Api } from '../../lib/client/api.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
+import { refusal } from '../client/transports.ts'
 import * as z from 'zod'
 
 const OURS = 'example.dev/ours'
@@ -90,18 +91,6 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     assert.deepEqual([done, asked], [[`reconciled it with ${OURS}`], ['PATCH']])
     assert.deepEqual(await finalizers(), [OURS])
   }],
-  ['an object with the finalizer is reconciled without a request', async (place) => {
-    const { create, run, done, asked } = working(place)
-    await run(await create(['b/b', OURS]))
-    assert.deepEqual([done, asked], [[`reconciled it with b/b,${OURS}`], []])
-  }],
-  ['a cache without our finalizer yet does not lead to a second one', async (place) => {
-    const { create, others, run, done, finalizers } = working(place)
-    const stale = await create()
-    await others([OURS])
-    await run(stale)
-    assert.deepEqual([done, await finalizers()], [[`reconciled it with ${OURS}`], [OURS]])
-  }],
   ['a finalizer that another writer added in the meantime stays', async (place) => {
     const { create, others, run, done, finalizers } = working(place)
     const [bare, other] = [await create(), await others(['b/b'])]
@@ -111,20 +100,6 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await run(other!)
     assert.deepEqual(await finalizers(), ['c/c', 'b/b', OURS])
     assert.equal(done.length, 2)
-  }],
-  ['an object whose deletion is not in the cache yet gets no finalizer, and is not reconciled', async (place) => {
-    const { create, deleted, run, done, finalizers } = working(place)
-    const stale = await create(['b/b'])
-    await deleted()
-    await run(stale)
-    assert.deepEqual([done, await finalizers()], [[], ['b/b']])
-  }],
-  ['an object that is gone is neither reconciled nor cleaned up', async (place) => {
-    const { create, delete: remove, run, done } = working(place)
-    const stale = await create()
-    await remove()
-    assert.equal(await run(stale), undefined)
-    assert.deepEqual(done, [])
   }],
   ['a new object with the same name is reconciled with its own finalizer', async (place) => {
     const { create, delete: remove, run, done, finalizers } = working(place)
@@ -156,22 +131,6 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
       assert.deepEqual([done, asked, await finalizers()], [['cleaned up'], ['PATCH', 'GET', 'PATCH'], ['c/c', 'd/d']])
     },
   ],
-  ['another writer may have removed ours in the meantime, or all', async (place) => {
-    const { create, deleted, others, run, done, asked, finalizers } = working(place)
-    await create([OURS, 'b/b'])
-    await run(await deleted(), async () => void (await others(['b/b'])))
-    assert.deepEqual([done, asked, await finalizers()], [['cleaned up'], ['PATCH', 'GET'], ['b/b']])
-    await others([])
-    await create([OURS])
-    await run(await deleted(), async () => void (await others([])))
-    assert.deepEqual([done.length, await finalizers()], [2, 'gone'])
-  }],
-  ['an object that never had it is not cleaned up', async (place) => {
-    const { create, deleted, run, done, asked, finalizers } = working(place)
-    await create(['b/b'])
-    await run(await deleted())
-    assert.deepEqual([done, asked, await finalizers()], [[], [], ['b/b']])
-  }],
   ['an incomplete cleanup keeps the finalizer and the key', async (place) => {
     const { create, deleted, run, asked, finalizers } = working(place)
     await create([OURS])
@@ -197,39 +156,6 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await assert.rejects(run(object, () => ({}) as never), RangeError)
     assert.deepEqual([asked, await finalizers()], [[], [OURS]])
   }],
-  ['an object that still has it in the cache is not cleaned up twice', async (place) => {
-    const { create, deleted, others, run, done } = working(place)
-    await create([OURS])
-    const stale = await deleted()
-    await run(stale)
-    await run(stale)
-    assert.deepEqual(done, ['cleaned up'])
-    // Also if another writer was faster.
-    await create([OURS])
-    const next = await deleted()
-    await run(next, async () => void (await others([])))
-    await run(next)
-    assert.deepEqual(done, ['cleaned up', 'cleaned up'])
-    await create([OURS, 'b/b'])
-    const held = await deleted()
-    await run(held, async () => void (await others(['b/b'])))
-    await run(held)
-    assert.deepEqual(done, ['cleaned up', 'cleaned up', 'cleaned up'])
-  }],
-  ['an object found being deleted is not reconciled again because of a stale cache', async (place) => {
-    const { create, others, deleted, run, done } = working(place)
-    const bare = await create()
-    const living = (await others([OURS, 'b/b']))!
-    await deleted()
-    // The run reads the deletion from the server, because the cache lacks the finalizer.
-    await run(bare, () => ({ requeueAfter: '5s' }))
-    await run(living)
-    await run(bare)
-    assert.deepEqual(done, ['cleaned up'])
-    await run((await others([OURS]))!)
-    await run(living)
-    assert.deepEqual(done, ['cleaned up', 'cleaned up'])
-  }],
   ['an abandoned run does not remove the finalizer', async (place) => {
     const { client, create, deleted, run, asked, finalizers } = working(place)
     await create([OURS])
@@ -252,7 +178,7 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     let code = 403
     const { what, create, run, done, asked } = working(
       place,
-      ({ method }) => (method === 'PATCH' ? refusal(code) : undefined),
+      ({ method }) => (method === 'PATCH' ? refusal(code, '', {}, `the server says ${code}`) : undefined),
     )
     const stale = await create()
     const message = 'Cannot add the finalizer "example.dev/ours" to ' +
@@ -270,35 +196,4 @@ export const CASES: readonly (readonly [name: string, run: (place: Place) => Pro
     await assert.rejects(run(stale), /the server says 409/)
     assert.equal(asked.splice(0).filter((method) => method === 'PATCH').length, 5)
   }],
-  ['a conflict is retried', async (place) => {
-    let refusals = 3
-    const { create, deleted, run, done, finalizers } = working(
-      place,
-      ({ method }) => (method === 'PATCH' && refusals-- > 0 ? refusal(409) : undefined),
-    )
-    await create([OURS])
-    await run(await deleted())
-    assert.deepEqual([done, await finalizers()], [['cleaned up'], 'gone'])
-  }],
 ]
-
-function refusal(code: number): HttpResponse {
-  const text = JSON.stringify({
-    kind: 'Status',
-    apiVersion: 'v1',
-    status: 'Failure',
-    message: `the server says ${code}`,
-    code,
-  })
-  return {
-    status: code,
-    headers: { 'content-type': 'application/json' },
-    body: {
-      text: () => Promise.resolve(text),
-      cancel() {},
-      async *[Symbol.asyncIterator]() {
-        yield new TextEncoder().encode(text)
-      },
-    },
-  }
-}

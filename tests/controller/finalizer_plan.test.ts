@@ -4,7 +4,6 @@ import fc from 'fast-check'
 import { jsonPatch } from '../../lib/apiserver/patch/json_patch.ts'
 import type { Json } from '../../lib/apiserver/model/json.ts'
 import { finalizerPlan } from '../../lib/controller/finalizer.ts'
-import { isFinalizerName } from '../../lib/core/names.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 
 const OURS = 'example.dev/ours'
@@ -91,37 +90,4 @@ test('if the list has changed, a plan does nothing or only the intended change',
         found.filter((each) => each === OURS).length - planned.filter((each) => each === OURS).length,
       )}
   }))
-})
-
-test('the name of a finalizer has a domain and a name', () => {
-  const label = 'a'.repeat(63)
-  for (
-    const name of [
-      'example.dev/cleanup',
-      'x/Y_z.1',
-      `${label}/${label}`,
-      `${label}.${label}.${label}.${'a'.repeat(61)}/a`,
-    ]
-  ) {
-    assert.ok(isFinalizerName(name), name)
-  }
-  for (
-    const name of [
-      '',
-      'cleanup',
-      '/a',
-      'a/',
-      'a/b/c',
-      'Example.dev/a',
-      'a..b/c',
-      'a/-b',
-      'a/b-',
-      '-a/b',
-      `a/${label}a`,
-      `${`${label}.`.repeat(4)}a/a`,
-      'a/b\n',
-    ]
-  ) {
-    assert.ok(!isFinalizerName(name), name)
-  }
 })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { silentLog } from '../../lib/observe/log.ts'
 import { type RunArgument, Runs } from '../../lib/controller/reconciler.ts'
 import type { Result, Run } from '../../lib/controller/result.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
 const RUN = { key: { namespace: 'default', name: 'a' }, log: silentLog, attempt: 3, onWrite: undefined }

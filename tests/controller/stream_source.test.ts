@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EventChannel } from '../../lib/async/event_channel.ts'
 import type { ObjectKey } from '../../lib/core/objects.ts'
 import { StreamSource, type StreamSourceOptions } from '../../lib/controller/stream_source.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn, sleep } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
@@ -55,8 +54,11 @@ test('a stream that throws is opened again with back-off, which starts again aft
   const clock = new FakeClock()
   let left = 4
   const failing: number[] = []
+  const signals: AbortSignal[] = []
   const s = streaming(
-    async function* () {
+    async function* (signal) {
+      assert.ok(signals.every(({ aborted }) => aborted), 'the signal of an earlier stream is aborted')
+      signals.push(signal)
       opened.push(clock.monotonic())
       if (opened.length > 1) failing.push(s.source.failing.length)
       if (opened.length === 4) yield { name: 'a' }
@@ -110,36 +112,6 @@ for (const [when, [lastsMs, items, end, openedMs, warnings, line]] of Object.ent
     await s.end()
   })
 }
-
-test('the signal of a stream that throws is aborted before it is opened again', async () => {
-  const states: boolean[] = []
-  let last: AbortSignal | undefined
-  const s = streaming((signal) => {
-    if (last) states.push(last.aborted)
-    last = signal
-    return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('broken')) }) }
-  })
-  await s.settle()
-  await s.clock.advance(100)
-  assert.deepEqual(states, [true])
-  await s.end()
-})
-
-test('a stream that cannot be opened is retried too', async () => {
-  let tries = 0
-  const s = streaming(() => {
-    if (tries++ === 0) throw new Error('not yet')
-    return (async function* () {
-      yield { name: 'a' }
-      return 'done'
-    })()
-  })
-  await s.settle()
-  await s.clock.advance(100)
-  await s.settle()
-  assert.deepEqual([s.keys(), s.isOver()], [['a'], true])
-  await s.end()
-})
 
 test('an item without a name is logged, and the others are queued', async () => {
   const s = streaming(async function* () {
@@ -213,42 +185,6 @@ test('a stream that always has an item does not block timers', async () => {
   await nextTurn()
   await nextTurn()
   assert.ok(produced < 1000, `${produced} items in two turns`)
-  await s.end()
-})
-
-test('an event channel is a stream: each source gets the items sent before the start, and closing it ends the sources', async () => {
-  const channel = new EventChannel<ObjectKey>()
-  await channel.send({ name: 'early' })
-  const [a, b] = [streaming(() => channel), streaming(() => channel)]
-  await a.settle()
-  await channel.send(pod('late', '1').metadata)
-  await a.settle()
-  assert.deepEqual([a.keys(), b.keys()], [['early', 'default/late'], ['early', 'default/late']])
-  channel.close()
-  await a.settle()
-  assert.deepEqual([a.isOver(), b.isOver()], [true, true])
-  await a.end()
-  await b.end()
-})
-
-test('a full channel blocks its sender until the source has queued an item', async () => {
-  const channel = new EventChannel<ObjectKey>(2)
-  let accepted = 0
-  for (let i = 0; i < 5; i++) void channel.send({ name: `${i}` }).then(() => accepted++)
-  await nextTurn()
-  assert.equal(accepted, 2)
-  const s = streaming(() => channel)
-  await s.settle()
-  assert.deepEqual([accepted, s.keys()], [5, ['0', '1', '2', '3', '4']])
-  await s.end()
-})
-
-test('a stream source starts once', async () => {
-  const s = streaming(() => new EventChannel<ObjectKey>())
-  await assert.rejects(
-    s.source.start(keptSink().sink, new AbortController().signal),
-    /Cannot start the source "mine": it was started already/,
-  )
   await s.end()
 })
 

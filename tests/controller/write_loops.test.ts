@@ -5,9 +5,9 @@ import type { WriteRecord } from '../../lib/client/client.ts'
 import { writeLoops } from '../../lib/controller/write_loops.ts'
 import type { Run } from '../../lib/controller/result.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { pod } from '../cache/scripted_server.ts'
-import { controlling } from './controlling.ts'
+import { controlling } from './fixture.ts'
 
 const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({
   verb: 'update',
@@ -16,7 +16,7 @@ const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({
   result: 'changed',
   ...change,
 })
-const run = (...writes: WriteRecord[]) => ({ kind: 'Pod', key: 'default/a', writes })
+const run = (...writes: WriteRecord[]) => ({ kind: 'Pod', key: 'default/a', causes: [] as string[], writes })
 
 test('a key is loops at the 51st run that writes within 10 s, and is reported once in 10 s', async () => {
   const clock = new FakeClock()
@@ -35,15 +35,6 @@ test('a key is loops at the 51st run that writes within 10 s, and is reported on
   assert.match(loops.ended('a', run(write()))!, /51 times in 0 ms/)
 })
 
-test('slow runs that write are not a loop, for any number of them', async () => {
-  const clock = new FakeClock()
-  const loops = writeLoops(clock)
-  for (let runs = 0; runs < 500; runs++) {
-    assert.equal(loops.ended('a', run(write())), undefined)
-    await clock.advance(201)
-  }
-})
-
 test('runs that change nothing do not count, and neither do those of other keys', () => {
   const loops = writeLoops(new FakeClock())
   for (let runs = 0; runs < 200; runs++) {
@@ -60,20 +51,12 @@ test('runs that change nothing do not count, and neither do those of other keys'
 
 test('the warning names recent causes and writes, each once, and a limited number of them', () => {
   const loops = writeLoops(new FakeClock())
+  const deletes = write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', result: 'deleted' })
   for (let runs = 0; runs < 50; runs++) {
     assert.equal(loops.notes('a'), runs >= 25, `${runs}`)
-    if (loops.notes('a')) loops.note('a', 'ConfigMap deleted')
-    else loops.ended('b', run(write()))
-    if (runs < 20) loops.ended('a', run(write({ key: `early ${runs}` })))
-    else {loops.ended(
-        'a',
-        run(
-          write({ verb: 'delete', kind: 'ConfigMap', key: 'default/b', result: 'deleted' }),
-          write({ result: 'unchanged' }),
-        ),
-      )}
+    const writes = runs < 20 ? [write({ key: `early ${runs}` })] : [deletes, write({ result: 'unchanged' })]
+    loops.ended('a', { ...run(...writes), causes: [runs < 25 ? `early ${runs}` : 'ConfigMap deleted'] })
   }
-  loops.note('never ran', 'added')
   const expected =
     'Pod "default/a" was reconciled 51 times in 0 ms and wrote each time (causes and writes: delete ConfigMap "default/b", ConfigMap deleted, create ConfigMap "default/b"); does it trigger itself, or undo the changes of another writer (controllers that apply one object need a fieldManager each)?'
   assert.equal(
@@ -84,16 +67,6 @@ test('the warning names recent causes and writes, each once, and a limited numbe
   let text: string | undefined
   for (let runs = 0; runs <= 50; runs++) text = other.ended('a', run(write({ key: `default/${runs}` })))
   assert.equal(text!.match(/update Pod/g)!.length, 8)
-})
-
-test('a key that has not run for 10 s is forgotten', async () => {
-  const clock = new FakeClock()
-  const loops = writeLoops(clock)
-  for (let runs = 0; runs < 30; runs++) loops.ended('a', run(write()))
-  assert.ok(loops.notes('a'))
-  await clock.advance(10_001)
-  loops.ended('b', run(write()))
-  assert.ok(!loops.notes('a'))
 })
 
 /** A reconcile that writes each time and is requeued at once. */

@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
-import {
-  AlreadyOwned,
-  controllerOf,
-  controllerReference,
-  groupOf,
-  refersTo,
-  withController,
-} from '../../lib/core/owners.ts'
+import { controllerOf, groupOf, refersTo, withController } from '../../lib/core/owners.ts'
 
 const owner = (over: Partial<KubeObject['metadata']> = {}): KubeObject => ({
   apiVersion: 'example.dev/v1',
@@ -25,12 +18,6 @@ const reference: OwnerReference = {
   blockOwnerDeletion: true,
 }
 
-test('an owner becomes the controller of an object without one', () => {
-  assert.deepEqual(withController(undefined, owner(), object), [reference])
-  const plain = { apiVersion: 'v1', kind: 'Secret', name: 's', uid: 'u9' }
-  assert.deepEqual(withController([plain], owner(), object), [plain, reference])
-})
-
 test('an existing owner is not added twice, and keeps its place', () => {
   const plain = { apiVersion: 'v1', kind: 'Secret', name: 's', uid: 'u9' }
   assert.deepEqual(withController([reference, plain], owner(), object), [reference, plain])
@@ -46,38 +33,6 @@ test('an owner in another version, or recreated under the same name, replaces it
     withController([{ apiVersion: 'example.dev/v1', kind: 'Foo', name: 'foo', uid: 'u1' }], owner(), object),
     [reference],
   )
-})
-
-test('an object with another controller is refused', () => {
-  const other = { ...reference, name: 'bar', uid: 'u2' }
-  assert.throws(
-    () => withController([other], owner(), object),
-    /^AlreadyOwned: Cannot make Foo "foo" own Deployment "ns\/a": Foo "bar" controls it already$/,
-  )
-  assert.throws(
-    () => withController([{ ...reference, apiVersion: 'other.dev/v1', uid: 'u2' }], owner(), object),
-    (error) => error instanceof AlreadyOwned && error.controller.uid === 'u2',
-  )
-})
-
-test('an owner must be in the same namespace, unless it is cluster-scoped', () => {
-  assert.throws(
-    () => withController([], owner(), { what: 'Secret "b/x"', namespace: 'b' }),
-    /the owner is in namespace "ns" and the object is in namespace "b"/,
-  )
-  assert.throws(
-    () => withController([], owner(), { what: 'Node "x"', namespace: undefined }),
-    /the object is cluster-scoped/,
-  )
-  assert.equal(withController([], owner({ namespace: undefined }), object).length, 1)
-  assert.equal(
-    withController([], owner({ namespace: undefined }), { what: 'Node "x"', namespace: undefined }).length,
-    1,
-  )
-})
-
-test('an owner without a uid is refused', () => {
-  assert.throws(() => controllerReference(owner({ uid: '' })), /Cannot own an object by Foo "foo": it has no uid/)
 })
 
 test('the controller of an object is found, and matched by group and kind', () => {

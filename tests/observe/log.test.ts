@@ -29,10 +29,6 @@ test('added fields are in every line of every level, and a line may override the
   }], ['info', 'own', { a: 9, b: 2 }]])
 })
 
-test('the silent log writes nothing and never throws', () => {
-  for (const level of LOG_LEVELS) assert.equal(silentLog[level]('x', { a: 1 }), undefined)
-})
-
 /** Returns what is written to standard error while `work` runs. */
 async function onStandardError(work: () => void | Promise<void>): Promise<readonly unknown[][]> {
   const written: unknown[][] = []
