@@ -10,7 +10,7 @@ import { placeOfError } from '../observe/stack.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
 import { type WriteLoops, writeLoops } from '../controller/write_loops.ts'
-import type { FakeClock } from './fake_clock.ts'
+import type { FakeClock } from '../async/fake_clock.ts'
 import type { WebhookHandler, WebhookResponse } from '../webhook/handler.ts'
 
 /**

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer, type ApiServerOptions } from '../../lib/apiserver/mod.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 async function names(server: ApiServer, path: string): Promise<string[]> {
   const response = await server.handle({ method: 'GET', path })

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { celEngine } from '../../lib/apiserver/cel/load.ts'
 import { Suspension } from '../../lib/apiserver/model/suspension.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const WIDGETS = '/apis/example.com/v1/widgets'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { HttpRequest } from '../../lib/core/transport.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { bodyOf, envelope, integer, joined, part, PROTOBUF, varint } from './protobuf_writer.ts'
 
 const NAMESPACE = '/api/v1/namespaces/default'

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
 

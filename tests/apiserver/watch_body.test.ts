@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { WatchBody } from '../../lib/apiserver/verbs/watch_body.ts'
 import type { HttpBody } from '../../lib/core/transport.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)

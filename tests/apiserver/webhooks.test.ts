@@ -9,7 +9,7 @@ import { lineBatches } from '../../lib/async/lines.ts'
 import { answerText } from '../../lib/apiserver/wire/respond.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { serveHttps, type ServerRequest } from '../../lib/runtime/net/https_server.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 // deno-lint-ignore no-explicit-any -- tests read any path of a body
 type Body = any

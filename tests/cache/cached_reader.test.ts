@@ -10,7 +10,7 @@ import { metadataOf } from '../../lib/core/resource.ts'
 import { ConfigMap, Namespace, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import type { Log } from '../../lib/observe/log.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { type Recorder, recorder, refusal } from '../client/transports.ts'
 
 const byTeam = defineIndex(ConfigMap, ({ data }) => data?.['team'])

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import { Informer } from '../../lib/cache/informer.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { answer } from '../client/transports.ts'
 import { type Answer, keptLog, list, POD, pod, ScriptedServer, Stream } from './scripted_server.ts'
 

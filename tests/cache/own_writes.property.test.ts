@@ -13,7 +13,7 @@ import type { SelectOptions } from '../../lib/client/requests.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
 import { byKey, Store } from '../../lib/cache/store.ts'
 import type { WatchEvent } from '../../lib/client/watch_events.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { POD, pod } from './scripted_server.ts'
 import { tries } from '../tools/fuzz.ts'
 

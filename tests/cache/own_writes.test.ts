@@ -9,7 +9,7 @@ import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import type { CacheOptions } from '../../lib/cache/cache_options.ts'
 import { ConfigMap, Deployment, Namespace, Pod, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { delayedWatches } from './delayed_watch.ts'
 

@@ -3,7 +3,7 @@ import { NetworkError } from '../../lib/core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../../lib/core/objects.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { sleep } from '../../lib/async/clock.ts'
-import type { FakeClock } from '../../lib/testing/fake_clock.ts'
+import type { FakeClock } from '../../lib/async/fake_clock.ts'
 import { list, pod, refusal, Stream } from './scripted_server.ts'
 
 /** Random numbers by a seed (mulberry32). */

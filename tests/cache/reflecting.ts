@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { isReason, messageOf } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
 import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { list, POD, pod, ScriptedServer, Stream } from './scripted_server.ts'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import { outageLogOf, WatchHealth } from '../../lib/cache/watch_health.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { keptLog, POD } from './scripted_server.ts'
 
 const api = (code: number, reason: string): ApiError =>

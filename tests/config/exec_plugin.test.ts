@@ -5,7 +5,7 @@ import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
 import type { ExecOptions } from '../../lib/runtime/os/exec.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { CERT, type FakeEnvironment, fakeEnvironment, KEY, kubeconfigOf } from './fake_environment.ts'
 
 const V1 = 'client.authentication.k8s.io/v1'

@@ -1,7 +1,7 @@
 /** Runs the conformance suite on the embedded API server, in memory and with a stopped clock. */
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import assert from 'node:assert/strict'
 import { Api } from './api.ts'
 import { DIFFERENCES } from './differences.ts'

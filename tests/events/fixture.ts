@@ -7,7 +7,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { EventRecorder, type EventRecorderOptions } from '../../lib/events/event_recorder.ts'
 import type { EventBody, EventSeries } from '../../lib/events/event.ts'
 import type { Log, LogFields } from '../../lib/observe/log.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { type Recorder, recorder } from '../client/transports.ts'
 
 export const EVENT: AnyResource = {

@@ -8,7 +8,7 @@ import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transp
 import type { Clock } from '../../lib/async/clock.ts'
 import { type ElectionOptions, LeaderElector, type LeaderElectorOptions } from '../../lib/leader/leader_elector.ts'
 import { DEFAULT_TIMINGS, type LeaseRecord } from '../../lib/leader/lease_state.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { keptLog } from '../cache/scripted_server.ts'
 import type { Host } from './host.ts'
 import { type Recorder, recorder } from '../client/transports.ts'

@@ -1,7 +1,7 @@
 /** A simulated machine with its own clocks and an event loop that can be blocked. */
 import type { Clock } from '../../lib/async/clock.ts'
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
-import type { FakeClock } from '../../lib/testing/fake_clock.ts'
+import type { FakeClock } from '../../lib/async/fake_clock.ts'
 
 export interface HostOptions {
   /** How fast its clocks run. Default: 1. */

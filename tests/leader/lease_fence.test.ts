@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { LeadershipLost } from '../../lib/core/errors.ts'
 import { DEFAULT_TIMINGS, momentOf } from '../../lib/leader/lease_state.ts'
 import { LeaseFence } from '../../lib/leader/lease_fence.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { Host } from './host.ts'
 
 const LOST = /^LeadershipLost: the time is over$/

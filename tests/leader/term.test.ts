@@ -8,7 +8,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 import type { Clock } from '../../lib/async/clock.ts'
 import { microTime } from '../../lib/core/duration.ts'
 import { ConfigMap } from '../../lib/kinds/mod.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { answer, bodyOf, recorder, refusal, silence } from '../client/transports.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import {

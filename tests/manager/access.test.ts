@@ -6,7 +6,7 @@ import { Latch } from '../../lib/async/latch.ts'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
 import type { HttpRequest } from '../../lib/core/transport.ts'
 import { AccessReviews, bearerToken, type Refusal } from '../../lib/manager/servers/access.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 interface Review {
   readonly kind: string

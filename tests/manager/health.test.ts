@@ -5,7 +5,7 @@ import { cachesSynced, leaderHealthy, ping } from '../../lib/manager/servers/hea
 import { type HealthServer, healthServer } from '../../lib/manager/servers/health.ts'
 import { Server } from '../../lib/manager/servers/server.ts'
 import type { Cache } from '../../lib/cache/cache.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { recordingLog } from './parts.ts'
 

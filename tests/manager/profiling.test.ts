@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Latch } from '../../lib/async/latch.ts'
 import { profilingHandler } from '../../lib/manager/servers/profiling.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 const ask = (
   handler: ReturnType<typeof profilingHandler>,

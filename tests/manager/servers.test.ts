@@ -9,7 +9,7 @@ import { metricsServer } from '../../lib/manager/servers/metrics_server.ts'
 import { Server, type ServerOptions } from '../../lib/manager/servers/server.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
 import { profilingServer } from '../../lib/operator/endpoints.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { part, PLACES, recordingLog, watchOutcome } from './parts.ts'
 
 const registry = { contentType: 'text/plain', metrics: () => Promise.resolve('a_total 1\n') }

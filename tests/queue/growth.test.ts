@@ -6,7 +6,7 @@ import { KeyTable, PriorityOrder } from '../../lib/queue/priority_order.ts'
 import { QueueState } from '../../lib/queue/queue_state.ts'
 import { exponentialLimiter } from '../../lib/queue/rate_limiter.ts'
 import { WorkQueue } from '../../lib/queue/work_queue.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 const never = new AbortController().signal
 const MANY = 20_000

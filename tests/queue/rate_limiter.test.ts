@@ -7,7 +7,7 @@ import {
   tokenBucketLimiter,
   withMaxWait,
 } from '../../lib/queue/rate_limiter.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 const times = <T>(count: number, what: () => T): T[] => Array.from({ length: count }, what)
 

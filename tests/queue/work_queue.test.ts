@@ -6,7 +6,7 @@ import { WorkQueue } from '../../lib/queue/work_queue.ts'
 import { type Clock, nextTurn } from '../../lib/async/clock.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { partMeter } from '../../lib/manager/metrics.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
 const never = new AbortController().signal

@@ -11,7 +11,7 @@ import { type Authority, createAuthority, type IssuedCertificate } from '../../l
 import { BodyLimits } from '../../lib/runtime/net/body_limits.ts'
 import { dialTls, type HttpsServer, type HttpsServerOptions, serveHttps } from '../../lib/runtime/net/https_server.ts'
 import type { BodyRefusal, ServerRequest, ServerResponse } from '../../lib/runtime/net/server_exchange.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import {
   type Answer,
   ask1 as http1,

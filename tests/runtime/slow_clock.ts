@@ -1,6 +1,6 @@
 /** A clock that advances with each call of `monotonic`, so that each checked step of work takes time. */
 import type { Clock } from '../../lib/async/clock.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 
 export class SlowClock implements Clock {
   readonly fake: FakeClock

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { ending, isNetworkError, textOf, transportTo } from './servers.ts'
 
 test('an abort before the response rejects with its reason, and the server sees the close', () =>

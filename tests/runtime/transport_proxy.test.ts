@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { certificates, ending, type Handler, isNetworkError, servePlain, textOf, transportTo } from './servers.ts'
 

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpBody, Transport } from '../../lib/core/transport.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import {
   certificates,
   ending,

@@ -7,7 +7,7 @@ import { before, test } from 'node:test'
 import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
-import { FakeClock } from '../../lib/testing/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import {
   type FileAccess,
   FileCertificates,
