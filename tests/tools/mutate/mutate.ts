@@ -32,7 +32,8 @@ interface Bug {
 /** Data and generated files. */
 const EXCLUDED = /^lib\/(?:kinds|apiserver\/model\/builtin_schemas|apiserver\/wire\/protobuf\/table)/
 /** Tests of other subjects, of real servers, and of the built package. */
-const FAR = /^tests\/(?:structure|types|build|bench|e2e\/(?!embedded)|examples|kubectl)|\/real|\/tools\/dist\.ts/
+const FAR = /^tests\/(?:structure|types|build|bench|e2e\/(?!embedded)|examples|kubectl)|\/real/
+const NEEDS_DIST = /tools\/(?:dist|user_project)\.ts|samples\.ts/
 const COPIED = ['lib', 'tests', 'examples', 'docs', 'mod.ts', 'package.json', 'tsconfig.json', 'README.md']
 const FILE_SECONDS = 60
 const LIMIT_MS = 600_000
@@ -54,7 +55,10 @@ const entries = Object.fromEntries(
   Object.entries(exports).map(([name, path]) => [`kubeloop${name.slice(1)}`, path.slice(2)]),
 )
 const distance = distances(files, entries)
-const tests = [...files.keys()].filter((path) => path.endsWith('.test.ts') && !FAR.test(path))
+const tests = [...files].filter(([path, text]) =>
+  path.endsWith('.test.ts') && !FAR.test(path) && !NEEDS_DIST.test(text)
+)
+  .map(([path]) => path)
 
 process.on('exit', endAll)
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
@@ -157,6 +161,7 @@ async function firstFailure(paths: readonly string[], folder: string): Promise<s
     cwd: folder,
     env,
     limit: LIMIT_MS,
+    signal: 'SIGTERM',
     onLine: (line: string) => {
       if (!/^✖ |^ +✖ .* \([\d.]+ms\)/.test(line)) return undefined
       failure = line.trim()

@@ -2,6 +2,7 @@ export interface RunOptions {
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
   readonly limit: number
+  readonly signal?: NodeJS.Signals
   readonly onLine?: (line: string) => number | undefined
 }
 export function run(

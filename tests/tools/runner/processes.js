@@ -7,9 +7,10 @@ const running = new Set()
 /**
  * Runs a command in a process group of its own, so that what it leaves behind ends with it. Resolves with its code,
  * which is the signal or 'timeout' if it did not exit, and with its output. `limit`: milliseconds; it begins again
- * when `onLine`, which is called with each line, returns milliseconds.
+ * when `onLine`, which is called with each line, returns milliseconds. `signal`: what ends it at the limit; one that
+ * started others in groups of their own may need SIGTERM, to end them.
  */
-export function run(command, args, { cwd, env, limit, onLine = () => undefined }) {
+export function run(command, args, { cwd, env, limit, onLine = () => undefined, signal: endSignal = 'SIGKILL' }) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
     running.add(child)
@@ -17,7 +18,7 @@ export function run(command, args, { cwd, env, limit, onLine = () => undefined }
     let timedOut = false
     const expire = () => {
       timedOut = true
-      end(child)
+      end(child, endSignal)
     }
     let timer = setTimeout(expire, limit)
     for (const stream of [child.stdout, child.stderr]) {
@@ -51,11 +52,11 @@ export function endAll() {
   for (const child of running) end(child)
 }
 
-function end(child) {
+function end(child, signal = 'SIGKILL') {
   // A process that could not be started has no id.
   if (child.pid === undefined) return
   try {
-    process.kill(-child.pid, 'SIGKILL')
+    process.kill(-child.pid, signal)
   } catch (error) {
     if (error.code !== 'ESRCH') throw error
   }
