@@ -1,8 +1,7 @@
 /** What kubeloop's own commands and test worlds use of the embedded API. */
 import type { HttpResponse } from '../core/transport.ts'
 import { faultsOfVersions, objectCheckOf } from './crd/offline_check.ts'
-import type { Json, JsonObject } from './model/json.ts'
-import { newUid } from './model/objects.ts'
+import { type Json, type JsonObject, newUid } from './model/json.ts'
 import { jsonPatch } from './patch/json_patch.ts'
 import { answerJson } from './wire/respond.ts'
 

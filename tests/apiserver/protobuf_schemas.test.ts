@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { builtinKinds } from '../../lib/apiserver/kinds/kinds.ts'
-import { apiVersionOf } from '../../lib/apiserver/model/kinds.ts'
+import { apiVersionOf } from '../../lib/core/resource.ts'
 import { type Field, type Message, messageAt, messageOfKind } from '../../lib/apiserver/wire/protobuf/messages.ts'
 import { resolve, type Schema } from '../../lib/apiserver/model/schema.ts'
 

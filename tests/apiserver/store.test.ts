@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Change, Store } from '../../lib/apiserver/storage/store.ts'
 import type { ApiObject, JsonObject } from '../../lib/apiserver/model/json.ts'
-import { jsonOf } from '../../lib/apiserver/model/texts.ts'
+import { jsonOf } from '../../lib/apiserver/model/json.ts'
 
 const STORAGE = 'things'
 const MINUTE_MS = 60_000

@@ -1,11 +1,11 @@
-/** The files on the way of an event and of a write, measured by V8's coverage, equal the lists in docs/architecture.md. */
+/** The files that an event, a write and a request to the embedded API pass, by V8's coverage, are those of the docs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cluster, operator } from 'kubeloop'
 import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
-import { nextTurn } from '../../lib/async/clock.ts'
-import type { Transport } from '../../lib/core/transport.ts'
+import { type Clock, nextTurn, systemClock } from '../../lib/async/clock.ts'
+import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import { restingClock, starting } from '../operator/starting.ts'
 import { pageText } from '../tools/docs.ts'
 
@@ -23,7 +23,7 @@ const skip = 'Deno' in globalThis || 'Bun' in globalThis
 /** Returns the files of lib whose functions were called since the last call. */
 type TakeFiles = () => Promise<string[]>
 
-async function measuring(body: (takeFiles: TakeFiles) => Promise<void>): Promise<void> {
+async function measuring(body: (takeFiles: TakeFiles) => Promise<void>, isLeftOut = BELOW): Promise<void> {
   const { Session } = await import('node:inspector/promises')
   const session = new Session()
   session.connect()
@@ -34,7 +34,7 @@ async function measuring(body: (takeFiles: TakeFiles) => Promise<void>): Promise
       const { result } = await session.post('Profiler.takePreciseCoverage')
       return result.filter(({ url, functions }) =>
         url.includes('/lib/') && functions.some(({ ranges: [range] }) => range!.startOffset > 0 && range!.count > 0)
-      ).map(({ url }) => url.replace(/^.*\/lib\//, '').replace(/\.ts$/, '')).filter((file) => !BELOW.test(file))
+      ).map(({ url }) => url.replace(/^.*\/lib\//, '').replace(/\.ts$/, '')).filter((file) => !isLeftOut.test(file))
         .toSorted()
     })
   } finally {
@@ -108,4 +108,68 @@ test('a write passes the files that the docs list', { skip: skip }, async () => 
   const { steps, all } = listed('The files that a write passes')
   assert.deepEqual(passed, all)
   assert.ok(steps.length <= MAX_STEPS, `${steps.length} steps`)
+})
+
+/** The maximum number of files that a request passes. An apply of a custom object also merges, prunes and checks. */
+const MAX_FILES = { get: 12, create: 20, apply: 26 } as const
+
+const CLOCK: Clock = { ...systemClock, now: () => 0, monotonic: () => 0 }
+
+const FOO_DEFINITION = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'foos.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'foos', kind: 'Foo' },
+    versions: [{
+      name: 'v1',
+      served: true,
+      storage: true,
+      schema: {
+        openAPIV3Schema: {
+          type: 'object',
+          properties: { spec: { type: 'object', properties: { size: { type: 'integer', minimum: 0 } } } },
+        },
+      },
+    }],
+  },
+}
+
+const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts'
+
+test('requests to the embedded API pass the files that the docs list', { skip: skip }, async (t) => {
+  const server = new ApiServer({ clock: CLOCK })
+  const send = async (method: HttpRequest['method'], path: string, body?: unknown, type = 'application/json') => {
+    const headers = { accept: 'application/json', ...(body !== undefined && { 'content-type': type }) }
+    const text = body === undefined ? undefined : JSON.stringify(body)
+    const answer = await server.handle({ method, path, headers, body: text })
+    assert.ok(answer.status < 300, await answer.body.text())
+  }
+  await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', FOO_DEFINITION)
+  const account = (name: string) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } })
+  const foo = (name: string) => ({ apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name }, spec: { size: 1 } })
+  const applied = (name: string) => `/apis/example.com/v1/namespaces/default/foos/${name}?fieldManager=x`
+  const requests = [
+    ['create', 'a create', (name: string) => send('POST', ACCOUNTS, account(name))],
+    ['get', 'a get', () => send('GET', `${ACCOUNTS}/a`)],
+    [
+      'apply',
+      'an apply of a custom object',
+      (name: string) => send('PATCH', applied(name), foo(name), 'application/apply-patch+yaml'),
+    ],
+  ] as const
+  await measuring(async (take) => {
+    for (const [request, title, run] of requests) {
+      await run('a')
+      await take()
+      await run('b')
+      const passed = (await take()).map((file) => file.replace(/^apiserver\//, ''))
+      await t.test(title, () => {
+        assert.deepEqual(passed.toSorted(), [...new Set(listed(`The files that ${title} passes`).all)])
+        assert.ok(passed.length <= MAX_FILES[request], `${passed.length} files`)
+      })
+    }
+  }, /^$/)
 })

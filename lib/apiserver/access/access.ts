@@ -48,7 +48,8 @@ export class Access implements Rights {
    */
   admit(call: Call): void {
     call.user = this.#authenticate(call)
-    const wanted = wantedUser(call)
+    const isImpersonating = Object.keys(call.headers).some((name) => name.startsWith('impersonate-'))
+    const wanted = isImpersonating && wantedUser(call)
     if (wanted) {
       call.user = impersonated(wanted, attributesOf(call, call.user), (action) => this.#request(action))
     }

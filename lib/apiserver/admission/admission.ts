@@ -1,11 +1,17 @@
 /** Admits writes: finds the webhooks of a request and calls them, first the mutating ones, then the validating ones. */
 import { jsonEqual } from '../../core/equal.ts'
 import { celEngine } from '../cel/load.ts'
-import type { Context } from '../context/context.ts'
-import { decodeObject, setDefaults } from '../context/incoming.ts'
-import { type ApiObject, clone, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../model/json.ts'
-import { apiVersionOf, type Kind } from '../model/kinds.ts'
-import { newUid } from '../model/objects.ts'
+import { type Context, decodeObject, setDefaults } from '../context/context.ts'
+import {
+  type ApiObject,
+  clone,
+  isObject,
+  type Json,
+  type JsonObject,
+  type ManagedFieldsEntry,
+  newUid,
+} from '../model/json.ts'
+import { type Kind } from '../model/kinds.ts'
 import { routeOf } from '../model/routes.ts'
 import { badRequest, fault, forbidden, internal, invalid, StatusError } from '../model/status.ts'
 import { jsonPatch } from '../patch/json_patch.ts'
@@ -21,13 +27,6 @@ import {
   denial,
   reviewOptions,
 } from './review.ts'
-
-/** Returns whether a write may call webhooks. If not, neither {@link mutated} nor {@link validated} does anything. */
-export function isAdmitting(context: Context, { rules }: Kind): boolean {
-  const { store, webhooks } = context
-  return webhooks.current?.call !== undefined &&
-    (rules.convert !== undefined || store.list(MUTATING, '').length > 0 || store.list(VALIDATING, '').length > 0)
-}
 
 /** What identifies a write among those of a session, and the state that it starts from. */
 function stepOf({ operation, old, subresource }: Admission): [subject: string, version: string] {
@@ -147,9 +146,9 @@ async function converted(
   { objectKind }: Admission,
 ): Promise<ApiObject | undefined> {
   if (!object || from === to || objectKind) return object
-  if (to.rules.convert) return (await to.rules.convert([object], apiVersionOf(to)))[0]
+  if (to.rules.convert) return (await to.rules.convert([object], to.apiVersion))[0]
   const stored = from.rules.toStored ? from.rules.toStored(object) : object
-  return { ...(to.rules.fromStored && !to.custom ? to.rules.fromStored(stored) : stored), apiVersion: apiVersionOf(to) }
+  return { ...(to.rules.fromStored && !to.custom ? to.rules.fromStored(stored) : stored), apiVersion: to.apiVersion }
 }
 
 /** Calls a webhook. Returns undefined if the request does not meet its conditions. */

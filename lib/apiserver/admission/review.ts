@@ -1,8 +1,7 @@
 /** Builds AdmissionReviews, and checks the responses. */
-import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { type User, userInfo } from '../model/user.ts'
-import type { ApiObject } from '../model/json.ts'
 import type { Call } from '../model/routes.ts'
 import { StatusError } from '../model/status.ts'
 import { CallError } from '../webhooks/call.ts'

@@ -126,7 +126,7 @@ function formatKeys(keys: JsonObject): string {
 }
 
 /** Converts a set to `fieldsV1`. */
-export function toFieldsV1(set: FieldSet): JsonObject {
+function toFieldsV1(set: FieldSet): JsonObject {
   const json: JsonObject = {}
   for (const [element, node] of [...set].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const children = toFieldsV1(node.children)
@@ -137,7 +137,7 @@ export function toFieldsV1(set: FieldSet): JsonObject {
 }
 
 /** Parses `fieldsV1`. An empty object is a member; in any other object `.` marks a member. */
-export function fromFieldsV1(json: JsonObject): FieldSet {
+function fromFieldsV1(json: JsonObject): FieldSet {
   const set = new Map<string, FieldNode>()
   for (const [element, value] of Object.entries(json)) {
     if (element === '.' || !isObject(value)) continue
@@ -146,4 +146,46 @@ export function fromFieldsV1(json: JsonObject): FieldSet {
     if (member || children.size > 0) set.set(element, { member, children })
   }
   return set
+}
+
+interface Entry {
+  readonly text: string
+  readonly json: JsonObject
+  readonly set: FieldSet
+}
+
+/**
+ * Equal `fieldsV1` are shared between objects: those of one template own the same fields, which take more memory than
+ * the objects themselves. The last different ones are kept.
+ */
+const MAX_ENTRIES = 500
+
+const byText = new Map<string, Entry>()
+const byJson = new WeakMap<JsonObject, Entry>()
+
+/** Converts a set to `fieldsV1`. Equal sets have the same object, which must not be changed. */
+export function sharedFieldsV1(set: FieldSet): JsonObject {
+  const json = toFieldsV1(set)
+  const text = JSON.stringify(json)
+  const known = byText.get(text)
+  if (known) {
+    // The entries that are not used for the longest time are dropped first.
+    byText.delete(text)
+    byText.set(text, known)
+    return known.json
+  }
+  const entry = { text, json, set }
+  byText.set(text, entry)
+  byJson.set(json, entry)
+  if (byText.size > MAX_ENTRIES) {
+    const [oldest] = byText.values()
+    byText.delete(oldest!.text)
+    byJson.delete(oldest!.json)
+  }
+  return json
+}
+
+/** Converts `fieldsV1` to a set. */
+export function fieldSetOf(json: JsonObject): FieldSet {
+  return byJson.get(json)?.set ?? fromFieldsV1(json)
 }

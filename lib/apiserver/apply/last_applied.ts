@@ -2,33 +2,20 @@
 import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { difference, EMPTY_SET, type FieldSet } from './field_set.ts'
 import { compare, fieldsOf, typeProblem } from './typed.ts'
-import { afterApply, ConflictsError, type Owners, type Typing } from './updater.ts'
+import type { Conflict, Typing } from './updater.ts'
 
 /** The annotation of kubectl's client-side apply: the configuration that was applied last. */
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/**
- * Applies. For kubectl, fields that still have the values of the last client-side apply are no conflicts, so that an
- * object can move from client-side to server-side apply. Throws ConflictsError.
- */
-export function applyOrUpgrade(
+/** Returns the conflicts whose live values are not those of the last client-side apply. */
+export function withoutLastApplied(
+  conflicts: readonly Conflict[],
   typing: Typing,
   live: JsonObject,
-  config: JsonObject,
-  owners: Owners,
-  id: string,
-  force: boolean,
-  { manager, apiVersion }: { readonly manager: string; readonly apiVersion: string },
-): ReturnType<typeof afterApply> {
-  try {
-    return afterApply(typing, live, config, owners, id, force)
-  } catch (error) {
-    if (!(error instanceof ConflictsError) || manager !== 'kubectl') throw error
-    const allowed = lastAppliedFields(typing, live, apiVersion)
-    const conflicts = error.conflicts.filter(({ path }) => !hasMember(allowed, path))
-    if (conflicts.length > 0) throw new ConflictsError(conflicts)
-    return afterApply(typing, live, config, owners, id, true)
-  }
+  apiVersion: string,
+): readonly Conflict[] {
+  const allowed = lastAppliedFields(typing, live, apiVersion)
+  return conflicts.filter(({ path }) => !hasMember(allowed, path))
 }
 
 /** Returns the fields of the last client-side apply that the live object still has with the same values. */

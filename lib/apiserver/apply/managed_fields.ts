@@ -1,13 +1,29 @@
 /** Reads and writes `metadata.managedFields`, and updates it after writes. */
 import { type ApiObject, isObject, type Json, type JsonObject, type ManagedFieldsEntry } from '../model/json.ts'
-import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { type Kind } from '../model/kinds.ts'
 import { zeroValue } from '../schema/decode.ts'
 import { badRequest, type Cause, StatusError } from '../model/status.ts'
-import { applyOrUpgrade } from './last_applied.ts'
+import { withoutLastApplied } from './last_applied.ts'
 import { typeProblem, UntypableError } from './typed.ts'
-import { difference, type FieldSet, FieldSetBuilder, formatPath, isEmpty, union } from './field_set.ts'
-import { fieldSetOf, sharedFieldsV1 } from './shared_fields.ts'
-import { afterUpdate, type Conflict, ConflictsError, type Owners, type Typing } from './updater.ts'
+import {
+  difference,
+  type FieldSet,
+  FieldSetBuilder,
+  fieldSetOf,
+  formatPath,
+  isEmpty,
+  sharedFieldsV1,
+  union,
+} from './field_set.ts'
+import {
+  afterApply,
+  afterUpdate,
+  type Applied,
+  type Conflict,
+  ConflictsError,
+  type Owners,
+  type Typing,
+} from './updater.ts'
 
 /** The identity of a writer in managedFields. */
 export interface Writer {
@@ -209,7 +225,10 @@ export function applyManagedFields(
     claimUnmanaged(typing, bare, owners, times, versions, writer)
   }
   try {
-    const applied = applyOrUpgrade(typing, bare, config, owners, id, force, writer)
+    const apply = (forced: boolean): Applied => afterApply(typing, bare, config, owners, id, forced)
+    const applied = writer.manager === 'kubectl' && !force
+      ? appliedByKubectl(typing, bare, writer, apply)
+      : apply(force)
     const next = withoutServerFields(applied.owners)
     if (applied.object !== undefined) times.set(id, writer.now)
     versions.set(id, writer.apiVersion)
@@ -217,6 +236,26 @@ export function applyManagedFields(
   } catch (error) {
     if (error instanceof ConflictsError) throw conflictStatus(error.conflicts)
     throw error
+  }
+}
+
+/**
+ * Applies. For kubectl, fields that still have the values of the last client-side apply are no conflicts, so that an
+ * object can move from client-side to server-side apply. Throws ConflictsError.
+ */
+function appliedByKubectl(
+  typing: Typing,
+  live: JsonObject,
+  { apiVersion }: Writer,
+  apply: (forced: boolean) => Applied,
+): Applied {
+  try {
+    return apply(false)
+  } catch (error) {
+    if (!(error instanceof ConflictsError)) throw error
+    const conflicts = withoutLastApplied(error.conflicts, typing, live, apiVersion)
+    if (conflicts.length > 0) throw new ConflictsError(conflicts)
+    return apply(true)
   }
 }
 
@@ -283,7 +322,7 @@ function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>
 /** Throws 400 if an applied configuration has the wrong type or contains managedFields. */
 export function checkApplyConfig(config: JsonObject, kind: Kind): void {
   const { apiVersion, kind: given } = config
-  if (apiVersion !== apiVersionOf(kind) || given !== kind.kind) {
+  if (apiVersion !== kind.apiVersion || given !== kind.kind) {
     const text = (value: Json | undefined): string => typeof value === 'string' ? value : ''
     throw badRequest(`invalid object type: ${groupVersion(text(apiVersion))}, Kind=${text(given)}`)
   }

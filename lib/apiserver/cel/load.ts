@@ -19,9 +19,14 @@ export function hasRules(schema: object): boolean {
   return remembered(known, schema, (each) => Array.isArray(each[KEYWORD]))
 }
 
-/** Loads the engine if a schema or a definition has rules, or a pattern that only RE2 knows; else does nothing. */
+/** Returns whether a schema or a definition has rules, or a pattern that only RE2 knows. */
+export function needsEngine(schema: object): boolean {
+  return hasRules(schema) || remembered(needing, schema, hasOtherPattern)
+}
+
+/** Loads the engine if a schema or a definition needs it; else does nothing. */
 export function prepareEngine(schema: object): void {
-  if (hasRules(schema) || remembered(needing, schema, hasOtherPattern)) celEngine()
+  if (needsEngine(schema)) celEngine()
 }
 
 function hasOtherPattern({ pattern }: JsonObject): boolean {

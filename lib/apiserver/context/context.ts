@@ -1,14 +1,18 @@
-/** The context of every verb: store, kinds, clock and randomness. */
+/** What every verb works on: stored objects in the version of a kind, and bodies decoded as objects of it. */
 import type { Clock } from '../../async/clock.ts'
-import type { Access } from '../access/access.ts'
+import { applyDefaults } from '../../core/schema_defaults.ts'
 import type { Log } from '../../observe/log.ts'
-import type { ApiObject } from '../model/json.ts'
-import { apiVersionOf, type Kind, type Kinds } from '../model/kinds.ts'
-import { instant } from '../model/objects.ts'
-import type { ResourceRoute } from '../model/routes.ts'
-import { notFound } from '../model/status.ts'
+import type { Access } from '../access/access.ts'
+import { type ApiObject, at, instant, isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
+import type { Call, Kinds, ResourceRoute } from '../model/routes.ts'
+import type { Schema } from '../model/schema.ts'
+import { badRequest, fault, invalid, notFound, type StatusError } from '../model/status.ts'
+import { DecodeError, decodeTyped } from '../schema/decode.ts'
+import { prune } from '../schema/prune.ts'
 import type { Store } from '../storage/store.ts'
 import type { Webhooks } from '../webhooks/session.ts'
+import { YAML_FAULTS } from '../wire/body.ts'
 
 export interface Context {
   readonly store: Store
@@ -39,7 +43,7 @@ export function storeKey(kind: Kind, namespace: string, name: string): string {
 /** Converts a stored object to `kind`'s version. */
 export function fromStored(kind: Kind, stored: ApiObject): ApiObject {
   if (kind.rules.fromStored) return kind.rules.fromStored(stored)
-  const apiVersion = apiVersionOf(kind)
+  const apiVersion = kind.apiVersion
   return stored.apiVersion === apiVersion ? stored : { ...stored, apiVersion }
 }
 
@@ -76,4 +80,206 @@ export function removeObject(context: Context, kind: Kind, object: ApiObject, la
   const key = storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!)
   const stored = context.store.remove(kind.storage.id, key, last && toStored(kind, last))
   context.afterWrite(kind, stored, 'removed')
+}
+
+/** Returns the `fieldValidation` mode of a request, whose value has been checked. */
+export function fieldValidationOf(context: Context, call: Call): FieldValidation {
+  return (call.query.get('fieldValidation') || context.fieldValidation) as FieldValidation
+}
+
+/** Returns the messages of strict decoding, in apimachinery's words and in the given order. */
+export function strictFaults(unknown: readonly string[], duplicates: readonly string[]): string[] {
+  return [
+    ...duplicates.map((path) => path.startsWith(YAML_FAULTS) ? path : `duplicate field ${JSON.stringify(path)}`),
+    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+  ]
+}
+
+/** Reports strict faults by the validation mode: ignores them, adds warnings, or throws 400. */
+export function reportStrictFaults(
+  faults: readonly string[],
+  validation: FieldValidation,
+  call: Call,
+  refuse: (list: string) => StatusError,
+): void {
+  if (faults.length === 0 || validation === 'Ignore') return
+  if (validation === 'Strict') throw refuse(`strict decoding error: ${faults.join(', ')}`)
+  // The faults of YAML come as one message.
+  for (const each of faults) {
+    call.warnings.push(...each.replace(`${YAML_FAULTS}\n`, '').split('\n').map((line) => line.trim()))
+  }
+}
+
+/** Decodes the object of a request body, with defaults. */
+export function decodeBody(
+  context: Context,
+  kind: Kind,
+  value: Json,
+  duplicates: readonly string[],
+  call: Call,
+): ApiObject {
+  checkIdentity(context, kind, value)
+  const validation = fieldValidationOf(context, call)
+  const { object, unknown } = decodeObject(kind, value as JsonObject)
+  reportStrictFaults(strictFaults(unknown, duplicates), validation, call, (list) => cannotHandle(kind, list))
+  setDefaults(kind, object)
+  return object
+}
+
+function cannotHandle(kind: Kind, reason: string): StatusError {
+  return mismatch(kind, kind.kind, kind.version, reason)
+}
+
+/** Throws if the body is of a different kind than the URL. Built-in kinds may omit apiVersion and kind. */
+function checkIdentity(context: Context, kind: Kind, value: Json): void {
+  if (!isObject(value)) {
+    const type = Array.isArray(value) ? 'array' : typeof value
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct`,
+    )
+  }
+  const { apiVersion, kind: given } = value
+  const expected = kind.apiVersion
+  if (kind.custom) {
+    const missing = given ? (apiVersion ? '' : 'apiVersion') : 'Kind'
+    const text = JSON.stringify(value)
+    if (missing) {
+      throw badRequest(
+        `the object provided is unrecognized (must be of type ${kind.kind}): Object '${missing}' is missing in '${text}' (${text})`,
+      )
+    }
+  }
+  if (apiVersion && apiVersion !== expected) {
+    if (kind.custom) throw wrongVersion(kind, String(apiVersion))
+    throw otherKind(context, kind, value, String(given ?? kind.kind), String(apiVersion))
+  }
+  if (given && given !== kind.kind) {
+    if (kind.custom) {
+      throw invalid(
+        { group: kind.group, kind: String(given) },
+        nameOf(value),
+        [fault.invalid('kind', given, `must be ${kind.kind}`)],
+      )
+    }
+    throw otherKind(context, kind, value, String(given), expected)
+  }
+}
+
+/** Versions of built-in kinds that are no longer served, which the real server still decodes. */
+const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
+  'extensions/v1beta1': ['DaemonSet', 'Deployment', 'Ingress', 'NetworkPolicy', 'ReplicaSet'],
+  'apps/v1beta1': ['ControllerRevision', 'Deployment', 'StatefulSet'],
+  'apps/v1beta2': ['ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'],
+}
+
+/** Returns the error of a body of another kind than the URL. */
+function otherKind(context: Context, kind: Kind, value: JsonObject, given: string, apiVersion: string): StatusError {
+  const isFormer = FORMER_VERSIONS[apiVersion]?.includes(given)
+  const reason = isFormer ? undefined : decodeOther(context, value, given, apiVersion)
+  if (reason) return mismatch(kind, given, apiVersion.split('/').pop()!, reason)
+  if (given === kind.kind) return wrongVersion(kind, apiVersion)
+  const [version, group] = [apiVersion.split('/').pop()!, kind.group.split('.')[0] || 'core']
+  return mismatch(
+    kind,
+    given,
+    version,
+    `converting (${version}.${given}) to (${group}.${kind.kind}): unknown conversion`,
+  )
+}
+
+/** Returns the reason why a body does not decode as the built-in kind that it names; undefined if it does. */
+export function decodeOther(
+  context: Context,
+  value: JsonObject,
+  given: string,
+  apiVersion: string,
+): string | undefined {
+  const other = context.kinds.all().find((each) =>
+    !each.custom && each.kind === given && each.apiVersion === apiVersion
+  )
+  if (!other) return unregistered(given, apiVersion)
+  try {
+    decodeTyped(other.schema, value, '', other.kind)
+    return undefined
+  } catch (error) {
+    if (error instanceof DecodeError) return error.message
+    throw error
+  }
+}
+
+function wrongVersion(kind: Kind, apiVersion: string): StatusError {
+  return badRequest(
+    `the API version in the data (${apiVersion}) does not match the expected API version (${kind.apiVersion})`,
+  )
+}
+
+function mismatch(kind: Kind, given: string, version: string, reason: string): StatusError {
+  return badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind.kind}: ${reason}`)
+}
+
+function nameOf(value: JsonObject): string {
+  return String(at(value, 'metadata', 'name') ?? '')
+}
+
+function unregistered(given: string, apiVersion: string): string {
+  return `no kind "${given}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`
+}
+
+/** The real server stops counting the unknown fields of a built-in kind here. */
+const MAX_STRICT_FAULTS = 100
+
+const OBJECT_META: Schema = { $ref: 'meta.v1.ObjectMeta' }
+
+/** Decodes a body by the schema of the kind. Throws 400 for a value of a wrong type. */
+export function decodeObject(kind: Kind, value: JsonObject): DecodedObject {
+  try {
+    return decodeByKind(kind, value)
+  } catch (error) {
+    throw error instanceof DecodeError ? cannotHandle(kind, error.message) : error
+  }
+}
+
+interface DecodedObject {
+  readonly object: ApiObject
+  /** The paths of unknown fields, in the order of the real server's report. */
+  readonly unknown: readonly string[]
+}
+
+/** Like {@link decodeObject}, but throws a DecodeError. */
+export function decodeByKind(kind: Kind, value: JsonObject): DecodedObject {
+  const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...rest } = value
+  const identity = { apiVersion: kind.apiVersion, kind: kind.kind }
+  if (!kind.custom) {
+    const { object, unknown } = decodeTyped(
+      kind.schema,
+      { ...value, apiVersion: undefined, kind: undefined, metadata },
+      '',
+      kind.kind,
+    )
+    return {
+      object: keepEmptyManagedFields({ ...identity, metadata: {}, ...object } as ApiObject, metadata),
+      unknown: unknown.slice(0, MAX_STRICT_FAULTS),
+    }
+  }
+  if (metadata !== null && !isObject(metadata)) {
+    const type = Array.isArray(metadata) ? 'array' : typeof metadata === 'boolean' ? 'bool' : typeof metadata
+    throw new DecodeError(`json: cannot unmarshal ${type} into Go value of type v1.ObjectMeta`)
+  }
+  const meta = decodeTyped(OBJECT_META, metadata ?? {}, 'metadata')
+  const pruned = prune(kind.schema, rest)
+  const object = { ...identity, metadata: meta.object, ...pruned.object } as ApiObject
+  return { object, unknown: [...meta.unknown, ...[...pruned.unknown].sort()] }
+}
+
+/** Keeps an empty managedFields list of a built-in kind: it requests to clear them. */
+function keepEmptyManagedFields(object: ApiObject, metadata: Json | undefined): ApiObject {
+  const given = isObject(metadata) ? metadata['managedFields'] : undefined
+  if (Array.isArray(given) && given.length === 0) object.metadata.managedFields = []
+  return object
+}
+
+/** Sets the defaults of a kind, in place. `drop` removes nulls that are not valid values; an apply keeps them. */
+export function setDefaults(kind: Kind, object: ApiObject, nulls: 'drop' | 'keep' = 'drop'): void {
+  if (kind.custom) applyDefaults(kind.schema, object, nulls)
+  else kind.rules.defaults?.(object)
 }

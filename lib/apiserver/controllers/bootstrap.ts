@@ -1,11 +1,8 @@
 /** Creates the objects that a real API server has after its start, besides the system namespaces. */
-import type { Context } from '../context/context.ts'
-import { storeKey } from '../context/context.ts'
+import { type Context, storeKey } from '../context/context.ts'
 import { BOOTSTRAP_DATA } from './bootstrap_data.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
-import { apiVersionOf } from '../model/kinds.ts'
+import { type ApiObject, at, instant, isObject, type Json, type JsonObject, newUid } from '../model/json.ts'
 import { selectorMatches } from '../model/selectors.ts'
-import { instant, newUid } from '../model/objects.ts'
 
 type Collection = readonly [plural: string, apiVersion: string, kind: string, objects: readonly JsonObject[]]
 
@@ -61,7 +58,7 @@ export function createBootstrapObjects(context: Context): void {
   const now = instant(context.clock.now())
   const collections = BOOTSTRAP_DATA.trim().split('\n').map((line) => JSON.parse(line) as Collection)
   for (const [plural, apiVersion, name, objects] of [...NETWORK, ...collections]) {
-    const kind = context.kinds.all().find((each) => each.plural === plural && apiVersionOf(each) === apiVersion)
+    const kind = context.kinds.all().find((each) => each.plural === plural && each.apiVersion === apiVersion)
     if (!kind) throw new TypeError(`Cannot create the ${plural} of a new cluster: ${apiVersion} is not served`)
     for (const object of name === 'ClusterRole' ? aggregated(objects) : objects) {
       const metadata = object['metadata'] as ApiObject['metadata']

@@ -1,14 +1,12 @@
 /** Creates the system namespaces, and deletes namespaces after their contents. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type Context, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
+import { type Context, decodeBody, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
 import { readJsonBody } from '../wire/body.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import { conflict, methodNotAllowed, MODIFIED_MESSAGE } from '../model/status.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import { type ApiObject, at, clone, instant, isObject, type Json, type JsonObject, newUid, put } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { decodeBody } from '../context/incoming.ts'
-import { isDryRun } from '../verbs/write.ts'
-import { checkNameInUrl, instant, newUid } from '../model/objects.ts'
+import { checkNameInUrl, isDryRun } from '../verbs/write.ts'
 import { contentConditions } from './namespace_conditions.ts'
 import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 
@@ -123,8 +121,4 @@ export function finalize(context: Context, kind: Kind, route: ResourceRoute, cal
     return next
   }
   return putObject(context, kind, next)
-}
-
-export function isNamespaceKind(kind: Kind): boolean {
-  return kind.storage.id === 'namespaces'
 }

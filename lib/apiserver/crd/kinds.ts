@@ -3,7 +3,7 @@ import { applyDefaults } from '../../core/schema_defaults.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { subresourceOf } from '../model/kind_table.ts'
-import { prepareEngine } from '../cel/load.ts'
+import { celEngine, needsEngine } from '../cel/load.ts'
 import type { Kind, ScalePaths } from '../model/kinds.ts'
 import type { Schema } from '../model/schema.ts'
 import { ageColumn, type Column, humanDuration, NAME_COLUMN } from '../model/columns.ts'
@@ -44,6 +44,7 @@ function kindOf(
   return {
     group,
     version: version['name'] as string,
+    apiVersion,
     kind,
     plural,
     singular: names['singular'] as string,
@@ -68,7 +69,7 @@ function kindOf(
       generation: true,
       createOnUpdate: false,
       unconditionalUpdate: false,
-      prepareRules: () => prepareEngine(schema),
+      ...(needsEngine(schema) && { prepareRules: () => void celEngine() }),
       ...(crd.metadata.deletionTimestamp && {
         noCreate: 'create not allowed while custom resource definition is terminating',
       }),

@@ -2,13 +2,12 @@
 import { type Cause, fault } from '../model/status.ts'
 import { type ApiObject, at, isObject, type Json } from '../model/json.ts'
 import { goText, goTypeOf } from '../model/go_text.ts'
-import type { Kind } from '../model/kinds.ts'
+import type { ScalePaths } from '../model/kinds.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 
 /** Returns the faults of the replicas and the selector. A write to /status checks only those of the status. */
-export function scaleFaults({ scale, custom }: Kind, object: ApiObject, subresource: string): Cause[] {
-  if (!scale || !custom) return []
+export function scaleFaults(scale: ScalePaths, object: ApiObject, subresource: string): Cause[] {
   const faults = subresource === 'status' ? [] : replicasFaults(object, scale.specReplicas)
   faults.push(...replicasFaults(object, scale.statusReplicas))
   if (scale.selector) {

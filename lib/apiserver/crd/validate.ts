@@ -5,14 +5,13 @@ import { type ApiObject, isObject, type Json, type JsonObject } from '../model/j
 import type { Kind } from '../model/kinds.ts'
 import type { Schema } from '../model/schema.ts'
 import { type Cause, fault } from '../model/status.ts'
-import { isSubdomain } from '../model/names.ts'
+import { isSubdomain, nameProblems } from '../model/names.ts'
 import { celEngine, hasRules, isPlainPattern } from '../cel/load.ts'
 import type { RuleSchema } from '../cel/schema.ts'
-import { embeddedFaults } from './embedded.ts'
 import type { RuleResult, Validator } from '../cel/validator.ts'
 
 /**
- * Returns the faults of a custom object, after those of its metadata; empty for built-in kinds. Values that equal those
+ * Returns the faults of a custom object, after those of its metadata. Values that equal those
  * of the old object are not checked, so a stricter schema does not block updates of existing objects: `warn` gets the
  * rules that they break.
  */
@@ -23,7 +22,6 @@ export function customFaults(
   metadataFaults: readonly Cause[],
   warn: (text: string) => void,
 ): readonly Cause[] {
-  if (!kind.custom) return []
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = object
   const schema = withoutIdentity(kind.schema)
   const faults = [
@@ -31,7 +29,7 @@ export function customFaults(
     ...embeddedFaults(schema, rest, ''),
     ...listFaults(schema, rest, ''),
   ]
-  if (!hasRules(kind.schema)) return faults
+  if (!kind.rules.prepareRules || !hasRules(kind.schema)) return faults
   if ([...metadataFaults, ...faults].some(({ reason }) => BLOCKING.has(reason))) return [...faults, NOT_CHECKED]
   const { causes, warnings } = ruleResult(kind.schema, object, old)
   warnings.forEach(warn)
@@ -328,4 +326,42 @@ function breaksFormat(format: string, text: string): boolean {
 
 function isIpv6(text: string): boolean {
   return text.includes(':') && !text.includes('%') && URL.canParse(`http://[${text}]`)
+}
+
+const KIND_PREFIX = 'may have mixed case, but should otherwise match: '
+
+/** Returns the faults of the embedded objects in a value: of their apiVersion and kind. Metadata is not checked. */
+function embeddedFaults(schema: Schema, value: Json, path: string): Cause[] {
+  if (Array.isArray(value)) {
+    const { items } = schema
+    return items ? value.flatMap((item, at) => embeddedFaults(items, item, `${path}[${at}]`)) : []
+  }
+  if (!isObject(value)) return []
+  const { properties = {}, additionalProperties } = schema
+  const own = schema['x-kubernetes-embedded-resource'] ? identityFaults(value, path) : []
+  const below = Object.entries(value).flatMap(([name, child]) => {
+    const isNamed = Object.hasOwn(properties, name)
+    const inner = isNamed ? properties[name] : isObject(additionalProperties as Json) ? additionalProperties : undefined
+    const at = isNamed ? (path ? `${path}.${name}` : name) : `${path}[${name}]`
+    return inner && child !== undefined ? embeddedFaults(inner as Schema, child, at) : []
+  })
+  return [...own, ...below]
+}
+
+function identityFaults({ apiVersion, kind }: JsonObject, path: string): Cause[] {
+  const faults: Cause[] = []
+  const invalid = (field: string, value: Json, detail: string): void =>
+    void faults.push(fault.invalid(`${path}.${field}`, value, detail))
+  if (apiVersion === undefined) faults.push(fault.required(`${path}.apiVersion`))
+  else if (apiVersion === '') invalid('apiVersion', '', 'must not be empty')
+  else if (typeof apiVersion === 'string' && apiVersion.split('/').length > 2) {
+    invalid('apiVersion', apiVersion, `unexpected GroupVersion string: ${apiVersion}`)
+  }
+  if (kind === undefined) faults.push(fault.required(`${path}.kind`))
+  else if (kind === '') invalid('kind', '', 'must not be empty')
+  else if (typeof kind === 'string') {
+    const problems = nameProblems(kind.toLowerCase(), 'label1035')
+    if (problems.length > 0) invalid('kind', kind, KIND_PREFIX + problems.join(','))
+  }
+  return faults
 }

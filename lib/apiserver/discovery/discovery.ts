@@ -1,7 +1,6 @@
 /** Builds discovery documents: per group, and aggregated. */
 import type { JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { storageHash } from './storage_hash.ts'
 
 interface Group {
   readonly name: string
@@ -75,12 +74,6 @@ export function resourceList(kinds: readonly Kind[], group: string, version: str
   }
 }
 
-/** Returns the name whose hash discovery shows: `group/version/Kind`, with an empty core group. */
-function storageName({ group, storage }: Kind): string {
-  const apiVersion = storage.hashedVersion ? `${group}/${storage.hashedVersion}` : storage.apiVersion
-  return `${apiVersion.includes('/') ? '' : '/'}${apiVersion}/${storage.kind}`
-}
-
 function resourceRows(kind: Kind): JsonObject[] {
   const { plural, singular, namespaced, shortNames, categories } = kind
   const row: JsonObject = {
@@ -91,7 +84,6 @@ function resourceRows(kind: Kind): JsonObject[] {
     verbs: [...kind.verbs],
     ...(shortNames.length > 0 && { shortNames: [...shortNames] }),
     ...(categories.length > 0 && { categories: [...categories] }),
-    ...(kind.stored && { storageVersionHash: storageHash(storageName(kind)) }),
   }
   return [
     row,

@@ -2,13 +2,20 @@
 import type { HttpResponse } from '../../core/transport.ts'
 import type { Context } from '../context/context.ts'
 import { builtins } from '../../runtime/os/builtins.ts'
-import { type AcceptedForm, acceptedForm, negotiate } from '../wire/accept.ts'
+import {
+  type AcceptedForm,
+  acceptedForm,
+  answerEmpty,
+  answerJson,
+  answerPageNotFound,
+  answerText,
+  negotiate,
+} from '../wire/respond.ts'
 import { aggregatedDiscovery, apiGroup, coreVersions, groupList, resourceList } from './discovery.ts'
 import { answerHealth, CHECKS } from './health.ts'
 import type { JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { answerOpenApi } from './openapi/answer.ts'
-import { answerEmpty, answerJson, answerPageNotFound, answerText } from '../wire/respond.ts'
 import type { Call } from '../model/routes.ts'
 import { methodNotAllowed, pathNotFound } from '../model/status.ts'
 

@@ -1,6 +1,5 @@
 /** What a request does, in the terms of authorization. */
 import { NO_RESOURCE, type RequestedAction, requestedAction } from '../../core/requested_action.ts'
-import type { Call } from './routes.ts'
 import { StatusError } from './status.ts'
 import type { User } from './user.ts'
 
@@ -16,8 +15,15 @@ export function resourceAttributes(
   return { ...NO_RESOURCE, isResource: true, ...given }
 }
 
+/** The parts of a request that say what it does. */
+interface Target {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+}
+
 /** Returns the attributes of a request. */
-export function attributesOf({ method, path, query }: Call, user: User): Attributes {
+export function attributesOf({ method, path, query }: Target, user: User): Attributes {
   return { ...requestedAction(method, path, query), user }
 }
 

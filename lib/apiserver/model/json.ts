@@ -1,4 +1,4 @@
-/** JSON values and API objects, which are copied before any change. */
+/** JSON values and API objects, which are copied before any change: their parts, texts, times and uids. */
 import { cloneJson, isFields, setField } from '../../core/clone.ts'
 
 /** A JSON value. */
@@ -73,4 +73,48 @@ export function putAt(object: JsonObject, path: readonly string[], value: Json |
   const last = path[path.length - 1]!
   if (value === undefined) delete current[last]
   else put(current, last, value)
+}
+
+const texts = new WeakMap<ApiObject, string>()
+
+/** Returns the JSON of an object, with apiVersion, kind and metadata first. */
+export function jsonOf(object: ApiObject): string {
+  let text = texts.get(object)
+  if (text === undefined) {
+    const { apiVersion, kind, metadata, ...rest } = object
+    text = JSON.stringify({ apiVersion, kind, metadata, ...rest })
+    texts.set(object, text)
+  }
+  return text
+}
+
+/** Returns the JSON of an object without apiVersion and kind, as the items of a list of a built-in kind have it. */
+export function itemJsonOf(object: ApiObject): string {
+  const { apiVersion, kind } = object
+  const head = `{"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(kind)},`
+  return `{${jsonOf(object).slice(head.length)}`
+}
+
+/**
+ * Drops the JSON of an object that was replaced, because the history keeps the object for minutes.
+ * Returns its length; 0 if it was never read.
+ */
+export function forgetJson(object: ApiObject): number {
+  const length = texts.get(object)?.length ?? 0
+  texts.delete(object)
+  return length
+}
+
+/** Formats a time as `metav1.Time`: whole seconds. */
+export function instant(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
+
+/** Returns a random UUID, version 4. */
+export function newUid(random: () => number): string {
+  const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16))
+  hex[12] = '4'
+  hex[16] = (8 + Math.floor(random() * 4)).toString(16)
+  const text = hex.join('')
+  return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join('-')
 }

@@ -1,5 +1,6 @@
 /** The tables of the built-in kinds, one per group, and how a row becomes a {@link Kind}. */
-import { apiVersionOf, type Kind, type Rules, type ScalePaths, type Subresource } from './kinds.ts'
+import { apiVersionOf } from '../../core/resource.ts'
+import type { Kind, Rules, ScalePaths, Subresource } from './kinds.ts'
 import { definition } from './schema.ts'
 import type { Column } from './columns.ts'
 import type { ApiObject, JsonObject } from './json.ts'
@@ -32,8 +33,6 @@ interface KindTable {
   readonly stored?: false
   /** The stored form, for a kind that several groups or versions serve. Default: the kind itself. */
   readonly storedAs?: { readonly group: string; readonly version: string; readonly plural: string }
-  /** The version that discovery hashes, if the real server stores another one. */
-  readonly hashedVersion?: string
   /** Default: the name and the time of creation. */
   readonly columns?: readonly Column[]
   readonly rowConditions?: (object: ApiObject) => JsonObject[]
@@ -68,6 +67,7 @@ export function kindsOf({ group, version, definitions, kinds }: GroupTable): rea
     return {
       group,
       version,
+      apiVersion: apiVersionOf({ group, version }),
       kind,
       plural,
       singular: kind.toLowerCase(),
@@ -87,7 +87,6 @@ export function kindsOf({ group, version, definitions, kinds }: GroupTable): rea
         id: storedAs.group ? `${storedAs.plural}.${storedAs.group}` : storedAs.plural,
         apiVersion: apiVersionOf(storedAs),
         kind,
-        ...(row.hashedVersion && { hashedVersion: row.hashedVersion }),
       },
       rules: { ...DEFAULT_RULES, returnsDeleted: row.returnsDeleted ?? false, ...row.rules },
       columns: row.columns,

@@ -1,4 +1,4 @@
-/** Describes the served kinds and finds them by URL. */
+/** Describes the served kinds. */
 import type { ApiObject, JsonObject } from './json.ts'
 import type { NameRule } from './names.ts'
 import type { Schema } from './schema.ts'
@@ -12,6 +12,8 @@ export interface Kind {
   /** Empty for the core group. */
   readonly group: string
   readonly version: string
+  /** `group/version`, or `version` in the core group. */
+  readonly apiVersion: string
   readonly kind: string
   readonly plural: string
   readonly singular: string
@@ -61,8 +63,6 @@ interface Storage {
   readonly id: string
   readonly apiVersion: string
   readonly kind: string
-  /** The version that discovery hashes, if the real server stores another one. */
-  readonly hashedVersion?: string
 }
 
 /** The fields that /scale reads and writes. */
@@ -150,50 +150,4 @@ export interface GuardedWrite {
   readonly subresource: string
   /** What the request does. */
   readonly request: Attributes
-}
-
-export function apiVersionOf({ group, version }: { readonly group: string; readonly version: string }): string {
-  return group ? `${group}/${version}` : version
-}
-
-/** The served kinds by URL. */
-export class Kinds {
-  readonly #byResource = new Map<string, Kind>()
-
-  set(kind: Kind): void {
-    this.#byResource.set(keyOf(kind.group, kind.version, kind.plural), kind)
-  }
-
-  delete(kind: Kind): void {
-    this.#byResource.delete(keyOf(kind.group, kind.version, kind.plural))
-  }
-
-  find(group: string, version: string, plural: string): Kind | undefined {
-    return this.#byResource.get(keyOf(group, version, plural))
-  }
-
-  all(): readonly Kind[] {
-    return [...this.#byResource.values()]
-  }
-
-  /** Returns the kinds of a group and version; empty if it is not served. */
-  of(group: string, version: string): readonly Kind[] {
-    return this.all().filter((kind) => kind.group === group && kind.version === version)
-  }
-
-  /** Returns one kind per storage, at the storage version if it is served. */
-  stored(): readonly Kind[] {
-    const byStorage = new Map<string, Kind>()
-    for (const kind of this.all()) {
-      if (!kind.stored) continue
-      if (apiVersionOf(kind) === kind.storage.apiVersion || !byStorage.has(kind.storage.id)) {
-        byStorage.set(kind.storage.id, kind)
-      }
-    }
-    return [...byStorage.values()]
-  }
-}
-
-function keyOf(group: string, version: string, plural: string): string {
-  return `${group}/${version}/${plural}`
 }

@@ -1,6 +1,7 @@
-/** Parses the method, path and query of a request. */
+/** Parses the method, path and query of a request, and finds the kind that a path names. */
 import { splitTarget } from '../../core/requested_action.ts'
-import { headersOf, type HttpRequest } from '../../core/transport.ts'
+import type { HttpRequest } from '../../core/transport.ts'
+import type { Kind } from './kinds.ts'
 import { ADMIN, type User } from './user.ts'
 
 /** The route of a resource request. */
@@ -47,7 +48,9 @@ export function readCall(request: HttpRequest): Call {
   return {
     method: request.method,
     ...splitTarget(request.path),
-    headers: headersOf(request),
+    headers: Object.fromEntries(
+      Object.entries(request.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+    ),
     body: request.body,
     signal: request.signal,
     user: ADMIN,
@@ -106,4 +109,46 @@ function decode(path: string): string {
     // Not UTF-8: no name can contain it.
     return path
   }
+}
+
+/** The served kinds by URL. */
+export class Kinds {
+  readonly #byResource = new Map<string, Kind>()
+
+  set(kind: Kind): void {
+    this.#byResource.set(keyOf(kind.group, kind.version, kind.plural), kind)
+  }
+
+  delete(kind: Kind): void {
+    this.#byResource.delete(keyOf(kind.group, kind.version, kind.plural))
+  }
+
+  find(group: string, version: string, plural: string): Kind | undefined {
+    return this.#byResource.get(keyOf(group, version, plural))
+  }
+
+  all(): readonly Kind[] {
+    return [...this.#byResource.values()]
+  }
+
+  /** Returns the kinds of a group and version; empty if it is not served. */
+  of(group: string, version: string): readonly Kind[] {
+    return this.all().filter((kind) => kind.group === group && kind.version === version)
+  }
+
+  /** Returns one kind per storage, at the storage version if it is served. */
+  stored(): readonly Kind[] {
+    const byStorage = new Map<string, Kind>()
+    for (const kind of this.all()) {
+      if (!kind.stored) continue
+      if (kind.apiVersion === kind.storage.apiVersion || !byStorage.has(kind.storage.id)) {
+        byStorage.set(kind.storage.id, kind)
+      }
+    }
+    return [...byStorage.values()]
+  }
+}
+
+function keyOf(group: string, version: string, plural: string): string {
+  return `${group}/${version}/${plural}`
 }

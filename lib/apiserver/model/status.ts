@@ -1,6 +1,6 @@
 /** API errors with the messages of kube-apiserver. */
 import { invalidStatus } from '../../core/invalid_status.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject, Meta } from './json.ts'
 
 /** One invalid field. */
 export interface Cause {
@@ -175,7 +175,7 @@ export function internal(message: string): StatusError {
 }
 
 /** Quotes a value as Go's field errors do. */
-export function quote(value: unknown): string {
+function quote(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }
 
@@ -235,3 +235,19 @@ export const fault: {
 
 /** The reason of a text that cannot be parsed. Go's names the character, which no client reads. */
 export const NOT_JSON = 'it is not valid JSON'
+
+/** Returns the fault of a changed field that cannot change. */
+export function immutable(path: string, value: unknown): Cause {
+  return { reason: 'FieldValueInvalid', field: path, message: `Invalid value: ${quote(value)}: field is immutable` }
+}
+
+type Place = Pick<Named, 'group' | 'plural'> & { readonly custom: boolean }
+
+/** Returns the 409 error of the real server's storage for a failed precondition. */
+export function storageConflict(kind: Place, meta: Meta, problem: string): StatusError {
+  const place = kind.custom ? `${kind.group}/${kind.plural}` : kind.plural
+  const key = `/registry/${place}/${meta.namespace ? `${meta.namespace}/` : ''}${meta.name}`
+  const message =
+    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ${problem}`
+  return conflict(kind, meta.name!, message)
+}

@@ -1,7 +1,6 @@
 /** Decodes objects like Go decodes JSON into typed structs. */
 import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { goTypeOf } from '../model/go_text.ts'
-import { inlineStruct } from './inline_structs.ts'
 import { isAlwaysWritten, isEmbeddedStruct, resolve, type Schema } from '../model/schema.ts'
 
 /** A decoded object, and the paths of its unknown fields, which are dropped. */
@@ -371,4 +370,28 @@ function binaryAsDecimal(sign: string, whole: string, fraction: string, suffix: 
   const value = BigInt(whole + fraction) * 1024n ** BigInt(BINARY.indexOf(suffix)) * 1000n
   const denominator = 10n ** BigInt(fraction.length)
   return `${sign}${(value + denominator - 1n) / denominator}m`
+}
+
+/** The Go structs that are inlined into others, with the fields they do not have, or those that they have alone. */
+const INLINE: Readonly<
+  Record<string, { readonly name: string; readonly not?: readonly string[]; readonly only?: readonly string[] }>
+> = {
+  Volume: { name: 'VolumeSource', not: ['name'] },
+  Probe: { name: 'ProbeHandler', only: ['exec', 'grpc', 'httpGet', 'tcpSocket'] },
+  EphemeralContainer: { name: 'EphemeralContainerCommon', not: ['targetContainerName'] },
+  RuleWithOperations: { name: 'Rule', not: ['operations'] },
+  ConfigMapEnvSource: { name: 'LocalObjectReference', only: ['name'] },
+  ConfigMapKeySelector: { name: 'LocalObjectReference', only: ['name'] },
+  ConfigMapProjection: { name: 'LocalObjectReference', only: ['name'] },
+  ConfigMapVolumeSource: { name: 'LocalObjectReference', only: ['name'] },
+  SecretEnvSource: { name: 'LocalObjectReference', only: ['name'] },
+  SecretKeySelector: { name: 'LocalObjectReference', only: ['name'] },
+  SecretProjection: { name: 'LocalObjectReference', only: ['name'] },
+}
+
+/** Returns the Go struct that holds a field, if it is inlined into another: Go's errors name it. */
+function inlineStruct(struct: string, field: string): string {
+  const inline = INLINE[struct]
+  if (!inline || inline.not?.includes(field) || (inline.only && !inline.only.includes(field))) return ''
+  return inline.name
 }

@@ -1,12 +1,18 @@
 /** Maps a request to its verb and renders the result. */
 import type { HttpResponse } from '../../core/transport.ts'
 import { type Context, fromStored, readObject } from '../context/context.ts'
-import type { ApiObject, JsonObject } from '../model/json.ts'
-import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { type ApiObject, itemJsonOf, type JsonObject, jsonOf } from '../model/json.ts'
+import { type Kind } from '../model/kinds.ts'
 import { REVIEWS } from '../verbs/reviews.ts'
 import { answerPlain } from '../discovery/plain.ts'
-import { type AcceptedForm, negotiate } from '../wire/accept.ts'
-import { answerJson, answerPageNotFound, answerText } from '../wire/respond.ts'
+import {
+  type AcceptedForm,
+  answerJson,
+  answerPageNotFound,
+  answerText,
+  negotiate,
+  supportsForm,
+} from '../wire/respond.ts'
 import { flag, isWellFormed } from '../../core/requested_action.ts'
 import { type Call, type ResourceRoute, routeOf } from '../model/routes.ts'
 import {
@@ -19,9 +25,7 @@ import {
   pathNotFound,
   StatusError,
 } from '../model/status.ts'
-import { checkTimeout } from '../wire/timeout.ts'
-import { metadataOf, supportsForm, tableOf } from '../wire/table.ts'
-import { itemJsonOf, jsonOf } from '../model/texts.ts'
+import { metadataOf, tableOf } from '../wire/table.ts'
 import { remove, removeCollection } from '../verbs/delete.ts'
 import { finalize } from '../controllers/namespaces.ts'
 import { SUBRESOURCES } from '../verbs/subresources.ts'
@@ -29,9 +33,9 @@ import { checkReadVersion, list } from '../verbs/list.ts'
 import { patch, patchType } from '../verbs/patch.ts'
 import { scale } from '../verbs/scale.ts'
 import { scaleTable } from '../verbs/scale_table.ts'
-import { create, update } from '../verbs/update.ts'
+import { update } from '../verbs/update.ts'
 import { type Rendering, watch, type Watches } from '../verbs/watch.ts'
-import type { Written } from '../verbs/write.ts'
+import { create, type Written } from '../verbs/write.ts'
 
 export function dispatch(context: Context, watches: Watches, call: Call): HttpResponse {
   // Go's HTTP server answers before any handler.
@@ -40,7 +44,6 @@ export function dispatch(context: Context, watches: Watches, call: Call): HttpRe
   // As on the real server, `watch` has no effect on the path of one object.
   const isWatch = given.type === 'resource' && call.method === 'GET' &&
     (given.isWatch === true || given.name === '' && flag(call.query, 'watch'))
-  if (!isWatch) checkTimeout(call.query)
   if (given.type === 'plain') return answerPlain(context, call, given.path)
   const kind = context.kinds.find(given.group, given.version, given.plural)
   // The handler of custom kinds ignores what follows the subresource.
@@ -296,7 +299,7 @@ function listJson(
   // Items of built-in kinds have no apiVersion and kind (the list implies them); items of custom kinds have both.
   const items = objects.map(kind.custom ? jsonOf : itemJsonOf)
   const shown = kind.custom && metadata['continue'] === undefined ? { continue: '', ...metadata } : metadata
-  const head = JSON.stringify({ kind: kind.listKind, apiVersion: apiVersionOf(kind), metadata: shown })
+  const head = JSON.stringify({ kind: kind.listKind, apiVersion: kind.apiVersion, metadata: shown })
   return `${head.slice(0, -1)},"items":[${items.join(',')}]}`
 }
 

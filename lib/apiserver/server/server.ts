@@ -7,13 +7,11 @@ import type { Context, FieldValidation } from '../context/context.ts'
 import { builtinKinds } from '../kinds/kinds.ts'
 import { applyDefinition, finalizeDefinition, removeKinds } from '../controllers/establish.ts'
 import { dispatch } from './dispatch.ts'
-import { auditIds, encodeAnswer } from '../wire/encode.ts'
-import type { ApiObject } from '../model/json.ts'
-import { type Kind, Kinds } from '../model/kinds.ts'
-import { createSystemNamespaces, deleteContents, finalizeIfEmpty, isNamespaceKind } from '../controllers/namespaces.ts'
-import { newUid } from '../model/objects.ts'
-import { answerError } from '../wire/respond.ts'
-import { type Call, readCall } from '../model/routes.ts'
+import { answerError, auditIds, encodeAnswer } from '../wire/respond.ts'
+import { type ApiObject, newUid } from '../model/json.ts'
+import type { Kind } from '../model/kinds.ts'
+import { createSystemNamespaces, deleteContents, finalizeIfEmpty } from '../controllers/namespaces.ts'
+import { type Call, Kinds, readCall } from '../model/routes.ts'
 import { internal, StatusError } from '../model/status.ts'
 import { type SavedStore, Store } from '../storage/store.ts'
 import { Watches } from '../verbs/watch.ts'
@@ -65,6 +63,7 @@ export interface ApiServerOptions {
 }
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
+const NAMESPACES = 'namespaces'
 
 /**
  * A Kubernetes API in memory.
@@ -114,7 +113,7 @@ export class ApiServer {
       }),
       fieldValidation,
       afterWrite: (kind, object, type) => {
-        if (type === 'put' && kind.storage.id !== CRDS && !isNamespaceKind(kind)) return
+        if (type === 'put' && kind.storage.id !== CRDS && kind.storage.id !== NAMESPACES) return
         // The server's own writes call no webhooks.
         this.#context.webhooks.within(undefined, () => this.#afterWrite(kind, object, type))
       },
@@ -187,7 +186,7 @@ export class ApiServer {
       if (type === 'put') applyDefinition(context, object)
       else removeKinds(context, object)
     }
-    if (isNamespaceKind(kind) && type === 'put' && object.metadata.deletionTimestamp) {
+    if (kind.storage.id === NAMESPACES && type === 'put' && object.metadata.deletionTimestamp) {
       deleteContents(context, object.metadata.name!)
     }
     if (type === 'removed') {

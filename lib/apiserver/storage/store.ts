@@ -1,7 +1,6 @@
 /** Stores objects, their revisions and a bounded history of changes. */
-import type { ApiObject, JsonObject } from '../model/json.ts'
+import { type ApiObject, forgetJson, type JsonObject } from '../model/json.ts'
 import { gone } from '../model/status.ts'
-import { forgetJson } from '../model/texts.ts'
 import { shareEqual } from './share_equal.ts'
 
 /** One write. */

@@ -2,15 +2,13 @@
 import { type Context, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { readOptions } from '../wire/body.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject } from '../model/json.ts'
+import { type ApiObject, at, clone, instant, isObject, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { instant } from '../model/objects.ts'
 import { flag } from '../../core/requested_action.ts'
 import { type Call, type ResourceRoute } from '../model/routes.ts'
 import { conflict, fault, forbidden } from '../model/status.ts'
 import { intParam, list, type Page } from './list.ts'
-import { dryRunFaults, invalidOptions } from './options.ts'
-import { isDryRun } from './write.ts'
+import { dryRunFaults, invalidOptions, isDryRun } from './write.ts'
 import { admitDelete } from '../admission/admission.ts'
 
 /** The options of a deletion. */

@@ -15,13 +15,13 @@ import {
   StatusError,
 } from '../model/status.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject, putAt } from '../model/json.ts'
-import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { type Kind } from '../model/kinds.ts'
 import { selectorMatches } from '../model/selectors.ts'
 import { SUCCESS } from './binding.ts'
 import { conditionsOf, setCondition } from './conditions.ts'
 import { checkPreconditions, deleteObject, type DeleteOptions, readDeleteOptions } from './delete.ts'
 import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
-import { updateObject } from './write.ts'
+import { updateObject } from './update.ts'
 
 const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction', definitions: 'policy.v1' }
 const BETA = 'policy/v1beta1'
@@ -48,7 +48,7 @@ function readEviction(context: Context, route: ResourceRoute, call: Call): ApiOb
   const kind = bodyKind(EVICTION)
   const { value } = readJsonBody(call, kind)
   const isBeta = isObject(value) && value['apiVersion'] === BETA
-  return readUnstored(context, isBeta ? { ...kind, version: 'v1beta1' } : kind, route, call)
+  return readUnstored(context, isBeta ? { ...kind, version: 'v1beta1', apiVersion: BETA } : kind, route, call)
 }
 
 function optionsOf(eviction: ApiObject, dryRun: boolean): DeleteOptions {
@@ -159,7 +159,7 @@ function countDown(context: Context, kind: Kind, budget: ApiObject, podName: str
     setCondition(next, { ...condition, message: '' }, now)
   }
   putAt(next, ['status', 'disruptedPods'], { ...(isObject(disrupted) ? disrupted : {}), [podName]: now })
-  const writer = { manager: 'kube-apiserver', apiVersion: apiVersionOf(kind), subresource: 'status', now }
+  const writer = { manager: 'kube-apiserver', apiVersion: kind.apiVersion, subresource: 'status', now }
   updateObject(context, kind, 'status', budget, next, writer, false)
 }
 

@@ -1,22 +1,21 @@
 /** Handles PATCH: selects one of four patch types by media type. */
-import type { Context } from '../context/context.ts'
-import { LAST_APPLIED } from '../apply/last_applied.ts'
-import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/managed_fields.ts'
-import { listProblems, typeProblem } from '../apply/typed.ts'
-import { mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
-import { conversionError, DecodeError, zeroValue } from '../schema/decode.ts'
 import {
+  type Context,
   decodeByKind,
   decodeOther,
   fieldValidationOf,
   reportStrictFaults,
   setDefaults,
   strictFaults,
-} from '../context/incoming.ts'
+} from '../context/context.ts'
+import { LAST_APPLIED } from '../apply/last_applied.ts'
+import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/managed_fields.ts'
+import { listProblems, typeProblem } from '../apply/typed.ts'
+import { mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
+import { conversionError, DecodeError, zeroValue } from '../schema/decode.ts'
 import { goText } from '../model/go_text.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
-import { apiVersionOf, type Kind } from '../model/kinds.ts'
-import { checkNameInUrl, ensureNamespace } from '../model/objects.ts'
+import { type Kind } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
 import { flag } from '../../core/requested_action.ts'
@@ -31,14 +30,20 @@ import {
   StatusError,
   unsupportedMediaType,
 } from '../model/status.ts'
-import { APPLY, checkWriteOptions, JSON_PATCH, MERGE, STRATEGIC } from './options.ts'
+import { updateObject } from './update.ts'
 import {
+  APPLY,
+  checkNameInUrl,
   checkNamespace,
+  checkWriteOptions,
   createObject,
+  ensureNamespace,
   isDryRun,
+  JSON_PATCH,
   liveObject,
+  MERGE,
+  STRATEGIC,
   typingOf,
-  updateObject,
   writerOf,
   type Written,
 } from './write.ts'
@@ -119,7 +124,7 @@ function decodePatched(
   const apiVersion = String(patched['apiVersion'] ?? '')
   const given = String(patched['kind'] ?? '')
   if (kind.custom) checkCustomType(kind, patched, refuse)
-  else if ((given && given !== kind.kind) || (apiVersion && apiVersion !== apiVersionOf(kind))) {
+  else if ((given && given !== kind.kind) || (apiVersion && apiVersion !== kind.apiVersion)) {
     const reason = decodeOther(context, patched, given, apiVersion)
     throw reason === undefined ? badRequest(`the object provided is a ${given}`) : refuse(reason)
   }
@@ -147,9 +152,9 @@ function checkCustomType(kind: Kind, patched: JsonObject, refuse: (reason: strin
   if (!given) throw refuse(`Object 'Kind' is missing in '${JSON.stringify(sorted(patched))}'`)
   const faults = [
     ...(given === kind.kind ? [] : [fault.invalid('kind', given, `must be ${kind.kind}`)]),
-    ...(apiVersion === apiVersionOf(kind)
+    ...(apiVersion === kind.apiVersion
       ? []
-      : [fault.invalid('apiVersion', apiVersion ?? '', `must be ${apiVersionOf(kind)}`)]),
+      : [fault.invalid('apiVersion', apiVersion ?? '', `must be ${kind.apiVersion}`)]),
   ]
   const group = String(apiVersion ?? '').split('/').slice(0, -1).join('/')
   const name = String(at(patched, 'metadata', 'name') ?? '')
@@ -219,7 +224,7 @@ function apply(context: Context, kind: Kind, route: ResourceRoute, call: Call): 
         `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`,
       )
     }
-    const live = kind.custom ? { apiVersion: apiVersionOf(kind), kind: kind.kind } : zeroValue(kind.schema)
+    const live = kind.custom ? { apiVersion: kind.apiVersion, kind: kind.kind } : zeroValue(kind.schema)
     const applied = applyManagedFields(typing, live, undefined, config, writer, force)
     const object = decodeMerged(kind, route, withLastApplied(applied.object ?? live, value, writer), namespace)
     delete object.metadata.resourceVersion

@@ -28,10 +28,19 @@ import {
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { definition } from '../model/schema.ts'
-import { checkNameInUrl } from '../model/objects.ts'
-import { APPLY, checkWriteOptions, JSON_PATCH, MERGE, STRATEGIC } from './options.ts'
+import { updateObject } from './update.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
-import { isDryRun, typingOf, updateObject, writerOf } from './write.ts'
+import {
+  APPLY,
+  checkNameInUrl,
+  checkWriteOptions,
+  isDryRun,
+  JSON_PATCH,
+  MERGE,
+  STRATEGIC,
+  typingOf,
+  writerOf,
+} from './write.ts'
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const
 

@@ -1,16 +1,14 @@
 /** Reads the body of a create that stores nothing: a review, an eviction, a token request. */
 import { updateManagedFields } from '../apply/managed_fields.ts'
-import type { Context } from '../context/context.ts'
+import { type Context, decodeBody } from '../context/context.ts'
 import { kindsOf } from '../model/kind_table.ts'
 import { readJsonBody } from '../wire/body.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import type { ApiObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { decodeBody } from '../context/incoming.ts'
-import { ensureNamespace } from '../model/objects.ts'
 import { zeroValue } from '../schema/decode.ts'
-import { isAdmitting, mutated, placeOf, validated } from '../admission/admission.ts'
-import { isDryRun, typingOf, writerOf } from './write.ts'
+import { mutated, placeOf, validated } from '../admission/admission.ts'
+import { ensureNamespace, isAdmitting, isDryRun, typingOf, writerOf } from './write.ts'
 
 /** The body of a subresource. */
 interface BodyType {

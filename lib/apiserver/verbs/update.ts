@@ -1,27 +1,41 @@
-/** Handles POST and PUT: creates an object, or replaces it or its status. */
-import type { Context } from '../context/context.ts'
-import { readJsonBody } from '../wire/body.ts'
-import { decodeBody } from '../context/incoming.ts'
+/** Handles PUT, and stores the next states of objects of all verbs. */
+import { jsonEqual } from '../../core/equal.ts'
+import { mutated, placeOf, validated } from '../admission/admission.ts'
+import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
+import { type Context, decodeBody, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
+import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { checkNameInUrl, checkUid, ensureNamespace } from '../model/objects.ts'
+import { commonFaults, finalizerNameFaults, finalizerWarnings } from '../model/names.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
-import { notFound } from '../model/status.ts'
-import { checkWriteOptions } from './options.ts'
-import { createObject, isDryRun, liveObject, updateObject, writerOf, type Written } from './write.ts'
-
-export function create(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
-  checkWriteOptions(call)
-  const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, duplicates, call)
-  ensureNamespace(object.metadata, kind, route.namespace)
-  return createObject(
-    context,
-    kind,
-    object,
-    writerOf(context, kind, route, call),
-    isDryRun(call.query.getAll('dryRun')),
-  )
-}
+import {
+  type Cause,
+  conflict,
+  errorWithoutReason,
+  fault,
+  immutable,
+  invalid,
+  MODIFIED_MESSAGE,
+  notFound,
+  storageConflict,
+} from '../model/status.ts'
+import { readJsonBody } from '../wire/body.ts'
+import {
+  checkNameInUrl,
+  checkWriteOptions,
+  createObject,
+  ensureNamespace,
+  guard,
+  isAdmitting,
+  isDryRun,
+  liveObject,
+  prepareContext,
+  schemaFaults,
+  setManagedFields,
+  throwIfInvalid,
+  typingOf,
+  writerOf,
+  type Written,
+} from './write.ts'
 
 export function update(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
   checkWriteOptions(call)
@@ -37,4 +51,195 @@ export function update(context: Context, kind: Kind, route: ResourceRoute, call:
   if (!kind.rules.createOnUpdate || route.subresource) throw notFound(kind, route.name)
   delete object.metadata.resourceVersion
   return createObject(context, kind, object, writer, dryRun)
+}
+
+/** Stores the next state of an object. `old` is the stored object in the kind's version. */
+export function updateObject(
+  context: Context,
+  kind: Kind,
+  subresource: string,
+  old: ApiObject,
+  wanted: ApiObject,
+  writer: Writer,
+  dryRun: boolean,
+  managedFields?: ManagedFieldsEntry[],
+): Written {
+  kind.rules.prepareRules?.(wanted)
+  // Webhooks have admitted a write to /scale before, as a Scale.
+  const admission = writer.subresource !== 'scale' && isAdmitting(context, kind) &&
+    { ...placeOf(kind, old), operation: 'UPDATE', subresource, old, dryRun } as const
+  const ownFields = (object: ApiObject): void =>
+    setManagedFields(
+      object,
+      managedFields ?? updateManagedFields(typingOf(kind, subresource), old, old, object, writer),
+    )
+  const admitted = admission ? mutated(context, { ...admission, object: wanted }, ownFields) : wanted
+  let object = clone(admitted)
+  guard(context, kind, object, old, subresource)
+  if (!parseUpdateVersion(object.metadata) && !kind.rules.unconditionalUpdate) {
+    // Unlike other errors, this one names the resource instead of the kind.
+    throw invalid(
+      { group: kind.group, kind: kind.plural },
+      object.metadata.name ?? '',
+      [fault.invalid('metadata.resourceVersion', 0, 'must be specified for an update')],
+    )
+  }
+  preserveMetadata(object, old, kind)
+  // The webhooks have seen, and may have changed, the managedFields.
+  if (admitted === wanted) ownFields(object)
+  restoreUnwritten(context, kind, subresource, object, old)
+  updateGeneration(object, old, kind, subresource === 'status')
+  const metaFaults = metadataUpdateFaults(object.metadata, old.metadata, kind)
+  // The real server checks the metadata of every kind, and the kind's own check repeats that.
+  const faults = [...metaFaults, ...metaFaults, ...schemaFaults(context, kind, object, old, subresource, metaFaults)]
+  faults.push(...(validatorOf(kind, subresource)?.(object, old) ?? []))
+  throwIfInvalid(kind, object, faults)
+  if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
+  object.metadata.resourceVersion = old.metadata.resourceVersion!
+  if (admission) object = validated(context, { ...admission, object })
+  if (isLastFinalizerGone(object) && !kind.rules.isHeld?.(object)) {
+    if (!dryRun) removeObject(context, kind, old)
+    return { object, created: false }
+  }
+  if (dryRun) return { object, created: false }
+  // A write without a change gets no revision and no watch event. Compare with the stored form: `old` may already
+  // contain defaults that were added to the schema later.
+  const stored = context.store.get(kind.storage.id, storeKey(kind, old.metadata.namespace ?? '', old.metadata.name!))
+  if (jsonEqual(toStored(kind, object), stored)) return { object: old, created: false }
+  return { object: putObject(context, kind, object), created: false }
+}
+
+/** Throws 409 if a PUT has another uid than the object. */
+function checkUid(metadata: Meta, before: Meta, kind: Kind): void {
+  if (!metadata.uid || metadata.uid === before.uid) return
+  throw storageConflict(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`)
+}
+
+/** Restores the fields that an update cannot change, in place. Throws 409 for another version. */
+function preserveMetadata(object: ApiObject, old: ApiObject, kind: Kind): void {
+  const { metadata } = object
+  const before = old.metadata
+  checkVersion(metadata, before, kind)
+  metadata.uid ||= before.uid!
+  metadata.creationTimestamp = before.creationTimestamp!
+  if (before.deletionTimestamp) metadata.deletionTimestamp = before.deletionTimestamp
+  if (before.deletionGracePeriodSeconds !== undefined) {
+    metadata.deletionGracePeriodSeconds ??= before.deletionGracePeriodSeconds
+  }
+  if (before.generation === undefined) delete metadata.generation
+  else metadata.generation = before.generation
+  delete metadata['selfLink']
+}
+
+function checkVersion(metadata: Meta, before: Meta, kind: Kind): void {
+  if (
+    metadata.resourceVersion && metadata.resourceVersion !== '0' && metadata.resourceVersion !== before.resourceVersion
+  ) {
+    throw conflict(kind, before.name!, MODIFIED_MESSAGE)
+  }
+}
+
+/** Returns the version of an update; 0 if it has none. Throws 500, as the real server, if it is not a number. */
+function parseUpdateVersion({ resourceVersion }: Meta): number {
+  if (!resourceVersion) return 0
+  if (/^\d+$/.test(resourceVersion)) return Number(resourceVersion)
+  throw errorWithoutReason(500, `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
+}
+
+/** Returns the faults of the metadata of an update. */
+function metadataUpdateFaults(metadata: Meta, before: Meta, kind: Kind): Cause[] {
+  const faults = deletionFaults(metadata, before)
+  for (const name of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    if (metadata[name] !== before[name]) faults.push(immutable(`metadata.${name}`, metadata[name]))
+  }
+  faults.push(...commonFaults(metadata), ...(kind.custom ? [] : finalizerNameFaults(metadata)))
+  return faults
+}
+
+/** Returns a fault if an update adds finalizers to an object that is being deleted. */
+function deletionFaults(metadata: Meta, before: Meta): Cause[] {
+  if (!before.deletionTimestamp) return []
+  const added = (metadata.finalizers ?? []).filter((finalizer) => !(before.finalizers ?? []).includes(finalizer))
+  if (added.length === 0) return []
+  const list = added.map((finalizer) => `"${finalizer}"`).join(', ')
+  return [
+    fault.forbidden(
+      'metadata.finalizers',
+      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
+    ),
+  ]
+}
+
+/** Increments the generation if anything except metadata and status has changed, in place. */
+function updateGeneration(object: ApiObject, old: ApiObject, kind: Kind, isStatus: boolean): void {
+  if (!kind.rules.generation) return
+  const { annotations } = object.metadata
+  const changed = !jsonEqual(generationFields(object, kind), generationFields(old, kind)) ||
+    (kind.rules.generationCountsAnnotations === true && !isStatus &&
+      !jsonEqual(annotations ?? {}, old.metadata.annotations ?? {}))
+  const generation = old.metadata.generation ?? 0
+  object.metadata.generation = changed ? generation + 1 : generation
+  if (object.metadata.generation === 0) delete object.metadata.generation
+}
+
+function generationFields(object: ApiObject, kind: Kind): JsonObject {
+  const { metadata: _metadata, apiVersion: _apiVersion, kind: _kind, ...rest } = object as JsonObject
+  // A custom kind without a status subresource treats status like any other field.
+  if (kind.status) delete rest['status']
+  return rest
+}
+
+/** Restores the fields that this endpoint does not write, in place. */
+function restoreUnwritten(
+  context: Context,
+  kind: Kind,
+  subresource: string,
+  object: ApiObject,
+  old: ApiObject,
+): void {
+  const given = prepareContext(context)
+  const part = kind.rules.parts?.[subresource]
+  if (part) return part.prepare(object, old, given)
+  if (subresource === 'status') {
+    restoreAllButStatus(kind, object, old)
+    if (kind.rules.statusKeepsLabels) restoreLabels(object, old)
+    kind.rules.prepareStatus?.(object, old, given)
+  } else {
+    if (kind.status) restoreField(object, old, 'status')
+    kind.rules.prepareUpdate?.(object, old, given)
+  }
+}
+
+function validatorOf(
+  { rules }: Kind,
+  subresource: string,
+): ((object: ApiObject, old: ApiObject) => readonly Cause[]) | undefined {
+  return rules.parts?.[subresource]?.validate ?? (subresource === 'status' ? rules.validateStatus : rules.validate)
+}
+
+function restoreAllButStatus(kind: Kind, object: ApiObject, old: ApiObject): void {
+  for (const name of new Set([...Object.keys(object), ...Object.keys(old)])) {
+    if (name !== 'status' && name !== 'metadata' && name !== 'apiVersion' && name !== 'kind') {
+      restoreField(object, old, name)
+    }
+  }
+  if (!kind.custom) return
+  const { managedFields } = object.metadata
+  object.metadata = clone(old.metadata)
+  setManagedFields(object, managedFields)
+}
+
+function restoreLabels({ metadata }: ApiObject, old: ApiObject): void {
+  if (old.metadata.labels) metadata.labels = clone(old.metadata.labels)
+  else delete metadata.labels
+}
+
+function restoreField(object: ApiObject, old: ApiObject, name: string): void {
+  if (old[name] === undefined) delete object[name]
+  else object[name] = clone(old[name])
+}
+
+function isLastFinalizerGone({ metadata }: ApiObject): boolean {
+  return !!metadata.deletionTimestamp && (metadata.finalizers ?? []).length === 0 &&
+    (metadata.deletionGracePeriodSeconds ?? 0) === 0
 }

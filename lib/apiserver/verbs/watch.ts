@@ -3,7 +3,7 @@ import type { HttpResponse } from '../../core/transport.ts'
 import { type Context, fromStored } from '../context/context.ts'
 import { selectedName } from '../model/selectors.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
-import { apiVersionOf, type Kind } from '../model/kinds.ts'
+import { type Kind } from '../model/kinds.ts'
 import { warningHeaders } from '../wire/respond.ts'
 import { flag } from '../../core/requested_action.ts'
 import { type Call, type ResourceRoute } from '../model/routes.ts'
@@ -192,7 +192,7 @@ class Events {
 
   #sendBookmark(annotations?: JsonObject): void {
     const metadata = { resourceVersion: String(this.#context.store.revision), ...(annotations && { annotations }) }
-    const object = { apiVersion: apiVersionOf(this.#kind), kind: this.#kind.kind, metadata } as ApiObject
+    const object = { apiVersion: this.#kind.apiVersion, kind: this.#kind.kind, metadata } as ApiObject
     this.body.push(encoder.encode(this.#line('BOOKMARK', object, this.#next())))
   }
 

@@ -1,30 +1,13 @@
-/** The steps that create, update, patch and apply share: validates and stores the new object. */
-import { jsonEqual } from '../../core/equal.ts'
-import { emptyStruct, zeroValue } from '../schema/decode.ts'
-import { fieldSchema } from '../model/schema.ts'
-import { EMPTY_SET, type FieldSet, FieldSetBuilder } from '../apply/field_set.ts'
+/** Creates objects: POST, and the options, the writer and the checks that create, update, patch and apply share. */
+import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
-import type { Typing } from '../apply/updater.ts'
-import { type Context, fromStored, nowIso, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
-import { scaleFaults } from '../crd/scale_values.ts'
-import { customFaults } from '../crd/validate.ts'
-import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../model/json.ts'
-import { ADMIN, userInfo } from '../model/user.ts'
-import { attributesOf } from '../model/attributes.ts'
-import { apiVersionOf, type Kind, type PrepareContext } from '../model/kinds.ts'
-import {
-  initMetadata,
-  metadataFaults,
-  metadataUpdateFaults,
-  preserveMetadata,
-  updateGeneration,
-} from '../model/objects.ts'
-import { finalizerWarnings } from '../model/names.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
-import { isAdmitting, mutated, placeOf, validated } from '../admission/admission.ts'
-import { MAX_MANAGER_BYTES } from './options.ts'
+import { type Context, decodeBody, fromStored, nowIso, putObject, storeKey } from '../context/context.ts'
+import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta, newUid } from '../model/json.ts'
+import { finalizerNameFaults, finalizerWarnings, metaFaults } from '../model/names.ts'
+import { fieldSchema } from '../model/schema.ts'
 import {
   alreadyExists,
+  badRequest,
   type Cause,
   errorWithoutReason,
   fault,
@@ -34,11 +17,29 @@ import {
   notFound,
   StatusError,
 } from '../model/status.ts'
+import { emptyStruct, zeroValue } from '../schema/decode.ts'
+import { mediaType, readJsonBody } from '../wire/body.ts'
+import { attributesOf } from '../model/attributes.ts'
+import { EMPTY_SET, type FieldSet, FieldSetBuilder } from '../apply/field_set.ts'
+import type { Typing } from '../apply/updater.ts'
+import { MUTATING, VALIDATING } from '../admission/hooks.ts'
+import { scaleFaults } from '../crd/scale_values.ts'
+import { customFaults } from '../crd/validate.ts'
+import type { Kind, PrepareContext } from '../model/kinds.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
+import { ADMIN, userInfo } from '../model/user.ts'
 
 /** The result of a write. */
 export interface Written {
   readonly object: ApiObject
   readonly created: boolean
+}
+
+/** Returns whether a write may call webhooks. If not, neither `mutated` nor `validated` does anything. */
+export function isAdmitting(context: Context, { rules }: Kind): boolean {
+  const { store, webhooks } = context
+  return webhooks.current?.call !== undefined &&
+    (rules.convert !== undefined || store.list(MUTATING, '').length > 0 || store.list(VALIDATING, '').length > 0)
 }
 
 /** Returns whether a write is a dry run. {@link checkWriteOptions} has refused other values than `All`. */
@@ -52,7 +53,7 @@ export function writerOf(context: Context, kind: Kind, route: ResourceRoute, cal
     (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_BYTES) || 'unknown'
   return {
     manager,
-    apiVersion: apiVersionOf(kind),
+    apiVersion: kind.apiVersion,
     subresource: route.subresource,
     now: nowIso(context),
     warnings: call.warnings,
@@ -65,7 +66,7 @@ export function typingOf(kind: Kind, subresource: string): Typing {
 }
 
 /** Throws 403 if the user of the request lacks a right for the content of an object. */
-function guard(
+export function guard(
   context: Context,
   kind: Kind,
   object: ApiObject,
@@ -99,25 +100,172 @@ function fieldSet(...paths: readonly (readonly string[])[]): FieldSet {
   return builder.build()
 }
 
-/** Throws if the namespace does not exist (404) or is terminating (403). */
-export function checkNamespace(context: Context, kind: Kind, object: ApiObject): void {
-  if (!kind.namespaced) return
-  const name = object.metadata.namespace!
-  const namespace = context.store.get('namespaces', name)
-  if (!namespace) throw notFound({ group: '', plural: 'namespaces' }, name)
-  if (namespace.metadata.deletionTimestamp) {
-    const cause: JsonObject = {
-      reason: 'NamespaceTerminating',
-      message: `namespace ${name} is being terminated`,
-      field: 'metadata.namespace',
-    }
-    const error = forbidden(
-      kind,
-      object.metadata.name || object.metadata.generateName || '',
-      `unable to create new content in namespace ${name} because it is being terminated`,
-    )
-    throw new StatusError(403, 'Forbidden', error.message, { ...error.details, causes: [cause] })
+export function prepareContext(context: Context): PrepareContext {
+  return {
+    random: context.random,
+    nowIso: () => nowIso(context),
+    find: (storage, key) => context.store.get(storage, key),
+    all: (storage) => context.store.list(storage, ''),
+    user: userInfo(context.webhooks.current?.call?.user ?? ADMIN),
   }
+}
+
+export function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[] | undefined): void {
+  if (entries && entries.length > 0) object.metadata.managedFields = entries
+  else delete object.metadata.managedFields
+}
+
+/**
+ * Returns the faults of a custom object by its schema and the paths of /scale, after those of its metadata; none for
+ * built-in kinds. The warnings of rules go to the response.
+ */
+export function schemaFaults(
+  { webhooks }: Context,
+  kind: Kind,
+  object: ApiObject,
+  old: ApiObject | undefined,
+  subresource: string,
+  metadataFaults: readonly Cause[],
+): readonly Cause[] {
+  if (!kind.custom) return []
+  const warn = (text: string): void => void webhooks.current?.call?.warnings.push(text)
+  const faults = customFaults(kind, object, old, metadataFaults, warn)
+  return [
+    ...(subresource === 'status' ? faults.map(fromStatus) : faults),
+    ...(kind.scale ? scaleFaults(kind.scale, object, subresource) : []),
+  ]
+}
+
+/** Rewrites a fault for /status: its path in the message begins below the status. */
+function fromStatus({ field, message, ...rest }: Cause): Cause {
+  return {
+    ...rest,
+    field: field === '<nil>' ? 'status' : field,
+    message: message.replace(/\bstatus(?:\.(?=\S+ in body )|(?= in body ))/, '').replace(
+      / in status\.(?=\S+$)/,
+      ' in ',
+    ),
+  }
+}
+
+export function throwIfInvalid(kind: Kind, object: ApiObject, faults: readonly Cause[]): void {
+  if (faults.length > 0) throw invalid(kind, object.metadata.name ?? '', faults)
+}
+
+/** Returns the live object of a write, or undefined. */
+export function liveObject(context: Context, kind: Kind, route: ResourceRoute): ApiObject | undefined {
+  const stored = context.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
+  return stored && fromStored(kind, stored)
+}
+
+const SYSTEM_FIELDS = [
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'selfLink',
+] as const
+
+/** Removes what clients cannot set on a new object, in place. Nothing owns it, and webhooks do not see it. */
+function wipeSystemFields({ metadata }: ApiObject): void {
+  for (const field of SYSTEM_FIELDS) delete metadata[field]
+}
+
+/** Throws 400 if the body has another name than the URL, or none. */
+export function checkNameInUrl(name: unknown, inUrl: string): void {
+  if (!name) {
+    throw badRequest(`the name of the object (${inUrl} based on URL) was undeterminable: name must be provided`)
+  }
+  if (name !== inUrl) {
+    throw badRequest(`the name of the object (${String(name)}) does not match the name on the URL (${inUrl})`)
+  }
+}
+
+/** Sets the namespace of the URL, in place. Throws 400 if the body has a different one. */
+export function ensureNamespace(meta: Meta, kind: Kind, namespace: string): void {
+  if (!kind.namespaced) return void delete meta.namespace
+  if (meta.namespace && meta.namespace !== namespace) {
+    throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`)
+  }
+  meta.namespace = namespace
+}
+
+/** The media types of patches. */
+export const JSON_PATCH = 'application/json-patch+json'
+export const MERGE = 'application/merge-patch+json'
+export const STRATEGIC = 'application/strategic-merge-patch+json'
+export const APPLY = 'application/apply-patch+yaml'
+
+/** The maximum length of a field manager, in bytes. */
+const MAX_MANAGER_BYTES = 128
+
+/** Throws 422 with all invalid options of a create, an update or a patch. */
+export function checkWriteOptions(call: Call): void {
+  const { query } = call
+  const faults = [
+    ...(call.method === 'PATCH' ? patchFaults(call) : []),
+    ...managerFaults(query.get('fieldManager') ?? ''),
+    ...dryRunFaults(query.getAll('dryRun')),
+    ...validationFaults(query.get('fieldValidation') ?? ''),
+  ]
+  if (faults.length > 0) throw invalidOptions(`${KINDS[call.method] ?? 'Create'}Options`, faults)
+}
+
+const KINDS: Readonly<Record<string, string>> = { PUT: 'Update', PATCH: 'Patch' }
+
+export function invalidOptions(kind: string, faults: readonly Cause[]): Error {
+  return invalid({ group: 'meta.k8s.io', kind }, '', faults)
+}
+
+function patchFaults(call: Call): Cause[] {
+  if (mediaType(call) === APPLY) {
+    return call.query.get('fieldManager') ? [] : [fault.required('fieldManager', 'is required for apply patch')]
+  }
+  return call.query.has('force') ? [fault.forbidden('force', 'may not be specified for non-apply patch')] : []
+}
+
+function managerFaults(manager: string): Cause[] {
+  const isLong = new TextEncoder().encode(manager).length > MAX_MANAGER_BYTES
+  const faults = isLong ? [fault.tooLong('fieldManager', MAX_MANAGER_BYTES)] : []
+  let position = 0
+  for (const char of manager) {
+    // Go prints letters, marks, numbers, punctuation, symbols and the ASCII space.
+    if (!/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) {
+      const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')
+      const shown = JSON.stringify(manager).replace(/\\u00([01][0-9a-f])/g, '\\x$1')
+      faults.push({
+        reason: 'FieldValueInvalid',
+        field: 'fieldManager',
+        message: `Invalid value: ${shown}: invalid character U+${code} (at position ${position})`,
+      })
+    }
+    position += new TextEncoder().encode(char).length
+  }
+  return faults
+}
+
+/** Returns the fault of `dryRun` values other than `All`. */
+export function dryRunFaults(values: readonly string[]): Cause[] {
+  return values.every((value) => value === 'All') ? [] : [fault.notSupported('dryRun', values, ['All'])]
+}
+
+function validationFaults(value: string): Cause[] {
+  if (['', 'Ignore', 'Strict', 'Warn'].includes(value)) return []
+  return [fault.notSupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])]
+}
+
+export function create(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
+  checkWriteOptions(call)
+  const { value, duplicates } = readJsonBody(call, kind)
+  const object = decodeBody(context, kind, value, duplicates, call)
+  ensureNamespace(object.metadata, kind, route.namespace)
+  return createObject(
+    context,
+    kind,
+    object,
+    writerOf(context, kind, route, call),
+    isDryRun(call.query.getAll('dryRun')),
+  )
 }
 
 /** Stores a new object. `managedFields` is the result of an apply; by default the writer owns all fields. */
@@ -143,9 +291,7 @@ export function createObject(
     { operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
   if (admission) object = mutated(context, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
   guard(context, kind, object, undefined, '')
-  const isTaken = (name: string): boolean =>
-    context.store.get(kind.storage.id, storeKey(kind, object.metadata.namespace ?? '', name)) !== undefined
-  initMetadata(object, kind, { nowMs: () => context.clock.now(), random: context.random, isTaken })
+  initMetadata(context, kind, object)
   if (kind.status && kind.custom) delete object['status']
   else if (kind.status && !kind.rules.keepsStatus) object['status'] = emptyStruct(fieldSchema(kind.schema, 'status')!)
   kind.rules.prepareCreate?.(object, prepareContext(context))
@@ -155,8 +301,7 @@ export function createObject(
     object,
     [
       ...ownFaults,
-      ...customFaults(kind, object, undefined, ownFaults, warnerOf(context)),
-      ...scaleFaults(kind, object, ''),
+      ...schemaFaults(context, kind, object, undefined, '', ownFaults),
       ...(kind.rules.validate?.(object, undefined) ?? []),
     ],
   )
@@ -175,189 +320,57 @@ function zeroObject(kind: Kind, object: ApiObject): JsonObject {
   return { ...zeroValue(kind.schema), ...Object.fromEntries(nulls) }
 }
 
-/** Stores the next state of an object. `old` is the stored object in the kind's version. */
-export function updateObject(
-  context: Context,
-  kind: Kind,
-  subresource: string,
-  old: ApiObject,
-  wanted: ApiObject,
-  writer: Writer,
-  dryRun: boolean,
-  managedFields?: ManagedFieldsEntry[],
-): Written {
-  kind.rules.prepareRules?.(wanted)
-  // Webhooks have admitted a write to /scale before, as a Scale.
-  const admission = writer.subresource !== 'scale' && isAdmitting(context, kind) &&
-    { ...placeOf(kind, old), operation: 'UPDATE', subresource, old, dryRun } as const
-  const ownFields = (object: ApiObject): void =>
-    setManagedFields(
-      object,
-      managedFields ?? updateManagedFields(typingOf(kind, subresource), old, old, object, writer),
+/** Throws if the namespace does not exist (404) or is terminating (403). */
+export function checkNamespace(context: Context, kind: Kind, object: ApiObject): void {
+  if (!kind.namespaced) return
+  const name = object.metadata.namespace!
+  const namespace = context.store.get('namespaces', name)
+  if (!namespace) throw notFound({ group: '', plural: 'namespaces' }, name)
+  if (namespace.metadata.deletionTimestamp) {
+    const cause: JsonObject = {
+      reason: 'NamespaceTerminating',
+      message: `namespace ${name} is being terminated`,
+      field: 'metadata.namespace',
+    }
+    const error = forbidden(
+      kind,
+      object.metadata.name || object.metadata.generateName || '',
+      `unable to create new content in namespace ${name} because it is being terminated`,
     )
-  const admitted = admission ? mutated(context, { ...admission, object: wanted }, ownFields) : wanted
-  let object = clone(admitted)
-  guard(context, kind, object, old, subresource)
-  if (!parseUpdateVersion(object.metadata) && !kind.rules.unconditionalUpdate) {
-    // Unlike other errors, this one names the resource instead of the kind.
-    throw invalid(
-      { group: kind.group, kind: kind.plural },
-      object.metadata.name ?? '',
-      [fault.invalid('metadata.resourceVersion', 0, 'must be specified for an update')],
-    )
-  }
-  preserveMetadata(object, old, kind)
-  // The webhooks have seen, and may have changed, the managedFields.
-  if (admitted === wanted) ownFields(object)
-  restoreUnwritten(context, kind, subresource, object, old)
-  updateGeneration(object, old, kind, subresource === 'status')
-  const metaFaults = metadataUpdateFaults(object.metadata, old.metadata, kind)
-  // The real server checks the metadata of every kind, and the kind's own check repeats that.
-  const faults = [...metaFaults, ...metaFaults, ...updatedFaults(context, kind, object, old, subresource, metaFaults)]
-  faults.push(...(validatorOf(kind, subresource)?.(object, old) ?? []))
-  throwIfInvalid(kind, object, faults)
-  if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
-  object.metadata.resourceVersion = old.metadata.resourceVersion!
-  if (admission) object = validated(context, { ...admission, object })
-  if (isLastFinalizerGone(object) && !kind.rules.isHeld?.(object)) {
-    if (!dryRun) removeObject(context, kind, old)
-    return { object, created: false }
-  }
-  if (dryRun) return { object, created: false }
-  // A write without a change gets no revision and no watch event. Compare with the stored form: `old` may already
-  // contain defaults that were added to the schema later.
-  const stored = context.store.get(kind.storage.id, storeKey(kind, old.metadata.namespace ?? '', old.metadata.name!))
-  if (jsonEqual(toStored(kind, object), stored)) return { object: old, created: false }
-  return { object: putObject(context, kind, object), created: false }
-}
-
-function prepareContext(context: Context): PrepareContext {
-  return {
-    random: context.random,
-    nowIso: () => nowIso(context),
-    find: (storage, key) => context.store.get(storage, key),
-    all: (storage) => context.store.list(storage, ''),
-    user: userInfo(context.webhooks.current?.call?.user ?? ADMIN),
+    throw new StatusError(403, 'Forbidden', error.message, { ...error.details, causes: [cause] })
   }
 }
 
-/** Rewrites a fault for /status: its path in the message begins below the status. */
-function fromStatus({ field, message, ...rest }: Cause): Cause {
-  return {
-    ...rest,
-    field: field === '<nil>' ? 'status' : field,
-    message: message.replace(/\bstatus(?:\.(?=\S+ in body )|(?= in body ))/, '').replace(
-      / in status\.(?=\S+$)/,
-      ' in ',
-    ),
-  }
-}
+const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
+const MAX_GENERATED_LENGTH = 63
+const MAX_NAME_TRIES = 8
 
-const SYSTEM_FIELDS = [
-  'uid',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'selfLink',
-] as const
-
-/** Returns the faults of an updated custom object. A write to /status names its fields from the status on. */
-function updatedFaults(
-  context: Context,
-  kind: Kind,
-  object: ApiObject,
-  old: ApiObject,
-  subresource: string,
-  others: readonly Cause[],
-): readonly Cause[] {
-  const faults = customFaults(kind, object, old, others, warnerOf(context))
-  const named = subresource === 'status' ? faults.map(fromStatus) : faults
-  return [...named, ...scaleFaults(kind, object, subresource)]
-}
-
-/** Removes what clients cannot set on a new object, in place. Nothing owns it, and webhooks do not see it. */
-function wipeSystemFields({ metadata }: ApiObject): void {
-  for (const field of SYSTEM_FIELDS) delete metadata[field]
-}
-
-/** Returns the version of an update; 0 if it has none. Throws 500, as the real server, if it is not a number. */
-function parseUpdateVersion({ resourceVersion }: Meta): number {
-  if (!resourceVersion) return 0
-  if (/^\d+$/.test(resourceVersion)) return Number(resourceVersion)
-  throw errorWithoutReason(500, `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
-}
-
-function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[] | undefined): void {
-  if (entries && entries.length > 0) object.metadata.managedFields = entries
-  else delete object.metadata.managedFields
-}
-
-/** Restores the fields that this endpoint does not write, in place. */
-function restoreUnwritten(
-  context: Context,
-  kind: Kind,
-  subresource: string,
-  object: ApiObject,
-  old: ApiObject,
-): void {
-  const given = prepareContext(context)
-  const part = kind.rules.parts?.[subresource]
-  if (part) return part.prepare(object, old, given)
-  if (subresource === 'status') {
-    restoreAllButStatus(kind, object, old)
-    if (kind.rules.statusKeepsLabels) restoreLabels(object, old)
-    kind.rules.prepareStatus?.(object, old, given)
-  } else {
-    if (kind.status) restoreField(object, old, 'status')
-    kind.rules.prepareUpdate?.(object, old, given)
-  }
-}
-
-function validatorOf(
-  { rules }: Kind,
-  subresource: string,
-): ((object: ApiObject, old: ApiObject) => readonly Cause[]) | undefined {
-  return rules.parts?.[subresource]?.validate ?? (subresource === 'status' ? rules.validateStatus : rules.validate)
-}
-
-function restoreAllButStatus(kind: Kind, object: ApiObject, old: ApiObject): void {
-  for (const name of new Set([...Object.keys(object), ...Object.keys(old)])) {
-    if (name !== 'status' && name !== 'metadata' && name !== 'apiVersion' && name !== 'kind') {
-      restoreField(object, old, name)
+/** Sets the metadata of a new object, in place. */
+function initMetadata(context: Context, kind: Kind, { metadata }: ApiObject): void {
+  const isTaken = (name: string): boolean =>
+    context.store.get(kind.storage.id, storeKey(kind, metadata.namespace ?? '', name)) !== undefined
+  if (!metadata.name && metadata.generateName) {
+    // Like the real server, try other letters for a name that is taken.
+    for (let tries = 0; tries < MAX_NAME_TRIES && (tries === 0 || isTaken(metadata.name!)); tries++) {
+      metadata.name = generateName(metadata.generateName, context.random)
     }
   }
-  if (!kind.custom) return
-  const { managedFields } = object.metadata
-  object.metadata = clone(old.metadata)
-  setManagedFields(object, managedFields)
+  delete metadata.resourceVersion
+  metadata.uid = newUid(context.random)
+  metadata.creationTimestamp = nowIso(context)
+  if (kind.rules.generation) metadata.generation = 1
 }
 
-function restoreLabels({ metadata }: ApiObject, old: ApiObject): void {
-  if (old.metadata.labels) metadata.labels = clone(old.metadata.labels)
-  else delete metadata.labels
+/** Returns `base` with five random letters, truncated to the length of a label. */
+function generateName(base: string, random: () => number): string {
+  const suffix = Array.from({ length: 5 }, () => SUFFIX_LETTERS[Math.floor(random() * SUFFIX_LETTERS.length)]).join('')
+  return base.slice(0, MAX_GENERATED_LENGTH - 5) + suffix
 }
 
-function restoreField(object: ApiObject, old: ApiObject, name: string): void {
-  if (old[name] === undefined) delete object[name]
-  else object[name] = clone(old[name])
-}
-
-/** Returns a function that adds warnings to the response of the running request. */
-function warnerOf({ webhooks }: Context): (text: string) => void {
-  return (text) => void webhooks.current?.call?.warnings.push(text)
-}
-
-function throwIfInvalid(kind: Kind, object: ApiObject, faults: readonly Cause[]): void {
-  if (faults.length > 0) throw invalid(kind, object.metadata.name ?? '', faults)
-}
-
-function isLastFinalizerGone({ metadata }: ApiObject): boolean {
-  return !!metadata.deletionTimestamp && (metadata.finalizers ?? []).length === 0 &&
-    (metadata.deletionGracePeriodSeconds ?? 0) === 0
-}
-
-/** Returns the live object of a write, or undefined. */
-export function liveObject(context: Context, kind: Kind, route: ResourceRoute): ApiObject | undefined {
-  const stored = context.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
-  return stored && fromStored(kind, stored)
+/** Returns the faults of an object's metadata, without the rules for updates. */
+function metadataFaults(object: ApiObject, kind: Kind): Cause[] {
+  const { metadata } = object
+  const faults = metaFaults(metadata, kind.rules.nameRule, kind.namespaced)
+  // Custom kinds get a warning instead.
+  return kind.custom || kind.group === 'apiextensions.k8s.io' ? faults : [...faults, ...finalizerNameFaults(metadata)]
 }

@@ -1,8 +1,7 @@
 /** Converts custom objects between the versions of their definition by its conversion webhook. */
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type ApiObject, at, clone, isObject, type Json, type JsonObject, newUid } from '../model/json.ts'
 import { errorWithoutReason } from '../model/status.ts'
 import { annotationFaults, labelFaults } from '../model/names.ts'
-import { newUid } from '../model/objects.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import { CallError } from './call.ts'
 import { Suspension } from '../model/suspension.ts'

@@ -1,6 +1,5 @@
 /** Renders objects as Table and PartialObjectMetadata, for kubectl and metadata clients; the parts of columns. */
 import type { ApiObject, JsonObject } from '../model/json.ts'
-import type { AcceptedForm } from './accept.ts'
 import { type Column, NAME_COLUMN } from '../model/columns.ts'
 
 /** The columns of kinds without columns of their own. */
@@ -8,14 +7,6 @@ const PLAIN_COLUMNS: readonly Column[] = [
   NAME_COLUMN,
   { name: 'Created At', type: 'date', value: (object) => object.metadata.creationTimestamp ?? null },
 ]
-
-const META_GROUP = 'meta.k8s.io'
-
-/** Returns whether the server can render the form that an Accept clause requests. */
-export function supportsForm({ as, group, version }: Pick<AcceptedForm, 'as' | 'group' | 'version'>): boolean {
-  if (as !== 'Table' && as !== 'PartialObjectMetadata' && as !== 'PartialObjectMetadataList') return false
-  return group === META_GROUP && (version === 'v1' || version === 'v1beta1')
-}
 
 export interface TableOptions {
   readonly version: string
@@ -41,7 +32,7 @@ export function tableOf(
   const columns = kind.columns ?? PLAIN_COLUMNS
   return {
     kind: 'Table',
-    apiVersion: `${META_GROUP}/${options.version}`,
+    apiVersion: `meta.k8s.io/${options.version}`,
     metadata,
     columnDefinitions: options.definitions ? columns.map(definitionOf) : null,
     rows: objects.map((object) => ({
@@ -73,5 +64,5 @@ function included(object: ApiObject, include: string, version: string): JsonObje
 }
 
 export function metadataOf(object: ApiObject, version: string): JsonObject {
-  return { kind: 'PartialObjectMetadata', apiVersion: `${META_GROUP}/${version}`, metadata: object.metadata }
+  return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata: object.metadata }
 }

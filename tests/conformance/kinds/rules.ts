@@ -686,50 +686,6 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
     ],
   },
   {
-    name: 'drivers',
-    resource: '/storage.k8s.io/v1/csidrivers',
-    object: {},
-    creates: [
-      { spec: { volumeLifecycleModes: ['Sometimes'] } },
-      { spec: { fsGroupPolicy: 'Maybe' } },
-      { spec: { tokenRequests: [{ audience: 'a' }, { audience: 'a' }] } },
-      { spec: { tokenRequests: [{ audience: 'a', expirationSeconds: 1 }] } },
-    ],
-    patches: [{ spec: { attachRequired: false } }, { spec: { podInfoOnMount: true } }, {
-      spec: { volumeLifecycleModes: ['Ephemeral'] },
-    }],
-  },
-  {
-    name: 'driver nodes',
-    resource: '/storage.k8s.io/v1/csinodes',
-    object: { spec: { drivers: [] } },
-    creates: [
-      { spec: { drivers: [{ name: '', nodeID: '' }] } },
-      { spec: { drivers: [{ name: 'a', nodeID: 'n' }, { name: 'a', nodeID: 'n' }] } },
-    ],
-  },
-  {
-    name: 'attachments',
-    resource: '/storage.k8s.io/v1/volumeattachments',
-    object: { spec: { attacher: 'csi.example.com', nodeName: 'n', source: { persistentVolumeName: 'pv' } } },
-    creates: [{}, { spec: { attacher: '', nodeName: '', source: {} } }],
-    patches: [{ spec: { nodeName: 'other' } }],
-  },
-  {
-    name: 'storage capacities',
-    resource: 'storage.k8s.io/v1/csistoragecapacities',
-    object: { storageClassName: 'fast' },
-    creates: [{}, { storageClassName: 'fast', capacity: '-1' }],
-    patches: [{ storageClassName: 'other' }],
-  },
-  {
-    name: 'attributes classes',
-    resource: '/storage.k8s.io/v1/volumeattributesclasses',
-    object: { driverName: 'd', parameters: { a: 'b' } },
-    creates: [{}, { driverName: 'd' }],
-    patches: [{ driverName: 'e' }, { parameters: { a: 'c' } }],
-  },
-  {
     name: 'priority classes',
     resource: '/scheduling.k8s.io/v1/priorityclasses',
     object: { value: 5 },
@@ -775,27 +731,5 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       slice({ endpoints: [{ addresses: ['192.0.2.1'], hostname: 'A_b' }] }),
     ],
     patches: [{ addressType: 'IPv6' }, { ports: [{ port: 80 }] }],
-  },
-  {
-    name: 'signing requests',
-    resource: '/certificates.k8s.io/v1/certificatesigningrequests',
-    object: undefined,
-    creates: [{}, { spec: { request: 'AAAA', signerName: 'x', usages: [] } }, {
-      spec: { request: 'AAAA', signerName: 'example.com/x', usages: ['client auth', 'flying', 'client auth'] },
-    }],
-  },
-  {
-    name: 'admission policies',
-    resource: '/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
-    object: undefined,
-    creates: [{}, { spec: { matchConstraints: {}, validations: [] } }, { spec: { failurePolicy: 'Maybe' } }],
-  },
-  {
-    name: 'admission policy bindings',
-    resource: '/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
-    object: undefined,
-    creates: [{}, { spec: { policyName: 'p', validationActions: ['Sleep'] } }, {
-      spec: { policyName: 'p', validationActions: ['Deny', 'Warn'] },
-    }],
   },
 ]

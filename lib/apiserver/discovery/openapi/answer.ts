@@ -2,8 +2,7 @@
 import type { HttpResponse } from '../../../core/transport.ts'
 import type { Context } from '../../context/context.ts'
 import { loadedLater } from '../../model/loaded_later.ts'
-import { acceptsType } from '../../wire/accept.ts'
-import { answerEmpty, answerText } from '../../wire/respond.ts'
+import { acceptsType, answerEmpty, answerText } from '../../wire/respond.ts'
 import type { Call } from '../../model/routes.ts'
 
 /** Few servers get such a request: the documents are loaded at the first. */

@@ -2,7 +2,8 @@
 import { builtins } from '../../../runtime/os/builtins.ts'
 import { resourceList } from '../discovery.ts'
 import type { Json, JsonObject } from '../../model/json.ts'
-import { apiVersionOf, type Kind, type Kinds } from '../../model/kinds.ts'
+import type { Kind } from '../../model/kinds.ts'
+import type { Kinds } from '../../model/routes.ts'
 import { addCustomKind } from './custom.ts'
 import { loadDocuments, type RealDocument, type RealDocuments } from './load.ts'
 
@@ -78,7 +79,7 @@ function documentText(real: RealDocuments, kinds: Kinds, name: string): string |
 }
 
 function documentName(kind: Kind): string {
-  return kind.group === '' ? `api/${kind.version}` : `apis/${apiVersionOf(kind)}`
+  return kind.group === '' ? `api/${kind.version}` : `apis/${kind.apiVersion}`
 }
 
 /** A hash of what the document is made of: cheaper than one of the document. */

@@ -1,9 +1,8 @@
 /** Validates built-in kinds by tables: a path, and what the server checks there, in the order of its causes. */
 import { jsonEqual } from '../../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { type Cause, fault } from '../../model/status.ts'
+import { type Cause, fault, immutable } from '../../model/status.ts'
 import { selectorFaults } from '../../model/selectors.ts'
-import { immutable } from '../../model/objects.ts'
 import { labelFaults, nameProblems, type NameRule, qualifiedNameProblems } from '../../model/names.ts'
 
 /** Returns the faults of a value at a path; `parent` is the object that holds it. */
@@ -143,19 +142,6 @@ export const labels: Check = (value, path) => labelFaults(isObject(value) ? valu
 
 /** A label selector. */
 export const labelSelector: Check = (value, path) => (isObject(value) ? selectorFaults(value, path) : [])
-
-/** A list whose entries differ in these fields, or differ at all. */
-export function unique(field = '', detail = (item: Json): Json => item): Check {
-  return (value, path) => {
-    const seen: Json[] = []
-    return (Array.isArray(value) ? value : []).flatMap((item, index) => {
-      const key = field && isObject(item) ? item[field] ?? '' : item
-      const isKnown = key !== '' && seen.some((each) => jsonEqual(each, key))
-      seen.push(key)
-      return isKnown ? [fault.duplicate(`${path}[${index}]${field && `.${field}`}`, detail(key))] : []
-    })
-  }
-}
 
 /** Must not be set. */
 export function forbidden(detail: string): Check {

@@ -5,12 +5,7 @@ import type { Column } from '../../model/columns.ts'
 import { WEBHOOK_RULES } from '../../webhooks/rules.ts'
 import { AGE, count, NAME, size, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
-import {
-  MUTATING_BINDING_RULES,
-  MUTATING_POLICY_RULES,
-  VALIDATING_BINDING_RULES,
-  VALIDATING_POLICY_RULES,
-} from '../rules/admission_policies.ts'
+import { POLICY_BINDING_RULES, POLICY_RULES } from '../rules/admission_policies.ts'
 
 const COMMON = { scope: 'Cluster', categories: ['api-extensions'] } as const
 
@@ -45,18 +40,16 @@ export const ADMISSIONREGISTRATION: GroupTable = {
     {
       kind: 'MutatingAdmissionPolicy',
       plural: 'mutatingadmissionpolicies',
-      hashedVersion: 'v1beta1',
       ...COMMON,
       columns: [NAME, count('Mutations', (policy) => size(at(policy, 'spec', 'mutations'))), PARAM_KIND, AGE],
-      rules: MUTATING_POLICY_RULES,
+      rules: POLICY_RULES,
     },
     {
       kind: 'MutatingAdmissionPolicyBinding',
       plural: 'mutatingadmissionpolicybindings',
-      hashedVersion: 'v1beta1',
       ...COMMON,
       columns: BINDING_COLUMNS,
-      rules: MUTATING_BINDING_RULES,
+      rules: POLICY_BINDING_RULES,
     },
     {
       kind: 'MutatingWebhookConfiguration',
@@ -71,14 +64,14 @@ export const ADMISSIONREGISTRATION: GroupTable = {
       ...COMMON,
       subresources: ['status'],
       columns: [NAME, count('Validations', (policy) => size(at(policy, 'spec', 'validations'))), PARAM_KIND, AGE],
-      rules: VALIDATING_POLICY_RULES,
+      rules: POLICY_RULES,
     },
     {
       kind: 'ValidatingAdmissionPolicyBinding',
       plural: 'validatingadmissionpolicybindings',
       ...COMMON,
       columns: BINDING_COLUMNS,
-      rules: VALIDATING_BINDING_RULES,
+      rules: POLICY_BINDING_RULES,
     },
     {
       kind: 'ValidatingWebhookConfiguration',

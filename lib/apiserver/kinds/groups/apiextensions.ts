@@ -11,7 +11,6 @@ export const APIEXTENSIONS: GroupTable = {
     {
       kind: 'CustomResourceDefinition',
       plural: 'customresourcedefinitions',
-      hashedVersion: 'v1beta1',
       scope: 'Cluster',
       shortNames: ['crd', 'crds'],
       categories: ['api-extensions'],

@@ -1,6 +1,5 @@
 /** The kinds of apiregistration.k8s.io/v1. They are stored; requests are not forwarded by them. */
-import type { ApiObject } from '../../model/json.ts'
-import { at } from '../../model/json.ts'
+import { type ApiObject, at } from '../../model/json.ts'
 import { AGE, list, NAME, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
 import { API_SERVICE_RULES } from '../rules/api_services.ts'

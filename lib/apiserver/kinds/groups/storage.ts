@@ -2,14 +2,7 @@
 import { type ApiObject, at } from '../../model/json.ts'
 import { AGE, count, defaultMarked, flag, list, NAME, size, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
-import {
-  ATTACHMENT_RULES,
-  CAPACITY_RULES,
-  CSI_DRIVER_RULES,
-  CSI_NODE_RULES,
-  STORAGE_CLASS_RULES,
-  VOLUME_ATTRIBUTES_CLASS_RULES,
-} from '../storage/classes.ts'
+import { CSI_DRIVER_RULES, STORAGE_CLASS_RULES, STORAGE_RULES } from '../storage/classes.ts'
 
 function tokenRequests(driver: ApiObject): string {
   if (at(driver, 'spec', 'tokenRequests') === undefined) return '<unset>'
@@ -47,9 +40,9 @@ export const STORAGE: GroupTable = {
       returnsDeleted: true,
       scope: 'Cluster',
       columns: [NAME, count('Drivers', (node) => size(at(node, 'spec', 'drivers'))), AGE],
-      rules: CSI_NODE_RULES,
+      rules: STORAGE_RULES,
     },
-    { kind: 'CSIStorageCapacity', plural: 'csistoragecapacities', rules: CAPACITY_RULES },
+    { kind: 'CSIStorageCapacity', plural: 'csistoragecapacities', rules: STORAGE_RULES },
     {
       kind: 'StorageClass',
       plural: 'storageclasses',
@@ -83,7 +76,7 @@ export const STORAGE: GroupTable = {
         flag('Attached', 'status.attached'),
         AGE,
       ],
-      rules: ATTACHMENT_RULES,
+      rules: STORAGE_RULES,
     },
     {
       kind: 'VolumeAttributesClass',
@@ -92,7 +85,6 @@ export const STORAGE: GroupTable = {
       scope: 'Cluster',
       shortNames: ['vac'],
       columns: [NAME, text('DriverName', 'driverName'), AGE],
-      rules: VOLUME_ATTRIBUTES_CLASS_RULES,
     },
   ],
 }

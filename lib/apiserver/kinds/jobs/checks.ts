@@ -1,9 +1,8 @@
 /** Validation of jobs and cron jobs. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { type Cause, fault } from '../../model/status.ts'
+import { type Cause, fault, immutable } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import { selectorMatches } from '../../model/selectors.ts'
-import { immutable } from '../../model/objects.ts'
 import { atLeast, type Check, checked, domainPath, ifSet, oneOf, unchanged } from '../common/checks.ts'
 import { list } from '../common/columns.ts'
 import { podSpecFaults } from '../pods/checks.ts'

@@ -1,8 +1,7 @@
 /** The rules of ingress classes, network policies and the ranges of Service addresses. */
-import { type Cause, fault } from '../../model/status.ts'
+import { type Cause, fault, immutable } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { immutable } from '../../model/objects.ts'
 import {
   type Check,
   checked,

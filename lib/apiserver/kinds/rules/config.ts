@@ -3,8 +3,7 @@ import { encodeBase64 } from '../../../core/base64.ts'
 import { jsonEqual } from '../../../core/equal.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { immutable } from '../../model/objects.ts'
-import { type Cause, fault } from '../../model/status.ts'
+import { type Cause, fault, immutable } from '../../model/status.ts'
 
 export const CONFIG_MAP_RULES: Partial<Rules> = { validate: configMapFaults }
 

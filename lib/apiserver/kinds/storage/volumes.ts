@@ -1,9 +1,8 @@
 /** The rules of persistent volumes and their claims. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { type Cause, fault } from '../../model/status.ts'
+import { type Cause, fault, immutable } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
-import { immutable } from '../../model/objects.ts'
 import { type Check, checked, ifSet, labelSelector, name, oneOf, required } from '../common/checks.ts'
 import { fill } from '../common/fill.ts'
 import { amountOf } from '../common/resources.ts'

@@ -1,7 +1,8 @@
 /** Decodes protobuf request bodies: the envelope, then the object by its apiVersion and kind. */
 import { badRequest, type StatusError } from '../../model/status.ts'
 import type { JsonObject } from '../../model/json.ts'
-import { apiVersionOf, type Kind } from '../../model/kinds.ts'
+import { apiVersionOf } from '../../../core/resource.ts'
+import type { Kind } from '../../model/kinds.ts'
 import { Decoded, decodeMessage } from './decode.ts'
 import { ENVELOPE, type Message, messageAt, messageOfKind } from './messages.ts'
 import { renderMessage } from './render.ts'
