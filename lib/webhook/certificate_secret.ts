@@ -123,7 +123,7 @@ export interface StepOptions {
 /** Returns the texts after a step. `before`: the texts in the Secret, or the last good ones. */
 export async function takeStep(
   kind: WriteStep['kind'],
-  before: CertificateTexts = NOTHING,
+  before: CertificateTexts | undefined = NOTHING,
   options: StepOptions,
 ): Promise<CertificateTexts> {
   switch (kind) {
