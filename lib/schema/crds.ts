@@ -1,6 +1,6 @@
 /** Builds CustomResourceDefinitions: one for all versions of a kind, of which one is stored. */
 import { type ConversionDescription, withConverted } from './conversions.ts'
-import { compareVersions } from './names.ts'
+import { compareVersions } from '../core/names.ts'
 import { groupResourceOf, resourceId } from '../core/resource.ts'
 import type {
   AnyResource,

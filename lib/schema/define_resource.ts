@@ -2,7 +2,8 @@
  * Defines a kind from zod schemas: the types of its objects, its CustomResourceDefinition and its validation.
  */
 import { refuse } from './refusal.ts'
-import { isProtectedGroup, nameProblem, pluralOf } from './names.ts'
+import { isProtectedGroup } from '../core/names.ts'
+import { nameProblem, pluralOf } from './names.ts'
 import { type ColumnDefinition, printerColumns } from './columns.ts'
 import { isRequired, type Refinements, structuralSchema } from './structural.ts'
 import { type ScaleDefinition, scaleOf } from './subresources.ts'

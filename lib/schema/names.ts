@@ -39,28 +39,3 @@ export function pluralOf(kind: string): string {
   if (/(?:s|x|z|ch|sh)$/.test(singular)) return `${singular}es`
   return /[^aeiou]y$/.test(singular) ? `${singular.slice(0, -1)}ies` : `${singular}s`
 }
-
-/** Tests whether the API server requires an approval annotation on CRDs of this group. */
-export function isProtectedGroup(group: string): boolean {
-  return /(?:^|\.)(?:k8s|kubernetes)\.io$/.test(group)
-}
-
-/**
- * Orders versions as Kubernetes does, highest priority first: v2, v1, v2beta1, v1beta1, v1alpha1, then others by
- * alphabet.
- *
- * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority
- */
-export function compareVersions(a: string, b: string): number {
-  const [left, right] = [a, b].map(rank)
-  if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : a > b ? 1 : 0
-  return right[0] - left[0] || right[1] - left[1] || right[2] - left[2]
-}
-
-/** Returns stability, major and minor. Larger has priority. */
-function rank(version: string): readonly [number, number, number] | undefined {
-  const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version)
-  if (!match) return undefined
-  const stability = match[2] === 'alpha' ? 0 : match[2] === 'beta' ? 1 : 2
-  return [stability, Number(match[1]), Number(match[3] ?? 0)]
-}

@@ -226,9 +226,14 @@ export class Api {
       ) ?? false
     }
     watch.cancel()
-    // A real server serves the kind shortly after the condition Established. Each attempt takes a round trip.
+    await this.untilServed(`/apis/${this.group}/v2/foos`)
+  }
+
+  /** Resolves when a custom kind is served: on a real server shortly after its definition is established. */
+  async untilServed(path: string): Promise<void> {
+    // Each attempt takes a round trip.
     for (let tries = 0; tries < 5000; tries++) {
-      if ((await this.request('GET', `/apis/${this.group}/v2/foos`)).status === 200) return
+      if ((await this.request('GET', path)).status === 200) return
     }
     assert.fail('the custom kind was never served')
   }

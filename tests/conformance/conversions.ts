@@ -60,10 +60,8 @@ class Bars {
       return this.respond(review)
     })
     await api.expect(201, 'POST', CRDS, this.definition())
-    for (let tries = 0; tries < 5000; tries++) {
-      if ((await api.request('GET', this.path('v2'))).status === 200) return this
-    }
-    assert.fail('the custom kind was never served')
+    await api.untilServed(this.path('v2'))
+    return this
   }
 }
 

@@ -1,6 +1,6 @@
 /** Cases of what other projects' manifests have. */
-import type { Case } from './api.ts'
-import { casesOf, type Script, type Step } from './transcript.ts'
+import type { Api, Body, Case } from './api.ts'
+import { casesOf, cm, type Script, type Step } from './transcript.ts'
 
 const CONTAINER = { name: 'main', image: 'nginx:1' }
 const LABELS = { app: 'web' }
@@ -56,6 +56,58 @@ function definition(group: string, approved?: string): readonly Step[] {
   return [[`POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All`, object]]
 }
 
+let groups = 0
+
+/** Installs a kind with three versions, each with a field and defaults of its own, in a group of its own. */
+async function versionedKind(api: Api): Promise<Readonly<Record<string, string>>> {
+  const group = `versioned${groups++}.${api.group}`
+  const text = { type: 'string' }
+  const version = (name: string, properties: object, more: object = {}): object => ({
+    name,
+    served: true,
+    storage: false,
+    subresources: { status: {} },
+    schema: {
+      openAPIV3Schema: {
+        type: 'object',
+        properties: {
+          spec: { type: 'object', properties: { both: { ...text, default: name }, ...properties } },
+          status: {
+            type: 'object',
+            default: { seen: -1 },
+            properties: { seen: { type: 'integer' } },
+          },
+        },
+      },
+    },
+    ...more,
+  })
+  await api.expect(201, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `things.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { plural: 'things', kind: 'Thing' },
+      versions: [
+        version('v1alpha1', { old: text }, { deprecated: true }),
+        version('v1beta1', { middle: { ...text, default: 'm' } }, {
+          deprecated: true,
+          deprecationWarning: 'soon gone',
+        }),
+        version('v1', { added: { ...text, default: 'n' } }, { storage: true }),
+      ],
+    },
+  })
+  await api.untilServed(`/apis/${group}/v1/namespaces/${api.namespace}/things`)
+  return { things: `/apis/${group}`, thingGroup: group }
+}
+
+function thing(version: string, spec: object, name = 'x'): Body {
+  return { apiVersion: `{thingGroup}/${version}`, kind: 'Thing', metadata: { name }, spec }
+}
+
 const CASES: readonly Script[] = [
   {
     name: 'the containers of a StatefulSet mount the claims of its templates',
@@ -104,6 +156,53 @@ const CASES: readonly Script[] = [
           spec: { rules: [{ http: { paths: [{ path: '/', backend: { serviceName: 'a', servicePort: 80 } }] } }] },
         },
       ],
+    ],
+  },
+  {
+    name: 'a dry run takes a resourceVersion, and a create does not; both report an invalid object first',
+    steps: ['?dryRun=All', ''].flatMap((query): Step[] => [
+      [`POST /api/v1/namespaces/{ns}/configmaps${query}`, cm('versioned', {}, { resourceVersion: '5' })],
+      [`POST /api/v1/namespaces/{ns}/configmaps${query}`, cm('Versioned_', {}, { resourceVersion: '5' })],
+    ]),
+  },
+  {
+    name: 'base64 loses its line breaks',
+    steps: [[
+      'POST /api/v1/namespaces/{ns}/secrets?dryRun=All ? data',
+      { apiVersion: 'v1', kind: 'Secret', metadata, data: { a: 'aGVs\nbG8=\r\n', b: '' } },
+    ]],
+  },
+  {
+    name: 'the metadata of an Event is checked after the rest',
+    steps: ['other', 'default'].map((namespace): Step => [
+      'POST /api/v1/namespaces/default/events?dryRun=All',
+      { apiVersion: 'v1', kind: 'Event', metadata: {}, involvedObject: { kind: 'Pod', name: 'x', namespace } },
+    ]),
+  },
+  {
+    name: 'versions without a webhook differ by their fields and defaults; a deprecated one names the best other',
+    setup: versionedKind,
+    steps: [
+      ['POST {things}/v1alpha1/namespaces/{ns}/things ? .', thing('v1alpha1', { old: 'a', both: 'b', other: 'c' })],
+      'GET {things}/v1/namespaces/{ns}/things/x ? .',
+      ['MERGE {things}/v1/namespaces/{ns}/things/x ? .', { spec: { added: 'd' } }],
+      'GET {things}/v1alpha1/namespaces/{ns}/things/x ? .',
+      [
+        'PUT {things}/v1alpha1/namespaces/{ns}/things/x ? .',
+        (answers: readonly Body[]) => ({ ...thing('v1alpha1', { old: 'e' }), metadata: answers[3].metadata }),
+      ],
+      'GET {things}/v1/namespaces/{ns}/things/x ? .',
+      'GET {things}/v1beta1/namespaces/{ns}/things/x ? .',
+    ],
+  },
+  {
+    name: 'a dry run has the defaults of a status',
+    setup: versionedKind,
+    steps: [
+      ['POST {things}/v1/namespaces/{ns}/things?dryRun=All ? .', thing('v1', {})],
+      ['POST {things}/v1/namespaces/{ns}/things ? .', thing('v1', {})],
+      ['MERGE {things}/v1/namespaces/{ns}/things/x?dryRun=All ? .', { spec: { both: 'x' } }],
+      ['APPLY {things}/v1/namespaces/{ns}/things/y?dryRun=All&fieldManager=a ? .', { ...thing('v1', {}, 'y') }],
     ],
   },
   {

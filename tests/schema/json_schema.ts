@@ -6,7 +6,6 @@ import { celEngine } from '../../lib/apiserver/cel/load.ts'
 import { customFaults } from '../../lib/apiserver/crd/validate.ts'
 import { versionsFaults } from '../../lib/apiserver/crd/versions.ts'
 import type { Json, JsonObject } from '../../lib/apiserver/model/json.ts'
-import type { Kind } from '../../lib/apiserver/model/kinds.ts'
 import type { Schema } from '../../lib/apiserver/model/schema.ts'
 import { Suspension } from '../../lib/apiserver/model/suspension.ts'
 import { prune } from '../../lib/apiserver/schema/prune.ts'
@@ -42,8 +41,8 @@ export function stored(schema: object, value: unknown): unknown {
 /** Tests whether a stored value is valid. */
 export function isValid(schema: object, value: unknown): boolean {
   const object = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'a' }, spec: value as Json }
-  const kind = { custom: true, schema: rootOf(schema) } as Kind
-  return customFaults(kind, object as never, undefined, [], () => {}).length === 0
+  return customFaults({ schema: rootOf(schema), mayHaveRules: true }, object as never, undefined, [], () => {})
+    .length === 0
 }
 
 /** Returns what a server refuses in a schema: its form, its defaults, and rules that are wrong or cost too much. */

@@ -1,6 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { compareVersions, isProtectedGroup, nameProblem, pluralOf } from '../../lib/schema/names.ts'
+import { compareVersions, isProtectedGroup } from '../../lib/core/names.ts'
+import { nameProblem, pluralOf } from '../../lib/schema/names.ts'
 
 const good = {
   group: 'example.com',

@@ -1,4 +1,5 @@
 /** The approval of definitions in groups of the Kubernetes community, such as those of the Gateway API. */
+import { isProtectedGroup } from '../../core/names.ts'
 import { type ApiObject, at } from '../model/json.ts'
 import { type Cause, fault } from '../model/status.ts'
 
@@ -15,7 +16,7 @@ interface Approval {
 
 /** Returns the state of a definition's approval; undefined if its group needs none. */
 function approvalOf(crd: ApiObject): Approval | undefined {
-  if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(String(at(crd, 'spec', 'group') ?? ''))) return undefined
+  if (!isProtectedGroup(String(at(crd, 'spec', 'group') ?? ''))) return undefined
   const annotation = crd.metadata.annotations?.[ANNOTATION] ?? ''
   if (annotation === '') return { status: 'False', reason: 'MissingAnnotation', message: `${NEEDED}, ${SEE}` }
   if (annotation.startsWith('unapproved')) {

@@ -1,6 +1,7 @@
 /** Builds the kinds of a CustomResourceDefinition, one per served version. */
 import { applyDefaults } from '../../core/schema_defaults.ts'
 import { jsonEqual } from '../../core/equal.ts'
+import { compareVersions } from '../../core/names.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { subresourceOf } from '../model/kind_table.ts'
 import { celEngine, needsEngine } from '../cel/load.ts'
@@ -15,9 +16,10 @@ export function kindsOfDefinition(crd: ApiObject, webhooks: Webhooks): readonly 
   const spec = crd['spec'] as JsonObject
   const versions = (spec['versions'] as JsonObject[]) ?? []
   const read = readerOf(versions, `${String(spec['group'])}/`)
-  const conversion = conversionOf(webhooks, crd, prunerOf(versions, `${String(spec['group'])}/`))
+  const pruned = prunerOf(versions, `${String(spec['group'])}/`)
+  const conversion = conversionOf(webhooks, crd, pruned)
   return versions.filter((version) => version['served'] === true)
-    .map((version) => kindOf(crd, spec, version, read, conversion))
+    .map((version) => kindOf(crd, spec, version, { read, pruned, conversion }))
 }
 
 /** In the order of discovery, which differs from the order of built-in kinds. */
@@ -27,8 +29,7 @@ function kindOf(
   crd: ApiObject,
   spec: JsonObject,
   version: JsonObject,
-  read: (stored: ApiObject) => ApiObject,
-  conversion: Conversion | undefined,
+  { read, pruned, conversion }: Readers,
 ): Kind {
   // The accepted names are served, which may be older than those of the spec.
   const names = (at(crd, 'status', 'acceptedNames') ?? spec['names']) as JsonObject
@@ -74,10 +75,7 @@ function kindOf(
         noCreate: 'create not allowed while custom resource definition is terminating',
       }),
       fields: selectableFields(version),
-      fromStored: (stored) => {
-        const object = read(stored)
-        return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
-      },
+      ...renamed(apiVersion, storedVersion, read, pruned),
       ...(conversion && {
         toStored: (object) => conversion.convert(object, storedVersion),
         fromStored: (stored) => conversion.convert(read(stored), apiVersion),
@@ -87,9 +85,50 @@ function kindOf(
     },
     columns: customColumns(version),
     ...(version['deprecated'] === true && {
-      deprecation: String(version['deprecationWarning'] ?? `${apiVersion} ${kind} is deprecated`),
+      deprecation: String(version['deprecationWarning'] ?? deprecationOf(spec, version, kind)),
     }),
   }
+}
+
+/** How objects of a definition are read. */
+interface Readers {
+  /** By the schema of the version that they are stored in. */
+  readonly read: (stored: ApiObject) => ApiObject
+  /** Without the fields that their version does not have. */
+  readonly pruned: (object: ApiObject) => ApiObject
+  readonly conversion: Conversion | undefined
+}
+
+/** Returns the rules of a version without a webhook: another apiVersion, and the fields that it has. */
+function renamed(
+  apiVersion: string,
+  storedVersion: string,
+  read: Readers['read'],
+  pruned: Readers['pruned'],
+): Pick<Kind['rules'], 'fromStored' | 'toStored'> {
+  if (apiVersion === storedVersion) return { fromStored: read }
+  const known = new WeakMap<ApiObject, ApiObject>()
+  return {
+    toStored: (object) => pruned({ ...object, apiVersion: storedVersion }),
+    fromStored(stored) {
+      const object = read(stored)
+      if (object.apiVersion === apiVersion) return object
+      const renamed = known.get(object) ?? pruned({ ...object, apiVersion })
+      known.set(object, renamed)
+      return renamed
+    },
+  }
+}
+
+/** Returns the warning of a deprecated version, which names the best one that is not. */
+function deprecationOf(spec: JsonObject, version: JsonObject, kind: string): string {
+  const own = String(version['name'])
+  const [better] = (spec['versions'] as JsonObject[]).filter(({ served, deprecated }) =>
+    served === true && deprecated !== true
+  )
+    .map(({ name }) => String(name)).filter((name) => compareVersions(name, own) < 0).toSorted(compareVersions)
+  const of = (name: string): string => `${String(spec['group'])}/${name} ${kind}`
+  return `${of(own)} is deprecated${better === undefined ? '' : `; use ${of(better)}`}`
 }
 
 /**

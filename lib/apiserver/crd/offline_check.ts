@@ -1,7 +1,6 @@
 /** Checks definitions and stored objects without a server, as it would at a write. */
 import { applyDefaults } from '../../core/schema_defaults.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
-import type { Kind } from '../model/kinds.ts'
 import type { Cause } from '../model/status.ts'
 import { Suspension } from '../model/suspension.ts'
 import { prepareEngine } from '../cel/load.ts'
@@ -23,12 +22,12 @@ export function faultsOfVersions(spec: JsonObject): Promise<readonly Cause[]> {
 export async function objectCheckOf(version: JsonObject): Promise<(object: JsonObject) => readonly string[]> {
   const schema = schemaOf(version)
   await resumed(() => prepareEngine(schema))
-  const kind = { custom: true, schema } as Kind
+  const rules = { schema, mayHaveRules: true }
   return ({ apiVersion, kind: name, metadata, ...fields }) => {
     const { object, unknown } = prune(schema, fields)
     applyDefaults(schema, object)
     const whole = { apiVersion, kind: name, metadata, ...object } as ApiObject
-    const causes = customFaults(kind, whole, undefined, [], () => {}).filter(({ message }) =>
+    const causes = customFaults(rules, whole, undefined, [], () => {}).filter(({ message }) =>
       !message.includes('rule compile error')
     )
     return [

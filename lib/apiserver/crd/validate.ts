@@ -2,7 +2,6 @@
 import { BoundedMap } from '../../async/bounded_map.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
-import type { Kind } from '../model/kinds.ts'
 import type { Schema } from '../model/schema.ts'
 import { type Cause, fault } from '../model/status.ts'
 import { isSubdomain, nameProblems } from '../model/names.ts'
@@ -16,22 +15,22 @@ import type { RuleResult, Validator } from '../cel/validator.ts'
  * rules that they break.
  */
 export function customFaults(
-  kind: Kind,
+  { schema: whole, mayHaveRules }: { readonly schema: Schema; readonly mayHaveRules: boolean },
   object: ApiObject,
   old: ApiObject | undefined,
   metadataFaults: readonly Cause[],
   warn: (text: string) => void,
 ): readonly Cause[] {
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...rest } = object
-  const schema = withoutIdentity(kind.schema)
+  const schema = withoutIdentity(whole)
   const faults = [
     ...validateValue(schema, rest, '', old as JsonObject | undefined),
     ...embeddedFaults(schema, rest, ''),
     ...listFaults(schema, rest, ''),
   ]
-  if (!kind.rules.prepareRules || !hasRules(kind.schema)) return faults
+  if (!mayHaveRules || !hasRules(whole)) return faults
   if ([...metadataFaults, ...faults].some(({ reason }) => BLOCKING.has(reason))) return [...faults, NOT_CHECKED]
-  const { causes, warnings } = ruleResult(kind.schema, object, old)
+  const { causes, warnings } = ruleResult(whole, object, old)
   warnings.forEach(warn)
   return [...faults, ...causes]
 }

@@ -1,4 +1,5 @@
 /** Builds discovery documents: per group, and aggregated. */
+import { compareVersions } from '../../core/names.ts'
 import type { JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 
@@ -13,7 +14,9 @@ function groupsOf(kinds: readonly Kind[]): readonly Group[] {
   const custom = [...new Set(kinds.filter((kind) => kind.custom).map((kind) => kind.group))].sort()
   return [...new Set([...builtin, ...custom])].map((name) => ({
     name,
-    versions: [...new Set(kinds.filter((kind) => kind.group === name).map((kind) => kind.version))].sort(byPriority),
+    versions: [...new Set(kinds.filter((kind) => kind.group === name).map((kind) => kind.version))].sort(
+      compareVersions,
+    ),
   }))
 }
 
@@ -21,16 +24,6 @@ function groupsOf(kinds: readonly Kind[]): readonly Group[] {
 function kindsOf(kinds: readonly Kind[], group: string, version: string): readonly Kind[] {
   return kinds.filter((kind) => kind.group === group && kind.version === version)
     .sort((a, b) => (a.plural < b.plural ? -1 : 1))
-}
-
-/** Compares versions by Kubernetes priority: v2, v1, v1beta1, v1alpha1, then all others. */
-function byPriority(a: string, b: string): number {
-  const left = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(a)
-  const right = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(b)
-  if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : 1
-  const stage = (match: RegExpExecArray): number => (match[2] === undefined ? 2 : match[2] === 'beta' ? 1 : 0)
-  return stage(right) - stage(left) || Number(right[1]) - Number(left[1]) ||
-    Number(right[3] ?? 0) - Number(left[3] ?? 0)
 }
 
 /** Returns the document of /api. */

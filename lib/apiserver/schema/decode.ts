@@ -218,15 +218,16 @@ function decodeString(target: Schema, value: Json, refuse: (type: string) => nev
   }
   if (target.format === 'date-time') return decodeTime(value)
   if (target.format === 'micro-time') return decodeMicroTime(value)
-  if (
-    target.format === 'byte' &&
-    !/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value.replace(/[\r\n]/g, ''))
-  ) {
-    const validLength = /^(?:[A-Za-z0-9+/]{4})*/.exec(value)![0].length
-    const problem = `illegal base64 data at input byte ${validLength}`
-    throw new DecodeError(problem, `error decoding from json: ${problem}`)
-  }
-  return value
+  return target.format === 'byte' ? decodeBytes(value) : value
+}
+
+/** Returns base64 without the line breaks that Go's decoder leaves out. */
+function decodeBytes(text: string): string {
+  const bytes = text.replace(/[\r\n]/g, '')
+  if (/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(bytes)) return bytes
+  const validLength = /^(?:[A-Za-z0-9+/]{4})*/.exec(text)![0].length
+  const problem = `illegal base64 data at input byte ${validLength}`
+  throw new DecodeError(problem, `error decoding from json: ${problem}`)
 }
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/

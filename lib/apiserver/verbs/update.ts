@@ -20,6 +20,7 @@ import {
 } from '../model/status.ts'
 import { readJsonBody } from '../wire/body.ts'
 import {
+  asStored,
   checkNameInUrl,
   checkWriteOptions,
   createObject,
@@ -101,7 +102,7 @@ export function updateObject(
     if (!dryRun) removeObject(context, kind, old)
     return { object, created: false }
   }
-  if (dryRun) return { object, created: false }
+  if (dryRun) return { object: asStored(kind, object), created: false }
   // A write without a change gets no revision and no watch event. Compare with the stored form: `old` may already
   // contain defaults that were added to the schema later.
   const stored = context.store.get(kind.storage.id, storeKey(kind, old.metadata.namespace ?? '', old.metadata.name!))

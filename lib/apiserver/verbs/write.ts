@@ -1,7 +1,7 @@
 /** Creates objects: POST, and the options, the writer and the checks that create, update, patch and apply share. */
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
-import { type Context, decodeBody, fromStored, nowIso, putObject, storeKey } from '../context/context.ts'
+import { type Context, decodeBody, fromStored, nowIso, putObject, storeKey, toStored } from '../context/context.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta, newUid } from '../model/json.ts'
 import { finalizerNameFaults, finalizerWarnings, metaFaults } from '../model/names.ts'
 import { fieldSchema } from '../model/schema.ts'
@@ -129,7 +129,8 @@ export function schemaFaults(
 ): readonly Cause[] {
   if (!kind.custom) return []
   const warn = (text: string): void => void webhooks.current?.call?.warnings.push(text)
-  const faults = customFaults(kind, object, old, metadataFaults, warn)
+  const rules = { schema: kind.schema, mayHaveRules: kind.rules.prepareRules !== undefined }
+  const faults = customFaults(rules, object, old, metadataFaults, warn)
   return [
     ...(subresource === 'status' ? faults.map(fromStatus) : faults),
     ...(kind.scale ? scaleFaults(kind.scale, object, subresource) : []),
@@ -281,9 +282,6 @@ export function createObject(
   if (kind.rules.noCreate) throw forbidden(kind, wanted.metadata.name ?? '', kind.rules.noCreate)
   let object = clone(wanted)
   wipeSystemFields(object)
-  if (/^0*[1-9]\d*$/.test(object.metadata.resourceVersion ?? '')) {
-    throw errorWithoutReason(500, 'resourceVersion should not be set on objects to be created')
-  }
   checkNamespace(context, kind, object)
   const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroObject(kind, object)
   setManagedFields(object, managedFields ?? updateManagedFields(typingOf(kind, ''), undefined, before, object, writer))
@@ -291,27 +289,33 @@ export function createObject(
     { operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
   if (admission) object = mutated(context, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
   guard(context, kind, object, undefined, '')
+  const isVersioned = /^0*[1-9]\d*$/.test(object.metadata.resourceVersion ?? '')
   initMetadata(context, kind, object)
   if (kind.status && kind.custom) delete object['status']
   else if (kind.status && !kind.rules.keepsStatus) object['status'] = emptyStruct(fieldSchema(kind.schema, 'status')!)
   kind.rules.prepareCreate?.(object, prepareContext(context))
-  const ownFaults = metadataFaults(object, kind)
+  const ownFaults = kind.rules.validate?.(object, undefined) ?? []
+  const metaFaults = kind.rules.metadataLast && ownFaults.length > 0 ? [] : metadataFaults(object, kind)
   throwIfInvalid(
     kind,
     object,
-    [
-      ...ownFaults,
-      ...schemaFaults(context, kind, object, undefined, '', ownFaults),
-      ...(kind.rules.validate?.(object, undefined) ?? []),
-    ],
+    [...metaFaults, ...schemaFaults(context, kind, object, undefined, '', metaFaults), ...ownFaults],
   )
   if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, []))
   if (admission) object = validated(context, { ...placeOf(kind, object), ...admission, object })
   const { name, namespace, generateName } = object.metadata
+  if (!dryRun && isVersioned) {
+    throw errorWithoutReason(500, 'resourceVersion should not be set on objects to be created')
+  }
   const existing = context.store.get(kind.storage.id, storeKey(kind, namespace ?? '', name!))
   if (existing?.metadata.deletionTimestamp) throw alreadyExists(kind, name!, 'object is being deleted: ')
   if (existing) throw (generateName ? generateNameConflict : alreadyExists)(kind, name!)
-  return { object: dryRun ? object : putObject(context, kind, object), created: true }
+  return { object: dryRun ? asStored(kind, object) : putObject(context, kind, object), created: true }
+}
+
+/** Returns an object of a dry run as a write would return it: with the defaults of its status, for example. */
+export function asStored(kind: Kind, object: ApiObject): ApiObject {
+  return kind.custom ? fromStored(kind, toStored(kind, object)) : object
 }
 
 /** Returns the Go struct that a create is compared with. A missing list that is written as null belongs to it. */

@@ -16,6 +16,7 @@ const EVENT_NAMES: readonly (readonly [string, string])[] = [
 
 export const CORE_EVENT_RULES: Partial<Rules> = {
   createOnUpdate: true,
+  metadataLast: true,
   validate: coreEventFaults,
   fields: (event) => eventFields(event, event['involvedObject'], String(at(event, 'source', 'component') ?? '')),
   defaults: coreEventDefaults,
@@ -23,6 +24,7 @@ export const CORE_EVENT_RULES: Partial<Rules> = {
 
 export const EVENT_RULES: Partial<Rules> = {
   createOnUpdate: true,
+  metadataLast: true,
   validate: eventsGroupFaults,
   defaults: eventsGroupDefaults,
   fields: (event) => eventFields(event, event['regarding'], String(at(event, 'deprecatedSource', 'component') ?? '')),
