@@ -7,6 +7,7 @@ import { readYaml } from '../../lib/apiserver/wire/yaml.ts'
 import { yamlText } from '../../lib/core/yaml_text.ts'
 import { loadedLater } from '../../lib/apiserver/model/loaded_later.ts'
 import { Suspension } from '../../lib/apiserver/model/suspension.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const CONFIG = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n'
 
@@ -54,7 +55,7 @@ test('what is written as YAML is read as the same value', async () => {
       assert.deepEqual(readYaml(text).value, { value: JSON.parse(JSON.stringify(value)) as Json }, text)
       for (const line of text.split('\n')) assert.ok(!/[ \t]$/.test(line) || /["|']/.test(text), JSON.stringify(text))
     }),
-    { numRuns: 1000 },
+    { numRuns: tries(1000) },
   )
 })
 

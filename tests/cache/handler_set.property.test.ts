@@ -9,6 +9,7 @@ import { HandlerSet, type Membership } from '../../lib/cache/handler_set.ts'
 import { byKey, type Delta, Store } from '../../lib/cache/store.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { pod } from './scripted_server.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const name = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f')
 const state = fc.record({ name, uid: fc.constantFrom('1', '2') })
@@ -129,6 +130,6 @@ test('with anything between its turns, a handler gets each change once and in or
         for (const { membership } of listeners) assert.ok(membership.removed.isOpen)
       },
     ),
-    { numRuns: 150 },
+    { numRuns: tries(150) },
   )
 })

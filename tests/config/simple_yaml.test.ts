@@ -264,7 +264,7 @@ test('any dumped value is read as js-yaml reads it, or refused', () => {
     fc.property(document, layout, (value, options) => {
       if (agrees(dump(value, options))) count++
     }),
-    { numRuns: tries(1500) },
+    { numRuns: tries(1500, 'everywhere') },
   )
   assert.ok(count > 1000, `only ${count} were read`)
 })
@@ -284,9 +284,9 @@ test('any layout of fragments is read as js-yaml reads it, or refused', () => {
     fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
       if (agrees(pieces.join(''))) count++
     }),
-    { numRuns: tries(5000) },
+    { numRuns: tries(5000, 'everywhere') },
   )
-  assert.ok(count > tries(75), `only ${count} were read`)
+  assert.ok(count > tries(75, 'everywhere'), `only ${count} were read`)
 })
 
 /** Fragments of a flow collection. */
@@ -313,9 +313,9 @@ test('any flow collection of fragments is read as js-yaml reads it, or refused',
     fc.property(before, flow, after, (...parts) => {
       if (agrees(parts.join(''))) count++
     }),
-    { numRuns: tries(5000) },
+    { numRuns: tries(5000, 'everywhere') },
   )
-  assert.ok(count > tries(750), `only ${count} were read`)
+  assert.ok(count > tries(750, 'everywhere'), `only ${count} were read`)
 })
 
 /** A value in flow style with a random layout, which must be read. */
@@ -354,7 +354,9 @@ const laidOut: fc.Arbitrary<string> = fc.letrec<{ node: string; text: string }>(
 }).node
 
 test('flow collections are read in any layout', () => {
-  fc.assert(fc.property(laidOut, (text) => assert.ok(agrees(`a: [${text} ]\n`), text)), { numRuns: 3000 })
+  fc.assert(fc.property(laidOut, (text) => assert.ok(agrees(`a: [${text} ]\n`), text)), {
+    numRuns: tries(3000, 'everywhere'),
+  })
 })
 
 test('a mutated kubeconfig is read as js-yaml reads it, or refused', () => {
@@ -369,7 +371,7 @@ test('a mutated kubeconfig is read as js-yaml reads it, or refused', () => {
       }, text)
       if (agrees(changed)) count++
     }),
-    { numRuns: tries(1500) },
+    { numRuns: tries(1500, 'everywhere') },
   )
-  assert.ok(count > tries(75), `only ${count} were read`)
+  assert.ok(count > tries(75, 'everywhere'), `only ${count} were read`)
 })

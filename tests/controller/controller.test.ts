@@ -9,6 +9,7 @@ import { countedSignal } from '../async/counted_signal.ts'
 import { NODE, pod, refusal } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { controlling, type Fed, fed, gated } from './fixture.ts'
+import { tries } from '../tools/fuzz.ts'
 
 test('all initial keys are queued before the first reconcile, also those of a slow informer', async () => {
   const runs: string[] = []
@@ -323,6 +324,6 @@ test('with random events and failures, each key is reconciled at its last versio
         await c.end()
       },
     ),
-    { numRuns: 40 },
+    { numRuns: tries(40) },
   )
 })

@@ -183,7 +183,7 @@ test('each reconciled object is cleaned up before it is deleted, and the finaliz
       reconciled += story.reconciled.size
       ended += story.ended.size
     }),
-    { numRuns: tries(120) },
+    { numRuns: tries(120, 'everywhere') },
   )
   assert.ok(reconciled > 40 && ended > 40, `${reconciled} reconciled and ${ended} ended are too few to say anything`)
 })

@@ -12,6 +12,7 @@ import {
 } from '../../lib/events/event_state.ts'
 import type { Answer } from '../../lib/events/series.ts'
 import { foo } from './fixture.ts'
+import { tries } from '../tools/fuzz.ts'
 
 interface Harness {
   readonly state: EventState
@@ -314,7 +315,7 @@ test('each occurrence is written or counted as dropped, within the bounds, for a
       )
       assert.equal(exact.written + sum(exact.dropped), exact.recorded)
     }),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   )
 })
 
@@ -330,7 +331,7 @@ test('below the limits every note is written and every count is exact, even if a
       assert.deepEqual(writtenNotes, notes)
       assert.equal(written, recorded)
     }),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   )
 })
 

@@ -10,6 +10,7 @@ import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { type Candidate, candidate } from './candidates.ts'
 import { Host } from './host.ts'
 import { isWatch, through, type Weather, WEATHERS } from './weather.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const FAULTS_END_MS = 90_000
 const SLOWEST = 0.85
@@ -205,7 +206,7 @@ test('no write begins after a later term has begun, and after the last fault the
       total.writes += writes
       if (terms > 1) total.changed++
     }),
-    { seed: 11, numRuns: 150, endOnFailure: true },
+    { seed: 11, numRuns: tries(150), endOnFailure: true },
   )
   const { terms, writes, changed } = total
   assert.ok(
@@ -217,7 +218,7 @@ test('no write begins after a later term has begun, and after the last fault the
 test('without the fence the property fails: writes begin in ended terms', async () => {
   const outcome = await fc.check(
     fc.asyncProperty(input, async (world) => (await play(world, { honours: false })).stale.length === 0),
-    { seed: 11, numRuns: 100, endOnFailure: true },
+    { seed: 11, numRuns: tries(100), endOnFailure: true },
   )
   assert.equal(outcome.failed, true)
 })

@@ -6,6 +6,7 @@ import { ManagerStopping, RunnableGroup, StopTimeout } from '../../lib/manager/r
 import { nextTurn } from '../../lib/async/clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { type Part, part, watchOutcome } from './parts.ts'
+import { tries } from '../tools/fuzz.ts'
 
 /** A random step; `which` picks one of the existing runnables. */
 type Step =
@@ -173,6 +174,6 @@ test('in any order of events, each runnable runs at most once, each failure is r
       await nextTurn()
       assert.deepEqual([group.running, deadline.listeners(), start.listeners()], [0, 0, 0])
     }),
-    { numRuns: 400 },
+    { numRuns: tries(400) },
   )
 })

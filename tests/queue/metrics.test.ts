@@ -7,6 +7,7 @@ import type { HistogramDefinition, MetricDefinition } from '../../lib/observe/me
 import { partMeter } from '../../lib/manager/metrics.ts'
 import { type MemoryMeter, memoryMeter } from '../observe/memory_meter.ts'
 import { QueueModel } from './queue_model.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const never = new AbortController().signal
 const LABELS = { name: 'foo', controller: 'foo' }
@@ -283,6 +284,6 @@ test('for random operations, keys and metrics equal those of the simple model', 
       assert.deepEqual([await queue.get(never), queue.idle, queue.delayed, clock.pending], [undefined, true, 0, 0])
       assert.deepEqual(meter.series(), [])
     }),
-    { numRuns: 60 },
+    { numRuns: tries(60) },
   )
 })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { QueueState } from '../../lib/queue/queue_state.ts'
 import { QueueModel } from './queue_model.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const AGING = { patienceMs: 20, every: 3 }
 
@@ -123,7 +124,7 @@ test('for random operations, the state equals the simple model and keeps the bou
       for (const each of operations) pair.do(each)
       pair.finish()
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   )
 })
 
@@ -140,7 +141,7 @@ test('the state equals the model over a million operations, with many keys, many
         pair.finish()
       },
     ),
-    { numRuns: 100 },
+    { numRuns: tries(100) },
   )
 })
 

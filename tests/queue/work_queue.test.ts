@@ -8,6 +8,7 @@ import { silentLog } from '../../lib/observe/log.ts'
 import { partMeter } from '../../lib/manager/metrics.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
+import { tries } from '../tools/fuzz.ts'
 
 const never = new AbortController().signal
 
@@ -493,7 +494,7 @@ test('with any number of workers and any adds, no key is handed out twice at onc
       await queue.shutDown({ drain: true })
       await Promise.all(workers)
     }),
-    { numRuns: 60 },
+    { numRuns: tries(60) },
   )
 })
 

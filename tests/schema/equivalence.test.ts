@@ -20,7 +20,7 @@ test('a CRD is structural', () => {
         [],
       )
     }),
-    { numRuns: 500 },
+    { numRuns: tries(500, 'everywhere') },
   )
 })
 
@@ -44,7 +44,7 @@ test('a CRD accepts what zod accepts, and refuses what zod refuses', () => {
       if (parsed.success) accepted++
       else if (!valid) refused++
     }),
-    { numRuns: tries(700) },
+    { numRuns: tries(700, 'everywhere') },
   )
   assert.ok(accepted > 200 && refused > 200, `${accepted} accepted and ${refused} refused: the values are too similar`)
 })
@@ -60,7 +60,7 @@ test('a CRD accepts of a union what zod accepts without stripping: only fields o
       assert.equal(isValid(crd, kept), isAccepted, `${JSON.stringify(crd)} and ${JSON.stringify(kept)}`)
       counts[isAccepted ? 'accepted' : 'refused']++
     }),
-    { numRuns: tries(300) },
+    { numRuns: tries(300, 'everywhere') },
   )
   assert.ok(
     counts.accepted > 40 && counts.refused > 40,
@@ -78,7 +78,7 @@ test('a server stores what zod returns: the same fields pruned, the same default
       assert.ok(jsonEqual(kept, parsed.data), `${JSON.stringify(kept)} is stored, ${JSON.stringify(parsed.data)} read`)
       if (!jsonEqual(kept, value)) filled++
     }),
-    { numRuns: tries(700) },
+    { numRuns: tries(700, 'everywhere') },
   )
   assert.ok(filled > 40, `only ${filled} values changed`)
 })

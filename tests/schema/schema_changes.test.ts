@@ -189,7 +189,7 @@ test('pruning a stored value finds nothing', () => {
       const crd = structuralSchema(schema, { kind: 'Random', path: 'spec' }) as Record<string, unknown>
       if (schema.safeParse(value).success) assert.equal(prunedField(stored(crd, value), crd), undefined)
     }),
-    { numRuns: 500 },
+    { numRuns: tries(500, 'everywhere') },
   )
 })
 
@@ -209,7 +209,7 @@ test('a change that does not narrow keeps every value valid and unpruned', () =>
       assert.equal(prunedField(before, b), undefined)
       kept++
     }),
-    { numRuns: tries(1500) },
+    { numRuns: tries(1500, 'everywhere') },
   )
   // About 30 of 1500 on average.
   assert.ok(kept > 5, `only ${kept} pairs did not narrow`)
@@ -227,6 +227,6 @@ test('a schema does not differ from itself', () => {
         [],
       )
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200, 'everywhere') },
   )
 })
