@@ -206,7 +206,7 @@ test('no write begins after a later term has begun, and after the last fault the
       total.writes += writes
       if (terms > 1) total.changed++
     }),
-    { seed: 11, numRuns: tries(150), endOnFailure: true },
+    { seed: 11, numRuns: tries(150, 'everywhere'), endOnFailure: true },
   )
   const { terms, writes, changed } = total
   assert.ok(
@@ -218,7 +218,7 @@ test('no write begins after a later term has begun, and after the last fault the
 test('without the fence the property fails: writes begin in ended terms', async () => {
   const outcome = await fc.check(
     fc.asyncProperty(input, async (world) => (await play(world, { honours: false })).stale.length === 0),
-    { seed: 11, numRuns: tries(100), endOnFailure: true },
+    { seed: 11, numRuns: tries(100, 'everywhere'), endOnFailure: true },
   )
   assert.equal(outcome.failed, true)
 })
