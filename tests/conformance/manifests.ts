@@ -1,6 +1,6 @@
 /** Cases of what other projects' manifests have. */
 import type { Api, Body, Case } from './api.ts'
-import { casesOf, cm, type Script, type Step } from './transcript.ts'
+import { casesOf, cm, foo, type Script, type Step } from './transcript.ts'
 
 const CONTAINER = { name: 'main', image: 'nginx:1' }
 const LABELS = { app: 'web' }
@@ -164,6 +164,18 @@ const CASES: readonly Script[] = [
       [`POST /api/v1/namespaces/{ns}/configmaps${query}`, cm('versioned', {}, { resourceVersion: '5' })],
       [`POST /api/v1/namespaces/{ns}/configmaps${query}`, cm('Versioned_', {}, { resourceVersion: '5' })],
     ]),
+  },
+  {
+    name: 'a patch copies 3 MiB, and no more',
+    steps: [
+      ['POST foos', foo('copied', { size: 1, free: { text: 'v'.repeat(1000) } })],
+      ...[['/spec/free/text', 2000], ['/spec/free/text', 4000], ['/spec/free', 5], ['/spec/free', 30]].map((
+        [from, count],
+      ): Step => [
+        'JSON foos/copied?dryRun=All ? metadata.name',
+        Array.from({ length: Number(count) }, (_, at) => ({ op: 'copy', from, path: `/spec/free/${at}` })),
+      ]),
+    ],
   },
   {
     name: 'base64 loses its line breaks',

@@ -1,6 +1,7 @@
 /** Loads the engine for rules when it is needed first: few definitions have rules, and the engine is large. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { loadedLater } from '../model/loaded_later.ts'
+import { degreeOf, isPlainPattern } from './patterns.ts'
 
 export type Engine = typeof import('./engine.ts')
 
@@ -19,7 +20,7 @@ export function hasRules(schema: object): boolean {
   return remembered(known, schema, (each) => Array.isArray(each[KEYWORD]))
 }
 
-/** Returns whether a schema or a definition has rules, or a pattern that only RE2 knows. */
+/** Returns whether a schema or a definition has rules, or a pattern for RE2. */
 export function needsEngine(schema: object): boolean {
   return hasRules(schema) || remembered(needing, schema, hasOtherPattern)
 }
@@ -30,20 +31,7 @@ export function prepareEngine(schema: object): void {
 }
 
 function hasOtherPattern({ pattern }: JsonObject): boolean {
-  return typeof pattern === 'string' && !isPlainPattern(pattern)
-}
-
-/** What RE2 does not have: lookaround and backreferences. */
-const NOT_IN_RE2 = /\(\?(?:=|!|<=|<!)|\\[1-9k]/
-
-/** Returns whether a pattern means the same in JavaScript as in RE2, as far as its syntax shows. */
-export function isPlainPattern(pattern: string): boolean {
-  try {
-    return !NOT_IN_RE2.test(pattern) && new RegExp(pattern, 'u') !== undefined
-  } catch {
-    // The caller uses the other engine.
-    return false
-  }
+  return typeof pattern === 'string' && (!isPlainPattern(pattern) || degreeOf(pattern) > 2)
 }
 
 function remembered(results: WeakMap<object, boolean>, schema: object, test: (value: JsonObject) => boolean): boolean {

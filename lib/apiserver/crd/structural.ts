@@ -4,7 +4,8 @@
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { jsonEqual } from '../../core/equal.ts'
-import { celEngine, isPlainPattern } from '../cel/load.ts'
+import { celEngine } from '../cel/load.ts'
+import { isPlainPattern } from '../cel/patterns.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import { type Cause, fault } from '../model/status.ts'
 

@@ -5,7 +5,8 @@ import { type ApiObject, isObject, type Json, type JsonObject } from '../model/j
 import type { Schema } from '../model/schema.ts'
 import { type Cause, fault } from '../model/status.ts'
 import { isSubdomain, nameProblems } from '../model/names.ts'
-import { celEngine, hasRules, isPlainPattern } from '../cel/load.ts'
+import { celEngine, hasRules } from '../cel/load.ts'
+import { degreeOf, isPlainPattern, isQuick } from '../cel/patterns.ts'
 import type { RuleSchema } from '../cel/schema.ts'
 import type { RuleResult, Validator } from '../cel/validator.ts'
 
@@ -170,12 +171,17 @@ function stringFaults(schema: Schema, value: string, path: string, invalid: (det
   return [fault.typeInvalid(path, value, `${path} in body must be of type ${schema.format}: ${JSON.stringify(value)}`)]
 }
 
-const compiled = new BoundedMap<string, RegExp | undefined>(1000)
+/** Patterns that JavaScript knows, with their degrees. */
+const compiled = new BoundedMap<string, { readonly regex: RegExp; readonly degree: number } | undefined>(1000)
 
-/** Tests a pattern of RE2: by JavaScript, where it knows the syntax. */
+/** Tests a pattern of RE2: by JavaScript, where it knows the syntax and needs no more than some milliseconds. */
 function matchesPattern(pattern: string, value: string): boolean {
-  if (!compiled.has(pattern)) compiled.set(pattern, isPlainPattern(pattern) ? new RegExp(pattern, 'u') : undefined)
-  return compiled.get(pattern)?.test(value) ?? celEngine().matches(value, pattern)
+  if (!compiled.has(pattern)) {
+    const plain = isPlainPattern(pattern) ? { regex: new RegExp(pattern, 'u'), degree: degreeOf(pattern) } : undefined
+    compiled.set(pattern, plain)
+  }
+  const plain = compiled.get(pattern)
+  return plain && isQuick(plain.degree, value.length) ? plain.regex.test(value) : celEngine().matches(value, pattern)
 }
 
 function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {

@@ -5,6 +5,9 @@ import { badRequest, StatusError } from '../model/status.ts'
 
 const MAX_OPERATIONS = 10_000
 
+/** All copies of a patch together, as JSON: a short patch that copies the document into itself doubles it each time. */
+const MAX_COPIED = 3 * 1024 * 1024
+
 /** Applies a JSON Patch to a copy of a document. Throws 400 for an invalid patch, 422 for a failed operation. */
 export function jsonPatch(document: Json, patch: Json): Json {
   if (patch === null) return document
@@ -15,7 +18,14 @@ export function jsonPatch(document: Json, patch: Json): Json {
     throw new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: ${detail}`)
   }
   let result = clone(document)
-  for (const operation of patch) result = applyOperation(result, operation)
+  let copied = 0
+  const copy = (value: Json): Json => {
+    const text = JSON.stringify(value)
+    copied += text.length
+    if (copied > MAX_COPIED) throw refuse(`the copies of the patch have more than ${MAX_COPIED} characters`)
+    return JSON.parse(text) as Json
+  }
+  for (const operation of patch) result = applyOperation(result, operation, copy)
   return result
 }
 
@@ -36,7 +46,7 @@ function undecodable(value: Json, target: string): StatusError {
   return badRequest(`error decoding patch: json: cannot unmarshal ${type} into Go ${target}`)
 }
 
-function applyOperation(document: Json, operation: Json): Json {
+function applyOperation(document: Json, operation: Json, copy: (value: Json) => Json): Json {
   if (!isObject(operation)) throw refuse('Unexpected kind: unknown')
   const { op, path, from, value } = operation
   if (typeof path !== 'string') throw refuse(`${String(op)} operation failed to decode path: missing value`)
@@ -53,7 +63,7 @@ function applyOperation(document: Json, operation: Json): Json {
     }
     case 'copy':
       // A missing value is copied as null, as the server's library does.
-      return add(document, path, clone(find(document, source(from)) ?? null))
+      return add(document, path, copy(find(document, source(from)) ?? null))
     case 'test':
       if (!jsonEqual(find(document, path) ?? null, value ?? null)) {
         throw refuse(`testing value ${path} failed: test failed`)
