@@ -20,6 +20,17 @@ export async function createObject(transport: Transport, object: object): Promis
   return await post(transport, `${root}${place}/${plural}?fieldValidation=Strict`, object)
 }
 
+/** Resolves when a custom kind is served, which is a moment after its definition. */
+export async function untilServed(transport: Transport, path: string): Promise<void> {
+  // Each attempt takes a round trip.
+  for (let tries = 0; tries < 5000; tries++) {
+    const { status, body } = await transport({ method: 'GET', path })
+    await body.text()
+    if (status === 200) return
+  }
+  assert.fail(`${path} was never served`)
+}
+
 /** Creates a token of a ServiceAccount. `secret`: the name of one in whose lifetime it is valid. */
 export async function tokenOf(transport: Transport, namespace: string, name: string, secret?: string): Promise<string> {
   const boundObjectRef = secret === undefined ? undefined : { apiVersion: 'v1', kind: 'Secret', name: secret }

@@ -16,7 +16,7 @@ import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { makeFolder } from '../cli/dev_command.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { DENO_ENV, REPO } from './operator_process.ts'
-import { createObject, tokenOf } from './objects.ts'
+import { createObject, tokenOf, untilServed } from './objects.ts'
 import { type AccountFolder, accountFolder, noMounts, startPod } from './pod.ts'
 import { watching } from './watching.ts'
 
@@ -57,6 +57,7 @@ before(async () => {
   // The operator installs it too; but here nothing waits until a kind that was missing is watched again.
   const isNeeded = ({ kind }: { kind?: string }): boolean => /^(?:Namespace|ServiceAccount|.*Role.*)$/.test(kind ?? '')
   for (const object of [...crdOf([Foo]), ...objects.filter(isNeeded)]) await createObject(transport, object)
+  await untilServed(transport, `/apis/${Foo.group}/${Foo.version}/${Foo.plural}`)
 })
 after(async () => {
   transport?.close()

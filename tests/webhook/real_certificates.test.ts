@@ -68,7 +68,7 @@ function certificatesOf(secret: string, over: Partial<SelfMadeOptions> = {}): Se
 /** Opens a new connection that trusts only these CAs. Resolves with the served certificate, or rejects. */
 function dial(port: number, ca: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, ca, ALPNProtocols: ['h2'] }, () => {
+    const socket = connect({ host: '127.0.0.1', port, ca, ALPNProtocols: ['http/1.1'] }, () => {
       // On Deno it is a plain Uint8Array.
       const served = Buffer.from(socket.getPeerCertificate().raw)
       socket.destroy()
