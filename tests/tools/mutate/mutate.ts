@@ -2,10 +2,11 @@
  * Plants small bugs in the sources, one at a time, and runs the nearest tests under Node: `npm run mutate -- cache`.
  *
  *   npm run mutate -- ROOM|FILE… [--count N] [--seed S] [--jobs N] [--save FILE]
- *   npm run mutate -- --load FILE
+ *   npm run mutate -- --load FILE [--near]
  *
  * ROOMs are folders of lib. `--count`: bugs in each of them, default 10. `--save` writes the bugs with their outcomes;
- * `--load` plants those of such a file again, also where the lines around them have moved. A bug that no test finds is
+ * `--load` plants those of such a file again, also where the lines around them have moved. `--near`: only the room's own
+ * tests run, and the type check. A bug that no test finds is
  * printed with its place; the exit code is the number of these, at most 100.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -46,6 +47,7 @@ const { values: options, positionals: places } = parseArgs({
     jobs: { type: 'string', default: '1' },
     save: { type: 'string' },
     load: { type: 'string' },
+    near: { type: 'boolean', default: false },
   },
 })
 
@@ -130,11 +132,18 @@ async function tryOne(bug: Bug, folder: string): Promise<void> {
   const planted = parts.slice(0, at + 1).join(bug.from) + bug.to + parts.slice(at + 1).join(bug.from)
   writeFileSync(join(folder, bug.path), planted)
   bug.by = undefined
-  for (const ring of rings(bug.path)) {
-    bug.by = await firstFailure(ring, folder)
+  const [own = [], room = [], others = []] = rings(bug.path)
+  const steps = [
+    () => firstFailure(own, folder),
+    () => firstFailure(room, folder),
+    // Before the others, which take minutes.
+    () => typeError(folder),
+    () => options.near ? undefined : firstFailure(others, folder),
+  ]
+  for (const step of steps) {
+    bug.by = await step()
     if (bug.by) break
   }
-  bug.by ??= await typeError(folder)
   writeFileSync(join(folder, bug.path), text!)
 }
 
@@ -149,11 +158,12 @@ function rings(path: string): string[][] {
     return test.startsWith(`tests/${room}/`) ? 1 : 2
   }
   const near = tests.toSorted((a, b) => distance(a, path) - distance(b, path))
-  return [0, 1, 2].map((ring) => near.filter((test) => ringOf(test) === ring)).filter((ring) => ring.length > 0)
+  return [0, 1, 2].map((ring) => near.filter((test) => ringOf(test) === ring))
 }
 
 /** Returns the first test that fails. */
 async function firstFailure(paths: readonly string[], folder: string): Promise<string | undefined> {
+  if (paths.length === 0) return undefined
   let failure: string | undefined
   const args = ['tests/run.js', '--tests', '--only', 'node', '--jobs', '1', '--timeout', String(FILE_SECONDS), ...paths]
   const env = { ...process.env, NO_COLOR: '1' }
