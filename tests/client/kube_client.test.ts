@@ -45,7 +45,8 @@ test('a run is notified of the writes of its client', async () => {
   await bound.patch(FOO, REF, { merge: {} })
   await bound.live.patch(FOO, REF, { merge: {} })
   await client.patch(FOO, REF, { merge: {} })
-  assert.deepEqual(reported, ['run', 'run', 'all'])
+  await client.bound(run).patch(FOO, REF, { merge: {} })
+  assert.deepEqual(reported, ['run', 'run', 'all', 'all'])
 })
 
 test('the read after a conflict is aborted, too, by a transport that ignores its signal', async () => {

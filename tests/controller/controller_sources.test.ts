@@ -38,6 +38,19 @@ function custom(
   return source
 }
 
+test('a controller is idle when all its sources are', async () => {
+  const c = controlling({ reconcile: async () => {} })
+  let isIdle = false
+  await c.start()
+  await c.controller.watch(custom())
+  await c.controller.watch(Object.defineProperty(custom(), 'idle', { get: () => isIdle }))
+  await c.settle()
+  assert.equal(c.controller.idle, false)
+  isIdle = true
+  assert.equal(c.controller.idle, true)
+  await c.end()
+})
+
 test('sources of all types feed one queue, and start in parallel', async () => {
   const runs: string[] = []
   const channel = new EventChannel<ObjectKey>()
