@@ -64,14 +64,14 @@ test('manifests are applied in order; --state keeps the objects, and nothing els
   inFolder(async (folder) => {
     folder.write('things.yaml', THINGS)
     folder.write('bad.yaml', 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: Not_A_Name }\n')
-    folder.write('objects.json', '{')
+    folder.write('objects.json', '{"format":"kubeloop-apiserver/1",')
     const args = ['apiserver', '--state', 'objects.json', '--apply', 'things.yaml']
     const first = folder.run(...args, '--apply', 'bad.yaml')
     assert.match(
       (await first.line('a problem', isError)).message,
       /Cannot use the state of the last run: .*it is kept in objects\.json\.bad/,
     )
-    assert.equal(folder.read('objects.json.bad'), '{')
+    assert.match(folder.read('objects.json.bad'), /^\{"format"/)
     await first.line('the definition', applied('CustomResourceDefinition things.test.dev', 'created'))
     await first.line('the object', applied('Thing default/a', 'created'))
     assert.match((await first.line('the refused one', isError)).message, /Not_A_Name.*\(bad\.yaml\)$/)
@@ -89,9 +89,9 @@ test('manifests are applied in order; --state keeps the objects, and nothing els
 
 test('several run in one folder with kubeconfigs and addresses of their own; owned objects are collected if it is asked for', () =>
   inFolder(async (folder) => {
-    const plain = folder.run('apiserver', '--kubeconfig', 'plain.json')
+    const plain = folder.run('apiserver', '--write-kubeconfig', 'plain.json')
     const options = ['--garbage-collector', '--host', '0.0.0.0', '--json']
-    const collecting = folder.run('apiserver', '--kubeconfig', 'collecting.json', ...options)
+    const collecting = folder.run('apiserver', '--write-kubeconfig', 'collecting.json', ...options)
     const warning = await collecting.line('a warning', ({ level }) => level === 'warn')
     assert.match(warning.message, /^The API listens on 0\.0\.0\.0, for other machines too: .* not for production$/)
     for (const command of [plain, collecting]) await command.line('a line to try', is('try'))
@@ -111,8 +111,10 @@ test('several run in one folder with kubeconfigs and addresses of their own; own
       stop.abort()
       await events.return?.().catch(() => {})
     }
+    folder.write('collecting.json', 'of another process')
     for (const command of [plain, collecting]) await command.stop('SIGINT')
     assert.equal(existsSync(join(folder.path, 'plain.json')), false)
+    assert.equal(folder.read('collecting.json'), 'of another process')
     assert.equal(existsSync(join(folder.path, '.kubeloop')), false)
   }))
 
@@ -120,6 +122,8 @@ test('what it cannot do is one line on standard error', () =>
   inFolder(async (folder) => {
     folder.write('west=things.yaml', THINGS)
     folder.write('things.yaml', THINGS)
+    folder.write('mine.json', '{"current-context":"prod","users":[{"name":"kubeloop"}]}')
+    folder.write('mine.yaml', 'kind: Config\n')
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
@@ -127,6 +131,19 @@ test('what it cannot do is one line on standard error', () =>
     const cases: readonly (readonly [option: string, value: string, code: number, message: RegExp])[] = [
       ['--port', String(port), 1, new RegExp(inUse)],
       ['--host', '192.0.2.1', 1, /^Cannot serve the API on 192\.0\.2\.1: it is not an address of this machine$/],
+      [
+        '--write-kubeconfig',
+        'mine.json',
+        1,
+        /^Cannot write the kubeconfig to mine\.json: it exists, and kubeloop did not/,
+      ],
+      ['--write-kubeconfig', 'mine.yaml', 1, /^Cannot write the kubeconfig to mine\.yaml: /],
+      [
+        '--state',
+        'mine.yaml',
+        1,
+        /^Cannot write the state to mine\.yaml: it exists, and kubeloop did not write it; name/,
+      ],
       ['--apply', 'west=things.yaml', 2, /^Cannot apply things\.yaml in west: kubeloop apiserver has one cluster; /],
     ]
     try {
@@ -137,6 +154,7 @@ test('what it cannot do is one line on standard error', () =>
         assert.equal(existsSync(join(folder.path, '.kubeloop/running')), false)
         assert.equal(existsSync(join(folder.path, '.kubeloop/kubeconfig')), false)
       }
+      assert.deepEqual([folder.read('mine.yaml'), folder.read('mine.json').length], ['kind: Config\n', 56])
     } finally {
       server.close()
     }

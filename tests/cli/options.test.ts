@@ -37,11 +37,11 @@ for (
     ['demo --elect', { elect: true }],
     ['new b.ts', { file: 'b.ts' }],
     ['types -', { file: '-' }],
-    ['apiserver --port=1 --host ::1 --state s --kubeconfig k --garbage-collector --json --apply a --apply b', {
+    ['apiserver --port=1 --host ::1 --state s --write-kubeconfig k --garbage-collector --json --apply a --apply b', {
       port: 1,
       host: '::1',
       state: 's',
-      kubeconfig: 'k',
+      writeKubeconfig: 'k',
       garbageCollector: true,
       json: true,
       apply: ['a', 'b'],

@@ -42,6 +42,17 @@ interface ServedAt {
 /** The current context of a kubeconfig. */
 export const CONTEXT = 'kubeloop'
 
+/** Returns whether a text is a kubeconfig of {@link kubeconfigText}. */
+export function isOwnKubeconfig(text: string): boolean {
+  try {
+    const { 'current-context': context, users } = JSON.parse(text) as { 'current-context'?: unknown; users?: unknown[] }
+    return context === CONTEXT && users?.length === 1 && (users[0] as { name?: unknown }).name === CONTEXT
+  } catch {
+    // YAML, or a file of another kind.
+    return false
+  }
+}
+
 /** An API below a path of the same server. */
 interface OtherCluster {
   readonly context: string

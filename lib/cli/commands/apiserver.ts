@@ -7,7 +7,7 @@ import { messageOf } from '../../core/errors.ts'
 import type { Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { isLoopback } from '../../runtime/net/address.ts'
-import { writePrivate } from '../../runtime/os/files.ts'
+import { readTextIfExists, writePrivate } from '../../runtime/os/files.ts'
 import { exitProcess } from '../../runtime/os/signals.ts'
 import { onOutputClosed, thisRuntime } from '../../runtime/os/this_runtime.ts'
 import { remove } from '../../runtime/os/user_files.ts'
@@ -15,7 +15,7 @@ import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
 import { ManifestApplier } from '../api/apply.ts'
 import { type DevEvent, reporter } from '../api/events.ts'
 import { claimDevFolder, FOLDER, kubeconfigIn, readState, StateFile } from '../api/folder.ts'
-import { kubeconfigText, listen } from '../api/serving.ts'
+import { isOwnKubeconfig, kubeconfigText, listen } from '../api/serving.ts'
 import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
 import { type Manifest, readManifests } from '../manifests.ts'
 import { type Command, command, flag, list, numberFrom, UsageError, value, type Values } from '../options.ts'
@@ -30,7 +30,7 @@ const OPTIONS = {
   ),
   state: value('FILE', 'keep the objects in FILE over restarts; default: they are gone at the end'),
   apply: list('FILE', 'apply a manifest (JSON or YAML, "-" for standard input); may be repeated'),
-  kubeconfig: value('FILE', 'write the kubeconfig to FILE instead'),
+  writeKubeconfig: value('FILE', 'write the kubeconfig to FILE instead'),
   garbageCollector: flag('delete objects whose owners are gone, as a cluster does; default: off'),
   json: flag('print lines of JSON; default if standard output is not a terminal'),
 } as const
@@ -50,7 +50,7 @@ export const apiserver: Command = command({
     const { report } = reporter(options.json)
     const manifests = await manifestsOf(options.apply)
     // A kubeconfig elsewhere needs no folder, so that scripts can run several servers in one.
-    const folder = options.kubeconfig === undefined ? await claimDevFolder(FOLDER) : undefined
+    const folder = options.writeKubeconfig === undefined ? await claimDevFolder(FOLDER) : undefined
     try {
       await serveUntilStopped({ options, manifests, scope, report })
     } finally {
@@ -78,7 +78,10 @@ interface Run {
 }
 
 async function serveUntilStopped({ options, manifests, scope, report }: Run): Promise<void> {
-  const { host, port, state, kubeconfig = kubeconfigIn(FOLDER) } = options
+  const { host, port, state, writeKubeconfig: kubeconfig = kubeconfigIn(FOLDER) } = options
+  await checkReplaceable('kubeconfig', kubeconfig, isOwnKubeconfig)
+  // A state that a crash cut off is one of ours, too.
+  if (state !== undefined) await checkReplaceable('state', state, (text) => text.startsWith('{"format":"kubeloop-'))
   const { signal } = scope
   const { name, version } = thisRuntime()
   const problem = (message: string): void => report({ kind: 'problem', message })
@@ -99,9 +102,11 @@ async function serveUntilStopped({ options, manifests, scope, report }: Run): Pr
   const transport = file ? notingWrites(server.handle, file) : server.handle
   const served = await listen(transport, { host, port })
   const loops: Promise<void>[] = []
+  let written: string | undefined
   try {
     const url = `https://${reachable(served.host)}:${served.port}`
-    await writePrivate(kubeconfig, kubeconfigText({ ...served, url }))
+    written = kubeconfigText({ ...served, url })
+    await writePrivate(kubeconfig, written)
     report({ kind: 'serving', server: url, kubeconfig })
     if (!isLoopback(served.host)) {
       const why = 'every client that has the token in the kubeconfig has all rights; it is not for production'
@@ -124,8 +129,16 @@ async function serveUntilStopped({ options, manifests, scope, report }: Run): Pr
     server.closeWatches()
     await served.close()
     await file?.close()
-    await remove(kubeconfig)
+    // Another process may have written its own.
+    if (written !== undefined && (await readTextIfExists(kubeconfig)) === written) await remove(kubeconfig)
   }
+}
+
+/** @throws Error if a file exists that kubeloop has not written: it would be replaced, and removed at the end. */
+async function checkReplaceable(what: string, file: string, isOwn: (text: string) => boolean): Promise<void> {
+  const text = await readTextIfExists(file)
+  if (text === undefined || text.trim() === '' || isOwn(text)) return
+  throw new Error(`Cannot write the ${what} to ${file}: it exists, and kubeloop did not write it; name another file`)
 }
 
 /** Wraps a transport to save the state after each successful write. */
