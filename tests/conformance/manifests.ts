@@ -178,6 +178,20 @@ const CASES: readonly Script[] = [
     ],
   },
   {
+    name: 'a Namespace has its name as a label, a generated one too',
+    steps: [['name', 'named'], ['generateName', 'gen-']].map(([field, name]): Step => [
+      'POST /api/v1/namespaces?dryRun=All ? metadata.labels metadata.managedFields',
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { [field!]: name } },
+    ]),
+  },
+  {
+    name: 'an apply of a new object has the name of the URL in its body',
+    steps: [{}, { generateName: 'gen-' }, { name: 'applied' }].map((given): Step => [
+      'APPLY cm/applied?fieldManager=a',
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: given },
+    ]).concat([['APPLY cm/applied?fieldManager=a', { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} }]]),
+  },
+  {
     name: 'base64 loses its line breaks',
     steps: [[
       'POST /api/v1/namespaces/{ns}/secrets?dryRun=All ? data',

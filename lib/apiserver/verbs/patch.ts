@@ -228,6 +228,11 @@ function apply(context: Context, kind: Kind, route: ResourceRoute, call: Call): 
     const applied = applyManagedFields(typing, live, undefined, config, writer, force)
     const object = decodeMerged(kind, route, withLastApplied(applied.object ?? live, value, writer), namespace)
     delete object.metadata.resourceVersion
+    if (!at(value, 'metadata', 'name')) {
+      throw badRequest(
+        `the name of the object (${route.name} based on URL) was undeterminable: name must be provided`,
+      )
+    }
     checkNamespace(context, kind, object)
     return createObject(context, kind, object, writer, dryRun, applied.managedFields)
   }

@@ -62,7 +62,7 @@ const tests = [...files].filter(([path, text]) =>
 )
   .map(([path]) => path)
 
-process.on('exit', endAll)
+process.on('exit', () => endAll('SIGTERM'))
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(130))
 
 const bugs = options.load ? JSON.parse(readFileSync(options.load, 'utf8')) as Bug[] : places.flatMap(draw)

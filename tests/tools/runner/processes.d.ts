@@ -10,4 +10,4 @@ export function run(
   args: readonly string[],
   options: RunOptions,
 ): Promise<{ readonly code: number | string | null; readonly output: string }>
-export function endAll(): void
+export function endAll(signal?: NodeJS.Signals): void

@@ -47,9 +47,9 @@ export function run(command, args, { cwd, env, limit, onLine = () => undefined, 
   })
 }
 
-/** Ends all processes that still run. */
-export function endAll() {
-  for (const child of running) end(child)
+/** Ends all processes that still run. `signal`: SIGTERM for those that have started others in groups of their own. */
+export function endAll(signal = 'SIGKILL') {
+  for (const child of running) end(child, signal)
 }
 
 function end(child, signal = 'SIGKILL') {

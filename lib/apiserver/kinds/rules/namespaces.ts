@@ -1,5 +1,5 @@
 /** The rules of namespaces. */
-import { at, clone, isObject } from '../../model/json.ts'
+import { type ApiObject, at, clone, isObject } from '../../model/json.ts'
 import { fault } from '../../model/status.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { type Check, checked, qualified } from '../common/checks.ts'
@@ -17,14 +17,19 @@ const finalizer: Check = (value, path, parent) => {
   return faults
 }
 
+function labelByName({ metadata }: ApiObject): void {
+  if (metadata.name) metadata.labels = { ...metadata.labels, 'kubernetes.io/metadata.name': metadata.name }
+}
+
 export const NAMESPACE_RULES: Partial<Rules> = {
   nameRule: 'label',
   defaults(namespace) {
-    const { name } = namespace.metadata
-    if (name) namespace.metadata.labels = { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': name }
+    labelByName(namespace)
     namespace['status'] ??= {}
   },
   prepareCreate(namespace) {
+    // The defaults do not know a generated name.
+    labelByName(namespace)
     const spec = isObject(namespace['spec']) ? namespace['spec'] : {}
     const finalizers = Array.isArray(spec['finalizers']) ? spec['finalizers'] : []
     namespace['spec'] = {
