@@ -2,8 +2,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** What is assumed of a file that never ran. */
+/** What is assumed of a file that never ran, and of one that has a process of its own: it begins early. */
 const UNKNOWN_MS = 1000
+const UNKNOWN_ALONE_MS = 20_000
 
 export class Times {
   #path
@@ -25,7 +26,8 @@ export class Times {
 
   /** Returns the estimate of a job. */
   of({ runtime, files }) {
-    return files.reduce((sum, file) => sum + (this.#ms[runtime ? `${runtime} ${file}` : file] ?? UNKNOWN_MS), 0)
+    const unknown = files.length === 1 ? UNKNOWN_ALONE_MS : UNKNOWN_MS
+    return files.reduce((sum, file) => sum + (this.#ms[runtime ? `${runtime} ${file}` : file] ?? unknown), 0)
   }
 
   save() {
