@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from 'kubeloop/apiserver'
 import { degreeOf, isPlainPattern, isQuick } from '../../lib/apiserver/cel/patterns.ts'
+import { fooDefinition } from './definitions.ts'
 
 const DEGREES: readonly (readonly [pattern: string, degree: number])[] = [
   ['^([0-9]+(ns|us|µs|ms|s|m|h)?)+$', Infinity],
@@ -42,18 +43,8 @@ async function answers(pattern: string, values: readonly string[]): Promise<(num
   const api = new ApiServer()
   const send = async (path: string, body: object): Promise<number | undefined> =>
     (await api.handle({ method: 'POST', path, body: JSON.stringify(body) })).status
-  const schema = { openAPIV3Schema: { type: 'object', properties: { text: { type: 'string', pattern } } } }
-  await send('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'foos.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Cluster',
-      names: { plural: 'foos', kind: 'Foo' },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  })
+  const definition = fooDefinition('Cluster', { text: { type: 'string', pattern } })
+  await send('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
   const statuses: (number | undefined)[] = []
   for (const [at, text] of values.entries()) {
     const object = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: `a${at}` }, text }

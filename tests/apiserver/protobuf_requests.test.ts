@@ -5,6 +5,7 @@ import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { HttpRequest } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { bodyOf, envelope, integer, joined, part, PROTOBUF, varint } from './protobuf_writer.ts'
+import { fooDefinition } from './definitions.ts'
 
 const NAMESPACE = '/api/v1/namespaces/default'
 
@@ -41,30 +42,10 @@ const DEPLOYMENT = bodyOf({
 })
 
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const DEFINITION = bodyOf({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'foos.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'foos', kind: 'Foo' },
-    versions: [{
-      name: 'v1',
-      served: true,
-      storage: true,
-      schema: {
-        openAPIV3Schema: {
-          type: 'object',
-          properties: {
-            a: { type: 'array', items: { type: 'string', enum: ['x'] } },
-            b: { type: 'number', maximum: 2 },
-          },
-        },
-      },
-    }],
-  },
-})
+const DEFINITION = bodyOf(fooDefinition('Namespaced', {
+  a: { type: 'array', items: { type: 'string', enum: ['x'] } },
+  b: { type: 'number', maximum: 2 },
+}))
 
 test('10,000 mutated bodies end in an answer, and refused ones store nothing', async () => {
   const next = numbers()

@@ -5,6 +5,7 @@ import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { fooDefinition } from './definitions.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
 
@@ -49,17 +50,7 @@ test('timestamps come from the clock', async () => {
 test('a saved state restores objects, uids, versions and custom kinds', async () => {
   const before = new ApiServer({ clock: new FakeClock() })
   await send(before, 'POST', MAPS, map('a'))
-  await send(before, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'foos.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Cluster',
-      names: { plural: 'foos', kind: 'Foo' },
-      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
-    },
-  })
+  await send(before, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', fooDefinition('Cluster'))
   await send(before, 'POST', '/apis/example.com/v1/foos', {
     apiVersion: 'example.com/v1',
     kind: 'Foo',
@@ -160,22 +151,7 @@ test('a key named __proto__ is stored like any other', async () => {
 
 test('a watch uses the new definition after it changes', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
-  const crd = (properties: unknown): unknown => ({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'foos.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Namespaced',
-      names: { plural: 'foos', kind: 'Foo' },
-      versions: [{
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
-      }],
-    },
-  })
+  const crd = (properties: object): object => fooDefinition('Namespaced', { spec: { type: 'object', properties } })
   const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
   const foos = '/apis/example.com/v1/namespaces/default/foos'
   await send(server, 'POST', crds, crd({ a: { type: 'string' } }))

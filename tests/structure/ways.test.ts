@@ -6,6 +6,7 @@ import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
 import { type Clock, nextTurn, systemClock } from '../../lib/async/clock.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
+import { fooDefinition } from '../apiserver/definitions.ts'
 import { restingClock, starting } from '../operator/starting.ts'
 import { pageText } from '../tools/docs.ts'
 
@@ -115,27 +116,7 @@ const MAX_FILES = { get: 12, create: 20, apply: 26 } as const
 
 const CLOCK: Clock = { ...systemClock, now: () => 0, monotonic: () => 0 }
 
-const FOO_DEFINITION = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'foos.example.com' },
-  spec: {
-    group: 'example.com',
-    scope: 'Namespaced',
-    names: { plural: 'foos', kind: 'Foo' },
-    versions: [{
-      name: 'v1',
-      served: true,
-      storage: true,
-      schema: {
-        openAPIV3Schema: {
-          type: 'object',
-          properties: { spec: { type: 'object', properties: { size: { type: 'integer', minimum: 0 } } } },
-        },
-      },
-    }],
-  },
-}
+const SIZE = { spec: { type: 'object', properties: { size: { type: 'integer', minimum: 0 } } } }
 
 const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts'
 
@@ -147,7 +128,7 @@ test('requests to the embedded API pass the files that the docs list', { skip: s
     const answer = await server.handle({ method, path, headers, body: text })
     assert.ok(answer.status < 300, await answer.body.text())
   }
-  await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', FOO_DEFINITION)
+  await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', fooDefinition('Namespaced', SIZE))
   const account = (name: string) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } })
   const foo = (name: string) => ({ apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name }, spec: { size: 1 } })
   const applied = (name: string) => `/apis/example.com/v1/namespaces/default/foos/${name}?fieldManager=x`

@@ -66,10 +66,11 @@ function statusOf(context: Context, crd: ApiObject): JsonObject {
   const established = conflict && !wasEstablished
     ? { status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' }
     : { status: 'True', reason: 'InitialNamesAccepted', message: 'the initial names have been accepted' }
+  const approval = approvalCondition(crd)
   const conditions = [
     { type: 'NamesAccepted', ...accepted },
     { type: 'Established', ...established },
-    ...[approvalCondition(crd) ?? []].flat(),
+    ...(approval ? [approval] : []),
   ].map((each) => withTransition(each, before, nowIso(context)))
   const others = (Array.isArray(before) ? before : []).filter((each) =>
     isObject(each) && !conditions.some(({ type }) => type === each['type'])

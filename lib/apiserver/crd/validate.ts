@@ -11,9 +11,8 @@ import type { RuleSchema } from '../cel/schema.ts'
 import type { RuleResult, Validator } from '../cel/validator.ts'
 
 /**
- * Returns the faults of a custom object, after those of its metadata. Values that equal those
- * of the old object are not checked, so a stricter schema does not block updates of existing objects: `warn` gets the
- * rules that they break.
+ * Returns the faults of a custom object, without its metadata. A value that equals its old value is not checked, so a
+ * stricter schema does not block updates of existing objects: `warn` gets the rules that it breaks.
  */
 export function customFaults(
   { schema: whole, mayHaveRules }: { readonly schema: Schema; readonly mayHaveRules: boolean },

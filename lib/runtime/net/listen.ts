@@ -63,6 +63,7 @@ export async function closeServer(
   deadline: AbortSignal,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  // It rejects at the deadline only; then the open requests are aborted.
   await untilAborted(exchanges.settled(), deadline).catch(() => {})
   exchanges.abort()
   await exchanges.settled()

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
+import { seededRandom } from '../../../lib/testing/random.ts'
 import { endAll, run } from '../runner/processes.js'
 import { readTree, ROOT } from '../tree.ts'
 import { type Mutant, mutantsOf } from './mutants.ts'
@@ -81,7 +82,7 @@ function draw(place: string): Bug[] {
   )
   const all = paths.flatMap((path) => mutantsOf(path, files.get(path)!).map((mutant) => ({ path, mutant })))
   const kinds = [...Map.groupBy(all, ({ mutant }) => mutant.kind).values()]
-  const random = generator(Number(options.seed))
+  const random = seededRandom(Number(options.seed))
   const drawn: Bug[] = []
   while (drawn.length < Number(options.count) && kinds.length > 0) {
     const kind = kinds[Math.floor(random() * kinds.length)]!
@@ -187,15 +188,4 @@ async function typeError(folder: string): Promise<string | undefined> {
   const args = ['node_modules/typescript7/bin/tsc', '-p', '.', '--noEmit']
   const { code, output } = await run(process.execPath, args, { cwd: folder, env: process.env, limit: LIMIT_MS })
   return code === 0 ? undefined : `types: ${output.trim().split('\n')[0]}`
-}
-
-/** A generator of numbers from 0 to 1 (mulberry32). */
-function generator(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
 }
