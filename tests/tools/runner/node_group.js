@@ -8,8 +8,7 @@ import { pathToFileURL } from 'node:url'
 const NO_LIMIT_MS = 2 ** 31 - 1
 
 for (const file of process.argv.slice(2)) {
-  // Written at once, also if the file then ends the process.
-  writeSync(1, `# ${file}\n`)
+  mark(`# ${file}`)
   await test(file, { timeout: NO_LIMIT_MS }, async (t) => {
     const { promise: loaded, resolve } = Promise.withResolvers()
     // Without it a test would begin before the lines below it were evaluated.
@@ -24,5 +23,21 @@ for (const file of process.argv.slice(2)) {
     resolve()
   })
 }
-writeSync(1, '# end\n')
-setTimeout(() => writeSync(1, `still open: ${process.getActiveResourcesInfo().join(', ')}\n`), 1000).unref()
+mark('# end')
+setTimeout(() => mark(`still open: ${process.getActiveResourcesInfo().join(', ')}`), 1000).unref()
+
+/**
+ * Writes a line at once, also if the process then ends. It goes to stderr: stdout may be full of the reporter's lines,
+ * and the mark would stand in the middle of one. A pipe that is full for a moment answers EAGAIN.
+ */
+function mark(line) {
+  for (;;) {
+    try {
+      writeSync(2, `${line}\n`)
+      return
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+    }
+  }
+}

@@ -63,9 +63,13 @@ function hangingIn(output) {
   return unique.size > 0 ? `: ${[...unique].join(', ')}` : ''
 }
 
-/** Returns an output without the lines of tests that passed or were skipped. */
+/**
+ * Returns an output without the lines of tests that passed or were skipped. What a runtime says of activity after the
+ * end of a test stays: it may be why a process without a failed test ended with 1.
+ */
 export function withoutPassed(output) {
   return output.split('\n').filter((line) =>
+    line.includes('asynchronous activity') ||
     !/^ *[✔﹣▶ℹ#] ?|^ *\((pass|skip)\) |\.\.\. (ok|ignored)\b/.test(line.replaceAll(/\x1b\[[\d;]*m/g, ''))
   ).join('\n').replaceAll(/\n{3,}/g, '\n\n').trim()
 }
