@@ -37,6 +37,7 @@ const NODE = join(BIN, 'node')
 const { values: options, positionals: filters } = parseArgs({
   allowPositionals: true,
   options: {
+    help: { type: 'boolean', short: 'h', default: false },
     only: { type: 'string', default: 'node,bun,deno' },
     // One more than there are cores, as a third of the time of a file is waiting.
     jobs: { type: 'string', default: String(Math.min(availableParallelism() + 1, 5)) },
@@ -46,6 +47,12 @@ const { values: options, positionals: filters } = parseArgs({
     fuzz: { type: 'string' },
   },
 })
+
+if (options.help) {
+  // The comment at the head of this file.
+  console.log(read('tests/run.js').split('\n */')[0].replace(/^\/\*\*\n/, '').replaceAll(/^ \* ?/gm, ''))
+  process.exit(0)
+}
 
 /** The limit of a file. A test has less, so that one that hangs fails by its name before its process is ended. */
 const FILE_MS = Number(options.timeout) * 1000

@@ -2,9 +2,10 @@
  * The watch state machine: decides what an informer does next, without I/O. A driver performs the effect of each state
  * and passes the result to {@link step}.
  *
- * The rules are client-go's: a watch that ends normally, or that the server refuses for a while, is reopened at its
- * last version, without a new list. An expired version (410), an unreadable line or an error within the watch requires
- * all objects again: a full read, streamed or listed.
+ * The rules are client-go's: a watch that ends normally, or that the server refuses to open (401, 403, 429, 502 to
+ * 504), is reopened at its last version. An expired version (410), an unreadable line or an error within the watch,
+ * except 429, requires all objects again: a full read, streamed or listed. A departure from client-go is also a row of
+ * docs/from-controller-runtime.md.
  *
  * A full read always requests the current state (no resourceVersion). client-go accepts any cached state at first ("0")
  * and one not older than its own later; then a restarted operator would go back in time. Servers since 1.31 answer the
@@ -14,7 +15,20 @@ import { ApiError, isExpired, NetworkError } from '../core/errors.ts'
 import { isNewerVersion } from '../core/objects.ts'
 import { backoffMs } from '../async/backoff.ts'
 
-/** What all states carry along. */
+/**
+ * What all states but `waiting` have. Which field survives what:
+ *
+ * | field | set by | cleared by |
+ * |---|---|---|
+ * | `failures` | each failure | a watch that ends normally; 0 before a failure after a healthy watch |
+ * | `afterGone` | a 410 | an event, a bookmark, another failure of a list or of a watch that is not reopened |
+ * | `initializing` | a failure by a server that starts | the next failure, a full read |
+ * | `lists` | a stream that is not supported or fails | nothing |
+ * | `bookmarks` | a bookmark | two silent watches in a row |
+ * | `quiet` | two silent watches in a row | a bookmark |
+ *
+ * A new field is also a line of {@link seriesOf}, which keeps what outlives a change of `kind`.
+ */
 interface Series {
   /** Failures in a row, without a healthy watch between them. */
   readonly failures: number
@@ -51,7 +65,8 @@ export type WatchState =
   /** A full read in pages, because streaming failed. Ends with a list or a failure. */
   | (Series & FullRead & { readonly kind: 'listing' })
   /**
-   * The store equals the server's state at this version, and a watch from there is open or being opened.
+   * The store equals the server's state at this version, and a watch from there is open or being opened: only
+   * `accepted` of a failure tells which.
    * `silent`: the last watch from there delivered nothing, not even a bookmark, until it was given up.
    */
   | (Series & { readonly kind: 'watching'; readonly resourceVersion: string; readonly silent?: true })
@@ -69,7 +84,7 @@ export type WatchInput =
   /** The server closed the watch normally, as it does after some minutes. `advanced`: it delivered a new version. */
   | { readonly kind: 'closed'; readonly lastedMs: number; readonly advanced: boolean }
   /**
-   * A list or a watch failed after `lastedMs`. `accepted`: it was a watch that the server had accepted.
+   * A list or a watch failed after `lastedMs`. `accepted`: it was a watch whose response had a status below 400.
    * `silent`: it was given up because the server sent nothing.
    */
   | {
@@ -122,7 +137,7 @@ export function step(state: WatchState, input: WatchInput, random: () => number)
   }
 }
 
-/** Runs once for each event, so it creates nothing but the state. */
+/** Runs once for each event: hot, so it creates no objects but the new state. */
 function seen(state: Watching, { resourceVersion, bookmark }: Extract<WatchInput, { kind: 'seen' }>): WatchState {
   if (bookmark && !state.bookmarks) {
     return {
@@ -204,7 +219,7 @@ function nextTry(state: Active, { error, accepted, silent }: Failure, failures: 
   }
 }
 
-/** Returns the same state after the first early end, and a list after the second in a row. */
+/** Returns the same state after the first failure, and a list after the second in a row: the early end may repeat. */
 function retried(state: Active, failures: number): Active {
   if (failures === 1) return { ...state, failures }
   return { ...seriesOf(state), ...fullReadOf(state), kind: 'listing', failures }
@@ -248,7 +263,7 @@ function isTooLarge({ status }: ApiError): boolean {
 }
 
 const BUSY: ReadonlySet<number> = new Set([429, 502, 503, 504])
-/** A list would be refused like the watch. */
+/** The codes of a refused watch after which a full read would be refused too. */
 const REFUSED_FOR_NOW: ReadonlySet<number> = new Set([401, 403, ...BUSY])
 /** The max honoured Retry-After; during a longer wait the cache would be outdated. */
 const MAX_RETRY_AFTER_MS = 300_000

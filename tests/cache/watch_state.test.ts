@@ -15,7 +15,7 @@ const initializing = (code: number, retryAfterMs?: number): ApiError =>
 const young = (state: WatchState): WatchState => ({ ...state, initializing: true }) as WatchState
 const invalid = new SyntaxError('garbled')
 const network = new NetworkError('cut', { phase: 'body' })
-const refused = new NetworkError('refused', { phase: 'connect' })
+const connectionRefused = new NetworkError('refused', { phase: 'connect' })
 const unanswered = new NetworkError('no answer', { phase: 'response' })
 const streaming = (failures = 0): WatchState => ({ kind: 'streaming', failures })
 const listing = (failures = 0): WatchState => ({ kind: 'listing', failures })
@@ -80,7 +80,7 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   ['Retry-After is honoured', watching(), failed(http(429, 20_000)), wait(20_000, watching(1))],
   ['Retry-After does not shorten the wait', watching(3), failed(http(429, 1000)), wait(6400, watching(4))],
   ['a Retry-After of a day is not believed', watching(), failed(http(503, 86_400_000)), wait(300_000, watching(1))],
-  ['connection refused: later, without a list', watching(4), failed(refused), wait(12_800, watching(5))],
+  ['connection refused: later, without a list', watching(4), failed(connectionRefused), wait(12_800, watching(5))],
   ['a connection that breaks early counts', watching(1), failed(network, true, 9999), wait(1600, watching(2))],
   [
     'a connection that is cut every minute does not increase the failures',
@@ -109,7 +109,12 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     failed(initializing(503)),
     wait(1600, young(watching(2))),
   ],
-  ['a server that stops again continues the series', young(watching(1)), failed(refused), wait(1600, watching(2))],
+  [
+    'a server that stops again continues the series',
+    young(watching(1)),
+    failed(connectionRefused),
+    wait(1600, watching(2)),
+  ],
   [
     'a server that is not ready for another reason continues the series',
     watching(4),
@@ -199,7 +204,7 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   [
     'connection refused: the stream comes later, without a list',
     streaming(4),
-    failed(refused),
+    failed(connectionRefused),
     wait(12_800, streaming(5)),
   ],
   ['the watch after such a list streams the next full read', listing(1), listed, watching(1, '5')],

@@ -46,6 +46,10 @@ export class Summary {
   addResults(runtimes, results) {
     for (const runtime of runtimes) {
       const own = results.filter((each) => each.runtime === runtime)
+      if (own.length === 0) {
+        this.#print(`${runtime}: none of these files, as no runtime changes what they test`)
+        continue
+      }
       const count = (kind) => own.flatMap(({ tests }) => tests).filter(({ result }) => result === kind).length
       const failed = own.reduce((sum, each) => sum + each.failed, 0)
       const ms = own.reduce((sum, each) => sum + each.ms, 0)
