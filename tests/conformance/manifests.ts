@@ -14,6 +14,8 @@ function workload(kind: string, spec: object, more: object = {}): object {
 
 const pod = (spec: object): object => ({ apiVersion: 'v1', kind: 'Pod', metadata, spec })
 
+const PEM = '-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n'
+
 const CLAIM = {
   metadata: { name: 'data' },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
@@ -243,6 +245,149 @@ const CASES: readonly Script[] = [
       'yes',
     ].flatMap((approved) => definition('manifests.k8s.io', approved)),
   },
+  {
+    name: 'the server warns of what is deprecated, ignored or not checked',
+    steps: [
+      ['POST /api/v1/namespaces/{ns}/endpoints?dryRun=All ? subsets', {
+        apiVersion: 'v1',
+        kind: 'Endpoints',
+        metadata,
+      }],
+      ['POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All ? spec.rules', ingress({})],
+      ['POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All', ingress({ ingressClassName: 'own' })],
+      ...[
+        { externalIPs: ['10.1.1.1'] },
+        { externalIPs: ['10.1.1.1'], clusterIP: 'None', loadBalancerIP: '10.1.1.2', sessionAffinity: 'ClientIP' },
+        { externalIPs: ['10.1.1.1'], type: 'ExternalName', externalName: 'example.com' },
+        { externalName: 'example.com' },
+        { trafficDistribution: 'PreferClose' },
+      ].map((spec): Step => [
+        'POST /api/v1/namespaces/{ns}/services?dryRun=All ? spec.type',
+        { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }], ...spec } },
+      ]),
+      ...[['', ''], [PEM, ''], ['-----BEGIN CERTIFICATE-----', PEM]].map(([crt, key]): Step => [
+        'POST /api/v1/namespaces/{ns}/secrets?dryRun=All ? type',
+        {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata,
+          type: 'kubernetes.io/tls',
+          stringData: { 'tls.crt': crt, 'tls.key': key },
+        },
+      ]),
+    ],
+  },
+  {
+    name: 'the server warns of a format that it does not check, once, and not of one that the definition had',
+    steps: [
+      {},
+      {
+        a: { type: 'string', format: 'idn-hostname' },
+        b: { type: 'array', items: { type: 'string', format: 'idn-hostname' } },
+      },
+      ...['string', 'integer', 'number', 'boolean'].map((type) => ({ a: { type, format: 'int64' } })),
+      { a: { type: 'string', format: 'date-time' }, b: { type: 'number', format: 'double' } },
+      { a: { type: 'string', format: 'k8s-short-name' } },
+    ].map((properties) => formatted(properties)).concat([
+      formatted({ a: { type: 'string', format: 'one' } }, ''),
+      ['MERGE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/formats.{group} ? spec.names.plural', {
+        spec: formatted({ a: { type: 'string', format: 'one' }, b: { type: 'string', format: 'two' } })[1].spec,
+      }],
+    ]),
+  },
+  {
+    name: 'the labels of a job and of its pods are the generated ones, or the job is refused',
+    steps: [
+      {},
+      { 'controller-uid': 'other' },
+      { 'job-name': 'other', 'batch.kubernetes.io/job-name': 'x' },
+      { 'batch.kubernetes.io/controller-uid': 'other', app: 'web' },
+    ].map((labels): Step => [
+      `POST /apis/batch/v1/namespaces/{ns}/jobs?dryRun=All${Object.keys(labels).length > 0 ? '' : ' ? spec.selector'}`,
+      {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'x', labels: { own: 'a' } },
+        spec: { template: { metadata: { labels }, spec: { containers: [CONTAINER], restartPolicy: 'Never' } } },
+      },
+    ]),
+  },
+  {
+    name: 'a DaemonSet begins with the generation of its template that its annotation has',
+    steps: ['3', '0', '-1', '1e3', 'x'].map((generation): Step => [
+      `POST /apis/apps/v1/namespaces/{ns}/daemonsets?dryRun=All${
+        /^-?\d$/.test(generation) ? ' ? metadata.annotations' : ''
+      }`,
+      {
+        ...workload('DaemonSet', { containers: [CONTAINER] }),
+        metadata: { name: 'x', annotations: { 'deprecated.daemonset.template.generation': generation } },
+      },
+    ]),
+  },
+  {
+    name: 'the labels of an EndpointSlice count in its generation',
+    steps: [
+      ['POST /apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices ? metadata.generation', {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata,
+        addressType: 'IPv4',
+        endpoints: [],
+      }],
+      ...[{ labels: { a: 'b' } }, { annotations: { a: 'b' } }].map((more): Step => [
+        'MERGE /apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices/x ? metadata.generation',
+        { metadata: more },
+      ]),
+    ],
+  },
+  {
+    name: 'a dry run of a create keeps a resourceVersion',
+    steps: ['7', 'x', ''].map((resourceVersion): Step => [
+      'POST cm?dryRun=All ? metadata.resourceVersion',
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', resourceVersion } },
+    ]),
+  },
+  {
+    name: 'a list that is required and left out if empty is owned whole by its creator',
+    steps: [[
+      'POST /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings?dryRun=All ? metadata.managedFields',
+      {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'ValidatingAdmissionPolicyBinding',
+        metadata,
+        spec: { policyName: 'x', validationActions: ['Deny'] },
+      },
+    ]],
+  },
 ]
+
+function ingress(more: object): Body {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'Ingress',
+    metadata: { name: 'x', annotations: { 'kubernetes.io/ingress.class': 'nginx' } },
+    spec: { defaultBackend: { service: { name: 'x', port: { number: 80 } } }, ...more },
+  }
+}
+
+/** Creates a definition whose spec has these properties. */
+function formatted(properties: object, query = '?dryRun=All'): [string, Body] {
+  return [`POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions${query} ? spec.names.plural`, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'formats.{group}' },
+    spec: {
+      group: '{group}',
+      scope: 'Namespaced',
+      names: { plural: 'formats', kind: 'Format' },
+      versions: [{
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
+      }],
+    },
+  }]
+}
 
 export const MANIFEST_CASES: readonly Case[] = casesOf('manifests', CASES)

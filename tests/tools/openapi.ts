@@ -142,7 +142,8 @@ async function readHoldings(root: string): Promise<Holdings> {
 }
 
 /**
- * Returns `*` for a string behind a pointer, kept if empty; `-` for a number or flag by value, left out if zero; `+`
+ * Returns `*` for a string behind a pointer, kept if empty; `-` for a number or flag by value, and for a required list,
+ * left out if zero; `+`
  * for what is always written, although it is not required: times, scalars, lists and maps.
  */
 function holdingOf(
@@ -156,6 +157,8 @@ function holdingOf(
   if (!isPointer && !held.omits && !isRequired && /^(string|bool|int32|int64|double|\[\].*|\{\}.*)$/.test(type)) {
     return '+'
   }
+  // A required list that Go leaves out if it is empty is not there before a create.
+  if (isRequired && held.omits && /^(?:\[\]|\{\})/.test(type)) return '-'
   if (type === 'string') return isPointer ? '*' : ''
   if (['bool', 'int32', 'int64', 'double'].includes(type)) return !isPointer && held.omits ? '-' : ''
   return ''

@@ -26,7 +26,7 @@ admissionregistration.v1.ServiceReference name!:string namespace!:string path:st
 admissionregistration.v1.TypeChecking expressionWarnings:[]@admissionregistration.v1.ExpressionWarning
 admissionregistration.v1.ValidatingAdmissionPolicy apiVersion:string kind:string metadata:@meta.v1.ObjectMeta+ spec:@admissionregistration.v1.ValidatingAdmissionPolicySpec+ status:@admissionregistration.v1.ValidatingAdmissionPolicyStatus+
 admissionregistration.v1.ValidatingAdmissionPolicyBinding apiVersion:string kind:string metadata:@meta.v1.ObjectMeta+ spec!:@admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec+
-admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec matchResources:@admissionregistration.v1.MatchResources paramRef:@admissionregistration.v1.ParamRef policyName!:string validationActions!:[]string%set
+admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec matchResources:@admissionregistration.v1.MatchResources paramRef:@admissionregistration.v1.ParamRef policyName!:string validationActions!:[]string-%set
 admissionregistration.v1.ValidatingAdmissionPolicySpec auditAnnotations:[]@admissionregistration.v1.AuditAnnotation failurePolicy:string*|Fail|Ignore matchConditions:[]@admissionregistration.v1.MatchCondition%map(name)~merge(name) matchConstraints:@admissionregistration.v1.MatchResources paramKind:@admissionregistration.v1.ParamKind validations:[]@admissionregistration.v1.Validation variables:[]@admissionregistration.v1.Variable%map(name)~merge(name)
 admissionregistration.v1.ValidatingAdmissionPolicyStatus conditions:[]@meta.v1.Condition%map(type) observedGeneration:int64- typeChecking:@admissionregistration.v1.TypeChecking
 admissionregistration.v1.ValidatingWebhook admissionReviewVersions!:[]string clientConfig!:@admissionregistration.v1.WebhookClientConfig+ failurePolicy:string*|Fail|Ignore matchConditions:[]@admissionregistration.v1.MatchCondition%map(name)~merge(name) matchPolicy:string*|Equivalent|Exact name!:string namespaceSelector:@meta.v1.LabelSelector objectSelector:@meta.v1.LabelSelector rules:[]@admissionregistration.v1.RuleWithOperations sideEffects!:string*|None|NoneOnDryRun|Some|Unknown timeoutSeconds:int32
@@ -157,9 +157,6 @@ certificates.v1.CertificateSigningRequest apiVersion:string kind:string metadata
 certificates.v1.CertificateSigningRequestCondition lastTransitionTime:time+ lastUpdateTime:time+ message:string reason:string status!:string type!:string
 certificates.v1.CertificateSigningRequestSpec expirationSeconds:int32 extra:{}[]string groups:[]string request!:byte signerName!:string uid:string usages:[]string username:string
 certificates.v1.CertificateSigningRequestStatus certificate:byte conditions:[]@certificates.v1.CertificateSigningRequestCondition%map(type)
-com.example.k.v1.Abe apiVersion:string kind:string metadata:@meta.v1.ObjectMeta spec:any status:any
-com.example.k.v1.Zed apiVersion:string kind:string metadata:@meta.v1.ObjectMeta spec:any status:any
-com.example.k.v1beta1.Zed apiVersion:string kind:string metadata:@meta.v1.ObjectMeta spec:any status:any
 coordination.v1.Lease apiVersion:string kind:string metadata:@meta.v1.ObjectMeta+ spec:@coordination.v1.LeaseSpec+
 coordination.v1.LeaseSpec acquireTime:microtime holderIdentity:string* leaseDurationSeconds:int32 leaseTransitions:int32 preferredHolder:string* renewTime:microtime strategy:string*
 core.v1.AWSElasticBlockStoreVolumeSource fsType:string partition:int32- readOnly:bool- volumeID!:string
@@ -463,7 +460,7 @@ resource.v1.CapacityRequestPolicy default:quantity validRange:@resource.v1.Capac
 resource.v1.CapacityRequestPolicyRange max:quantity min!:quantity step:quantity
 resource.v1.CapacityRequirements requests:{}quantity
 resource.v1.Counter value!:quantity
-resource.v1.CounterSet counters!:{}@resource.v1.Counter name!:string
+resource.v1.CounterSet counters!:{}@resource.v1.Counter- name!:string
 resource.v1.Device allNodes:bool allowMultipleAllocations:bool attributes:{}@resource.v1.DeviceAttribute bindingConditions:[]string bindingFailureConditions:[]string bindsToNode:bool capacity:{}@resource.v1.DeviceCapacity consumesCounters:[]@resource.v1.DeviceCounterConsumption name!:string nodeAllocatableResourceMappings:{}@resource.v1.NodeAllocatableResourceMapping nodeName:string* nodeSelector:@core.v1.NodeSelector taints:[]@resource.v1.DeviceTaint
 resource.v1.DeviceAllocationConfiguration opaque:@resource.v1.OpaqueDeviceConfiguration requests:[]string source!:string|FromClaim|FromClass
 resource.v1.DeviceAllocationResult config:[]@resource.v1.DeviceAllocationConfiguration results:[]@resource.v1.DeviceRequestAllocationResult
@@ -475,7 +472,7 @@ resource.v1.DeviceClass apiVersion:string kind:string metadata:@meta.v1.ObjectMe
 resource.v1.DeviceClassConfiguration opaque:@resource.v1.OpaqueDeviceConfiguration
 resource.v1.DeviceClassSpec config:[]@resource.v1.DeviceClassConfiguration extendedResourceName:string* selectors:[]@resource.v1.DeviceSelector
 resource.v1.DeviceConstraint distinctAttribute:string* matchAttribute:string* requests:[]string
-resource.v1.DeviceCounterConsumption counterSet!:string counters!:{}@resource.v1.Counter
+resource.v1.DeviceCounterConsumption counterSet!:string counters!:{}@resource.v1.Counter-
 resource.v1.DeviceRequest exactly:@resource.v1.ExactDeviceRequest firstAvailable:[]@resource.v1.DeviceSubRequest name!:string
 resource.v1.DeviceRequestAllocationResult adminAccess:bool bindingConditions:[]string bindingFailureConditions:[]string consumedCapacity:{}quantity device!:string driver!:string pool!:string request!:string shareID:string* tolerations:[]@resource.v1.DeviceToleration
 resource.v1.DeviceSelector cel:@resource.v1.CELDeviceSelector

@@ -36,6 +36,8 @@ interface KindTable {
   /** Default: the name and the time of creation. */
   readonly columns?: readonly Column[]
   readonly rowConditions?: (object: ApiObject) => JsonObject[]
+  /** The warning in each response, for a deprecated version. Default: none. */
+  readonly deprecation?: string
   readonly rules?: Partial<Rules>
 }
 
@@ -91,6 +93,7 @@ export function kindsOf({ group, version, definitions, kinds }: GroupTable): rea
       rules: { ...DEFAULT_RULES, returnsDeleted: row.returnsDeleted ?? false, ...row.rules },
       columns: row.columns,
       ...(row.rowConditions && { rowConditions: row.rowConditions }),
+      ...(row.deprecation !== undefined && { deprecation: row.deprecation }),
     }
   })
 }

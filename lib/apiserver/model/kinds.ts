@@ -84,6 +84,8 @@ export interface Rules {
   readonly generation: boolean
   /** Whether it counts changes of the annotations too. */
   readonly generationCountsAnnotations?: boolean
+  /** The same for labels. */
+  readonly generationCountsLabels?: boolean
   /** Whether PUT creates a missing object. */
   readonly createOnUpdate: boolean
   /** Whether PUT without a resourceVersion overwrites the object. */
@@ -101,6 +103,8 @@ export interface Rules {
   /** Suspends a write whose rules need code that is not loaded. Called before anything else of the write. */
   readonly prepareRules?: (object: ApiObject) => void
   readonly validate?: (object: ApiObject, old: ApiObject | undefined) => readonly Cause[]
+  /** Returns the warnings of a valid object, in the response. `old`: before an update. */
+  readonly warnings?: (object: ApiObject, old: ApiObject | undefined) => readonly string[]
   readonly validateStatus?: (object: ApiObject, old: ApiObject) => readonly Cause[]
   /** The rules of subresources, other than /status, that write a part of the object. */
   readonly parts?: Readonly<Record<string, PartRules>>

@@ -74,7 +74,7 @@ function writtenFields(target: Schema): readonly Field[] {
   if (!result) {
     const { properties = {}, required = [] } = target
     result = Object.entries(properties).map(([name, property]) => ({ name, property })).filter(({ name, property }) =>
-      isEmbeddedStruct(property) || isAlwaysWritten(property) || required.includes(name)
+      isEmbeddedStruct(property) || isAlwaysWritten(property) || (required.includes(name) && !property.omitZero)
     )
     written.set(target, result)
   }

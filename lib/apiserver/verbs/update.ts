@@ -95,6 +95,7 @@ export function updateObject(
   const faults = [...metaFaults, ...metaFaults, ...schemaFaults(context, kind, object, old, subresource, metaFaults)]
   faults.push(...(validatorOf(kind, subresource)?.(object, old) ?? []))
   throwIfInvalid(kind, object, faults)
+  if (subresource === '') writer.warnings?.push(...(kind.rules.warnings?.(object, old) ?? []))
   if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
   object.metadata.resourceVersion = old.metadata.resourceVersion!
   if (admission) object = validated(context, { ...admission, object })
@@ -174,10 +175,11 @@ function deletionFaults(metadata: Meta, before: Meta): Cause[] {
 /** Increments the generation if anything except metadata and status has changed, in place. */
 function updateGeneration(object: ApiObject, old: ApiObject, kind: Kind, isStatus: boolean): void {
   if (!kind.rules.generation) return
-  const { annotations } = object.metadata
+  const { annotations, labels } = object.metadata
   const changed = !jsonEqual(generationFields(object, kind), generationFields(old, kind)) ||
     (kind.rules.generationCountsAnnotations === true && !isStatus &&
-      !jsonEqual(annotations ?? {}, old.metadata.annotations ?? {}))
+      !jsonEqual(annotations ?? {}, old.metadata.annotations ?? {})) ||
+    (kind.rules.generationCountsLabels === true && !jsonEqual(labels ?? {}, old.metadata.labels ?? {}))
   const generation = old.metadata.generation ?? 0
   object.metadata.generation = changed ? generation + 1 : generation
   if (object.metadata.generation === 0) delete object.metadata.generation

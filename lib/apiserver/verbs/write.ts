@@ -301,6 +301,7 @@ export function createObject(
     object,
     [...metaFaults, ...schemaFaults(context, kind, object, undefined, '', metaFaults), ...ownFaults],
   )
+  writer.warnings?.push(...(kind.rules.warnings?.(object, undefined) ?? []))
   if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, []))
   if (admission) object = validated(context, { ...placeOf(kind, object), ...admission, object })
   const { name, namespace, generateName } = object.metadata
@@ -359,7 +360,6 @@ function initMetadata(context: Context, kind: Kind, { metadata }: ApiObject): vo
       metadata.name = generateName(metadata.generateName, context.random)
     }
   }
-  delete metadata.resourceVersion
   metadata.uid = newUid(context.random)
   metadata.creationTimestamp = nowIso(context)
   if (kind.rules.generation) metadata.generation = 1

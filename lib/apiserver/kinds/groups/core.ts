@@ -47,6 +47,7 @@ export const CORE: GroupTable = {
       shortNames: ['ep'],
       columns: [NAME, text('Endpoints', cells.endpointsText), AGE],
       rules: ENDPOINTS_RULES,
+      deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
     },
     {
       kind: 'Event',

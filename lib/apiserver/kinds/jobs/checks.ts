@@ -10,8 +10,15 @@ import { scheduleProblem } from './schedules.ts'
 
 const INDEXED = 'requires indexed completion mode'
 
-/** The label that the server adds to the pods of a job, and to its selector. */
-const GENERATED = 'batch.kubernetes.io/controller-uid'
+/** Returns the labels that the server adds to the pods of a job, in the order in which they are checked. */
+export function generatedLabels({ metadata: { name, uid } }: ApiObject): Readonly<Record<string, string>> {
+  return {
+    'controller-uid': uid ?? '',
+    'job-name': name ?? '',
+    'batch.kubernetes.io/controller-uid': uid ?? '',
+    'batch.kubernetes.io/job-name': name ?? '',
+  }
+}
 
 export function jobFaults(job: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = job['spec'] as JsonObject
@@ -29,22 +36,31 @@ function jobSelectorFaults(job: ApiObject, spec: JsonObject): Cause[] {
   const faults: Cause[] = []
   if (!isObject(selector)) faults.push(fault.required('spec.selector'))
   else if (spec['manualSelector'] !== true) {
-    const expected = { matchLabels: { [GENERATED]: job.metadata.uid ?? '' } }
-    const legacy = { matchLabels: { 'controller-uid': job.metadata.uid ?? '' } }
-    if (!jsonEqual(selector, expected) && !jsonEqual(selector, legacy)) {
+    const generated = generatedLabels(job)
+    for (const [key, value] of Object.entries(generated)) {
+      const path = `spec.template.metadata.labels[${key}]`
+      const given = isObject(labels) ? labels[key] : undefined
+      if (given === undefined) faults.push(fault.required(path, `must be '${value}'`))
+      else if (given !== value) faults.push(fault.invalid(path, sorted(labels as JsonObject), `must be '${value}'`))
+    }
+    if (!selectorMatches(selector, generated)) {
       faults.push(fault.invalid('spec.selector', sortedLabels(selector), '`selector` not auto-generated'))
     }
   }
   if (isObject(selector) && selectorMatches(selector, labels)) return faults
   const detail = '`selector` does not match template `labels`'
-  return [...faults, fault.invalid('spec.template.metadata.labels', labels ?? null, detail)]
+  return [...faults, fault.invalid('spec.template.metadata.labels', isObject(labels) ? sorted(labels) : null, detail)]
 }
 
 /** Returns a selector with its labels in order, as Go writes maps. */
 function sortedLabels(selector: JsonObject): JsonObject {
   const labels = selector['matchLabels']
   if (!isObject(labels)) return selector
-  return { ...selector, matchLabels: Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))) }
+  return { ...selector, matchLabels: sorted(labels) }
+}
+
+function sorted(labels: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
 function jobSpecFaults(spec: JsonObject, path: string): Cause[] {

@@ -3,7 +3,7 @@ import { jsonEqual } from '../../../core/equal.ts'
 import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { child, fill } from '../common/fill.ts'
-import { cronJobFaults, jobFaults } from './checks.ts'
+import { cronJobFaults, generatedLabels, jobFaults } from './checks.ts'
 import { podSpecDefaults } from '../pods/defaults.ts'
 
 export const JOB_RULES: Partial<Rules> = {
@@ -66,20 +66,16 @@ function labelByTemplate(job: ApiObject): void {
   }
 }
 
-/** Adds labels that are unique to the job, and a selector for them. */
+/** Adds labels that are unique to the job, and a selector for them. Validation refuses other values of the user's. */
 function setSelector(job: ApiObject, spec: JsonObject): void {
-  const { name, uid } = job.metadata
   const template = spec['template'] as JsonObject
   const metadata = (isObject(template['metadata']) ? template['metadata'] : {}) as JsonObject
   const labels = isObject(metadata['labels']) ? metadata['labels'] : {}
-  metadata['labels'] = {
-    ...labels,
-    'batch.kubernetes.io/controller-uid': uid!,
-    'batch.kubernetes.io/job-name': name!,
-    'controller-uid': uid!,
-    'job-name': name!,
-  }
+  metadata['labels'] = { ...generatedLabels(job), ...labels }
   template['metadata'] = metadata
   const selector = child(spec, 'selector')
-  selector['matchLabels'] = { ...child(selector, 'matchLabels'), 'batch.kubernetes.io/controller-uid': uid! }
+  selector['matchLabels'] = {
+    'batch.kubernetes.io/controller-uid': job.metadata.uid!,
+    ...child(selector, 'matchLabels'),
+  }
 }

@@ -9,20 +9,32 @@ import { str } from '../common/columns.ts'
 export const INGRESS_RULES: Partial<Rules> = {
   generation: true,
   prepareCreate: setDefaultClass,
-  validate: ingressFaults,
+  warnings: (ingress, old) =>
+    !old && ingress.metadata.annotations?.[CLASS] !== undefined && at(ingress, 'spec', 'ingressClassName') === undefined
+      ? [`annotation '${CLASS}' is deprecated, please use 'spec.ingressClassName' instead`]
+      : [],
+  validate: (ingress, old) => [...ingressFaults(ingress), ...(old ? [] : classFaults(ingress))],
 }
 
+const CLASS = 'kubernetes.io/ingress.class'
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class'
 
 /** Sets the default class of ingresses, in place. */
 function setDefaultClass(ingress: ApiObject, { all }: PrepareContext): void {
   const spec = ingress['spec'] as JsonObject
   if (spec['ingressClassName'] !== undefined) return
-  if (ingress.metadata.annotations?.['kubernetes.io/ingress.class'] !== undefined) return
+  if (ingress.metadata.annotations?.[CLASS] !== undefined) return
   const classes = all('ingressclasses.networking.k8s.io')
     .filter(({ metadata }) => metadata.annotations?.[DEFAULT_CLASS] === 'true')
     .sort((a, b) => (String(a.metadata.creationTimestamp) < String(b.metadata.creationTimestamp) ? 1 : -1))
   if (classes[0]) spec['ingressClassName'] = classes[0].metadata.name!
+}
+
+/** The annotation and the field name the same class. */
+function classFaults({ metadata, spec }: ApiObject): Cause[] {
+  const [old, own] = [metadata.annotations?.[CLASS], at(spec, 'ingressClassName')]
+  if (old === undefined || own === undefined || old === own) return []
+  return [fault.invalid(`annotations.${CLASS}`, old, 'must match `ingressClassName` when both are specified')]
 }
 
 function ingressFaults(ingress: ApiObject): Cause[] {

@@ -13,6 +13,7 @@ export const SECRET_RULES: Partial<Rules> = {
     mergeStringData(secret)
   },
   validate: secretFaults,
+  warnings: tlsWarnings,
   fields: (secret) => ({ type: String(secret['type'] ?? '') }),
 }
 
@@ -135,4 +136,14 @@ function jsonProblem(text: string): string {
   const first = text.trimStart()[0]
   if (first === undefined || first === '{' || first === '[' || first === '"') return 'unexpected end of JSON input'
   return `invalid character '${first}' looking for beginning of value`
+}
+
+const PEM = /-----BEGIN ([A-Z ]+)-----[^]*-----END \1-----/
+
+/** A certificate or a key without PEM. The real server also warns of a key that is not the certificate's. */
+function tlsWarnings(secret: ApiObject): string[] {
+  if (secret['type'] !== 'kubernetes.io/tls') return []
+  const isPem = (key: string): boolean => PEM.test(atob(String(at(secret, 'data', key) ?? '')))
+  const part = isPem('tls.crt') ? isPem('tls.key') ? undefined : 'key' : 'certificate'
+  return part ? [`tls: failed to find any PEM data in ${part} input`] : []
 }

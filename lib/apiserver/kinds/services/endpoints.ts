@@ -64,6 +64,7 @@ function subsetFaults(subset: JsonObject, path: string): Cause[] {
 
 export const ENDPOINT_SLICE_RULES: Partial<Rules> = {
   generation: true,
+  generationCountsLabels: true,
   defaults: filling({ 'ports[].name': '', 'ports[].protocol': 'TCP' }),
   validate: (slice, old) => [
     ...checked(slice, [['addressType', required(), oneOf('FQDN', 'IPv4', 'IPv6')]]),

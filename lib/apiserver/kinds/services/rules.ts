@@ -1,6 +1,6 @@
 /** The rules of Services, and the addresses and ports that the server assigns. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { at, clone, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
 import { parentsOf } from '../common/fill.ts'
 import { serviceFaults } from './checks.ts'
@@ -54,6 +54,7 @@ export const SERVICE_RULES: Partial<Rules> = {
     assign(spec, context)
   },
   validate: serviceFaults,
+  warnings: serviceWarnings,
   fields: (service) => ({
     'spec.clusterIP': String(at(service, 'spec', 'clusterIP') ?? ''),
     'spec.type': String(at(service, 'spec', 'type') ?? ''),
@@ -115,4 +116,31 @@ function assignNodePorts(spec: JsonObject, context: PrepareContext): void {
       port['nodePort'] ??= nodePort(context)
     }
   }
+}
+
+/** The fields that a Service ignores, and those that are deprecated. */
+function serviceWarnings(service: ApiObject): string[] {
+  const spec = service['spec'] as JsonObject
+  const isExternalName = spec['type'] === 'ExternalName'
+  const isHeadless = spec['type'] === 'ClusterIP' && spec['clusterIP'] === 'None'
+  const hasExternalIps = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0
+  const texts: readonly (readonly [boolean, string])[] = [
+    [isHeadless && Boolean(spec['loadBalancerIP']), 'spec.loadBalancerIP is ignored for headless services'],
+    [isHeadless && hasExternalIps, 'spec.externalIPs is ignored for headless services'],
+    [isHeadless && spec['sessionAffinity'] !== 'None', 'spec.SessionAffinity is ignored for headless services'],
+    [
+      hasExternalIps && !isHeadless && !isExternalName,
+      'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
+    ],
+    [isExternalName && hasExternalIps, "spec.externalIPs is ignored when spec.type is 'ExternalName'"],
+    [
+      !isExternalName && Boolean(spec['externalName']),
+      "spec.externalName is ignored when spec.type is not 'ExternalName'",
+    ],
+    [
+      spec['trafficDistribution'] === 'PreferClose',
+      "spec.trafficDistribution: 'PreferClose' is deprecated; use 'PreferSameZone'",
+    ],
+  ]
+  return texts.filter(([applies]) => applies).map(([, text]) => text)
 }

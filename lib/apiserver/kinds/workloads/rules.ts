@@ -2,7 +2,7 @@
 import { jsonEqual } from '../../../core/equal.ts'
 import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { fault } from '../../model/status.ts'
+import { badRequest, fault } from '../../model/status.ts'
 import { child, type Defaults, fill, parentsOf } from '../common/fill.ts'
 import { podSpecFaults } from '../pods/checks.ts'
 import { controllerFaults, daemonSetFaults, deploymentFaults, replicaSetFaults, statefulSetFaults } from './checks.ts'
@@ -55,11 +55,11 @@ export const DAEMON_SET_RULES: Partial<Rules> = {
     const spec = specOf(set)
     fill(spec, { revisionHistoryLimit: 10 })
     rollingDefaults(child(spec, 'updateStrategy'), { maxUnavailable: 1, maxSurge: 0 })
-    if (set.metadata.annotations?.[TEMPLATE_GENERATION] === undefined) setTemplateGeneration(set, 0)
+    setTemplateGeneration(set, templateGeneration(set))
   },
-  prepareCreate: (set) => setTemplateGeneration(set, 1),
+  prepareCreate: (set) => setTemplateGeneration(set, Math.max(1, templateGeneration(set))),
   prepareUpdate(set, old) {
-    const before = Number(old.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0)
+    const before = templateGeneration(old)
     const isSame = jsonEqual(at(set, 'spec', 'template'), at(old, 'spec', 'template'))
     setTemplateGeneration(set, isSame ? before : before + 1)
   },
@@ -108,6 +108,14 @@ function rollingDefaults(strategy: JsonObject, parameters: JsonObject): void {
 }
 
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation'
+
+/** Throws 400 for a text that Go does not parse as an integer. */
+function templateGeneration({ metadata }: ApiObject): number {
+  const text = metadata.annotations?.[TEMPLATE_GENERATION] ?? '0'
+  if (/^[+-]?\d+$/.test(text)) return Number(text)
+  const reason = `strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`
+  throw badRequest(`DaemonSet in version "v1" cannot be handled as a DaemonSet: ${reason}`)
+}
 
 function setTemplateGeneration({ metadata }: ApiObject, generation: number): void {
   metadata.annotations = { ...metadata.annotations, [TEMPLATE_GENERATION]: String(generation) }
