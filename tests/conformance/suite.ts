@@ -10,6 +10,7 @@ import { DISCOVERY_CASES } from './discovery.ts'
 import { LIST_CASES } from './lists.ts'
 import { MANIFEST_CASES } from './manifests.ts'
 import { OBJECT_CASES } from './objects.ts'
+import { ODD_CASES } from './odd_values.ts'
 import { PATCH_CASES } from './patches.ts'
 import { WATCH_CASES } from './watches.ts'
 import { WEBHOOK_CASES } from './webhooks.ts'
@@ -29,6 +30,7 @@ export const ALONE_CASES: readonly Case[] = [
   ...WIRE_CASES,
   ...KIND_CASES,
   ...MANIFEST_CASES,
+  ...ODD_CASES,
 ]
 
 /** Cases that see only their own objects. Many may run at the same time. */

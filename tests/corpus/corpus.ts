@@ -8,6 +8,7 @@
  * a difference is not in differences.ts.
  */
 import process from 'node:process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
@@ -47,6 +48,8 @@ try {
     const { name, definitions, objects } = readProject(module, Number(options.each))
     for (const each of definitions) await define(each)
     await established()
+    // Discovery follows after a moment.
+    await sleep(3000)
     const paths = await pathsOfKinds()
     for (const each of objects) await playObject(each, paths)
     console.log(
@@ -69,6 +72,8 @@ async function define(definition: Manifest): Promise<void> {
   const path = `${DEFINITIONS}/${definition.metadata?.name}`
   const isNew = await both(`POST ${DEFINITIONS}`, object, definition)
   if (isNew) return
+  // Its conditions are written a moment after its create.
+  await established()
   await both(
     `PUT ${path}`,
     (answers: readonly Body[]) => ({
@@ -80,7 +85,7 @@ async function define(definition: Manifest): Promise<void> {
   )
 }
 
-/** Waits until the real server serves all definitions, so that discovery has them. */
+/** Waits until the real server serves all definitions, or refuses their names. */
 async function established(): Promise<void> {
   for (let asked = 0; asked < 100; asked++) {
     const { items } = await real.expect(200, 'GET', DEFINITIONS)
@@ -91,10 +96,8 @@ async function established(): Promise<void> {
       )
     )
     if (waiting.length === 0) break
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await sleep(100)
   }
-  // Discovery follows after a moment.
-  await new Promise((resolve) => setTimeout(resolve, 3000))
 }
 
 /** Returns the path of each kind, by `apiVersion/kind`. */

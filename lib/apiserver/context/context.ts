@@ -3,11 +3,11 @@ import type { Clock } from '../../async/clock.ts'
 import { applyDefaults } from '../../core/schema_defaults.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Access } from '../access/access.ts'
-import { type ApiObject, at, instant, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type ApiObject, at, instant, isObject, type Json, type JsonObject, jsonOf } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import type { Call, Kinds, ResourceRoute } from '../model/routes.ts'
 import type { Schema } from '../model/schema.ts'
-import { badRequest, fault, invalid, notFound, type StatusError } from '../model/status.ts'
+import { badRequest, errorWithoutReason, fault, invalid, notFound, type StatusError } from '../model/status.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { prune } from '../schema/prune.ts'
 import type { Store } from '../storage/store.ts'
@@ -61,10 +61,21 @@ export function readObject(context: Context, kind: Kind, route: ResourceRoute): 
 }
 
 /** Stores an object. Returns the stored object in `kind`'s version. */
+/** The limit of etcd for a request, which holds one object. */
+const MAX_BYTES = 1.5 * 2 ** 20
+
+/** Throws 500 as etcd refuses an object that is too large. Only a request with a large body can make one. */
+function checkSize({ webhooks }: Context, object: ApiObject): void {
+  if ((webhooks.current?.call?.body?.length ?? 0) < MAX_BYTES / 8) return
+  if (new TextEncoder().encode(jsonOf(object)).length <= MAX_BYTES) return
+  throw errorWithoutReason(500, 'etcdserver: request is too large')
+}
+
 export function putObject(context: Context, kind: Kind, object: ApiObject): ApiObject {
   const next = toStored(kind, object)
   // A conversion webhook is called before the write: a request cannot wait for it after the write.
   const answer = kind.rules.convert && fromStored(kind, next)
+  checkSize(context, next)
   const stored = context.store.put(
     kind.storage.id,
     storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!),

@@ -6,7 +6,8 @@ import type { Call, ResourceRoute } from '../model/routes.ts'
 import { conflict, methodNotAllowed, MODIFIED_MESSAGE } from '../model/status.ts'
 import { type ApiObject, at, clone, instant, isObject, type Json, type JsonObject, newUid, put } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { checkNameInUrl, isDryRun } from '../verbs/write.ts'
+import { updateManagedFields } from '../apply/managed_fields.ts'
+import { checkNameInUrl, isDryRun, setManagedFields, typingOf, writerOf } from '../verbs/write.ts'
 import { contentConditions } from './namespace_conditions.ts'
 import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 
@@ -94,7 +95,8 @@ function removeFinalizer(context: Context, namespace: ApiObject): void {
 
 function putFinalizers(namespace: ApiObject, finalizers: Json[]): void {
   const spec = isObject(namespace['spec']) ? { ...namespace['spec'] } : {}
-  put(spec, 'finalizers', finalizers)
+  if (finalizers.length > 0) put(spec, 'finalizers', finalizers)
+  else delete spec['finalizers']
   namespace['spec'] = spec
 }
 
@@ -114,6 +116,8 @@ export function finalize(context: Context, kind: Kind, route: ResourceRoute, cal
   Object.assign(next.metadata, { labels, annotations })
   const finalizers = at(object, 'spec', 'finalizers')
   putFinalizers(next, Array.isArray(finalizers) ? finalizers as Json[] : [])
+  const writer = writerOf(context, kind, route, call)
+  setManagedFields(next, updateManagedFields(typingOf(kind, 'finalize'), old, old, next, writer))
   if (isDryRun(call.query.getAll('dryRun'))) return next
   const count = (next.metadata.finalizers ?? []).length + (Array.isArray(finalizers) ? finalizers.length : 0)
   if (old.metadata.deletionTimestamp && count === 0) {

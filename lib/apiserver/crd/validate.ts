@@ -91,7 +91,9 @@ export function validateValue(schema: Schema, value: Json, path: string, old?: J
 function typeOf(value: Json): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
-  return typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value
+  return typeof value === 'number'
+    ? (Number.isInteger(value) && Math.abs(value) <= 2 ** 63 ? 'integer' : 'number')
+    : typeof value
 }
 
 function typeFaults(schema: Schema, value: Json, path: string): Cause[] {

@@ -1,5 +1,6 @@
 /** Validates names, labels and annotations, with the messages of apimachinery. */
 import type { JsonObject, Meta } from './json.ts'
+import { jsonEqual } from '../../core/equal.ts'
 import { type Cause, fault } from './status.ts'
 
 export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path'
@@ -227,6 +228,20 @@ export function finalizerNameFaults({ finalizers = [] }: Meta): Cause[] {
       ),
     ]
   )
+}
+
+/** Removes repeated owner references, in place, and returns a warning of them. */
+export function dedupedOwners(meta: Meta, isPatched: boolean): string[] {
+  const owners = meta.ownerReferences ?? []
+  const repeated = owners.filter((owner, index) => owners.findIndex((other) => jsonEqual(other, owner)) < index)
+  if (repeated.length === 0) return []
+  meta.ownerReferences = owners.filter((owner, index) => owners.findIndex((other) => jsonEqual(other, owner)) === index)
+  const uids = [...new Set(repeated.map(({ uid }) => String(uid)))].join(', ')
+  return [
+    `.metadata.ownerReferences contains duplicate entries${isPatched ? ' after mutating admission happens' : ''}; ` +
+    'API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; ' +
+    `please fix your requests; duplicate UID(s) observed: ${uids}`,
+  ]
 }
 
 /** Returns the warnings about the names of new finalizers of a custom object. */

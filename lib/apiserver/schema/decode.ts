@@ -201,9 +201,22 @@ function decodeObject(
   const result: JsonObject = {}
   for (const [key, child] of Object.entries(value)) {
     if (child === undefined) continue
-    put(result, key, decodeItem(element as Schema, child, { ...place, path: `${place.path}.${key}` }, unknown))
+    const decoded = decodeItem(element as Schema, child, { ...place, path: `${place.path}.${key}` }, unknown)
+    put(result, key, (element as Schema).format === 'quantity' ? resourceAmount(decoded) : decoded)
   }
   return result
+}
+
+/** Returns a quantity as lists of resources have it: in whole thousandths, rounded up. Null is the zero value. */
+function resourceAmount(quantity: Json): string {
+  if (quantity === null) return '0'
+  const parts = /^(-?)(\d+)([nu])$/.exec(String(quantity))
+  if (!parts) return String(quantity)
+  const thousandth = parts[3] === 'n' ? 1_000_000n : 1000n
+  const amount = BigInt(parts[2]!)
+  // Up is towards infinity: a negative amount loses its fraction.
+  const rounded = parts[1] ? amount / thousandth : (amount + thousandth - 1n) / thousandth
+  return canonicalQuantity(`${parts[1]}${rounded}m`)!
 }
 
 function decodeString(target: Schema, value: Json, refuse: (type: string) => never): Json {
@@ -256,7 +269,7 @@ function decodeMicroTime(text: string): string {
 function decodeSpecial(target: Schema, value: Json, refuse: (type: string, given?: string) => never): Json {
   if (target.format === 'quantity') {
     const canonical = typeof value === 'string' || typeof value === 'number'
-      ? canonicalQuantity(String(value))
+      ? canonicalQuantity(String(value).trim())
       : undefined
     if (canonical === undefined) {
       throw new DecodeError(INVALID_QUANTITY)

@@ -231,7 +231,11 @@ function answerSubresource(
 ): HttpResponse {
   if (route.subresource === 'scale') {
     const scaled = scale(context, kind, kind.scale!, route, call)
-    const json = form.as === 'Table' ? scaleTable(scaled, kind.custom, tableOptions(context, call, form, true)) : scaled
+    const json = form.as === 'Table'
+      ? scaleTable(scaled, kind.custom, tableOptions(context, call, form, true))
+      : form.as === 'PartialObjectMetadata'
+      ? metadataOf(scaled as ApiObject, form.version!)
+      : scaled
     return answerJson(200, JSON.stringify(json), call.warnings)
   }
   const answer = SUBRESOURCES[`${kind.storage.id}/${rootOf(route.subresource)}`]

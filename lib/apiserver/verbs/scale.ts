@@ -1,5 +1,5 @@
 /** Handles /scale: reads and sets the replicas of any scalable kind. */
-import { type Context, readObject } from '../context/context.ts'
+import { type Context, fieldValidationOf, readObject, reportStrictFaults, strictFaults } from '../context/context.ts'
 import { mediaType, parseBody, readJsonBody } from '../wire/body.ts'
 import { selectorText } from '../model/selectors.ts'
 import {
@@ -23,12 +23,13 @@ import {
   invalid,
   methodNotAllowed,
   MODIFIED_MESSAGE,
+  type StatusError,
   unsupportedMediaType,
 } from '../model/status.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { definition } from '../model/schema.ts'
-import { updateObject } from './update.ts'
+import { checkUid, updateObject } from './update.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import {
   APPLY,
@@ -52,7 +53,7 @@ export function scale(context: Context, kind: Kind, paths: ScalePaths, route: Re
   checkWriteOptions(call)
   const given = call.method === 'PUT' ? readJsonBody(call, SCALE).value : patched(now, call)
   if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
-  checkScale(given, route, call)
+  checkScale(context, given, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const admission = {
     ...placeOf(kind, object),
@@ -64,6 +65,7 @@ export function scale(context: Context, kind: Kind, paths: ScalePaths, route: Re
   } as const
   const scaled = { ...now, spec: {}, ...given, metadata: { ...now['metadata'] as Meta, ...given['metadata'] as Meta } }
   const wanted = mutated(context, { ...admission, object: scaled as unknown as ApiObject }, () => {})
+  if (call.method === 'PUT') checkUid(wanted.metadata, object.metadata, kind)
   const version = at(wanted, 'metadata', 'resourceVersion')
   if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
   const replicas = at(wanted, 'spec', 'replicas') ?? 0
@@ -103,13 +105,26 @@ function scaleEntries(
   return entries.filter(({ manager, subresource }) => manager !== writer.manager || subresource !== 'scale')
 }
 
-/** Throws 400 if a Scale has the wrong types, or another name than the URL. */
-function checkScale(given: JsonObject, { name }: ResourceRoute, { method }: Call): void {
+/** Throws 400 if a Scale has the wrong types, unknown fields, or another name than the URL. */
+function checkScale(context: Context, given: JsonObject, { name }: ResourceRoute, call: Call): void {
+  const { apiVersion = 'autoscaling/v1', kind = 'Scale' } = given
+  if (apiVersion !== 'autoscaling/v1' || kind !== 'Scale') {
+    const version = String(apiVersion)
+    throw badRequest(
+      `${String(kind)} in version ${JSON.stringify(version.split('/').at(-1))} cannot be handled as a Scale: ` +
+        `no kind ${JSON.stringify(kind)} is registered for version ${
+          JSON.stringify(version)
+        } in scheme "pkg/runtime/scheme.go:111"`,
+    )
+  }
   try {
-    decodeTyped(definition('autoscaling.v1.Scale'), given, '', 'Scale')
+    const { unknown } = decodeTyped(definition('autoscaling.v1.Scale'), given, '', 'Scale')
+    const refuse = (list: string): StatusError =>
+      badRequest(`Scale in version "v1" cannot be handled as a Scale: ${list}`)
+    reportStrictFaults(strictFaults(unknown, []), fieldValidationOf(context, call), call, refuse)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    if (method === 'PATCH') {
+    if (call.method === 'PATCH') {
       throw invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(given), error.message)])
     }
     throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${error.message}`)

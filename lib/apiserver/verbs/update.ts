@@ -24,6 +24,7 @@ import {
   checkNameInUrl,
   checkWriteOptions,
   createObject,
+  dedupeOwners,
   ensureNamespace,
   guard,
   isAdmitting,
@@ -66,6 +67,7 @@ export function updateObject(
   managedFields?: ManagedFieldsEntry[],
 ): Written {
   kind.rules.prepareRules?.(wanted)
+  dedupeOwners(context, wanted, writer)
   // Webhooks have admitted a write to /scale before, as a Scale.
   const admission = writer.subresource !== 'scale' && isAdmitting(context, kind) &&
     { ...placeOf(kind, old), operation: 'UPDATE', subresource, old, dryRun } as const
@@ -112,7 +114,7 @@ export function updateObject(
 }
 
 /** Throws 409 if a PUT has another uid than the object. */
-function checkUid(metadata: Meta, before: Meta, kind: Kind): void {
+export function checkUid(metadata: Meta, before: Meta, kind: Kind): void {
   if (!metadata.uid || metadata.uid === before.uid) return
   throw storageConflict(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`)
 }

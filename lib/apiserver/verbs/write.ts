@@ -1,9 +1,10 @@
 /** Creates objects: POST, and the options, the writer and the checks that create, update, patch and apply share. */
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
+import { groupOf } from '../../core/owners.ts'
 import { type Context, decodeBody, fromStored, nowIso, putObject, storeKey, toStored } from '../context/context.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta, newUid } from '../model/json.ts'
-import { finalizerNameFaults, finalizerWarnings, metaFaults } from '../model/names.ts'
+import { dedupedOwners, finalizerNameFaults, finalizerWarnings, metaFaults } from '../model/names.ts'
 import { fieldSchema } from '../model/schema.ts'
 import {
   alreadyExists,
@@ -150,7 +151,9 @@ function fromStatus({ field, message, ...rest }: Cause): Cause {
 }
 
 export function throwIfInvalid(kind: Kind, object: ApiObject, faults: readonly Cause[]): void {
-  if (faults.length > 0) throw invalid(kind, object.metadata.name ?? '', faults)
+  if (faults.length === 0) return
+  // Events have the same form inside the server, whatever group a request names.
+  throw invalid({ group: groupOf(kind.storage.apiVersion), kind: kind.kind }, object.metadata.name ?? '', faults)
 }
 
 /** Returns the live object of a write, or undefined. */
@@ -281,6 +284,7 @@ export function createObject(
   kind.rules.prepareRules?.(wanted)
   if (kind.rules.noCreate) throw forbidden(kind, wanted.metadata.name ?? '', kind.rules.noCreate)
   let object = clone(wanted)
+  dedupeOwners(context, object, writer)
   wipeSystemFields(object)
   checkNamespace(context, kind, object)
   const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroObject(kind, object)
@@ -312,6 +316,11 @@ export function createObject(
   if (existing?.metadata.deletionTimestamp) throw alreadyExists(kind, name!, 'object is being deleted: ')
   if (existing) throw (generateName ? generateNameConflict : alreadyExists)(kind, name!)
   return { object: dryRun ? asStored(kind, object) : putObject(context, kind, object), created: true }
+}
+
+/** Removes repeated owner references, in place, with a warning. */
+export function dedupeOwners({ webhooks }: Context, { metadata }: ApiObject, { warnings }: Writer): void {
+  warnings?.push(...dedupedOwners(metadata, webhooks.current?.call?.method === 'PATCH'))
 }
 
 /** Returns an object of a dry run as a write would return it: with the defaults of its status, for example. */

@@ -61,10 +61,15 @@ export function parseBody(call: Call, kind?: Expected): JsonBody {
   let value: Json
   let duplicates: readonly string[]
   try {
-    value = JSON.parse(text) as Json
+    value = parseJson(text)
     duplicates = duplicateFields(text)
   } catch (cause) {
     throw Object.assign(unrecognized(kind, text, `${VERSION_ERROR}: ${NOT_JSON}`), { cause })
+  }
+  if (MAYBE_HUGE.test(text) && !isFiniteJson(value)) {
+    const reason = `json: cannot unmarshal number ${HUGE_NUMBER.exec(text)?.[0]} into Go value of type float64`
+    const place = kind ? `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ` : ''
+    throw badRequest(`${place}${reason}`)
   }
   return { value, duplicates }
 }
@@ -103,10 +108,30 @@ export function readApplyBody(call: Call): { readonly value: JsonObject; readonl
   throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${reason}`)
 }
 
+/** A number that may be beyond float64, or a part of a string. Both patterns try a run of digits once, so take linear time. */
+const MAYBE_HUGE = /[eE]\+?\d{3}|(?<!\d)\d{309}/
+const HUGE_NUMBER = /(?<![\w.+-])-?\d{1,20}(?:\.\d{1,20})?[eE]\+?\d{3,9}|(?<![\w.+-])-?\d{309,}/
+
+function isFiniteJson(value: Json): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  return typeof value !== 'object' || value === null || Object.values(value).every((each) => isFiniteJson(each ?? null))
+}
+
+const SURROGATE = /\\u[dD][89a-fA-F]/
+const ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[dD][89a-fA-F][\da-fA-F]{2}|.)/g
+
+/** Parses JSON. Half of a surrogate pair becomes a replacement character, as in Go. */
+function parseJson(text: string): Json {
+  const whole = SURROGATE.test(text)
+    ? text.replaceAll(ESCAPES, (escape) => (escape.length === 6 && SURROGATE.test(escape) ? '\\ufffd' : escape))
+    : text
+  return JSON.parse(whole) as Json
+}
+
 /** Returns a JSON body without the parser of YAML; undefined if that parser has something to report. */
 function plainJson(text: string): JsonBody | undefined {
   try {
-    const value = JSON.parse(text) as Json
+    const value = parseJson(text)
     return duplicateFields(text).length === 0 ? { value, duplicates: [] } : undefined
   } catch {
     // Read as YAML, which reports the error.

@@ -71,11 +71,17 @@ function metricFaults(metric: JsonObject, path: string): Cause[] {
   return sourceFaults(source, value, `${path}.${source}`)
 }
 
+/** An empty type is also none of these. */
+function targetType(value: Json | undefined, path: string): readonly Cause[] {
+  if (['Utilization', 'Value', 'AverageValue'].includes(String(value))) return []
+  return [fault.invalid(path, value ?? '', 'must be either Utilization, Value, or AverageValue')]
+}
+
 function sourceFaults(source: string, value: JsonObject, path: string): Cause[] {
   const target = (isObject(value['target']) ? value['target'] : {}) as JsonObject
   const place = `${path}.target`
   const metricName: Checks = [['metric.name', required('must specify a metric name')]]
-  const type: Checks = [['target.type', required('must specify a metric target type')]]
+  const type: Checks = [['target.type', required('must specify a metric target type')], ['target.type', targetType]]
   const percent = checked(target, [['averageUtilization', atLeast(1, 'must be greater than 0')]], place)
   switch (source) {
     case 'resource':

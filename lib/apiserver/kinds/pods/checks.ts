@@ -1,6 +1,7 @@
 /** Validation of a pod's spec, in pods and in pod templates. */
 import { type Cause, fault } from '../../model/status.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { labelValueProblems } from '../../model/names.ts'
 import {
   atLeast,
   between,
@@ -26,11 +27,40 @@ const MAX_INT = 2 ** 31 - 1
 const noDots: Check = (value, path) =>
   String(value).includes('.') ? [fault.invalid(path, value, 'must not contain dots')] : []
 
-/** A toleration of every value has no value. */
-const tolerationValue: Check = (value, path, parent) =>
-  parent['operator'] === 'Exists' && value
-    ? [fault.invalid(`${path.replace(/value$/, 'operator')}`, value, "value must be empty when `operator` is 'Exists'")]
-    : []
+/** A toleration of every value has no value, one of every key also compares none. */
+const tolerationValue: Check = (value, path, parent) => {
+  const at = path.replace(/value$/, 'operator')
+  const { operator = '', key, effect = '', tolerationSeconds } = parent
+  const isAny = operator === 'Exists'
+  return [
+    ...(key || isAny ? [] : [
+      fault.invalid(
+        at,
+        operator,
+        'operator must be Exists when `key` is empty, which means "match all values and all keys"',
+      ),
+    ]),
+    ...(tolerationSeconds !== undefined && effect !== 'NoExecute'
+      ? [
+        fault.invalid(
+          path.replace(/value$/, 'effect'),
+          effect,
+          "effect must be 'NoExecute' when `tolerationSeconds` is set",
+        ),
+      ]
+      : []),
+    ...(isAny && value ? [fault.invalid(at, value, "value must be empty when `operator` is 'Exists'")] : []),
+    ...(isAny ? [] : labelValueProblems(String(value ?? '')).map((problem) => fault.invalid(at, value, problem))),
+  ]
+}
+
+/** Lt and Gt are behind a feature gate, but named. */
+const tolerationOperator: Check = (value, path) =>
+  ['', 'Equal', 'Exists'].includes(String(value ?? '')) ? [] : [fault.notSupported(
+    path,
+    value,
+    value === 'Lt' || value === 'Gt' ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists'],
+  )]
 
 const AFTER_CONTAINERS: Checks = [
   ['dnsPolicy', oneOf('ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None')],
@@ -56,7 +86,7 @@ const AFTER_CONTAINERS: Checks = [
     fields([
       ['key', ifSet(qualified)],
       ['value', tolerationValue],
-      ['operator', ifSet(oneOf('Equal', 'Exists'))],
+      ['operator', tolerationOperator],
       ['effect', ifSet(oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute'))],
     ]),
   ],

@@ -48,9 +48,27 @@ const fieldPath: Check = (value, path) => {
   return [fault.invalid(path, value, `error converting fieldPath: field label not supported: ${field}`)]
 }
 
-/** A variable has either a value or a source. */
-const oneValue: Check = (value, path, parent) =>
-  isObject(value) && parent['value'] ? [fault.invalid(path, '', 'may not be specified when `value` is not empty')] : []
+/** A variable has either a value or one source. */
+const oneValue: Check = (value, path, parent) => {
+  if (!isObject(value)) return []
+  const sources = Object.values(value).filter((source) => source !== undefined).length
+  const problem = sources === 0
+    ? 'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'
+    : parent['value']
+    ? 'may not be specified when `value` is not empty'
+    : sources > 1
+    ? 'may not have more than one field specified at a time'
+    : undefined
+  return problem ? [fault.invalid(path, '', problem)] : []
+}
+
+const RESOURCES = ['limits', 'requests'].flatMap((kind) =>
+  ['cpu', 'ephemeral-storage', 'memory'].map((resource) => `${kind}.${resource}`)
+)
+
+/** Huge pages have a size in their name. */
+const containerResource: Check = (value, path, parent) =>
+  /^(?:limits|requests)\.hugepages-/.test(String(value)) ? [] : oneOf(...RESOURCES)(value, path, parent)
 
 const selectors = ['configMapKeyRef', 'secretKeyRef']
 
@@ -70,6 +88,7 @@ const CHECKS: Checks = [
       ['name', required(), envName],
       ['valueFrom', oneValue],
       ['valueFrom.fieldRef.fieldPath', fieldPath],
+      ['valueFrom.resourceFieldRef.resource', required(), containerResource],
       ...selectors.flatMap((each): Checks => [
         [`valueFrom.${each}.name`, (value, path) => name('subdomain')(value ?? '', path, {})],
         [`valueFrom.${each}.key`, required()],

@@ -1,8 +1,9 @@
 /** The rules of pods. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject, put } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
 import { type Cause, fault, forbidden } from '../../model/status.ts'
+import { qualified } from '../common/checks.ts'
 import { list, str } from '../common/columns.ts'
 import { podParts } from './parts.ts'
 import { podSpecFaults } from './checks.ts'
@@ -19,6 +20,7 @@ export const POD_RULES: Partial<Rules> = {
     spec['enableServiceLinks'] ??= true
   },
   prepareCreate(pod, context) {
+    if (Number(at(pod, 'spec', 'terminationGracePeriodSeconds')) < 0) put(pod['spec'] as JsonObject, GRACE, 1)
     pod['status'] = { phase: 'Pending', qosClass: qosClass(pod) }
     checkRuntimeClass(pod, context)
     setPriority(pod, context)
@@ -36,6 +38,14 @@ export const POD_RULES: Partial<Rules> = {
       ? faults
       : [...faults, fault.forbidden('spec.ephemeralContainers', 'cannot be set on create')]
   },
+  prepareStatus(pod, old) {
+    const status = pod['status']
+    if (isObject(status)) status['qosClass'] ??= at(old, 'status', 'qosClass')
+  },
+  validateStatus: (pod) =>
+    list(pod, 'status', 'conditions').flatMap(({ type }, index) =>
+      qualified(type, `status.conditions[${index}].Type`, {})
+    ),
   parts: podParts(qosClass),
   // A pod without a node is removed at once.
   gracePeriod: (pod, requested) => (at(pod, 'spec', 'nodeName')
@@ -58,6 +68,8 @@ export const POD_RULES: Partial<Rules> = {
     ),
   }),
 }
+
+const GRACE = 'terminationGracePeriodSeconds'
 
 const NODE_PROBLEMS = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
 const TOLERATION_SECONDS = 300
@@ -146,7 +158,6 @@ const IMMUTABLE_SPEC = 'pod updates may not change fields other than `spec.conta
 /** The fields of the spec that may change, each by its own rule. */
 const CHANGEABLE = [
   'activeDeadlineSeconds',
-  'terminationGracePeriodSeconds',
   'tolerations',
   'schedulingGates',
   'nodeSelector',
@@ -172,6 +183,8 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
   const rest = (object: ApiObject): JsonObject => {
     const spec = clone((object['spec'] ?? {}) as JsonObject)
     for (const name of CHANGEABLE) delete spec[name]
+    // A negative period was once stored.
+    if (spec[GRACE] === 1 && Number(at(old, 'spec', GRACE)) < 0) spec[GRACE] = at(old, 'spec', GRACE)
     for (const name of ['containers', 'initContainers']) {
       for (const container of (spec[name] ?? []) as JsonObject[]) delete container['image']
     }

@@ -1,7 +1,8 @@
 /** The rules of Events, which two groups serve in two forms. */
 import { type ApiObject, at, isObject, type Json } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { type Cause, fault } from '../../model/status.ts'
+import { jsonEqual } from '../../../core/equal.ts'
+import { type Cause, fault, immutable } from '../../model/status.ts'
 
 /** The fields with different names in the core form and in the events.k8s.io form. */
 const EVENT_NAMES: readonly (readonly [string, string])[] = [
@@ -27,7 +28,16 @@ export const EVENT_RULES: Partial<Rules> = {
   metadataLast: true,
   validate: eventsGroupFaults,
   defaults: eventsGroupDefaults,
-  fields: (event) => eventFields(event, event['regarding'], String(at(event, 'deprecatedSource', 'component') ?? '')),
+  // The selectors of the core group, with the names of this one.
+  fields: (event) =>
+    Object.fromEntries(
+      Object.entries(eventFields(event, event['regarding'], String(at(event, 'deprecatedSource', 'component') ?? '')))
+        .filter(([name]) => name !== 'source')
+        .map(([name, value]) => [
+          name.replace('involvedObject.', 'regarding.').replace('reportingComponent', 'reportingController'),
+          value,
+        ]),
+    ),
   toStored: (event) => renamedEvent(event, 'v1', EVENT_NAMES.map(([core, other]) => [other, core])),
   fromStored: (event) => renamedEvent(event, 'events.k8s.io/v1', EVENT_NAMES),
 }
@@ -87,11 +97,34 @@ const EVENT_REQUIRED: readonly string[] = ['reportingController', 'reportingInst
 /** Returns the faults of the events.k8s.io form, which requires fields that are optional in the core form. */
 function eventsGroupFaults(event: ApiObject, old: ApiObject | undefined): Cause[] {
   const faults = eventNamespaceFaults(event, event['regarding'])
-  if (old) return faults
+  if (old) return [...faults, ...eventChangeFaults(event, old)]
   if (!event['eventTime']) faults.push(fault.required('eventTime'))
   for (const name of EVENT_REQUIRED) if (!event[name]) faults.push(fault.required(name))
   if (event['type'] !== 'Normal' && event['type'] !== 'Warning') {
     faults.push(fault.invalid('type', event['type'] ?? '', ''))
   }
   return faults
+}
+
+/** What may not change, in both forms: an update adds to the series only. The faults name the fields of the core form. */
+function eventChangeFaults(event: ApiObject, old: ApiObject): Cause[] {
+  const names = [
+    'involvedObject',
+    'reason',
+    'message',
+    'source',
+    'firstTimestamp',
+    'lastTimestamp',
+    'count',
+    'type',
+    'eventTime',
+    'action',
+    'related',
+    'reportingController',
+    'reportingInstance',
+  ]
+  return names.flatMap((name) => {
+    const own = EVENT_NAMES.find(([core]) => core === name)?.[1] ?? name
+    return jsonEqual(event[own] ?? null, old[own] ?? null) ? [] : [immutable(name, event[own] ?? null)]
+  })
 }

@@ -51,6 +51,13 @@ export const NAMESPACE_RULES: Partial<Rules> = {
     namespace.metadata.deletionTimestamp = nowIso
     namespace['status'] = { phase: 'Terminating' }
   },
+  validateStatus({ metadata, status }) {
+    const isDeleted = metadata.deletionTimestamp !== undefined
+    const [phase, only] = [at(status, 'phase'), isDeleted ? 'Terminating' : 'Active']
+    if (phase === only) return []
+    const detail = `may only be '${only}' if \`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`
+    return [fault.invalid('status.Phase', phase ?? '', detail)]
+  },
   validate: (namespace) => checked(namespace, [['spec.finalizers[]', finalizer]]),
   fields: (namespace) => ({ 'status.phase': String(at(namespace, 'status', 'phase') ?? '') }),
 }

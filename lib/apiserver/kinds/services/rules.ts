@@ -38,6 +38,8 @@ export const SERVICE_RULES: Partial<Rules> = {
     const spec = service['spec'] as JsonObject
     const before = old['spec'] as JsonObject
     dropTypeFields(spec, before)
+    if (spec['sessionAffinity'] === 'None' && before['sessionAffinity'] !== 'None') delete spec['sessionAffinityConfig']
+    if (before['type'] === 'LoadBalancer' && spec['type'] !== 'LoadBalancer') service['status'] = { loadBalancer: {} }
     if (spec['type'] === 'ExternalName') return
     // A client that only knows the first address changes it alone.
     if (spec['clusterIP'] !== before['clusterIP'] && spec['clusterIP']) spec['clusterIPs'] = [spec['clusterIP']]

@@ -1,0 +1,330 @@
+/** Cases of values that are rare, and of rules that only some writes meet. */
+import type { Body, Case } from './api.ts'
+import { casesOf, foo, type Script, type Step } from './transcript.ts'
+
+const CONTAINER = { name: 'main', image: 'nginx:1' }
+const metadata = { name: 'x' }
+
+const pod = (spec: object, name = 'x'): Body => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name },
+  spec: { containers: [CONTAINER], ...spec },
+})
+const creates = (kind: string, bodies: readonly unknown[], picks = ''): Step[] =>
+  bodies.map((body): Step => [`POST ${kind}?dryRun=All${picks}`, body])
+
+const PODS = '/api/v1/namespaces/{ns}/pods'
+const SERVICES = '/api/v1/namespaces/{ns}/services'
+const EVENTS = '/apis/events.k8s.io/v1/namespaces/{ns}/events'
+const SCALERS = '/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers'
+const PORT = [{ port: 80 }]
+
+const event: Body = {
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  metadata,
+  eventTime: '2026-01-01T00:00:00.000000Z',
+  type: 'Normal',
+  reason: 'Seen',
+  action: 'See',
+  note: 'a note',
+  reportingController: 'example.com/seer',
+  reportingInstance: 'seer-0',
+  regarding: { apiVersion: 'v1', kind: 'Pod', namespace: '{ns}', name: 'p' },
+}
+
+const owner = (uid: string, more: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  name: 'o',
+  uid,
+  ...more,
+})
+const owned = (owners: readonly object[]): Body => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'owned', ownerReferences: owners },
+})
+
+const target = (given: object): object => ({
+  apiVersion: 'autoscaling/v2',
+  kind: 'HorizontalPodAutoscaler',
+  metadata,
+  spec: {
+    maxReplicas: 3,
+    scaleTargetRef: { kind: 'Deployment', name: 'x', apiVersion: 'apps/v1' },
+    metrics: [{ type: 'Resource', resource: { name: 'cpu', target: given } }],
+  },
+})
+
+const CASES: readonly Script[] = [
+  {
+    name: 'an object beyond the limit of etcd is refused',
+    steps: [
+      ['POST foos', foo('big', { size: 1, free: { a: 'a'.repeat(1_600_000) } })],
+      ['POST foos ? metadata.name', foo('small', { size: 1 })],
+      ['MERGE foos/small ? metadata.name', { metadata: { annotations: { a: 'a'.repeat(200_000) } } }],
+      ['MERGE foos/small', { spec: { free: { a: 'a'.repeat(1_600_000) } } }],
+    ],
+  },
+  {
+    name: 'an Event of events.k8s.io is selected by its fields, and changes only its series',
+    steps: [
+      [`POST ${EVENTS} ? reason`, event],
+      ...[
+        'reason=Seen',
+        'type=Normal',
+        'type=Warning',
+        'regarding.name=p',
+        'regarding.kind=Pod',
+        'reportingController=example.com/seer',
+        'involvedObject.name=p',
+        'source=x',
+        'note=a',
+      ]
+        .map((each): Step => `GET ${EVENTS}?fieldSelector=${each} ? items.0.metadata.name`),
+      ...[
+        { note: 'other' },
+        { reason: 'Other' },
+        { type: 'Warning' },
+        { eventTime: '2026-01-02T00:00:00.000000Z' },
+        { reportingInstance: 'y' },
+        { deprecatedCount: 2 },
+        { series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' } },
+        { metadata: { labels: { a: 'b' } } },
+      ]
+        .map((change): Step => [`MERGE ${EVENTS}/x`, change]),
+      ['MERGE /api/v1/namespaces/{ns}/events/x ? message', { message: 'other' }],
+    ],
+  },
+  {
+    name: 'the targets of an autoscaler have a known type, and only its value',
+    steps: creates(
+      SCALERS,
+      [
+        { type: 'Percentage', averageUtilization: 50 },
+        { type: 'Utilization', averageUtilization: 50 },
+        { type: 'Utilization', averageValue: '1' },
+        { type: 'AverageValue', averageUtilization: 50 },
+        { type: 'Value', value: '1' },
+        { averageUtilization: 50 },
+        { type: 'Utilization', averageUtilization: 0 },
+      ].map(target),
+    ),
+  },
+  {
+    name: 'a variable has a value or one source',
+    steps: creates(
+      PODS,
+      [
+        {},
+        { fieldRef: { fieldPath: 'metadata.name' }, configMapKeyRef: { name: 'a', key: 'b' } },
+        { secretKeyRef: { name: 'a' } },
+        { configMapKeyRef: { key: 'a' } },
+        { fieldRef: { fieldPath: 'metadata.unknown' } },
+        { resourceFieldRef: { resource: 'limits.unknown' } },
+      ].map((valueFrom) => pod({ containers: [{ ...CONTAINER, env: [{ name: 'A', valueFrom }] }] })),
+    ).concat(
+      creates(PODS, [pod({
+        containers: [{
+          ...CONTAINER,
+          env: [{ name: 'A', value: 'a', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+        }],
+      })]),
+    ),
+  },
+  {
+    name: 'a toleration has a known operator and effect, and a value only where it is compared',
+    steps: creates(
+      PODS,
+      [
+        { key: 'a', operator: 'Equals', value: 'b' },
+        { key: 'a', operator: 'Exists', value: 'b' },
+        { operator: 'Exists' },
+        { value: 'b' },
+        { key: 'a/b/c', operator: 'Exists' },
+        { key: 'a', effect: 'Never' },
+        { key: 'a', effect: 'NoSchedule', tolerationSeconds: 3 },
+        { key: 'a', value: 'b c' },
+        { key: 'a', operator: 'Gt', value: '3' },
+      ].map((each) => pod({ tolerations: [each] })),
+      ' ? spec.tolerations'.slice(0, 0),
+    ),
+  },
+  {
+    name: 'a Service that is no load balancer any more loses its addresses',
+    steps: [
+      [`POST ${SERVICES} ? spec.type`, {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata,
+        spec: { type: 'LoadBalancer', ports: PORT },
+      }],
+      [`MERGE ${SERVICES}/x/status ? status`, { status: { loadBalancer: { ingress: [{ ip: '1.2.3.4' }] } } }],
+      [`MERGE ${SERVICES}/x ? status`, { spec: { type: 'ClusterIP' } }],
+      [`MERGE ${SERVICES}/x ? spec.sessionAffinityConfig`, { spec: { sessionAffinity: 'ClientIP' } }],
+      [`MERGE ${SERVICES}/x ? spec.sessionAffinityConfig`, { spec: { sessionAffinity: 'None' } }],
+    ],
+  },
+  {
+    name: 'owner references of one uid are one, with a warning',
+    steps: creates('cm', [
+      owned([owner('a'), owner('a')]),
+      owned([owner('a'), owner('b'), owner('a', { controller: true })]),
+      owned([owner('a'), owner('a', { name: 'other' })]),
+      owned([owner('a', { controller: true }), owner('b', { controller: true })]),
+      owned([owner('')]),
+    ], ' ? metadata.ownerReferences').concat([
+      ['POST cm ? metadata.ownerReferences', owned([owner('a')])],
+      ['MERGE cm/owned ? metadata.ownerReferences', {
+        metadata: { ownerReferences: [owner('a'), owner('b'), owner('b')] },
+      }],
+    ]),
+  },
+  {
+    name: 'integers of a custom object may end with .0, and are in the range of int64',
+    steps: ['2.0', '2.5', '1e2', '1e400', '9223372036854775807', '1e19']
+      .map((size): Step => [
+        'POST foos?dryRun=All',
+        `{"apiVersion":"{group}/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"size":1,"parts":[{"name":"a","value":${size}}]}}`,
+      ]),
+  },
+  {
+    name: 'integers of a built-in kind are in the range of their type',
+    steps: ['2147483647', '2147483648', '-2147483649', '0.5'].map((replicas): Step => [
+      'POST /apis/apps/v1/namespaces/{ns}/replicasets?dryRun=All',
+      `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"x"},"spec":{"replicas":${replicas},"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"b"}]}}}}`,
+    ]),
+  },
+  {
+    name: 'quantities have no blanks, and a null one is left out',
+    steps: [' 1', '1 ', '1 Gi', '', null, 1, 1.5, '1e3', '0.5m', '1E'].map((cpu): Step => [
+      `POST ${PODS}?dryRun=All ? spec.containers.0.resources`,
+      pod({ containers: [{ ...CONTAINER, resources: { requests: { cpu } } }] }),
+    ]),
+  },
+  {
+    name: 'the phase of a Namespace follows its deletion',
+    steps: [
+      ['POST /api/v1/namespaces?dryRun=All ? status', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: '{ns}-phase' },
+        status: { phase: 'Terminating' },
+      }],
+      ['MERGE /api/v1/namespaces/{ns}/status?dryRun=All', { status: { phase: 'Terminating' } }],
+      ['PUT /api/v1/namespaces/{ns}/finalize?dryRun=All&fieldManager=m ? spec', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: '{ns}' },
+        spec: { finalizers: ['kubernetes', 'example.com/own'] },
+      }],
+    ],
+  },
+  {
+    name: 'the finalize subresource has a manager of its own',
+    steps: [
+      ['POST /api/v1/namespaces?fieldManager=m ? spec', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: '{ns}-managed' },
+      }],
+      ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: '{ns}-managed' },
+        spec: { finalizers: ['kubernetes', 'example.com/own'] },
+      }],
+      ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: '{ns}-managed' },
+        spec: { finalizers: [] },
+      }],
+    ],
+  },
+  {
+    name: 'what a status had before the first apply belongs to the managers before',
+    steps: [
+      ['POST foos?fieldManager=old ? metadata.name', foo('a', { size: 1 })],
+      ['MERGE foos/a/status?fieldManager=old ? status', { status: { ready: 1 } }],
+      ['MERGE foos/a ? metadata.name', { metadata: { managedFields: [{}] } }],
+      ['APPLY foos/a/status?fieldManager=m ? metadata.managedFields', {
+        apiVersion: '{group}/v1',
+        kind: 'Foo',
+        metadata: { name: 'a' },
+        status: { ready: 2 },
+      }],
+      ['APPLY foos/a?fieldManager=n&force=true ? metadata.managedFields', foo('a', { size: 2 })],
+    ],
+  },
+  {
+    name: 'a negative grace period is one second, and it can only change to that',
+    steps: [
+      [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: -1 })],
+      [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: 5 }, 'y')],
+      [`MERGE ${PODS}/y ? spec`, { spec: { terminationGracePeriodSeconds: 6 } }],
+    ],
+  },
+  {
+    name: 'a written status of a pod keeps its class, and its conditions have qualified types',
+    steps: [
+      [`POST ${PODS} ? status`, pod({})],
+      [`PUT ${PODS}/x/status ? status`, { ...pod({}), status: { phase: 'Running' } }],
+      [`MERGE ${PODS}/x/status`, { status: { conditions: [{ type: 'a b', status: 'True' }] } }],
+      [`MERGE ${PODS}/x/status ? status`, { status: { conditions: [{ type: 'example.com/a', status: 'True' }] } }],
+    ],
+  },
+  {
+    name: 'half of a surrogate pair becomes a replacement character',
+    steps: [
+      [
+        'POST cm?dryRun=All ? data',
+        '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"a":"x\\ud83dy","b":"\\ude00","c":"\\ud83d\\ude00"}}',
+      ],
+      [
+        'POST foos?dryRun=All ? spec.free',
+        '{"apiVersion":"{group}/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"size":1,"free":{"name":"x\\ud83dy"}}}',
+      ],
+    ],
+  },
+  {
+    name: 'a scale is read as metadata, and checked as any other object',
+    steps: [
+      ['POST /apis/apps/v1/namespaces/{ns}/replicasets?fieldManager=c ? metadata.name', {
+        apiVersion: 'apps/v1',
+        kind: 'ReplicaSet',
+        metadata,
+        spec: {
+          replicas: 1,
+          selector: { matchLabels: { a: 'b' } },
+          template: { metadata: { labels: { a: 'b' } }, spec: { containers: [CONTAINER] } },
+        },
+      }],
+      ['GET /apis/apps/v1/namespaces/{ns}/replicasets/x/scale ? kind', undefined, {
+        accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+      }],
+      ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', {
+        apiVersion: 'autoscaling/v1',
+        kind: 'Scale',
+        metadata: { name: 'x', uid: 'other' },
+        spec: { replicas: 2 },
+      }],
+      ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', {
+        apiVersion: 'autoscaling/v2',
+        kind: 'Scale',
+        metadata,
+        spec: { replicas: 2 },
+      }],
+      ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldValidation=Strict', {
+        apiVersion: 'autoscaling/v1',
+        kind: 'Scale',
+        metadata,
+        spec: { replicas: 2, unknown: 1 },
+      }],
+    ],
+  },
+]
+
+export const ODD_CASES: readonly Case[] = casesOf('odd_values', CASES)
