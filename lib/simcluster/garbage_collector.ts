@@ -21,7 +21,7 @@ import { discoverKinds } from '../client/rest_mapper.ts'
 import { messageOf } from '../core/errors.ts'
 import type { OwnerReference } from '../core/objects.ts'
 import { CRD, groupResourceOf } from '../core/resource.ts'
-import { ORPHAN, type OwnerState, plan, stateOfOwner } from './collectable.ts'
+import { type Dependents, isWaiting, ORPHAN, type OwnerState, plan, stateOfOwner } from './collectable.ts'
 
 export interface GarbageCollectorOptions {
   readonly transport: Transport
@@ -191,12 +191,13 @@ export class GarbageCollector implements Runnable {
     const references = object.metadata.ownerReferences ?? []
     const states = await Promise.all(references.map((reference) => this.#stateOf(reference, namespace)))
     const { uid } = object.metadata
-    const step = plan(object, states, this.#countBlocking(uid))
+    const step = plan(object, states, this.#countDependents(uid))
     switch (step.do) {
       case 'nothing':
         return
       case 'delete': {
-        const propagation = step.foreground ? 'Foreground' : 'Background'
+        const { propagation } = step
+        if (step.unblock) await this.#edit(resource, object, unblocked)
         await this.#client.delete(resource, { namespace: namespace ?? '', name }, { uid, propagation })
         return
       }
@@ -228,11 +229,15 @@ export class GarbageCollector implements Runnable {
     return stateOfOwner(live, reference)
   }
 
-  /** Returns the number of dependents that block the deletion of their owner. */
-  #countBlocking(uid: string): number {
+  #countDependents(uid: string): Dependents {
     const blocks = (reference: OwnerReference): boolean =>
       reference.uid === uid && reference.blockOwnerDeletion === true
-    return this.#dependentsOf(uid).filter(({ object }) => object.metadata.ownerReferences?.some(blocks)).length
+    const all = this.#dependentsOf(uid).map(({ object }) => object)
+    return {
+      count: all.length,
+      blocking: all.filter((object) => object.metadata.ownerReferences?.some(blocks)).length,
+      waiting: all.filter(isWaiting).length,
+    }
   }
 
   /** Returns the cached dependents of an owner. */
@@ -275,6 +280,11 @@ function withoutOwners(uids: readonly string[]): (metadata: Draft) => void {
   return (metadata) => {
     metadata.ownerReferences = metadata.ownerReferences?.filter(({ uid }) => !uids.includes(uid))
   }
+}
+
+/** The references of an object stop to block the deletion of its owners. */
+function unblocked(metadata: Draft): void {
+  metadata.ownerReferences = metadata.ownerReferences?.map((each) => ({ ...each, blockOwnerDeletion: false }))
 }
 
 function withoutFinalizer(name: string): (metadata: Draft) => void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
-import { type OwnerState, type Plan, plan, stateOfOwner } from '../../lib/simcluster/collectable.ts'
+import { type Dependents, type OwnerState, type Plan, plan, stateOfOwner } from '../../lib/simcluster/collectable.ts'
 
 const reference = (uid: string, extra: Partial<OwnerReference> = {}): OwnerReference => ({
   apiVersion: 'v1',
@@ -23,39 +23,75 @@ const [x, y, z] = ['x', 'y', 'z'].map((uid) => reference(uid)) as [OwnerReferenc
 const deletionTimestamp = '2026-01-01T00:00:00Z'
 const foreground = { deletionTimestamp, finalizers: ['foregroundDeletion'] }
 
-const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerState[], blocking: number, Plan])[] = [
-  ['an object without owners is kept', {}, [], 0, { do: 'nothing' }],
-  ['with one absent owner it is deleted', { ownerReferences: [x] }, ['absent'], 0, { do: 'delete', foreground: false }],
-  ['with two absent owners it is deleted', { ownerReferences: [x, y] }, ['absent', 'absent'], 0, {
+const none: Dependents = { count: 0, blocking: 0, waiting: 0 }
+const background: Plan = { do: 'delete', propagation: 'Background', unblock: false }
+
+const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerState[], Dependents, Plan])[] = [
+  ['an object without owners is kept', {}, [], none, { do: 'nothing' }],
+  ['with one absent owner it is deleted', { ownerReferences: [x] }, ['absent'], none, background],
+  ['with two absent owners it is deleted', { ownerReferences: [x, y] }, ['absent', 'absent'], none, background],
+  ['with a waiting owner it is deleted', { ownerReferences: [x] }, ['waiting'], none, background],
+  ['… in the foreground, if it has dependents', { ownerReferences: [x] }, ['waiting'], { ...none, count: 1 }, {
     do: 'delete',
-    foreground: false,
+    propagation: 'Foreground',
+    unblock: false,
   }],
-  ['with a waiting owner it is deleted in the foreground', { ownerReferences: [x] }, ['waiting'], 0, {
+  ['… without blocking, if one of these waits too', { ownerReferences: [x] }, ['waiting'], {
+    ...none,
+    count: 2,
+    waiting: 1,
+  }, {
     do: 'delete',
-    foreground: true,
+    propagation: 'Foreground',
+    unblock: true,
   }],
+  [
+    'with an absent owner, dependents do not matter',
+    { ownerReferences: [x] },
+    ['absent'],
+    { ...none, count: 1 },
+    background,
+  ],
+  ['its finalizers choose how it is deleted', { ownerReferences: [x], finalizers: ['orphan'] }, ['absent'], none, {
+    ...background,
+    propagation: 'Orphan',
+  }],
+  [
+    'its finalizers choose it: foreground',
+    { ownerReferences: [x], finalizers: ['foregroundDeletion'] },
+    ['absent'],
+    none,
+    {
+      ...background,
+      propagation: 'Foreground',
+    },
+  ],
   [
     'a present owner keeps it, without the others',
     { ownerReferences: [x, y, z] },
     ['absent', 'present', 'waiting'],
-    0,
+    none,
     {
       do: 'forgetOwners',
       uids: ['x', 'z'],
     },
   ],
-  ['present owners keep it', { ownerReferences: [x, y] }, ['present', 'present'], 0, { do: 'nothing' }],
-  ['foregroundDeletion stays while a dependent blocks', foreground, [], 1, { do: 'nothing' }],
-  ['foregroundDeletion goes when no dependent blocks', foreground, [], 0, {
+  ['present owners keep it', { ownerReferences: [x, y] }, ['present', 'present'], none, { do: 'nothing' }],
+  ['foregroundDeletion stays while a dependent blocks', foreground, [], { ...none, count: 1, blocking: 1 }, {
+    do: 'nothing',
+  }],
+  ['foregroundDeletion goes when no dependent blocks', foreground, [], { ...none, count: 1 }, {
     do: 'finish',
     finalizer: 'foregroundDeletion',
   }],
-  ['the finalizer orphan orphans', { deletionTimestamp, finalizers: ['orphan'] }, [], 3, { do: 'orphan' }],
+  ['the finalizer orphan orphans', { deletionTimestamp, finalizers: ['orphan'] }, [], { ...none, count: 3 }, {
+    do: 'orphan',
+  }],
   [
     'an object that is being deleted keeps other finalizers',
     { deletionTimestamp, finalizers: ['a/b'], ownerReferences: [x] },
     ['absent'],
-    0,
+    none,
     { do: 'nothing' },
   ],
 ]
@@ -69,10 +105,10 @@ test('an owner must have the referenced uid', () => {
   assert.deepEqual(states, ['absent', 'absent', 'present'])
 })
 
-test('an owner waits only in foreground deletion, and only for references with blockOwnerDeletion', () => {
+test('an owner waits only in foreground deletion', () => {
   const blocking = reference('u', { blockOwnerDeletion: true })
   const ending = object({ deletionTimestamp, finalizers: ['a/b'] })
   assert.equal(stateOfOwner(object(foreground), blocking), 'waiting')
-  assert.equal(stateOfOwner(object(foreground), reference('u')), 'present')
+  assert.equal(stateOfOwner(object(foreground), reference('u')), 'waiting')
   assert.equal(stateOfOwner(ending, blocking), 'present')
 })

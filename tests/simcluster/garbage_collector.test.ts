@@ -75,6 +75,30 @@ test('foreground deletion removes the owner last', () =>
     assert.deepEqual(await exist('owner', 'child'), [false, false])
   }))
 
+test('foreground deletion also deletes a dependent that does not block, and does not wait for it', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    const { metadata } = map('child', await client.create(ConfigMap, map('owner')))
+    const ownerReferences = metadata.ownerReferences.map((each) => ({ ...each, blockOwnerDeletion: false }))
+    await client.create(ConfigMap, { metadata: { ...metadata, ownerReferences, finalizers: ['test/held'] } })
+    await client.delete(ConfigMap, ref('owner'), { propagation: 'Foreground' })
+    await settle()
+    assert.deepEqual(await exist('owner', 'child'), [false, true])
+    assert.ok((await client.get(ConfigMap, ref('child')))?.metadata.deletionTimestamp)
+  }))
+
+test('foreground deletion ends in a circle of owners', () =>
+  inWorld(async ({ client, settle, exist }) => {
+    const a = await client.create(ConfigMap, map('a'))
+    const b = await client.create(ConfigMap, map('b', a))
+    const c = await client.create(ConfigMap, map('c', b))
+    await client.edit(ConfigMap, ref('a'), (draft) => {
+      draft.metadata.ownerReferences = map('a', c).metadata.ownerReferences
+    })
+    await client.delete(ConfigMap, ref('b'), { propagation: 'Foreground' })
+    await settle()
+    assert.deepEqual(await exist('a', 'b', 'c'), [false, false, false])
+  }))
+
 test('orphaned dependents are kept without the owner reference', () =>
   inWorld(async ({ client, settle, exist }) => {
     await client.create(ConfigMap, map('child', await client.create(ConfigMap, map('owner'))))
