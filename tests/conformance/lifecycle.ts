@@ -204,6 +204,20 @@ export const LIFECYCLE_CASES: readonly Case[] = [
     },
   },
   {
+    name: 'a name that becomes free is taken by the definition that waits for it',
+    async run(api) {
+      const shortNames = [`free${count}`]
+      const [first, second] = [await install(api, {}, { shortNames }), await install(api, {}, { shortNames })]
+      assert.ok(conditionsOf(await judged(api, second)).some((each) => each.startsWith('NamesAccepted=False')))
+      await api.expect(200, 'PATCH', `${CRDS}/${first.name}`, { spec: { names: { shortNames: null } } }, { type: MERGE })
+      await served(api, second)
+      const third = await install(api, {}, { shortNames })
+      await judged(api, third)
+      await api.expect(200, 'DELETE', `${CRDS}/${second.name}`)
+      await served(api, third)
+    },
+  },
+  {
     name: 'a version in which objects may be stored cannot be removed',
     async run(api) {
       const made = await install(api)

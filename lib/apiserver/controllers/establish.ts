@@ -34,10 +34,28 @@ export function applyDefinition(context: Context, stored: ApiObject): void {
     context.store.put(CRDS, stored.metadata.name!, next)
   }
   serveKinds(context, { ...stored, status })
+  if (!jsonEqual(status['acceptedNames'], at(stored, 'status', 'acceptedNames'))) offerNames(context, stored)
 }
 
-/** Removes the kinds of a definition. Called after the removal of the definition. */
-export function removeKinds(context: Context, crd: ApiObject): void {
+/** Gives names that a definition has no more to those of its group that wait for them. */
+function offerNames(context: Context, crd: ApiObject): void {
+  for (const other of context.store.list(CRDS, '')) {
+    const conditions = at(other, 'status', 'conditions')
+    const isWaiting = Array.isArray(conditions) &&
+      conditions.some((each) => at(each, 'type') === 'NamesAccepted' && at(each, 'status') === 'False')
+    if (isWaiting && at(other, 'spec', 'group') === at(crd, 'spec', 'group') && other.metadata.name !== crd.metadata.name) {
+      applyDefinition(context, other)
+    }
+  }
+}
+
+/** Removes the kinds of a definition, and frees its names. Called after the removal of the definition. */
+export function removeDefinition(context: Context, crd: ApiObject): void {
+  removeKinds(context, crd)
+  offerNames(context, crd)
+}
+
+function removeKinds(context: Context, crd: ApiObject): void {
   for (const kind of kindsOf(context, crd)) context.kinds.delete(kind)
 }
 
@@ -169,8 +187,8 @@ export function finalizeDefinition(context: Context, id: string): void {
   const others = (crd.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CLEANUP_FINALIZER)
   if (others.length === (crd.metadata.finalizers ?? []).length) return
   if (others.length === 0) {
-    removeKinds(context, crd)
     context.store.remove(CRDS, id)
+    removeDefinition(context, crd)
     return
   }
   const next = clone(crd)

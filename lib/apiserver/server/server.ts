@@ -5,7 +5,7 @@ import { type Log, silentLog } from '../../observe/log.ts'
 import { Access, type AuthorizationMode } from '../access/access.ts'
 import type { Context, FieldValidation } from '../context/context.ts'
 import { builtinKinds } from '../kinds/kinds.ts'
-import { applyDefinition, finalizeDefinition, removeKinds } from '../controllers/establish.ts'
+import { applyDefinition, finalizeDefinition, removeDefinition } from '../controllers/establish.ts'
 import { dispatch } from './dispatch.ts'
 import { answerError, auditIds, encodeAnswer } from '../wire/respond.ts'
 import { type ApiObject, newUid } from '../model/json.ts'
@@ -184,7 +184,7 @@ export class ApiServer {
     const context = this.#context
     if (kind.storage.id === CRDS) {
       if (type === 'put') applyDefinition(context, object)
-      else removeKinds(context, object)
+      else removeDefinition(context, object)
     }
     if (kind.storage.id === NAMESPACES && type === 'put' && object.metadata.deletionTimestamp) {
       deleteContents(context, object.metadata.name!)
