@@ -348,6 +348,45 @@ const CASES: readonly Script[] = [
     ]),
   },
   {
+    name: 'a volume with a fault cannot be mounted',
+    steps: [[
+      'POST /api/v1/namespaces/{ns}/pods?dryRun=All',
+      pod({ ...mounting('data'), volumes: [{ name: 'data', configMap: { name: 'x', defaultMode: 755 } }] }),
+    ]],
+  },
+  {
+    name: 'a Service with external addresses has the policy of external traffic, whatever its type',
+    steps: [
+      ...[{ externalIPs: ['10.1.1.1'] }, { externalIPs: ['10.1.1.1'], type: 'ExternalName', externalName: 'a.b' }].map((
+        spec,
+      ): Step => [
+        'POST /api/v1/namespaces/{ns}/services?dryRun=All ? spec.externalTrafficPolicy',
+        { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }], ...spec } },
+      ]),
+      ['POST /api/v1/namespaces/{ns}/services ? spec.externalTrafficPolicy', {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata,
+        spec: { type: 'NodePort', ports: [{ port: 80 }] },
+      }],
+      ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', {
+        spec: { type: 'ClusterIP', externalIPs: ['10.1.1.1'] },
+      }],
+      ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', { spec: { externalIPs: null } }],
+      ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', {
+        spec: { externalIPs: null, externalTrafficPolicy: null },
+      }],
+    ],
+  },
+  {
+    name: 'a definition without a spec lacks all names',
+    steps: [['POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All', {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'nones.{group}' },
+    }]],
+  },
+  {
     name: 'a list that is required and left out if empty is owned whole by its creator',
     steps: [[
       'POST /apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings?dryRun=All ? metadata.managedFields',

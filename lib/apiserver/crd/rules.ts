@@ -65,7 +65,7 @@ function defaults(crd: ApiObject): void {
   const spec = crd['spec']
   if (!isObject(spec)) return
   const names = isObject(spec['names']) ? spec['names'] : {}
-  if (typeof names['kind'] === 'string') {
+  if (typeof names['kind'] === 'string' && names['kind'] !== '') {
     names['singular'] ||= names['kind'].toLowerCase()
     names['listKind'] ||= `${names['kind']}List`
   }

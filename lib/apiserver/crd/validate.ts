@@ -206,7 +206,11 @@ function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {
   if (oneOf) {
     const count = oneOf.filter(holds).length
     if (count !== 1) {
-      invalid(`must validate one and only one schema (oneOf). Found ${count === 0 ? 'none' : count} valid`)
+      invalid(
+        `must validate one and only one schema (oneOf). Found ${
+          count === 0 ? 'none valid' : `${count} valid alternatives`
+        }`,
+      )
     }
     if (count === 0) faults.push(...validateValue(oneOf[0]!, value, path))
   }

@@ -30,7 +30,7 @@ export function versionsFaults(spec: JsonObject, old: JsonObject | undefined): C
   }
   if (versions.filter((version) => version['storage'] === true).length !== 1) {
     const detail = 'must have exactly one version marked as storage version'
-    faults.push(fault.invalid('spec.versions', shown, detail))
+    faults.push(fault.invalid('spec.versions', versions.length > 0 ? shown : null, detail))
   }
   const firstProblems = versions.length > 0 ? nameProblems(names[0]!, 'label1035') : []
   if (firstProblems.length > 0) faults.push(fault.invalid('spec.version', names[0], firstProblems.join(',')))

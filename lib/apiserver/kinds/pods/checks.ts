@@ -113,11 +113,11 @@ export function podSpecFaults(
   restartPolicies: readonly string[] = ['Always', 'OnFailure', 'Never'],
   others: readonly string[] = [],
 ): Cause[] {
-  const volumes = [...list(spec, 'volumes').map((volume) => String(volume['name'] ?? '')), ...others]
+  const volumes = volumesFaults(spec, path)
   const restartPolicy = spec['restartPolicy'] ?? 'Always'
   return [
-    ...volumesFaults(spec, path),
-    ...containersFaults(spec, path, volumes),
+    ...volumes.faults,
+    ...containersFaults(spec, path, [...volumes.names, ...others]),
     ...oneOf(...restartPolicies)(restartPolicy, `${path}.restartPolicy`, spec),
     ...checked(spec, AFTER_CONTAINERS, path),
     ...gateFaults(spec, path),

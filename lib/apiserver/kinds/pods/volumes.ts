@@ -89,9 +89,11 @@ const SOURCES = [
   'image',
 ]
 
-export function volumesFaults(spec: JsonObject, path: string): Cause[] {
+/** Returns the faults of volumes, and the names of those without: only these can be mounted. */
+export function volumesFaults(spec: JsonObject, path: string): { faults: readonly Cause[]; names: readonly string[] } {
   const seen = new Set<Json>()
-  return list(spec, 'volumes').flatMap((volume, index) => {
+  const names: string[] = []
+  const all = list(spec, 'volumes').flatMap((volume, index) => {
     const place = `${path}.volumes[${index}]`
     const own = volume['name'] ?? ''
     const faults = [...sourceFaults(volume, place, SOURCES), ...checked(volume, SOURCE_CHECKS, place)]
@@ -103,6 +105,8 @@ export function volumesFaults(spec: JsonObject, path: string): Cause[] {
     }
     if (own !== '' && seen.has(own)) faults.push(fault.duplicate(`${place}.name`, own))
     seen.add(own)
+    if (faults.length === 0) names.push(String(own))
     return faults
   })
+  return { faults: all, names }
 }

@@ -46,8 +46,11 @@ const CHECKS: Checks = [
 
 const NOT_BALANCED = "may only be used when `type` is 'LoadBalancer'"
 
-const isExternal = (spec: JsonObject): boolean =>
-  spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer' || Array.isArray(spec['externalIPs'])
+/** Returns whether a Service is reached from outside of the cluster. */
+export function isExternal({ type, externalIPs }: JsonObject): boolean {
+  return type === 'NodePort' || type === 'LoadBalancer' ||
+    (type === 'ClusterIP' && Array.isArray(externalIPs) && externalIPs.length > 0)
+}
 
 export function serviceFaults(service: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = service['spec'] as JsonObject

@@ -3,7 +3,7 @@ import { jsonEqual } from '../../../core/equal.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
 import { parentsOf } from '../common/fill.ts'
-import { serviceFaults } from './checks.ts'
+import { isExternal, serviceFaults } from './checks.ts'
 
 export const SERVICE_RULES: Partial<Rules> = {
   nameRule: 'label',
@@ -17,7 +17,7 @@ export const SERVICE_RULES: Partial<Rules> = {
       spec['sessionAffinityConfig'] ??= { clientIP: { timeoutSeconds: 10800 } }
     }
     if (spec['type'] !== 'ExternalName') spec['internalTrafficPolicy'] ??= 'Cluster'
-    if (spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer') spec['externalTrafficPolicy'] ??= 'Cluster'
+    if (isExternal(spec)) spec['externalTrafficPolicy'] ??= 'Cluster'
     if (spec['type'] === 'LoadBalancer') spec['allocateLoadBalancerNodePorts'] ??= true
     if (spec['type'] === 'LoadBalancer') {
       for (const ingress of parentsOf(service, ['status', 'loadBalancer', 'ingress[]'])) {
@@ -76,20 +76,18 @@ function assign(spec: JsonObject, context: PrepareContext): void {
   }
 }
 
-const EXTERNAL = ['NodePort', 'LoadBalancer']
-
 /** Removes the fields that the new type of a Service does not have, if the update did not change them, in place. */
 function dropTypeFields(spec: JsonObject, before: JsonObject): void {
-  if (spec['type'] === before['type']) return
   const drop = (...names: readonly string[]): void => {
     for (const name of names) if (jsonEqual(spec[name], before[name])) delete spec[name]
   }
+  if (isExternal(before) && !isExternal(spec)) drop('externalTrafficPolicy')
+  if (spec['type'] === before['type']) return
   if (spec['type'] === 'ExternalName') {
     drop('clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy')
   }
   if (spec['type'] !== 'LoadBalancer') drop('allocateLoadBalancerNodePorts', 'healthCheckNodePort', 'loadBalancerClass')
-  if (EXTERNAL.includes(String(spec['type']))) return
-  drop('externalTrafficPolicy')
+  if (spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer') return
   for (const port of ports(spec)) {
     if (ports(before).some((other) => other['nodePort'] === port['nodePort'])) delete port['nodePort']
   }
