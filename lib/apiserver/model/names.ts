@@ -1,6 +1,5 @@
 /** Validates names, labels and annotations, with the messages of apimachinery. */
 import type { JsonObject, Meta } from './json.ts'
-import { jsonEqual } from '../../core/equal.ts'
 import { type Cause, fault } from './status.ts'
 
 export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path'
@@ -233,9 +232,15 @@ export function finalizerNameFaults({ finalizers = [] }: Meta): Cause[] {
 /** Removes repeated owner references, in place, and returns a warning of them. */
 export function dedupedOwners(meta: Meta, isPatched: boolean): string[] {
   const owners = meta.ownerReferences ?? []
-  const repeated = owners.filter((owner, index) => owners.findIndex((other) => jsonEqual(other, owner)) < index)
+  const byText = new Map<string, JsonObject>()
+  const repeated = owners.length < 2 ? [] : owners.filter((owner) => {
+    const text = JSON.stringify(Object.entries(owner).sort())
+    const isKnown = byText.has(text)
+    byText.set(text, owner)
+    return isKnown
+  })
   if (repeated.length === 0) return []
-  meta.ownerReferences = owners.filter((owner, index) => owners.findIndex((other) => jsonEqual(other, owner)) === index)
+  meta.ownerReferences = [...byText.values()]
   const uids = [...new Set(repeated.map(({ uid }) => String(uid)))].join(', ')
   return [
     `.metadata.ownerReferences contains duplicate entries${isPatched ? ' after mutating admission happens' : ''}; ` +

@@ -3,7 +3,6 @@
  *
  * @see https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
  */
-import { jsonEqual } from '../../core/equal.ts'
 import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { fieldSchema, resolve, type Schema } from '../model/schema.ts'
 import { badRequest, errorWithoutReason } from '../model/status.ts'
@@ -79,16 +78,12 @@ function checkOrder(patch: readonly Json[], order: readonly Json[], key: string 
   const items = patch.filter((item) => !(isObject(item) && item['$patch'] !== undefined))
   if (patch.length === 0 || order.length === 0) return
   let at = 0
-  for (const each of order) if (at < items.length && isSame(items[at]!, each, key)) at++
+  for (const each of order) if (at < items.length && identity(items[at]!, key) === identity(each, key)) at++
   if (at === items.length) return
   throw errorWithoutReason(
     500,
     `The order in patch list:\n${goText([...patch])}\n doesn't match $setElementOrder list:\n${goText([...order])}\n`,
   )
-}
-
-function isSame(a: Json, b: Json, key: string | undefined): boolean {
-  return key && isObject(a) && isObject(b) ? jsonEqual(a[key], b[key]) : jsonEqual(a, b)
 }
 
 function mergeField(schema: Schema | undefined, result: JsonObject, name: string, value: Json | undefined): void {
@@ -142,16 +137,20 @@ function mergeLists(schema: Schema | undefined, target: readonly Json[], patch: 
     throw errorWithoutReason(500, `list element types are not identical: ${goText([[...target], [...patch]])}`)
   }
   if (!isObject(all[0])) {
-    return inOrder(all.filter((item, index) => all.indexOf(item) === index), patch, target, undefined)
+    return inOrder([...new Set(all)], patch, target, undefined)
   }
   const key = schema['x-kubernetes-patch-merge-key'] ?? ''
   const { kept, items } = withoutSpecialItems(target, patch as readonly JsonObject[], key)
   const merged = [...kept]
+  const places = placesOf(merged, key)
   for (const item of items) {
-    const id = idOf(item, key)
-    const at = merged.findIndex((other) => jsonEqual((other as JsonObject)[key], id))
-    if (at < 0) merged.push(item)
-    else merged[at] = mergeMap(resolve(schema).items, merged[at] as JsonObject, item)
+    idOf(item, key)
+    const at = places.get(identity(item, key))
+    if (at !== undefined) merged[at] = mergeMap(resolve(schema).items, merged[at] as JsonObject, item)
+    else {
+      places.set(identity(item, key), merged.length)
+      merged.push(item)
+    }
   }
   return inOrder(merged, items, kept, key)
 }
@@ -162,18 +161,17 @@ function withoutSpecialItems(
   patch: readonly JsonObject[],
   key: string,
 ): { kept: readonly Json[]; items: readonly JsonObject[] } {
-  let kept = target
+  const deleted = new Set<string>()
   const items: JsonObject[] = []
   for (const item of patch) {
     switch (item['$patch']) {
       case undefined:
         items.push(item)
         break
-      case 'delete': {
-        const id = idOf(item, key)
-        kept = kept.filter((other) => !jsonEqual((other as JsonObject)[key], id))
+      case 'delete':
+        idOf(item, key)
+        deleted.add(identity(item, key))
         break
-      }
       case 'replace':
         break
       case 'merge':
@@ -182,7 +180,8 @@ function withoutSpecialItems(
         throw unknownPatchType(item)
     }
   }
-  return patch.some((item) => item['$patch'] === 'replace') ? { kept: items, items: [] } : { kept, items }
+  if (patch.some((item) => item['$patch'] === 'replace')) return { kept: items, items: [] }
+  return { kept: deleted.size > 0 ? target.filter((other) => !deleted.has(identity(other, key))) : target, items }
 }
 
 function idOf(item: JsonObject, key: string): Json {
@@ -196,7 +195,8 @@ function idOf(item: JsonObject, key: string): Json {
 function deleteFromList(result: JsonObject, name: string, values: Json | undefined): void {
   const list = result[name]
   if (!Array.isArray(list) || !Array.isArray(values)) return
-  put(result, name, list.filter((item) => !values.some((value) => jsonEqual(value, item))))
+  const deleted = new Set(values.map((value) => identity(value, undefined)))
+  put(result, name, list.filter((item) => !deleted.has(identity(item, undefined))))
 }
 
 /**
@@ -209,16 +209,34 @@ function inOrder(
   original: readonly Json[],
   key: string | undefined,
 ): Json[] {
-  const placeIn = (items: readonly Json[], item: Json): number => items.findIndex((each) => isSame(each, item, key))
-  const wanted = list.filter((item) => placeIn(order, item) >= 0)
-    .sort((a, b) => placeIn(order, a) - placeIn(order, b))
-  const others = list.filter((item) => placeIn(order, item) < 0)
-    .sort((a, b) => placeIn(original, a) - placeIn(original, b))
-  const result: Json[] = []
-  while (wanted.length > 0 && others.length > 0) {
-    const left = placeIn(original, others[0]!)
-    const right = placeIn(original, wanted[0]!)
-    result.push(left >= 0 && right >= 0 && left < right ? others.shift()! : wanted.shift()!)
+  const placeIn = (items: readonly Json[]): (item: Json) => number => {
+    const places = placesOf(items, key)
+    return (item) => places.get(identity(item, key)) ?? -1
   }
-  return [...result, ...others, ...wanted]
+  const [inWanted, inOriginal] = [placeIn(order), placeIn(original)]
+  const wanted = list.filter((item) => inWanted(item) >= 0).sort((a, b) => inWanted(a) - inWanted(b))
+  const others = list.filter((item) => inWanted(item) < 0).sort((a, b) => inOriginal(a) - inOriginal(b))
+  const result: Json[] = []
+  let [nextOther, nextWanted] = [0, 0]
+  while (nextWanted < wanted.length && nextOther < others.length) {
+    const left = inOriginal(others[nextOther]!)
+    const right = inOriginal(wanted[nextWanted]!)
+    result.push(left >= 0 && right >= 0 && left < right ? others[nextOther++]! : wanted[nextWanted++]!)
+  }
+  return [...result, ...others.slice(nextOther), ...wanted.slice(nextWanted)]
+}
+
+/** Returns what two items of a list have in common if they are the same: the value of the key, or the whole. */
+function identity(item: Json, key: string | undefined): string {
+  return JSON.stringify(key === undefined ? item : (item as JsonObject)[key]) ?? ''
+}
+
+/** Returns the first place of each item of a list, by its identity. */
+function placesOf(items: readonly Json[], key: string | undefined): Map<string, number> {
+  const places = new Map<string, number>()
+  for (const [index, item] of items.entries()) {
+    const id = identity(item, key)
+    if (!places.has(id)) places.set(id, index)
+  }
+  return places
 }

@@ -349,9 +349,12 @@ function canonicalDecimal(sign: string, digits: string, power: number, isExponen
   let value = BigInt(digits)
   let at = power
   if (value === 0n) return '0'
-  while (at < -9) {
-    value = (value + 9n) / 10n
-    at++
+  if (at < -9) {
+    // What has fewer digits than are cut is rounded up to the smallest quantity.
+    const cut = -9 - at
+    const divisor = 10n ** BigInt(Math.min(cut, digits.length))
+    value = cut > digits.length ? 1n : (value + divisor - 1n) / divisor
+    at = -9
   }
   while (value % 10n === 0n) {
     value /= 10n

@@ -108,7 +108,7 @@ export function readApplyBody(call: Call): { readonly value: JsonObject; readonl
   throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${reason}`)
 }
 
-/** A number that may be beyond float64, or a part of a string. Both patterns try a run of digits once, so take linear time. */
+/** A number that may be beyond float64, or a part of a string. Both patterns try a run of digits once: linear time. */
 const MAYBE_HUGE = /[eE]\+?\d{3}|(?<!\d)\d{309}/
 const HUGE_NUMBER = /(?<![\w.+-])-?\d{1,20}(?:\.\d{1,20})?[eE]\+?\d{3,9}|(?<![\w.+-])-?\d{309,}/
 

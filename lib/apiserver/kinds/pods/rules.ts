@@ -172,9 +172,9 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
     )
   )
   faults.push(...deadlineFaults(at(pod, 'spec', 'activeDeadlineSeconds'), at(old, 'spec', 'activeDeadlineSeconds')))
-  const kept = list(old, 'spec', 'tolerations').every((before) =>
-    list(pod, 'spec', 'tolerations').some((each) => jsonEqual(each, before))
-  )
+  const textOf = (toleration: JsonObject): string => JSON.stringify(Object.entries(toleration).sort())
+  const given = new Set(list(pod, 'spec', 'tolerations').map(textOf))
+  const kept = list(old, 'spec', 'tolerations').every((before) => given.has(textOf(before)))
   if (!kept) {
     faults.push(
       fault.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),

@@ -106,7 +106,7 @@ function eventsGroupFaults(event: ApiObject, old: ApiObject | undefined): Cause[
   return faults
 }
 
-/** What may not change, in both forms: an update adds to the series only. The faults name the fields of the core form. */
+/** What may not change: an update adds to the series only. The faults name the fields of the core form. */
 function eventChangeFaults(event: ApiObject, old: ApiObject): Cause[] {
   const names = [
     'involvedObject',

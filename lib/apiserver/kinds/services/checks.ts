@@ -1,5 +1,4 @@
 /** Validation of Services. */
-import { jsonEqual } from '../../../core/equal.ts'
 import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import {
@@ -101,7 +100,7 @@ function portsFaults(spec: JsonObject): Cause[] {
   const needsPorts = spec['type'] !== 'ExternalName' && spec['clusterIP'] !== 'None'
   if (all.length === 0) return needsPorts ? [fault.required('spec.ports')] : []
   const names = new Set<Json>()
-  const seen: Json[] = []
+  const seen = new Set<string>()
   const faults = all.flatMap((each, index) => {
     const path = `spec.ports[${index}]`
     const own = str(each, 'name')
@@ -116,9 +115,9 @@ function portsFaults(spec: JsonObject): Cause[] {
   })
   const types = all.flatMap((each, index) => nodePortFaults(spec, each, `spec.ports[${index}].nodePort`))
   const duplicates = all.flatMap((each, index) => {
-    const key: Json = [each['protocol'] ?? '', each['port'] ?? 0]
-    const isKnown = seen.some((other) => jsonEqual(other, key))
-    seen.push(key)
+    const key = `${String(each['protocol'] ?? '')} ${String(each['port'] ?? 0)}`
+    const isKnown = seen.has(key)
+    seen.add(key)
     const shown = {
       Name: '',
       Protocol: each['protocol'],

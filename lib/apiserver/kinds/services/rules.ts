@@ -46,11 +46,11 @@ export const SERVICE_RULES: Partial<Rules> = {
     for (const name of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) {
       if (spec[name] === undefined && before[name] !== undefined) spec[name] = clone(before[name])
     }
+    const nodePorts = new Map(
+      ports(before).reverse().map((port) => [`${port['port']} ${port['protocol']}`, port['nodePort']]),
+    )
     for (const port of ports(spec)) {
-      const same = ports(before).find((other) =>
-        other['port'] === port['port'] && other['protocol'] === port['protocol']
-      )
-      const node = spec['type'] === 'ClusterIP' ? undefined : same?.['nodePort']
+      const node = spec['type'] === 'ClusterIP' ? undefined : nodePorts.get(`${port['port']} ${port['protocol']}`)
       if (node !== undefined) port['nodePort'] ??= node
     }
     assign(spec, context)
@@ -88,9 +88,8 @@ function dropTypeFields(spec: JsonObject, before: JsonObject): void {
   }
   if (spec['type'] !== 'LoadBalancer') drop('allocateLoadBalancerNodePorts', 'healthCheckNodePort', 'loadBalancerClass')
   if (spec['type'] === 'NodePort' || spec['type'] === 'LoadBalancer') return
-  for (const port of ports(spec)) {
-    if (ports(before).some((other) => other['nodePort'] === port['nodePort'])) delete port['nodePort']
-  }
+  const nodePorts = new Set(ports(before).map((port) => port['nodePort']))
+  for (const port of ports(spec)) if (nodePorts.has(port['nodePort'])) delete port['nodePort']
 }
 
 function ports(spec: JsonObject): JsonObject[] {

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import process from 'node:process'
+import { test } from 'node:test'
+import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
+
+/** Large enough that work in the square of it takes ten seconds, and linear work a fifth of one. */
+const MANY = 20_000
+/** Of processor time: other processes do not count. */
+const LIMIT_MS = 2500
+
+const PODS = '/api/v1/namespaces/default/pods'
+const SERVICES = '/api/v1/namespaces/default/services'
+const MAPS = '/api/v1/namespaces/default/configmaps'
+
+const many = (make: (index: number) => unknown, count = MANY): unknown[] =>
+  Array.from({ length: count }, (_, index) => make(index))
+const map = (metadata: object, data: object = {}): object => ({ metadata: { name: 'x', ...metadata }, data })
+const pod = (spec: object, name = 'x'): object => ({
+  metadata: { name },
+  spec: { containers: [{ name: 'a', image: 'b' }], ...spec },
+})
+const env = (count: number, more: object = {}): unknown[] =>
+  many((index) => ({ name: `e${index}`, value: 'v', ...more }), count)
+const amount = (cpu: string): object =>
+  pod({ containers: [{ name: 'a', image: 'b', resources: { requests: { cpu } } }] })
+const ports = (type: string): object => ({
+  metadata: { name: 'x' },
+  spec: { type, ports: many((index) => ({ name: `p${index}`, port: 1 + index }), MANY / 4) },
+})
+
+type Request = readonly [method: 'PATCH' | 'POST' | 'PUT', path: string, body: object | string, type?: string]
+
+const STRATEGIC = 'application/strategic-merge-patch+json'
+const JSON_PATCH = 'application/json-patch+json'
+
+/** Each: what takes its time, a request that prepares it, and the request. */
+const COSTS: readonly (readonly [string, Request | undefined, Request])[] = [
+  ['a strategic merge of lists by a key', [
+    'POST',
+    PODS,
+    pod({ containers: [{ name: 'a', image: 'b', env: env(MANY / 8) }] }),
+  ], ['PATCH', `${PODS}/x`, { spec: { containers: [{ name: 'a', env: env(MANY) }] } }, STRATEGIC]],
+  ['a strategic deletion from lists', [
+    'POST',
+    PODS,
+    pod({ containers: [{ name: 'a', image: 'b', env: env(MANY / 2) }] }),
+  ], [
+    'PATCH',
+    `${PODS}/x`,
+    { spec: { containers: [{ name: 'a', env: env(MANY, { $patch: 'delete' }) }] } },
+    STRATEGIC,
+  ]],
+  ['a strategic deletion from a list of texts', ['POST', MAPS, map({ finalizers: many((index) => `a/b${index}`) })], [
+    'PATCH',
+    `${MAPS}/x`,
+    { metadata: { '$deleteFromPrimitiveList/finalizers': many((index) => `a/b${index}`) } },
+    STRATEGIC,
+  ]],
+  ['many owners', undefined, ['POST', MAPS, map({ ownerReferences: many((index) => ({ uid: `u${index % 9000}` })) })]],
+  ['ports of a Service', ['POST', SERVICES, ports('ClusterIP')], ['PUT', `${SERVICES}/x`, ports('NodePort')]],
+  ['tolerations', [
+    'POST',
+    PODS,
+    pod({ tolerations: many((index) => ({ key: `k${index}`, operator: 'Exists' }), MANY / 2) }),
+  ], [
+    'PATCH',
+    `${PODS}/x`,
+    { metadata: { labels: { a: 'b' } } },
+    STRATEGIC,
+  ]],
+  ['a tiny quantity', undefined, ['POST', PODS, amount('1e-999999999')]],
+  ['a quantity of many digits', undefined, ['POST', PODS, amount('9'.repeat(MANY))]],
+  ['digits in a text', undefined, ['POST', MAPS, map({}, { a: '1'.repeat(1_000_000) })]],
+  ['escapes in a text', undefined, [
+    'POST',
+    MAPS,
+    `{"metadata":{"name":"x"},"data":{"a":"${'\\ud800'.repeat(90_000)}"}}`,
+  ]],
+  ['insertions at the front of a list', ['POST', MAPS, map({ finalizers: ['a/b'] })], [
+    'PATCH',
+    `${MAPS}/x`,
+    many((index) => ({ op: 'add', path: '/metadata/finalizers/0', value: `a/b${index}` }), 10_000),
+    JSON_PATCH,
+  ]],
+]
+
+for (const [name, before, request] of COSTS) {
+  test(`${name}: one request takes time by its length, and no more`, async () => {
+    const server = new ApiServer({ clock: new FakeClock() })
+    const send = async ([method, path, body, type = 'application/json']: Request): Promise<number> => {
+      const text = typeof body === 'string' ? body : JSON.stringify(body)
+      return (await server.handle({ method, path, headers: { 'content-type': type }, body: text })).status
+    }
+    if (before) assert.equal(await send(before), 201)
+    const began = process.cpuUsage()
+    const status = await send(request)
+    const { user, system } = process.cpuUsage(began)
+    assert.ok(status >= 200 && status < 504, `status ${status}`)
+    const ms = (user + system) / 1000
+    assert.ok(ms < LIMIT_MS, `${ms.toFixed(0)} ms of processor time`)
+  })
+}
