@@ -1,6 +1,6 @@
 /** Exports the embedded Kubernetes API, for development and tests. */
 export { ApiServer, type ApiServerOptions, type SavedState } from './server/server.ts'
-export { serve, type ServedApi, type ServeOptions } from './server/serve.ts'
+export { type ServableApi, serve, type ServedApi, type ServeOptions } from './server/serve.ts'
 export type { AuthorizationMode } from './access/access.ts'
 export type { FieldValidation } from './context/context.ts'
 export type { ApiObject, Json, JsonObject, ManagedFieldsEntry, Meta } from './model/json.ts'

@@ -58,7 +58,8 @@ export class GarbageCollector implements Runnable {
   #stopTimer: (() => void) | undefined
 
   constructor(options: GarbageCollectorOptions) {
-    const { transport, clock, log, random } = options
+    const { clock, log, random } = options
+    const transport = withoutWarnings(options.transport)
     this.#options = options
     this.#cluster = new Cluster({ name: this.name, transport, clock, log, random })
     this.#client = this.#cluster.client.live
@@ -268,6 +269,14 @@ export class GarbageCollector implements Runnable {
   #parse(key: string): { resource: AnyResource | undefined; namespace: string | undefined; name: string } {
     const [group, kind, namespace, ...name] = key.split('~')
     return { resource: this.#kinds.get(`${group}/${kind}`), namespace: namespace || undefined, name: name.join('~') }
+  }
+}
+
+/** Drops the server's warnings, as kube-controller-manager does: it watches all kinds, deprecated ones too. */
+function withoutWarnings(transport: Transport): Transport {
+  return async (request) => {
+    const { headers: { warning: _, ...headers }, ...response } = await transport(request)
+    return { ...response, headers }
   }
 }
 

@@ -72,7 +72,7 @@ test('with the option token, another token gets 401 and none is anonymous', asyn
 })
 
 test('the mode allow does not check rights, but reviews tell what a real cluster would allow', async () => {
-  const client = new Client()
+  const client = new Client({ authorization: 'allow' })
   const jane = { 'impersonate-user': 'jane' }
   assert.equal((await client.send('GET', PODS, undefined, jane)).httpStatus, 200)
   const spec = { resourceAttributes: { verb: 'list', resource: 'pods', namespace: 'default' } }
@@ -84,8 +84,8 @@ test('the mode allow does not check rights, but reviews tell what a real cluster
   assert.equal((await client.send('GET', PODS, undefined, { 'impersonate-user': 'system:anonymous' })).httpStatus, 403)
 })
 
-test('the mode rbac checks the rights of all but administrators', async () => {
-  const client = new Client({ authorization: 'rbac' })
+test('by default the rights of all but administrators are checked', async () => {
+  const client = new Client()
   assert.equal((await client.send('GET', PODS)).httpStatus, 200)
   assert.equal((await client.send('GET', PODS, undefined, { 'impersonate-user': 'jane' })).httpStatus, 403)
   const masters = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' }
@@ -93,7 +93,7 @@ test('the mode rbac checks the rights of all but administrators', async () => {
 })
 
 test('a role takes effect with the write of its binding, and ends with its deletion', async () => {
-  const client = new Client({ authorization: 'rbac' })
+  const client = new Client()
   const group = '/apis/rbac.authorization.k8s.io/v1'
   const jane = { 'impersonate-user': 'jane' }
   const rules = [{ verbs: ['list'], apiGroups: [''], resources: ['pods'] }]
@@ -110,7 +110,7 @@ test('a role takes effect with the write of its binding, and ends with its delet
 })
 
 test('a stored role replaces the default one of its name', async () => {
-  const client = new Client({ authorization: 'rbac' })
+  const client = new Client()
   const jane = { 'impersonate-user': 'jane' }
   assert.equal((await client.send('GET', '/api', undefined, jane)).httpStatus, 200)
   const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles'
@@ -168,6 +168,7 @@ test('a token with a changed part is refused', async () => {
 test('admission webhooks get the user of the request', async () => {
   const users: Body[] = []
   const client = new Client({
+    authorization: 'allow',
     callWebhook: (_config, body) => {
       const { request } = JSON.parse(String(body)) as Body
       users.push([request.operation, request.subResource ?? '', request.kind.kind, request.userInfo])
@@ -308,13 +309,13 @@ test('roles and bindings with missing parts grant nothing', async () => {
     ],
   }
   const state = { format: 'kubeloop-apiserver/1', store: { ...store, objects } } as never
-  const client = new Client({ state, authorization: 'rbac' })
+  const client = new Client({ state })
   const { code } = await client.send('GET', PODS, undefined, { 'impersonate-user': 'jane' })
   assert.equal(code, 403)
 })
 
 test('a path with a broken encoding is refused like any other', async () => {
-  const client = new Client({ authorization: 'rbac' })
+  const client = new Client()
   const { code } = await client.send('GET', '/api/v1/namespaces/%zz/pods', undefined, { 'impersonate-user': 'jane' })
   assert.equal(code, 403)
 })

@@ -7,6 +7,8 @@ import { gunzipSync } from 'node:zlib'
 import { ApiServer, serve, type ServedApi } from '../../lib/apiserver/mod.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
+
 async function withServer(
   run: (served: ServedApi, transport: ClosableTransport, server: ApiServer) => Promise<void>,
 ): Promise<void> {
@@ -50,7 +52,7 @@ test('a wrong token gets 401 with a Status, a missing one is anonymous', () =>
     assert.equal((await request(undefined, imposter)).code, 403)
   }))
 
-test('the token of a service account is accepted', () =>
+test('the token of a service account is accepted, and has the rights of its roles', () =>
   withServer(async (served, transport) => {
     const send = async (path: string, body: unknown, headers = {}): Promise<{ status: Record<string, never> }> => {
       const response = await transport({
@@ -69,6 +71,25 @@ test('the token of a service account is accepted', () =>
       authorization: `Bearer ${token}`,
     })).status as { userInfo?: { username: string } }
     assert.equal(userInfo?.username, 'system:serviceaccount:default:a')
+    const pods = async (): Promise<{ kind: string; code?: number; message?: string }> => {
+      const headers = { authorization: `Bearer ${token}` }
+      const { body } = await transport({ method: 'GET', path: '/api/v1/namespaces/default/pods', headers })
+      return JSON.parse(await body.text())
+    }
+    const { code, message } = await pods()
+    assert.deepEqual([code, message], [
+      403,
+      'pods is forbidden: User "system:serviceaccount:default:a" cannot list resource "pods" in API group "" in the ' +
+      'namespace "default"',
+    ])
+    const group = 'rbac.authorization.k8s.io'
+    const metadata = { name: 'r' }
+    const rules = [{ verbs: ['list'], apiGroups: [''], resources: ['pods'] }]
+    await send(`/apis/${group}/v1/clusterroles`, { metadata, rules })
+    const subjects = [{ kind: 'ServiceAccount', name: 'a', namespace: 'default' }]
+    const roleRef = { apiGroup: group, kind: 'ClusterRole', name: 'r' }
+    await send(`/apis/${group}/v1/namespaces/default/rolebindings`, { metadata, roleRef, subjects })
+    assert.equal((await pods()).kind, 'PodList')
     const changed = httpTransport({ server: served.url, ca: served.ca, token: `${String(token).slice(0, -4)}AAAA` })
     assert.equal((await changed({ method: 'GET', path: '/version' })).status, 401)
     changed.close()
@@ -99,6 +120,86 @@ test('a body larger than 3 MiB gets 413', () =>
     assert.equal(response.status, 413)
     assert.equal(JSON.parse(await response.body.text()).reason, 'RequestEntityTooLarge')
   }))
+
+test('a request that may not be sent is refused before its body', () =>
+  withServer(async (served) => {
+    const session = connect(served.url, { ca: served.ca })
+    const cases = [
+      [undefined, {}, 403],
+      ['Bearer wrong', {}, 401],
+      ['Bearer wrong', { ':method': 'GET' }, 401],
+      [undefined, { 'impersonate-user': 'admin' }, 403],
+      [`Bearer ${served.token}`, { 'impersonate-group': 'developers' }, 400],
+      [`Bearer ${served.token}`, { 'impersonate-user': 'someone' }, 403],
+    ] as const
+    try {
+      for (const [authorization, headers, status] of cases) {
+        const stream = session.request(
+          { ':path': CONFIG_MAPS, ':method': 'POST', ...(authorization && { authorization }), ...headers },
+          { endStream: false },
+        )
+        const [head] = await once(stream, 'response') as [Record<string, unknown>]
+        assert.equal(head[':status'], status)
+        stream.on('error', () => {}).close()
+      }
+    } finally {
+      session.destroy()
+    }
+  }))
+
+test('the bodies of all requests are at most 64 MiB; one that is too many gets 429, until others have ended', () =>
+  withServer(async (served, transport) => {
+    const session = connect(served.url, { ca: served.ca })
+    const open = Array.from({ length: 22 }, () => {
+      const headers = { ':path': CONFIG_MAPS, ':method': 'POST', authorization: `Bearer ${served.token}` }
+      const stream = session.request(headers, { endStream: false })
+      stream.on('error', () => {}).write(new Uint8Array(3 * 1024 * 1024 - 1))
+      return stream
+    })
+    try {
+      const [head] = await Promise.race(open.map((stream) => once(stream, 'response'))) as [Record<string, unknown>]
+      assert.deepEqual([head[':status'], head['retry-after']], [429, '1'])
+    } finally {
+      session.destroy()
+    }
+    const body = JSON.stringify({ metadata: { name: 'a' } })
+    const headers = { 'content-type': 'application/json' }
+    let status = 0
+    // The server learns over the network that the others have gone, so wait by round trips.
+    for (let tries = 0; status !== 201 && tries < 500; tries++) {
+      const response = await transport({ method: 'POST', path: CONFIG_MAPS, headers, body })
+      await response.body.text()
+      status = response.status
+    }
+    assert.equal(status, 201)
+  }))
+
+// More than the runtimes let a session buffer by default: 10 MB.
+for (const [unread, size] of [[1, 12_000_000], [300, 200_000]] as const) {
+  test(`${unread} unread answers of ${size} bytes do not end other requests of their HTTP/2 connection`, () =>
+    withServer(async (served, _transport, server) => {
+      for (let i = 0; i < size / 100_000; i++) {
+        const body = JSON.stringify({ metadata: { name: `c${i}` }, data: { text: 'x'.repeat(100_000) } })
+        await server.handle({ method: 'POST', path: CONFIG_MAPS, body })
+      }
+      const session = connect(served.url, { ca: served.ca, settings: { initialWindowSize: 4096 } })
+      const request = (path: string) => session.request({ ':path': path, authorization: `Bearer ${served.token}` })
+      try {
+        const streams = []
+        for (let i = 0; i < unread; i++) {
+          const [stream, small] = [request(CONFIG_MAPS), request('/version')]
+          await Promise.all([once(stream, 'response'), once(small.resume(), 'end')])
+          streams.push(stream)
+        }
+        await once(request('/version').resume(), 'end')
+        let read = 0
+        for (const stream of streams) for await (const chunk of stream) read += (chunk as Uint8Array).length
+        assert.ok(read > unread * size, `${read} bytes`)
+      } finally {
+        session.destroy()
+      }
+    }))
+}
 
 test('a watch sends each change as it happens, and ends when the server closes', () =>
   withServer(async (served, transport) => {
@@ -192,7 +293,7 @@ async function exchange(
 }
 
 test('a large answer is compressed if the client accepts it', () =>
-  withServer(async (served) => {
+  withServer(async (served, _transport, server) => {
     const path = '/openapi/v3/apis/apps/v1'
     const plain = await exchange(served, { ':path': path })
     assert.equal(plain.head['content-encoding'], undefined)
@@ -203,6 +304,10 @@ test('a large answer is compressed if the client accepts it', () =>
     assert.equal(large.head['vary'], 'Accept, Accept-Encoding')
     assert.ok(large.bytes.length < plain.bytes.length / 3)
     assert.deepEqual(gunzipSync(large.bytes), plain.bytes)
+    const data = { text: 'x'.repeat(200_000) }
+    await server.handle({ method: 'POST', path: CONFIG_MAPS, body: JSON.stringify({ metadata: { name: 'a' }, data }) })
+    const list = await exchange(served, { ':path': CONFIG_MAPS, 'accept-encoding': 'gzip' })
+    assert.equal(JSON.parse(gunzipSync(list.bytes).toString()).items[0].data.text, data.text)
   }))
 
 test('an answer to HEAD has no body, and one that is not modified neither', () =>

@@ -149,20 +149,22 @@ test('a key named __proto__ is stored like any other', async () => {
   assert.equal(({} as Record<string, unknown>)['x'], undefined)
 })
 
-test('a watch uses the new definition after it changes', async () => {
+test('a watch ends when its definition changes, and the next one uses the new one', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const crd = (properties: object): object => fooDefinition('Namespaced', { spec: { type: 'object', properties } })
   const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
   const foos = '/apis/example.com/v1/namespaces/default/foos'
   await send(server, 'POST', crds, crd({ a: { type: 'string' } }))
-  const watch = await server.handle({ method: 'GET', path: `${foos}?watch=true` })
-  const batches = lineBatches(watch.body)
+  const first = await server.handle({ method: 'GET', path: `${foos}?watch=true` })
   const { response, json } = await send(server, 'GET', `${crds}/foos.example.com`)
   assert.equal(response.status, 200)
   await send(server, 'PUT', `${crds}/foos.example.com`, {
     ...(json as object),
     spec: (crd({ b: { type: 'array', items: { type: 'string' }, default: [] } }) as { spec: unknown }).spec,
   })
+  assert.equal(await first.body.text(), '')
+  const watch = await server.handle({ method: 'GET', path: `${foos}?watch=true` })
+  const batches = lineBatches(watch.body)
   await send(server, 'POST', foos, { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'a' }, spec: {} })
   const { value } = await batches.next()
   assert.deepEqual((JSON.parse((value as string[])[0]!) as { object: { spec: unknown } }).object.spec, { b: [] })

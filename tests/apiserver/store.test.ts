@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { type Change, Store } from '../../lib/apiserver/storage/store.ts'
 import type { ApiObject, JsonObject } from '../../lib/apiserver/model/json.ts'
 import { jsonOf } from '../../lib/apiserver/model/json.ts'
+import { withTerm } from '../../lib/apiserver/storage/terms.ts'
 
 const STORAGE = 'things'
 const MINUTE_MS = 60_000
@@ -25,6 +26,7 @@ function filled() {
 test('objects are listed in key order, by namespace, however they were added and removed', () => {
   const { store, put, names } = filled()
   const keys = new Set<string>()
+  const states: (readonly [number, readonly ApiObject[]])[] = []
   let seed = 7
   const random = (max: number): number => (seed = (seed * 48_271) % 2_147_483_647) % max
   for (let step = 0; step < 3000; step++) {
@@ -40,6 +42,9 @@ test('objects are listed in key order, by namespace, however they were added and
     if (random(step < 1500 ? 5 : 200) > 0) continue
     const sorted = [...keys].sort()
     assert.deepEqual(names(), sorted)
+    states.push([store.revision, store.list(STORAGE, 'a/')])
+    const [revision, objects] = states[random(states.length)]!
+    assert.deepEqual(store.listAt(STORAGE, 'a/', revision), objects)
     for (const namespace of ['a', 'a-b', 'ab', 'b', 'none']) {
       const own = sorted.filter((each) => each.startsWith(`${namespace}/`))
       assert.deepEqual(names(`${namespace}/`), own)
@@ -99,14 +104,54 @@ test('at most 8,192 changes of a storage are kept, even if they are new', () => 
   assert.equal(store.since(STORAGE, store.revision - 4000).length, 4000)
 })
 
-test('large objects leave at most 64 MiB of history, and the last hundred changes', () => {
+for (const isRead of [true, false]) {
+  const which = isRead ? 'large objects' : 'large objects that were never read'
+  test(`${which} leave at most 64 MiB of history, and the last hundred changes`, () => {
+    const { store, put } = filled()
+    const text = 'x'.repeat(1024 * 1024)
+    const write = (i: number): unknown => isRead ? jsonOf(put('a/x', { text, i })) : put('a/x', { text, i })
+    const first = store.revision
+    for (let i = 0; i < 60; i++) write(i)
+    assert.equal(store.since(STORAGE, first).length, 60)
+    for (let i = 0; i < 240; i++) write(i)
+    assert.throws(() => store.since(STORAGE, first), /too old resource version/)
+    assert.throws(() => store.since(STORAGE, store.revision - 150), /too old resource version/)
+    assert.equal(store.since(STORAGE, store.revision - 100).length, 100)
+  })
+}
+
+test('a listener with a term is called for the objects that have its value or had it, and for no others', () => {
   const { store, put } = filled()
-  const text = 'x'.repeat(1024 * 1024)
-  const first = store.revision
-  for (let i = 0; i < 60; i++) jsonOf(put('a/x', { text, i }))
-  assert.equal(store.since(STORAGE, first).length, 60)
-  for (let i = 0; i < 240; i++) jsonOf(put('a/x', { text, i }))
-  assert.throws(() => store.since(STORAGE, first), /too old resource version/)
-  assert.throws(() => store.since(STORAGE, store.revision - 150), /too old resource version/)
-  assert.equal(store.since(STORAGE, store.revision - 100).length, 100)
+  const called: string[] = []
+  const read = ({ spec }: ApiObject): string | undefined => (spec as JsonObject)['color'] as string | undefined
+  const stops = ['red', 'red', 'blue', ''].map((value, i) =>
+    store.listen(STORAGE, ({ key }) => void called.push(`${i} ${key}`), { path: 'color', value, read })
+  )
+  stops.push(store.listen(STORAGE, ({ key }) => void called.push(`all ${key}`)))
+  const calls = (write: () => unknown): readonly string[] => (write(), called.splice(0).sort())
+  assert.deepEqual(calls(() => put('a/x', { color: 'red' })), ['0 a/x', '1 a/x', 'all a/x'])
+  assert.deepEqual(calls(() => put('a/y')), ['all a/y'])
+  assert.deepEqual(calls(() => put('a/y', { color: '' })), ['3 a/y', 'all a/y'])
+  assert.deepEqual(calls(() => put('a/x', { color: 'blue' })), ['0 a/x', '1 a/x', '2 a/x', 'all a/x'])
+  stops[1]!()
+  assert.deepEqual(calls(() => put('a/x', { color: 'blue' })), ['2 a/x', 'all a/x'])
+  assert.deepEqual(calls(() => store.remove(STORAGE, 'a/x')), ['2 a/x', 'all a/x'])
+  for (const stop of stops) stop()
+  assert.deepEqual(calls(() => put('a/x', { color: 'blue' })), [])
+})
+
+test('all readers of one state get one list, which later writes do not change, and search it once for a term', () => {
+  const { store, put } = filled()
+  for (let i = 0; i < 10; i++) put(`a/x${i}`, { color: i % 2 ? 'red' : 'blue' })
+  let reads = 0
+  const read = ({ spec }: ApiObject): string => (reads++, (spec as JsonObject)['color'] as string)
+  const list = store.list(STORAGE, '')
+  assert.equal(store.list(STORAGE, ''), list)
+  const found = (value: string): number => withTerm(list, { path: 'color', value, read }).length
+  assert.deepEqual([found('red'), found('red'), found('blue'), found('none'), reads], [10, 5, 5, 0, 10])
+  const copy = [...list]
+  put('a/x0', { color: 'red' })
+  store.remove(STORAGE, 'a/x9')
+  assert.deepEqual(list, copy)
+  assert.equal(store.list(STORAGE, '').length, 9)
 })

@@ -3,15 +3,17 @@ import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { WatchBody } from '../../lib/apiserver/verbs/watch_body.ts'
 import type { HttpBody } from '../../lib/core/transport.ts'
+import { systemClock, turnBudgetOf } from '../../lib/async/clock.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 
+const budget = turnBudgetOf(systemClock)
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 test('the initial state may have any number of lines; a reader with 100,000 later lines is disconnected', async () => {
   let ended = 0
-  const body = new WatchBody(() => void ended++)
-  for (let i = 0; i < 150_000; i++) body.pushInitial(() => bytes('x\n'))
+  const body = new WatchBody(() => void ended++, budget)
+  body.startWith(Array.from({ length: 150_000 }, () => 'x\n').values())
   const line = bytes('y\n')
   for (let i = 0; i < 100_000; i++) body.push(line)
   assert.equal(body.isOpen, true)
@@ -22,7 +24,7 @@ test('the initial state may have any number of lines; a reader with 100,000 late
 
 test('a reader with more than 128 MiB of later lines is disconnected; what it reads makes room', async () => {
   let ended = 0
-  const body = new WatchBody(() => void ended++)
+  const body = new WatchBody(() => void ended++, budget)
   const line = new Uint8Array(1024 * 1024).fill(10)
   for (let i = 0; i < 128; i++) body.push(line)
   const reader = body[Symbol.asyncIterator]()
@@ -35,12 +37,9 @@ test('a reader with more than 128 MiB of later lines is disconnected; what it re
 })
 
 test('lines are read in chunks of bounded size, in order, while others are pushed', async () => {
-  const body = new WatchBody(() => {})
-  let next = 0
-  for (; next < 30_000; next++) {
-    const i = next
-    body.pushInitial(() => bytes(`${i} ${'-'.repeat(90)}\n`))
-  }
+  const body = new WatchBody(() => {}, budget)
+  let next = 30_000
+  body.startWith(Array.from({ length: next }, (_, i) => `${i} ${'-'.repeat(90)}\n`).values())
   let [read, rest] = [0, '']
   const sizes: number[] = []
   const decoder = new TextDecoder()

@@ -365,22 +365,6 @@ test('watches with different selectors each get their own event of a write', asy
   server.closeWatches()
 })
 
-test('an open watch converts as soon as the definition has a conversion webhook', async () => {
-  const callWebhook: CallWebhook = (_, body) => Promise.resolve(convert(body))
-  const server = new ApiServer({ clock: new FakeClock(), callWebhook })
-  await defineBars(server)
-  const path = `${CRDS}/bars.example.com`
-  const { conversion } = (await send(server, 'GET', path)).body.spec
-  await send(server, 'PATCH', path, { spec: { conversion: { strategy: 'None', webhook: null } } })
-  const next = await watching(server, `${BARS_V2}?`)
-  await send(server, 'POST', BARS, bar('x', '1'))
-  await send(server, 'PATCH', path, { spec: { conversion } })
-  assert.equal((await send(server, 'POST', BARS, bar('y', '2'))).status, 201)
-  await send(server, 'POST', BARS, bar('z', '3'))
-  assert.deepEqual(await next(3), ['ADDED x', 'ADDED y 2', 'ADDED z 3'])
-  server.closeWatches()
-})
-
 test('a restored server converts and reviews as before', async () => {
   const callWebhook: CallWebhook = ({ url }, body) =>
     Promise.resolve(url!.endsWith('/convert') ? convert(body) : allow(body, { allowed: false }))

@@ -26,8 +26,21 @@ export const DIFFERENCES: Readonly<Record<string, { readonly embedded?: string; 
   },
 }
 
+const HARD = '{"limits.cpu":"2","pods":"10","requests.memory":"1Gi"}'
+
 /** The steps whose answers differ, with the answer of the embedded API, by the end of the recorded line. */
 export const OTHER_ANSWERS: readonly { readonly line: string; readonly embedded: string; readonly reason: string }[] = [
+  ...[
+    [
+      `"spec":{"hard":${HARD}},"status":{}}`,
+      '"spec":{"hard":HARD},"status":{"hard":HARD,"used":{"limits.cpu":"0","pods":"0","requests.memory":"0"}}}',
+    ],
+    ['"used":{"limits.cpu":"1","pods":"1"}}}', '"used":{"limits.cpu":"1","pods":"1","requests.memory":"0"}}}'],
+  ].map(([line, embedded]) => ({
+    line: line!,
+    embedded: embedded!.replaceAll('HARD', HARD),
+    reason: 'the embedded API counts at once, as kube-controller-manager does after a moment',
+  })),
   {
     line: `does not match the expected API version ({group}/v1) warnings: "unknown field 'spec'"`,
     embedded: 'does not match the expected API version ({group}/v1)',

@@ -13,7 +13,7 @@ import { CASES, runCase } from './suite.ts'
 for (const each of CASES) {
   test(each.name, { skip: DIFFERENCES[each.name]?.embedded ?? false }, async () => {
     const { hooks, callWebhook } = hooksInMemory()
-    const server = new ApiServer({ clock: new FakeClock(), callWebhook, authorization: 'rbac' })
+    const server = new ApiServer({ clock: new FakeClock(), callWebhook })
     await runCase(each, server.handle, { hooks, compact: () => server.compact() })
     server.closeWatches()
   })

@@ -209,12 +209,42 @@ export const LIFECYCLE_CASES: readonly Case[] = [
       const shortNames = [`free${count}`]
       const [first, second] = [await install(api, {}, { shortNames }), await install(api, {}, { shortNames })]
       assert.ok(conditionsOf(await judged(api, second)).some((each) => each.startsWith('NamesAccepted=False')))
-      await api.expect(200, 'PATCH', `${CRDS}/${first.name}`, { spec: { names: { shortNames: null } } }, { type: MERGE })
+      await api.expect(200, 'PATCH', `${CRDS}/${first.name}`, { spec: { names: { shortNames: null } } }, {
+        type: MERGE,
+      })
       await served(api, second)
       const third = await install(api, {}, { shortNames })
       await judged(api, third)
       await api.expect(200, 'DELETE', `${CRDS}/${second.name}`)
       await served(api, third)
+    },
+  },
+  {
+    name: 'a watch ends when its definition changes or goes, and not for a new label of the definition',
+    async run(api) {
+      const made = await install(api)
+      await served(api, made)
+      await api.expect(201, 'POST', made.path, made.object('first'))
+      const open = async (): Promise<Awaited<ReturnType<Api['watch']>>> => {
+        const watch = await api.watch(made.path)
+        assert.equal((await watch.next())?.object.metadata.name, 'first')
+        return watch
+      }
+      const kept = await open()
+      await api.expect(200, 'PATCH', `${CRDS}/${made.name}`, { metadata: { labels: { a: 'b' } } }, { type: MERGE })
+      await api.expect(200, 'PATCH', `${made.path}/first`, { metadata: { labels: { a: 'b' } } }, { type: MERGE })
+      assert.equal((await kept.next())?.type, 'MODIFIED')
+      await api.expect(200, 'PATCH', `${CRDS}/${made.name}`, {
+        spec: { names: { shortNames: [`w${made.name.slice(0, 9)}`] } },
+      }, {
+        type: MERGE,
+      })
+      assert.equal(await kept.next(), undefined)
+      await served(api, made)
+      const last = await open()
+      await api.expect(200, 'DELETE', `${CRDS}/${made.name}`)
+      assert.equal((await last.next())?.type, 'DELETED')
+      assert.equal(await last.next(), undefined)
     },
   },
   {

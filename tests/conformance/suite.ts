@@ -7,10 +7,12 @@ import { CUSTOM_CASES } from './custom.ts'
 import { DEFAULT_CASES } from './defaults.ts'
 import { DELETION_CASES } from './deletion.ts'
 import { DISCOVERY_CASES } from './discovery.ts'
+import { LIMIT_CASES } from './limits.ts'
 import { LIST_CASES } from './lists.ts'
 import { MANIFEST_CASES } from './manifests.ts'
 import { OBJECT_CASES } from './objects.ts'
 import { ODD_CASES } from './odd_values.ts'
+import { POLICY_CASES } from './policies.ts'
 import { PATCH_CASES } from './patches.ts'
 import { WATCH_CASES } from './watches.ts'
 import { WEBHOOK_CASES } from './webhooks.ts'
@@ -31,6 +33,8 @@ export const ALONE_CASES: readonly Case[] = [
   ...KIND_CASES,
   ...MANIFEST_CASES,
   ...ODD_CASES,
+  ...POLICY_CASES,
+  ...LIMIT_CASES,
 ]
 
 /** Cases that see only their own objects. Many may run at the same time. */

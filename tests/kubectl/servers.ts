@@ -33,7 +33,7 @@ export async function startReal(programs: string): Promise<RunningTarget> {
 }
 
 /** Requests are authorized, and the objects exist that a real server creates at its start. */
-const OPTIONS = { authorization: 'rbac', bootstrap: true } as const
+const OPTIONS = { bootstrap: true } as const
 
 /** Serves the embedded API with its garbage collector. */
 export async function startEmbedded(programs: string): Promise<RunningTarget> {

@@ -270,6 +270,31 @@ test('the limit of the time in which a client must read ends with each wait for 
   assert.equal(open, 0)
 })
 
+test(
+  'a large response that is not read does not end other requests of its HTTP/2 connection',
+  { skip: noHttp2 },
+  () => {
+    // More than the runtimes let a session buffer.
+    const large = new Uint8Array(12_000_000)
+    const bodies: readonly ServerResponse['body'][] = [large, { ...streamOf([large]), cancel() {} }]
+    let next = 0
+    const handle = ({ path }: ServerRequest): Promise<ServerResponse> =>
+      Promise.resolve(path === '/large' ? { status: 200, headers: {}, body: bodies[next++]! } : text(200, 'small'))
+    return serving({ handle }, async (server) => {
+      for (const _ of bodies) {
+        const session = openSession(server.port)
+        const stream = session.request({ ':path': '/large' })
+        await once(stream, 'response')
+        assert.equal((await ask2(session)).text, 'small')
+        let read = 0
+        for await (const chunk of stream) read += (chunk as Uint8Array).byteLength
+        assert.equal(read, large.byteLength)
+        session.destroy()
+      }
+    })
+  },
+)
+
 function streamOf(chunks: readonly Uint8Array[]): AsyncIterable<Uint8Array, undefined> {
   return {
     async *[Symbol.asyncIterator]() {

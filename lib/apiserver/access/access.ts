@@ -11,8 +11,8 @@ import { ISSUER, Tokens, type Verified } from './tokens.ts'
 import { ADMIN, ANONYMOUS, MASTERS, type User } from '../model/user.ts'
 
 /**
- * Which requests are allowed. `allow`: all requests, except those of anonymous users. `rbac`: those that the stored
- * roles and bindings allow, as on a real server; administrators (`system:masters`) may do everything.
+ * Which requests are allowed. `rbac`: those that the stored roles and bindings allow, as on a real server;
+ * administrators (`system:masters`) may do everything. `allow`: all requests, except those of anonymous users.
  */
 export type AuthorizationMode = 'allow' | 'rbac'
 

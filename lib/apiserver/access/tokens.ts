@@ -1,4 +1,5 @@
 /** Tokens of service accounts: JSON Web Tokens with the claims of a real server. */
+import { BoundedMap } from '../../async/bounded_map.ts'
 import { type TokenKey, tokenKey } from '../../runtime/os/token_key.ts'
 import { encodeBase64 } from '../../core/base64.ts'
 import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
@@ -43,6 +44,8 @@ interface TokensOptions {
 export class Tokens {
   readonly #options: TokensOptions
   #key: TokenKey | undefined
+  /** The last tokens with a valid signature: a write has its token verified before its body, and again with it. */
+  readonly #signed = new BoundedMap<string, true>(1000)
 
   constructor(options: TokensOptions) {
     this.#options = options
@@ -97,11 +100,7 @@ export class Tokens {
   verify(token: string, audiences: readonly string[] = [ISSUER]): Verified {
     const parsed = parse(token)
     const hasKey = this.#key !== undefined || this.#options.pem !== undefined
-    if (
-      !parsed || parsed.claims['iss'] !== ISSUER || !hasKey || !this.#usedKey().verify(parsed.text, parsed.signature)
-    ) {
-      return { error: '' }
-    }
+    if (!parsed || parsed.claims['iss'] !== ISSUER || !hasKey || !this.#isSigned(token, parsed)) return { error: '' }
     const { claims } = parsed
     const own = Array.isArray(claims['aud']) ? claims['aud'].map(String) : []
     const common = audiences.filter((each) => own.includes(each))
@@ -110,6 +109,13 @@ export class Tokens {
     }
     const problem = this.#problemOf(claims)
     return problem === undefined ? { user: userOf(claims), audiences: common } : { error: problem }
+  }
+
+  #isSigned(token: string, { text, signature }: Parsed): boolean {
+    if (this.#signed.has(token)) return true
+    const isSigned = this.#usedKey().verify(text, signature)
+    if (isSigned) this.#signed.set(token, true)
+    return isSigned
   }
 
   #problemOf(claims: JsonObject): string | undefined {

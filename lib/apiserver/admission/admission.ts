@@ -12,13 +12,14 @@ import {
   newUid,
 } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
-import { routeOf } from '../model/routes.ts'
+import { type Call, type ResourceRoute, routeOf } from '../model/routes.ts'
 import { badRequest, fault, forbidden, internal, invalid, StatusError } from '../model/status.ts'
 import { jsonPatch } from '../patch/json_patch.ts'
 import { CallError } from '../webhooks/call.ts'
 import type { Session } from '../webhooks/session.ts'
 import { readOptions } from '../wire/body.ts'
 import { type Hook, hooksOf, isExempt, MUTATING, targetOf, VALIDATING } from './hooks.ts'
+import { checkPolicies, policiesOf, type PolicyRequest } from './policies.ts'
 import {
   type Admission,
   type AdmissionResponse,
@@ -151,6 +152,15 @@ async function converted(
   return { ...(to.rules.fromStored && !to.custom ? to.rules.fromStored(stored) : stored), apiVersion: to.apiVersion }
 }
 
+/** Returns the review of a request, whose object has been converted to the target. */
+async function reviewOf(session: Session, target: Kind, admission: Admission, uid: string): Promise<JsonObject> {
+  const { kind, object, old, operation } = admission
+  const call = session.call!
+  const options = reviewOptions(admission, call, operation === 'DELETE' ? readOptions(call) : {})
+  const oldObject = await converted(old, kind, target, admission)
+  return admissionReview(uid, admission, target, object, oldObject, options, call.user)
+}
+
 /** Calls a webhook. Returns undefined if the request does not meet its conditions. */
 async function callHook(
   context: Context,
@@ -160,15 +170,9 @@ async function callHook(
   admission: Admission,
   mutating: boolean,
 ): Promise<AdmissionResponse | undefined> {
-  const { kind, object, old, dryRun } = admission
+  const { dryRun } = admission
   const uid = newUid(context.random)
-  const options = reviewOptions(
-    admission,
-    session.call!,
-    admission.operation === 'DELETE' ? readOptions(session.call!) : {},
-  )
-  const oldObject = await converted(old, kind, target, admission)
-  const review = admissionReview(uid, admission, target, object, oldObject, options, session.call!.user)
+  const review = await reviewOf(session, target, admission, uid)
   if (!meetsConditions(hook, admission, review['request'] as JsonObject)) return undefined
   if (dryRun && hook.sideEffects !== 'None' && hook.sideEffects !== 'NoneOnDryRun') {
     throw badRequest(`admission webhook ${JSON.stringify(hook.name)} does not support dry run`)
@@ -268,19 +272,21 @@ function parsePatch(patch: string): Json[] {
 }
 
 /**
- * Calls the matching validating webhooks together. Suspends the request until all have answered.
+ * Checks the policies, then calls the matching validating webhooks together. Suspends the request until all have
+ * answered.
  *
  * Returns the object to store, which is that of the run that the webhooks saw: uid, time and generated name of later
  * runs differ.
  *
- * @throws StatusError of the first webhook, in their order, that denies the request or cannot be called.
+ * @throws StatusError of the first policy or webhook, in their order, that denies the request or cannot be called.
  */
 export function validated(context: Context, admission: Admission): ApiObject {
   const { object } = admission
   const session = context.webhooks.current
   if (!session?.call) return object!
   const hooks = isExempt(admission.kind) ? [] : hooksOf(context, VALIDATING)
-  if (hooks.length === 0 && !admission.kind.rules.convert) return object!
+  const policies = policiesOf(context, admission)
+  if (hooks.length === 0 && policies.length === 0 && !admission.kind.rules.convert) return object!
   const [subject, version] = stepOf(admission)
   const kept = session.keep(subject, version, 'object', object)
   const sent = { ...admission, object: kept }
@@ -288,8 +294,20 @@ export function validated(context: Context, admission: Admission): ApiObject {
     const target = targetOf(context, hook, sent)
     return target ? [{ hook, target }] : []
   })
-  if (called.length === 0) return kept!
+  if (called.length === 0 && policies.length === 0) return kept!
   session.step(subject, version, 'validate', async (warnings) => {
+    await checkPolicies(
+      context,
+      policies,
+      sent,
+      warnings,
+      async (target): Promise<PolicyRequest> => {
+        const inVersion = { ...sent, object: await converted(kept, admission.kind, target, admission) }
+        const review = await reviewOf(session, target, inVersion, '')
+        const { object = null, oldObject = null, ...request } = review['request'] as JsonObject
+        return { object, oldObject, request }
+      },
+    )
     const results = await Promise.allSettled(called.map(({ hook, target }) =>
       ignoring(context, hook, async () => {
         const inVersion = { ...sent, object: await converted(kept, admission.kind, target, admission) }
@@ -321,6 +339,34 @@ export function admitDelete(context: Context, kind: Kind, old: ApiObject, dryRun
   }
   mutated(context, admission, () => {})
   validated(context, admission)
+}
+
+/** Checks a request to a kubelet, a pod or a service by the policies and validating webhooks. */
+export function admitConnect(context: Context, kind: Kind, route: ResourceRoute, { query }: Call): void {
+  const [subresource = '', ...path] = route.subresource.split('/')
+  const name = subresource === 'proxy' ? `${kind.kind}ProxyOptions` : CONNECT_OPTIONS[subresource]!
+  const options: JsonObject = { kind: name, apiVersion: 'v1' }
+  if (path.length > 0) options['path'] = `/${path.join('/')}`
+  for (const field of ['stdin', 'stdout', 'stderr', 'tty']) if (query.get(field) === 'true') options[field] = true
+  if (query.has('container')) options['container'] = query.get('container')
+  if (query.has('command')) options['command'] = query.getAll('command')
+  validated(context, {
+    kind,
+    operation: 'CONNECT',
+    subresource,
+    namespace: route.namespace,
+    name: route.name,
+    object: options as ApiObject,
+    old: undefined,
+    dryRun: false,
+    objectKind: { group: '', version: 'v1', kind: name },
+  })
+}
+
+const CONNECT_OPTIONS: Readonly<Record<string, string>> = {
+  attach: 'PodAttachOptions',
+  exec: 'PodExecOptions',
+  portforward: 'PodPortForwardOptions',
 }
 
 /** Returns the part of an admission that the kind and the object determine. */

@@ -11,24 +11,30 @@ export const MUTATING = 'mutatingwebhookconfigurations.admissionregistration.k8s
 
 export const VALIDATING = 'validatingwebhookconfigurations.admissionregistration.k8s.io'
 
-interface Rule {
+/** Which requests a rule is about. Rules of policies may name objects; those of webhooks do not. */
+export interface Rule {
   readonly operations: readonly string[]
   readonly apiGroups: readonly string[]
   readonly apiVersions: readonly string[]
   readonly resources: readonly string[]
+  readonly resourceNames?: readonly string[]
   readonly scope?: string
 }
 
+/** Which objects and namespaces a webhook or a policy is about. */
+export interface Selectors {
+  readonly namespaceSelector: JsonObject
+  readonly objectSelector: JsonObject
+}
+
 /** A webhook of a stored configuration, with its defaults. */
-export interface Hook {
+export interface Hook extends Selectors {
   /** Unique among all webhooks of a type. */
   readonly id: string
   readonly name: string
   readonly clientConfig: WebhookClientConfig
   readonly rules?: readonly Rule[]
   readonly matchPolicy: string
-  readonly namespaceSelector: JsonObject
-  readonly objectSelector: JsonObject
   readonly matchConditions?: readonly { readonly expression: string }[]
   readonly failurePolicy: string
   readonly timeoutSeconds: number
@@ -68,40 +74,50 @@ export function isExempt({ group }: Kind): boolean {
  */
 export function targetOf(context: Context, hook: Hook, admission: Admission): Kind | undefined {
   if (!matchesSelectors(context, hook, admission)) return undefined
+  return ruleTarget(context, hook.rules, hook.matchPolicy, admission)
+}
+
+/** Returns the kind of the request if a rule matches it, or else an equivalent one that a rule matches. */
+export function ruleTarget(
+  context: Context,
+  rules: readonly Rule[] | undefined,
+  matchPolicy: string,
+  admission: Admission,
+): Kind | undefined {
   const { kind } = admission
-  const { rules = [], matchPolicy } = hook
-  if (rules.some((rule) => matchesRule(rule, kind, admission))) return kind
+  if (rules?.some((rule) => matchesRule(rule, kind, admission))) return kind
   if (matchPolicy !== 'Equivalent') return undefined
   const equivalents = context.kinds.all().filter((other) => other !== kind && other.storage.id === kind.storage.id)
-  for (const rule of rules) {
+  for (const rule of rules ?? []) {
     for (const other of equivalents) if (matchesRule(rule, other, admission)) return other
   }
   return undefined
 }
 
-function matchesSelectors(
+export function matchesSelectors(
   context: Context,
-  hook: Hook,
+  { namespaceSelector, objectSelector }: Selectors,
   { kind, operation, namespace, object, old }: Admission,
 ): boolean {
-  const { namespaceSelector = {}, objectSelector = {} } = hook
   if (namespace && !isEmpty(namespaceSelector)) {
     const isOwn = kind.storage.id === 'namespaces' && operation !== 'DELETE'
     const labels = (isOwn ? object : context.store.get('namespaces', namespace))?.metadata.labels
     if (!selectorMatches(namespaceSelector, labels)) return false
   }
   if (isEmpty(objectSelector)) return true
-  return [object, old].some((each) => each !== undefined && selectorMatches(objectSelector, each.metadata.labels))
+  // The options of a connection have no metadata.
+  return [object, old].some((each) => each?.['metadata'] && selectorMatches(objectSelector, each.metadata.labels))
 }
 
 function isEmpty(selector: JsonObject): boolean {
   return Object.values(selector).every((part) => part === undefined || part === null || Object.keys(part).length === 0)
 }
 
-function matchesRule(rule: Rule, kind: Kind, { operation, subresource }: Admission): boolean {
-  const { operations, apiGroups, apiVersions, resources, scope = '*' } = rule
+function matchesRule(rule: Rule, kind: Kind, { operation, subresource, name }: Admission): boolean {
+  const { operations, apiGroups, apiVersions, resources, resourceNames = [], scope = '*' } = rule
   return (scope === '*' || (scope === 'Namespaced') === kind.namespaced) && includes(operations, operation) &&
     includes(apiGroups, kind.group) && includes(apiVersions, kind.version) &&
+    (resourceNames.length === 0 || resourceNames.includes(name)) &&
     resources.some((each) => {
       const slash = each.indexOf('/')
       const resource = slash < 0 ? each : each.slice(0, slash)

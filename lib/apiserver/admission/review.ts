@@ -8,7 +8,7 @@ import { CallError } from '../webhooks/call.ts'
 
 /** The request that a webhook admits. */
 export interface Admission {
-  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
+  readonly operation: 'CONNECT' | 'CREATE' | 'UPDATE' | 'DELETE'
   /** The kind of the URL. */
   readonly kind: Kind
   /** Empty for the object itself. */
@@ -39,7 +39,7 @@ export function admissionReview(
   target: Kind,
   object: ApiObject | undefined,
   old: ApiObject | undefined,
-  options: JsonObject,
+  options: JsonObject | null,
   user: User,
 ): JsonObject {
   const { kind, objectKind, subresource, name, namespace, operation, dryRun } = admission
@@ -75,7 +75,8 @@ function resourceJson({ group, version, plural }: Kind): JsonObject {
 }
 
 /** Returns the options of a request, as a review has them. */
-export function reviewOptions({ operation, dryRun }: Admission, call: Call, body: JsonObject): JsonObject {
+export function reviewOptions({ operation, dryRun }: Admission, call: Call, body: JsonObject): JsonObject | null {
+  if (operation === 'CONNECT') return null
   const names = { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' }
   const fields = operation === 'DELETE' ? DELETE_FIELDS : WRITE_FIELDS
   const options: JsonObject = { kind: names[operation], apiVersion: 'meta.k8s.io/v1' }

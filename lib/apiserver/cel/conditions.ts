@@ -1,5 +1,6 @@
-/** Compiles and evaluates the conditions of webhooks, whose objects have no schema. */
+/** Compiles and evaluates expressions about a request, whose objects have no schema. */
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
+import type { Scope } from './checker.ts'
 import { compileExpression } from './expressions.ts'
 import type { Program } from './evaluate.ts'
 import { declOf, type RuleSchema, structsOf } from './schema.ts'
@@ -35,11 +36,36 @@ const REQUEST: RuleSchema = {
   },
 }
 
+const fields = (properties: NonNullable<RuleSchema['properties']>): RuleSchema => ({ type: 'object', properties })
+const TIME: RuleSchema = { type: 'string', format: 'date-time' }
+const INT: RuleSchema = { type: 'integer' }
+const MAP: RuleSchema = { type: 'object', additionalProperties: TEXT }
+const CONDITION = fields({ status: TEXT, type: TEXT, lastTransitionTime: TIME, message: TEXT, reason: TEXT })
+
+/** What expressions can read of the namespace of an object. */
+const NAMESPACE = fields({
+  metadata: fields({
+    ...{ name: TEXT, generateName: TEXT, namespace: TEXT, labels: MAP, annotations: MAP, UID: TEXT },
+    ...{ creationTimestamp: TIME, deletionGracePeriodSeconds: INT, deletionTimestamp: TIME, generation: INT },
+    ...{ resourceVersion: TEXT, finalizers: TEXTS },
+  }),
+  spec: fields({ finalizers: TEXTS }),
+  status: fields({ phase: TEXT, conditions: { type: 'array', items: CONDITION } }),
+})
+
 const request = declOf(REQUEST, 'kubernetes.AdmissionRequest', false)!
-const structs = structsOf(request)
-const SCOPE = {
-  variables: new Map<string, CelType>([['object', DYN], ['oldObject', DYN], ['request', request.type]]),
-  fieldsOf: (name: string): ReadonlyMap<string, CelType> | undefined => structs.get(name),
+const namespaceObject = declOf(NAMESPACE, 'kubernetes.Namespace', false)!
+const structs = structsOf(namespaceObject, structsOf(request))
+
+/** The variables that all expressions about a request have. */
+export const REQUEST_SCOPE: Scope = {
+  variables: new Map<string, CelType>([
+    ['object', DYN],
+    ['oldObject', DYN],
+    ['request', request.type],
+    ['namespaceObject', namespaceObject.type],
+  ]),
+  fieldsOf: (name) => structs.get(name),
 }
 
 const programs = new Map<string, Program | string>()
@@ -47,7 +73,7 @@ const programs = new Map<string, Program | string>()
 function programOf(expression: string): Program | string {
   let program = programs.get(expression)
   if (program === undefined) {
-    const compiled = compileExpression(expression, SCOPE)
+    const compiled = compileExpression(expression, REQUEST_SCOPE)
     if (typeof compiled === 'string') program = `compilation failed: ${compiled}`
     else {program = compiled.type.kind === 'bool'
         ? compiled.program
@@ -63,35 +89,60 @@ export function conditionProblem(expression: string): string | undefined {
   return typeof program === 'string' ? program : undefined
 }
 
-/** The variables of a condition; an object that a request does not have is null. */
-export interface ConditionInput {
+/** The variables of an expression about a request; an object that a request does not have is null. */
+export interface RequestInput {
   readonly object: Json
   readonly oldObject: Json
   readonly request: JsonObject
 }
 
+/** Returns the values of the variables. Conditions do not see the namespace. */
+export function requestVariables({ object, oldObject, request }: RequestInput): Readonly<Record<string, Value>> {
+  return {
+    object: dynamic(object),
+    oldObject: dynamic(oldObject),
+    request: dynamic(request),
+    namespaceObject: null,
+  }
+}
+
 /** Evaluates conditions. Returns whether all hold, or the failures if none is false. */
-export function evaluateConditions(
+export function evaluateConditions(expressions: readonly string[], input: RequestInput): boolean | readonly string[] {
+  return evaluateAll(expressions, programOf, requestVariables(input))
+}
+
+/** Evaluates expressions with their programs. Returns whether all hold, or the failures if none is false. */
+export function evaluateAll(
   expressions: readonly string[],
-  { object, oldObject, request }: ConditionInput,
+  programOf: (expression: string) => Program | string,
+  variables: Readonly<Record<string, Value>>,
 ): boolean | readonly string[] {
-  const variables = { object: dynamic(object), oldObject: dynamic(oldObject), request: dynamic(request) }
   const failures: string[] = []
   for (const expression of expressions) {
-    const program = programOf(expression)
-    try {
-      if (typeof program === 'string') throw new CelError(program)
-      if (program.evaluate(variables) === false) return false
-    } catch (error) {
-      if (!(error instanceof CelError)) throw error
-      failures.push(`expression '${expression}' resulted in error: ${error.message}`)
-    }
+    const result = evaluated(expression, programOf(expression), variables)
+    if (result instanceof CelError) failures.push(result.message)
+    else if (result === false) return false
   }
   return failures.length === 0 || failures
 }
 
+/** Returns the value of an expression, or the error in the words of the real server. */
+export function evaluated(
+  expression: string,
+  program: Program | string,
+  variables: Readonly<Record<string, Value>>,
+): Value | CelError {
+  try {
+    if (typeof program === 'string') throw new CelError(program)
+    return program.evaluate(variables)
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error
+    return new CelError(`expression '${expression}' resulted in error: ${error.message}`)
+  }
+}
+
 /** Returns the value of JSON without a schema. */
-function dynamic(json: Json): Value {
+export function dynamic(json: Json): Value {
   if (Array.isArray(json)) return new ListValue(json.map(dynamic))
   if (typeof json === 'number') return Number.isInteger(json) ? BigInt(json) : json
   if (!isObject(json)) return json

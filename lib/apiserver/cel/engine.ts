@@ -1,5 +1,6 @@
 /** What is loaded when the first rule is met: the language, its libraries, and regular expressions. */
 export { conditionProblem, evaluateConditions } from './conditions.ts'
+export { evaluatePolicy, PolicyCompiler } from './policies.ts'
 export { definitionFaults } from './definition.ts'
 export { defaultFaults, type RuleResult, validate, type Validator, validatorOf } from './validator.ts'
 export { matches, patternProblem } from './functions/regex.ts'

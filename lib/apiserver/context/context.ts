@@ -26,6 +26,8 @@ export interface Context {
   readonly fieldValidation: FieldValidation
   /** Called after every write: registers and removes custom kinds, and empties deleted namespaces. */
   afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void
+  /** Ends the watches of a kind: `storage` is its id in the store. */
+  endWatches(storage: string): void
 }
 
 /** What happens to unknown and duplicate fields. */

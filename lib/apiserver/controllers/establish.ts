@@ -7,7 +7,7 @@ import { updateManagedFields } from '../apply/managed_fields.ts'
 import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 import { typingOf } from '../verbs/write.ts'
 import { approvalCondition } from '../crd/approval.ts'
-import { kindsOfDefinition } from '../crd/kinds.ts'
+import { kindsOfDefinition, originOf } from '../crd/kinds.ts'
 import { CLEANUP_FINALIZER } from '../crd/rules.ts'
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -43,7 +43,9 @@ function offerNames(context: Context, crd: ApiObject): void {
     const conditions = at(other, 'status', 'conditions')
     const isWaiting = Array.isArray(conditions) &&
       conditions.some((each) => at(each, 'type') === 'NamesAccepted' && at(each, 'status') === 'False')
-    if (isWaiting && at(other, 'spec', 'group') === at(crd, 'spec', 'group') && other.metadata.name !== crd.metadata.name) {
+    if (
+      isWaiting && at(other, 'spec', 'group') === at(crd, 'spec', 'group') && other.metadata.name !== crd.metadata.name
+    ) {
       applyDefinition(context, other)
     }
   }
@@ -52,6 +54,7 @@ function offerNames(context: Context, crd: ApiObject): void {
 /** Removes the kinds of a definition, and frees its names. Called after the removal of the definition. */
 export function removeDefinition(context: Context, crd: ApiObject): void {
   removeKinds(context, crd)
+  context.endWatches(crd.metadata.name!)
   offerNames(context, crd)
 }
 
@@ -63,12 +66,15 @@ function kindsOf(context: Context, crd: ApiObject): readonly Kind[] {
   return context.kinds.all().filter((kind) => kind.custom && kind.storage.id === crd.metadata.name)
 }
 
+/** Watches of a kind end when its definition changes, as on a real server: clients then see objects by the new one. */
 function serveKinds(context: Context, crd: ApiObject): void {
+  const before = kindsOf(context, crd)[0]?.origin
   removeKinds(context, crd)
   const established = (at(crd, 'status', 'conditions') as JsonObject[] | null)?.some(
     (each) => each['type'] === 'Established' && each['status'] === 'True',
   )
   if (established) { for (const kind of kindsOfDefinition(crd, context.webhooks)) context.kinds.set(kind) }
+  if (before && !jsonEqual(before, originOf(crd))) context.endWatches(crd.metadata.name!)
 }
 
 /** Returns the status that the naming and establishing controllers would set. */

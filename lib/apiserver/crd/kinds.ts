@@ -64,6 +64,7 @@ function kindOf(
     status: isStatus,
     scale: scalePaths(at(version, 'subresources', 'scale')),
     custom: true,
+    origin: originOf(crd),
     storage: { id: `${plural}.${group}`, apiVersion: storedVersion, kind },
     rules: {
       nameRule: 'subdomain',
@@ -88,6 +89,11 @@ function kindOf(
       deprecation: String(version['deprecationWarning'] ?? deprecationOf(spec, version, kind)),
     }),
   }
+}
+
+/** Returns what of a definition ends the watches of its kind when it changes. */
+export function originOf({ metadata: { uid }, spec, status }: ApiObject): JsonObject {
+  return { uid: uid!, spec, names: at(status, 'acceptedNames') }
 }
 
 /** How objects of a definition are read. */

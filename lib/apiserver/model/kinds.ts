@@ -33,6 +33,8 @@ export interface Kind {
   readonly scale: ScalePaths | undefined
   /** Whether a CustomResourceDefinition defines the kind. */
   readonly custom: boolean
+  /** What of the definition ends watches when it changes. */
+  readonly origin?: JsonObject
   /** Whether objects are stored. If not, the server only answers requests: reviews, bindings, component statuses. */
   readonly stored: boolean
   /** Shared by all versions of a kind. */

@@ -17,10 +17,21 @@ interface Token {
 
 const SPECIAL = /^(?:==|!=|[=!(),<>])/
 
-/** Returns a predicate on labels. Throws 400 for an invalid selector. */
-export function labelSelector(text: string): (labels: Labels) => boolean {
+/** A parsed selector of labels, or of the fields of objects. */
+export interface Selector<T> {
+  readonly matches: (value: T) => boolean
+  /** A label or field, with the value that all that match have; undefined if there is none. */
+  readonly required: { readonly path: string; readonly value: string } | undefined
+}
+
+/** Throws 400 for an invalid selector. */
+export function labelSelector(text: string): Selector<Labels> {
   const requirements = new Parser(text).parse()
-  return (labels) => requirements.every((requirement) => satisfies(requirement, labels))
+  const exact = requirements.find(({ operator, values }) => operator === 'in' && values.length === 1)
+  return {
+    matches: (labels) => requirements.every((requirement) => satisfies(requirement, labels)),
+    required: exact && { path: exact.key, value: exact.values[0]! },
+  }
 }
 
 class Parser {
@@ -249,17 +260,19 @@ interface Term {
   readonly equal: boolean
 }
 
-/** Returns a predicate on objects. Throws 400 for an invalid selector or a field that the kind does not support. */
-export function fieldSelector(text: string, kind: Kind): (object: ApiObject) => boolean {
+/** Throws 400 for an invalid selector or a field that the kind does not support. */
+export function fieldSelector(text: string, kind: Kind): Selector<ApiObject> {
   const terms = split(text).map((part) => parseTerm(part, text))
   const known = selectableFields(kind, EMPTY)
   for (const { path } of terms) {
     if (!Object.hasOwn(known, path)) throw refuseField(path, kind)
   }
-  return (object) => {
+  const matches = (object: ApiObject): boolean => {
     const fields = selectableFields(kind, object)
     return terms.every(({ path, value, equal }) => (fields[path] === value) === equal)
   }
+  const exact = terms.filter(({ equal }) => equal)
+  return { matches, required: exact.find(({ path }) => path === 'metadata.name') ?? exact[0] }
 }
 
 /** Returns the name that a field selector requires; undefined if it allows several names. */
@@ -273,7 +286,7 @@ export function selectedName(text: string): string | undefined {
 
 const EMPTY: ApiObject = { apiVersion: '', kind: '', metadata: {} }
 
-function selectableFields(kind: Kind, object: ApiObject): Readonly<Record<string, string>> {
+export function selectableFields(kind: Kind, object: ApiObject): Readonly<Record<string, string>> {
   return {
     'metadata.name': object.metadata.name ?? '',
     ...(kind.namespaced || !kind.custom ? { 'metadata.namespace': object.metadata.namespace ?? '' } : {}),

@@ -1,13 +1,15 @@
 /** Maps a request to its verb and renders the result. */
+import { turnBudgetOf } from '../../async/clock.ts'
 import type { HttpResponse } from '../../core/transport.ts'
 import { type Context, fromStored, readObject } from '../context/context.ts'
-import { type ApiObject, itemJsonOf, type JsonObject, jsonOf } from '../model/json.ts'
+import { type ApiObject, forgetJson, itemJsonOf, type JsonObject, jsonOf } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
 import { REVIEWS } from '../verbs/reviews.ts'
 import { answerPlain } from '../discovery/plain.ts'
 import {
   type AcceptedForm,
   answerJson,
+  answerList,
   answerPageNotFound,
   answerText,
   negotiate,
@@ -25,11 +27,11 @@ import {
   pathNotFound,
   StatusError,
 } from '../model/status.ts'
-import { metadataOf, tableOf } from '../wire/table.ts'
+import { metadataOf, rowOf, tableOf } from '../wire/table.ts'
 import { remove, removeCollection } from '../verbs/delete.ts'
 import { finalize } from '../controllers/namespaces.ts'
 import { SUBRESOURCES } from '../verbs/subresources.ts'
-import { checkReadVersion, list } from '../verbs/list.ts'
+import { checkReadVersion, list, type Page } from '../verbs/list.ts'
 import { patch, patchType } from '../verbs/patch.ts'
 import { scale } from '../verbs/scale.ts'
 import { scaleTable } from '../verbs/scale_table.ts'
@@ -167,8 +169,7 @@ function answerCollection(
 ): HttpResponse {
   switch (call.method) {
     case 'GET': {
-      const { objects, metadata } = list(context, kind, route, call)
-      return answerJson(200, listJson(context, kind, objects, metadata, call, form), call.warnings)
+      return answerPage(context, kind, list(context, kind, route, call), call, form)
     }
     case 'POST':
       if (kind.namespaced && !route.namespace) throw methodNotAllowed()
@@ -176,8 +177,8 @@ function answerCollection(
       return answerWritten(context, kind, create(context, kind, route, call), call, form)
     case 'DELETE': {
       if (kind.namespaced && !route.namespace) throw methodNotAllowed()
-      const { objects, metadata } = removeCollection(context, kind, route, call)
-      return answerJson(200, listJson(context, kind, objects, metadata, call, form), call.warnings)
+      // The history keeps deleted objects, without their texts.
+      return answerPage(context, kind, removeCollection(context, kind, route, call), call, form, forgetJson)
     }
     default:
       throw methodNotAllowed()
@@ -278,33 +279,40 @@ function objectJson(context: Context, kind: Kind, object: ApiObject, call: Call,
   return jsonOf(object)
 }
 
-function listJson(
+/** Answers with objects in their stored version. */
+function answerPage(
   context: Context,
   kind: Kind,
-  stored: readonly ApiObject[],
-  metadata: JsonObject,
+  { objects: stored, metadata }: Page,
   call: Call,
   form: AcceptedForm,
-): string {
-  const objects = stored.map((object) => fromStored(kind, object))
+  afterRender?: (object: ApiObject) => void,
+): HttpResponse {
+  // What a webhook has converted belongs to this request; other objects are converted when they are read.
+  const isNow = kind.rules.convert !== undefined
+  const objects = isNow ? stored.map((object) => fromStored(kind, object)) : stored
+  const answer = (head: JsonObject, renderShown: (object: ApiObject) => string, field: 'items' | 'rows' = 'items') => {
+    const render = (object: ApiObject): string => {
+      const text = renderShown(isNow ? object : fromStored(kind, object))
+      afterRender?.(object)
+      return text
+    }
+    return answerList({ head, field, objects, render }, call.warnings, turnBudgetOf(context.clock))
+  }
   if (form.as === 'Table') {
-    return JSON.stringify(tableOf(kind, objects, metadata, tableOptions(context, call, form, true)))
+    const options = tableOptions(context, call, form, true)
+    const { rows: _rows, ...head } = tableOf(kind, [], metadata, options)
+    return answer(head, (object) => JSON.stringify(rowOf(kind, object, options)), 'rows')
   }
   checkForm(kind, form, 'list')
   if (form.as === 'PartialObjectMetadataList') {
-    const items = objects.map((object) => metadataOf(object, form.version!))
-    return JSON.stringify({
-      kind: 'PartialObjectMetadataList',
-      apiVersion: `meta.k8s.io/${form.version}`,
-      metadata,
-      items,
-    })
+    const head = { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${form.version}`, metadata }
+    return answer(head, (object) => JSON.stringify(metadataOf(object, form.version!)))
   }
   // Items of built-in kinds have no apiVersion and kind (the list implies them); items of custom kinds have both.
-  const items = objects.map(kind.custom ? jsonOf : itemJsonOf)
   const shown = kind.custom && metadata['continue'] === undefined ? { continue: '', ...metadata } : metadata
-  const head = JSON.stringify({ kind: kind.listKind, apiVersion: kind.apiVersion, metadata: shown })
-  return `${head.slice(0, -1)},"items":[${items.join(',')}]}`
+  const head = { kind: kind.listKind, apiVersion: kind.apiVersion, metadata: shown }
+  return answer(head, kind.custom ? jsonOf : itemJsonOf)
 }
 
 function tableOptions(
@@ -326,16 +334,14 @@ function tableOptions(
 function rendering(context: Context, kind: Kind, call: Call, form: AcceptedForm): Rendering {
   if (form.as === 'Table') {
     tableOptions(context, call, form, true)
-    return (object, isFirst) =>
-      JSON.stringify(
-        tableOf(
-          kind,
-          [object],
-          { resourceVersion: object.metadata.resourceVersion },
-          tableOptions(context, call, form, isFirst),
-        ),
+    const render = (definitions: boolean) => (object: ApiObject) => {
+      const { resourceVersion } = object.metadata
+      return JSON.stringify(
+        tableOf(kind, [object], { resourceVersion }, tableOptions(context, call, form, definitions)),
       )
+    }
+    return { next: render(false), first: render(true) }
   }
-  if (form.as !== undefined) return (object) => JSON.stringify(metadataOf(object, form.version!))
-  return jsonOf
+  if (form.as !== undefined) return { next: (object) => JSON.stringify(metadataOf(object, form.version!)) }
+  return { next: jsonOf }
 }

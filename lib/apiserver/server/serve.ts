@@ -1,9 +1,12 @@
 /** Serves the embedded API over TLS with a bearer token, for kubectl and other clients. */
-import type { HttpRequest, Transport } from '../../core/transport.ts'
+import { systemClock } from '../../async/clock.ts'
+import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { isSame } from '../access/access.ts'
 import { Tokens } from '../access/tokens.ts'
 import { createAuthority } from '../../runtime/net/certificates.ts'
-import { serveHttps, type ServerRequest, type ServerResponse } from '../../runtime/net/https_server.ts'
+import { BodyLimits } from '../../runtime/net/body_limits.ts'
+import { serveHttps } from '../../runtime/net/https_server.ts'
+import type { BodyRefusal, RequestHead } from '../../runtime/net/server_exchange.ts'
 import { MAX_BODY_BYTES } from '../wire/body.ts'
 import { answerError } from '../wire/respond.ts'
 import { compressed } from '../wire/compress.ts'
@@ -25,6 +28,13 @@ export interface ServeOptions {
   readonly certificate?: { readonly cert: string; readonly key: string; readonly ca: string }
   /** Receives internal failures of the server. Default: no log. */
   readonly log?: Log
+}
+
+/** The parts of an ApiServer that are served. */
+export interface ServableApi {
+  readonly handle: Transport
+  /** Answers a request that its headers alone refuse. Default: all bodies are read. */
+  readonly refuse?: (request: HttpRequest) => HttpResponse | undefined
 }
 
 /** A running server, with the settings that a client needs. */
@@ -50,7 +60,7 @@ export interface ServedApi {
  * await served.close()
  * ```
  */
-export async function serve(server: { readonly handle: Transport }, options: ServeOptions = {}): Promise<ServedApi> {
+export async function serve(server: ServableApi, options: ServeOptions = {}): Promise<ServedApi> {
   const { host = '127.0.0.1', port = 0, token = newToken(), log = silentLog } = options
   const { cert, key, ca } = options.certificate ?? await makeCertificate(host)
   const running = await serveHttps({
@@ -59,10 +69,17 @@ export async function serve(server: { readonly handle: Transport }, options: Ser
     cert,
     key,
     maxBodyBytes: MAX_BODY_BYTES,
+    bodyLimits: new BodyLimits({ clock: systemClock, timeoutMs: MAX_BODY_MS, maxHeldBytes: MAX_HELD_BYTES }),
     // Go's clients have all their watches on one connection.
     http2: true,
-    handle: (request) => handle(server, token, request),
-    refuseBody: () => answerError(tooLarge(MAX_BODY_BYTES)),
+    maxStreams: MAX_STREAMS,
+    refuse: (head) => refuse(server, token, head),
+    handle: async (request) => {
+      const { path, body, signal } = request
+      const headers = headersOf(request, token)
+      return compressed(await server.handle({ method: request.method as Method, path, headers, body, signal }), headers)
+    },
+    refuseBody: (why) => answerError(BODY_ERRORS[why]),
     onError: (error) => log.error('The API server failed to handle a request', { error }),
   })
   return {
@@ -87,24 +104,42 @@ async function makeCertificate(host: string): Promise<{ cert: string; key: strin
   return { ...issued, ca: authority.ca }
 }
 
-async function handle(
-  server: { readonly handle: Transport },
-  token: string,
-  request: ServerRequest,
-): Promise<ServerResponse> {
-  let authorization: string | undefined
+/** Any method comes here, also HEAD: the HTTP layer drops the body of its answer. */
+type Method = HttpRequest['method']
+
+/** As long as a request may take on a real server. */
+const MAX_BODY_MS = 60_000
+/** All bodies of open requests together. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024
+/** More than Go's servers allow. */
+const MAX_STREAMS = 1000
+
+const BODY_ERRORS: Readonly<Record<BodyRefusal, StatusError>> = {
+  'too large': tooLarge(MAX_BODY_BYTES),
+  'too many': new StatusError(429, 'TooManyRequests', 'Too many requests, please try again later.', {
+    retryAfterSeconds: 1,
+  }),
+  'too slow': new StatusError(504, 'Timeout', 'Timeout: request did not complete within the allotted timeout'),
+}
+
+/** Returns the answer to a request whose headers alone refuse it, so that its body is not read. */
+function refuse(server: ServableApi, token: string, head: RequestHead): HttpResponse | undefined {
   try {
-    authorization = authorizationOf(request.headers['authorization'], token)
+    const headers = headersOf(head, token)
+    const hasBody = head.method !== 'GET' && head.method !== 'HEAD' || 'content-length' in headers ||
+      'transfer-encoding' in headers
+    return hasBody ? server.refuse?.({ method: head.method as Method, path: head.path, headers }) : undefined
   } catch (error) {
     if (error instanceof StatusError) return answerError(error)
     throw error
   }
-  const { authorization: _given, ...others } = request.headers
-  const headers = { ...others, ...(authorization !== undefined && { authorization }) }
-  const { path, body, signal } = request
-  // The HTTP layer drops the body of an answer to HEAD.
-  const method = request.method as HttpRequest['method']
-  return compressed(await server.handle({ method, path, headers, body, signal }), headers)
+}
+
+/** Returns the headers for the server in memory. Throws 401 for a token that it does not know. */
+function headersOf({ headers }: RequestHead, token: string): Record<string, string> {
+  const authorization = authorizationOf(headers['authorization'], token)
+  const { authorization: _given, ...others } = headers
+  return { ...others, ...(authorization !== undefined && { authorization }) }
 }
 
 const TOKEN_BYTES = 32

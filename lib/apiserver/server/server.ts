@@ -10,6 +10,7 @@ import { dispatch } from './dispatch.ts'
 import { answerError, auditIds, encodeAnswer } from '../wire/respond.ts'
 import { type ApiObject, newUid } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
+import { countQuotas } from '../controllers/quotas.ts'
 import { createSystemNamespaces, deleteContents, finalizeIfEmpty } from '../controllers/namespaces.ts'
 import { type Call, Kinds, readCall } from '../model/routes.ts'
 import { internal, StatusError } from '../model/status.ts'
@@ -56,8 +57,8 @@ export interface ApiServerOptions {
    */
   readonly token?: string
   /**
-   * Which requests are allowed: with `allow` all, except those of anonymous users; with `rbac` those that the stored
-   * roles and bindings allow, as on a real server. The administrator may do everything. Default: `allow`.
+   * Which requests are allowed: with `rbac` those that the stored roles and bindings allow, as on a real server; with
+   * `allow` all, except those of anonymous users. The administrator may do everything. Default: `rbac`.
    */
   readonly authorization?: AuthorizationMode
 }
@@ -70,7 +71,8 @@ const NAMESPACES = 'namespaces'
  *
  * Each request runs to its end synchronously when it is sent, so requests never interleave; only the response is a
  * promise. A request that calls a webhook waits for it before it writes anything, and then runs again; other requests
- * run meanwhile. The only background work is the clock's timers for bookmarks, timeouts and repeated conversions.
+ * run meanwhile, and also while one selects or deletes many objects, or its list is read. A list has one version. The
+ * only background work is the clock's timers for bookmarks, timeouts and repeated conversions.
  *
  * @example
  * ```ts
@@ -83,6 +85,11 @@ const NAMESPACES = 'namespaces'
 export class ApiServer {
   /** Answers a request. A request without credentials is the administrator's, unless the option `token` is set. */
   readonly handle: Transport
+  /**
+   * Returns the answer to a request that its headers alone refuse: of an unknown user, or without the right. A server
+   * asks before it reads a body. Undefined for a request that {@link ApiServer.handle} answers.
+   */
+  readonly refuse: (request: HttpRequest) => HttpResponse | undefined
   readonly #context: Context
   readonly #store: Store
   readonly #watches = new Watches()
@@ -105,15 +112,19 @@ export class ApiServer {
       webhooks: new Webhooks({ clock, log, random, callWebhook: options.callWebhook ?? webhookCaller() }),
       access: new Access({
         store: this.#store,
-        mode: options.authorization ?? 'allow',
+        mode: options.authorization ?? 'rbac',
         token: options.token,
         nowMs: () => clock.now(),
         uuid: () => newUid(random),
         tokenKey: options.state?.tokenKey,
       }),
       fieldValidation,
+      endWatches: (storage) => this.#watches.endOf(storage),
       afterWrite: (kind, object, type) => {
-        if (type === 'put' && kind.storage.id !== CRDS && kind.storage.id !== NAMESPACES) return
+        const isWatched = kind.storage.id === CRDS || kind.storage.id === NAMESPACES
+        if (
+          type === 'put' && !isWatched && this.#store.countIn('resourcequotas', object.metadata.namespace ?? '') === 0
+        ) return
         // The server's own writes call no webhooks.
         this.#context.webhooks.within(undefined, () => this.#afterWrite(kind, object, type))
       },
@@ -128,6 +139,8 @@ export class ApiServer {
       }
       return this.#handle(request)
     }
+    // The rights of users need the objects of the start.
+    this.refuse = (request) => bootstrap ? undefined : this.#refuse(readCall(request))
   }
 
   /** Returns a copy of the state, for the `state` option of a new server. */
@@ -158,6 +171,7 @@ export class ApiServer {
   #handle(request: HttpRequest): HttpResponse | Promise<HttpResponse> {
     if (request.signal?.aborted) throw request.signal.reason
     request.beforeSend?.()
+    this.#store.trim()
     const call = readCall(request)
     return this.#context.webhooks.run(new Session(call), () => this.#answer(call))
   }
@@ -168,9 +182,22 @@ export class ApiServer {
 
   #dispatch(call: Call): HttpResponse {
     call.warnings.length = 0
-    try {
-      this.#context.access.admit(call)
+    return this.#orError(call, () => {
+      const session = this.#context.webhooks.current!
+      if (!session.isAdmitted) this.#context.access.admit(call)
+      session.isAdmitted = true
       return dispatch(this.#context, this.#watches, call)
+    })
+  }
+
+  #refuse(call: Call): HttpResponse | undefined {
+    const refused = this.#orError(call, () => void this.#context.access.admit(call))
+    return refused && encodeAnswer(call, refused, this.#newAuditId)
+  }
+
+  #orError<T>(call: Call, fn: () => T): T | HttpResponse {
+    try {
+      return fn()
     } catch (error) {
       if (error instanceof Suspension) throw error
       if (error instanceof StatusError) return answerError(error, call.warnings)
@@ -193,6 +220,7 @@ export class ApiServer {
       if (kind.custom) finalizeDefinition(context, kind.storage.id)
       if (kind.namespaced) finalizeIfEmpty(context, object.metadata.namespace!)
     }
+    if (kind.namespaced) countQuotas(context, object)
   }
 
   #restore(state: SavedState): void {

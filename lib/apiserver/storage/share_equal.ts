@@ -1,4 +1,4 @@
-/** Shares the equal parts of two versions of an object. */
+/** Shares the equal parts of two versions of an object, and estimates sizes. */
 import { isObject, type Json, put } from '../model/json.ts'
 
 /**
@@ -27,4 +27,13 @@ export function shareEqual(next: Json | undefined, before: Json | undefined): bo
     else if (typeof value === 'object') put(next, name, value)
   }
   return isEqual && fields === Object.keys(before).length
+}
+
+/** Returns about how long the JSON of a value is. */
+export function sizeOf(value: Json | undefined): number {
+  if (typeof value === 'string') return value.length + 2
+  let size = 4
+  if (Array.isArray(value)) { for (const item of value) size += sizeOf(item) }
+  else if (isObject(value)) { for (const name in value) size += name.length + 4 + sizeOf(value[name]) }
+  return size
 }

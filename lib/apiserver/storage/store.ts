@@ -1,7 +1,8 @@
 /** Stores objects, their revisions and a bounded history of changes. */
 import { type ApiObject, forgetJson, type JsonObject } from '../model/json.ts'
 import { gone } from '../model/status.ts'
-import { shareEqual } from './share_equal.ts'
+import { shareEqual, sizeOf } from './share_equal.ts'
+import { Listeners, type Term } from './terms.ts'
 
 /** One write. */
 export interface Change {
@@ -14,7 +15,7 @@ export interface Change {
   readonly before: ApiObject | undefined
   /** The time of the write, on the monotonic clock. */
   readonly atMs: number
-  /** The size of `before` as JSON, which only the history keeps; 0 if it is unknown. */
+  /** The size of `before`, which only the history keeps, as JSON or nearly. */
   readonly size: number
 }
 
@@ -25,11 +26,7 @@ export interface SavedStore {
 }
 
 interface Bucket {
-  readonly objects: Map<string, ApiObject>
-  /** The sorted keys; undefined if they must be sorted again. */
-  sorted: string[] | undefined
-  /** How often `sorted` was edited since it was last read. */
-  edits: number
+  readonly objects: SortedObjects
   /** The number of objects by namespace. */
   readonly counts: Map<string, number>
   history: Change[]
@@ -37,7 +34,8 @@ interface Bucket {
   historySize: number
   /** The revision before the first entry of `history`; older changes are dropped. */
   trimmed: number
-  readonly listeners: Set<(change: Change) => void>
+  /** Undefined before the first one. */
+  listeners: Listeners<Change> | undefined
 }
 
 /** The number of changes of a storage that are kept; up to twice as many before the oldest are dropped. */
@@ -49,7 +47,7 @@ const MIN_HISTORY_LENGTH = 100
 const MAX_HISTORY_SIZE = 64 * 1024 * 1024
 /** The time between two searches for old changes. */
 const TRIM_EVERY_MS = 60_000
-/** The number of keys that are inserted into, or removed from, the sorted ones before sorting them again is faster. */
+/** The number of edits of the sorted objects between two reads, up to which they are faster than sorting again. */
 const MAX_EDITS = 64
 
 /**
@@ -81,18 +79,9 @@ export class Store {
     return this.#bucket(storage).objects.get(key)
   }
 
-  /** Returns all objects whose key starts with `prefix`, in key order. */
+  /** Returns all objects whose key starts with `prefix`, in key order: the same list until the next write. */
   list(storage: string, prefix: string): readonly ApiObject[] {
-    const bucket = this.#bucket(storage)
-    const sorted = (bucket.sorted ??= [...bucket.objects.keys()].sort(byBytes))
-    bucket.edits = 0
-    const found: ApiObject[] = []
-    for (let at = prefix ? positionOf(sorted, prefix) : 0; at < sorted.length; at++) {
-      const key = sorted[at]!
-      if (!key.startsWith(prefix)) break
-      found.push(bucket.objects.get(key)!)
-    }
-    return found
+    return this.#bucket(storage).objects.list(prefix)
   }
 
   /** Returns the number of objects in a namespace. */
@@ -105,13 +94,11 @@ export class Store {
     if (revision >= this.#revision) return this.list(storage, prefix)
     const bucket = this.#bucket(storage)
     if (revision < this.#oldest(bucket)) throw gone('The resourceVersion for the provided list is too old.')
-    const objects = new Map(bucket.objects)
+    const before = new Map<string, ApiObject | undefined>()
     for (let i = bucket.history.length - 1; i >= 0 && bucket.history[i]!.revision > revision; i--) {
-      const { key, before } = bucket.history[i]!
-      if (before) objects.set(key, before)
-      else objects.delete(key)
+      before.set(bucket.history[i]!.key, bucket.history[i]!.before)
     }
-    return [...objects.keys()].filter((key) => key.startsWith(prefix)).sort(byBytes).map((key) => objects.get(key)!)
+    return bucket.objects.listWith(prefix, before)
   }
 
   /** Returns the changes after a revision. Throws 410 if some of them are dropped. */
@@ -128,7 +115,7 @@ export class Store {
     const before = bucket.objects.get(key)
     const stored = this.#stamp(object)
     if (before) shareEqual(stored, before)
-    else addKey(bucket, key)
+    else count(bucket, key, 1)
     bucket.objects.set(key, stored)
     this.#publish(bucket, {
       revision: this.#revision,
@@ -138,7 +125,7 @@ export class Store {
       object: stored,
       before,
       atMs: this.#nowMs(),
-      size: before ? forgetJson(before) : 0,
+      size: before ? sizeBefore(before) : 0,
     })
     return stored
   }
@@ -148,18 +135,25 @@ export class Store {
     const bucket = this.#bucket(storage)
     const before = bucket.objects.get(key)!
     bucket.objects.delete(key)
-    removeKey(bucket, key)
+    count(bucket, key, -1)
     const object = this.#stamp(last ?? before)
     const change = { revision: this.#revision, type: 'DELETED', storage, key, object, before } as const
-    this.#publish(bucket, { ...change, atMs: this.#nowMs(), size: forgetJson(before) })
+    this.#publish(bucket, { ...change, atMs: this.#nowMs(), size: sizeBefore(before) })
     return object
   }
 
-  /** Calls `listener` synchronously for each change of a storage. Returns a function that removes the listener. */
-  listen(storage: string, listener: (change: Change) => void): () => void {
-    const { listeners } = this.#bucket(storage)
-    listeners.add(listener)
-    return () => listeners.delete(listener)
+  /**
+   * Calls `listener` synchronously for each change of a storage; with a term, at least for those of an object that has
+   * its value, or had it before. Returns a function that removes the listener.
+   */
+  listen(storage: string, listener: (change: Change) => void, term?: Term): () => void {
+    return (this.#bucket(storage).listeners ??= new Listeners()).add(listener, term)
+  }
+
+  /** Drops old changes of all storages, at most once a minute. Called with requests: an idle server has no timer. */
+  trim(): void {
+    const nowMs = this.#nowMs()
+    if (nowMs - this.#trimmedMs >= TRIM_EVERY_MS) this.#trimOld(nowMs)
   }
 
   /** Drops the history: reads and watches at older revisions get 410. */
@@ -185,7 +179,7 @@ export class Store {
       for (const object of objects) {
         const key = keyOf(object.metadata)
         bucket.objects.set(key, object)
-        addKey(bucket, key)
+        count(bucket, key, 1)
       }
     }
   }
@@ -194,14 +188,12 @@ export class Store {
     let bucket = this.#buckets.get(storage)
     if (!bucket) {
       bucket = {
-        objects: new Map(),
-        sorted: undefined,
-        edits: 0,
+        objects: new SortedObjects(),
         counts: new Map(),
         history: [],
         historySize: 0,
         trimmed: 0,
-        listeners: new Set(),
+        listeners: undefined,
       }
       this.#buckets.set(storage, bucket)
     }
@@ -222,8 +214,8 @@ export class Store {
     bucket.historySize += change.size
     if (bucket.history.length > 2 * HISTORY_LENGTH) trim(bucket, bucket.history.length - HISTORY_LENGTH)
     if (bucket.historySize > MAX_HISTORY_SIZE) trimLarge(bucket)
-    if (change.atMs - this.#trimmedMs >= TRIM_EVERY_MS) this.#trimOld(change.atMs)
-    for (const listener of [...bucket.listeners]) listener(change)
+    this.trim()
+    for (const listener of bucket.listeners?.of(change) ?? []) listener(change)
   }
 
   /** Drops old changes of all storages. */
@@ -236,6 +228,91 @@ export class Store {
       while (old < most && nowMs - history[old]!.atMs > HISTORY_MS) old++
       trim(bucket, old)
     }
+  }
+}
+
+/** The objects of a storage by key and in key order. Hands out lists that later writes do not change. */
+class SortedObjects {
+  readonly #byKey = new Map<string, ApiObject>()
+  /** The keys in order, with their objects; undefined if they must be sorted again. */
+  #sorted: { readonly keys: string[]; readonly objects: ApiObject[] } | undefined
+  /** How often `#sorted` was edited since it was last read. */
+  #edits = 0
+  /** The lists that were handed out since the last write, by prefix. Readers of one state share them. */
+  readonly #lists = new Map<string, readonly ApiObject[]>()
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  get(key: string): ApiObject | undefined {
+    return this.#byKey.get(key)
+  }
+
+  set(key: string, object: ApiObject): void {
+    const isNew = !this.#byKey.has(key)
+    this.#byKey.set(key, object)
+    this.#edit(key, (at, keys, objects) => {
+      if (isNew) keys.splice(at, 0, key)
+      objects.splice(at, isNew ? 0 : 1, object)
+    })
+  }
+
+  delete(key: string): void {
+    this.#byKey.delete(key)
+    this.#edit(key, (at, keys, objects) => {
+      keys.splice(at, 1)
+      objects.splice(at, 1)
+    })
+  }
+
+  values(): IterableIterator<ApiObject> {
+    return this.#byKey.values()
+  }
+
+  /** Returns the objects whose key starts with `prefix`, in key order: the same list until the next write. */
+  list(prefix: string): readonly ApiObject[] {
+    let list = this.#lists.get(prefix)
+    if (!list) {
+      const { keys, objects } = this.#sort()
+      // No key has this character.
+      list = objects.slice(positionOf(keys, prefix), positionOf(keys, `${prefix}\uffff`))
+      this.#lists.set(prefix, list)
+    }
+    return list
+  }
+
+  /** Like {@link list}, with other objects for some keys; undefined stands for none. */
+  listWith(prefix: string, others: ReadonlyMap<string, ApiObject | undefined>): readonly ApiObject[] {
+    const { keys, objects } = this.#sort()
+    const changed = [...others.keys()].filter((key) => key.startsWith(prefix)).sort(byBytes)
+    const found: ApiObject[] = []
+    let from = positionOf(keys, prefix)
+    for (const key of changed) {
+      const to = positionOf(keys, key)
+      for (; from < to; from++) found.push(objects[from]!)
+      if (keys[from] === key) from++
+      const other = others.get(key)
+      if (other) found.push(other)
+    }
+    for (const end = positionOf(keys, `${prefix}\uffff`); from < end; from++) found.push(objects[from]!)
+    return found
+  }
+
+  #sort(): { readonly keys: string[]; readonly objects: ApiObject[] } {
+    this.#edits = 0
+    if (!this.#sorted) {
+      const keys = [...this.#byKey.keys()].sort(byBytes)
+      this.#sorted = { keys, objects: keys.map((key) => this.#byKey.get(key)!) }
+    }
+    return this.#sorted
+  }
+
+  #edit(key: string, change: (at: number, keys: string[], objects: ApiObject[]) => void): void {
+    this.#lists.clear()
+    if (!this.#sorted) return
+    if (this.#edits++ >= MAX_EDITS) this.#sorted = undefined
+    else change(positionOf(this.#sorted.keys, key), this.#sorted.keys, this.#sorted.objects)
   }
 }
 
@@ -256,23 +333,27 @@ function trimLarge(bucket: Bucket): void {
   trim(bucket, count)
 }
 
-function addKey(bucket: Bucket, key: string): void {
-  const namespace = namespaceOf(key)
-  bucket.counts.set(namespace, (bucket.counts.get(namespace) ?? 0) + 1)
-  edit(bucket, (sorted) => void sorted.splice(positionOf(sorted, key), 0, key))
+/** Returns the size of an object that is replaced, and drops its text. */
+function sizeBefore(before: ApiObject): number {
+  return forgetJson(before) || sizeOf(before)
 }
 
-function removeKey(bucket: Bucket, key: string): void {
+/** Counts one object more or less in the namespace of a key. */
+function count(bucket: Bucket, key: string, by: 1 | -1): void {
   const namespace = namespaceOf(key)
-  const count = bucket.counts.get(namespace)! - 1
-  if (count > 0) bucket.counts.set(namespace, count)
+  const sum = (bucket.counts.get(namespace) ?? 0) + by
+  if (sum > 0) bucket.counts.set(namespace, sum)
   else bucket.counts.delete(namespace)
-  edit(bucket, (sorted) => void sorted.splice(positionOf(sorted, key), 1))
 }
 
-function edit(bucket: Bucket, change: (sorted: string[]) => void): void {
-  if (bucket.sorted && bucket.edits++ < MAX_EDITS) change(bucket.sorted)
-  else bucket.sorted = undefined
+/** Returns the namespace of a key; empty for cluster-scoped kinds. */
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')))
+}
+
+/** Returns the key of an object: `namespace/name`, or `name`. */
+export function keyOf(meta: JsonObject): string {
+  return meta['namespace'] ? `${String(meta['namespace'])}/${String(meta['name'])}` : String(meta['name'])
 }
 
 /** Returns the position of the first key that is not less than `key`. */
@@ -284,16 +365,6 @@ function positionOf(sorted: readonly string[], key: string): number {
     else high = middle
   }
   return low
-}
-
-/** Returns the namespace of a key; empty for cluster-scoped kinds. */
-function namespaceOf(key: string): string {
-  return key.slice(0, Math.max(0, key.indexOf('/')))
-}
-
-/** Returns the key of an object: `namespace/name`, or `name`. */
-export function keyOf(meta: JsonObject): string {
-  return meta['namespace'] ? `${String(meta['namespace'])}/${String(meta['name'])}` : String(meta['name'])
 }
 
 /** Compares keys in etcd's order. Names are ASCII, so code units are bytes. */

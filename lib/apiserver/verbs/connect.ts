@@ -1,6 +1,7 @@
 /** Answers requests that a real server forwards to a kubelet, a pod or a service, of which there are none. */
 import type { HttpResponse } from '../../core/transport.ts'
 import { type Context, readObject } from '../context/context.ts'
+import { admitConnect } from '../admission/admission.ts'
 import { answerText } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
@@ -74,21 +75,25 @@ function checkContainer(pod: ApiObject, name: string): void {
 /** Answers exec, attach and portforward. */
 export const exec: Answer = (context, kind, route, call) => {
   if (call.method !== 'GET' && call.method !== 'POST') throw methodNotAllowed()
+  admitConnect(context, kind, route, call)
   const pod = readObject(context, kind, route)
   if (!at(pod, 'spec', 'nodeName')) throw badRequest(`pod ${route.name} does not have a host assigned`)
   throw podError(context, kind, pod)
 }
 
-export const proxyPod: Answer = (context, kind, route) => {
+export const proxyPod: Answer = (context, kind, route, call) => {
+  admitConnect(context, kind, route, call)
   readObject(context, kind, { ...route, name: partsOf(route.name).name })
   throw badRequest('address not allowed')
 }
 
-export const proxyNode: Answer = (context, kind, route) => {
+export const proxyNode: Answer = (context, kind, route, call) => {
+  admitConnect(context, kind, route, call)
   throw kubeletError(readObject(context, kind, { ...route, name: partsOf(route.name).name }))
 }
 
-export const proxyService: Answer = (context, kind, route) => {
+export const proxyService: Answer = (context, kind, route, call) => {
+  admitConnect(context, kind, route, call)
   const { name, port } = partsOf(route.name)
   const service = readObject(context, kind, { ...route, name })
   const ports = at(service, 'spec', 'ports')

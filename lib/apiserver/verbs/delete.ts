@@ -1,5 +1,5 @@
 /** Handles DELETE of one object or a collection; finalizers delay the removal. */
-import { type Context, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
+import { type Context, fromStored, putObject, readObject, removeObject, storeKey } from '../context/context.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { readOptions } from '../wire/body.ts'
 import { type ApiObject, at, clone, instant, isObject, type JsonObject } from '../model/json.ts'
@@ -66,17 +66,20 @@ function deletedForm(context: Context, kind: Kind, object: ApiObject): ApiObject
   return { ...object, metadata: { ...object.metadata, ...deletion } }
 }
 
-/** Deletes the objects that match the selectors, or one page of them. Returns them as they were before. */
+/** Deletes the objects that match the selectors, or one page of them. Returns them as they were stored before. */
 export function removeCollection(context: Context, kind: Kind, route: ResourceRoute, call: Call): Page {
   const options = deleteOptions(call)
   const { webhooks } = context
-  // A request that waits for a webhook runs again: it deletes what it has listed first, each object once.
+  // A request that waits for a webhook or a turn runs again: it deletes what it has listed first, each object once.
   const page = webhooks.once('objects', () => list(context, kind, route, call))
   kind.rules.prepare?.(page.objects)
-  for (const stored of page.objects) {
-    webhooks.once(stored.metadata.uid!, () => void deleteObject(context, kind, fromStored(kind, stored), options))
-  }
-  return { ...page, objects: page.objects.map((stored) => fromStored(kind, stored)) }
+  webhooks.eachInTurns('deleted', page.objects, ({ metadata: { uid, namespace = '', name } }) => {
+    // Other requests may have changed or deleted it since.
+    const stored = context.store.get(kind.storage.id, storeKey(kind, namespace, name!))
+    if (stored?.metadata.uid === uid) deleteObject(context, kind, fromStored(kind, stored!), options)
+    return undefined
+  })
+  return page
 }
 
 /** Deletes an object, or starts its deletion. Returns the object if it still exists. */

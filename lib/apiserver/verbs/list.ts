@@ -1,8 +1,8 @@
 /** Handles GET of a collection: selectors, pages and resource versions. */
-import { type Context, fromStored } from '../context/context.ts'
+import type { Context } from '../context/context.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { fieldSelector, labelSelector, selectedName } from '../model/selectors.ts'
+import { selectedName } from '../model/selectors.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
@@ -15,6 +15,8 @@ import {
   StatusError,
 } from '../model/status.ts'
 import { keyOf } from '../storage/store.ts'
+import { withTerm } from '../storage/terms.ts'
+import { selectionOf } from './selection.ts'
 
 /** One page of a collection; the objects are in their stored version. */
 export interface Page {
@@ -24,24 +26,30 @@ export interface Page {
 
 export function list(context: Context, kind: Kind, route: ResourceRoute, call: Call): Page {
   const { query } = call
+  const { webhooks } = context
   const limit = checkedLimit(query)
-  const token = query.get('continue') ?? ''
-  const matches = selectorOf(kind, query)
-  const prefix = prefixOf(route)
-  const position = token ? readToken(context, token, query) : undefined
-  const revision = position?.revision ?? revisionOf(context, query)
-  const found = candidates(listAt(context, kind, prefix, revision, position, query), kind, route, query)
-  const rest = position ? found.slice(firstAfter(found, position.after)) : found
+  const { matches, term } = selectionOf(kind, query)
+  // One state of the collection, however many turns its selection takes.
+  const { revision, rest } = webhooks.once('state', () => {
+    const token = query.get('continue') ?? ''
+    const position = token ? readToken(context, token, query) : undefined
+    const revision = position?.revision ?? revisionOf(context, query)
+    const found = candidates(listAt(context, kind, prefixOf(route), revision, position, query), kind, route, query)
+    const rest = position ? found.slice(firstAfter(found, position.after)) : found
+    return { revision, rest: limit === 0 && term ? withTerm(rest, term) : rest }
+  })
   if (query.get('fieldSelector')) kind.rules.prepare?.(rest)
-  const objects: ApiObject[] = []
-  let left = rest.length
-  for (const object of rest) {
-    if (limit > 0 && objects.length >= limit) break
-    left--
-    if (matches(object)) objects.push(object)
-  }
-  kind.rules.prepare?.(objects)
   const isSelective = query.get('labelSelector') || query.get('fieldSelector')
+  const selected = webhooks.once('selected', (): ApiObject[] => [])
+  const all = limit > 0 || isSelective ? undefined : rest
+  const seen = all?.length ?? webhooks.eachInTurns('select', rest, (object) => {
+    if (limit > 0 && selected.length >= limit) return 'stop'
+    if (matches(object)) selected.push(object)
+    return undefined
+  })
+  const objects = all ?? selected
+  kind.rules.prepare?.(objects)
+  const left = rest.length - seen
   // As on the real server, objects that do not match count: the last page of a selection may be empty.
   const next = left > 0 ? writeToken(revision, keyOf(objects[objects.length - 1]!.metadata)) : ''
   return {
@@ -85,17 +93,6 @@ function checkedLimit(query: URLSearchParams): number {
   if (faults.length > 0) throw invalid(LIST_OPTIONS, '', faults)
   // A list from version 0 is never paged.
   return query.get('resourceVersion') === '0' && !query.get('resourceVersionMatch') ? 0 : limit
-}
-
-/** Returns a predicate on stored objects for `labelSelector` and `fieldSelector`. */
-export function selectorOf(kind: Kind, query: URLSearchParams): (stored: ApiObject) => boolean {
-  const labels = query.get('labelSelector')
-  const fields = query.get('fieldSelector')
-  if (!labels && !fields) return () => true
-  const matchesLabels = labels ? labelSelector(labels) : undefined
-  const matchesFields = fields ? fieldSelector(fields, kind) : undefined
-  return (stored) =>
-    (matchesLabels?.(stored.metadata.labels) ?? true) && (matchesFields?.(fromStored(kind, stored)) ?? true)
 }
 
 export function prefixOf({ namespace }: ResourceRoute): string {

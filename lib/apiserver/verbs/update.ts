@@ -19,6 +19,7 @@ import {
   storageConflict,
 } from '../model/status.ts'
 import { readJsonBody } from '../wire/body.ts'
+import { checkLimits, checkQuotas, LIMITED, setLimits } from './limits.ts'
 import {
   asStored,
   checkNameInUrl,
@@ -76,6 +77,7 @@ export function updateObject(
       object,
       managedFields ?? updateManagedFields(typingOf(kind, subresource), old, old, object, writer),
     )
+  if (subresource === 'resize') setLimits(context, wanted)
   const admitted = admission ? mutated(context, { ...admission, object: wanted }, ownFields) : wanted
   let object = clone(admitted)
   guard(context, kind, object, old, subresource)
@@ -100,7 +102,10 @@ export function updateObject(
   if (subresource === '') writer.warnings?.push(...(kind.rules.warnings?.(object, old) ?? []))
   if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
   object.metadata.resourceVersion = old.metadata.resourceVersion!
+  const write = { kind, object, old, subresource: writer.subresource, warnings: writer.warnings }
+  if (LIMITED.includes(kind.storage.id)) checkLimits(context, write)
   if (admission) object = validated(context, { ...admission, object })
+  if (context.store.countIn('resourcequotas', old.metadata.namespace ?? '') > 0) checkQuotas(context, write)
   if (isLastFinalizerGone(object) && !kind.rules.isHeld?.(object)) {
     if (!dryRun) removeObject(context, kind, old)
     return { object, created: false }

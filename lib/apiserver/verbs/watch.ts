@@ -1,6 +1,7 @@
 /** Handles GET with `watch`: sends the initial state if requested, then each change. */
 import type { HttpResponse } from '../../core/transport.ts'
 import { type Context, fromStored } from '../context/context.ts'
+import { turnBudgetOf } from '../../async/clock.ts'
 import { selectedName } from '../model/selectors.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
@@ -9,13 +10,19 @@ import { flag } from '../../core/requested_action.ts'
 import { type Call, type ResourceRoute } from '../model/routes.ts'
 import { type Cause, fault, invalid, StatusError } from '../model/status.ts'
 import type { Change } from '../storage/store.ts'
+import { type Term, withTerm } from '../storage/terms.ts'
 import { OrderedWork } from '../webhooks/ordered_work.ts'
 import { SharedEvents, type WatchEvent } from './shared_events.ts'
 import { WatchBody } from './watch_body.ts'
-import { intParam, prefixOf, selectorOf, tooLargeVersion, watchVersion } from './list.ts'
+import { intParam, prefixOf, tooLargeVersion, watchVersion } from './list.ts'
+import { nameTerm, type Selection, selectionOf } from './selection.ts'
 
-/** Renders an object: in full, as a table, or as metadata only. */
-export type Rendering = (object: ApiObject, isFirst: boolean) => string
+/** Renders objects: in full, as a table, or as metadata only. */
+export interface Rendering {
+  next(object: ApiObject): string
+  /** Renders that of the first event. Default: like the others. */
+  first?(object: ApiObject): string
+}
 
 const encoder = new TextEncoder()
 
@@ -25,11 +32,12 @@ const MIN_TIMEOUT_MS = 30 * 60_000
 
 /** The open watches, so that the server can end them, and the lines that they share. */
 export class Watches {
-  readonly #open = new Set<WatchBody>()
+  /** With the ids of the kinds in the store. */
+  readonly #open = new Map<WatchBody, string>()
   readonly shared: SharedEvents = new SharedEvents()
 
-  add(body: WatchBody): void {
-    this.#open.add(body)
+  add(body: WatchBody, storage: string): void {
+    this.#open.set(body, storage)
   }
 
   delete(body: WatchBody): void {
@@ -42,7 +50,12 @@ export class Watches {
 
   /** Ends all watches: their readers see the end of the stream, as when a real server restarts. */
   endAll(): void {
-    for (const body of [...this.#open]) body.end()
+    for (const body of [...this.#open.keys()]) body.end()
+  }
+
+  /** Ends the watches of a kind, as when its definition changes. */
+  endOf(storage: string): void {
+    for (const [body, id] of [...this.#open]) if (id === storage) body.end()
   }
 }
 
@@ -77,7 +90,8 @@ class Events {
   readonly #context: Context
   readonly #watches: Watches
   readonly #kind: Kind
-  readonly #matches: ReturnType<typeof selectorOf>
+  readonly #matches: Selection['matches']
+  readonly #term: Term | undefined
   readonly #scope: ReturnType<typeof scopeOf>
   readonly #render: Rendering
   /** What the shared texts of events depend on. */
@@ -98,36 +112,54 @@ class Events {
     this.#context = context
     this.#watches = watches
     this.#kind = kind
-    this.#matches = selectorOf(kind, call.query)
+    const { matches, term } = selectionOf(kind, call.query)
+    this.#matches = matches
     this.#scope = scopeOf(kind, route, call)
+    this.#term = this.#scope.term ?? term
     this.#render = render
     const version = watches.shared.numberOf(kind)
-    this.#selection = selectionOf(version, route, call)
+    this.#selection = sharedSelection(version, route, call)
     this.#form = formOf(version, call)
     this.body = new WatchBody(() => {
       for (const each of this.#cleanups.splice(0)) each()
       watches.delete(this.body)
-    })
+    }, turnBudgetOf(context.clock))
   }
 
   /** Sends the objects, or the changes since the version that the client has. */
   sendFirst(): void {
     const { store } = this.#context
     const { storage: { id }, rules } = this.#kind
+    const term = this.#term
     const { after, endBookmark, from } = this.plan
     const changes = from === 'version' ? store.since(id, after) : []
-    const objects = from === 'state' ? store.list(id, this.#scope.prefix) : []
+    const all = from === 'state' ? store.list(id, this.#scope.prefix) : []
+    const objects = term ? withTerm(all, term) : all
     rules.prepare?.(
       from === 'state' ? objects : changes.flatMap(({ object, before }) => before ? [object, before] : [object]),
     )
-    for (const object of objects) {
-      if (!this.#isWatched(object)) continue
-      const [shown, first] = [fromStored(this.#kind, object), this.#next()]
-      // Rendered when it is read: until then, it takes no memory.
-      this.body.pushInitial(() => encoder.encode(this.#line('ADDED', shown, first)))
-    }
+    const events = this.#initialEvents(objects, changes)
+    if (rules.convert || this.#render.first) {
+      // Conversions belong to this request. A first event has its own form, so it must be known whether there is one.
+      const found = [...events].filter((event) => event !== undefined)
+      this.body.startWith(this.#linesOf(found, found.length > 0 && this.#next()))
+    } else this.body.startWith(this.#linesOf(events, false))
     if (from === 'state' && endBookmark) this.#sendBookmark({ 'k8s.io/initial-events-end': 'true' })
-    for (const change of changes) this.#sendOwn(change)
+  }
+
+  *#initialEvents(objects: readonly ApiObject[], changes: readonly Change[]): Generator<WatchEvent | undefined, void> {
+    for (const object of objects) {
+      yield this.#isWatched(object) ? { type: 'ADDED', object: fromStored(this.#kind, object) } : undefined
+    }
+    for (const change of changes) yield this.#ownEvent(change)
+  }
+
+  *#linesOf(events: Iterable<WatchEvent | undefined>, isFirst: boolean): Generator<string | undefined, void> {
+    let first = isFirst
+    for (const event of events) {
+      yield event && this.#line(event.type, event.object, first)
+      if (event) first = false
+    }
   }
 
   /** Sends all later changes until the body ends. */
@@ -135,13 +167,13 @@ class Events {
     const { body, plan } = this
     const { clock, store, webhooks } = this.#context
     const cleanups = this.#cleanups
-    this.#watches.add(body)
+    this.#watches.add(body, this.#kind.storage.id)
     // Events that wait for a conversion stay in order, also with bookmarks.
     const converting = new OrderedWork(webhooks, () => body.isOpen)
     cleanups.push(store.listen(this.#kind.storage.id, (change) => {
-      if (converting.isBusy || this.#currentKind.rules.convert) converting.add(() => this.#sendOwn(change))
+      if (this.#kind.rules.convert) converting.add(() => this.#sendOwn(change))
       else this.#sendShared(change)
-    }))
+    }, this.#term))
     cleanups.push(clock.after(plan.timeoutMs, () => body.end()))
     if (plan.bookmarks) {
       cleanups.push(repeat(this.#context, () => {
@@ -152,12 +184,6 @@ class Events {
     const onAbort = (): void => body.fail(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     cleanups.push(() => signal.removeEventListener('abort', onAbort))
-  }
-
-  /** The definition of a custom kind may have changed since the watch started. */
-  get #currentKind(): Kind {
-    const { group, version, plural } = this.#kind
-    return this.#context.kinds.find(group, version, plural) ?? this.#kind
   }
 
   #isWatched(object: ApiObject): boolean {
@@ -172,11 +198,15 @@ class Events {
 
   /** Sends a change in a session of this watch, and not in that of the request that has written. */
   #sendOwn(change: Change): void {
-    if (!this.#isInScope(change)) return
+    const event = this.#ownEvent(change)
+    if (event) this.body.push(encoder.encode(this.#line(event.type, event.object, this.#next())))
+  }
+
+  /** Returns the event of a change, in the version of this watch. */
+  #ownEvent(change: Change): WatchEvent | undefined {
+    if (!this.#isInScope(change)) return undefined
     const event = this.#context.webhooks.once(`event ${change.revision}`, () => this.#find(change))
-    if (!event) return
-    const object = fromStored(this.#currentKind, event.object)
-    this.body.push(encoder.encode(this.#line(event.type, object, this.#next())))
+    return event && { type: event.type, object: fromStored(this.#kind, event.object) }
   }
 
   #sendShared(change: Change): void {
@@ -185,8 +215,8 @@ class Events {
     const event = shared.event(change, this.#selection, this.#find)
     if (!event) return
     const first = this.#next()
-    const form = first ? `${this.#form} first` : this.#form
-    const line = (): string => this.#line(event.type, fromStored(this.#currentKind, event.object), first)
+    const form = first && this.#render.first ? `${this.#form} first` : this.#form
+    const line = (): string => this.#line(event.type, fromStored(this.#kind, event.object), first)
     this.body.push(shared.line(change, event, form, line))
   }
 
@@ -196,8 +226,9 @@ class Events {
     this.body.push(encoder.encode(this.#line('BOOKMARK', object, this.#next())))
   }
 
-  #line(type: string, object: ApiObject, first: boolean): string {
-    return `{"type":"${type}","object":${this.#render(object, first)}}\n`
+  #line(type: string, object: ApiObject, isFirst: boolean): string {
+    const { next, first = next } = this.#render
+    return `{"type":"${type}","object":${(isFirst ? first : next)(object)}}\n`
   }
 
   /** Returns whether the next event is the first one. */
@@ -273,20 +304,21 @@ function checkOptions(query: URLSearchParams, initial: boolean | undefined): voi
   if (faults.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', faults)
 }
 
-/** Returns the key prefix and the name filter of a watch. */
+/** Returns the key prefix and the name filter of a watch, and what finds its objects. */
 function scopeOf(
   kind: Kind,
   route: ResourceRoute,
   call: Call,
-): { prefix: string; isNamed: (object: ApiObject) => boolean } {
+): { prefix: string; isNamed: (object: ApiObject) => boolean; term: Term | undefined } {
   const fields = call.query.get('fieldSelector')
   const name = route.name || (fields ? selectedName(fields) : undefined)
   const prefix = kind.namespaced ? prefixOf(route) : ''
-  return { prefix, isNamed: (object) => !name || object.metadata.name === name }
+  const term = name ? nameTerm(name) : undefined
+  return { prefix, isNamed: (object) => !name || object.metadata.name === name, term }
 }
 
 /** Returns what decides which objects a watch selects. Without selectors, all watches of a storage select the same. */
-function selectionOf(version: number, { name }: ResourceRoute, { query }: Call): string {
+function sharedSelection(version: number, { name }: ResourceRoute, { query }: Call): string {
   const [labels, fields] = [query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '']
   return name || labels || fields ? JSON.stringify([version, name, labels, fields]) : ''
 }

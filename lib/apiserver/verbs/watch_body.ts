@@ -1,4 +1,5 @@
 /** The response body of a watch: buffers lines until they are read, within bounds. */
+import type { TurnBudget } from '../../async/clock.ts'
 import { concatenate } from '../../core/bytes.ts'
 import type { HttpBody } from '../../core/transport.ts'
 
@@ -11,12 +12,14 @@ const MAX_UNREAD_BYTES = 128 * 1024 * 1024
 /** The size from which a chunk gets no more lines. */
 const CHUNK_BYTES = 256 * 1024
 
-/** A line, or a function that renders it when it is read. */
-type Line = Uint8Array | (() => Uint8Array)
+const encoder = new TextEncoder()
 
 /** The response body of a watch. */
 export class WatchBody implements HttpBody {
-  #lines: Line[] = []
+  /** The lines of the initial state, which are made when they are read; undefined after the last one. */
+  #initial: Iterator<string | undefined, void> | undefined
+  readonly #budget: TurnBudget
+  #lines: Uint8Array[] = []
   /** The position of the first unread line. */
   #at = 0
   #unread = 0
@@ -27,17 +30,21 @@ export class WatchBody implements HttpBody {
   #wake: (() => void) | undefined
 
   /** `onEnd` is called once, when the reader has cancelled or the writer has ended the body. */
-  constructor(onEnd: () => void) {
+  constructor(onEnd: () => void, budget: TurnBudget) {
     this.#onEnd = onEnd
+    this.#budget = budget
   }
 
   get isOpen(): boolean {
     return this.#state === 'open'
   }
 
-  /** Adds a line of the initial state, which does not count against the limits: no reader could have read it yet. */
-  pushInitial(line: () => Uint8Array): void {
-    if (this.#state === 'open') this.#lines.push(line)
+  /**
+   * Sets the lines before all others, in place of which there may be undefined. They do not count against the limits:
+   * until they are read, they take no memory.
+   */
+  startWith(lines: Iterator<string | undefined, void>): void {
+    if (this.#state === 'open') this.#initial = lines
   }
 
   /** Adds a line, which must not be changed later. Ends the body without its unread lines if they are too many. */
@@ -78,7 +85,9 @@ export class WatchBody implements HttpBody {
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       for (;;) {
-        if (this.#at < this.#lines.length) yield this.#nextChunk()
+        const initial = this.#initial && await this.#nextInitial()
+        if (initial) yield initial
+        else if (this.#at < this.#lines.length) yield this.#nextChunk()
         else if (this.#state === 'failed') throw this.#failure
         else if (this.#state === 'ended') return
         else await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -88,19 +97,28 @@ export class WatchBody implements HttpBody {
     }
   }
 
+  /** Resolves with the next lines of the initial state; to undefined behind the last one. */
+  async #nextInitial(): Promise<Uint8Array | undefined> {
+    let text = ''
+    while (this.#initial && text.length < CHUNK_BYTES) {
+      const { done, value } = this.#initial.next()
+      if (done) this.#initial = undefined
+      else text += value ?? ''
+      if (this.#budget.isSpent) await this.#budget.turn()
+    }
+    return text ? encoder.encode(text) : undefined
+  }
+
   /** Returns the first unread lines. */
   #nextChunk(): Uint8Array {
     const lines: Uint8Array[] = []
     let size = 0
     while (this.#at < this.#lines.length && size < CHUNK_BYTES) {
       const line = this.#lines[this.#at++]!
-      const bytes = typeof line === 'function' ? line() : line
-      if (bytes === line) {
-        this.#unread--
-        this.#unreadBytes -= bytes.byteLength
-      }
-      lines.push(bytes)
-      size += bytes.byteLength
+      this.#unread--
+      this.#unreadBytes -= line.byteLength
+      lines.push(line)
+      size += line.byteLength
     }
     this.#forgetRead()
     return concatenate(lines, size)
@@ -114,6 +132,7 @@ export class WatchBody implements HttpBody {
   }
 
   #drop(): void {
+    this.#initial = undefined
     this.#lines = []
     this.#at = 0
   }

@@ -24,9 +24,11 @@ import { attributesOf } from '../model/attributes.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder } from '../apply/field_set.ts'
 import type { Typing } from '../apply/updater.ts'
 import { MUTATING, VALIDATING } from '../admission/hooks.ts'
+import { BINDINGS, hasPolicies } from '../admission/policies.ts'
 import { scaleFaults } from '../crd/scale_values.ts'
 import { customFaults } from '../crd/validate.ts'
 import type { Kind, PrepareContext } from '../model/kinds.ts'
+import { checkLimits, checkQuotas, LIMITED, quotaStatus, setLimits } from './limits.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import { ADMIN, userInfo } from '../model/user.ts'
 
@@ -36,11 +38,12 @@ export interface Written {
   readonly created: boolean
 }
 
-/** Returns whether a write may call webhooks. If not, neither `mutated` nor `validated` does anything. */
+/** Returns whether webhooks or policies may apply. If not, neither `mutated` nor `validated` does anything. */
 export function isAdmitting(context: Context, { rules }: Kind): boolean {
   const { store, webhooks } = context
   return webhooks.current?.call !== undefined &&
-    (rules.convert !== undefined || store.list(MUTATING, '').length > 0 || store.list(VALIDATING, '').length > 0)
+    (rules.convert !== undefined || store.list(MUTATING, '').length > 0 || store.list(VALIDATING, '').length > 0 ||
+      (store.list(BINDINGS, '').length > 0 && hasPolicies(context)))
 }
 
 /** Returns whether a write is a dry run. {@link checkWriteOptions} has refused other values than `All`. */
@@ -289,6 +292,7 @@ export function createObject(
   checkNamespace(context, kind, object)
   const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroObject(kind, object)
   setManagedFields(object, managedFields ?? updateManagedFields(typingOf(kind, ''), undefined, before, object, writer))
+  if (kind.storage.id === 'pods') setLimits(context, object)
   const admission = isAdmitting(context, kind) &&
     { operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
   if (admission) object = mutated(context, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
@@ -297,6 +301,7 @@ export function createObject(
   initMetadata(context, kind, object)
   if (kind.status && kind.custom) delete object['status']
   else if (kind.status && !kind.rules.keepsStatus) object['status'] = emptyStruct(fieldSchema(kind.schema, 'status')!)
+  if (kind.storage.id === 'resourcequotas') object['status'] = quotaStatus(context, object)
   kind.rules.prepareCreate?.(object, prepareContext(context))
   const ownFaults = kind.rules.validate?.(object, undefined) ?? []
   const metaFaults = kind.rules.metadataLast && ownFaults.length > 0 ? [] : metadataFaults(object, kind)
@@ -307,7 +312,10 @@ export function createObject(
   )
   writer.warnings?.push(...(kind.rules.warnings?.(object, undefined) ?? []))
   if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, []))
+  const write = { kind, object, old: undefined, subresource: '', warnings: writer.warnings }
+  if (LIMITED.includes(kind.storage.id)) checkLimits(context, write)
   if (admission) object = validated(context, { ...placeOf(kind, object), ...admission, object })
+  if (context.store.countIn('resourcequotas', object.metadata.namespace ?? '') > 0) checkQuotas(context, write)
   const { name, namespace, generateName } = object.metadata
   if (!dryRun && isVersioned) {
     throw errorWithoutReason(500, 'resourceVersion should not be set on objects to be created')

@@ -27,7 +27,7 @@ export const WEBHOOK_RULES: Readonly<Record<string, Partial<Rules>>> = {
   },
 }
 
-function objects(value: Json | undefined): JsonObject[] {
+export function objects(value: Json | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 
@@ -97,13 +97,18 @@ function hookFaults(hook: JsonObject, path: string, mutating: boolean): Cause[] 
 
 const MAX_CONDITIONS = 64
 
-function conditionsFaults(conditions: readonly JsonObject[], path: string): Cause[] {
+/** Returns the faults of conditions. `problemOf` returns what is wrong with an expression. */
+export function conditionsFaults(
+  conditions: readonly JsonObject[],
+  path: string,
+  problemOf = (source: string): string | undefined => celEngine().conditionProblem(source),
+): Cause[] {
   const names = new Set<Json>()
   const faults = conditions.length > MAX_CONDITIONS ? [fault.tooMany(path, conditions.length, MAX_CONDITIONS)] : []
   for (const [index, { name, expression }] of conditions.entries()) {
     const at = `${path}[${index}]`
     const source = String(expression ?? '').trim()
-    const problem = source ? celEngine().conditionProblem(source) : undefined
+    const problem = source ? problemOf(source) : undefined
     if (!source) faults.push(fault.required(`${at}.expression`))
     if (problem !== undefined) faults.push(fault.invalid(`${at}.expression`, source, problem))
     if (!name) faults.push(fault.required(`${at}.name`))
@@ -132,7 +137,8 @@ function oneOf(of: JsonObject, field: string, supported: readonly string[], path
 
 const OPERATIONS: readonly string[] = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 
-function ruleFaults(rule: JsonObject, path: string): Cause[] {
+/** Returns the faults of a rule of a webhook or a policy. */
+export function ruleFaults(rule: JsonObject, path: string): Cause[] {
   const faults: Cause[] = []
   const list = (field: string, others: string): string[] => {
     const value = rule[field]

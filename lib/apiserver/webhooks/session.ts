@@ -1,6 +1,6 @@
 /** Lets synchronous requests wait for webhooks: a request that lacks an answer ends, and runs again with it. */
 import { abortScope, untilAborted } from '../../async/abort.ts'
-import type { Clock } from '../../async/clock.ts'
+import { type Clock, turnBudgetOf } from '../../async/clock.ts'
 import type { Log } from '../../observe/log.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
@@ -45,6 +45,8 @@ export class Session {
   /** Undefined for the session of a watch event. */
   readonly call: Call | undefined
   readonly signal: AbortSignal | undefined
+  /** Set when the user is known to have the right: a request may delete that, and then go on. */
+  isAdmitted = false
   // Most requests call no webhook: they make no maps.
   #maps: Maps | undefined
 
@@ -186,6 +188,21 @@ export class Webhooks {
   /** Returns the result of `fn` from the session's first run; without a session, calls it. */
   once<T>(key: string, fn: () => T): T {
     return this.#current ? this.#current.once(key, fn) : fn()
+  }
+
+  /**
+   * Calls `fn` with each item until it returns `stop`. Returns the number of items before. When the time of this turn
+   * is spent the request waits, others run, and it goes on behind the last item: `items` must still be the same.
+   */
+  eachInTurns<T>(key: string, items: readonly T[], fn: (item: T) => 'stop' | undefined): number {
+    const progress = this.once(key, () => ({ at: 0, isDone: false }))
+    const budget = turnBudgetOf(this.clock)
+    while (!progress.isDone && progress.at < items.length) {
+      if (fn(items[progress.at]!) === 'stop') progress.isDone = true
+      else progress.at++
+      if (this.#current && budget.isSpent) throw new Suspension(() => budget.turn())
+    }
+    return progress.at
   }
 
   /** Sends a review. Returns the answer as JSON. Rejects with a CallError in the words of a real API server. */

@@ -1,9 +1,11 @@
 /** Builds answers, in the form that a client accepts: JSON, indented JSON or YAML; objects, tables or metadata. */
 import type { HttpBody, HttpResponse } from '../../core/transport.ts'
+import type { TurnBudget } from '../../async/clock.ts'
 import { yamlText } from '../../core/yaml_text.ts'
 import type { Json } from '../model/json.ts'
 import type { Call } from '../model/routes.ts'
 import { notAcceptable, type StatusError } from '../model/status.ts'
+import { ListBody, type ObjectList } from './list_body.ts'
 
 const encoder = new TextEncoder()
 
@@ -64,6 +66,12 @@ export function answerJson(
   return { status, headers: { 'content-type': type, ...warningHeaders(warnings) }, body: new ObjectBody(`${json}\n`) }
 }
 
+/** Returns a list, whose text is made while it is read. */
+export function answerList(list: ObjectList, warnings: readonly string[], budget: TurnBudget): HttpResponse {
+  const headers = { 'content-type': 'application/json', ...warningHeaders(warnings) }
+  return { status: 200, headers, body: new ListBody(list, budget) }
+}
+
 export function answerError(error: StatusError, warnings: readonly string[] = []): HttpResponse {
   const retry = error.details?.['retryAfterSeconds']
   const headers = {
@@ -95,16 +103,21 @@ export function encodeAnswer(call: Call, response: HttpResponse, newAuditId: () 
     ...response.headers,
   }
   const { body } = response
-  if (!(body instanceof ObjectBody)) return { ...response, headers }
+  if (!(body instanceof ObjectBody || body instanceof ListBody)) return { ...response, headers }
   const isError = response.status >= 400
   const form = acceptedForm(call.headers['accept'], isError ? () => false : isConvertible)
   // An error that cannot be given in the accepted form is sent as JSON.
-  if (!form) return { ...response, headers, body: new TextBody(indented(body.content)) }
+  if (!form) return { ...response, headers, body: indented(body) }
   if (form.media === 'application/yaml') {
     headers['content-type'] = headers['content-type']!.replace('application/json', 'application/yaml')
-    return { ...response, headers, body: new TextBody(yamlText(JSON.parse(body.content) as Json)) }
+    const isList = body instanceof ListBody
+    return {
+      ...response,
+      headers,
+      body: isList ? body.as('yaml') : new TextBody(yamlText(JSON.parse(body.content) as Json)),
+    }
   }
-  if (form.pretty || isPretty(call)) return { ...response, headers, body: new TextBody(indented(body.content)) }
+  if (form.pretty || isPretty(call)) return { ...response, headers, body: indented(body) }
   return { ...response, headers }
 }
 
@@ -116,8 +129,9 @@ function isConvertible(
 }
 
 /** Returns the JSON as the real server indents it, without a line break at its end. */
-function indented(json: string): string {
-  return JSON.stringify(JSON.parse(json), null, 2)
+function indented(body: ObjectBody | ListBody): HttpBody {
+  if (body instanceof ListBody) return body.as('indented')
+  return new TextBody(JSON.stringify(JSON.parse(body.content), null, 2))
 }
 
 const TRUE: readonly string[] = ['1', 't', 'T', 'TRUE', 'true', 'True']

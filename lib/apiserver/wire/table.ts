@@ -35,11 +35,16 @@ export function tableOf(
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata,
     columnDefinitions: options.definitions ? columns.map(definitionOf) : null,
-    rows: objects.map((object) => ({
-      cells: columns.map((column) => column.value(object, options.nowMs)),
-      ...conditionsOf(kind, object),
-      ...included(object, options.include, options.version),
-    })),
+    rows: objects.map((object) => rowOf(kind, object, options)),
+  }
+}
+
+export function rowOf(kind: TableKind, object: ApiObject, options: TableOptions): JsonObject {
+  const columns = kind.columns ?? PLAIN_COLUMNS
+  return {
+    cells: columns.map((column) => column.value(object, options.nowMs)),
+    ...conditionsOf(kind, object),
+    ...included(object, options.include, options.version),
   }
 }
 

@@ -17,7 +17,7 @@ import { type Deadline, deadline as newDeadline } from '../../async/deadline.ts'
 import { builtins, isPair } from '../os/builtins.ts'
 import { thisRuntime } from '../os/this_runtime.ts'
 import { closeServer, listen, trackSockets } from './listen.ts'
-import { type ExchangeOptions, type Incoming, newExchanges, type Outgoing } from './server_exchange.ts'
+import { type ExchangeOptions, type Incoming, MAX_WRITE_BYTES, newExchanges, type Outgoing } from './server_exchange.ts'
 
 export type { ServerRequest, ServerResponse } from './server_exchange.ts'
 
@@ -78,7 +78,11 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
     // Judged per request: the API server's conversion calls never carry a certificate.
     ...(clientCa !== undefined && { requestCert: true, rejectUnauthorized: false }),
     ...(headerTimeoutMs !== undefined && { handshakeTimeout: headerTimeoutMs }),
-    ...(maxStreams !== undefined && { settings: { maxConcurrentStreams: maxStreams } }),
+    ...(maxStreams !== undefined && {
+      settings: { maxConcurrentStreams: maxStreams },
+      // Enough for a write of each stream, and what the runtime buffers with it; in MB.
+      maxSessionMemory: Math.max(10, Math.ceil(2 * maxStreams * MAX_WRITE_BYTES / 1e6)),
+    }),
     // The runtimes' default, whatever their options and environment say.
     minVersion: 'TLSv1.2',
   })

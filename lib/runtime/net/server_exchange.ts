@@ -103,6 +103,12 @@ export function newExchanges(
 
 const NO_BYTES = new Uint8Array()
 
+/**
+ * The maximum size of one write. An HTTP/2 session counts what its clients have not read, of all streams together; when
+ * it is too much, the runtime refuses new streams.
+ */
+export const MAX_WRITE_BYTES: number = 64 * 1024
+
 /** One request and its response. What most handlers do not read is made at the first read: headers and signal. */
 class Exchange implements ServerRequest {
   readonly #shared: Shared
@@ -280,7 +286,10 @@ class Exchange implements ServerRequest {
     const response = this.#response
     if (body instanceof Uint8Array) {
       response.writeHead(status, { ...headers, 'content-length': String(body.byteLength) })
-      response.end(body)
+      // The last part ends the response, so that a small one is a single write.
+      const last = Math.max(0, body.byteLength - MAX_WRITE_BYTES)
+      await this.#write(body.subarray(0, last))
+      response.end(body.subarray(last))
     } else {
       response.writeHead(status, headers)
       await this.#stream(body)
@@ -337,12 +346,7 @@ class Exchange implements ServerRequest {
       for (;;) {
         const next = await this.#unlessEnded(chunks.next())
         if (!next || next.done) break
-        if (!response.write(next.value)) {
-          const drained = new Promise<void>((resolve) => response.once('drain', resolve))
-          const cancel = this.#limitSend()
-          await this.#unlessEnded(drained)
-          cancel?.()
-        }
+        await this.#write(next.value)
         if (this.#end) break
       }
     } catch (error) {
@@ -350,6 +354,18 @@ class Exchange implements ServerRequest {
     } finally {
       body.cancel()
       response.end()
+    }
+  }
+
+  /** Writes bytes as fast as the client reads them. */
+  async #write(bytes: Uint8Array): Promise<void> {
+    const response = this.#response
+    for (let at = 0; at < bytes.byteLength && !this.#end; at += MAX_WRITE_BYTES) {
+      if (response.write(bytes.subarray(at, at + MAX_WRITE_BYTES))) continue
+      const drained = new Promise<void>((resolve) => response.once('drain', resolve))
+      const cancel = this.#limitSend()
+      await this.#unlessEnded(drained)
+      cancel?.()
     }
   }
 

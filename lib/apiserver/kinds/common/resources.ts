@@ -13,7 +13,7 @@ export function amountOf(text: Json | undefined): number {
   return Number(digits) * 10 ** power
 }
 
-const DECIMALS: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
+export const DECIMALS: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
 
 const STANDARD = ['cpu', 'memory', 'ephemeral-storage']
 

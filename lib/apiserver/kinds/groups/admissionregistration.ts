@@ -1,11 +1,16 @@
-/** The kinds of admissionregistration.k8s.io/v1. Policies are stored; requests are not checked by them. */
+/** The kinds of admissionregistration.k8s.io/v1. MutatingAdmissionPolicies are stored and do nothing. */
 import { type ApiObject, at } from '../../model/json.ts'
 import { selectorText } from '../../model/selectors.ts'
 import type { Column } from '../../model/columns.ts'
 import { WEBHOOK_RULES } from '../../webhooks/rules.ts'
 import { AGE, count, NAME, size, str, text } from '../common/columns.ts'
 import type { GroupTable } from '../../model/kind_table.ts'
-import { POLICY_BINDING_RULES, POLICY_RULES } from '../rules/admission_policies.ts'
+import {
+  POLICY_BINDING_RULES,
+  POLICY_RULES,
+  VALIDATING_BINDING_RULES,
+  VALIDATING_POLICY_RULES,
+} from '../rules/admission_policies.ts'
 
 const COMMON = { scope: 'Cluster', categories: ['api-extensions'] } as const
 
@@ -64,14 +69,14 @@ export const ADMISSIONREGISTRATION: GroupTable = {
       ...COMMON,
       subresources: ['status'],
       columns: [NAME, count('Validations', (policy) => size(at(policy, 'spec', 'validations'))), PARAM_KIND, AGE],
-      rules: POLICY_RULES,
+      rules: VALIDATING_POLICY_RULES,
     },
     {
       kind: 'ValidatingAdmissionPolicyBinding',
       plural: 'validatingadmissionpolicybindings',
       ...COMMON,
       columns: BINDING_COLUMNS,
-      rules: POLICY_BINDING_RULES,
+      rules: VALIDATING_BINDING_RULES,
     },
     {
       kind: 'ValidatingWebhookConfiguration',

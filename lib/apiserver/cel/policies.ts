@@ -1,0 +1,174 @@
+/** Compiles and evaluates the expressions of admission policies. */
+import type { Json } from '../model/json.ts'
+import type { Scope } from './checker.ts'
+import { dynamic, evaluateAll, evaluated, REQUEST_SCOPE, type RequestInput, requestVariables } from './conditions.ts'
+import type { Program } from './evaluate.ts'
+import { compileExpression } from './expressions.ts'
+import { type CelType, DYN, structOf, typeName } from './types.ts'
+import { CelError, Entries, type Value } from './values.ts'
+
+/** The parts of a policy that are evaluated. */
+interface PolicySpec {
+  readonly paramKind?: { readonly apiVersion: string; readonly kind: string }
+  readonly failurePolicy?: string
+  readonly matchConditions?: readonly { readonly expression: string }[]
+  readonly variables?: readonly { readonly name: string; readonly expression: string }[]
+  readonly validations?: readonly Validation[]
+  readonly auditAnnotations?: readonly { readonly valueExpression: string }[]
+}
+
+interface Validation {
+  readonly expression: string
+  readonly message?: string
+  readonly messageExpression?: string
+  readonly reason?: string
+}
+
+const VARIABLES = 'kubernetes.variables'
+
+/** Compiles the expressions of one policy; each may read the variables that are added before. */
+export class PolicyCompiler {
+  readonly variables: Map<string, Program | string> = new Map()
+  readonly #types = new Map<string, CelType>()
+  readonly #scope: Scope
+  readonly #programs = new Map<string, Program | string>()
+
+  constructor({ paramKind, variables: own = [] }: PolicySpec) {
+    const variables = new Map(REQUEST_SCOPE.variables)
+    if (paramKind) variables.set('params', DYN)
+    if (own.length > 0) variables.set('variables', structOf(VARIABLES))
+    this.#scope = {
+      variables,
+      fieldsOf: (name) => name === VARIABLES ? this.#types : REQUEST_SCOPE.fieldsOf(name),
+    }
+  }
+
+  /** Returns a program with a result of one of these types, or what is wrong with the expression. */
+  compile(source: string, ...wanted: readonly ('bool' | 'string' | 'null')[]): Program | string {
+    const key = `${wanted.join()}:${source}`
+    let program = this.#programs.get(key)
+    if (program === undefined) {
+      const compiled = compileExpression(source, this.#scope)
+      if (typeof compiled === 'string') program = `compilation failed: ${compiled}`
+      else {program = wanted.some((kind) => kind === compiled.type.kind)
+          ? compiled.program
+          : mistyped(compiled.type, wanted)}
+      this.#programs.set(key, program)
+    }
+    return program
+  }
+
+  /** Compiles a variable. One that does not compile can be read, which fails. */
+  add(name: string, source: string): Program | string {
+    const compiled = compileExpression(source, this.#scope)
+    const { program, type } = typeof compiled === 'string'
+      ? { program: `compilation failed: ${compiled}`, type: DYN }
+      : compiled
+    // As on a real server, objects of libraries lose their type in a variable.
+    this.#types.set(name, ['struct', 'opaque', 'type'].includes(type.kind) ? DYN : type)
+    this.variables.set(name, program)
+    return program
+  }
+}
+
+function mistyped(type: CelType, wanted: readonly string[]): string {
+  return wanted.length === 1
+    ? `must evaluate to ${wanted[0]} but got ${typeName(type)}`
+    : `must evaluate to one of [string null_type] but got ${typeName(type)}`
+}
+
+const compilers = new WeakMap<PolicySpec, PolicyCompiler>()
+
+function compilerOf(spec: PolicySpec): PolicyCompiler {
+  let compiler = compilers.get(spec)
+  if (!compiler) {
+    compilers.set(spec, compiler = new PolicyCompiler(spec))
+    for (const { name, expression } of spec.variables ?? []) compiler.add(name, expression)
+  }
+  return compiler
+}
+
+/** The variables of a policy, each evaluated when it is read first. */
+class Variables extends Entries {
+  readonly #programs: ReadonlyMap<string, Program | string>
+  readonly #values: Readonly<Record<string, Value>>
+  readonly #known = new Map<Value, Value | CelError>()
+
+  constructor(programs: ReadonlyMap<string, Program | string>, values: Readonly<Record<string, Value>>) {
+    super()
+    this.#programs = programs
+    this.#values = { ...values, variables: this }
+  }
+
+  override get(name: Value): Value | undefined {
+    if (!this.#known.has(name)) this.#known.set(name, this.#evaluate(String(name)))
+    const value = this.#known.get(name)
+    if (value instanceof CelError) throw value
+    return value
+  }
+
+  #evaluate(name: string): Value | CelError {
+    const program = this.#programs.get(name)!
+    try {
+      if (typeof program === 'string') throw new CelError(program)
+      return program.evaluate(this.#values)
+    } catch (error) {
+      if (!(error instanceof CelError)) throw error
+      return new CelError(`composited variable ${JSON.stringify(name)} fails to evaluate: ${error.message}`)
+    }
+  }
+}
+
+interface PolicyInput extends RequestInput {
+  /** Null without parameters. */
+  readonly params: Json
+  readonly namespaceObject: Json
+}
+
+/** What a policy denies, and failed audit annotations: they refuse a request whatever the binding does. */
+interface PolicyResult {
+  readonly denials: readonly { readonly message: string; readonly reason: string }[]
+  readonly failures: readonly string[]
+}
+
+/** Evaluates a policy. Failures count as denials, unless the policy ignores them. */
+export function evaluatePolicy(spec: PolicySpec, input: PolicyInput): PolicyResult {
+  const compiler = compilerOf(spec)
+  const { matchConditions = [], validations = [], auditAnnotations = [], failurePolicy } = spec
+  const failed = (message: string): PolicyResult['denials'] =>
+    failurePolicy === 'Ignore' ? [] : [{ message, reason: 'Invalid' }]
+  const values = { ...requestVariables(input), params: dynamic(input.params) }
+  const conditions = matchConditions.map(({ expression }) => expression)
+  const matches = evaluateAll(conditions, (each) => compiler.compile(each, 'bool'), values)
+  if (matches === false) return { denials: [], failures: [] }
+  if (matches !== true) {
+    return { denials: failed(matches.length === 1 ? matches[0]! : `[${matches.join(', ')}]`), failures: [] }
+  }
+  // As on a real server, conditions do not see the namespace.
+  const inside = { ...values, namespaceObject: dynamic(input.namespaceObject) }
+  const all = { ...inside, variables: new Variables(compiler.variables, inside) }
+  const denials = validations.flatMap((validation) => {
+    const result = evaluated(validation.expression, compiler.compile(validation.expression, 'bool'), all)
+    if (result instanceof CelError) return failed(result.message)
+    if (result === true) return []
+    return [{ message: messageOf(validation, compiler, all), reason: validation.reason ?? 'Invalid' }]
+  })
+  const failures = auditAnnotations.flatMap(({ valueExpression: source }) => {
+    const result = evaluated(source, compiler.compile(source, 'string', 'null'), all)
+    return result instanceof CelError ? failed(result.message).map(({ message }) => message) : []
+  })
+  return { denials, failures }
+}
+
+const MAX_MESSAGE_BYTES = 5 * 1024
+
+function messageOf(
+  { expression, message = '', messageExpression: source }: Validation,
+  compiler: PolicyCompiler,
+  values: Readonly<Record<string, Value>>,
+): string {
+  const result = source ? evaluated(source, compiler.compile(source, 'string'), values) : undefined
+  const text = typeof result === 'string' ? result.trim() : ''
+  if (text && !text.includes('\n') && new TextEncoder().encode(text).length <= MAX_MESSAGE_BYTES) return text
+  return message.trim() || `failed expression: ${expression.trim()}`
+}
