@@ -12,9 +12,10 @@ import { exitProcess } from '../runtime/os/signals.ts'
 import { placeLine } from '../runtime/os/source_place.ts'
 import { writeLine } from '../runtime/os/terminal.ts'
 import { programArguments } from '../runtime/os/this_runtime.ts'
+import { namespaceOf } from '../rights/account.ts'
 import { crdOf } from '../schema/crds.ts'
 import type { BuildFacts } from './build/bundle.ts'
-import { type DeployOptions, namespaceOf } from './deploy/options.ts'
+import type { DeployOptions } from './deploy/options.ts'
 import type { RightsRequest } from './rights/answer.ts'
 
 /** The URL of this program. In the built package, the bundler chooses its name. */

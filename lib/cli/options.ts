@@ -16,7 +16,7 @@ interface Form<T> {
 }
 
 export interface Option<T> {
-  readonly kind: 'flag' | 'value' | 'list'
+  readonly kind: 'flag' | 'value' | 'optional' | 'list'
   /** The placeholder of the value in the help. */
   readonly placeholder: string
   readonly help: string
@@ -79,6 +79,12 @@ export function value(placeholder: string, help: string): Option<string | undefi
 export function value<T>(placeholder: string, help: string, form: Form<T>): Option<T | undefined>
 export function value(placeholder: string, help: string, form: Form<unknown> = TEXT): Option<unknown> {
   return { kind: 'value', placeholder, help, form, valueOf: ([given]) => given }
+}
+
+/** Returns an option with or without a value, as in `--name` and `--name=VALUE`. Its value is '' without one. */
+export function optional(placeholder: string, help: string, form: Form<string>): Option<string | undefined> {
+  const read = (text: string): string | undefined => text === '' ? text : form.read(text)
+  return { ...value(placeholder, help, { ...form, read }), kind: 'optional' }
 }
 
 export function list(placeholder: string, help: string, form: Form<string> = TEXT): Option<readonly string[]> {
@@ -180,6 +186,10 @@ function split(
       texts.set(option, ['true'])
       continue
     }
+    if (kind === 'optional') {
+      texts.set(option, [inline ?? ''])
+      continue
+    }
     const text = inline ?? args[++at] ?? ''
     if (text === '' || (inline === undefined && text.startsWith('--'))) throw wrong(`--${option} needs a value`)
     if (kind === 'value' && texts.has(option)) throw wrong(`--${option} is given twice`)
@@ -203,8 +213,8 @@ const [COLUMN, WIDTH] = [24, 104]
 
 /** Returns the text of `kubeloop NAME --help`. */
 export function helpOf(name: string, { file, about, options, passes, remark }: Command): string {
-  const entries = Object.entries(options).map(([key, { placeholder, help }]) =>
-    helpEntry(`--${dashed(key)} ${placeholder}`, help)
+  const entries = Object.entries(options).map(([key, { kind, placeholder, help }]) =>
+    helpEntry(`--${dashed(key)}${kind === 'optional' ? `[=${placeholder}]` : ` ${placeholder}`}`, help)
   )
   if (passes) entries.push(helpEntry('-- ARGUMENTS', 'arguments for the runtime, as in "-- --allow-net=example.org"'))
   return [

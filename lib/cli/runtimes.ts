@@ -112,6 +112,7 @@ export function loadArguments(
 /** The environment variables that kubeloop reads under `kubeloop dev`. */
 const ENVIRONMENT = [
   'KUBECONFIG',
+  'KUBELOOP_AS',
   'KUBELOOP_DEV',
   'KUBELOOP_ELECT',
   'KUBELOOP_FILE',

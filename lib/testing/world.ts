@@ -3,7 +3,6 @@ import type { Client, Log, Operator, OtherCluster } from 'kubeloop'
 import type { CallWebhook } from 'kubeloop/apiserver'
 import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
-import { groupResourceOf } from '../core/resource.ts'
 import { safeLog } from '../observe/log.ts'
 import type { OperatorDescription } from '../operator/description.ts'
 import { usedResources } from '../operator/used_kinds.ts'
@@ -20,6 +19,7 @@ import { seededRandom } from './random.ts'
 import { callIn, type Failing, fetchFrom, type Replica } from './replica.ts'
 import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
 import { startReplica } from './start_replica.ts'
+import { trialOf } from './world_account.ts'
 import { WorldClusters } from './world_clusters.ts'
 
 /** Options of {@link world}. */
@@ -29,6 +29,24 @@ export interface WorldOptions {
    * are defined before; for other kinds that are not built in, give the CustomResourceDefinition first.
    */
   objects?: readonly object[]
+  /**
+   * Whose rights the operator has. `service-account`: the ServiceAccount and the roles of `kubeloop manifests`,
+   * in the namespace `NAME-system`; roles of these names in `objects` take their place. `NAMESPACE/NAME`: that
+   * ServiceAccount, with the roles that `objects` has for it. A refused request gets 403, whose error names the missing
+   * rule. Default: all rights.
+   *
+   * @example
+   * ```ts
+   * import assert from 'node:assert/strict'
+   * import { world } from 'kubeloop/testing'
+   * import app, { Foo } from './operator.ts'
+   * const w = await world(app, { as: 'service-account' })
+   * await w.client.create(Foo, { metadata: { namespace: 'default', name: 'a' }, spec: { deploymentName: 'b' } })
+   * assert.deepEqual(await w.settle(), [])
+   * await w.stop()
+   * ```
+   */
+  as?: 'service-account' | `${string}/${string}`
   /** The number of replicas of the operator. Default: 1. */
   replicas?: number
   /** The world's time at its start. Default: 2026-01-01T00:00:00Z. */
@@ -237,7 +255,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const running = new Map<Replica, () => void>()
   const callWebhook: CallWebhook = async (address, body, { signal }) =>
     await callIn([...running.keys()], address, body, signal)
-  const common = { description, clock, random, log, faults, recorder, activity }
+  const account = trialOf(description, options.as)
+  const common = { description, clock, random, log, faults, recorder, account, activity }
   const clusters = new WorldClusters({ ...common, callWebhook, signal: stopping.signal })
   const { client } = clusters.main.admin
   const own = () => crdOf(usedResources(description), { conversions: description.conversions })
@@ -256,7 +275,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1) throw new AggregateError(errors, errors.map(messageOf).join('; '))
   }
-  const checkSynced = (): Promise<void> => refuseUnsynced(description, [...running.keys()], clusters)
+  const checkSynced = (): Promise<void> => clusters.refuseUnsynced([...running.keys()])
   try {
     await activity.rest()
   } catch (error) {
@@ -348,36 +367,6 @@ function replicaOf(all: readonly Replica[], number: number | undefined): Replica
     ? `the running replicas are ${all.map((each) => each.number).join(', ')}`
     : 'no replica runs'
   throw new RangeError(`Cannot kill replica ${number}: ${running}`)
-}
-
-/**
- * Throws if a cache is not synced because the server does not serve its kind: an administrator cannot list it either.
- */
-async function refuseUnsynced(
-  description: OperatorDescription,
-  running: readonly Replica[],
-  clusters: WorldClusters,
-): Promise<void> {
-  const missing = new Set<string>()
-  for (const { parts } of running) {
-    if (!parts) continue
-    for (const cluster of [undefined, ...description.clusters]) {
-      const { admin } = clusters.of(cluster)
-      const { cache } = cluster ? parts.clusterOf(cluster) : parts.cluster
-      for (const { isSynced, resource, namespace } of cache.informers()) {
-        if (isSynced) continue
-        const where = cluster ? ` in the cluster "${cluster.name}"` : ''
-        await admin.api.listPage({ resource, namespace }, { limit: 1 })
-          .catch((error: unknown) => missing.add(`${groupResourceOf(resource)}${where} (${messageOf(error)})`))
-      }
-    }
-  }
-  if (missing.size === 0) return
-  throw new Error(
-    `Cannot settle: nothing is reconciled before all caches are synced, and the world does not serve ${
-      [...missing].join(', ')
-    }; add their CustomResourceDefinitions: world(app, { objects: [definition] })`,
-  )
 }
 
 /** Returns what records the operator's requests if the environment names a folder for it. */

@@ -1,20 +1,26 @@
 /** The API servers of a world, each with its garbage collector. */
-import { Cluster, type Log, type OtherCluster, type Transport } from 'kubeloop'
+import { Cluster, isReason, type Log, type OtherCluster, type Transport } from 'kubeloop'
 import { ApiServer, type CallWebhook } from 'kubeloop/apiserver'
+import { messageOf } from '../core/errors.ts'
+import { groupResourceOf } from '../core/resource.ts'
 import type { OperatorDescription } from '../operator/description.ts'
 import type { StartOptions } from '../operator/start.ts'
+import type { TrialAccount } from '../rights/trial.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
 import type { Activity } from './activity.ts'
 import type { FakeClock } from '../async/fake_clock.ts'
 import type { Faults } from './faults.ts'
 import type { Replica } from './replica.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
+import { withAccount } from './world_account.ts'
 
 interface WorldCluster {
   readonly server: ApiServer
   /** Not affected by faults. */
   readonly handle: Transport
   readonly admin: Cluster
+  /** The operator's connection: the administrator's, or that of its account. */
+  readonly operator: Transport
 }
 
 interface WorldClustersOptions {
@@ -24,6 +30,8 @@ interface WorldClustersOptions {
   readonly log: Log
   readonly faults: Faults
   readonly recorder: RightsRecorder | undefined
+  /** Whose rights the operator has. Undefined: the administrator's. */
+  readonly account: TrialAccount | undefined
   readonly activity: Activity
   readonly callWebhook: CallWebhook
   /** Ends the garbage collectors. */
@@ -38,7 +46,7 @@ export class WorldClusters {
 
   constructor(options: WorldClustersOptions) {
     this.#options = options
-    this.main = this.#create()
+    this.main = this.#create(undefined)
   }
 
   /** Starts the garbage collector of the own cluster, and all clusters that the operator names. */
@@ -55,38 +63,70 @@ export class WorldClusters {
   }
 
   /** Returns the connections of a replica. */
-  connectionsOf(replica: Replica): Pick<StartOptions, 'transport' | 'transports' | 'connect'> {
+  connectionsOf(replica: Replica): Pick<StartOptions, 'cluster' | 'transport' | 'transports' | 'connect'> {
+    const { account } = this.#options
     const others = [...this.#others].map(([name, cluster]) => [name, this.#connect(replica, cluster, name)] as const)
     return {
+      // A server on this machine may call webhooks in this process.
+      ...(account && { cluster: { server: 'https://localhost', namespace: account.namespace } }),
       transport: this.#connect(replica, this.main, null),
       transports: Object.fromEntries(others),
       connect: (name) => this.#connect(replica, this.#other(name), name),
     }
   }
 
-  #connect(replica: Replica, { handle }: WorldCluster, name: string | null): Transport {
+  /** Throws if a cache is not synced because the server does not serve its kind, or refuses to list it. */
+  async refuseUnsynced(running: readonly Replica[]): Promise<void> {
+    const [missing, refused] = [new Set<string>(), new Set<string>()]
+    for (const { parts } of running) {
+      if (!parts) continue
+      for (const cluster of [undefined, ...this.#options.description.clusters]) {
+        const { api } = new Cluster({ name: 'test', transport: this.of(cluster).operator })
+        const { cache } = cluster ? parts.clusterOf(cluster) : parts.cluster
+        for (const { isSynced, resource, namespace } of cache.informers()) {
+          if (isSynced) continue
+          const where = cluster ? ` in the cluster "${cluster.name}"` : ''
+          await api.listPage({ resource, namespace }, { limit: 1 }).catch((error: unknown) => {
+            const found = isReason(error, 'Forbidden') ? refused : missing
+            found.add(`${groupResourceOf(resource)}${where} (${messageOf(error)})`)
+          })
+        }
+      }
+    }
+    const cannot = 'Cannot settle: nothing is reconciled before all caches are synced, and'
+    if (refused.size > 0) throw new Error(`${cannot} the operator may not list ${[...refused].join(', ')}`)
+    if (missing.size === 0) return
+    throw new Error(
+      `${cannot} the world does not serve ${
+        [...missing].join(', ')
+      }; add their CustomResourceDefinitions: world(app, { objects: [definition] })`,
+    )
+  }
+
+  #connect(replica: Replica, { operator }: WorldCluster, name: string | null): Transport {
     const { activity, faults, recorder } = this.#options
     // Faults are outside of the count: a delayed request is not open.
-    const connection = replica.receiving(faults.around(replica.sending(activity.counting(handle)), name))
+    const connection = replica.receiving(faults.around(replica.sending(activity.counting(operator)), name))
     return recorder?.around(connection, name) ?? connection
   }
 
   #other(name: string): WorldCluster {
     let cluster = this.#others.get(name)
     if (!cluster) {
-      cluster = this.#create()
+      cluster = this.#create(name)
       this.#collectIn(cluster)
       this.#others.set(name, cluster)
     }
     return cluster
   }
 
-  #create(): WorldCluster {
-    const { clock, random, callWebhook } = this.#options
+  #create(name: string | undefined): WorldCluster {
+    const { clock, random, callWebhook, account } = this.#options
     const server = new ApiServer({ clock, random, callWebhook })
     const { handle } = server
     const options = { transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random } as const
-    return { server, handle, admin: new Cluster(options) }
+    const admin = new Cluster(options)
+    return { server, handle, admin, operator: account ? withAccount(handle, admin, account, name) : handle }
   }
 
   #collectIn({ handle }: WorldCluster): void {

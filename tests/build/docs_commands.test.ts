@@ -64,9 +64,9 @@ async function inProject(work: (project: UserProject) => Promise<void>): Promise
   }
 }
 
-/** Returns the text of the only block of a page in a language. */
-function blockOf(page: string, language: string): string {
-  const found = codeBlocks(language).filter((each) => each.page === page)
+/** Returns the text of the only block of a page in a language with a beginning. */
+function blockOf(page: string, language: string, beginning = ''): string {
+  const found = codeBlocks(language).filter((each) => each.page === page && each.text.startsWith(beginning))
   assert.equal(found.length, 1, `${language} blocks of ${page}`)
   return found[0]!.text
 }
@@ -149,7 +149,7 @@ test('Getting started: the operator finds its cluster in ~/.kube/config, and end
   }))
 
 const LOOP = 'docs/dev-loop.md'
-const LOOP_DEV = lineOf(LOOP, 'npx kubeloop dev')
+const [LOOP_DEV, LOOP_AS] = ['foo.yaml', '--as-service-account'].map((end) => lineOf(LOOP, 'npx kubeloop dev', end))
 const [GET, PATCH, DELETE_DEPLOYMENT, DELETE_FOO] = ['get', 'patch', 'delete deployment', 'delete foo']
   .map((verb) => lineOf(LOOP, `kubectl --kubeconfig .kubeloop/kubeconfig ${verb}`))
 
@@ -161,11 +161,11 @@ test(
       await project.run(NEW)
       project.write('foo.yaml', blockOf(START, 'yaml'))
       const working = project.read('operator.ts')
-      const shown = blockOf(LOOP, 'text')
+      const shown = blockOf(LOOP, 'text', 'kubeloop ')
       const thrown = /throw new Error.*/.exec(shown)![0]
       const failing = working.replace(/^(.*reconcile\(.*\n)/m, `$1  if (foo.spec.replicas === 3) ${thrown}\n`)
 
-      const dev = project.start(LOOP_DEV, { terminal: true })
+      const dev = project.start(LOOP_DEV!, { terminal: true })
       await dev.until(/reconcile #2 .*/)
       assert.match(await project.run(GET!), /\/example +1 [^]*\/example-foo +0\/1 /)
       await project.run(DELETE_DEPLOYMENT!)
@@ -183,6 +183,21 @@ test(
       await project.run(
         'kubectl --kubeconfig .kubeloop/kubeconfig wait --for=delete deployment/example-foo --timeout=20s',
       )
+      await dev.stop()
+    }),
+)
+
+test(
+  'The dev loop: the operator runs with the roles of its manifests',
+  { skip: elsewhere || noTerminal },
+  () =>
+    inProject(async (project) => {
+      await project.run(NEW)
+      project.write('foo.yaml', blockOf(START, 'yaml'))
+      const dev = project.start(LOOP_AS!, { terminal: true })
+      await dev.until(/reconcile #1 .* ok +applied Deployment/)
+      const [account] = normal(blockOf(LOOP, 'text', '  runs as'))
+      assert.ok(normal(dev.output()).includes(account!), dev.output())
       await dev.stop()
     }),
 )

@@ -7,7 +7,7 @@ import * as z from 'zod'
 import { describeDeployment } from '../../lib/cli/deploy/describe.ts'
 import type { ManifestObject } from '../../lib/cli/manifests.ts'
 import type { DeployOptions } from '../../lib/cli/deploy/options.ts'
-import type { RoleRules } from '../../lib/cli/rights/rights.ts'
+import type { RoleRules } from '../../lib/rights/rules.ts'
 
 /** A text that needs quotes in YAML. */
 const QUOTED = 'Like {{ .Values.x }}, {{- y -}} and {{{z}}} with `ticks`, "quotes" and \\n'

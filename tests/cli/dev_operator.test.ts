@@ -59,6 +59,51 @@ for (
   })
 }
 
+test('as a ServiceAccount the operator has its token in each cluster and its namespace, or does not run', async () => {
+  const app = operator({ name: 'x' })
+  app.cluster('west', { server: 'https://127.0.0.1:2' })
+  const { description } = app
+  const admin = { server: 'https://127.0.0.1:1', ca: 'CA', token: 'admin' }
+  const answered = (response: object): HttpResponse => ({
+    ...session,
+    body: {
+      ...session.body,
+      async *[Symbol.asyncIterator]() {
+        yield new TextEncoder().encode(`${JSON.stringify({ start: 1, ...response })}\n`)
+        await new Promise(() => {})
+      },
+    },
+  })
+  const tokens = { '': 'a', west: 'b' }
+  try {
+    for (const [as, namespace, name] of [['*', 'x-system', 'x'], ['team/op', 'team', 'op']] as const) {
+      process.env['KUBELOOP_AS'] = as
+      const { options, requests } = await prepared(answered({ tokens }), { description, cluster: admin })
+      const { account } = JSON.parse(String(requests[0]?.body))
+      assert.deepEqual([account.namespace, account.name, account.manifests.length], [namespace, name, 2])
+      const origin = { identity: `the ServiceAccount "${namespace}/${name}"` }
+      assert.deepEqual(options.cluster, { server: admin.server, ca: 'CA', token: 'a', namespace, origin })
+      assert.deepEqual([options.clusters?.['west']?.token, options.clusters?.['west']?.server], [
+        'b',
+        'https://127.0.0.1:1/clusters/west',
+      ])
+    }
+    for (
+      const [answer, why] of [[refusal(404, 'NotFound'), 'is not that of kubeloop dev'], [
+        answered({ refused: 'no' }),
+        'no',
+      ]] as const
+    ) {
+      await assert.rejects(
+        prepared(answer),
+        new RegExp(`^ConfigError: Cannot run as the ServiceAccount "team/op": .*${why}`),
+      )
+    }
+  } finally {
+    delete process.env['KUBELOOP_AS']
+  }
+})
+
 test('on the embedded API the stored objects that lose fields are named, and new definitions are not logged', async () => {
   const transport = new ApiServer().handle
   const lines: string[] = []

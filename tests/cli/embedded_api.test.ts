@@ -36,7 +36,7 @@ function inFolder(use: (run: (options?: Partial<EmbeddedApiOptions>) => Promise<
     const run = async (options: Partial<EmbeddedApiOptions> = {}): Promise<Running> => {
       await closeAll()
       const reported: DevEvent[] = []
-      const hooks = { changed: () => undefined, prepare: async () => {}, onStart() {} }
+      const hooks = { changed: () => undefined, prepare: () => Promise.resolve({}), onStart() {} }
       const api = await startEmbeddedApi({
         ...{ folder, port: undefined, fresh: false, clock: systemClock, log: silentLog },
         sessions: new SessionHost({ clock: systemClock, ...hooks }),

@@ -72,7 +72,7 @@ test('each runtime loads the preloaded module before the file', () => {
 const NEEDED = [
   '--allow-net=127.0.0.1:1234,127.0.0.1:5',
   '--allow-read=.',
-  '--allow-env=KUBECONFIG,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG,KUBELOOP_WEBHOOK_PORT',
+  '--allow-env=KUBECONFIG,KUBELOOP_AS,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG,KUBELOOP_WEBHOOK_PORT',
   '--allow-sys=hostname',
 ]
 const denoFlags = (passed: readonly string[]): string[] =>

@@ -12,7 +12,7 @@ function host(options: Partial<SessionHostOptions> = {}) {
   const sessions = new SessionHost({
     clock,
     changed: () => undefined,
-    prepare: async () => {},
+    prepare: () => Promise.resolve({}),
     onStart() {},
     ...options,
   })
@@ -75,7 +75,7 @@ test('prepare is awaited before the response and before onStart', async () => {
   const told: string[] = []
   const prepared = new Latch()
   const { post } = host({
-    prepare: ({ clusters }) => (told.push(`prepare ${clusters[0]!.name}`), prepared.opened),
+    prepare: ({ clusters }) => (told.push(`prepare ${clusters[0]!.name}`), prepared.opened.then(() => ({}))),
     onStart: ({ clusters }) => void told.push(`start with ${clusters[0]!.name}`),
   })
   const opening = post(SESSION_PATH, { operator: 'o', pid: 1, kinds: [], clusters: [{ name: 'west', kinds: [] }] })
@@ -86,6 +86,12 @@ test('prepare is awaited before the response and before onStart', async () => {
   const { body: answer } = await opening
   answer.cancel()
   assert.deepEqual(told, ['prepare west', 'start with west', 'answered'])
+})
+
+test('what prepare says of an account is in the response', async () => {
+  const account = { tokens: { '': 'a' } }
+  const { open } = host({ prepare: () => Promise.resolve(account) })
+  assert.deepEqual((await open()).answer, { start: 1, ...account })
 })
 
 test('an operator that starts before the end of the last one is noticed stays the current one', async () => {

@@ -6,7 +6,7 @@ import { type OpenStage, recordedRights, removals, withRights } from './least_ri
 import { REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
 
 const open: OpenStage = () => {
-  const { handle } = new ApiServer({ authorization: 'rbac' })
+  const { handle } = new ApiServer()
   return Promise.resolve({
     admin: handle,
     as: (namespace, account) => (request) =>

@@ -10,9 +10,9 @@ import { messageOf } from '../../lib/core/errors.ts'
 import { KubeClient } from '../../lib/client/kube_client.ts'
 import { Api } from '../../lib/client/api.ts'
 import type { Client } from '../../lib/client/client.ts'
-import { rolesOf } from '../../lib/cli/deploy/objects.ts'
+import { rolesOf } from '../../lib/rights/account.ts'
 import { leastRights } from '../../lib/cli/rights/least.ts'
-import { type Right, rulesOf } from '../../lib/cli/rights/rights.ts'
+import { type Right, rulesOf } from '../../lib/rights/rules.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
@@ -204,7 +204,7 @@ export async function withRights(
     await prepare(phase, stage)
     // A name of its own for each run: a real server sees changes of roles a moment later.
     const name = `${ACCOUNT}-${++accounts}`
-    for (const object of rolesOf(name, HOME, {}, rulesOf(grants))) await create(stage.admin, object)
+    for (const object of rolesOf(name, HOME, rulesOf(grants))) await create(stage.admin, object)
     await stage.inEffect(HOME, name, grants)
     const problems = await run(scenario, phase, stage, around(phase, stage, stage.as(HOME, name)))
     if (problems.length > 0) return problems.map((each) => `${phase.name}: ${each}`)

@@ -32,11 +32,14 @@ const KIND_TIMEOUT_MS = 10_000
 
 export class ManifestApplier {
   readonly #options: ApplyOptions
+  /** All manifests, as they were read last. */
+  manifests: readonly Manifest[]
   #pending: readonly Pending[]
   #running: Promise<void> = Promise.resolve()
 
   constructor(manifests: readonly Manifest[], options: ApplyOptions) {
     this.#options = options
+    this.manifests = manifests
     this.#pending = pendingOf(manifests)
   }
 
@@ -49,6 +52,17 @@ export class ManifestApplier {
     return this.#running
   }
 
+  /** Applies those of the pending objects first that pass a test, before an operator starts. */
+  applyFirst(isFirst: (object: ManifestObject) => boolean, signal: AbortSignal): Promise<void> {
+    this.#running = this.#running.then(async () => {
+      const later = this.#pending.filter(({ object }) => !isFirst(object))
+      this.#pending = this.#pending.filter(({ object }) => isFirst(object))
+      await this.#applyPending(signal)
+      this.#pending = [...this.#pending, ...later]
+    })
+    return this.#running
+  }
+
   /**
    * Replaces the objects of saved manifests, and applies them if an operator has started. Objects that the manifests no
    * longer have are not deleted. Unchanged objects are reported only if all of them are unchanged.
@@ -58,11 +72,12 @@ export class ManifestApplier {
     { started }: { readonly started: boolean },
     signal: AbortSignal,
   ): Promise<void> {
-    const isSaved = ({ manifest, cluster }: Pending): boolean =>
-      manifests.some((each) => each.name === manifest && each.cluster === cluster)
+    const isSaved = (name: string, cluster: string | undefined): boolean =>
+      manifests.some((each) => each.name === name && each.cluster === cluster)
+    this.manifests = [...this.manifests.filter(({ name, cluster }) => !isSaved(name, cluster)), ...manifests]
     this.#running = this.#running.then(async () => {
       const saved = pendingOf(manifests)
-      const others = this.#pending.filter((each) => !isSaved(each))
+      const others = this.#pending.filter(({ manifest, cluster }) => !isSaved(manifest, cluster))
       this.#pending = started ? saved : [...others, ...saved]
       if (!started) return
       await this.#applyPending(signal, true)

@@ -35,6 +35,8 @@ export type DevEvent =
     readonly result: 'created' | 'changed' | 'unchanged'
     readonly manifest: string
   }
+  /** The ServiceAccount with whose rights the operator runs. `hasOwnRoles`: the user has written its roles. */
+  | { readonly kind: 'account'; readonly name: string; readonly hasOwnRoles: boolean }
   | { readonly kind: 'problem' | 'warning'; readonly message: string }
   | { readonly kind: 'stopped' }
 
@@ -81,6 +83,10 @@ export function prettyLines(event: DevEvent): string[] {
           `  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}${inCluster(event.cluster)}`,
           event.manifest,
         ),
+      ]
+    case 'account':
+      return [
+        remarked(`  runs as    ServiceAccount ${event.name}`, event.hasOwnRoles ? 'your roles' : 'kubeloop manifests'),
       ]
     case 'problem':
     case 'warning':

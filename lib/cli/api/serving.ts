@@ -1,6 +1,5 @@
 /** Serves an API for kubectl: the port, and the kubeconfig. */
 import { serve, type ServedApi } from 'kubeloop/apiserver'
-import type { Transport } from 'kubeloop'
 
 /** The address of the API unless another one is given. */
 const LOOPBACK = '127.0.0.1'
@@ -14,11 +13,11 @@ const NO_ADDRESS: readonly string[] = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'
  * @throws Error if the port is in use, or the host is not an address of this machine.
  */
 export async function listen(
-  handle: Transport,
+  api: Parameters<typeof serve>[0],
   { host = LOOPBACK, port = 0 }: { readonly host?: string | undefined; readonly port: number | undefined },
 ): Promise<ServedApi> {
   try {
-    return await serve({ handle }, { host, port })
+    return await serve(api, { host, port })
   } catch (error) {
     const { code } = error as { code?: unknown }
     if (code === 'EADDRINUSE') {

@@ -100,7 +100,7 @@ async function serveUntilStopped({ options, manifests, scope, report }: Run): Pr
     onError: (error) => problem(`Cannot save the state of the API: ${messageOf(error)}`),
   })
   const transport = file ? notingWrites(server.handle, file) : server.handle
-  const served = await listen(transport, { host, port })
+  const served = await listen({ handle: transport, refuse: server.refuse }, { host, port })
   const loops: Promise<void>[] = []
   let written: string | undefined
   try {

@@ -3,9 +3,10 @@ import { checkDescription } from '../../operator/checks.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { ownKinds } from '../../operator/used_kinds.ts'
 import { crdOf } from '../../schema/crds.ts'
-import { rulesOf } from '../rights/rights.ts'
+import { namespaceOf } from '../../rights/account.ts'
+import { rulesOf } from '../../rights/rules.ts'
 import { type Deployment, deploymentOf } from './objects.ts'
-import { type DeployOptions, namespaceOf } from './options.ts'
+import type { DeployOptions } from './options.ts'
 
 /**
  * Returns all objects of an operator, and hints. `url`: of its file, which the places in a record are relative to.

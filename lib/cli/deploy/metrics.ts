@@ -1,5 +1,6 @@
 /** Builds what Prometheus needs to scrape an operator: the right, the ServiceMonitor, and the mounted certificate. */
 import type { MetricsOptions, OperatorOptions } from '../../operator/options.ts'
+import { reviewsTokens } from '../../rights/likely.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -16,11 +17,6 @@ function secureOf({ metrics }: Pick<OperatorOptions, 'metrics'>): Pick<MetricsOp
 function certsOf(options: Pick<OperatorOptions, 'metrics'>): string | undefined {
   const { tls } = secureOf(options)
   return typeof tls === 'object' ? tls.certs : undefined
-}
-
-/** Whether the operator reviews the tokens of its scrapers. */
-export function reviewsTokens(options: Pick<OperatorOptions, 'metrics'>): boolean {
-  return secureOf(options).auth === true
 }
 
 /** Returns the ClusterRole to bind to the ServiceAccount of Prometheus, if the operator asks for the right. */

@@ -4,10 +4,11 @@ import type { WebhookTarget } from '../../webhook/configurations.ts'
 import { certManagerObjects, withInjectedCa } from './cert_manager.ts'
 import { checkDeployment, notesOf } from './checks.ts'
 import { metricsEndpoint, metricsReader } from './metrics.ts'
-import { type DeployOptions, namespaceOf, replicasOf } from './options.ts'
+import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
-import type { RoleRules, Rule } from '../rights/rights.ts'
-import { rightsOf } from './rights.ts'
+import { accountObjects, namespaceOf } from '../../rights/account.ts'
+import { rightsOf } from '../../rights/likely.ts'
+import type { RoleRules } from '../../rights/rules.ts'
 import { workload } from './workload.ts'
 
 /** The objects, in the order in which they can be applied, and hints for the user. */
@@ -55,8 +56,7 @@ export function deploymentOf(
   const objects: (object | undefined)[] = [
     options.createNamespace ? namespaceObject(namespace) : undefined,
     ...injected(crds),
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: meta },
-    ...rolesOf(name, namespace, labels, allowed),
+    ...accountObjects(name, namespace, allowed),
     metrics === undefined ? undefined : metricsReader(description.options, labels),
     target && 'service' in target ? webhookService(target.service, labels) : undefined,
     metrics === undefined
@@ -80,31 +80,6 @@ function namespaceObject(name: string): object {
 }
 
 type Labels = Readonly<Record<string, string>>
-
-/** Returns the ClusterRole and the Roles of an operator, each with its binding. */
-export function rolesOf(
-  name: string,
-  namespace: string,
-  labels: Labels,
-  { everywhere, inNamespaces }: RoleRules,
-): object[] {
-  const apiVersion = 'rbac.authorization.k8s.io/v1'
-  const subjects = [{ kind: 'ServiceAccount', name, namespace }]
-  const pair = (prefix: 'Cluster' | '', metadata: object, rules: readonly Rule[]): object[] => [
-    { apiVersion, kind: `${prefix}Role`, metadata, rules },
-    {
-      apiVersion,
-      kind: `${prefix}RoleBinding`,
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name },
-      subjects,
-    },
-  ]
-  return [
-    ...(everywhere.length > 0 ? pair('Cluster', { name, labels }, everywhere) : []),
-    ...[...inNamespaces].flatMap(([place, rules]) => pair('', { name, namespace: place, labels }, rules)),
-  ]
-}
 
 function serviceOf(
   metadata: object,

@@ -24,8 +24,3 @@ export interface DeployOptions {
 export function replicasOf(description: OperatorDescription, { replicas }: DeployOptions): number {
   return replicas ?? (hasWebhooks(description) && description.options.leaderElection ? 2 : 1)
 }
-
-/** Returns the namespace in which an operator runs. */
-export function namespaceOf({ options: { name } }: OperatorDescription, { namespace }: DeployOptions): string {
-  return namespace ?? `${name}-system`
-}

@@ -13,6 +13,7 @@ import { onOutputClosed } from '../../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, remove, urlOfPath } from '../../runtime/os/user_files.ts'
 import { lineWriter } from '../../testing/rights_recorder.ts'
 import { ManifestApplier } from '../api/apply.ts'
+import { Accounts } from './accounts.ts'
 import { watchManifests } from './saved_manifests.ts'
 import type { DevOptions } from './options.ts'
 import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
@@ -85,7 +86,10 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
     clock: systemClock,
     changed: () => runner.changed,
     onRight: lineWriter(rightsIn(path), 'dev'),
-    prepare: ({ clusters }) => api.setClusters(clusters.map(({ name }) => name)),
+    async prepare({ operator, clusters, account }) {
+      await api.setClusters(clusters.map(({ name }) => name))
+      return account ? await accounts.open(operator, account, scope.signal) : {}
+    },
     onStart,
   })
   const api = await startEmbeddedApi({
@@ -103,11 +107,13 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
   }
   const retried = 'it is saved or the operator restarts'
   const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, report, retried })
+  const accounts = new Accounts({ transportOf: api.transportOf, applier, clock: systemClock, report })
   const runner = new OperatorRunner({
     runtime,
     file,
     title,
     pretty,
+    as: options.asServiceAccount,
     elect,
     passed,
     denoConfig,

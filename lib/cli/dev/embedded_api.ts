@@ -6,7 +6,7 @@ import { Cluster, type Transport } from 'kubeloop'
 import { ApiServer, internals, type SavedState } from 'kubeloop/apiserver'
 import type { KubeObject } from '../../core/objects.ts'
 import { CRD } from '../../core/resource.ts'
-import type { HttpRequest } from '../../core/transport.ts'
+import type { HttpRequest, HttpResponse } from '../../core/transport.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, pause } from '../../async/clock.ts'
@@ -91,7 +91,12 @@ export async function startEmbeddedApi(
   const own = await open(restored?.own ?? new ApiServer({ clock, log, bootstrap: true }))
   for (const [name, server] of restored?.others ?? []) others.set(name, await open(server, name))
   const routed = byPath(own.transport, (name) => others.get(name)?.transport)
-  const served = await listen(sessions.over(routed), { port })
+  const refuse = (request: HttpRequest): HttpResponse | undefined => {
+    const [, name, path = '/'] = CLUSTER_PATH.exec(request.path) ?? []
+    const other = name === undefined ? undefined : others.get(name)
+    return other ? other.server.refuse({ ...request, path }) : own.server.refuse(request)
+  }
+  const served = await listen({ handle: sessions.over(routed), refuse }, { port })
   const writeKubeconfig = (names: readonly string[]): Promise<void> =>
     writePrivate(
       kubeconfig,
@@ -126,10 +131,12 @@ export async function startEmbeddedApi(
   }
 }
 
+const CLUSTER_PATH = /^\/clusters\/([^/?]+)(.*)$/
+
 /** Routes requests below a cluster's path to that cluster, all others to the operator's own. */
 function byPath(own: Transport, other: (name: string) => Transport | undefined): Transport {
   return async (request) => {
-    const [, name, path = ''] = /^\/clusters\/([^/?]+)(.*)$/.exec(request.path) ?? []
+    const [, name, path = ''] = CLUSTER_PATH.exec(request.path) ?? []
     const transport = name === undefined ? undefined : other(name)
     if (name === undefined || !transport) return await own(request)
     const response = await transport({ ...request, path: path.startsWith('/') ? path : `/${path}` })

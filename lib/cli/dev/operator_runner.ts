@@ -4,7 +4,7 @@ import { type Clock, isInTime, pause } from '../../async/clock.ts'
 import { killProcess } from '../../runtime/os/this_runtime.ts'
 import { type ChildProcess, spawnInherited } from '../../runtime/os/child_process.ts'
 import { shortPath } from '../../runtime/os/source_place.ts'
-import { OUTPUT_CLOSED, REPORTED } from './session.ts'
+import { ITS_OWN, OUTPUT_CLOSED, REPORTED } from './session.ts'
 import type { DevEvent } from '../api/events.ts'
 import { type FoundRuntime, launchArguments } from '../runtimes.ts'
 import { repeat, type Saved, type SavedFiles, savedFilesOf } from './saved_files.ts'
@@ -15,6 +15,8 @@ export interface OperatorRunnerOptions {
   /** The file's name in output. */
   readonly title: string
   readonly pretty: boolean
+  /** The ServiceAccount whose rights the operator has; empty: that of its manifests. Undefined: all rights. */
+  readonly as?: string | undefined
   readonly elect: boolean
   readonly passed: readonly string[]
   readonly denoConfig: string | undefined
@@ -103,7 +105,7 @@ export class OperatorRunner {
   }
 
   async #start(): Promise<ChildProcess> {
-    const { runtime, file, title, pretty, elect, passed, denoConfig, preload, kubeconfig, authority, webhookPort } =
+    const { runtime, file, title, pretty, as, elect, passed, denoConfig, preload, kubeconfig, authority, webhookPort } =
       this.#options
     const webhooks = `127.0.0.1:${webhookPort}`
     const child = await spawnInherited({
@@ -111,6 +113,7 @@ export class OperatorRunner {
       args: launchArguments(runtime, { file, preload, server: authority, webhooks, passed, denoConfig }),
       env: {
         KUBECONFIG: kubeconfig,
+        KUBELOOP_AS: as === undefined ? '' : as || ITS_OWN,
         KUBELOOP_DEV: pretty ? 'pretty' : 'json',
         KUBELOOP_ELECT: elect ? '1' : '',
         KUBELOOP_FILE: title,

@@ -1,11 +1,14 @@
 /** The options of `kubeloop dev` and `kubeloop demo`. */
 import type { RuntimeName } from '../../runtime/os/this_runtime.ts'
-import { flag, list, numberFrom, type Option, runtime, value, type Values } from '../options.ts'
+import { isAccount } from '../../rights/account.ts'
+import { flag, list, numberFrom, type Option, optional, runtime, textLike, value, type Values } from '../options.ts'
 
 type Declared = {
   /** Manifests, in the order given. */
   readonly apply: Option<readonly string[]>
   readonly runtime: Option<RuntimeName | undefined>
+  /** Undefined: with all rights. Empty: the account of its manifests. */
+  readonly asServiceAccount: Option<string | undefined>
   readonly elect: Option<boolean>
   readonly port: Option<number | undefined>
   readonly fresh: Option<boolean>
@@ -19,6 +22,12 @@ export const DEV_OPTIONS: Declared = {
       'NAME=FILE applies it in the cluster of app.cluster(NAME, …)',
   ),
   runtime,
+  asServiceAccount: optional(
+    'ACCOUNT',
+    'run the operator with the rights of a ServiceAccount; default: the account and the roles that kubeloop ' +
+      'manifests prints; NAME or NAMESPACE/NAME: one whose roles you apply',
+    textLike(isAccount, 'NAME or NAMESPACE/NAME'),
+  ),
   elect: flag(
     "use the operator's leader election; default: off, because an operator that crashed leaves its Lease behind",
   ),

@@ -11,6 +11,7 @@ import type { OtherCluster } from '../../operator/context.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { watchedResources } from '../../operator/used_kinds.ts'
+import type { Manifest } from '../manifests.ts'
 
 /** The path of sessions. No API group can have this name. */
 export const SESSION_PATH = '/kubeloop/dev/session'
@@ -32,6 +33,18 @@ export const REPORTED = 87
 /** The exit code of an operator whose standard output is closed, so that the command stops. */
 export const OUTPUT_CLOSED = 88
 
+/** The value of KUBELOOP_AS for the account of the operator's manifests. No account has this name. */
+export const ITS_OWN = '*'
+
+/** The account with whose rights the operator runs. */
+export interface SessionAccount {
+  readonly namespace: string
+  readonly name: string
+  readonly hasOwnRoles: boolean
+  /** What it needs in each cluster. */
+  readonly manifests: readonly Manifest[]
+}
+
 /** The operator's description of itself. */
 export interface SessionRequest {
   readonly operator: string
@@ -42,6 +55,8 @@ export interface SessionRequest {
   readonly clusters: readonly { readonly name: string; readonly kinds: readonly string[] }[]
   /** Whether it installs webhooks, and sends a notice when they are in place. */
   readonly webhooks: boolean
+  /** Absent: it has all rights. */
+  readonly account?: SessionAccount
 }
 
 /** The first line of the response, whose body stays open for as long as the command runs. */
@@ -52,6 +67,10 @@ export interface SessionResponse {
   readonly downMs?: number
   /** The file that changed. Absent if unknown. */
   readonly changed?: string
+  /** The tokens of its account, by cluster; that of its own cluster has an empty name. */
+  readonly tokens?: Readonly<Record<string, string>>
+  /** Why it must not run. */
+  readonly refused?: string
 }
 
 export interface Session {
@@ -69,6 +88,7 @@ export async function openSession(
   connection: ClosableTransport,
   description: OperatorDescription,
   pid: number,
+  account?: SessionAccount,
 ): Promise<Session | undefined> {
   const kindsIn = (cluster?: OtherCluster): string[] => {
     const reconciled = description.controllers.filter(({ options }) => options.cluster === cluster).map((
@@ -83,6 +103,7 @@ export async function openSession(
     kinds: kindsIn(),
     clusters,
     webhooks: hasWebhooks(description),
+    ...(account && { account }),
   }
   const headers = { 'content-type': 'application/json' }
   const response = await connection({ method: 'POST', path: SESSION_PATH, headers, body: JSON.stringify(request) })

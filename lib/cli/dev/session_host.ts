@@ -12,8 +12,11 @@ export interface SessionHostOptions {
   changed(): { readonly file: string; readonly atMs: number } | undefined
   /** Called with each line of the record of rights. Default: they are dropped. */
   onRight?(line: RecordLine): void
-  /** Awaited before a session is accepted, so that the operator's clusters are served then. */
-  prepare(request: SessionRequest): Promise<void>
+  /**
+   * Awaited before a session is accepted, so that the operator's clusters are served then. Resolves with what the
+   * response says of its account.
+   */
+  prepare(request: SessionRequest): Promise<Pick<SessionResponse, 'tokens' | 'refused'>>
   /**
    * `installed` resolves when the operator's webhooks are installed, at once without webhooks; after 10 s in any case.
    */
@@ -61,9 +64,9 @@ export class SessionHost {
   async #open(request: HttpRequest): Promise<HttpResponse> {
     const { clock, prepare, onStart } = this.#options
     const session = JSON.parse(textOf(request.body)) as SessionRequest
-    await prepare(session)
+    const account = await prepare(session)
     const start = ++this.#starts
-    const response = start === 1 ? { start } : this.#restart(start)
+    const response = { ...(start === 1 ? { start } : this.#restart(start)), ...account }
     this.#endedAt = undefined
     onStart(session, start, this.#untilInstalled(session))
     const body = new OpenBody(`${JSON.stringify(response)}\n`, [this.#closing.signal, request.signal], () => {

@@ -2,13 +2,12 @@
 import { firstOf } from '../../core/errors.ts'
 import type { ClusterDescription, OperatorDescription } from '../../operator/description.ts'
 import { pathOfUrl, textOf } from '../../runtime/os/user_files.ts'
-import { rolesOf } from '../deploy/objects.ts'
-import { namespaceOf } from '../deploy/options.ts'
-import { likelyRights, ownRights, type Place } from '../deploy/rights.ts'
+import { namespaceOf, rolesOf } from '../../rights/account.ts'
+import { likelyRights, ownRights, type Place } from '../../rights/likely.ts'
+import { rulesOf } from '../../rights/rules.ts'
 import { compareRoles } from './compare.ts'
 import { type LeastRights, leastRights } from './least.ts'
 import { readRecord } from './record.ts'
-import { rulesOf } from './rights.ts'
 import type { WrittenRule } from './written_roles.ts'
 
 /** What the command asks of the operator's process. */
@@ -58,7 +57,7 @@ export async function rightsAnswer(
     return { objects: [{ problems } satisfies RightsReport], notes: [...(least?.notes ?? []), ...notes] }
   }
   const rights = rulesOf(least?.rights ?? likelyRights(description, place))
-  const objects = rolesOf(name, place.namespace, { 'app.kubernetes.io/name': name }, rights)
+  const objects = rolesOf(name, place.namespace, rights)
   const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
   return { objects: roles, notes: [...(least?.notes ?? []), ...notesOf(description, cluster)] }
 }

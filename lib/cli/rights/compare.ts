@@ -1,6 +1,6 @@
 /** Compares written roles with the rights that an operator needs. Pure. */
 import { shortPath } from '../../runtime/os/source_place.ts'
-import { includes, type Right, rightsOn } from './rights.ts'
+import { includes, type Right, rightsOn } from '../../rights/rules.ts'
 import type { WrittenRule } from './written_roles.ts'
 
 export interface Expected {

@@ -4,9 +4,9 @@ import { leaseOf, type OperatorDescription } from '../../operator/description.ts
 import { usedResources } from '../../operator/used_kinds.ts'
 import { ANY, type AskedRight } from '../../testing/rights_recorder.ts'
 import { configurationNames } from '../../webhook/ownership.ts'
-import { definitionNames, eventPlaces, ownRights, type Place, placesIn } from '../deploy/rights.ts'
+import { definitionNames, eventPlaces, ownRights, type Place, placesIn } from '../../rights/likely.ts'
 import type { RightsRecord } from './record.ts'
-import { type Right, withoutIncluded } from './rights.ts'
+import { type Right, withoutIncluded } from '../../rights/rules.ts'
 
 export interface LeastRights {
   readonly rights: readonly Right[]

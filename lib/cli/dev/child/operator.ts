@@ -1,5 +1,6 @@
 /** Changes an operator's options under `kubeloop dev`. */
 import type { ClusterConfig } from '../../../core/cluster_config.ts'
+import { ConfigError } from '../../../core/errors.ts'
 import type { Transport } from '../../../core/transport.ts'
 import { systemClock } from '../../../async/clock.ts'
 import { type Log, silentLog } from '../../../observe/log.ts'
@@ -17,11 +18,13 @@ import { httpTransport } from '../../../runtime/net/transport.ts'
 import { RightsRecorder } from '../../../testing/rights_recorder.ts'
 import type { Parts } from '../../../operator/context.ts'
 import type { StartOptions } from '../../../operator/start.ts'
-import { openSession, pathOfCluster, type Session } from '../session.ts'
+import { ITS_OWN, openSession, pathOfCluster, type Session, type SessionAccount } from '../session.ts'
 import { LiveView, reportFields } from './live_view.ts'
 
 /** Set by `kubeloop dev`: `pretty` or `json`, the format of lines. */
 export const DEV = 'KUBELOOP_DEV'
+/** The ServiceAccount whose rights the operator has, or {@link ITS_OWN}. */
+const AS = 'KUBELOOP_AS'
 /** `1` keeps the operator's leader election. */
 const ELECT = 'KUBELOOP_ELECT'
 
@@ -32,10 +35,14 @@ const WEBHOOK_PORT = 'KUBELOOP_WEBHOOK_PORT'
 const MAX_RESTART_WAIT_MS = 1000
 
 export async function prepareOperator(
-  { description, cluster, connection, log }: DevOperator,
+  { description, cluster: admin, connection, log }: DevOperator,
   pretty: boolean,
 ): Promise<DevStart> {
-  const session = await openSession(connection, description, ownPid())
+  const as = optionalEnv(AS)
+  const account = as === undefined ? undefined : await accountIn(description, as === ITS_OWN ? undefined : as)
+  const session = await openSession(connection, description, ownPid(), account)
+  const configOf = account ? configOfAccount(account, admin, session) : () => admin
+  const cluster = configOf('')
   // The command has ended, and the API with it, so a graceful stop is not possible.
   void session?.ended.then(() => exitProcess(1))
   const elects = optionalEnv(ELECT) === '1'
@@ -44,7 +51,7 @@ export async function prepareOperator(
   const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
   const others = description.clusters.map(({ name }) => ({
     name,
-    config: { ...cluster, server: cluster.server + pathOfCluster(name) },
+    config: { ...configOf(name), server: cluster.server + pathOfCluster(name) },
   }))
   const common: StartOptions = {
     cluster,
@@ -80,6 +87,34 @@ export async function prepareOperator(
     options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onAssembled, onReconcile },
     flush,
   }
+}
+
+/** Returns the account, with what it needs in each of the operator's clusters. */
+async function accountIn(description: OperatorDescription, stated: string | undefined): Promise<SessionAccount> {
+  const { accountOf } = await import('../../../rights/trial.ts')
+  const { objectsIn, ...account } = accountOf(description, stated)
+  const name = 'kubeloop manifests'
+  const others = description.clusters.map((other) => ({ name, cluster: other.name, objects: objectsIn(other.name) }))
+  return { ...account, manifests: [{ name, objects: objectsIn(undefined) }, ...others] }
+}
+
+/**
+ * Returns a function from a cluster to the configuration that a pod of the account would have there.
+ *
+ * @throws ConfigError if the account has no token, as the operator must not run with other rights.
+ */
+function configOfAccount(
+  { namespace, name }: SessionAccount,
+  { server, ca }: ClusterConfig,
+  session: Session | undefined,
+): (cluster: string) => ClusterConfig {
+  const { tokens, refused } = session?.response ?? {}
+  if (!tokens) {
+    const why = refused ?? `the API server at ${server} is not that of kubeloop dev; leave out --as-service-account`
+    throw new ConfigError(`Cannot run as the ServiceAccount "${namespace}/${name}": ${why}`)
+  }
+  const identity = `the ServiceAccount "${namespace}/${name}"`
+  return (cluster) => ({ server, ca, token: tokens[cluster]!, namespace, origin: { identity } })
 }
 
 interface Recording extends Pick<DevOperator, 'description' | 'cluster' | 'log'> {

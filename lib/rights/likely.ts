@@ -4,21 +4,25 @@
  *
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/
  */
-import { type CacheOptions, scopesOf } from '../../cache/cache_options.ts'
-import { type AnyResource, groupResourceOf, resourceId } from '../../core/resource.ts'
-import type { OtherCluster } from '../../operator/context.ts'
+import { type CacheOptions, scopesOf } from '../cache/cache_options.ts'
+import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
+import type { OtherCluster } from '../operator/context.ts'
 import {
   type ClusterDescription,
   crdModeOf,
   hasWebhooks,
   leaseOf,
   type OperatorDescription,
-} from '../../operator/description.ts'
-import { ownKinds, watchedResources } from '../../operator/used_kinds.ts'
-import { crdOf } from '../../schema/crds.ts'
-import { configurationNames } from '../../webhook/ownership.ts'
-import { distinct, type Right, rightsOn, type RoleRules, rulesOf } from '../rights/rights.ts'
-import { reviewsTokens } from './metrics.ts'
+} from '../operator/description.ts'
+import { ownKinds, watchedResources } from '../operator/used_kinds.ts'
+import { crdOf } from '../schema/crds.ts'
+import { configurationNames } from '../webhook/ownership.ts'
+import { distinct, type Right, rightsOn, type RoleRules, rulesOf } from './rules.ts'
+
+/** Whether the operator reviews the tokens of its scrapers. */
+export function reviewsTokens({ metrics }: OperatorDescription['options']): boolean {
+  return typeof metrics === 'object' && metrics.auth === true
+}
 
 type Allow = (...args: Parameters<typeof rightsOn>) => void
 

@@ -1,0 +1,65 @@
+/** The ServiceAccount of an operator and its roles, as objects. */
+import { isDomainName, isNamespace } from '../core/names.ts'
+import type { OperatorDescription } from '../operator/description.ts'
+import type { RoleRules, Rule } from './rules.ts'
+
+/** An object of these, or of a manifest. */
+export interface AccountObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly labels?: Readonly<Record<string, string>>
+  }
+  readonly [field: string]: unknown
+}
+
+/** Returns the namespace in which an operator runs. */
+export function namespaceOf(
+  { options: { name } }: OperatorDescription,
+  { namespace }: { readonly namespace?: string | undefined } = {},
+): string {
+  return namespace ?? `${name}-system`
+}
+
+/** Returns the ServiceAccount of an operator, and its roles. */
+export function accountObjects(name: string, namespace: string, rules: RoleRules): AccountObject[] {
+  const metadata = { name, namespace, labels: labelsOf(name) }
+  return [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata }, ...rolesOf(name, namespace, rules)]
+}
+
+/** Returns the ClusterRole and the Roles of an operator, each with its binding. */
+export function rolesOf(name: string, namespace: string, { everywhere, inNamespaces }: RoleRules): AccountObject[] {
+  const apiVersion = 'rbac.authorization.k8s.io/v1'
+  const labels = labelsOf(name)
+  const subjects = [{ kind: 'ServiceAccount', name, namespace }]
+  const pair = (
+    prefix: 'Cluster' | '',
+    metadata: AccountObject['metadata'],
+    rules: readonly Rule[],
+  ): AccountObject[] => [
+    { apiVersion, kind: `${prefix}Role`, metadata, rules },
+    {
+      apiVersion,
+      kind: `${prefix}RoleBinding`,
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name },
+      subjects,
+    },
+  ]
+  return [
+    ...(everywhere.length > 0 ? pair('Cluster', { name, labels }, everywhere) : []),
+    ...[...inNamespaces].flatMap(([place, rules]) => pair('', { name, namespace: place, labels }, rules)),
+  ]
+}
+
+function labelsOf(name: string): Readonly<Record<string, string>> {
+  return { 'app.kubernetes.io/name': name }
+}
+
+/** Returns whether a text is `NAMESPACE/NAME`, or a name alone. */
+export function isAccount(text: string): boolean {
+  const [name = '', namespace, ...more] = text.split('/').reverse()
+  return more.length === 0 && isDomainName(name) && (namespace === undefined || isNamespace(namespace))
+}

@@ -1,0 +1,39 @@
+/** Runs the operator of a world as a ServiceAccount. */
+import { type Cluster, isReason, type Transport } from 'kubeloop'
+import type { OperatorDescription } from '../operator/description.ts'
+import { isAccount } from '../rights/account.ts'
+import { accountOf, tokenOf, type TrialAccount } from '../rights/trial.ts'
+import { createObjects } from './initial_objects.ts'
+
+/** @throws TypeError if `as` is not an account. */
+export function trialOf(description: OperatorDescription, as: string | undefined): TrialAccount | undefined {
+  if (as === undefined) return undefined
+  if (as === 'service-account') return accountOf(description, undefined)
+  if (as.includes('/') && isAccount(as)) return accountOf(description, as)
+  throw new TypeError(`Cannot create a world: as is "${as}", and must be "service-account" or "NAMESPACE/NAME"`)
+}
+
+/**
+ * Wraps an API server's transport to send the token of an account, as a pod does. The first request creates the account
+ * and its roles, after the objects of the test: what these state stays as it is.
+ */
+export function withAccount(
+  handle: Transport,
+  admin: Cluster,
+  account: TrialAccount,
+  cluster: string | undefined,
+): Transport {
+  const open = async (): Promise<string> => {
+    for (const object of account.objectsIn(cluster)) {
+      await createObjects(admin, [object], () => []).catch((error: unknown) => {
+        if (!isReason(error, 'AlreadyExists')) throw error
+      })
+    }
+    return await tokenOf(admin.api, account)
+  }
+  let token: Promise<string> | undefined
+  return async (request) => {
+    const authorization = `Bearer ${await (token ??= open())}`
+    return await handle({ ...request, headers: { ...request.headers, authorization } })
+  }
+}
