@@ -1,6 +1,6 @@
 /** Adds and compares amounts of resources exactly. */
 import { at, isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { canonicalQuantity } from '../../schema/decode.ts'
+import { canonicalQuantity } from '../../schema/quantities.ts'
 import { list } from '../common/columns.ts'
 import { DECIMALS } from '../common/resources.ts'
 

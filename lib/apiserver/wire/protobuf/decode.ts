@@ -1,5 +1,5 @@
 /** Decodes protobuf messages, as Go's generated decoders do. */
-import { canonicalQuantity, INVALID_QUANTITY } from '../../schema/decode.ts'
+import { canonicalQuantity, INVALID_QUANTITY } from '../../schema/quantities.ts'
 import { type Field, type Message, messageAt } from './messages.ts'
 import { END_GROUP, FIXED64, LENGTH, VARINT, WireError, type WireReader } from './wire.ts'
 
