@@ -115,6 +115,8 @@ const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   LazyAbort: 'the same',
   RateLimitedLog: 'the same',
   TokenBucket: 'the same',
+  TurnBudget: 'the embedded API shares the turns of its own requests',
+  budgets: 'the same',
 }
 
 export async function build(folder: string = join(ROOT, 'dist')): Promise<void> {
