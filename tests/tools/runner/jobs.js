@@ -11,6 +11,8 @@ const ONCE = [
   'tests/cli/crd_types.test.ts',
   'tests/conformance/real.test.ts',
   'tests/apiserver/explain.test.ts',
+  // Which rights operators need: their requests are the same everywhere.
+  'tests/e2e/least_rights.test.ts',
 ]
 
 /** Files that have a process of their own, with the reasons. */
