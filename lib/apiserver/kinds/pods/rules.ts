@@ -172,10 +172,7 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
     )
   )
   faults.push(...deadlineFaults(at(pod, 'spec', 'activeDeadlineSeconds'), at(old, 'spec', 'activeDeadlineSeconds')))
-  const textOf = (toleration: JsonObject): string => JSON.stringify(Object.entries(toleration).sort())
-  const given = new Set(list(pod, 'spec', 'tolerations').map(textOf))
-  const kept = list(old, 'spec', 'tolerations').every((before) => given.has(textOf(before)))
-  if (!kept) {
+  if (!keepsTolerations(list(pod, 'spec', 'tolerations'), list(old, 'spec', 'tolerations'))) {
     faults.push(
       fault.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
     )
@@ -191,6 +188,14 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
     return spec
   }
   return jsonEqual(rest(pod), rest(old)) ? faults : [...faults, fault.forbidden('spec', IMMUTABLE_SPEC)]
+}
+
+/** Tolerations may be added. */
+function keepsTolerations(after: readonly JsonObject[], before: readonly JsonObject[]): boolean {
+  if (jsonEqual(after, before)) return true
+  const textOf = (toleration: JsonObject): string => JSON.stringify(Object.entries(toleration).sort())
+  const given = new Set(after.map(textOf))
+  return before.every((each) => given.has(textOf(each)))
 }
 
 function deadlineFaults(value: unknown, before: unknown): Cause[] {
