@@ -58,6 +58,17 @@ const target = (given: object): object => ({
   },
 })
 
+const REPLICAS = 'GET /apis/apps/v1/namespaces/{ns}/replicasets/x ? spec.replicas metadata.managedFields'
+
+function applyScale(manager: string, spec: object, more: string): Step {
+  return [`APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldManager=${manager}${more}`, {
+    apiVersion: 'autoscaling/v1',
+    kind: 'Scale',
+    metadata,
+    spec,
+  }]
+}
+
 const CASES: readonly Script[] = [
   {
     name: 'an object beyond the limit of etcd is refused',
@@ -287,6 +298,35 @@ const CASES: readonly Script[] = [
         'POST foos?dryRun=All ? spec.free',
         '{"apiVersion":"{group}/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"size":1,"free":{"name":"x\\ud83dy"}}}',
       ],
+    ],
+  },
+  {
+    name: 'an applied scale has managers as the replicas of its object',
+    steps: [
+      ['POST /apis/apps/v1/namespaces/{ns}/replicasets?fieldManager=c ? metadata.name', {
+        apiVersion: 'apps/v1',
+        kind: 'ReplicaSet',
+        metadata,
+        spec: {
+          replicas: 1,
+          selector: { matchLabels: { a: 'b' } },
+          template: { metadata: { labels: { a: 'b' } }, spec: { containers: [CONTAINER] } },
+        },
+      }],
+      applyScale('s', { replicas: 2 }, ''),
+      applyScale('s', { replicas: 2 }, '&force=true ? spec'),
+      REPLICAS,
+      applyScale('other', { replicas: 2 }, ' ? spec'),
+      REPLICAS,
+      applyScale('s', {}, ' ? spec'),
+      REPLICAS,
+      applyScale('other', { replicas: 3 }, '&dryRun=All ? spec'),
+      ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', { apiVersion: 'autoscaling/v1', kind: 'Scale' }],
+      ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldManager=s', {
+        apiVersion: 'apps/v1',
+        kind: 'Scale',
+        metadata,
+      }],
     ],
   },
   {

@@ -320,7 +320,7 @@ function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>
 }
 
 /** Throws 400 if an applied configuration has the wrong type or contains managedFields. */
-export function checkApplyConfig(config: JsonObject, kind: Kind): void {
+export function checkApplyConfig(config: JsonObject, kind: Pick<Kind, 'apiVersion' | 'kind'>): void {
   const { apiVersion, kind: given } = config
   if (apiVersion !== kind.apiVersion || given !== kind.kind) {
     const text = (value: Json | undefined): string => typeof value === 'string' ? value : ''

@@ -1,6 +1,6 @@
 /** Handles /scale: reads and sets the replicas of any scalable kind. */
 import { type Context, fieldValidationOf, readObject, reportStrictFaults, strictFaults } from '../context/context.ts'
-import { mediaType, parseBody, readJsonBody } from '../wire/body.ts'
+import { mediaType, parseBody, readApplyBody, readJsonBody } from '../wire/body.ts'
 import { selectorText } from '../model/selectors.ts'
 import {
   type ApiObject,
@@ -30,7 +30,7 @@ import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { definition } from '../model/schema.ts'
 import { checkUid, updateObject } from './update.ts'
-import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
+import { applyManagedFields, checkApplyConfig, updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import {
   APPLY,
   checkNameInUrl,
@@ -51,7 +51,10 @@ export function scale(context: Context, kind: Kind, paths: ScalePaths, route: Re
   if (call.method === 'GET') return now
   if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
   checkWriteOptions(call)
-  const given = call.method === 'PUT' ? readJsonBody(call, SCALE).value : patched(now, call)
+  const isApply = call.method === 'PATCH' && mediaType(call) === APPLY
+  const writer = { ...writerOf(context, kind, route, call), subresource: 'scale' }
+  const applied = isApply ? applyScale(kind, paths, object, now, writer, call) : undefined
+  const given = applied?.scale ?? (call.method === 'PUT' ? readJsonBody(call, SCALE).value : patched(now, call))
   if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
   checkScale(context, given, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
@@ -81,8 +84,7 @@ export function scale(context: Context, kind: Kind, paths: ScalePaths, route: Re
   validated(context, { ...admission, object: wanted })
   const next = clone(object)
   putAt(next, paths.specReplicas, replicas)
-  const writer = { ...writerOf(context, kind, route, call), subresource: 'scale' }
-  const entries = scaleEntries(kind, paths, object, next, writer)
+  const entries = applied?.entries ?? scaleEntries(kind, paths, object, next, writer)
   const { object: written } = updateObject(context, kind, '', object, next, writer, dryRun, entries)
   return scaleOf(written, paths)
 }
@@ -103,6 +105,60 @@ function scaleEntries(
   // A Scale omits zero replicas, so its writer does not own them.
   if (at(next, ...specReplicas) !== 0) return entries
   return entries.filter(({ manager, subresource }) => manager !== writer.manager || subresource !== 'scale')
+}
+
+const OWNED = { 'f:spec': { 'f:replicas': {} } }
+
+/**
+ * Applies a Scale. Its managers are those of the object that own the replicas, and those who own them afterwards are
+ * managers of the object (apimachinery, util/managedfields/scalehandler.go). Throws 409 for conflicts.
+ */
+function applyScale(
+  kind: Kind,
+  { specReplicas }: ScalePaths,
+  { metadata: { managedFields = [] } }: ApiObject,
+  now: JsonObject,
+  writer: Writer,
+  call: Call,
+): { readonly scale: JsonObject; readonly entries: ManagedFieldsEntry[] } {
+  const path = specReplicas.map((name) => `f:${name}`)
+  const owns = ({ fieldsV1 }: ManagedFieldsEntry): boolean => at(fieldsV1, ...path) !== undefined
+  const { value: config } = readApplyBody(call)
+  checkApplyConfig(config, { apiVersion: 'autoscaling/v1', kind: 'Scale' })
+  const typing = { ...typingOf(kind, 'scale'), schema: definition('autoscaling.v1.Scale'), isBuiltin: true }
+  const { object = now, managedFields: owners } = applyManagedFields(
+    typing,
+    now,
+    managedFields.filter(owns).map((each) => ({ ...each, apiVersion: 'autoscaling/v1', fieldsV1: OWNED })),
+    config,
+    { ...writer, apiVersion: 'autoscaling/v1' },
+    call.query.get('force') === 'true',
+  )
+  const isSame = (a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean =>
+    a.manager === b.manager && a.operation === b.operation && a.subresource === b.subresource
+  const left = owners.filter(({ fieldsV1 }) => at(fieldsV1, 'f:spec', 'f:replicas') !== undefined)
+  const kept = managedFields.flatMap((each) => {
+    // Also an apply that leaves them out keeps them, as on the real server.
+    if (!owns(each) || owners.some((owner) => isSame(owner, each))) return [each]
+    const fieldsV1 = withoutPath(each.fieldsV1 ?? {}, path)
+    return fieldsV1 ? [{ ...each, fieldsV1 }] : []
+  })
+  const added = left.filter((owner) => !managedFields.some((each) => owns(each) && isSame(owner, each)))
+  const nested = path.reduceRight<JsonObject>((fields, name) => ({ [name]: fields }), {})
+  const entries = [
+    ...added.map(({ time: _, ...each }) => ({ ...each, apiVersion: kind.apiVersion, fieldsV1: nested })),
+    ...kept,
+  ]
+  const orderOf = ({ operation, time = '', manager }: ManagedFieldsEntry): string => `${operation} ${time} ${manager}`
+  return { scale: object, entries: entries.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)) }
+}
+
+/** Returns fields without those at a path; undefined if none is left. */
+function withoutPath(fields: JsonObject, [name = '', ...path]: readonly string[]): JsonObject | undefined {
+  const { [name]: below, ...others } = fields
+  const left = path.length > 0 && isObject(below) ? withoutPath(below, path) : undefined
+  const next = left ? { ...others, [name]: left } : others
+  return Object.keys(next).length > 0 ? next : undefined
 }
 
 /** Throws 400 if a Scale has the wrong types, unknown fields, or another name than the URL. */
@@ -136,7 +192,7 @@ function patched(now: JsonObject, call: Call): Json {
   const type = mediaType(call)
   const { value } = parseBody(call)
   if (type === JSON_PATCH) return jsonPatch(now, value)
-  if ([MERGE, STRATEGIC, APPLY].includes(type)) return mergePatch(now, value)
+  if (type === MERGE || type === STRATEGIC) return mergePatch(now, value)
   throw unsupportedMediaType(`the body of the request was in an unknown format - ${type}`)
 }
 
