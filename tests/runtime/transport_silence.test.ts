@@ -210,8 +210,8 @@ test('while a reader is slower than the server, the deadline of the body rests',
     let read = 0
     for await (const chunk of (await transport({ method: 'GET', path: '/' })).body) {
       read += chunk.length
-      // Until the buffer is full.
-      if (read === chunk.length) { for (let turn = 0; turn < 500; turn++) await nextTurn() }
+      // Until the buffer is full, and then between the chunks: the server has turns to send more.
+      for (let turn = 0; turn < (read === chunk.length ? 500 : 50); turn++) await nextTurn()
       await clock.advance(10_000)
     }
     assert.equal(read, size)
