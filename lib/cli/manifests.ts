@@ -3,20 +3,13 @@ import type { Json } from 'kubeloop/apiserver'
 import { yamlText } from '../core/yaml_text.ts'
 import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
+import type { AccountObject } from '../rights/account.ts'
 import { readTextIfExists } from '../runtime/os/files.ts'
 import { readInput } from '../runtime/os/user_files.ts'
 
 /** An object in a manifest. */
-export interface ManifestObject {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: {
-    readonly name: string
-    readonly namespace?: string
-    readonly labels?: Readonly<Record<string, string>>
-    readonly annotations?: Readonly<Record<string, string>>
-  }
-  readonly [field: string]: unknown
+export interface ManifestObject extends AccountObject {
+  readonly metadata: AccountObject['metadata'] & { readonly annotations?: Readonly<Record<string, string>> }
 }
 
 export interface Manifest {

@@ -58,6 +58,17 @@ const target = (given: object): object => ({
   },
 })
 
+/** Creates the ReplicaSet x, as the manager c. */
+const CREATE_SET: Step = ['POST /apis/apps/v1/namespaces/{ns}/replicasets?fieldManager=c ? metadata.name', {
+  apiVersion: 'apps/v1',
+  kind: 'ReplicaSet',
+  metadata,
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: { a: 'b' } },
+    template: { metadata: { labels: { a: 'b' } }, spec: { containers: [CONTAINER] } },
+  },
+}]
 const REPLICAS = 'GET /apis/apps/v1/namespaces/{ns}/replicasets/x ? spec.replicas metadata.managedFields'
 
 function applyScale(manager: string, spec: object, more: string): Step {
@@ -303,16 +314,7 @@ const CASES: readonly Script[] = [
   {
     name: 'an applied scale has managers as the replicas of its object',
     steps: [
-      ['POST /apis/apps/v1/namespaces/{ns}/replicasets?fieldManager=c ? metadata.name', {
-        apiVersion: 'apps/v1',
-        kind: 'ReplicaSet',
-        metadata,
-        spec: {
-          replicas: 1,
-          selector: { matchLabels: { a: 'b' } },
-          template: { metadata: { labels: { a: 'b' } }, spec: { containers: [CONTAINER] } },
-        },
-      }],
+      CREATE_SET,
       applyScale('s', { replicas: 2 }, ''),
       applyScale('s', { replicas: 2 }, '&force=true ? spec'),
       REPLICAS,
@@ -332,16 +334,7 @@ const CASES: readonly Script[] = [
   {
     name: 'a scale is read as metadata, and checked as any other object',
     steps: [
-      ['POST /apis/apps/v1/namespaces/{ns}/replicasets?fieldManager=c ? metadata.name', {
-        apiVersion: 'apps/v1',
-        kind: 'ReplicaSet',
-        metadata,
-        spec: {
-          replicas: 1,
-          selector: { matchLabels: { a: 'b' } },
-          template: { metadata: { labels: { a: 'b' } }, spec: { containers: [CONTAINER] } },
-        },
-      }],
+      CREATE_SET,
       ['GET /apis/apps/v1/namespaces/{ns}/replicasets/x/scale ? kind', undefined, {
         accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
       }],

@@ -75,6 +75,11 @@ export function putAt(object: JsonObject, path: readonly string[], value: Json |
   else put(current, last, value)
 }
 
+/** Returns a record with its keys in order, as Go writes maps: equal flat ones have equal JSON. */
+export function sortedByKey<T>(record: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
 const texts = new WeakMap<ApiObject, string>()
 
 /** Returns the JSON of an object, with apiVersion, kind and metadata first. */

@@ -1,5 +1,5 @@
 /** Validates names, labels and annotations, with the messages of apimachinery. */
-import type { JsonObject, Meta } from './json.ts'
+import { type JsonObject, type Meta, sortedByKey } from './json.ts'
 import { type Cause, fault } from './status.ts'
 
 export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path'
@@ -234,7 +234,7 @@ export function dedupedOwners(meta: Meta, isPatched: boolean): string[] {
   const owners = meta.ownerReferences ?? []
   const byText = new Map<string, JsonObject>()
   const repeated = owners.length < 2 ? [] : owners.filter((owner) => {
-    const text = JSON.stringify(Object.entries(owner).sort())
+    const text = JSON.stringify(sortedByKey(owner))
     const isKnown = byText.has(text)
     byText.set(text, owner)
     return isKnown

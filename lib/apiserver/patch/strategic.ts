@@ -144,11 +144,11 @@ function mergeLists(schema: Schema | undefined, target: readonly Json[], patch: 
   const merged = [...kept]
   const places = placesOf(merged, key)
   for (const item of items) {
-    idOf(item, key)
-    const at = places.get(identity(item, key))
+    const id = idOf(item, key)
+    const at = places.get(id)
     if (at !== undefined) merged[at] = mergeMap(resolve(schema).items, merged[at] as JsonObject, item)
     else {
-      places.set(identity(item, key), merged.length)
+      places.set(id, merged.length)
       merged.push(item)
     }
   }
@@ -169,8 +169,7 @@ function withoutSpecialItems(
         items.push(item)
         break
       case 'delete':
-        idOf(item, key)
-        deleted.add(identity(item, key))
+        deleted.add(idOf(item, key))
         break
       case 'replace':
         break
@@ -184,12 +183,10 @@ function withoutSpecialItems(
   return { kept: deleted.size > 0 ? target.filter((other) => !deleted.has(identity(other, key))) : target, items }
 }
 
-function idOf(item: JsonObject, key: string): Json {
-  const id = item[key]
-  if (id === undefined) {
-    throw errorWithoutReason(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
-  }
-  return id
+/** Returns the identity of an item of a patch. Throws 500 if it lacks the key. */
+function idOf(item: JsonObject, key: string): string {
+  if (item[key] !== undefined) return identity(item, key)
+  throw errorWithoutReason(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
 }
 
 function deleteFromList(result: JsonObject, name: string, values: Json | undefined): void {

@@ -1,5 +1,5 @@
 /** Describes custom kinds in OpenAPI v3, as apiextensions-apiserver does. */
-import { isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { isObject, type Json, type JsonObject, sortedByKey } from '../../model/json.ts'
 import type { Kind } from '../../model/kinds.ts'
 import type { RealDocument, RealDocuments } from './load.ts'
 import { CLUSTER_TEMPLATE, NAMESPACED_TEMPLATE, TEMPLATE_NAMES } from './template.ts'
@@ -84,11 +84,7 @@ function schemaOf(kind: Kind, sample: JsonObject): JsonObject {
     kind: kindField!,
     metadata: metadata!,
   }
-  return { ...schema, properties: byKey(properties) }
-}
-
-function byKey(properties: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(properties).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return { ...schema, properties: sortedByKey(properties) }
 }
 
 const INT_OR_STRING: readonly JsonObject[] = [{ type: 'integer' }, { type: 'string' }]
@@ -105,7 +101,7 @@ function published(schema: JsonObject, sample: JsonObject): JsonObject {
   }
   const { properties, items, additionalProperties } = schema
   if (isObject(properties)) {
-    result['properties'] = byKey(Object.fromEntries(
+    result['properties'] = sortedByKey(Object.fromEntries(
       Object.entries(properties).map(([name, child]) => [name, published(child as JsonObject, sample)]),
     ))
   }
@@ -132,6 +128,6 @@ function isTypes(anyOf: Json | undefined): boolean {
 function addEmbedded(schema: JsonObject, sample: JsonObject): void {
   const { properties, required } = sample['embedded'] as { properties: JsonObject; required: string[] }
   const own = (schema['required'] ?? []) as string[]
-  schema['properties'] = byKey({ ...schema['properties'] as JsonObject | undefined, ...properties })
+  schema['properties'] = sortedByKey({ ...schema['properties'] as JsonObject | undefined, ...properties })
   schema['required'] = [...own, ...required.filter((name) => !own.includes(name))]
 }

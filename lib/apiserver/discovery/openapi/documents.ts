@@ -1,7 +1,7 @@
 /** Builds the OpenAPI v3 documents of the served kinds. Loaded at the first request for one of them. */
 import { builtins } from '../../../runtime/os/builtins.ts'
 import { resourceList } from '../discovery.ts'
-import type { Json, JsonObject } from '../../model/json.ts'
+import { type Json, type JsonObject, sortedByKey } from '../../model/json.ts'
 import type { Kind } from '../../model/kinds.ts'
 import type { Kinds } from '../../model/routes.ts'
 import { addCustomKind } from './custom.ts'
@@ -130,11 +130,7 @@ function customDocument(real: RealDocuments, kinds: readonly Kind[]): JsonObject
   const own: JsonObject = {}
   let template: RealDocument | undefined
   for (const kind of kinds) template = addCustomKind(real, kind, fieldsOf(kind), paths, own)
-  return documentOf(real, template!, sorted(paths), new Set([...template!.schemas, ...Object.keys(own)]), own)
-}
-
-function sorted<T>(record: Readonly<Record<string, T>>): Record<string, T> {
-  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return documentOf(real, template!, sortedByKey(paths), new Set([...template!.schemas, ...Object.keys(own)]), own)
 }
 
 /** @param own The schemas that no document of the real server has. */
@@ -151,7 +147,7 @@ function documentOf(
   addReferences(paths, reached)
   // A set visits what is added meanwhile.
   for (const name of reached) addReferences(find(name), reached)
-  const schemas = sorted(
+  const schemas = sortedByKey(
     Object.fromEntries([...reached].filter((name) => names.has(name)).map((name) => [name, find(name)!] as const)),
   )
   return { openapi: known.openapi, info: known.info, paths, components: { schemas, ...known.components } }

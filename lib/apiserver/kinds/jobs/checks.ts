@@ -1,7 +1,7 @@
 /** Validation of jobs and cron jobs. */
 import { jsonEqual } from '../../../core/equal.ts'
 import { type Cause, fault, immutable } from '../../model/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject, sortedByKey } from '../../model/json.ts'
 import { selectorMatches } from '../../model/selectors.ts'
 import { atLeast, type Check, checked, domainPath, ifSet, oneOf, unchanged } from '../common/checks.ts'
 import { list } from '../common/columns.ts'
@@ -41,7 +41,9 @@ function jobSelectorFaults(job: ApiObject, spec: JsonObject): Cause[] {
       const path = `spec.template.metadata.labels[${key}]`
       const given = isObject(labels) ? labels[key] : undefined
       if (given === undefined) faults.push(fault.required(path, `must be '${value}'`))
-      else if (given !== value) faults.push(fault.invalid(path, sorted(labels as JsonObject), `must be '${value}'`))
+      else if (given !== value) {
+        faults.push(fault.invalid(path, sortedByKey(labels as JsonObject), `must be '${value}'`))
+      }
     }
     if (!selectorMatches(selector, generated)) {
       faults.push(fault.invalid('spec.selector', sortedLabels(selector), '`selector` not auto-generated'))
@@ -49,18 +51,17 @@ function jobSelectorFaults(job: ApiObject, spec: JsonObject): Cause[] {
   }
   if (isObject(selector) && selectorMatches(selector, labels)) return faults
   const detail = '`selector` does not match template `labels`'
-  return [...faults, fault.invalid('spec.template.metadata.labels', isObject(labels) ? sorted(labels) : null, detail)]
+  return [
+    ...faults,
+    fault.invalid('spec.template.metadata.labels', isObject(labels) ? sortedByKey(labels) : null, detail),
+  ]
 }
 
 /** Returns a selector with its labels in order, as Go writes maps. */
 function sortedLabels(selector: JsonObject): JsonObject {
   const labels = selector['matchLabels']
   if (!isObject(labels)) return selector
-  return { ...selector, matchLabels: sorted(labels) }
-}
-
-function sorted(labels: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return { ...selector, matchLabels: sortedByKey(labels) }
 }
 
 function jobSpecFaults(spec: JsonObject, path: string): Cause[] {

@@ -4,6 +4,7 @@ import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from 
 import type { PartRules } from '../../model/kinds.ts'
 import { nameProblems } from '../../model/names.ts'
 import { type Cause, fault } from '../../model/status.ts'
+import { amountOf } from '../common/resources.ts'
 import { podSpecFaults } from './checks.ts'
 
 /** Returns the rules. `qosClass` computes the class of a pod from its resources. */
@@ -189,35 +190,10 @@ function limitFaults(pod: ApiObject): Cause[] {
     containersOf(pod, list).flatMap((container, index) =>
       Object.entries(amounts(container, 'requests')).flatMap(([name, request]) => {
         const limit = amounts(container, 'limits')[name]
-        if (limit === undefined || valueOf(String(request)) <= valueOf(String(limit))) return []
+        if (limit === undefined || amountOf(request) <= amountOf(limit)) return []
         const problem = `must be less than or equal to ${name} limit of ${String(limit)}`
         return [fault.invalid(`spec.${list}[${index}].resources.requests`, request, problem)]
       })
     )
   )
-}
-
-const FACTORS: Readonly<Record<string, number>> = {
-  n: 1e-9,
-  u: 1e-6,
-  m: 1e-3,
-  '': 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-  Ki: 2 ** 10,
-  Mi: 2 ** 20,
-  Gi: 2 ** 30,
-  Ti: 2 ** 40,
-  Pi: 2 ** 50,
-  Ei: 2 ** 60,
-}
-
-/** Returns the value of a canonical quantity, as exact as a number can be. */
-function valueOf(quantity: string): number {
-  const match = /^([-+\d.]+(?:e[-+]?\d+)?)(\D*)$/.exec(quantity)
-  return match ? Number(match[1]) * (FACTORS[match[2]!] ?? 1) : Number.NaN
 }

@@ -1,6 +1,6 @@
 /** The rules of pods. */
 import { jsonEqual } from '../../../core/equal.ts'
-import { type ApiObject, at, clone, isObject, type JsonObject, put } from '../../model/json.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject, put, sortedByKey } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
 import { type Cause, fault, forbidden } from '../../model/status.ts'
 import { qualified } from '../common/checks.ts'
@@ -193,7 +193,7 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
 /** Tolerations may be added. */
 function keepsTolerations(after: readonly JsonObject[], before: readonly JsonObject[]): boolean {
   if (jsonEqual(after, before)) return true
-  const textOf = (toleration: JsonObject): string => JSON.stringify(Object.entries(toleration).sort())
+  const textOf = (toleration: JsonObject): string => JSON.stringify(sortedByKey(toleration))
   const given = new Set(after.map(textOf))
   return before.every((each) => given.has(textOf(each)))
 }
