@@ -83,6 +83,28 @@ const COSTS: readonly (readonly [string, Request | undefined, Request])[] = [
     many((index) => ({ op: 'add', path: '/metadata/finalizers/0', value: `a/b${index}` }), 10_000),
     JSON_PATCH,
   ]],
+  ['faults of a built-in kind', undefined, ['POST', PODS, pod({ containers: many(() => ({}), 5 * MANY) })]],
+  ['faults of a definition', undefined, [
+    'POST',
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+    {
+      metadata: { name: 'foos.example.com' },
+      spec: { group: 'example.com', scope: 'Namespaced', names: {}, versions: many(() => ({}), 5 * MANY) },
+    },
+  ]],
+  ['managers of fields', undefined, [
+    'POST',
+    MAPS,
+    map({
+      managedFields: many((index) => ({
+        manager: `m${index}`,
+        operation: 'Update',
+        apiVersion: 'v1',
+        fieldsType: 'FieldsV1',
+        fieldsV1: { 'f:data': { [`f:k${index}`]: {} } },
+      }), MANY / 2),
+    }),
+  ]],
 ]
 
 for (const [name, before, request] of COSTS) {
@@ -101,3 +123,45 @@ for (const [name, before, request] of COSTS) {
     assert.ok(ms < LIMIT_MS, `${ms.toFixed(0)} ms of processor time`)
   })
 }
+
+test('an answer names the first 1000 faults; those of alternatives that fail do not count', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const send = async (path: string, body: object): Promise<{ status: number; body: string }> => {
+    const answer = await server.handle({
+      method: 'POST',
+      path,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return { status: answer.status, body: await answer.body.text() }
+  }
+  const items = { type: 'string', anyOf: [{ maxLength: 0 }, { minLength: 1, maxLength: 1 }] }
+  const schema = {
+    type: 'object',
+    properties: { spec: { type: 'array', items } },
+  }
+  const definition = {
+    metadata: { name: 'foos.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Cluster',
+      names: { plural: 'foos', kind: 'Foo' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  }
+  assert.equal((await send('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)).status, 201)
+  const foos = async (value: string, count: number): Promise<{ status: number; causes: readonly string[] }> => {
+    const foo = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'a' }, spec: Array(count).fill(value) }
+    const { status, body } = await send('/apis/example.com/v1/foos?dryRun=All', foo)
+    const { details } = JSON.parse(body) as { details?: { causes: readonly { message: string }[] } }
+    return { status, causes: (details?.causes ?? []).map(({ message }) => message) }
+  }
+  assert.equal((await foos('a', 3000)).status, 201)
+  // Each has two: it fits no alternative, and it is not what the first one asks for.
+  const fitting = await foos('aa', 500)
+  assert.equal(fitting.causes.length, 1000)
+  assert.ok(!fitting.causes.some((message) => message.includes('only the first')))
+  const { status, causes } = await foos('aa', 501)
+  assert.equal(status, 422)
+  assert.deepEqual(causes, [...fitting.causes, 'only the first 1000 faults are named'])
+})

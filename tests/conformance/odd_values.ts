@@ -358,6 +358,17 @@ const CASES: readonly Script[] = [
       }],
     ],
   },
+  {
+    name: 'many warnings are cut to 256 characters, up to 4096 of all',
+    steps: [[300, 14], [300, 20], [100, 60]].map(([length, count]): Step => [
+      'POST /apis/{group}/v1/namespaces/{ns}/foos?fieldValidation=Warn&dryRun=All ? spec',
+      foo('cut', { size: 1, ...unknown(length!, count!) }),
+    ]),
+  },
 ]
+
+function unknown(length: number, count: number): Record<string, number> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`u${index}`.padEnd(length, '_'), 1]))
+}
 
 export const ODD_CASES: readonly Case[] = casesOf('odd_values', CASES)

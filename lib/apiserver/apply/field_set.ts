@@ -8,7 +8,10 @@ export interface FieldNode {
 
 export type FieldSet = ReadonlyMap<string, FieldNode>
 
-export const EMPTY_SET: FieldSet = new Map()
+/** Shared by all nodes without children: most of a set are such nodes. Never changed. */
+const NO_CHILDREN: Map<string, MutableNode> = new Map()
+
+export const EMPTY_SET: FieldSet = NO_CHILDREN
 
 /**
  * Builds a set from paths. Path elements have the form of fieldsV1: `f:name` is a field, `k:{"name":"a"}` an item of a
@@ -19,11 +22,16 @@ export class FieldSetBuilder {
 
   insert(path: readonly string[]): void {
     let children = this.#root
-    for (const [index, element] of path.entries()) {
+    const last = path.length - 1
+    for (let index = 0; index <= last; index++) {
+      const element = path[index]!
       let node = children.get(element)
-      if (!node) children.set(element, node = { member: false, children: new Map() })
-      if (index === path.length - 1) node.member = true
-      children = node.children
+      if (!node) children.set(element, node = { member: false, children: NO_CHILDREN })
+      if (index === last) node.member = true
+      else {
+        if (node.children === NO_CHILDREN) node.children = new Map()
+        children = node.children
+      }
     }
   }
 
@@ -34,7 +42,7 @@ export class FieldSetBuilder {
 
 interface MutableNode extends FieldNode {
   member: boolean
-  readonly children: Map<string, MutableNode>
+  children: Map<string, MutableNode>
 }
 
 /** The members that a combination of two sets keeps: those of the first only, of the second only, and of both. */
@@ -69,6 +77,13 @@ const DIFFERENCE: Kept = { first: true, second: false, both: false }
 
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   return combine(a, b, UNION)
+}
+
+/** Returns the union of many sets, by halves: one set that grows would be copied for each. */
+export function unionOf(sets: readonly FieldSet[]): FieldSet {
+  if (sets.length <= 1) return sets[0] ?? EMPTY_SET
+  const half = sets.length >> 1
+  return union(unionOf(sets.slice(0, half)), unionOf(sets.slice(half)))
 }
 
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
@@ -128,10 +143,11 @@ function formatKeys(keys: JsonObject): string {
 /** Converts a set to `fieldsV1`. */
 function toFieldsV1(set: FieldSet): JsonObject {
   const json: JsonObject = {}
-  for (const [element, node] of [...set].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const children = toFieldsV1(node.children)
-    const hasChildren = Object.keys(children).length > 0
-    if (node.member || hasChildren) put(json, element, hasChildren && node.member ? { '.': {}, ...children } : children)
+  for (const element of [...set.keys()].sort()) {
+    const { member, children } = set.get(element)!
+    const below = children.size > 0 ? toFieldsV1(children) : {}
+    const isEmpty = children.size === 0 || Object.keys(below).length === 0
+    if (member || !isEmpty) put(json, element, member && !isEmpty ? { '.': {}, ...below } : below)
   }
   return json
 }
@@ -156,9 +172,10 @@ interface Entry {
 
 /**
  * Equal `fieldsV1` are shared between objects: those of one template own the same fields, which take more memory than
- * the objects themselves. The last different ones are kept.
+ * the objects themselves. The last different ones are kept, with at most 16 MB of text.
  */
 const MAX_ENTRIES = 500
+const MAX_SHARED_LENGTH = 32_768
 
 const byText = new Map<string, Entry>()
 const byJson = new WeakMap<JsonObject, Entry>()
@@ -167,6 +184,7 @@ const byJson = new WeakMap<JsonObject, Entry>()
 export function sharedFieldsV1(set: FieldSet): JsonObject {
   const json = toFieldsV1(set)
   const text = JSON.stringify(json)
+  if (text.length > MAX_SHARED_LENGTH) return json
   const known = byText.get(text)
   if (known) {
     // The entries that are not used for the longest time are dropped first.

@@ -14,6 +14,7 @@ import {
   isEmpty,
   sharedFieldsV1,
   union,
+  unionOf,
 } from './field_set.ts'
 import {
   afterApply,
@@ -297,9 +298,10 @@ function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>
   const updaters = [...owners.keys()].filter((id) => identityOf(id).operation === 'Update')
     .sort((a, b) => order(times.get(a) ?? '', times.get(b) ?? '') || order(a, b))
   const firstOf = new Map<string, string>()
+  const merged = new Map<string, FieldSet[]>()
   let count = updaters.length
   for (const id of updaters) {
-    if (count <= MAX_UPDATE_ENTRIES) return
+    if (count <= MAX_UPDATE_ENTRIES) break
     const apiVersion = versions.get(id) ?? ''
     const first = firstOf.get(apiVersion)
     if (first === undefined) {
@@ -311,12 +313,16 @@ function capUpdateEntries(owners: Owners, times: Map<string, string | undefined>
       owners.set(bucket, owners.get(first)!)
       owners.delete(first)
     }
-    owners.set(bucket, union(owners.get(id)!, owners.get(bucket)!))
+    const sets = merged.get(bucket) ?? [owners.get(bucket)!]
+    merged.set(bucket, sets)
+    sets.push(owners.get(id)!)
     owners.delete(id)
+    if (id === bucket) merged.delete(bucket)
     times.set(bucket, times.get(id))
     versions.set(bucket, apiVersion)
     count--
   }
+  for (const [bucket, sets] of merged) owners.set(bucket, unionOf(sets))
 }
 
 /** Throws 400 if an applied configuration has the wrong type or contains managedFields. */

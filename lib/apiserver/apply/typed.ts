@@ -3,6 +3,7 @@ import { jsonEqual } from '../../core/equal.ts'
 import { field, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { type FieldNode, type FieldSet, FieldSetBuilder, formatPath } from './field_set.ts'
 import { goSyntax, goText, goTypeOf } from '../model/go_text.ts'
+import { MAX_FAULTS } from '../model/status.ts'
 import { fieldSchema, resolve, type Schema } from '../model/schema.ts'
 
 /** A value: `undefined` is absent, `null` is present. */
@@ -13,17 +14,14 @@ export type Shape = 'leaf' | 'map' | 'list'
 
 /** Returns the shape of a value. Without a rule in the schema, objects are maps and lists are leaves. */
 export function shapeOf(schema: Schema, value: Maybe): Shape {
-  const { type, 'x-kubernetes-list-type': listType, ...rest } = withMapType(schema)
-  if (Array.isArray(value)) return type === 'array' && (listType === 'map' || listType === 'set') ? 'list' : 'leaf'
-  if (isObject(value)) return rest['x-kubernetes-map-type'] === 'atomic' ? 'leaf' : 'map'
-  return 'leaf'
-}
-
-/** Resolves a schema; a map type beside the reference overrides that of the definition. */
-function withMapType(schema: Schema): Schema {
+  if (typeof value !== 'object' || value === null) return 'leaf'
   const target = resolve(schema)
-  const mapType = schema['x-kubernetes-map-type'] ?? target['x-kubernetes-map-type']
-  return mapType === undefined ? target : { ...target, 'x-kubernetes-map-type': mapType }
+  if (Array.isArray(value)) {
+    const listType = target['x-kubernetes-list-type']
+    return target.type === 'array' && (listType === 'map' || listType === 'set') ? 'list' : 'leaf'
+  }
+  // A map type beside a reference overrides that of the definition.
+  return (schema['x-kubernetes-map-type'] ?? target['x-kubernetes-map-type']) === 'atomic' ? 'leaf' : 'map'
 }
 
 const UNTYPED: Schema = { 'x-kubernetes-preserve-unknown-fields': true }
@@ -55,7 +53,7 @@ export function itemElement(schema: Schema, item: Json): string {
   const keys = target['x-kubernetes-list-map-keys'] ?? []
   if (!isObject(item)) throw new UntypableError('associative list with keys may not have non-map elements')
   const named: JsonObject = {}
-  for (const key of [...keys].sort()) {
+  for (const key of keys.length > 1 ? [...keys].sort() : keys) {
     named[key] = field(item, key) ?? resolve(childSchema(itemsOf(schema), key)).default ?? null
   }
   return `k:${JSON.stringify(named)}`
@@ -77,25 +75,31 @@ export class UntypableError extends Error {
 }
 
 /** Returns the first value that the schema does not allow, with its path; undefined if it allows all of them. */
-export function typeProblem(schema: Schema, value: Maybe, path: readonly string[] = []): string | undefined {
+export function typeProblem(schema: Schema, value: Maybe): string | undefined {
+  return typeProblemAt(schema, value, [])
+}
+
+/** `path`: from the root to the value. Elements below are added and removed again, as a copy for each takes longer. */
+function typeProblemAt(schema: Schema, value: Maybe, path: string[]): string | undefined {
   const target = resolve(schema)
   if (value === null || value === undefined) return undefined
   const refuse = (text: string): string => `${formatPath(path)}: ${text}`
   if (target.type === 'array') {
     if (!Array.isArray(value)) return refuse(`expected list, got &{${goText(value)}}`)
+    const isLeaf = shapeOf(schema, value) === 'leaf'
+    const isMap = target['x-kubernetes-list-type'] === 'map'
     return firstOf(value, (item, index) => {
-      if (shapeOf(schema, value) === 'leaf') return typeProblem(itemsOf(schema), item, [...path, `i:${index}`])
       // Items without keys, and items of a set, have problems of their own.
-      return isObject(item) && target['x-kubernetes-list-type'] === 'map'
-        ? typeProblem(itemsOf(schema), item, [...path, itemElement(schema, item)])
-        : undefined
+      if (!isLeaf && !(isMap && isObject(item))) return undefined
+      const element = isLeaf ? `i:${index}` : itemElement(schema, item)
+      return below(path, element, () => typeProblemAt(itemsOf(schema), item, path))
     })
   }
   if (target.type === 'object' || target.properties) {
     if (!isObject(value)) return refuse(`expected map, got &{${goText(value)}}`)
     return firstOf(Object.entries(value), ([name, child]) => {
       const property = fieldSchema(schema, name)
-      if (property) return typeProblem(property, child, [...path, `f:${name}`])
+      if (property) return below(path, `f:${name}`, () => typeProblemAt(property, child, path))
       const isKept = target['x-kubernetes-preserve-unknown-fields'] || target['x-kubernetes-embedded-resource'] ||
         (!target.properties && !target.additionalProperties)
       return isKept ? undefined : `${formatPath([...path, `f:${name}`])}: field not declared in schema`
@@ -120,6 +124,16 @@ function scalarProblem(target: Schema, value: Json, refuse: (text: string) => st
   }
 }
 
+/** Calls with an element at the end of the path. */
+function below<T>(path: string[], element: string, call: () => T): T {
+  path.push(element)
+  try {
+    return call()
+  } finally {
+    path.pop()
+  }
+}
+
 function firstOf<T>(items: readonly T[], find: (item: T, index: number) => string | undefined): string | undefined {
   for (const [index, item] of items.entries()) {
     const found = find(item, index)
@@ -129,33 +143,37 @@ function firstOf<T>(items: readonly T[], find: (item: T, index: number) => strin
 }
 
 /** Returns the problems of the lists in an applied configuration: items without keys, and repeated items. */
-export function listProblems(schema: Schema, value: Maybe, path: readonly string[] = []): string[] {
-  switch (shapeOf(schema, value)) {
-    case 'leaf':
-      return []
-    case 'map':
-      return Object.entries(value as JsonObject).flatMap(
-        ([name, child]) => listProblems(childSchema(schema, name), child, [...path, `f:${name}`]),
-      )
-    case 'list':
-      return itemProblems(schema, value as Json[], path)
+export function listProblems(schema: Schema, value: Maybe): readonly string[] {
+  const problems: string[] = []
+  for (const problem of problemsAt(schema, value, [])) if (problems.push(problem) === MAX_FAULTS) break
+  return problems
+}
+
+function* problemsAt(schema: Schema, value: Maybe, path: readonly string[]): Generator<string> {
+  const shape = shapeOf(schema, value)
+  if (shape === 'list') yield* itemProblems(schema, value as Json[], path)
+  else if (shape === 'map') {
+    for (const [name, child] of Object.entries(value as JsonObject)) {
+      yield* problemsAt(childSchema(schema, name), child, [...path, `f:${name}`])
+    }
   }
 }
 
-function itemProblems(schema: Schema, list: readonly Json[], path: readonly string[]): string[] {
+function* itemProblems(schema: Schema, list: readonly Json[], path: readonly string[]): Generator<string> {
   const seen = new Set<string>()
-  return list.flatMap((item, index) => {
+  for (const [index, item] of list.entries()) {
     let element: string
     try {
       element = itemElement(schema, item)
     } catch (error) {
-      if (error instanceof UntypableError) return [`${formatPath(path)}: element ${index}: ${error.message}`]
-      throw error
+      if (!(error instanceof UntypableError)) throw error
+      yield `${formatPath(path)}: element ${index}: ${error.message}`
+      continue
     }
-    if (seen.has(element)) return [`${formatPath(path)}: duplicate entries for key ${formatPath([element])}`]
+    if (seen.has(element)) yield `${formatPath(path)}: duplicate entries for key ${formatPath([element])}`
+    else yield* problemsAt(itemsOf(schema), item, [...path, element])
     seen.add(element)
-    return listProblems(itemsOf(schema), item, [...path, element])
-  })
+  }
 }
 
 /** Returns the fields that an applied configuration contains. */
@@ -165,7 +183,7 @@ export function fieldsOf(schema: Schema, value: Maybe): FieldSet {
   return builder.build()
 }
 
-function collect(schema: Schema, value: Maybe, path: readonly string[], builder: FieldSetBuilder): void {
+function collect(schema: Schema, value: Maybe, path: string[], builder: FieldSetBuilder): void {
   switch (shapeOf(schema, value)) {
     case 'leaf':
       if (path.length > 0) builder.insert(path)
@@ -173,17 +191,19 @@ function collect(schema: Schema, value: Maybe, path: readonly string[], builder:
     case 'map':
       for (const [name, child] of Object.entries(value as JsonObject)) {
         if (child === undefined) continue
-        const childPath = [...path, `f:${name}`]
-        collect(childSchema(schema, name), child, childPath, builder)
-        const isEmptyMap = isObject(child) && Object.keys(child).length === 0
-        if (isEmptyMap || !isNamedField(schema, name)) builder.insert(childPath)
+        below(path, `f:${name}`, () => {
+          collect(childSchema(schema, name), child, path, builder)
+          const isEmptyMap = isObject(child) && Object.keys(child).length === 0
+          if (isEmptyMap || !isNamedField(schema, name)) builder.insert(path)
+        })
       }
       return
     case 'list':
       for (const item of value as never[]) {
-        const childPath = [...path, itemElement(schema, item)]
-        collect(itemsOf(schema), item, childPath, builder)
-        builder.insert(childPath)
+        below(path, itemElement(schema, item), () => {
+          collect(itemsOf(schema), item, path, builder)
+          builder.insert(path)
+        })
       }
   }
 }
@@ -211,7 +231,7 @@ export function compare(schema: Schema, before: Maybe, after: Maybe): Comparison
   return { added: builders.added.build(), modified: builders.modified.build(), removed: builders.removed.build() }
 }
 
-function walk(schema: Schema, before: Maybe, after: Maybe, path: readonly string[], builders: Builders): void {
+function walk(schema: Schema, before: Maybe, after: Maybe, path: string[], builders: Builders): void {
   if (before === after && path.length > 0 && before !== undefined) return
   if (path.length > 0) {
     if (before === undefined) builders.added.insert(path)
@@ -244,23 +264,26 @@ function isEmptyValue(value: Maybe): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0
 }
 
-function descend(schema: Schema, before: Maybe, after: Maybe, path: readonly string[], builders: Builders): void {
+function descend(schema: Schema, before: Maybe, after: Maybe, path: string[], builders: Builders): void {
+  const step = (element: string, child: Schema, left: Maybe, right: Maybe): void => {
+    if (left !== undefined || right !== undefined) below(path, element, () => walk(child, left, right, path, builders))
+  }
   if (shapeOf(schema, before ?? after) === 'map') {
     const left = isObject(before) ? before : {}
     const right = isObject(after) ? after : {}
-    for (const name of new Set([...Object.keys(left), ...Object.keys(right)])) {
-      const leftField = Object.hasOwn(left, name) ? left[name] : undefined
-      const rightField = Object.hasOwn(right, name) ? right[name] : undefined
-      if (leftField === undefined && rightField === undefined) continue
-      walk(childSchema(schema, name), leftField, rightField, [...path, `f:${name}`], builders)
+    for (const [name, value] of Object.entries(left)) {
+      step(`f:${name}`, childSchema(schema, name), value, Object.hasOwn(right, name) ? right[name] : undefined)
+    }
+    for (const [name, value] of Object.entries(right)) {
+      if (!Object.hasOwn(left, name)) step(`f:${name}`, childSchema(schema, name), undefined, value)
     }
     return
   }
+  const items = itemsOf(schema)
   const left = itemsByElement(schema, Array.isArray(before) ? before : [])
   const right = itemsByElement(schema, Array.isArray(after) ? after : [])
-  for (const element of new Set([...left.keys(), ...right.keys()])) {
-    walk(itemsOf(schema), left.get(element), right.get(element), [...path, element], builders)
-  }
+  for (const [element, item] of left) step(element, items, item, right.get(element))
+  for (const [element, item] of right) if (!left.has(element)) step(element, items, undefined, item)
 }
 
 /** Returns a set that also contains each field named by the schema that has members below it. */

@@ -18,7 +18,17 @@ import {
   shapeOf,
   withNamedFields,
 } from './typed.ts'
-import { difference, EMPTY_SET, exclude, type FieldSet, intersection, isEmpty, paths, union } from './field_set.ts'
+import {
+  difference,
+  EMPTY_SET,
+  exclude,
+  type FieldSet,
+  intersection,
+  isEmpty,
+  paths,
+  union,
+  unionOf,
+} from './field_set.ts'
 
 /** Field sets by manager id: see `identify` in managed_fields.ts. */
 export type Owners = Map<string, FieldSet>
@@ -129,7 +139,7 @@ function pruneUnowned(schema: Schema, merged: JsonObject, owners: Owners, last: 
   const without = (set: FieldSet): JsonObject => (removeFields(schema, merged as Json, set) ?? {}) as JsonObject
   const mergedFields = named(fieldsOf(schema, merged))
   const lastFields = named(last)
-  const owned = [...owners.values()].reduce((all, set) => union(all, set), EMPTY_SET)
+  const owned = unionOf([...owners.values()])
   const bare = without(lastFields)
   const withOwned = without(difference(mergedFields, union(named(fieldsOf(schema, bare)), named(owned))))
   return without(intersection(difference(mergedFields, named(fieldsOf(schema, withOwned))), lastFields))
@@ -175,13 +185,15 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
   const liveItems = itemsByElement(schema, live)
   const configItems = itemsByElement(schema, config)
   const shared = wanted.filter((element) => liveItems.has(element))
+  // The next of the shared ones.
+  let next = 0
   const done = new Set<string>()
   const result: Json[] = []
   const items = itemsOf(schema)
   const append = (element: string): void => {
     done.add(element)
     result.push(merge(items, liveItems.get(element), configItems.get(element))!)
-    if (shared[0] === element) shared.shift()
+    if (shared[next] === element) next++
   }
   let l = 0
   let r = 0
@@ -195,7 +207,7 @@ function mergeLists(schema: Schema, live: readonly Json[], config: readonly Json
         r++
         continue
       }
-      if (configItems.has(left) && shared[0] !== undefined && shared[0] !== left) {
+      if (configItems.has(left) && shared[next] !== undefined && shared[next] !== left) {
         l++
         continue
       }

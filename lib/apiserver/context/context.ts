@@ -7,7 +7,15 @@ import { type ApiObject, at, instant, isObject, type Json, type JsonObject, json
 import type { Kind } from '../model/kinds.ts'
 import type { Call, Kinds, ResourceRoute } from '../model/routes.ts'
 import type { Schema } from '../model/schema.ts'
-import { badRequest, errorWithoutReason, fault, invalid, notFound, type StatusError } from '../model/status.ts'
+import {
+  badRequest,
+  errorWithoutReason,
+  fault,
+  invalid,
+  MAX_FAULTS,
+  notFound,
+  type StatusError,
+} from '../model/status.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { prune } from '../schema/prune.ts'
 import type { Store } from '../storage/store.ts'
@@ -110,16 +118,17 @@ export function strictFaults(unknown: readonly string[], duplicates: readonly st
 
 /** Reports strict faults by the validation mode: ignores them, adds warnings, or throws 400. */
 export function reportStrictFaults(
-  faults: readonly string[],
+  all: readonly string[],
   validation: FieldValidation,
   call: Call,
   refuse: (list: string) => StatusError,
 ): void {
-  if (faults.length === 0 || validation === 'Ignore') return
+  if (all.length === 0 || validation === 'Ignore') return
+  const faults = all.slice(0, MAX_FAULTS)
   if (validation === 'Strict') throw refuse(`strict decoding error: ${faults.join(', ')}`)
   // The faults of YAML come as one message.
   for (const each of faults) {
-    call.warnings.push(...each.replace(`${YAML_FAULTS}\n`, '').split('\n').map((line) => line.trim()))
+    for (const line of each.replace(`${YAML_FAULTS}\n`, '').split('\n')) call.warnings.push(line.trim())
   }
 }
 

@@ -1,9 +1,9 @@
 /** Validates custom objects by the schema of their definition, with the API server's messages. */
 import { BoundedMap } from '../../async/bounded_map.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { type ApiObject, isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import type { Schema } from '../model/schema.ts'
-import { type Cause, fault } from '../model/status.ts'
+import { type Cause, counted, fault } from '../model/status.ts'
 import { isSubdomain, nameProblems } from '../model/names.ts'
 import { celEngine, hasRules } from '../cel/load.ts'
 import { degreeOf, isPlainPattern, isQuick } from '../cel/patterns.ts'
@@ -26,8 +26,8 @@ export function customFaults(
   const faults = [
     ...validateValue(schema, rest, '', old as JsonObject | undefined),
     ...embeddedFaults(schema, rest, ''),
-    ...listFaults(schema, rest, ''),
   ]
+  addListFaults(schema, rest, '', faults)
   if (!mayHaveRules || !hasRules(whole)) return faults
   if ([...metadataFaults, ...faults].some(({ reason }) => BLOCKING.has(reason))) return [...faults, NOT_CHECKED]
   const { causes, warnings } = ruleResult(whole, object, old)
@@ -76,16 +76,24 @@ function withoutIdentity(schema: Schema): Schema {
 
 /** Returns the faults of a value. Values that equal `old` are not checked. */
 export function validateValue(schema: Schema, value: Json, path: string, old?: Json): Cause[] {
-  if (old !== undefined && path !== '' && jsonEqual(value, old)) return []
-  if (value === null) return schema.nullable ? [] : typeFaults(schema, value, path)
-  const wrongType = typeFaults(schema, value, path)
-  if (wrongType.length > 0) return [...wrongType, ...enumFaults(schema, value, path)]
-  return [
-    ...enumFaults(schema, value, path),
-    ...keywordFaults(schema, value, path),
-    ...combinationFaults(schema, value, path),
-    ...childFaults(schema, value, path, old),
-  ]
+  const faults: Cause[] = []
+  addFaults(schema, value, path, old, faults)
+  return faults
+}
+
+/** Adds to one list: a list for each value takes most of the time of an object with many. */
+function addFaults(schema: Schema, value: Json, path: string, old: Json | undefined, faults: Cause[]): void {
+  if (old !== undefined && path !== '' && jsonEqual(value, old)) return
+  if (value === null) {
+    if (!schema.nullable) addTypeFaults(schema, value, path, faults)
+    return
+  }
+  const isTyped = addTypeFaults(schema, value, path, faults)
+  addEnumFault(schema, value, path, faults)
+  if (!isTyped) return
+  addKeywordFaults(schema, value, path, faults)
+  addCombinationFaults(schema, value, path, faults)
+  addChildFaults(schema, value, path, old, faults)
 }
 
 function typeOf(value: Json): string {
@@ -96,36 +104,33 @@ function typeOf(value: Json): string {
     : typeof value
 }
 
-function typeFaults(schema: Schema, value: Json, path: string): Cause[] {
+/** Returns whether the value has the type of the schema. */
+function addTypeFaults(schema: Schema, value: Json, path: string, faults: Cause[]): boolean {
   const type = typeOf(value)
-  if (schema['x-kubernetes-int-or-string']) {
-    if (type === 'integer' || type === 'string') return []
-    return [fault.typeInvalid(path, type, `${path} in body must be of type integer,string: ${JSON.stringify(type)}`)]
-  }
-  if (schema.type === undefined || schema.type === type || (schema.type === 'number' && type === 'integer')) return []
-  const faults = [
-    fault.typeInvalid(path, type, `${path} in body must be of type ${schema.type}: ${JSON.stringify(type)}`),
-  ]
-  if (schema.type === 'integer' && type === 'number') {
+  const either = schema['x-kubernetes-int-or-string']
+  const wanted = either ? 'integer,string' : schema.type
+  if (wanted === undefined || wanted === type || (wanted === 'number' && type === 'integer')) return true
+  if (either && (type === 'integer' || type === 'string')) return true
+  faults.push(fault.typeInvalid(path, type, `${path} in body must be of type ${wanted}: ${JSON.stringify(type)}`))
+  if (wanted === 'integer' && type === 'number') {
     const format = schema.format ?? 'default'
     faults.push(fault.invalid('<nil>', '', `Checked value must be of type integer (${format} format) in ${path}`))
   }
-  return faults
+  return false
 }
 
-function enumFaults(schema: Schema, value: Json, path: string): Cause[] {
-  if (!schema.enum || schema.enum.some((allowed) => jsonEqual(allowed, value))) return []
+function addEnumFault(schema: Schema, value: Json, path: string, faults: Cause[]): void {
+  if (!schema.enum || schema.enum.some((allowed) => jsonEqual(allowed, value))) return
   const supported = schema.enum.map((allowed) => typeof allowed === 'string' ? allowed : JSON.stringify(allowed))
-  return [fault.notSupported(path, value, supported)]
+  faults.push(fault.notSupported(path, value, supported))
 }
 
-function keywordFaults(schema: Schema, value: Json, path: string): Cause[] {
-  const faults: Cause[] = []
+function addKeywordFaults(schema: Schema, value: Json, path: string, faults: Cause[]): void {
   const invalid = (detail: string): void => {
     faults.push(fault.invalid(path, value, `${path} in body ${detail}`))
   }
   if (typeof value === 'number') numberFaults(schema, value, invalid)
-  else if (typeof value === 'string') faults.push(...stringFaults(schema, value, path, invalid))
+  else if (typeof value === 'string') addStringFaults(schema, value, path, invalid, faults)
   else if (Array.isArray(value)) {
     const { minItems, maxItems } = schema as { minItems?: number; maxItems?: number }
     if (minItems !== undefined && value.length < minItems) invalid(`should have at least ${minItems} items`)
@@ -138,7 +143,6 @@ function keywordFaults(schema: Schema, value: Json, path: string): Cause[] {
     }
     if (maxProperties !== undefined && count > maxProperties) faults.push(fault.tooMany(path, count, maxProperties))
   }
-  return faults
 }
 
 function numberFaults(schema: Schema, value: number, invalid: (detail: string) => void): void {
@@ -161,15 +165,23 @@ function numberFaults(schema: Schema, value: number, invalid: (detail: string) =
   }
 }
 
-function stringFaults(schema: Schema, value: string, path: string, invalid: (detail: string) => void): Cause[] {
+function addStringFaults(
+  schema: Schema,
+  value: string,
+  path: string,
+  invalid: (detail: string) => void,
+  faults: Cause[],
+): void {
   const { minLength, maxLength, pattern } = schema as { minLength?: number; maxLength?: number; pattern?: string }
-  const length = [...value].length
+  // In code points.
+  const length = maxLength === undefined && minLength === undefined ? 0 : [...value].length
   // Only the first failure of these is reported.
-  if (maxLength !== undefined && length > maxLength) return [fault.tooLong(path, maxLength)]
+  if (maxLength !== undefined && length > maxLength) return void faults.push(fault.tooLong(path, maxLength))
   if (minLength !== undefined && length < minLength) invalid(`should be at least ${minLength} chars long`)
   else if (pattern !== undefined && !matchesPattern(pattern, value)) invalid(`should match '${pattern}'`)
-  if (schema.format === undefined || !breaksFormat(schema.format, value)) return []
-  return [fault.typeInvalid(path, value, `${path} in body must be of type ${schema.format}: ${JSON.stringify(value)}`)]
+  const { format } = schema
+  if (format === undefined || !breaksFormat(format, value)) return
+  faults.push(fault.typeInvalid(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`))
 }
 
 /** Patterns that JavaScript knows, with their degrees. */
@@ -185,23 +197,20 @@ function matchesPattern(pattern: string, value: string): boolean {
   return plain && isQuick(plain.degree, value.length) ? plain.regex.test(value) : celEngine().matches(value, pattern)
 }
 
-function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {
+function addCombinationFaults(schema: Schema, value: Json, path: string, faults: Cause[]): void {
   const { allOf, anyOf, oneOf, not } = schema as { allOf?: Schema[]; anyOf?: Schema[]; oneOf?: Schema[]; not?: Schema }
-  const faults: Cause[] = []
   const invalid = (detail: string): void => {
     faults.push(fault.invalid('<nil>', '', `${JSON.stringify(path)} ${detail}`))
   }
-  const holds = (branch: Schema): boolean => validateValue(branch, value, path).length === 0
+  const holds = (branch: Schema): boolean => holdsFor(branch, value)
   if (allOf) {
-    const broken = allOf.flatMap((branch) => validateValue(branch, value, path))
-    if (broken.length > 0) {
-      invalid('must validate all the schemas (allOf)')
-      faults.push(...broken)
-    }
+    const broken = allOf.filter((branch) => !holds(branch))
+    if (broken.length > 0) invalid('must validate all the schemas (allOf)')
+    for (const branch of broken) addFaults(branch, value, path, undefined, faults)
   }
   if (anyOf && !anyOf.some(holds)) {
     invalid('must validate at least one schema (anyOf)')
-    faults.push(...validateValue(anyOf[0]!, value, path))
+    addFaults(anyOf[0]!, value, path, undefined, faults)
   }
   if (oneOf) {
     const count = oneOf.filter(holds).length
@@ -212,37 +221,42 @@ function combinationFaults(schema: Schema, value: Json, path: string): Cause[] {
         }`,
       )
     }
-    if (count === 0) faults.push(...validateValue(oneOf[0]!, value, path))
+    if (count === 0) addFaults(oneOf[0]!, value, path, undefined, faults)
   }
   if (not && holds(not)) invalid('must not validate the schema (not)')
-  return faults
 }
 
-function childFaults(schema: Schema, value: Json, path: string, old: Json | undefined): Cause[] {
-  if (Array.isArray(value)) {
-    const before = itemsByKeys(schema, old)
-    return schema.items
-      ? value.flatMap((item, index) =>
-        validateValue(schema.items!, item, `${path}[${index}]`, before?.get(JSON.stringify(keysOf(schema, item))))
-      )
-      : []
+/** Tests a value by one of several schemas. The faults of the others are not those of the object. */
+function holdsFor(schema: Schema, value: Json): boolean {
+  const { faults } = counted
+  counted.faults = undefined
+  try {
+    return validateValue(schema, value, '').length === 0
+  } finally {
+    counted.faults = faults
   }
-  if (!isObject(value)) return []
+}
+
+function addChildFaults(schema: Schema, value: Json, path: string, old: Json | undefined, faults: Cause[]): void {
+  if (Array.isArray(value)) {
+    const { items } = schema
+    if (!items) return
+    const before = itemsByKeys(schema, old)
+    for (const [index, item] of value.entries()) {
+      addFaults(items, item, `${path}[${index}]`, before?.get(JSON.stringify(keysOf(schema, item))), faults)
+    }
+    return
+  }
+  if (!isObject(value)) return
   const { properties = {}, required = [], additionalProperties } = schema
   const child = (name: string): string => (path ? `${path}.${name}` : name)
-  const faults: Cause[] = []
   for (const name of required) if (value[name] === undefined) faults.push(fault.required(child(name)))
   for (const [name, item] of Object.entries(value)) {
     if (item === undefined) continue
     const before = isObject(old) && Object.hasOwn(old, name) ? old[name] : undefined
-    if (Object.hasOwn(properties, name)) faults.push(...validateValue(properties[name]!, item, child(name), before))
-    else if (isObject(additionalProperties as Json)) {
-      faults.push(
-        ...validateValue(additionalProperties as Schema, item, child(name), before),
-      )
-    }
+    const inner = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+    if (isObject(inner as Json)) addFaults(inner as Schema, item, child(name), before, faults)
   }
-  return faults
 }
 
 /** Returns the old items of a list with keys; those of other lists have no identity. */
@@ -251,41 +265,38 @@ function itemsByKeys(schema: Schema, old: Json | undefined): ReadonlyMap<string,
   return new Map(old.map((item) => [JSON.stringify(keysOf(schema, item)), item]))
 }
 
-/** Returns a fault for each repeated item of lists that are sets or maps. */
-function listFaults(schema: Schema, value: Json, path: string): Cause[] {
+/** Adds a fault for each repeated item of lists that are sets or maps. */
+function addListFaults(schema: Schema, value: Json, path: string, faults: Cause[]): void {
   if (Array.isArray(value)) {
-    return [
-      ...repeatedItemFaults(schema, value, path),
-      ...value.flatMap((item, i) => (schema.items ? listFaults(schema.items, item, `${path}[${i}]`) : [])),
-    ]
+    addRepeatedItems(schema, value, path, faults)
+    const { items } = schema
+    if (items) { for (const [index, item] of value.entries()) addListFaults(items, item, `${path}[${index}]`, faults) }
   }
-  if (!isObject(value)) return []
-  return Object.entries(value).flatMap(([name, child]) => {
-    const property = schema.properties?.[name] ?? (isObject(
-        schema.additionalProperties as Json,
-      )
-      ? schema.additionalProperties as Schema
-      : undefined)
-    return property && child !== undefined ? listFaults(property, child, path ? `${path}.${name}` : name) : []
-  })
+  if (!isObject(value)) return
+  const { properties = {}, additionalProperties } = schema
+  for (const [name, child] of Object.entries(value)) {
+    const inner = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+    if (isObject(inner as Json) && child !== undefined) {
+      addListFaults(inner as Schema, child, path ? `${path}.${name}` : name, faults)
+    }
+  }
 }
 
-function repeatedItemFaults(schema: Schema, list: readonly Json[], path: string): Cause[] {
+function addRepeatedItems(schema: Schema, list: readonly Json[], path: string, faults: Cause[]): void {
   const type = schema['x-kubernetes-list-type']
-  if (type !== 'set' && type !== 'map') return []
+  if (type !== 'set' && type !== 'map') return
   const seen = new Set<string>()
-  const faults: Cause[] = []
   for (const [index, item] of list.entries()) {
     if (type === 'map' && !isObject(item)) {
       faults.push(fault.invalid(`${path}[${index}]`, item, 'must be an object for an array of list-type map'))
       break
     }
     const named = type === 'set' ? item : keysOf(schema, item)
-    const id = JSON.stringify(named, inOrder)
+    // The keys of a map are in the order of the schema.
+    const id = type === 'map' || typeof named !== 'object' ? JSON.stringify(named) : JSON.stringify(named, inOrder)
     if (seen.has(id)) faults.push(fault.duplicate(`${path}[${index}]`, named))
     seen.add(id)
   }
-  return faults
 }
 
 /** Sorts the fields of objects for JSON: equal objects of a set may have them in different orders. */
@@ -295,9 +306,10 @@ function inOrder(_: string, value: Json): Json {
 
 function keysOf(schema: Schema, item: Json): Json {
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  return isObject(item)
-    ? Object.fromEntries(keys.filter((key) => item[key] !== undefined).map((key) => [key, item[key]!]))
-    : item
+  if (!isObject(item)) return item
+  const named: JsonObject = {}
+  for (const key of keys) if (item[key] !== undefined) put(named, key, item[key])
+  return named
 }
 
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})?$/

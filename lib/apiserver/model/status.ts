@@ -179,6 +179,25 @@ function quote(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }
 
+/** The most faults that an answer names. A body of 3 MB can have a million, which take a minute and gigabytes. */
+export const MAX_FAULTS = 1000
+/** Ends a check that has found too many. */
+export const TOO_MANY_FAULTS: Error = new Error('too many faults')
+/** The last fault after these. */
+export const MORE_FAULTS: Cause = {
+  reason: 'FieldValueInvalid',
+  field: '<nil>',
+  message: `only the first ${MAX_FAULTS} faults are named`,
+}
+
+/** The faults that the check of an object has made; undefined while they do not count. Checks do not wait. */
+export const counted: { faults: Cause[] | undefined } = { faults: undefined }
+
+function noted(cause: Cause): Cause {
+  if (counted.faults && counted.faults.push(cause) > MAX_FAULTS) throw TOO_MANY_FAULTS
+  return cause
+}
+
 export const fault: {
   required(field: string, detail?: string): Cause
   invalid(field: string, value: unknown, detail: string): Cause
@@ -189,48 +208,56 @@ export const fault: {
   tooMany(field: string, count: number, max: number): Cause
   typeInvalid(field: string, value: unknown, detail: string): Cause
 } = {
-  required: (field: string, detail = '') => ({
-    reason: 'FieldValueRequired',
-    field,
-    message: `Required value${detail && `: ${detail}`}`,
-  }),
-  invalid: (field: string, value: unknown, detail: string) => ({
-    reason: 'FieldValueInvalid',
-    field,
-    message: `Invalid value: ${quote(value)}: ${detail}`,
-  }),
-  notSupported: (field: string, value: unknown, supported: readonly string[]) => ({
-    reason: 'FieldValueNotSupported',
-    field,
-    message: `Unsupported value: ${quote(value)}: supported values: ${
-      supported.map((each) => JSON.stringify(each)).join(', ')
-    }`,
-  }),
-  forbidden: (field: string, detail: string) => ({
-    reason: 'FieldValueForbidden',
-    field,
-    message: `Forbidden: ${detail}`,
-  }),
-  duplicate: (field: string, value: unknown) => ({
-    reason: 'FieldValueDuplicate',
-    field,
-    message: `Duplicate value: ${quote(value)}`,
-  }),
-  tooLong: (field: string, max: number) => ({
-    reason: 'FieldValueTooLong',
-    field,
-    message: `Too long: may not be more than ${max} bytes`,
-  }),
-  tooMany: (field: string, count: number, max: number) => ({
-    reason: 'FieldValueTooMany',
-    field,
-    message: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
-  }),
-  typeInvalid: (field: string, value: unknown, detail: string) => ({
-    reason: 'FieldValueTypeInvalid',
-    field,
-    message: `Invalid value: ${quote(value)}: ${detail}`,
-  }),
+  required: (field: string, detail = '') =>
+    noted({
+      reason: 'FieldValueRequired',
+      field,
+      message: `Required value${detail && `: ${detail}`}`,
+    }),
+  invalid: (field: string, value: unknown, detail: string) =>
+    noted({
+      reason: 'FieldValueInvalid',
+      field,
+      message: `Invalid value: ${quote(value)}: ${detail}`,
+    }),
+  notSupported: (field: string, value: unknown, supported: readonly string[]) =>
+    noted({
+      reason: 'FieldValueNotSupported',
+      field,
+      message: `Unsupported value: ${quote(value)}: supported values: ${
+        supported.map((each) => JSON.stringify(each)).join(', ')
+      }`,
+    }),
+  forbidden: (field: string, detail: string) =>
+    noted({
+      reason: 'FieldValueForbidden',
+      field,
+      message: `Forbidden: ${detail}`,
+    }),
+  duplicate: (field: string, value: unknown) =>
+    noted({
+      reason: 'FieldValueDuplicate',
+      field,
+      message: `Duplicate value: ${quote(value)}`,
+    }),
+  tooLong: (field: string, max: number) =>
+    noted({
+      reason: 'FieldValueTooLong',
+      field,
+      message: `Too long: may not be more than ${max} bytes`,
+    }),
+  tooMany: (field: string, count: number, max: number) =>
+    noted({
+      reason: 'FieldValueTooMany',
+      field,
+      message: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+    }),
+  typeInvalid: (field: string, value: unknown, detail: string) =>
+    noted({
+      reason: 'FieldValueTypeInvalid',
+      field,
+      message: `Invalid value: ${quote(value)}: ${detail}`,
+    }),
 }
 
 /** The reason of a text that cannot be parsed. Go's names the character, which no client reads. */
@@ -238,7 +265,7 @@ export const NOT_JSON = 'it is not valid JSON'
 
 /** Returns the fault of a changed field that cannot change. */
 export function immutable(path: string, value: unknown): Cause {
-  return { reason: 'FieldValueInvalid', field: path, message: `Invalid value: ${quote(value)}: field is immutable` }
+  return fault.invalid(path, value, 'field is immutable')
 }
 
 type Place = Pick<Named, 'group' | 'plural'> & { readonly custom: boolean }

@@ -60,7 +60,7 @@ function pruneEmbedded(schema: Schema, value: JsonObject, path: string, unknown:
   const meta = isObject(metadata)
     ? decodeTyped({ $ref: 'meta.v1.ObjectMeta' }, metadata, `${path}.metadata`)
     : undefined
-  if (meta) unknown.push(...meta.unknown)
+  for (const name of meta?.unknown ?? []) unknown.push(name)
   return {
     ...(apiVersion !== undefined && { apiVersion }),
     ...(kind !== undefined && { kind }),

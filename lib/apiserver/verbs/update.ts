@@ -36,6 +36,7 @@ import {
   setManagedFields,
   throwIfInvalid,
   typingOf,
+  warn,
   writerOf,
   type Written,
 } from './write.ts'
@@ -94,13 +95,14 @@ export function updateObject(
   if (admitted === wanted) ownFields(object)
   restoreUnwritten(context, kind, subresource, object, old)
   updateGeneration(object, old, kind, subresource === 'status')
-  const metaFaults = metadataUpdateFaults(object.metadata, old.metadata, kind)
-  // The real server checks the metadata of every kind, and the kind's own check repeats that.
-  const faults = [...metaFaults, ...metaFaults, ...schemaFaults(context, kind, object, old, subresource, metaFaults)]
-  faults.push(...(validatorOf(kind, subresource)?.(object, old) ?? []))
-  throwIfInvalid(kind, object, faults)
-  if (subresource === '') writer.warnings?.push(...(kind.rules.warnings?.(object, old) ?? []))
-  if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
+  throwIfInvalid(kind, object, () => {
+    const metaFaults = metadataUpdateFaults(object.metadata, old.metadata, kind)
+    // The real server checks the metadata of every kind, and the kind's own check repeats that.
+    const faults = [...metaFaults, ...metaFaults, ...schemaFaults(context, kind, object, old, subresource, metaFaults)]
+    return [...faults, ...(validatorOf(kind, subresource)?.(object, old) ?? [])]
+  })
+  if (subresource === '') warn(writer, kind.rules.warnings?.(object, old))
+  if (kind.custom) warn(writer, finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
   object.metadata.resourceVersion = old.metadata.resourceVersion!
   const write = { kind, object, old, subresource: writer.subresource, warnings: writer.warnings }
   if (LIMITED.includes(kind.storage.id)) checkLimits(context, write)

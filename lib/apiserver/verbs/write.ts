@@ -10,13 +10,17 @@ import {
   alreadyExists,
   badRequest,
   type Cause,
+  counted,
   errorWithoutReason,
   fault,
   forbidden,
   generateNameConflict,
   invalid,
+  MAX_FAULTS,
+  MORE_FAULTS,
   notFound,
   StatusError,
+  TOO_MANY_FAULTS,
 } from '../model/status.ts'
 import { emptyStruct, zeroValue } from '../schema/decode.ts'
 import { mediaType, readJsonBody } from '../wire/body.ts'
@@ -153,7 +157,27 @@ function fromStatus({ field, message, ...rest }: Cause): Cause {
   }
 }
 
-export function throwIfInvalid(kind: Kind, object: ApiObject, faults: readonly Cause[]): void {
+/** Adds to the warnings of a write. */
+export function warn({ warnings }: Writer, texts: readonly string[] = []): void {
+  for (const text of texts) warnings?.push(text)
+}
+
+/** Returns the faults that a check finds. Ends the check after too many, and returns the first ones. */
+function firstFaults(check: () => readonly Cause[]): readonly Cause[] {
+  const own: Cause[] = counted.faults = []
+  try {
+    return check()
+  } catch (error) {
+    if (error !== TOO_MANY_FAULTS) throw error
+    return [...own.slice(0, MAX_FAULTS), MORE_FAULTS]
+  } finally {
+    counted.faults = undefined
+  }
+}
+
+/** Throws 422 with the faults that a check finds, if any. */
+export function throwIfInvalid(kind: Kind, object: ApiObject, check: () => readonly Cause[]): void {
+  const faults = firstFaults(check)
   if (faults.length === 0) return
   // Events have the same form inside the server, whatever group a request names.
   throw invalid({ group: groupOf(kind.storage.apiVersion), kind: kind.kind }, object.metadata.name ?? '', faults)
@@ -303,15 +327,13 @@ export function createObject(
   else if (kind.status && !kind.rules.keepsStatus) object['status'] = emptyStruct(fieldSchema(kind.schema, 'status')!)
   if (kind.storage.id === 'resourcequotas') object['status'] = quotaStatus(context, object)
   kind.rules.prepareCreate?.(object, prepareContext(context))
-  const ownFaults = kind.rules.validate?.(object, undefined) ?? []
-  const metaFaults = kind.rules.metadataLast && ownFaults.length > 0 ? [] : metadataFaults(object, kind)
-  throwIfInvalid(
-    kind,
-    object,
-    [...metaFaults, ...schemaFaults(context, kind, object, undefined, '', metaFaults), ...ownFaults],
-  )
-  writer.warnings?.push(...(kind.rules.warnings?.(object, undefined) ?? []))
-  if (kind.custom) writer.warnings?.push(...finalizerWarnings(object.metadata, []))
+  throwIfInvalid(kind, object, () => {
+    const ownFaults = kind.rules.validate?.(object, undefined) ?? []
+    const metaFaults = kind.rules.metadataLast && ownFaults.length > 0 ? [] : metadataFaults(object, kind)
+    return [...metaFaults, ...schemaFaults(context, kind, object, undefined, '', metaFaults), ...ownFaults]
+  })
+  warn(writer, kind.rules.warnings?.(object, undefined))
+  if (kind.custom) warn(writer, finalizerWarnings(object.metadata, []))
   const write = { kind, object, old: undefined, subresource: '', warnings: writer.warnings }
   if (LIMITED.includes(kind.storage.id)) checkLimits(context, write)
   if (admission) object = validated(context, { ...placeOf(kind, object), ...admission, object })

@@ -53,7 +53,7 @@ export function parentsOf(object: JsonObject, names: readonly string[]): JsonObj
       const value = each[name.endsWith('[]') ? name.slice(0, -2) : name]
       if (!name.endsWith('[]')) {
         if (isObject(value)) next.push(value)
-      } else if (Array.isArray(value)) next.push(...value.filter(isObject))
+      } else if (Array.isArray(value)) { for (const item of value) if (isObject(item)) next.push(item) }
     }
     found = next
   }
