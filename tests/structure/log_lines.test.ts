@@ -1,4 +1,4 @@
-/** The table of log lines in docs/operating.md has every line of lib, and no others. */
+/** The table of log lines in docs/log-lines.md has every line of lib, and no others. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pageText } from '../tools/docs.ts'
@@ -35,7 +35,7 @@ interface Row {
   readonly pattern: RegExp
 }
 
-const rows: readonly Row[] = [...pageText('docs/operating.md').matchAll(/^\| `([^`]+)` \| (info|warn|error) \|/gm)]
+const rows: readonly Row[] = [...pageText('docs/log-lines.md').matchAll(/^\| `([^`]+)` \| (info|warn|error) \|/gm)]
   .map(([, line, level]) => ({ line: line!, level: level!, pattern: patternOf(line!) }))
 
 const sources = [...readTree(['lib'], /\.ts$/)].filter(([path]) => !EXCLUDED.test(path))

@@ -1,4 +1,4 @@
-/** The table of metrics in docs/operating.md is what an operator exports. */
+/** The table of metrics in docs/metrics.md is what an operator exports. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cluster, defineResource, operator } from 'kubeloop'
@@ -9,7 +9,7 @@ import * as z from 'zod'
 import { Latch } from '../../lib/async/latch.ts'
 import { pageText } from '../tools/docs.ts'
 
-const PAGE = pageText('docs/operating.md')
+const PAGE = pageText('docs/metrics.md')
 
 const spec = z.object({ host: z.string() })
 const Old = defineResource({ group: 'example.dev', version: 'v1alpha1', kind: 'Site', spec })
