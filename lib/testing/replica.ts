@@ -10,7 +10,6 @@ import { placeOfError } from '../observe/stack.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
 import { type WriteLoops, writeLoops } from '../controller/write_loops.ts'
-import type { FakeClock } from '../async/fake_clock.ts'
 import type { WebhookHandler, WebhookResponse } from '../webhook/handler.ts'
 
 /**
@@ -215,7 +214,7 @@ const MAX_QUIET_RUNS = 50
 export class ReplicaRuns {
   readonly #keys = new Map<string, Failing>()
   readonly #tasks = new Map<string, Failing>()
-  readonly #clock: FakeClock
+  readonly #clock: Clock
   readonly #log: Log
   readonly #failures = foldFailures()
   #loops: WriteLoops
@@ -224,7 +223,7 @@ export class ReplicaRuns {
   /** The error message for a key that became hot since the last rest. */
   problem: string | undefined
 
-  constructor(clock: FakeClock, log: Log) {
+  constructor(clock: Clock, log: Log) {
     this.#clock = clock
     this.#log = log
     this.#loops = writeLoops(clock)

@@ -1,9 +1,8 @@
 /** Starts the replicas of an operator in its world. */
-import type { Controller, Log, Operator, Parts } from 'kubeloop'
+import type { Clock, Controller, Log, Operator, Parts } from 'kubeloop'
 import { internals } from 'kubeloop/apiserver'
 import type { OperatorOptions } from '../operator/options.ts'
 import type { Activity, Watched } from './activity.ts'
-import type { FakeClock } from '../async/fake_clock.ts'
 import { seededRandom } from './random.ts'
 import { Replica, ReplicaRuns } from './replica.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
@@ -14,12 +13,12 @@ interface ReplicaStart {
   /** The number of all replicas. */
   readonly replicas: number
   readonly seed: number
-  readonly clock: FakeClock
+  readonly clock: Clock
   readonly random: () => number
   readonly log: Log
   readonly activity: Activity
   readonly recorder: RightsRecorder | undefined
-  readonly clusters: WorldClusters
+  readonly clusters: Pick<WorldClusters, 'connectionsOf'>
   /** The running replicas, to which this one is added until it ends. */
   readonly running: Map<Replica, () => void>
   readonly signal: AbortSignal

@@ -1,0 +1,109 @@
+/**
+ * The reference model: which objects an operator of a drawing may change, and what the cluster must look like when it
+ * is at rest. It knows the options and what people did, and nothing of how an operator works.
+ */
+import type { KubeObject } from 'kubeloop'
+import type { Drawing } from './options.ts'
+import { DEFAULTED, finalizerOf, type Foo, type Key, NAMED, passes } from './subject.ts'
+
+/** What people did to the object of a key. */
+export interface Known {
+  /** The label that selects. */
+  labelled: boolean
+  /** Whether the description has selected it at any time. */
+  wasSelected: boolean
+  value: string
+  /** It has passed the filter at any time. */
+  passed: boolean
+  /** Another source than the kind itself has named it. */
+  named: boolean
+  /** Its Service was changed by others. */
+  drifted: boolean
+  /** People have removed its finalizers. */
+  stripped: boolean
+}
+
+/** The objects of a key when the operator is at rest. */
+export interface Found {
+  readonly foo: Foo | undefined
+  readonly service: KubeObject | undefined
+  readonly generated: readonly KubeObject[]
+}
+
+/** Whether the description selects an object with such a label. */
+export function selects(draw: Drawing, { namespace, name }: Key, labelled: boolean): boolean {
+  if (draw.fields && name === 'y') return false
+  // The namespaces of a kind take the place of those of the operator.
+  if ((draw.spaces === 'list' || (draw.spaces === 'all' && draw.commonSpaces)) && namespace !== 'a') return false
+  const byLabel = draw.labels || (draw.spaces === 'record' && namespace === 'b') ||
+    (draw.spaces === 'others' && namespace === 'a')
+  return !byLabel || labelled
+}
+
+/** Returns why a write to an object of a key is wrong. */
+export function wrongWrite(draw: Drawing, key: Key, known: Known | undefined): string | undefined {
+  if (!known) return 'an object that nobody made'
+  if (!known.wasSelected) return 'an object that the description does not select'
+  return mayRun(draw, key, known) ? undefined : 'an object that never passed the filter'
+}
+
+/** Whether anything may cause a run: its own changes, or another source. */
+function mayRun(draw: Drawing, key: Key, known: Known): boolean {
+  return draw.filter === 'none' || known.passed || isNamed(draw, key, known)
+}
+
+function isNamed(draw: Drawing, { namespace, name }: Key, { named }: Known): boolean {
+  return named || (draw.source === 'every with keys' && namespace === NAMED.namespace && name === NAMED.name)
+}
+
+/**
+ * Returns what is wrong with the objects of a key at rest. `isCertain`: no request had an unknown outcome, so nothing
+ * was made twice.
+ */
+export function judged(
+  draw: Drawing,
+  key: Key,
+  known: Known | undefined,
+  { foo, service, generated }: Found,
+  isCertain: boolean,
+): string[] {
+  const wrong: string[] = []
+  const expect = (holds: boolean, what: string): void => {
+    if (!holds) wrong.push(`${key.namespace}/${key.name}: ${what}`)
+  }
+  if (!foo || !known) {
+    expect(!service && generated.length === 0, 'objects of one that is gone')
+    return wrong
+  }
+  const { metadata, status, spec } = foo
+  const finalizer = finalizerOf(draw)
+  const isSelected = selects(draw, key, known.labelled)
+  const isTouched = service !== undefined || status !== undefined || generated.length > 0 ||
+    (finalizer !== undefined && metadata.finalizers?.includes(finalizer) === true)
+  if (!known.wasSelected) expect(!isTouched, 'touched, but not selected')
+  else if (!mayRun(draw, key, known)) expect(!isTouched, 'touched, but never passed')
+  expect(metadata.annotations?.['kept'] === 'yes', 'its annotation was lost')
+  expect(spec.note === 'kept', 'its note was lost')
+  expect(
+    known.value !== '' || spec.value === (draw.admission === 'default' && draw.place === 'own' ? DEFAULTED : ''),
+    'its value',
+  )
+  if (!isSelected) return wrong
+  expect(metadata.deletionTimestamp === undefined, 'its finalizer was not removed')
+  // What does not pass now may be as it was before.
+  if (metadata.deletionTimestamp || (draw.filter !== 'none' && !passes(foo))) return wrong
+  const types = status?.conditions?.map(({ type }) => type).sort().join()
+  expect(types === (draw.second === 'none' ? 'First' : 'First,Second'), `conditions ${types}`)
+  if (draw.annotates) expect(metadata.annotations?.['seen'] === spec.value, `seen is ${metadata.annotations?.['seen']}`)
+  expect(finalizer === undefined || metadata.finalizers?.includes(finalizer) === true, 'no finalizer')
+  if (draw.generated) {
+    expect(generated.length > 0, 'no generated object')
+    if (isCertain) expect(generated.length < 2, `${generated.length} generated objects`)
+  }
+  const isRepaired = draw.owns !== 'none' || draw.requeues || draw.source === 'every' || isNamed(draw, key, known)
+  if (!known.drifted || (isRepaired && draw.owns !== 'none')) {
+    const selector = (service as { spec?: { selector?: object } } | undefined)?.spec?.selector
+    expect(JSON.stringify(selector) === JSON.stringify({ app: spec.value }), `Service ${JSON.stringify(selector)}`)
+  }
+  return wrong
+}

@@ -1,0 +1,119 @@
+/** The options of drawn operators: what each row may be, and which public options it covers. */
+import {
+  CACHE_SHAPE,
+  CLUSTER_SHAPE,
+  CONTROLLER_SHAPE,
+  FINALIZE_SHAPE,
+  GROUP_SHAPE,
+  OPERATOR_SHAPE,
+  OWNS_SHAPE,
+  SCHEDULE_SHAPE,
+  TASK_SHAPE,
+  WATCHES_SHAPE,
+} from '../../lib/operator/checks.ts'
+import type { Chance } from './chance.ts'
+
+interface Row {
+  /** The public options, as `shape.option`. */
+  readonly covers: readonly string[]
+  /** The first is the simplest one, to which a failing drawing is shrunk. */
+  readonly values: readonly unknown[]
+}
+
+const NO = [false, true] as const
+
+/** One drawing has one value of each row. */
+export const OPTIONS = {
+  place: {
+    covers: ['controller.cluster', 'controller.clusters', 'cache.cluster', 'watches.cluster'],
+    values: ['own', 'west', 'each of west'],
+  },
+  labels: { covers: ['cache.labels'], values: NO },
+  fields: { covers: ['cache.fields'], values: NO },
+  spaces: { covers: ['cache.namespaces'], values: ['all', 'list', 'record', 'others'] },
+  commonSpaces: { covers: ['operator.namespaces', 'cluster.namespaces'], values: NO },
+  strip: { covers: ['cache.strip', 'operator.cache'], values: ['none', 'kind', 'all kinds'] },
+  live: { covers: ['cache.read'], values: NO },
+  filter: {
+    covers: ['controller.when', 'controller.eventFilter', 'operator.controllers'],
+    values: ['none', 'when', 'eventFilter', 'when of all'],
+  },
+  finalize: { covers: ['finalize.finalizer'], values: ['none', 'named', 'by default', 'slow'] },
+  source: { covers: ['watches.queue'], values: ['none', 'watches', 'from', 'every', 'every with keys'] },
+  owns: { covers: ['owns.anyOwner', 'owns.queue'], values: ['none', 'controller', 'any owner', 'metadata'] },
+  queue: { covers: ['controller.queue'], values: ['none', 'priority', 'after', 'rate limited'] },
+  concurrency: { covers: ['controller.concurrency'], values: [1, 3] },
+  warmup: { covers: ['controller.warmup'], values: NO },
+  backoff: { covers: ['controller.backoff', 'controller.limiter'], values: ['short', 'limiter'] },
+  holdEvents: { covers: ['controller.holdEvents'], values: NO },
+  timeout: { covers: ['controller.timeout'], values: NO },
+  second: {
+    covers: ['controller.everyReplica', 'controller.fieldManager', 'controller.name'],
+    values: ['none', 'leader', 'every replica'],
+  },
+  election: { covers: ['operator.leaderElection'], values: ['one replica', 'default', 'quick'] },
+  admission: { covers: ['operator.webhooks'], values: ['none', 'default', 'validate'] },
+  task: { covers: ['task.everyReplica', 'task.restart'], values: ['none', 'leader', 'failing', 'every replica'] },
+  schedule: { covers: ['schedule.timeZone'], values: NO },
+  child: { covers: [], values: ['apply', 'createOrUpdate'] },
+  generated: { covers: [], values: NO },
+  annotates: { covers: [], values: NO },
+  fails: { covers: [], values: NO },
+  waits: { covers: [], values: NO },
+  requeues: { covers: [], values: NO },
+} as const satisfies Readonly<Record<string, Row>>
+
+export type Drawing = { readonly [K in keyof typeof OPTIONS]: (typeof OPTIONS)[K]['values'][number] }
+
+/** Public options without a row, each with the reason. */
+export const NOT_DRAWN: Readonly<Record<string, string>> = {
+  'operator.name': 'changes nothing but names',
+  'operator.log': 'the log of the simulation is given at the start',
+  'operator.crds': 'worlds install; tests/crds and tests/e2e have the others',
+  'operator.syncTimeout': 'ends the start: tests/operator/refused.test.ts',
+  'controller.syncTimeout': 'the same',
+  'operator.grace': 'limits a stop, which the simulation bounds itself',
+  'operator.health': 'a server with a socket: tests/manager',
+  'operator.metrics': 'the same',
+  'operator.profiling': 'the same',
+  'operator.tracing': 'changes no request: tests/operator/tracing.test.ts',
+  'controller.logLevel': 'the log of the simulation has all lines',
+  'owns.when': 'as the filter of the kind itself: tests/controller/handlers.test.ts',
+  'watches.when': 'the same',
+  'owns.optional': 'definitions that come and go: tests/operator/optional.test.ts',
+  'watches.optional': 'the same',
+  'cache.optional': 'the same',
+  'cluster.optional': 'clusters that cannot be found: tests/operator/other_clusters.test.ts',
+  'group.namespaces': 'groups of clusters: tests/operator/fleet.test.ts',
+}
+
+const SHAPES = {
+  operator: OPERATOR_SHAPE,
+  controller: CONTROLLER_SHAPE,
+  cache: CACHE_SHAPE,
+  owns: OWNS_SHAPE,
+  watches: WATCHES_SHAPE,
+  finalize: FINALIZE_SHAPE,
+  task: TASK_SHAPE,
+  schedule: SCHEDULE_SHAPE,
+  group: GROUP_SHAPE,
+  cluster: CLUSTER_SHAPE,
+}
+
+/** Returns the names of all public options, as `shape.option`. */
+export function publicOptions(): readonly string[] {
+  return Object.entries(SHAPES).flatMap(([shape, options]) => Object.keys(options).map((name) => `${shape}.${name}`))
+}
+
+export function drawOptions(chance: Chance): Drawing {
+  return Object.fromEntries(
+    Object.entries<Row>(OPTIONS).map(([name, { values }]) => [name, chance.pick(values)]),
+  ) as Drawing
+}
+
+/** Returns each drawing that has the simplest value in one more row. */
+export function simplerDrawings(drawing: Drawing): readonly Drawing[] {
+  return Object.entries<Row>(OPTIONS)
+    .filter(([name, { values }]) => drawing[name as keyof Drawing] !== values[0])
+    .map(([name, { values }]) => ({ ...drawing, [name]: values[0] }))
+}

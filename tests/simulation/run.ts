@@ -1,0 +1,279 @@
+/** Runs one seed: an operator, what happens to it, and what must hold while it does and when it is at rest. */
+import { ApiError, LeadershipLost, type Log, NetworkError, type OtherCluster } from 'kubeloop'
+import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
+import { Chance } from './chance.ts'
+import { type Deed, drawDeeds, type Play, play, textOf } from './deeds.ts'
+import { judged, type Known, wrongWrite } from './model.ts'
+import { type Drawing, drawOptions, OPTIONS, simplerDrawings } from './options.ts'
+import { type ObservedWrite, Stage } from './stage.ts'
+import { Foo, IDENTITY, type Key, NAMES, NAMESPACES, type Observer, type Subject, subjectOf } from './subject.ts'
+
+/** What a seed draws. */
+export interface Plan {
+  readonly seed: number
+  readonly drawing: Drawing
+  /** The operator before an upgrade, which differs in its drawing; undefined without one. */
+  readonly earlier: Drawing | undefined
+  readonly replicas: number
+  readonly deeds: readonly Deed[]
+}
+
+export interface Outcome {
+  readonly problems: readonly string[]
+  /** What happened, in order. */
+  readonly history: readonly string[]
+}
+
+/** Rows that two releases of one operator have in common: what they select, and what is left in objects. */
+const LASTING: readonly (keyof Drawing)[] = [
+  ...['place', 'labels', 'fields', 'spaces', 'commonSpaces', 'finalize', 'filter', 'election', 'admission'] as const,
+  ...['second', 'child', 'generated', 'annotates', 'task', 'source'] as const,
+]
+const MAX_REPLICAS = 4
+/** Longer than any lease, back-off and lost answer. */
+const CALM_MS = 180_000
+/** A lost answer fails after 75 s. */
+const LAST_ANSWER_MS = 80_000
+/** A line that is logged more often within a second floods. */
+const MAX_EQUAL_LINES = 5
+
+export function planOf(seed: number): Plan {
+  const chance = new Chance(seed)
+  const drawing = drawOptions(chance)
+  const other = drawOptions(chance)
+  const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
+  const earlier = chance.below(3) === 0 ? { ...other, ...lasting } : undefined
+  const replicas = drawing.election === 'one replica' ? 1 : 1 + chance.below(3)
+  return { seed, drawing, earlier, replicas, deeds: drawDeeds(chance) }
+}
+
+export async function runPlan(plan: Plan): Promise<Outcome> {
+  return await new Run(plan).play()
+}
+
+class Run {
+  readonly #plan: Plan
+  readonly #problems: string[] = []
+  readonly #history: string[] = []
+  readonly #known = new Map<string, Known>()
+  readonly #subjects = new Map<number, Subject>()
+  readonly #failed = new Set<string>()
+  readonly #lines = new Map<string, number[]>()
+  readonly #calm = new AbortController()
+  #stage!: Stage
+  /** When the faults have ended. */
+  #calmMs = Infinity
+  /** Whether new replicas are those of the upgrade. */
+  #isUpgraded = false
+
+  constructor(plan: Plan) {
+    this.#plan = plan
+  }
+
+  async play(): Promise<Outcome> {
+    const { seed, drawing, replicas, deeds, earlier } = this.#plan
+    const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+    const { app, west } = subjectOf(drawing, { run: () => () => {}, problem() {}, failsFirst: () => false })
+    const stage = this.#stage = new Stage({
+      ...{ seed, app, objects: NAMESPACES.map(namespace), log: this.#log() },
+      onWrite: (write) => this.#written(write),
+      onProblem: (text) => this.#problem(text),
+      onEnd: (error) => this.#ended(error),
+    })
+    await stage.open()
+    for (const name of NAMESPACES) await stage.clientOf(west).create(Namespace, { metadata: { name } })
+    const place = drawing.place === 'own' ? undefined : west
+    const of: Play = {
+      ...{ draw: drawing, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },
+      ...{ subjects: this.#subjects, calm: this.#calm.signal, count: 0, isCertain: earlier === undefined },
+      startReplica: () => this.#startReplica(),
+    }
+    for (let count = 0; count < replicas; count++) this.#startReplica()
+    await stage.advance(1000)
+    for (const [index, deed] of deeds.entries()) {
+      if (index === deeds.length >> 1) await this.#upgrade()
+      this.#note(textOf(deed))
+      await play(of, deed)
+      await stage.advance(deed.waitMs)
+      this.#restart()
+    }
+    this.#calm.abort()
+    this.#calmMs = stage.clock.monotonic()
+    this.#note('calm')
+    // Replicas that a lost lease has ended are started again.
+    for (let ms = 0; ms < CALM_MS; ms += 30_000) {
+      this.#restart()
+      await stage.advance(30_000)
+    }
+    await this.#judge(of, place)
+    await stage.close()
+    return { problems: this.#problems, history: this.#history }
+  }
+
+  #startReplica(): void {
+    const { drawing, earlier, replicas } = this.#plan
+    const isAlone = drawing.election === 'one replica'
+    if (this.#stage.running.length >= (isAlone ? 1 : MAX_REPLICAS)) return
+    const number = this.#stage.next
+    const subject = subjectOf(earlier && !this.#isUpgraded ? earlier : drawing, this.#observer(number))
+    this.#subjects.set(number, subject)
+    this.#note(`replica ${number} starts`)
+    this.#stage.start(subject.app, isAlone ? 1 : Math.max(2, replicas))
+  }
+
+  /** Starts a replica if none is left, as a Deployment does. */
+  #restart(): void {
+    if (this.#stage.running.length === 0) this.#startReplica()
+  }
+
+  /** Replaces the replicas of the earlier release. */
+  async #upgrade(): Promise<void> {
+    if (!this.#plan.earlier) return
+    this.#note('upgrade')
+    this.#isUpgraded = true
+    for (const number of this.#stage.running) {
+      this.#stage.stop(number)
+      await this.#stage.advance(2000)
+      this.#restart()
+    }
+  }
+
+  #observer(replica: number): Observer {
+    const running = new Set<string>()
+    return {
+      run: (controller, key) => {
+        const id = `${controller} ${key}`
+        if (running.has(id)) this.#problem(`two runs of ${id} at once in replica ${replica}`)
+        running.add(id)
+        return () => void running.delete(id)
+      },
+      problem: (text) => this.#problem(text),
+      failsFirst: (key, value) => {
+        const id = `${key} ${value}`
+        const isFirst = !this.#failed.has(id)
+        this.#failed.add(id)
+        return isFirst
+      },
+    }
+  }
+
+  #written(write: ObservedWrite): void {
+    const { drawing } = this.#plan
+    const { namespace, name, resource, verb, replica, cluster, fieldManager } = write
+    const what = `${verb} of ${resource} ${namespace}/${name}`
+    const isBeat = resource === 'configmaps' && (name === 'task' || name === 'tick')
+    if (!isBeat && name !== '') {
+      if (cluster !== (drawing.place === 'own' ? null : 'west')) this.#problem(`${what} in the wrong cluster`)
+      const wrong = wrongWrite(drawing, { namespace, name }, this.#known.get(`${namespace}/${name}`))
+      if (wrong) this.#problem(`${what}: ${wrong}`)
+    }
+    const isOfEach = fieldManager === 'drawn-second' ? drawing.second === 'every replica' : isBeat &&
+      drawing.task === 'every replica'
+    if (drawing.election !== 'one replica' && !isOfEach) void this.#checkLeads(replica, what)
+  }
+
+  async #checkLeads(replica: number, what: string): Promise<void> {
+    const holder = await this.#stage.holder()
+    const own = replica === 0 ? IDENTITY : `${IDENTITY}-${replica}`
+    if (holder !== undefined && holder !== own) this.#problem(`${what} by ${own}, while ${holder} leads`)
+  }
+
+  async #judge({ isCertain, client }: Play, place: OtherCluster | undefined): Promise<void> {
+    const { drawing } = this.#plan
+    const found = async ({ namespace, name }: Key) => ({
+      foo: await client.get(Foo, { namespace, name }),
+      service: await client.get(Service, { namespace, name }),
+      generated: await client.list(ConfigMap, { namespace, labels: `generated-for=${name}` }),
+    })
+    for (const namespace of NAMESPACES) {
+      for (const name of NAMES) {
+        const known = this.#known.get(`${namespace}/${name}`)
+        for (
+          const wrong of judged(drawing, { namespace, name }, known, await found({ namespace, name }), isCertain)
+        ) this.#problem(wrong)
+      }
+    }
+    const own = this.#stage.clientOf(undefined)
+    const now = this.#stage.clock.now()
+    for (const [name, isDrawn] of [['task', drawing.task !== 'none'], ['tick', drawing.schedule]] as const) {
+      if (!isDrawn) continue
+      const map = await own.get(ConfigMap, { namespace: 'a', name })
+      // Clocks of replicas may be half an hour off.
+      if (Math.abs(now - Number(map?.data?.['at'])) > 2_000_000) {
+        this.#problem(`${name} does not run: ${map?.data?.['at']}`)
+      }
+    }
+    void place
+  }
+
+  #log(): Log {
+    const count = (level: string) => (message: string): void => {
+      const now = this.#stage?.clock.monotonic() ?? 0
+      this.#note(`${level} ${message}`)
+      const times = (this.#lines.get(message) ?? []).filter((ms) => ms > now - 1000)
+      this.#lines.set(message, [...times, now])
+      if (times.length === MAX_EQUAL_LINES) {
+        this.#problem(`logged more than ${MAX_EQUAL_LINES} times in a second: ${message}`)
+      }
+    }
+    return { debug() {}, info() {}, warn: count('warn'), error: count('error') }
+  }
+
+  /** A lost lease ends a replica, and so does a start that the weather prevents. */
+  #ended(error: unknown): void {
+    this.#note(`a replica ended: ${error}`)
+    const isStormy = this.#stage.clock.monotonic() < this.#calmMs + LAST_ANSWER_MS
+    if (error instanceof LeadershipLost || (isStormy && isOfServer(error))) return
+    this.#problem(`a replica ended: ${error}`)
+  }
+
+  #problem(text: string): void {
+    this.#note(`PROBLEM ${text}`)
+    if (!this.#problems.includes(text)) this.#problems.push(text)
+  }
+
+  #note(text: string): void {
+    this.#history.push(`${((this.#stage?.clock.monotonic() ?? 0) / 1000).toFixed(1).padStart(7)} s  ${text}`)
+  }
+}
+
+function isOfServer(error: unknown): boolean {
+  return error instanceof NetworkError || error instanceof ApiError ||
+    (error instanceof Error && isOfServer(error.cause))
+}
+
+/** Returns a smaller plan that fails, too: without deeds and options that the failure does not need. */
+export async function shrunk(plan: Plan): Promise<Plan> {
+  const fails = async (candidate: Plan): Promise<boolean> => (await runPlan(candidate)).problems.length > 0
+  let best = plan
+  const attempt = async (candidate: Plan): Promise<boolean> => {
+    if (!await fails(candidate)) return false
+    best = candidate
+    return true
+  }
+  for (let isSmaller = true; isSmaller;) {
+    isSmaller = false
+    if (best.earlier && await attempt({ ...best, earlier: undefined })) isSmaller = true
+    if (best.replicas > 1 && await attempt({ ...best, replicas: best.replicas - 1 })) isSmaller = true
+    for (let size = best.deeds.length; size > 0; size >>= 1) {
+      for (let at = 0; at + size <= best.deeds.length;) {
+        if (await attempt({ ...best, deeds: best.deeds.toSpliced(at, size) })) isSmaller = true
+        else at += size
+      }
+    }
+    for (const drawing of simplerDrawings(best.drawing)) {
+      if (drawing.election !== best.drawing.election && best.replicas > 1) continue
+      if (Object.keys(OPTIONS).every((name) => name in drawing) && await attempt({ ...best, drawing })) {
+        isSmaller = true
+        break
+      }
+    }
+  }
+  return best
+}
+
+/** Returns the rows of a drawing that are not the simplest ones. */
+export function drawingText(drawing: Drawing): string {
+  const rows = Object.entries(drawing).filter(([name, value]) => OPTIONS[name as keyof Drawing].values[0] !== value)
+  return rows.map(([name, value]) => `${name}: ${value}`).join(', ') || 'all as by default'
+}

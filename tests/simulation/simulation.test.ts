@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { tries } from '../tools/fuzz.ts'
+import { NOT_DRAWN, OPTIONS, publicOptions } from './options.ts'
+import { planOf, runPlan } from './run.ts'
+
+test('each public option of an operator is drawn, or has a reason why not', () => {
+  const covered = Object.values(OPTIONS).flatMap(({ covers }): readonly string[] => covers)
+  assert.deepEqual(
+    [...new Set([...covered, ...Object.keys(NOT_DRAWN)])].sort(),
+    [...publicOptions()].sort(),
+    'a new option needs a row in OPTIONS, an old one goes from there',
+  )
+  assert.deepEqual(Object.keys(NOT_DRAWN).filter((name) => covered.includes(name)), [], 'drawn, and with a reason')
+})
+
+test('a seed alone repeats a run', async () => {
+  const seed = 3
+  assert.deepEqual(planOf(seed), planOf(seed))
+  const [first, second] = [await runPlan(planOf(seed)), await runPlan(planOf(seed))]
+  assert.ok(first.history.length > 10)
+  assert.deepEqual(first.history, second.history)
+})
+
+test('drawn operators touch what they select, and all of it is done when they are at rest', async () => {
+  for (let seed = 1; seed <= tries(24); seed++) {
+    const { problems, history } = await runPlan(planOf(seed))
+    assert.deepEqual(
+      problems,
+      [],
+      `replay and shrink it by \`npm run simulate -- --seeds 1 --seed ${seed}\`:\n${history.join('\n')}`,
+    )
+  }
+})

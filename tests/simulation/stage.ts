@@ -1,0 +1,247 @@
+/** Runs replicas of several operators in one set of clusters, each with a clock of its own, and observes them. */
+import type { Client, Log, Operator, OtherCluster, Transport } from 'kubeloop'
+import { Lease } from 'kubeloop/kinds'
+import { FakeClock } from 'kubeloop/testing'
+import type { Clock } from '../../lib/async/clock.ts'
+import { sleep } from '../../lib/async/clock.ts'
+import { type RequestedAction, requestedAction, splitTarget } from '../../lib/core/requested_action.ts'
+import { Activity } from '../../lib/testing/activity.ts'
+import { type Fault, makeFaults } from '../../lib/testing/faults.ts'
+import { createObjects } from '../../lib/testing/initial_objects.ts'
+import { seededRandom } from '../../lib/testing/random.ts'
+import { callIn, type Replica } from '../../lib/testing/replica.ts'
+import { startReplica } from '../../lib/testing/start_replica.ts'
+import { WorldClusters } from '../../lib/testing/world_clusters.ts'
+import { usedResources } from '../../lib/operator/used_kinds.ts'
+import { crdOf } from '../../lib/schema/crds.ts'
+
+/** A request of a replica that changes something. */
+export interface ObservedWrite extends RequestedAction {
+  readonly replica: number
+  readonly cluster: string | null
+  readonly fieldManager: string
+}
+
+export interface StageOptions {
+  readonly seed: number
+  readonly objects: readonly object[]
+  /** Any of the operators: all have the same clusters and kinds. */
+  readonly app: Operator
+  onWrite(write: ObservedWrite): void
+  onProblem(text: string): void
+  /** Called when a replica has ended with an error. */
+  onEnd(error: unknown): void
+  readonly log: Log
+}
+
+interface Running {
+  readonly replica: Replica
+  /** Ends it as SIGTERM does. */
+  readonly stop: () => void
+}
+
+/** The running replicas; a deletion is the end of one. */
+class Known extends Map<Replica, () => void> {
+  onEnd: (replica: Replica) => void = () => {}
+
+  override delete(replica: Replica): boolean {
+    this.onEnd(replica)
+    return super.delete(replica)
+  }
+}
+
+const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection']
+/** Requests that every replica sends, or that a lease does not fence: of elections, definitions, webhooks and Events. */
+const BESIDE = ['coordination.k8s.io', 'apiextensions.k8s.io', 'admissionregistration.k8s.io', 'events.k8s.io']
+
+export class Stage {
+  readonly clock: FakeClock
+  readonly #options: StageOptions
+  readonly #random: () => number
+  readonly #faults: ReturnType<typeof makeFaults>
+  readonly #activity: Activity
+  readonly #clusters: WorldClusters
+  readonly #known = new Known()
+  readonly #replicas = new Map<number, Running>()
+  readonly #end = new AbortController()
+  /** How far the clock of a replica is ahead, in milliseconds. */
+  readonly #skews = new Map<number, number>()
+  /** Until when a replica is suspended, by the clock of the world. */
+  readonly #asleep = new Map<number, number>()
+  #started = 0
+
+  constructor(options: StageOptions) {
+    this.#options = options
+    const { app, seed, log } = options
+    const random = this.#random = seededRandom(seed)
+    const clock = this.clock = new FakeClock({ settle: () => this.#activity.rest() })
+    const faults = this.#faults = makeFaults(clock, app.description.clusters.map(({ name }) => name))
+    const activity = this.#activity = new Activity(faults, () => this.#end.abort())
+    const { description } = app
+    this.#known.onEnd = (replica) => void this.#replicas.delete(replica.number)
+    this.#clusters = new WorldClusters({
+      ...{ description, clock, random, log, faults, activity, recorder: undefined, account: undefined },
+      callWebhook: (address, body, { signal }) => callIn([...this.#known.keys()], address, body, signal),
+      signal: this.#end.signal,
+    })
+  }
+
+  async open(): Promise<void> {
+    const { app, objects } = this.#options
+    const { description } = app
+    const own = () => crdOf(usedResources(description), { conversions: description.conversions })
+    await createObjects(this.#clusters.main.admin, objects, own)
+    this.#clusters.open()
+    // The work of a suspended replica waits for the clock.
+    this.#activity.run(async (watch) => {
+      watch({ idle: () => true, busyWith: () => [], waits: () => this.running.some((each) => this.#sleepMs(each) > 0) })
+      await new Promise<void>((resolve) => this.#end.signal.addEventListener('abort', () => resolve()))
+    })
+  }
+
+  clientOf(cluster: OtherCluster | undefined): Client {
+    return this.#clusters.of(cluster).admin.client
+  }
+
+  get running(): readonly number[] {
+    return [...this.#replicas.keys()]
+  }
+
+  get leader(): number | undefined {
+    return this.running.find((number) => this.#replicas.get(number)!.replica.parts?.manager.isElected)
+  }
+
+  fault(fault: Fault): void {
+    this.#faults.add(fault)
+  }
+
+  compact(cluster: OtherCluster | undefined): void {
+    this.#clusters.of(cluster).server.compact()
+  }
+
+  closeWatches(cluster: OtherCluster | undefined): void {
+    this.#clusters.of(cluster).server.closeWatches()
+  }
+
+  /** Sets how far the clock of a replica is ahead of the world's. */
+  skew(number: number, ms: number): void {
+    this.#skews.set(number, ms)
+  }
+
+  /** Stops a process for a time, as SIGSTOP or a suspended machine do: it sends and gets nothing, no timer fires. */
+  suspend(number: number, ms: number): void {
+    this.#asleep.set(number, this.clock.monotonic() + ms)
+  }
+
+  #sleepMs(number: number): number {
+    return (this.#asleep.get(number) ?? 0) - this.clock.monotonic()
+  }
+
+  async #awake(number: number): Promise<void> {
+    for (let ms = this.#sleepMs(number); ms > 0; ms = this.#sleepMs(number)) await sleep(this.clock, ms)
+  }
+
+  /** Returns the number of the next replica, for {@link start}. */
+  get next(): number {
+    return this.#started
+  }
+
+  start(app: Operator, replicas: number): void {
+    const number = this.#started++
+    const clock: Clock = {
+      now: () => this.clock.now() + (this.#skews.get(number) ?? 0),
+      monotonic: () => this.clock.monotonic(),
+      after: (ms, fire) => {
+        const late = (): void => {
+          const left = this.#sleepMs(number)
+          if (left > 0) cancel = this.clock.after(left, late)
+          else fire()
+        }
+        let cancel = this.clock.after(ms, late)
+        return () => cancel()
+      },
+    }
+    const stop = new AbortController()
+    const signal = AbortSignal.any([stop.signal, this.#end.signal])
+    const before = new Set(this.#known.keys())
+    const { seed, log } = this.#options
+    const connectionsOf: WorldClusters['connectionsOf'] = (replica) => {
+      const { transport, transports = {}, ...rest } = this.#clusters.connectionsOf(replica)
+      const observed = (inner: Transport, cluster: string | null): Transport => async (request) => {
+        await this.#awake(number)
+        request.signal?.throwIfAborted()
+        this.#observe(number, cluster, request.method, request.path)
+        const response = await inner(request)
+        await this.#awake(number)
+        return response
+      }
+      return {
+        ...rest,
+        transport: observed(transport!, null),
+        transports: Object.fromEntries(
+          Object.entries(transports).map(([name, each]) => [name, observed(each, name)] as const),
+        ),
+      }
+    }
+    startReplica(number, {
+      ...{ operator: app, replicas, seed, clock, random: this.#random, log, activity: this.#activity, signal },
+      ...{ recorder: undefined, clusters: { connectionsOf }, running: this.#known },
+    })
+    const replica = [...this.#known.keys()].find((each) => !before.has(each))!
+    this.#replicas.set(number, { replica, stop: () => stop.abort() })
+  }
+
+  stop(number: number): void {
+    this.#replicas.get(number)?.stop()
+  }
+
+  /** Ends it as SIGKILL does. */
+  kill(number: number): void {
+    const running = this.#replicas.get(number)
+    if (!running) return
+    running.replica.kill()
+    this.#known.get(running.replica)?.()
+    this.#known.delete(running.replica)
+  }
+
+  /** Lets time pass. A replica that loses its lease ends, as it must; its Deployment starts another: see `onEnded`. */
+  async advance(ms: number): Promise<void> {
+    const untilMs = this.clock.monotonic() + ms
+    for (;;) {
+      try {
+        await this.clock.advance(Math.max(0, untilMs - this.clock.monotonic()))
+        return
+      } catch (error) {
+        this.#failed(error)
+      }
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#activity.takeFailure()
+    this.#options.onEnd(error)
+    if (this.#end.signal.aborted) throw error
+  }
+
+  /** Ends all replicas, and checks that they end. */
+  async close(): Promise<void> {
+    this.#activity.stop()
+    this.#end.abort()
+    // An error of a replica ends a call.
+    for (let tries = 0; tries < 12; tries++) await this.advance(10_000).catch(() => {})
+    if (this.running.length > 0) this.#options.onProblem(`replicas ${this.running.join()} do not end within 2 minutes`)
+  }
+
+  #observe(replica: number, cluster: string | null, method: string, path: string): void {
+    const { path: target, query } = splitTarget(path)
+    const action = requestedAction(method, target, query)
+    if (!action.isResource || !WRITES.includes(action.verb) || BESIDE.includes(action.group)) return
+    this.#options.onWrite({ ...action, replica, cluster, fieldManager: query.get('fieldManager') ?? '' })
+  }
+
+  /** Returns who holds the lease now; undefined for nobody. */
+  async holder(): Promise<string | undefined> {
+    const lease = await this.clientOf(undefined).get(Lease, { namespace: 'a', name: 'drawn' })
+    return lease?.spec?.holderIdentity || undefined
+  }
+}

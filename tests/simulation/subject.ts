@@ -1,0 +1,274 @@
+/** Builds the operator of a drawing. Its functions report what they do to the observer of their replica. */
+import {
+  conditions,
+  type Context,
+  type ControllerBuilder,
+  type ControllerOptions,
+  defineResource,
+  EventChannel,
+  type KubeObject,
+  limiters,
+  metadataOf,
+  type ObjectOf,
+  type Operator,
+  operator,
+  type OtherCluster,
+  owners,
+} from 'kubeloop'
+import { ConfigMap, Secret, Service } from 'kubeloop/kinds'
+import { conditionList } from 'kubeloop/schema'
+import * as z from 'zod'
+import type { Drawing } from './options.ts'
+
+export const Foo = defineResource({
+  group: 'drawn.example',
+  version: 'v1',
+  kind: 'Foo',
+  spec: z.object({ value: z.string(), note: z.string().optional() }),
+  status: z.object({ conditions: conditionList }),
+})
+export type Foo = ObjectOf<typeof Foo>
+export type Key = { readonly namespace: string; readonly name: string }
+
+export const NAMESPACES = ['a', 'b'] as const
+export const NAMES = ['x', 'y'] as const
+export const IDENTITY = 'sim'
+/** The key that `every` names. */
+export const NAMED: Key = { namespace: 'b', name: 'x' }
+/** The value that an admission refuses, and the one that it writes for an empty one. */
+export const REFUSED = 'refused'
+export const DEFAULTED = 'defaulted'
+
+/** Called by the functions of one replica. */
+export interface Observer {
+  /** A run of a controller for a key begins; the result ends it. */
+  run(controller: string, key: string): () => void
+  problem(text: string): void
+  /** Whether a run of this key and value has failed before; it fails once. */
+  failsFirst(key: string, value: string): boolean
+}
+
+export interface Subject {
+  readonly app: Operator
+  readonly west: OtherCluster
+  /** The open streams of keys. */
+  readonly streams: ReadonlySet<EventChannel<Key>>
+}
+
+export const passes = ({ metadata: { labels } }: Pick<KubeObject, 'metadata'>): boolean => labels?.['passes'] === 'yes'
+
+export function finalizerOf(draw: Drawing): string | undefined {
+  if (draw.finalize === 'none') return undefined
+  return draw.finalize === 'by default' ? 'drawn/first' : 'drawn.example/first'
+}
+
+export function subjectOf(draw: Drawing, observer: Observer): Subject {
+  const stripped = (draft: object): void =>
+    void delete (draft as { metadata: Record<string, unknown> }).metadata['annotations']
+  const app = operator({
+    name: 'drawn',
+    leaderElection: {
+      namespace: 'a',
+      identity: IDENTITY,
+      ...(draw.election === 'quick' && { duration: '6s', renewDeadline: '4s', retryPeriod: '1s' }),
+    },
+    ...(draw.commonSpaces && { namespaces: ['a'] }),
+    ...(draw.strip === 'all kinds' && { cache: { strip: stripped } }),
+    ...(draw.filter === 'when of all' && { controllers: { when: passes } }),
+  })
+  const west = app.cluster('west', { server: 'https://west.example' }, draw.commonSpaces ? { namespaces: ['a'] } : {})
+  const elsewhere = draw.place === 'own' ? {} : { cluster: west }
+  app.cache(Foo, {
+    ...elsewhere,
+    ...(draw.labels && { labels: 'selected=yes' }),
+    ...(draw.fields && { fields: 'metadata.name!=y' }),
+    ...(draw.strip === 'kind' && { strip: stripped }),
+    ...(draw.live && { read: 'live' as const }),
+    ...(draw.spaces === 'list' && { namespaces: ['a'] }),
+    ...(draw.spaces === 'record' && { namespaces: { a: {}, b: { labels: 'selected=yes' } } }),
+    ...(draw.spaces === 'others' && { namespaces: { a: { labels: 'selected=yes' }, '*': {} } }),
+  })
+  const streams = new Set<EventChannel<Key>>()
+  const options = optionsOf(draw, west)
+  const first = sourcesOf(draw, app.controllerFor(Foo, { ...options, name: 'first' }), elsewhere, streams)
+  if (draw.finalize !== 'none') {
+    const cleanup = async (foo: Foo, context: Context): Promise<void> => {
+      const end = observer.run('first', keyText(foo.metadata))
+      if (draw.finalize === 'slow') await context.sleep('3s').finally(end)
+      else end()
+    }
+    first.finalize(cleanup, draw.finalize === 'by default' ? {} : { finalizer: finalizerOf(draw)! })
+  }
+  first.reconcile(async (foo, context) => {
+    const end = observer.run('first', keyText(foo.metadata))
+    try {
+      return await reconcile(draw, foo, context, west, observer)
+    } finally {
+      end()
+    }
+  })
+  if (draw.second !== 'none') addSecond(draw, app, options, west, observer)
+  addRest(draw, app)
+  return { app, west, streams }
+}
+
+function optionsOf(draw: Drawing, west: OtherCluster): ControllerOptions<Foo> {
+  return {
+    concurrency: draw.concurrency,
+    warmup: draw.warmup,
+    holdEvents: draw.holdEvents,
+    ...(draw.place === 'west' && { cluster: west }),
+    ...(draw.place === 'each of west' && { clusters: [west] }),
+    ...(draw.timeout && { timeout: '20s' }),
+    ...(draw.backoff === 'short'
+      ? { backoff: { base: '10ms', max: '20s' } }
+      : { limiter: () => limiters.exponentialLimiter({ baseMs: 10, maxMs: 20_000 }) }),
+    ...(draw.filter === 'when' && { when: passes }),
+    ...(draw.filter === 'eventFilter' && { eventFilter: (each: KubeObject) => each.kind !== 'Foo' || passes(each) }),
+    ...(draw.queue === 'priority' && { queue: ({ metadata }) => ({ priority: metadata.name === 'x' ? 5 : -5 }) }),
+    ...(draw.queue === 'after' && { queue: () => ({ after: '300ms' }) }),
+    ...(draw.queue === 'rate limited' && { queue: () => ({ rateLimited: true }) }),
+  }
+}
+
+function sourcesOf(
+  draw: Drawing,
+  builder: ControllerBuilder<Foo, Operator>,
+  elsewhere: { readonly cluster?: OtherCluster },
+  streams: Set<EventChannel<Key>>,
+): ControllerBuilder<Foo, Operator> {
+  let first = builder
+  const place = draw.place === 'each of west' ? {} : elsewhere
+  if (draw.owns === 'controller') first = first.owns(Service)
+  if (draw.owns === 'any owner') first = first.owns(Service, { anyOwner: true, queue: () => ({ after: '200ms' }) })
+  if (draw.owns === 'metadata') first = first.owns(metadataOf(Service))
+  if (draw.source === 'watches') {
+    first = first.watches(Secret, ({ metadata }) => [{ namespace: metadata.namespace!, name: metadata.name }], {
+      ...place,
+      queue: () => ({ priority: 1 }),
+    })
+  }
+  if (draw.source === 'every') first = first.every('20s')
+  if (draw.source === 'every with keys') first = first.every('20s', () => [NAMED])
+  if (draw.source === 'from') {
+    first = first.from('keys', ({ signal }) => {
+      const stream = new EventChannel<Key>()
+      streams.add(stream)
+      signal.addEventListener('abort', () => streams.delete(stream), { once: true })
+      return stream
+    })
+  }
+  return first
+}
+
+const keyText = ({ namespace, name }: { readonly namespace?: string | undefined; readonly name: string }): string =>
+  `${namespace}/${name}`
+
+/** Returns the client of the cluster of the objects. */
+function clientIn(draw: Drawing, context: Pick<Context, 'client' | 'clientOf'>, west: OtherCluster): Context['client'] {
+  return draw.place === 'west' ? context.clientOf(west) : context.client
+}
+
+async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherCluster, observer: Observer) {
+  const { namespace, name } = foo.metadata
+  const { value } = foo.spec
+  const key = { namespace, name }
+  const client = clientIn(draw, context, west)
+  if (draw.fails && observer.failsFirst(keyText(key), value)) throw new Error('this value fails once')
+  const spec = { ports: [{ port: 80 }], selector: { app: value } }
+  if (draw.child === 'apply') await client.apply(Service, { metadata: key, spec }, { owner: foo })
+  else {
+    await client.createOrUpdate(
+      Service,
+      key,
+      (service) => {
+        service.spec = { ...service.spec, ...spec }
+        owners.setController(service, foo)
+      },
+    )
+  }
+  // What was written is read, unless it is gone again: reads are never older than one's own writes.
+  const seen = await client.get(Service, key)
+  if (seen && seen.metadata.ownerReferences?.length === 0) observer.problem(`${keyText(key)}: a Service without owner`)
+  if (draw.generated) {
+    const labels = { 'generated-for': name }
+    const own = (await client.list(ConfigMap, { namespace, labels: `generated-for=${name}` }))
+      .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === foo.metadata.uid))
+    if (own.length === 0) {
+      await client.create(ConfigMap, { metadata: { namespace, generateName: `${name}-`, labels } }, { owner: foo })
+    }
+  }
+  if (draw.waits) await context.sleep('700ms')
+  if (draw.annotates) {
+    await client.edit(
+      Foo,
+      foo,
+      ({ metadata }) => void (metadata.annotations = { ...metadata.annotations, seen: value }),
+    )
+  }
+  await client.setStatus(Foo, foo, withCondition(foo, 'First', context.clock.now()))
+  return draw.requeues ? { requeueAfter: '30s' } as const : undefined
+}
+
+function withCondition(foo: Foo, type: string, now: number) {
+  return {
+    conditions: conditions.setCondition(
+      foo.status?.conditions,
+      { type, status: 'True', reason: 'Done', message: '' },
+      now,
+    ),
+  }
+}
+
+function addSecond(
+  draw: Drawing,
+  app: Operator,
+  options: ControllerOptions<Foo>,
+  west: OtherCluster,
+  observer: Observer,
+): void {
+  app.controllerFor(Foo, {
+    ...options,
+    name: 'second',
+    fieldManager: 'drawn-second',
+    everyReplica: draw.second === 'every replica',
+    // A warm-up is for those that wait for the lease.
+    warmup: draw.warmup && draw.second === 'leader',
+  }).reconcile(async (foo, context) => {
+    const end = observer.run('second', keyText(foo.metadata))
+    try {
+      await context.sleep('400ms')
+      const client = clientIn(draw, context, west)
+      await client.setStatus(Foo, foo, withCondition(foo, 'Second', context.clock.now()))
+    } finally {
+      end()
+    }
+  })
+}
+
+/** Adds what is beside the controllers. */
+function addRest(draw: Drawing, app: Operator): void {
+  const beat = async ({ client, clock }: Pick<Context, 'client' | 'clock'>, name: string): Promise<void> => {
+    await client.apply(ConfigMap, { metadata: { namespace: 'a', name }, data: { at: String(clock.now()) } })
+  }
+  if (draw.task !== 'none') {
+    app.add('beat', async (context) => {
+      for (let count = 1; !context.signal.aborted; count++) {
+        await beat(context, 'task')
+        if (draw.task === 'failing' && count % 3 === 0) throw new Error('every third beat fails')
+        await context.sleep('10s')
+      }
+    }, { everyReplica: draw.task === 'every replica' })
+  }
+  if (draw.schedule) app.schedule('tick', '*/20 * * * * *', { timeZone: 'Europe/Berlin' }, (each) => beat(each, 'tick'))
+  if (draw.admission !== 'none' && draw.place === 'own') {
+    app.admission(Foo, {
+      ...(draw.admission === 'default' && {
+        default(foo) {
+          if (foo.spec.value === '') foo.spec.value = DEFAULTED
+        },
+      }),
+      validate: ({ spec }) => spec.value === REFUSED ? [{ field: 'spec.value', message: 'is refused' }] : [],
+    })
+  }
+}
