@@ -5,6 +5,7 @@
  * The server fills in defaults, so a field with a default is always there when its parent is read, and optional when it
  * is written. A structural schema prunes fields that it does not name, unless it says otherwise.
  */
+import { isLabel, kindProblem } from '../core/names.ts'
 import type { ManifestObject } from './manifests.ts'
 
 /** The fields of a structural schema that have an effect on types. */
@@ -44,11 +45,14 @@ type Mode = 'read' | 'write'
 /**
  * Returns the text of a module with the types.
  *
- * @throws Error if an object is not a CustomResourceDefinition of apiextensions.k8s.io/v1, or has no served version.
+ * The definitions may be others': their names are checked, and all other texts are escaped.
+ *
+ * @throws Error if an object is not a CustomResourceDefinition of apiextensions.k8s.io/v1, has no served version, or a
+ * name that an API server refuses.
  */
 export function typesOf(objects: readonly ManifestObject[], source: string): string {
   const head = [
-    `// Written by \`kubeloop types ${source}\`: run it again rather than change this.`,
+    `// Written by \`kubeloop types ${linesOf(source).join(' ')}\`: run it again rather than change this.`,
     "import { dynamicResource, type DesiredObject, type ObjectMeta, type Resource } from 'kubeloop'",
   ]
   return `${[head.join('\n'), ...objects.flatMap((object) => versionsOf(definitionIn(object, source)))].join('\n\n')}\n`
@@ -63,14 +67,32 @@ function definitionIn(object: ManifestObject, source: string): Definition {
 }
 
 /** The stored version has the kind's name, others have a suffix: `Widget`, `WidgetV1alpha1`. */
-function versionsOf({ metadata, spec }: Definition): string[] {
+function versionsOf(definition: Definition): string[] {
+  const { metadata, spec } = definition
+  const problem = problemOf(definition)
+  if (problem) throw new Error(`Cannot make types from ${JSON.stringify(metadata.name)}: ${problem}`)
   const served = spec.versions.filter((version) => version.served !== false)
   if (served.length === 0) throw new Error(`Cannot make types from "${metadata.name}": no version of it is served`)
   const own = served.find(({ storage }) => storage) ?? served[0]
   return served.map((version) => {
-    const suffix = version === own ? '' : version.name.charAt(0).toUpperCase() + version.name.slice(1)
+    const suffix = version === own
+      ? ''
+      : version.name.replace(/(?:^|-+)(.)/g, (_, first: string) => first.toUpperCase())
     return moduleOf(spec, version, spec.names.kind + suffix)
   })
+}
+
+/** Returns why an API server would refuse the definition's names, or undefined. */
+function problemOf({ spec }: Definition): string | undefined {
+  const { group, scope, names, versions } = spec ?? {}
+  if (!`${group}`.includes('.')) return `group ${JSON.stringify(group)} must be a domain, such as "example.com"`
+  // Stricter than the API server, which accepts a dash in a kind: no type has one in its name.
+  const problem = kindProblem({ group: `${group}`, version: 'v1', kind: `${names?.kind ?? ''}` })
+  if (problem) return problem
+  if (scope !== 'Namespaced' && scope !== 'Cluster') return 'spec.scope must be Namespaced or Cluster'
+  if (!Array.isArray(versions)) return 'spec.versions must be a list'
+  const label = [names.plural, ...versions.map(({ name }) => name)].find((name) => !isLabel(String(name)))
+  return label === undefined ? undefined : `${JSON.stringify(label)} must be a lower-case label, such as "foos" or "v1"`
 }
 
 function moduleOf(
@@ -120,7 +142,7 @@ function fieldLines(schema: Schema, mode: Mode, indent: string): string[] {
       : required.has(name) && field.default === undefined
     const orUndefined = !isThere && mode === 'write' ? ' | undefined' : ''
     const line = `${indent}readonly ${keyText(name)}${isThere ? '' : '?'}: ${typeOf(field, mode, indent)}${orUndefined}`
-    return field.description ? [comment(field.description, indent), line] : [line]
+    return field.description ? [comment(String(field.description), indent), line] : [line]
   })
 }
 
@@ -130,7 +152,7 @@ function typeOf(schema: Schema, mode: Mode, indent: string): string {
 }
 
 function plainType(schema: Schema, mode: Mode, indent: string): string {
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  if (schema.enum?.length) return schema.enum.map((value) => escaped(JSON.stringify(value))).join(' | ')
   switch (schema.type) {
     case 'string':
     case 'boolean':
@@ -172,12 +194,26 @@ function keyText(name: string): string {
 }
 
 function text(value: string): string {
-  return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\n', '\\n')}'`
+  return escaped(`'${value.replace(/[\\']/g, '\\$&')}'`)
+}
+
+/** Escapes what ends a line, in a literal. */
+function escaped(literal: string): string {
+  return literal.replace(
+    // deno-lint-ignore no-control-regex -- these are what is escaped
+    /[\0-\x1f\x7f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Returns the lines of a text, as TypeScript ends them. */
+function linesOf(value: string): string[] {
+  return value.split(/\r\n|[\n\r\u2028\u2029]/)
 }
 
 /** Returns a doc comment with a description of one or more lines. */
 function comment(description: string, indent: string): string {
-  const lines = description.replaceAll('*/', '* /').trim().split('\n').map((line) => line.trimEnd())
+  const lines = linesOf(description.replaceAll('*/', '* /').trim()).map((line) => line.trimEnd())
   if (lines.length === 1) return `${indent}/** ${lines[0]} */`
   return [`${indent}/**`, ...lines.map((line) => `${indent} *${line ? ` ${line}` : ''}`), `${indent} */`].join('\n')
 }

@@ -22,12 +22,20 @@ export function sampleManifest(): Promise<string> {
 
 /** Returns the tests of a sample operator in the file `module` beside them. */
 export async function sampleTest(module: string): Promise<string> {
-  return (await readExample('7_testing.test.ts')).replace(`'./${SAMPLE}'`, () => `'./${module}'`)
+  return (await readExample('7_testing.test.ts')).replace(`'./${SAMPLE}'`, () => quoted(`./${module}`))
 }
 
 /** Returns the sample operator with resolved imports, so that it runs in a folder without node_modules. */
 export async function sampleWithModules(resolve: (specifier: string) => string): Promise<string> {
-  return (await sampleOperator()).replace(/ from '([^']+)'/g, (_, specifier: string) => ` from '${resolve(specifier)}'`)
+  return (await sampleOperator()).replace(
+    / from '([^']+)'/g,
+    (_, specifier: string) => ` from ${quoted(resolve(specifier))}`,
+  )
+}
+
+/** A folder or a file may have a quote in its name. */
+function quoted(specifier: string): string {
+  return `'${specifier.replace(/[\\']/g, '\\$&')}'`
 }
 
 /** The bundler moves this module, so the folder is found by the name of the package. */

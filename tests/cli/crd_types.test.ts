@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
+import ts from 'typescript'
 import { typesOf } from '../../lib/cli/crd_types.ts'
-import { parseManifest } from '../../lib/cli/manifests.ts'
+import { type ManifestObject, parseManifest } from '../../lib/cli/manifests.ts'
+import { tries } from '../tools/fuzz.ts'
 import { check } from '../types/virtual_program.ts'
 
 const CRD = `
@@ -156,3 +159,161 @@ test('an object that is not a definition is refused by name', async () => {
     /^Error: Cannot make types from "widgets\.example\.dev": no version of it is served/,
   )
 })
+
+const HOSTILE = fc.array(
+  fc.constantFrom(
+    ...[
+      '*/',
+      '/*',
+      '//',
+      '`',
+      '${',
+      '}',
+      "'",
+      '"',
+      '\\',
+      '\n',
+      '\r',
+      '\u2028',
+      '\u2029',
+      '\0',
+      ';',
+      '{',
+      ' ',
+      'A',
+      '1',
+      '-',
+      '/',
+    ],
+    ...['*', ' = evil(', ') //', 'export const x = evil()', '\ufeff', '__proto__', 'widgets', '.'],
+  ),
+  { maxLength: 6 },
+).map((parts) => parts.join(''))
+
+/** Half of the definitions have valid names, and hostile texts elsewhere only. */
+const orHostile = (valid: string): fc.Arbitrary<string> =>
+  fc.oneof({ arbitrary: fc.constant(valid), weight: 20 }, { arbitrary: HOSTILE, weight: 1 })
+
+const SCHEMAS = fc.letrec<{ schema: object; fields: object }>((tie) => ({
+  schema: fc.oneof({ maxDepth: 2 }, fc.constant({}), tie('fields')),
+  fields: fc.record({
+    type: fc.oneof(fc.constantFrom('object', 'string', 'array', 'integer'), HOSTILE),
+    description: HOSTILE,
+    enum: fc.array(fc.oneof(HOSTILE, fc.integer(), fc.record({ a: HOSTILE }))),
+    default: HOSTILE,
+    required: fc.array(HOSTILE),
+    properties: fc.dictionary(HOSTILE, tie('schema'), { maxKeys: 3 }),
+    additionalProperties: fc.oneof(fc.boolean(), tie('schema')),
+    items: tie('schema'),
+    nullable: fc.boolean(),
+  }, { requiredKeys: [] }),
+})).schema
+
+const DEFINITIONS = fc.record({
+  group: orHostile('example.dev'),
+  scope: orHostile('Cluster'),
+  kind: orHostile('Widget'),
+  plural: orHostile('widgets'),
+  version: orHostile('v1-a'),
+  schema: SCHEMAS,
+}).map(({ group, scope, kind, plural, version, schema }) => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'a' },
+  spec: {
+    ...{ group, scope, names: { kind, plural } },
+    versions: ['v1', version].map((name, at) => ({ name, storage: at === 0, schema: { openAPIV3Schema: schema } })),
+  },
+}))
+
+/** Names of a definition that are not checked by the examples below. */
+const WIDGET = { group: 'example.dev', scope: 'Cluster', names: { kind: 'Widget', plural: 'widgets' } }
+
+test('hostile definitions are refused, or become imports, interfaces and resources of text alone', () => {
+  let written = 0
+  const generate = (definition: ManifestObject, source: string): string | undefined => {
+    try {
+      return typesOf([definition], source)
+    } catch (error) {
+      assert.match((error as Error).message, /^Cannot make types from "a": /)
+      return undefined
+    }
+  }
+  fc.assert(
+    fc.property(DEFINITIONS, HOSTILE, (definition, source) => {
+      const text = generate(definition, source)
+      if (text === undefined) return
+      written++
+      const { group, scope, names: { kind, plural }, versions } = definition.spec
+      const resources = versions.map(({ name }) => ({ group, version: name, kind, plural, scope }))
+      assert.deepEqual(runningParts(text), resources)
+    }),
+    { numRuns: tries(400) },
+  )
+  assert.ok(written > 100, `${written} were written`)
+})
+
+/** Returns the options of the resources. Fails if a text has any other part that would run. */
+function runningParts(text: string): object[] {
+  const source = ts.createSourceFile('a.ts', text, ts.ScriptTarget.Latest, true)
+  const { parseDiagnostics } = source as unknown as { parseDiagnostics: readonly { messageText: string }[] }
+  assert.deepEqual(parseDiagnostics.map(({ messageText }) => messageText), [], text)
+  return source.statements.flatMap((statement, at): object[] => {
+    if (at === 0 && ts.isImportDeclaration(statement) || ts.isInterfaceDeclaration(statement)) return []
+    assert.ok(ts.isVariableStatement(statement) && statement.declarationList.declarations.length === 1, text)
+    const [{ initializer }] = statement.declarationList.declarations as unknown as [ts.VariableDeclaration]
+    assert.ok(initializer && ts.isCallExpression(initializer), text)
+    assert.equal(initializer.expression.getText(), 'dynamicResource')
+    const [options] = initializer.arguments
+    assert.ok(options && ts.isObjectLiteralExpression(options), text)
+    const texts = options.properties.map((property) => {
+      assert.ok(ts.isPropertyAssignment(property) && ts.isStringLiteral(property.initializer), text)
+      return [property.name.getText(), property.initializer.text] as const
+    })
+    return [Object.fromEntries(texts)]
+  })
+}
+
+for (
+  const [what, spec, message] of [
+    [
+      'group',
+      { ...WIDGET, group: 'a*/.b' },
+      'group "a*/.b" must be a domain, such as "apps" or "example.com", or empty for the core group',
+    ],
+    ['group without a dot', { ...WIDGET, group: 'a' }, 'group "a" must be a domain, such as "example.com"'],
+    [
+      'kind',
+      { ...WIDGET, names: { kind: 'A/*', plural: 'as' } },
+      'kind "A/*" must be CamelCase with at most 63 letters and digits, such as "Foo"',
+    ],
+    [
+      'no names',
+      { ...WIDGET, names: undefined },
+      'kind "" must be CamelCase with at most 63 letters and digits, such as "Foo"',
+    ],
+    [
+      'plural',
+      { ...WIDGET, names: { kind: 'A', plural: "a's" } },
+      '"a\'s" must be a lower-case label, such as "foos" or "v1"',
+    ],
+    ['scope', { ...WIDGET, scope: "'" }, 'spec.scope must be Namespaced or Cluster'],
+    [
+      'version',
+      { ...WIDGET, versions: [{ name: 'v1' }, { name: '1', served: false }] },
+      '"1" must be a lower-case label, such as "foos" or "v1"',
+    ],
+    ['versions', { ...WIDGET, versions: undefined }, 'spec.versions must be a list'],
+  ] as const
+) {
+  test(`a definition with a wrong name is refused: ${what}`, () => {
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'a' },
+    }
+    assert.throws(() => typesOf([{ ...definition, spec: { versions: [{ name: 'v1' }], ...spec } }], 'a.yaml'), {
+      message: `Cannot make types from "a": ${message}`,
+    })
+  })
+}

@@ -33,6 +33,7 @@ test('the version, the sample operator, its manifest and its tests are those of 
   const tests = await sampleTest('$&.ts')
   assert.equal(tests.replace("'./$&.ts'", "'./1_sample_controller.ts'"), example('7_testing.test.ts'))
   assert.ok(!tests.includes('1_sample_controller'))
+  assert.ok((await sampleTest("a'b.ts")).includes(String.raw`'./a\'b.ts'`), 'a quote does not end the import')
 })
 
 test('the sample of the demo has resolved imports', async () => {
