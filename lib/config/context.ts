@@ -6,10 +6,11 @@ import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing, messageOf } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
-import { parseProxy } from '../runtime/net/address.ts'
+import { connectionRights, parseProxy } from '../runtime/net/address.ts'
+import { flagsOfRights, lacking, type Right } from '../runtime/os/env.ts'
 import { folderOf, resolvePath } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
-import { execCredentials } from './exec_plugin.ts'
+import { execCredentials, programOf } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
@@ -45,15 +46,13 @@ async function clusterOfContext(
   if (!cluster) throw fields.wrong('cluster', 'is missing')
   const user = entry(config.users, fields, 'user')
 
+  requireRights(cluster, user, around)
   const ca = pem(cluster, 'certificate-authority', checkCertificate, around)
   const insecure = cluster.flag('insecure-skip-tls-verify')
   if (ca && insecure) {
     throw cluster.wrong('insecure-skip-tls-verify', 'cannot be true where there is a certificate-authority: choose one')
   }
-  const hasCertificate = ['client-certificate', 'client-certificate-data'].some((field) =>
-    user?.text(field) !== undefined
-  )
-  const server = serverOf(cluster, ca !== undefined || hasCertificate || insecure)
+  const server = serverOf(cluster)
   const caText = await ca?.read()
   const identity = user && (await readUser(user, { cluster, server, caText }, around))
   const ownProxy = cluster.text('proxy-url')
@@ -88,6 +87,29 @@ async function clusterOfContext(
   }
 }
 
+/** @throws ConfigError if Deno does not permit the files or the plugin of a context: it names all that is missing. */
+function requireRights(cluster: Fields, user: Fields | undefined, { environment }: Surroundings): void {
+  const isFile = (fields: Fields, name: string): boolean => fields.text(`${name}-data`) === undefined
+  const files = [
+    ...(isFile(cluster, 'certificate-authority') ? [fileOf(cluster, 'certificate-authority')] : []),
+    ...['client-certificate', 'client-key', 'tokenFile'].map((name) =>
+      user && isFile(user, name) && fileOf(user, name)
+    ),
+  ].filter((file) => typeof file === 'string')
+  const isStatic = ['token', 'tokenFile', 'username'].some((name) => user?.text(name) !== undefined)
+  const plugin = isStatic ? undefined : user?.child('exec')
+  const command = plugin?.text('command')
+  const needed: Right[] = [
+    ...files.map((path) => ({ name: 'read', path } as const)),
+    ...(plugin && command ? [{ name: 'run', command: programOf(command, plugin.file) } as const] : []),
+  ]
+  if (!environment.lacking || environment.lacking(needed).length === 0) return
+  const proxy = cluster.text('proxy-url')
+  const rights = [...needed, ...connectionRights({ server: serverOf(cluster), proxy, ca: 'of the kubeconfig' })]
+  const message = `Cannot use a context of ${cluster.file}: Deno needs ${flagsOfRights(lacking(rights))}`
+  throw Object.assign(new ConfigError(message), { rights })
+}
+
 function chooseContext(config: Kubeconfig, name: string | undefined): { context: string; fields: Fields } {
   const files = config.files.join(', ')
   const known = [...config.contexts.keys()]
@@ -114,19 +136,16 @@ function entry(entries: ReadonlyMap<string, Fields>, context: Fields, field: 'cl
   return found
 }
 
-/**
- * Returns the server's URL. Without a scheme it is https if the cluster or user has TLS settings (a CA, a client
- * certificate, `insecure`), else http, as in client-go.
- *
- * @see https://pkg.go.dev/k8s.io/client-go/rest#DefaultServerURL
- */
-function serverOf(cluster: Fields, tls: boolean): string {
+/** Returns the server's URL, which is https without a scheme. client-go takes http if there are no TLS settings. */
+function serverOf(cluster: Fields): string {
   const stated = cluster.text('server')
   if (stated === undefined) throw cluster.wrong('server', 'is missing')
-  const server = stated.includes('://') ? stated : `${tls ? 'https' : 'http'}://${stated}`
+  const server = stated.includes('://') ? stated : `https://${stated}`
   if (!/^https?:\/\//.test(server) || !URL.canParse(server)) {
     throw cluster.wrong('server', 'is not a URL such as https://127.0.0.1:6443')
   }
+  const { username, password } = new URL(server)
+  if (username || password) throw cluster.wrong('server', "has a user: state the credentials in the user's entry")
   return server
 }
 
@@ -192,12 +211,15 @@ interface Identity extends Source<Credentials> {
   readonly canChange: boolean
 }
 
-/** Reads a user's entry. A token has precedence over a password, and both over a plugin. */
+/**
+ * Reads a user's entry; undefined if it has no credentials. A token has precedence over a password, and both over a
+ * plugin.
+ */
 async function readUser(
   user: Fields,
   { cluster, server, caText }: ClusterOfUser,
   around: Surroundings,
-): Promise<Identity> {
+): Promise<Identity | undefined> {
   const { environment, log } = around
   const cert = pem(user, 'client-certificate', checkCertificate, around)
   const key = pem(user, 'client-key', checkKey, around)
@@ -230,6 +252,7 @@ async function readUser(
     ? execCredentials(execFields, { cluster, server, caText }, around)
     : provider && (await legacyProvider(provider, server))
 
+  if (!pair && !token && !basic && !dynamic) return undefined
   // A plugin is run at the first request: it may open a browser.
   await Promise.all([pair?.read(), token?.read()])
   return {

@@ -1,7 +1,7 @@
 /** The machine as configuration sees it: variables, files, the clock. Tests pass another one. */
 import { type Clock, systemClock } from '../async/clock.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
-import { env, optionalEnv } from '../runtime/os/env.ts'
+import { env, lacking, optionalEnv } from '../runtime/os/env.ts'
 import type { ExecOptions, ExecResult } from '../runtime/os/exec.ts'
 import { hasTerminal, homeDir, readText } from '../runtime/os/files.ts'
 
@@ -18,12 +18,22 @@ export interface Environment {
   homeDir(): string | undefined
   /** Tests whether standard input is a terminal. */
   hasTerminal(): boolean
+  /** Returns those of Deno's permissions that are not granted. Default: none. */
+  lacking?(permissions: readonly object[]): readonly object[]
   /** Runs a program. Default: on this machine. */
   exec?(command: string, args: readonly string[], options: ExecOptions): Promise<ExecResult>
 }
 
 /** The machine that this process runs on. */
-export const systemEnvironment: Environment = { clock: systemClock, env, optionalEnv, readText, homeDir, hasTerminal }
+export const systemEnvironment: Environment = {
+  clock: systemClock,
+  env,
+  optionalEnv,
+  readText,
+  homeDir,
+  hasTerminal,
+  lacking,
+}
 
 /** Returns a variable that selects the cluster. @throws ConfigError if Deno does not permit to read it. */
 export function variable(environment: Environment, name: string): string | undefined {

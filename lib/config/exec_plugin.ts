@@ -55,8 +55,7 @@ function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugi
   })
   return {
     at: `${exec.path} in ${exec.file}`,
-    // A bare name is searched in PATH; a path is relative to the kubeconfig.
-    command: /[\\/]/.test(command) ? resolvePath(folderOf(exec.file), command) : command,
+    command: programOf(command, exec.file),
     args: exec.texts('args'),
     env: Object.fromEntries(env),
     apiVersion,
@@ -64,6 +63,13 @@ function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugi
     installHint: exec.text('installHint'),
     cluster: exec.flag('provideClusterInfo') ? cluster : undefined,
   }
+}
+
+/** A bare name is searched in PATH; a path is relative to the kubeconfig, and stays a path. */
+export function programOf(command: string, kubeconfig: string): string {
+  if (!/[\\/]/.test(command)) return command
+  const path = resolvePath(folderOf(kubeconfig), command)
+  return /[\\/]/.test(path) ? path : `./${path}`
 }
 
 /** The back-off of a failed plugin; it doubles with each failure. */

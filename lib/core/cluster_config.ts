@@ -11,8 +11,13 @@
  * ```
  */
 export interface ClusterConfig {
-  /** `https://host:port`, with a path prefix if there is one. `http://` works, and sends credentials unencrypted. */
+  /**
+   * `https://host:port`, with a path prefix if there is one, and no user. By `http://`, credentials are sent to loopback
+   * only, and not through a proxy.
+   */
   readonly server: string
+  /** Sends credentials unencrypted if `server` is an `http://` URL of another machine. Default: false. */
+  readonly allowUnencrypted?: boolean | undefined
   /** The CAs to trust, instead of the system's. A changed text applies to connections that are opened later. */
   readonly ca?: string | (() => Promise<string | undefined>) | undefined
   /** The bearer token. */

@@ -7,7 +7,7 @@ import { levelOf, type Log, LOG_LEVELS, type LogLevel, silentLog } from '../obse
 import { placeOfError } from '../observe/stack.ts'
 import { loadConfig } from '../config/load.ts'
 import { optionalEnv, unreadable } from '../runtime/os/env.ts'
-import { isMain, programArguments } from '../runtime/os/this_runtime.ts'
+import { isMain, programArguments, thisRuntime } from '../runtime/os/this_runtime.ts'
 import { exitProcess, onSignals, onUnawaited } from '../runtime/os/signals.ts'
 import { isTerminal, writeLogLine } from '../runtime/os/terminal.ts'
 import { httpTransport } from '../runtime/net/transport.ts'
@@ -17,7 +17,7 @@ import type { OperatorDescription } from './description.ts'
 import { type DevHook, devHook, type DevStart } from './tool_hooks.ts'
 import type { ClusterFlags } from './flags.ts'
 import { ownLog } from './own_log.ts'
-import { startOperator } from './start.ts'
+import { startOperator, type StartOptions } from './start.ts'
 
 const LEVEL = 'KUBELOOP_LOG'
 const DEFAULT_LEVEL: LogLevel = 'info'
@@ -64,7 +64,7 @@ export async function runOperator(description: OperatorDescription, module: Impo
     isChecked = true
     started = dev && (await prepareDev(dev, description, log))
     const flags = dev ? {} : await flagsOf(programArguments())
-    const cluster = Object.keys(flags).length > 0 ? { cluster: await findCluster(log, flags) } : {}
+    const cluster = dev ? {} : await clusterFor(description, flags, log)
     await startOperator(description, scope.signal, { log, ...cluster, ...started?.options })
     if (!dev) log.info(`Operator "${options.name}" has stopped`)
   } catch (error) {
@@ -103,6 +103,19 @@ async function flagsOf(args: readonly string[]): Promise<ClusterFlags> {
   if (args.length === 0) return {}
   const { clusterFlags } = await import('./flags.ts').catch(fileMissing('Cannot read the arguments', 'flags.js'))
   return clusterFlags(args)
+}
+
+/**
+ * Finds the cluster that the flags name. On Deno always, as what it needs shows in one message with all other missing
+ * permissions.
+ */
+async function clusterFor(description: OperatorDescription, flags: ClusterFlags, log: Log): Promise<StartOptions> {
+  if (thisRuntime().name !== 'deno') {
+    return Object.keys(flags).length > 0 ? { cluster: await findCluster(log, flags) } : {}
+  }
+  const { findPermitted } = await import('./permissions.ts')
+    .catch(fileMissing('Cannot find a cluster', 'permissions.js'))
+  return { cluster: await findPermitted(description, flags, () => findCluster(log, flags)) }
 }
 
 type TerminalLog = typeof import('./terminal_log.ts')

@@ -293,7 +293,11 @@ test('Deploying: the tests of the written operator record its rights, and the le
   inProject(async (project) => {
     await project.run(NEW)
     project.write('operator.test.ts', blockOf(START, 'ts'))
-    const tests = { node: 'node --test', bun: 'bun test', deno: 'deno test -A' }
+    const tests = {
+      node: 'node --test',
+      bun: 'bun test',
+      deno: 'deno test --allow-env=KUBELOOP_RIGHTS --allow-read=. --allow-write=rights',
+    }
     await project.run(RECORDED.replace(tests.node, tests[RUNTIME]))
     const printed = await project.run(LEAST!)
     assert.match(printed, /^ +- foos\/status\n +verbs:\n +- patch$/m)
@@ -324,7 +328,8 @@ test('Shipping: the bundle is written as shown, and the shown lines run it', () 
     const run = printed.split('\n').find((line) =>
       line.startsWith(`run   ${RUNTIME} `) || line.startsWith(`or    ${RUNTIME} `)
     )
-    await assert.rejects(project.run(run!.slice(6)), /Cannot find a cluster: KUBECONFIG is not set/)
+    const command = run!.slice(6).replace('HOST:PORT', '127.0.0.1:6443')
+    await assert.rejects(project.run(command), /Cannot find a cluster: KUBECONFIG is not set/)
     if (RUNTIME === 'bun') {
       await project.run(COMPILE)
       await assert.rejects(project.run('dist/operator'), /Cannot find a cluster: KUBECONFIG is not set/)

@@ -42,23 +42,19 @@ test('every field of a cluster is read', async () => {
   assert.equal((await load({ 'insecure-skip-tls-verify': true })).insecure, true)
 })
 
-test('a server without a scheme is https if TLS fields are set, as in client-go', async () => {
-  assert.equal((await load({ server: 'localhost:8080' })).server, 'http://localhost:8080')
-  assert.equal(
-    (await load({ server: 'localhost:6443', 'insecure-skip-tls-verify': true })).server,
-    'https://localhost:6443',
-  )
-  assert.equal((await load({ server: 'api:6443', 'certificate-authority-data': btoa(CA) })).server, 'https://api:6443')
-  const data = { 'client-certificate-data': btoa(CERT), 'client-key-data': btoa(KEY), token: 'secret' }
-  assert.equal((await load({ server: 'api:6443' }, data)).server, 'https://api:6443')
-  const environment = fakeEnvironment({ files: { '/crt': CERT, '/key': KEY } })
-  assert.equal(
-    (await load({ server: 'api:6443' }, { 'client-certificate': '/crt', 'client-key': '/key' }, environment)).server,
-    'https://api:6443',
-  )
-  assert.equal((await load({ server: 'api:6443' }, { token: 'secret' })).server, 'http://api:6443')
-  // A stated scheme stays.
-  assert.equal((await load({ server: 'http://api:6443' }, data)).server, 'http://api:6443')
+test('a server without a scheme is https, and a stated scheme stays', async () => {
+  assert.equal((await load({ server: 'localhost:8080' })).server, 'https://localhost:8080')
+  assert.equal((await load({ server: 'api:6443' }, { token: 'secret' })).server, 'https://api:6443')
+  assert.equal((await load({ server: 'http://api:6443' }, { token: 'secret' })).server, 'http://api:6443')
+})
+
+test('a user without credentials is none, so that a server by http gets its requests', async () => {
+  const { credentials, server, origin } = await load({ server: 'http://api' }, { as: 'other' })
+  assert.deepEqual([credentials, server, origin?.identity], [
+    undefined,
+    'http://api',
+    'user "u" of context "dev" in /etc/kube/config',
+  ])
 })
 
 test('a user with a certificate: data overrides a file, and relative paths start at the kubeconfig', async () => {
@@ -218,6 +214,14 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     undefined,
     /proxy-url must be an http:\/\/ or https:\/\/ URL/,
   ],
+  ...['https://u:secret@x', 'http://secret@x', 'secret@x:6443', 'https://:secret@x'].map((
+    server,
+  ): typeof BROKEN[number] => [
+    `a server with a user, as in ${server}`,
+    { server },
+    undefined,
+    /clusters\["c"\]\.cluster\.server has a user: state the credentials in the user's entry/,
+  ]),
   [
     'a proxy with a stray percent sign',
     { 'proxy-url': 'http://u:secret%@x' },

@@ -254,12 +254,35 @@ test('control characters of a plugin and of its hint are escaped', async () => {
   await assert.rejects(missing.credentials!(), /\nrun\\u001b\[2J this\nthen that$/)
 })
 
-test('a command with a slash is relative to the kubeconfig', async () => {
-  const environment = fakeEnvironment({ programs: { '/k/bin/login': () => answer({ token: 't' }) } })
-  const cluster = await load(environment, { command: './bin/login' })
-  await cluster.credentials!()
-  assert.deepEqual(environment.runs, ['/k/bin/login'])
-})
+// As client-go resolves them. `./login` is not looked up in PATH.
+for (
+  const [KUBECONFIG, command, ran] of [
+    ['/k/config', './bin/login', '/k/bin/login'],
+    ['/k/config', '/bin/login', '/bin/login'],
+    ['/k/config', 'login', 'login'],
+    ['config', './login', './login'],
+    ['config', 'bin/login', 'bin/login'],
+    ['config', 'login', 'login'],
+    ['./config', './login', './login'],
+    ['sub/config', '../login', './login'],
+    ['sub/config', './login', 'sub/login'],
+    ['../config', './login', '../login'],
+    ['missing:sub/config', './login', 'sub/login'],
+    ['other:sub/config', '../login', './login'],
+  ] as const
+) {
+  test(`KUBECONFIG=${KUBECONFIG} and the command ${command} run ${ran}`, async () => {
+    const file = KUBECONFIG.split(':').at(-1)!
+    const files = {
+      other: '{}',
+      [file]: kubeconfigOf({}, { exec: { apiVersion: V1, interactiveMode: 'Never', command } }),
+    }
+    const programs = { [ran]: () => answer({ token: 't' }) }
+    const environment = fakeEnvironment({ files, programs, variables: { KUBECONFIG } })
+    await (await loadConfig({ environment })).cluster.credentials!()
+    assert.deepEqual(environment.runs, [ran])
+  })
+}
 
 for (
   const [interactiveMode, terminal, interactive] of [

@@ -181,7 +181,7 @@ test("requests over the cluster's connection have a User-Agent", async () => {
 
 test('requests are counted by host', async () => {
   const meter = memoryMeter()
-  const config = { server: 'https://user:password@10.0.0.1:6443/prefix' }
+  const config = { server: 'https://10.0.0.1:6443/prefix' }
   const { cluster } = setup({ meter, config })
   await cluster.client.get(ConfigMap, { namespace: 'default', name: 'a' })
   assert.equal(meter.value('rest_client_requests_total', { code: '404', host: '10.0.0.1:6443', method: 'GET' }), 1)

@@ -1,12 +1,13 @@
 /** The last log line of an operator that lacks a permission on Deno. Each case is a process. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Cluster } from 'kubeloop'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
+import { kubeconfigOf } from '../config/fake_environment.ts'
 import { fileOf, launch, type Outcome, writeKubeconfig } from './processes.ts'
 
 const skip = 'Deno' in globalThis ? false : 'only Deno has permissions'
@@ -86,76 +87,76 @@ test('the named flags are enough', { skip }, async () => {
   assert.deepEqual([output, errors], ['listens\n'.repeat(3), ''])
 })
 
-test(
-  'without the permission: to serve probes, it stops in order and names the flag',
-  { skip },
-  () =>
-    endsWith(
-      'Cannot start the server "health": Cannot listen on 127.0.0.1:18088: Deno needs --allow-net=127.0.0.1:18088',
-      { env: { HEALTH: '127.0.0.1:18088' }, flags: [net(), HOST] },
-    ),
-)
+const HEALTH = '127.0.0.1:18088'
+const OTHER = 'https://127.0.0.1:18089'
+const OR_IDENTITY = ', or state leaderElection.identity instead of hostname'
 
-test('without the permission: to connect to its cluster, it ends at once', { skip }, () => {
-  const { host } = new URL(served.url)
-  return endsWith(`Cannot watch configmaps: cannot connect to ${host}: Deno needs --allow-net=${host}`, {
+for (
+  const [title, flags, env, needs] of [
+    ['to serve probes', () => [net(), HOST], { HEALTH }, () => `--allow-net=${HEALTH}`],
+    ['to connect to its cluster', () => [HOST], {}, () => net()],
+    ['to connect to another cluster', () => [net(), HOST], { OTHER }, () => '--allow-net=127.0.0.1:18089'],
+    [
+      'to connect to another cluster without TLS',
+      () => [net(), HOST],
+      { OTHER: 'http://127.0.0.1:18092' },
+      () => '--allow-net=127.0.0.1:18092',
+    ],
+    [
+      "to read the system's CAs, for a cluster without a CA",
+      () => [net('127.0.0.1:18093'), HOST],
+      { OTHER: 'https://127.0.0.1:18093', SECURE: 'yes' },
+      () => '--allow-sys=ca',
+    ],
+    [
+      'to resolve a name',
+      () => [net(), HOST],
+      { OTHER: 'https://localhost:18092' },
+      () => '--allow-net=localhost:18092',
+    ],
+    ["to read the host's name", () => [net()], {}, () => `--allow-sys=hostname${OR_IDENTITY}`],
+    [
+      'for all of it',
+      () => [],
+      { OTHER, HEALTH, SECURE: 'yes' },
+      () => `${net('127.0.0.1:18089', HEALTH)} --allow-sys=ca,hostname${OR_IDENTITY}`,
+    ],
+    [
+      'also for the environment and files',
+      () => ['--deny-read', '--deny-env=KUBECONFIG'],
+      { HEALTH },
+      () =>
+        '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME --allow-read=$HOME/.kube/config ' +
+        `--allow-net=HOST:PORT,${HEALTH} --allow-sys=hostname (HOST:PORT of the cluster)${OR_IDENTITY}`,
+    ],
+    [
+      'for the files and the plugin of a kubeconfig',
+      () => [`--deny-read=${folder}/ca,${folder}/crt,${folder}/key`],
+      { KUBECONFIG: join(folder, 'files') },
+      () =>
+        `--allow-read=${['ca', 'crt', 'key'].map((file) => `${folder}/${file}`).join(',')} ` +
+        `--allow-run=${folder}/login --allow-net=api:6443 --allow-sys=hostname${OR_IDENTITY}`,
+    ],
+  ] as const
+) {
+  test(`without the permission: ${title}, it ends at once, with all that are missing`, { skip }, () => {
+    const user = { 'client-certificate': 'crt', 'client-key': 'key', exec: { command: './login' } }
+    writeFileSync(join(folder, 'files'), kubeconfigOf({ 'certificate-authority': 'ca' }, user))
+    return endsWith(`Cannot run operator "permitted": Deno needs ${needs()}`, { env, flags: flags() })
+  })
+}
+
+test('a plugin beside a token is not run, and needs no permission', { skip }, () => {
+  writeFileSync(
+    join(folder, 'token'),
+    kubeconfigOf({ server: 'https://api:1' }, { token: 't', exec: { command: 'x' } }),
+  )
+  const needs = '--allow-net=api:1 --allow-sys=ca'
+  return endsWith(`Cannot run operator "permitted": Deno needs ${needs}`, {
+    env: { KUBECONFIG: join(folder, 'token') },
     flags: [HOST],
   })
 })
-
-test(
-  'without the permission: to connect to another cluster, it ends at once',
-  { skip },
-  () =>
-    endsWith(
-      'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18089): Deno needs --allow-net=127.0.0.1:18089',
-      { env: { OTHER: 'https://127.0.0.1:18089' }, flags: [net(), HOST] },
-    ),
-)
-
-test(
-  'without the permission: to connect to another cluster without TLS, it ends at once',
-  { skip },
-  () =>
-    endsWith(
-      'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18092): Deno needs --allow-net=127.0.0.1:18092',
-      { env: { OTHER: 'http://127.0.0.1:18092' }, flags: [net(), HOST] },
-    ),
-)
-
-test(
-  "without the permission: to read the system's CAs, for a cluster without a CA, it ends at once",
-  { skip },
-  () =>
-    endsWith(
-      'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (127.0.0.1:18093): ' +
-        'Deno needs --allow-sys=ca',
-      {
-        // Deno reads further environment variables.
-        env: { OTHER: 'https://127.0.0.1:18093', SECURE: 'yes', NODE_EXTRA_CA_CERTS: kubeconfig },
-        flags: [net('127.0.0.1:18093'), HOST],
-      },
-    ),
-)
-
-test(
-  'without the permission: to resolve a name, it ends at once',
-  { skip },
-  () =>
-    endsWith(
-      'Cannot watch configmaps in cluster "other": cannot connect to cluster "other" (localhost:18092): Deno needs --allow-net=localhost:18092',
-      { env: { OTHER: 'https://localhost:18092' }, flags: [net(), HOST] },
-    ),
-)
-
-test(
-  "without the permission: to read the host's name, the error names the alternative",
-  { skip },
-  () =>
-    endsWith('Cannot name this process: Deno needs --allow-sys=hostname, or state leaderElection.identity', {
-      flags: [net()],
-    }),
-)
 
 test('a given identity needs no name of the host', { skip }, async () => {
   const { code, lines, errors } = await run('permitted.ts', {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Credentials } from '../../lib/core/cluster_config.ts'
-import { NetworkError } from '../../lib/core/errors.ts'
+import type { ClusterConfig, Credentials } from '../../lib/core/cluster_config.ts'
+import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
@@ -267,3 +267,60 @@ test('many requests whose connections are closed at once share the new agent', (
     await five(transport)
     assert.equal(server.connections(), 10)
   }))
+
+const SECRET = 'geheim'
+const PLAIN = { server: 'http://10.0.0.1:8080/prefix' }
+/** Each way to send credentials. */
+const WAYS: Readonly<Record<string, Partial<ClusterConfig>>> = {
+  'a token': { token: SECRET },
+  'a token that changes': { token: () => Promise.resolve(SECRET) },
+  'a client certificate': { cert: SECRET, key: SECRET },
+  'an exec plugin or basic authentication of a kubeconfig': { credentials: () => Promise.resolve({ token: SECRET }) },
+  'an authorization header': { headers: { authorization: SECRET } },
+  'a cookie': { headers: { cookie: SECRET } },
+}
+
+for (const [what, credentials] of Object.entries(WAYS)) {
+  test(`${what} is not sent unencrypted to another machine, unless that is allowed`, () => {
+    const opens = (config: Partial<ClusterConfig>): void =>
+      httpTransport({ ...PLAIN, ...credentials, ...config }).close()
+    const refused = (config: Partial<ClusterConfig>, message: RegExp): void =>
+      assert.throws(() => opens(config), (error) => {
+        assert.ok(error instanceof ConfigError)
+        assert.match(error.message, message)
+        assert.doesNotMatch(error.message, /geheim/)
+        return true
+      })
+    refused({}, /^Cannot send the credentials of the cluster unencrypted to http:\/\/10\.0\.0\.1:8080: use https, or/)
+    refused({ origin: { identity: 'user "u"' } }, /^Cannot send the credentials of user "u" unencrypted to http:/)
+    refused({ server: 'http://127.0.0.1.example.com' }, /unencrypted/)
+    // Through a proxy, loopback is that of another machine.
+    refused({ server: 'http://127.0.0.1:1', proxy: 'http://10.0.0.2:3128' }, /unencrypted/)
+    for (const server of ['https://10.0.0.1', 'http://127.0.0.1:1', 'http://[::1]:1', 'http://localhost:1']) {
+      opens({ server })
+    }
+    opens({ allowUnencrypted: true })
+  })
+}
+
+test('requests without credentials may be unencrypted, and a user in the address is refused without naming it', () => {
+  httpTransport({ ...PLAIN, headers: { 'x-other': 'a' }, impersonate: { user: 'a' } }).close()
+  for (
+    const server of [
+      'https://u:geheim@10.0.0.1',
+      'https://:geheim@10.0.0.1',
+      'http://geheim@127.0.0.1:1',
+      'https://geheim:@x/y@z',
+    ]
+  ) {
+    assert.throws(() => httpTransport({ server, allowUnencrypted: true }), (error) => {
+      assert.ok(error instanceof ConfigError)
+      assert.match(
+        error.message,
+        /^Cannot use server "https?:\/\/…@[\w.:]+": it must be a URL such as https:.*, without a user$/,
+      )
+      assert.doesNotMatch(error.message, /geheim/)
+      return true
+    })
+  }
+})

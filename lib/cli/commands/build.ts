@@ -102,9 +102,13 @@ function reportOf({ code, map }: Bundle, facts: BuildFacts, path: string): strin
     ...(left.length > 0 ? [`without ${left.join(', ')}, which it does not use`] : []),
     `run   node --enable-source-maps ${path}`,
     `or    bun ${path}`,
-    `or    deno run --allow-net --allow-read --allow-env --allow-sys=hostname ${path}`,
+    `or    deno run ${DENO_FLAGS} ${path}`,
   ]
 }
+
+/** Without those of its servers: an operator that lacks any names them at its start. */
+const DENO_FLAGS = '--allow-net=HOST:PORT --allow-read=.,$HOME/.kube/config --allow-sys=hostname ' +
+  '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME,KUBELOOP_LOG,HTTPS_PROXY,NO_PROXY'
 
 function kilobytes(bytes: number): string {
   return `${(bytes / 1000).toFixed(0)} kB`

@@ -96,7 +96,7 @@ const COMMANDS: Readonly<Record<RuntimeName, RuntimeCommands>> = {
     setModule: 'npm pkg set type=module',
   },
   bun: { test: 'bun test', command: 'bunx kubeloop', install: 'bun install', add: 'bun add' },
-  deno: { test: 'deno test -A', command: 'deno run -A npm:kubeloop', add: 'deno add' },
+  deno: { test: 'deno test', command: 'deno run -A npm:kubeloop', add: 'deno add' },
 }
 
 /**

@@ -1,5 +1,7 @@
 /** Parses the address of a server and of a proxy. */
+import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { ConfigError } from '../../core/errors.ts'
+import type { Right } from '../os/env.ts'
 
 export interface ServerAddress {
   readonly tls: boolean
@@ -14,13 +16,13 @@ export interface ServerAddress {
   readonly loopback: boolean
 }
 
-/** @throws ConfigError if it is not an http or https URL. The message has neither user nor password. */
+/** @throws ConfigError if it is no http or https URL, or a server with a user. The message has no user or password. */
 export function parseServer(server: string, field: 'server' | 'proxy' = 'server'): ServerAddress {
   const url = parseUrl(server)
-  if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+  if (!url || !/^https?:$/.test(url.protocol) || (field === 'server' && url.username + url.password)) {
     const example = field === 'proxy'
       ? 'http://127.0.0.1:3128; check proxy-url, HTTPS_PROXY and HTTP_PROXY'
-      : 'https://127.0.0.1:6443'
+      : 'https://127.0.0.1:6443, without a user'
     throw new ConfigError(`Cannot use ${field} "${withoutUser(server)}": it must be a URL such as ${example}`)
   }
   const tls = url.protocol === 'https:'
@@ -44,6 +46,15 @@ export function hostOf({ hostname }: URL): string {
 /** Returns whether only this machine reaches a host. An IPv6 address has no brackets. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** Returns Deno's permissions to connect to a cluster: to the proxy, if there is one, and to read the system's CAs. */
+export function connectionRights({ server, proxy, ca, insecure }: ClusterConfig): Right[] {
+  const { tls, authority } = parseServer(server)
+  return [
+    { name: 'net', host: proxy ? parseProxy(proxy).address.authority : authority },
+    ...(tls && !ca && !insecure ? [{ name: 'sys', kind: 'ca' } as const] : []),
+  ]
 }
 
 /** A proxy's address and credentials. */

@@ -11,7 +11,7 @@ import type { Agent } from 'node:http'
 import { untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import type { ClusterConfig } from '../../core/cluster_config.ts'
-import { fileMissing, NetworkError } from '../../core/errors.ts'
+import { ConfigError, fileMissing, NetworkError } from '../../core/errors.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { type Access, accessOf, fixedAccess } from './access.ts'
@@ -59,7 +59,7 @@ export type ClosableTransport = Transport & {
  * aborts with a `TimeoutError` (as `AbortSignal.timeout` does), all idle connections are closed, so that a retry opens
  * a new one. Other aborts close none.
  *
- * @throws ConfigError if the server or the proxy is not a URL.
+ * @throws ConfigError if the server or the proxy is not a URL, or credentials would be sent unencrypted.
  */
 export function httpTransport(config: ClusterConfig, options: TransportOptions = {}): ClosableTransport {
   const connections = new Connections(config, options)
@@ -89,6 +89,7 @@ class Connections {
       answerTimeoutMs = 75_000,
     } = options
     const address = parseServer(config.server)
+    refuseUnencrypted(config, address)
     this.#config = config
     this.#cluster = options.cluster
     this.#log = log
@@ -213,6 +214,18 @@ class Connections {
   #debug(message: string): void {
     this.#log.debug(message, { server: this.#address.authority })
   }
+}
+
+/** @throws ConfigError if another machine would get credentials without TLS: all on the way could read them. */
+function refuseUnencrypted(config: ClusterConfig, { tls, loopback, authority }: ServerAddress): void {
+  const { token, cert, credentials, headers, proxy, origin, allowUnencrypted } = config
+  const isSecret = token || cert || credentials || headers?.['authorization'] || headers?.['cookie']
+  if (tls || allowUnencrypted || !isSecret || (loopback && !proxy)) return
+  const whose = origin?.identity ?? 'the cluster'
+  throw new ConfigError(
+    `Cannot send the credentials of ${whose} unencrypted to http://${authority}: use https, or set allowUnencrypted ` +
+      'in the ClusterConfig',
+  )
 }
 
 /** Loads what only a connection through a proxy needs. */

@@ -3,13 +3,19 @@ import process from 'node:process'
 import { NOT_CAPABLE } from '../../core/errors.ts'
 
 /** A permission of Deno. */
-type Right = { readonly name: 'env'; readonly variable: string } | { readonly name: 'read'; readonly path: string }
+export type Right =
+  | { readonly name: 'env'; readonly variable: string }
+  | { readonly name: 'read'; readonly path: string }
+  /** Without a host: all. */
+  | { readonly name: 'net'; readonly host?: string }
+  | { readonly name: 'sys'; readonly kind: 'hostname' | 'ca' }
+  | { readonly name: 'run'; readonly command: string }
 
 /** The part of Deno's API that is used here. */
 interface DenoPermissions {
   readonly permissions: {
     querySync(right: Right): { readonly state: string }
-    requestSync(descriptor: { name: 'net'; host: string }): { readonly state: string }
+    requestSync(right: Right): { readonly state: string }
   }
 }
 
@@ -44,6 +50,26 @@ export function hasRight(right: Right): boolean {
   return !deno || deno.permissions.querySync(right).state === 'granted'
 }
 
+/** Returns those of the permissions that are not granted. */
+export function lacking(rights: readonly Right[]): Right[] {
+  return rights.filter((right) => !hasRight(right))
+}
+
+/** Returns the flags that grant permissions, each with its list. */
+export function flagsOfRights(rights: readonly Right[]): string {
+  const valueOf = ({ name: _, ...values }: Right): string => Object.values(values).join()
+  return [...Map.groupBy(rights, ({ name }) => name)]
+    .map(([name, some]) => `--allow-${name}=${[...new Set(some.map(valueOf))].join(',')}`).join(' ')
+}
+
+/** Returns the permissions to listen; an undefined host means all interfaces. */
+export function listeningRights(host: string | undefined, port: number): Right[] {
+  // Deno looks up the name and then listens on its address: both need the permission.
+  return (host === 'localhost' ? [host, '127.0.0.1'] : [host ?? '::']).map((each) => {
+    return { name: 'net', host: `${each.includes(':') ? `[${each}]` : each}:${port}` }
+  })
+}
+
 /**
  * Requests the permission to listen; an undefined host means all interfaces. Without this, Deno throws later, where
  * nothing can catch it.
@@ -51,14 +77,9 @@ export function hasRight(right: Right): boolean {
  * @throws Error on Deno if it is not permitted, with the name of Deno's own error (NotCapable).
  */
 export function requireListening(host: string | undefined, port: number): void {
-  // Deno looks up the name and then listens on its address: both need the permission.
-  const needed = (host === 'localhost' ? [host, '127.0.0.1'] : [host ?? '::']).map((each) =>
-    `${each.includes(':') ? `[${each}]` : each}:${port}`
-  )
-  if (!deno || needed.every((each) => deno.permissions.requestSync({ name: 'net', host: each }).state === 'granted')) {
-    return
-  }
-  throw Object.assign(new Error(`Deno needs --allow-net=${needed.join(',')}`), { name: NOT_CAPABLE })
+  const needed = listeningRights(host, port)
+  if (!deno || needed.every((right) => deno.permissions.requestSync(right).state === 'granted')) return
+  throw Object.assign(new Error(`Deno needs ${flagsOfRights(needed)}`), { name: NOT_CAPABLE })
 }
 
 /** Whether the process runs in a Pod. */
