@@ -101,5 +101,6 @@ export function profilingServer(Class: typeof Server, options: ListenOptions = {
     return profilingHandler(options)
   }
   // One handler for all requests, as it refuses a second recording at the same time.
-  return new Class({ ...options, name: 'profiling', fetch: async (request) => (await (handler ??= load()))(request) })
+  const fetch: Fetch = async (request) => (await (handler ??= load()))(request)
+  return new Class({ ...options, name: 'profiling', fetch, maxBodyBytes: 0 })
 }

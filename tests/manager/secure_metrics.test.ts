@@ -229,9 +229,15 @@ test('the judged path is the served one, whatever the target and the host header
     assert.equal((await get({ path: '/x/../metrics', token: 'token-of-alice' })).status, 200)
   }))
 
+test('without a handler of its own the server takes no body', () =>
+  running({ tokens: TOKENS }, async ({ get }) => {
+    assert.equal((await get({ method: 'POST', body: 'x', token: 'token-of-alice' })).status, 413)
+  }))
+
 test('a body without a token is refused before it is read, a slow one ends after 30 s', async () => {
   const clock = new FakeClock({ nowMs: Date.now() })
-  await running({ tokens: TOKENS, clock }, async ({ port }) => {
+  const setUp = (server: MetricsServer): void => server.handle('/own', () => new Response(''))
+  await running({ tokens: TOKENS, clock, setUp }, async ({ port }) => {
     const begin = (headers: Record<string, string>): Promise<number> =>
       new Promise((resolve) => {
         const to = {

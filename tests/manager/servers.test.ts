@@ -1,5 +1,7 @@
 /** Servers of a manager, over real sockets. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
@@ -131,7 +133,8 @@ test("by default a request has 10 s after the stop, by the server's clock", asyn
   const timed = new Latch<number>()
   const clock = new class extends FakeClock {
     override after(ms: number, fire: () => void): () => void {
-      timed.open(ms)
+      // The other timer is of the request's body.
+      if (ms !== 30_000) timed.open(ms)
       return super.after(ms, fire)
     }
   }()
@@ -166,6 +169,47 @@ test('a body that is too long is refused before the handler is called', async ()
   await end()
 })
 
+test('probes, metrics and profiles take no body; metrics with a handler do', async () => {
+  const handling = metricsServer(Server, { registry })
+  handling.handle('/own', async (request) => new Response(await request.text()))
+  for (
+    const [server, path, status] of [
+      [healthServer(Server), '/healthz', 413],
+      [metricsServer(Server, { registry }), '/metrics', 413],
+      [profilingServer(Server), '/debug/pprof/', 413],
+      [handling, '/own', 200],
+    ] as const
+  ) {
+    const { end } = await listening(server)
+    const response = await fetch(`http://127.0.0.1:${server.port}${path}`, { method: 'POST', body: 'x' })
+    await response.text()
+    assert.equal(response.status, status, server.name)
+    await end()
+  }
+})
+
+test('of more than 512 connections the oldest are closed', async () => {
+  const server = hello()
+  const { end } = await listening(server)
+  const closed: number[] = []
+  const three = new Latch<void>()
+  const clients: Socket[] = []
+  for (let at = 0; at < 515; at++) {
+    const client = connect(server.port!, '127.0.0.1')
+    client.on('error', () => {})
+    client.on('close', () => closed.push(at) === 3 && three.open())
+    clients.push(client)
+    // Bun accepts a connection with its first byte.
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+    await once(client, 'data')
+  }
+  await three.opened
+  assert.deepEqual(closed, [0, 1, 2])
+  assert.equal(await text(server.port), 'hello')
+  for (const client of clients) client.destroy()
+  await end()
+})
+
 test('a server of the leader listens when the lease is won, others before', async () => {
   const clock = new FakeClock()
   const manager = new Manager({ clock, log: silentLog })
@@ -190,6 +234,7 @@ test('a stopped server leaves no timer', async () => {
   const clock = new FakeClock()
   const server = hello({ clock })
   const { end } = await listening(server)
+  await text(server.port)
   await end()
   assert.equal(clock.pending, 0)
 })

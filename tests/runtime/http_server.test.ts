@@ -2,16 +2,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
 import { type HttpServer, type HttpServerOptions, serveHttp } from '../../lib/runtime/net/http_server.ts'
 import { type Answer, ask1, ask2, noHttp2, openSession } from './https_clients.ts'
 
+const buffers = 'Deno' in globalThis ? 'Deno takes a response into memory before its client reads it' : false
 const noDeadline = new AbortController().signal
 
 async function serving(
@@ -123,6 +126,105 @@ test('a body that is too large is refused by its length, or while it is read', (
     assert.equal((await ask(port, { method: 'POST', body: 'x'.repeat(1000) })).status, 200)
   })
 })
+
+/** Sends a head as it is, and returns the status line of the answer. */
+async function sendHead(port: number, head: string): Promise<string> {
+  const client = connect(port, '127.0.0.1', () => client.write(`${head}\r\nconnection: close\r\n\r\n`))
+  let answer = ''
+  for await (const part of client as AsyncIterable<Uint8Array>) answer += new TextDecoder().decode(part)
+  return answer.split('\r\n', 1)[0]!
+}
+
+for (
+  const [head, status] of [
+    ['TRACE / HTTP/1.1\r\nhost: a', '405 Method Not Allowed'],
+    ...['a b', 'a/healthz?', 'a?', 'a#', 'u@a', 'a\\b', '[::1', 'a:b', 'a:99999999', '%%'].map((host) =>
+      [`GET / HTTP/1.1\r\nhost: ${host}`, '400 Bad Request'] as const
+    ),
+    ...['a', 'a:1', '[::1]:8081', '10.0.0.1', 'a_b.svc'].map((host) =>
+      [`GET / HTTP/1.1\r\nhost: ${host}`, '200 OK'] as const
+    ),
+    ['GET / HTTP/1.0', '200 OK'],
+  ] as const
+) {
+  test(`${JSON.stringify(head)} is answered with ${status}, and is no error of the server`, () => {
+    let called = 0
+    return serving({ fetch: () => (called++, new Response('')) }, async ({ port }, errors) => {
+      assert.equal((await sendHead(port, head)).replace(/^HTTP\/1\.[01] /, ''), status)
+      assert.deepEqual([called, errors], [status === '200 OK' ? 1 : 0, []])
+    })
+  })
+}
+
+test('bodies of open requests hold four of the largest together, and have 30 s each', async () => {
+  const clock = new FakeClock()
+  await serving({ clock }, async ({ port }) => {
+    const begin = async (size: number): Promise<Socket> => {
+      const client = connect(port, '127.0.0.1')
+      client.on('error', () => {})
+      await once(client, 'connect')
+      client.write(`POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\n${'x'.repeat(size)}`)
+      return client
+    }
+    const statusOf = async (client: Socket): Promise<number> => {
+      const [answer] = (await once(client, 'data')) as [Uint8Array]
+      client.destroy()
+      return Number(/ (\d+) /.exec(new TextDecoder().decode(answer))![1])
+    }
+    const slow = await Promise.all(Array.from({ length: 4 }, () => begin(999)))
+    // The server reads the connections in its own order, so more are begun until it has read them all.
+    while (await statusOf(await begin(1000)) !== 429);
+    const statuses = slow.map(statusOf)
+    let isOver = false
+    void Promise.all(statuses).then(() => (isOver = true))
+    while (!isOver) await clock.advance(30_000)
+    assert.deepEqual(await Promise.all(statuses), [408, 408, 408, 408])
+    assert.equal(await statusOf(await begin(1000)), 200, 'their bytes are free again')
+  })
+  assert.equal(clock.pending, 0, 'no timer is left')
+})
+
+test('a client that takes nothing of a response for 30 s is disconnected', { skip: buffers }, async () => {
+  const clock = new FakeClock()
+  const cancelled = Promise.withResolvers<void>()
+  const chunk = new Uint8Array(1024 * 1024)
+  const body = (): ReadableStream<Uint8Array> =>
+    new ReadableStream({ pull: (controller) => controller.enqueue(chunk), cancel: () => cancelled.resolve() })
+  await serving({ clock, fetch: () => new Response(body()) }, async ({ port }) => {
+    const [response] = (await once(beginRequest(port), 'response')) as [IncomingMessage]
+    response.on('error', () => {})
+    response.pause()
+    let isCancelled = false
+    void cancelled.promise.then(() => (isCancelled = true))
+    while (!isCancelled) await clock.advance(30_000)
+    response.destroy()
+  })
+})
+
+for (const secure of [false, true]) {
+  test(`a connection above the limit closes the oldest one${secure ? ', with TLS' : ''}`, async () => {
+    const { tls, ca } = await certificate()
+    await serving({ maxConnections: 2, ...(secure && { tls }) }, async ({ port }) => {
+      const closed: number[] = []
+      const two = Promise.withResolvers<void>()
+      const clients: Socket[] = []
+      for (let at = 0; at < 6; at++) {
+        const to = { port, host: '127.0.0.1', ca, ALPNProtocols: ['http/1.1'] }
+        const client = secure ? connectTls(to) : connect(to)
+        client.on('error', () => {})
+        client.on('close', () => closed.push(at) === 2 && two.resolve())
+        clients.push(client)
+        // Bun accepts a connection with its first byte.
+        client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+        await once(client, 'data')
+      }
+      await two.promise
+      assert.deepEqual(closed.slice(0, 2), [0, 1])
+      assert.equal((await ask(port, secure ? { ca } : {})).text, 'hello')
+      for (const client of clients) client.destroy()
+    })
+  })
+}
 
 test('a port in use is an error with the address and a remedy', () =>
   serving({}, async ({ port }) => {

@@ -53,7 +53,7 @@ export interface HealthServer extends Server {
 export function healthServer(Class: typeof Server, options: HealthOptions = {}): HealthServer {
   const checks = new HealthChecks(options)
   const fetch = (request: Request): Promise<Response> => checks.answer(request)
-  const server = new Class({ ...options, name: 'health', fetch })
+  const server = new Class({ ...options, name: 'health', fetch, maxBodyBytes: 0 })
   const adds = (at: 0 | 1) => (name: string, check: HealthCheck): void => {
     const { path } = checks.endpoints[at]!
     if (server.isStarted) throw new Error(`Cannot add the check "${name}" to ${path}: the server was started already`)

@@ -41,7 +41,13 @@ export function metricsServer(Class: typeof Server, options: MetricsServerOption
     }
     return await (handlerOf(handlers, pathname) ?? notFound)(request)
   }
-  const server = new Class({ ...options, name: 'metrics', fetch })
+  const server = new Class({
+    ...{ ...options, name: 'metrics', fetch },
+    // Handlers, which are added before the start, may read bodies.
+    get maxBodyBytes() {
+      return handlers.size > 0 ? undefined : 0
+    },
+  })
   const handle = (path: string, fetch: Fetch): void => {
     const cannot = `Cannot serve "${path}" beside the metrics`
     if (server.isStarted) throw new Error(`${cannot}: the server was started already`)

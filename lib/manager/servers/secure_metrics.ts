@@ -2,15 +2,19 @@
 import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
-import { Timeouts } from '../../async/timeouts.ts'
 import type { Api } from '../../client/api.ts'
 import { fileMissing, messageOf } from '../../core/errors.ts'
 import { printable } from '../../core/printable.ts'
 import { type Log, RateLimitedLog } from '../../observe/log.ts'
-import { BodyLimits } from '../../runtime/net/body_limits.ts'
-import { exchangeOf, type HttpServer, type HttpServerOptions, TIMEOUTS } from '../../runtime/net/http_server.ts'
+import {
+  exchangeOf,
+  type HttpServer,
+  type HttpServerOptions,
+  refusal,
+  TIMEOUTS,
+} from '../../runtime/net/http_server.ts'
 import type { HttpsServer } from '../../runtime/net/https_server.ts'
-import type { BodyRefusal, RequestHead, ServerResponse } from '../../runtime/net/server_exchange.ts'
+import type { RequestHead, ServerResponse } from '../../runtime/net/server_exchange.ts'
 import { validityOf } from '../../runtime/os/builtins.ts'
 import { FileCertificates } from '../../webhook/file_certificates.ts'
 import type { CertificatePair, CertificateSource } from '../../webhook/handler.ts'
@@ -21,9 +25,6 @@ import type { Fetch } from './server.ts'
 
 /** A scraper has one connection and one request at a time. */
 const MAX_STREAMS = 32
-const MAX_HELD_BYTES = 16 * 1024 * 1024
-/** How long a request body may take, and how long a client may take nothing of a response. */
-const SLOW_MS = 30_000
 
 export interface SecureMetricsOptions {
   /** The folder with `tls.crt` and `tls.key`. Undefined: a certificate that lives as long as the process. */
@@ -46,13 +47,11 @@ export async function serveSecurely(
     fileMissing('Cannot serve TLS', 'https.js'),
   )
   const scope = abortScope()
-  const slow = new Timeouts(clock, SLOW_MS)
   let server: HttpsServer | undefined
   const certificate = following(options, (pair) => server?.setCertificate(pair.cert, pair.key), scope.signal)
   const end = async (): Promise<void> => {
     scope.abort()
     scope[Symbol.dispose]()
-    slow.close()
     await certificate.ended
   }
   try {
@@ -65,10 +64,8 @@ export async function serveSecurely(
       port: http.port,
       clock,
       maxStreams: MAX_STREAMS,
-      bodyLimits: new BodyLimits({ clock, timeoutMs: SLOW_MS, maxHeldBytes: MAX_HELD_BYTES }),
-      beginSend: (onLate) => slow.begin(onLate),
+      maxConnections: http.maxConnections,
       refuse: options.api && refuseWithoutToken,
-      refuseBody: (why) => responseOf(BODY_REFUSALS[why]),
       onClientError: reporting(options),
     })
     // Replaced while the server began to listen.
@@ -143,9 +140,9 @@ function guarded(fetch: Fetch, { api, clock, log }: SecureMetricsOptions, signal
     const { method, headers, signal } = request
     // The path as the handlers see it.
     const { pathname: path } = new URL(request.url)
-    const refusal = await access.check({ authorization: headers.get('authorization'), method, path, signal })
-    if (!refusal) return await fetch(request)
-    const { status, headers: own, body } = responseOf(refusal)
+    const refused = await access.check({ authorization: headers.get('authorization'), method, path, signal })
+    if (!refused) return await fetch(request)
+    const { status, headers: own, body } = refusal(refused.status, refused.text)
     return new Response(body, { status, headers: own })
   }
 }
@@ -153,28 +150,7 @@ function guarded(fetch: Fetch, { api, clock, log }: SecureMetricsOptions, signal
 /** Refuses a request before its body is read. */
 function refuseWithoutToken({ headers }: RequestHead): ServerResponse | undefined {
   if (bearerToken(headers['authorization']) !== undefined) return undefined
-  return responseOf({ status: 401, text: 'Unauthorized' })
-}
-
-const BODY_REFUSALS: Readonly<Record<BodyRefusal, { readonly status: number; readonly text: string }>> = {
-  'too large': { status: 413, text: 'The body is too long' },
-  'too slow': { status: 408, text: `The body was not complete after ${SLOW_MS / 1000} s` },
-  'too many': { status: 429, text: 'Too many bytes of other requests are held; try again' },
-}
-
-function responseOf(
-  { status, text }: { readonly status: number; readonly text: string },
-): ServerResponse & { readonly body: Uint8Array<ArrayBuffer> } {
-  return {
-    status,
-    headers: {
-      'content-type': 'text/plain; charset=utf-8',
-      'x-content-type-options': 'nosniff',
-      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
-      ...(status === 429 && { 'retry-after': '1' }),
-    },
-    body: new TextEncoder().encode(`${text}\n`),
-  }
+  return refusal(401, 'Unauthorized')
 }
 
 /** Reports clients that could not connect. Probes that only open a connection are not reported. */

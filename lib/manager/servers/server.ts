@@ -45,8 +45,13 @@ export interface ServerOptions extends ListenOptions {
   readonly fetch: Fetch
   /** Whether to serve on every replica; false: only on the leader. Default: true. */
   readonly everyReplica?: boolean | undefined
-  /** A longer body is answered with 413. The body is read completely before `fetch` is called. Default: 4 MiB. */
+  /**
+   * A longer body is answered with 413; 0: no body is read. The body is read completely before `fetch` is called,
+   * within 30 s. All bodies together hold at most four times as much. Default: 4 MiB.
+   */
   readonly maxBodyBytes?: number | undefined
+  /** A further connection closes the oldest one. Default: 512. */
+  readonly maxConnections?: number | undefined
 }
 
 /** Starts to listen. The signal is that of the server's start. */
@@ -99,7 +104,8 @@ export class Server implements Runnable {
   async start(signal: AbortSignal): Promise<void> {
     // Not a public option: how the operator's metrics are served with a certificate.
     const { listen = listenLater } = this.#options as { readonly listen?: Listen }
-    const { name, tls, shutdownTimeoutMs = 10_000, maxBodyBytes = 4 * 1024 * 1024, clock = systemClock } = this.#options
+    const { name, tls, shutdownTimeoutMs = 10_000, clock = systemClock } = this.#options
+    const { maxBodyBytes = 4 * 1024 * 1024, maxConnections = 512 } = this.#options
     const log = safeLog(this.#options.log)
     if (this.#started) throw new Error(`Cannot start the server "${name}": it was started already`)
     this.#started = true
@@ -111,7 +117,7 @@ export class Server implements Runnable {
           log.error(`The server "${name}" could not answer a request: ${messageOf(error)}${more}`, { error })
         )
       const fetch: Fetch = (request) => this.#options.fetch(request)
-      server = await listen({ ...this.#address, tls, maxBodyBytes, fetch, onError }, signal)
+      server = await listen({ ...this.#address, tls, maxBodyBytes, maxConnections, clock, fetch, onError }, signal)
     } catch (cause) {
       if (signal.aborted && cause === signal.reason) return this.#listening.open({ error: cause })
       const message = `Cannot start the server "${name}": ${messageOf(cause)}`

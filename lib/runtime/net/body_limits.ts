@@ -15,6 +15,7 @@ export class BodyLimits {
   readonly #timeouts: Timeouts
   readonly #maxHeldBytes: number
   #heldBytes = 0
+  #isClosed = false
 
   constructor(options: BodyLimitOptions) {
     this.#timeouts = new Timeouts(options.clock, options.timeoutMs)
@@ -23,7 +24,8 @@ export class BodyLimits {
 
   /** Calls `onLate` when a body that begins now has taken too long. Returns a function that cancels the call. */
   begin(onLate: () => void): () => void {
-    return this.#timeouts.begin(onLate)
+    // The rest of a closed server's requests is ended anyway; a timer would keep the process.
+    return this.#isClosed ? () => {} : this.#timeouts.begin(onLate)
   }
 
   /** Counts more bytes of a body. Returns false, and does not count them, if all bodies together would be too large. */
@@ -39,6 +41,7 @@ export class BodyLimits {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#timeouts.close()
   }
 }

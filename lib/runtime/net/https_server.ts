@@ -40,6 +40,8 @@ export interface HttpsServerOptions extends ExchangeOptions {
   readonly headerTimeoutMs?: number | undefined
   /** How many requests a connection may have open. Default: the runtime's. */
   readonly maxStreams?: number | undefined
+  /** A further connection closes the oldest one. Default: no limit. */
+  readonly maxConnections?: number | undefined
   /** Default: on, but on Deno. */
   readonly http2?: boolean | undefined
   /** The clock of the timeouts of HTTP/1.1 connections. Default: the real one. */
@@ -70,7 +72,7 @@ export interface HttpsServer {
 
 /** Starts a server. Rejects if it cannot listen: the port is in use, or the key does not match the certificate. */
 export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServer> {
-  const { cert, key, clientCa, idleTimeoutMs, headerTimeoutMs, maxStreams } = options
+  const { cert, key, clientCa, idleTimeoutMs, headerTimeoutMs, maxStreams, maxConnections = Infinity } = options
   const { http2 = thisRuntime().name !== 'deno' } = options
   checkPair(cert, key)
   const server = createServer(http2, {
@@ -88,7 +90,8 @@ export async function serveHttps(options: HttpsServerOptions): Promise<HttpsServ
   })
   const exchanges = newExchanges(options, clientCa === undefined ? undefined : isTrusted)
   const connections: Connections = {
-    sockets: trackSockets(server, 'connection', 'secureConnection'),
+    // Where a runtime emits both events, a connection has two sockets.
+    sockets: trackSockets(server, 2 * maxConnections, 'connection', 'secureConnection'),
     sessions: trackSessions(server, idleTimeoutMs),
     ending: new WeakSet(),
     isDraining: false,

@@ -41,11 +41,20 @@ export function listen(
   })
 }
 
-/** Returns the set of a server's open connections, kept up to date. */
-export function trackSockets(server: Server, ...events: readonly string[]): ReadonlySet<Socket> {
+/**
+ * Returns the set of a server's open connections, kept up to date. One above `max` closes the oldest, which is no probe
+ * of the kubelet: a client that opens many must not keep others out.
+ */
+export function trackSockets(server: Server, max: number, ...events: readonly string[]): ReadonlySet<Socket> {
   const sockets = new Set<Socket>()
   const track = (socket: Socket): void => {
     sockets.add(socket)
+    const [oldest] = sockets
+    if (sockets.size > max && oldest) {
+      // Its event follows in a later turn.
+      sockets.delete(oldest)
+      oldest.destroy()
+    }
     // Otherwise a response in two writes waits 40 ms for the client's delayed acknowledgement of the first.
     socket.setNoDelay(true)
     socket.on('close', () => sockets.delete(socket))
