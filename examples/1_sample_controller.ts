@@ -13,7 +13,7 @@ export const Foo = defineResource({
 })
 type Foo = ObjectOf<typeof Foo>
 
-const app = operator({ name: 'sample-controller', leaderElection: true, crds: 'install' })
+const app = operator({ name: 'sample-controller', leaderElection: true })
 
 app.controllerFor(Foo).owns(Deployment).reconcile(async (foo, { client }) => {
   const deployment = await client.apply(Deployment, render(foo), { owner: foo })

@@ -7,7 +7,7 @@ import { callerFrame } from '../observe/stack.ts'
 import { isThenable } from '../controller/bounded_call.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { ControllerBuilder, ControllerDefaults, ControllerOptions } from './context.ts'
-import { checkShape, CONTROLLER_SHAPE, FINALIZE_SHAPE, OWNS_SHAPE, WATCHES_SHAPE } from './checks.ts'
+import { checkShape, CONTROLLER_SHAPE, FINALIZE_SHAPE, OWNED_RIGHTS, OWNS_SHAPE, WATCHES_SHAPE } from './checks.ts'
 import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
 
 /** @throws TypeError or RangeError if an option is invalid. */
@@ -67,9 +67,10 @@ export function builderOf<T extends KubeObject, App>(
   const builder: ControllerBuilder<T, App> = {
     owns(owned, options = {}) {
       checkShape(`Cannot own ${owned.kind}`, options, OWNS_SHAPE)
-      const { when, queue, anyOwner = false, optional } = options
+      const { when, queue, anyOwner = false, optional, rights = [] } = options
+      for (const right of rights) checkShape(`Cannot own ${owned.kind}`, { rights: right }, OWNED_RIGHTS)
       const filters = { when: when as Predicate | undefined, queue: queue as ControllerOptions<KubeObject>['queue'] }
-      sources.push({ kind: 'owns', resource: owned, anyOwner, optional, ...filters })
+      sources.push({ kind: 'owns', resource: owned, anyOwner, rights, optional, ...filters })
       return builder
     },
     watches(watched, map, options = {}) {

@@ -96,7 +96,16 @@ export const CONTROLLER_SHAPE: ShapeOf<ControllerOptions<KubeObject>> = {
   fieldManager: 0,
 }
 
-export const OWNS_SHAPE: ShapeOf<OwnsOptions<KubeObject>> = { when: 0, queue: 0, anyOwner: BOOLEAN, optional: BOOLEAN }
+export const OWNS_SHAPE: ShapeOf<OwnsOptions<KubeObject>> = {
+  when: 0,
+  queue: 0,
+  anyOwner: BOOLEAN,
+  optional: BOOLEAN,
+  rights: [LIST],
+}
+
+/** Of each item of the list. */
+export const OWNED_RIGHTS: OptionShape = { rights: ['update', 'delete', 'deletecollection'] }
 
 export const WATCHES_SHAPE: ShapeOf<WatchOptions<KubeObject>> = { when: 0, queue: 0, cluster: 0, optional: BOOLEAN }
 

@@ -245,6 +245,12 @@ export interface OwnsOptions<W extends KubeObject> {
   anyOwner?: boolean
   /** As in {@link WatchOptions}. */
   optional?: boolean
+  /**
+   * What the operator's own code does to objects of this kind beside reading, creating and patching them, for the roles
+   * that are made for it: `client.update`, `edit` and `createOrUpdate` need `update`, `deleteAll` needs
+   * `deletecollection`. Default: none.
+   */
+  rights?: readonly ('update' | 'delete' | 'deletecollection')[]
 }
 
 /** Options of {@link ControllerBuilder.watches}. */

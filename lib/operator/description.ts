@@ -14,6 +14,7 @@ import type {
   ControllerOptions,
   MapContext,
   OtherCluster,
+  OwnsOptions,
   Parts,
   WatchContext,
 } from './context.ts'
@@ -40,6 +41,7 @@ export type SourceDescription =
     readonly kind: 'owns'
     readonly resource: AnyResource
     readonly anyOwner: boolean
+    readonly rights: NonNullable<OwnsOptions<KubeObject>['rights']>
     readonly optional: boolean | undefined
     readonly when: Predicate | undefined
     readonly queue: ControllerOptions<KubeObject>['queue'] | undefined

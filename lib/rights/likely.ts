@@ -50,7 +50,7 @@ export function likelyRights(description: OperatorDescription, place: Place): Ri
     if (hasStatus(resource)) allow(resource, ['get', 'update', 'patch'], '/status')
     for (const source of sources) {
       if (source.kind !== 'owns') continue
-      allow(source.resource, ['create', 'update', 'patch', 'delete'])
+      allow(source.resource, ['create', 'patch', ...source.rights])
       // The admission plugin OwnerReferencesPermissionEnforcement asks for it: our owner references block deletion.
       allow(resource, ['update'], '/finalizers')
     }

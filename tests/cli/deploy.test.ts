@@ -49,7 +49,8 @@ const CASES: Readonly<Record<string, readonly [app: Operator, options?: DeployOp
   [PLAIN]: [made({})],
   'what is watched is read, what is owned is written, and so is the status of own kinds with one': [
     made({}, (app) => {
-      app.controllerFor(Foo).owns(ConfigMap).watches(Secret, () => []).reconcile(reconcile)
+      app.controllerFor(Foo).owns(ConfigMap).owns(Node, { rights: ['delete', 'update'] }).watches(Secret, () => [])
+        .reconcile(reconcile)
       app.cache(Plain)
     }),
   ],
@@ -159,12 +160,17 @@ const CASES: Readonly<Record<string, readonly [app: Operator, options?: DeployOp
   ],
   'metrics with tokens, and a certificate of the process': [
     made({ metrics: { address: ':8443', tls: true, auth: true } }),
-    { image: 'a:1', serviceMonitor: true },
+    { image: 'a:1' },
   ],
-  'metrics with a mounted certificate': [
-    made({ metrics: { address: ':8443', tls: { certs: '/metrics-certs' } } }),
+  'metrics with tokens, and a mounted certificate': [
+    made({ metrics: { address: ':8443', tls: { certs: '/metrics-certs' }, auth: true } }),
     { image: 'a:1', serviceMonitor: true, namespace: 'here' },
     'metrics with tokens, and a certificate of the process',
+  ],
+  'metrics whose certificate cert-manager keeps, beside webhooks that make their own': [
+    made({ metrics: { address: ':8443', tls: { certs: '/metrics-certs' } }, webhooks: TLS }, validating),
+    { image: 'a:1', serviceMonitor: true, namespace: 'here', certManager: true },
+    'webhooks without leader election',
   ],
   'plain metrics': [
     made({ metrics: '0.0.0.0:9090' }),
@@ -285,7 +291,20 @@ for (
     ['a name that is no label', made({ name: '1a' }), {}, /its name also names a Service and a label: at most 55/],
     ['a long name', made({ name: 'a'.repeat(56) }), {}, /at most 55/],
     ['a wrong namespace', made({}), { namespace: 'A.b' }, /the namespace "A\.b" is not a name/],
-    ['cert-manager without webhooks', made({}), { certManager: true }, /: --cert-manager is for webhooks, and it has/],
+    [
+      'cert-manager without webhooks',
+      made({ metrics: { address: ':8443', tls: true } }),
+      { certManager: true },
+      /: --cert-manager is for webhooks, or metrics with tls: \{ certs \}, and it has neither$/,
+    ],
+    ...[true, false].map((auth) =>
+      [
+        `a ServiceMonitor that cannot verify the metrics, with auth: ${auth}`,
+        made({ metrics: { address: ':8443', tls: true, auth } }),
+        { serviceMonitor: true },
+        /^Error: Cannot write manifests of operator "a": with tls: true, Prometheus cannot verify the metrics' certificate/,
+      ] as const
+    ),
     [
       'cert-manager for a Secret',
       made({ webhooks: TLS }, validating),

@@ -70,15 +70,17 @@ async function earlierDefinitions(client: Client, description: Scenario['descrip
   }
 }
 
+const INSTALLING = { ...sample.description, options: { ...sample.description.options, crds: 'install' as const } }
+
 export const SAMPLE: Scenario = {
-  description: sample.description,
+  description: INSTALLING,
   phases: [
     { name: 'the first start', needsNoDefinitions: true, work: sampleWork },
     {
       name: 'an update of the operator, on a server that does not stream lists',
       async prepare(client) {
-        await earlierDefinitions(client, sample.description)
-        const { name } = sample.description.options
+        await earlierDefinitions(client, INSTALLING)
+        const { name } = INSTALLING.options
         for (
           const [kind, phase] of [[MutatingWebhookConfiguration, 'mutating'], [
             ValidatingWebhookConfiguration,

@@ -26,7 +26,7 @@ export async function withBuiltSample(use: (sample: Sample) => Promise<void>): P
       JSON.stringify({ type: 'module', dependencies: { kubeloop: '*', zod: '*' } }),
     )
     const source = readFileSync(SAMPLE, 'utf8')
-    writeFileSync(join(folder, 'operator.ts'), source.replace('leaderElection: true', ELECTION))
+    writeFileSync(join(folder, 'operator.ts'), source.replace('leaderElection: true', `${ELECTION}, crds: 'install'`))
     await use({
       file: join(folder, 'operator.ts'),
       library: join(dist, 'mod.js'),

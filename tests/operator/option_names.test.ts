@@ -80,6 +80,8 @@ for (const [what, call, cannot, name, hint] of REFUSED) {
     refuses(call, `${cannot}: there is no option "${name}"; ${meant}`))
 }
 
+const OWN = 'Cannot own Secret'
+
 const VALUES: readonly (readonly [describe: () => unknown, problem: string, cannot?: string])[] = [
   [
     of({ metrics: { address: 8443, auth: true } }),
@@ -98,6 +100,13 @@ const VALUES: readonly (readonly [describe: () => unknown, problem: string, cann
   [of({ namespaces: 'prod' }), 'namespaces is "prod"; it must be a list'],
   [() => app.cache(Secret, { namespaces: 'prod' }), 'namespaces is "prod"; it must be a list or an object', CACHE],
   [() => app.cache(Secret, { read: 'cached' }), 'read is "cached"; it must be "live"', CACHE],
+  [() => controller().owns(Secret, { rights: 'update' }), 'rights is "update"; it must be a list', OWN],
+  [() => controller().owns(Secret, { rights: ['delete', 'updte'] }), 'rights is "updte"; did you mean "update"?', OWN],
+  [
+    () => controller().owns(Secret, { rights: ['patch'] }),
+    'rights is "patch"; it must be "update" or "delete" or "deletecollection"',
+    OWN,
+  ],
   [() => controller({ warmup: 1 }), 'warmup is 1; it must be true or false', CONTROL],
   [() => controller('maps'), 'its options are "maps", and must be an object', CONTROL],
 ]
@@ -120,7 +129,7 @@ test('existing options are accepted, also with undefined', () => {
   app.cache(Secret, { namespaces: { a: { labels: 'a=b' }, '*': {} }, read: 'live', optional: undefined })
   app.cache(ConfigMap, { namespaces: ['a'] })
   app.controllerFor(ConfigMap, { backoff: { base: '1s' }, everyReplica: false })
-    .owns(Secret, { anyOwner: true })
+    .owns(Secret, { anyOwner: true, rights: ['delete'] })
     .reconcile(async () => {})
   assert.equal(app.description.controllers.length, 1)
 })

@@ -99,6 +99,31 @@ test("what the operator's own code asks for of other kinds is refused, until it 
     assert.deepEqual(await refusedIn(TEAMS, { as: 'here/op', objects }), [])
   }))
 
+test('what is owned is created and patched; what else is done to it must be stated, in each namespace', async () => {
+  const stated = ['update', 'delete', 'deletecollection'] as const
+  for (const rights of [[], stated]) {
+    const app = operator({ name: 'owner', namespaces: ['default'] })
+    const refused: string[] = []
+    let runs = 0
+    app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'a' }).owns(Secret, { rights })
+      .reconcile(async (owner, { client }) => {
+        // Its own writes are events.
+        if (runs++ > 0) return
+        const metadata = { name: 'b', namespace: 'default' }
+        const note = ({ message }: Error): void =>
+          void refused.push(/cannot (\w+) resource/.exec(message)?.[1] ?? message)
+        await client.apply(Secret, { metadata, stringData: { a: '1' } }, { owner })
+        await client.edit(Secret, metadata, (draft) => void (draft.metadata.labels = { own: 'yes' })).catch(note)
+        await client.deleteAll(Secret, { namespace: 'default', labels: 'a' }).catch(note)
+        await client.delete(Secret, metadata).catch(note)
+      })
+    await using w = await world(app, { as: 'service-account', log: silent })
+    await w.client.create(ConfigMap, map('a'))
+    await w.settle()
+    assert.deepEqual(refused, rights.length > 0 ? [] : ['update', 'deletecollection', 'delete'])
+  }
+})
+
 test('an account has rights of its own in each cluster, and roles in objects take the place of those of manifests', async () => {
   const app = operator({ name: 'copier' })
   const west = app.cluster('west', nowhere)

@@ -38,7 +38,7 @@ export const manifests: Command = command({
       'addresses of the API server, for the NetworkPolicy; repeatable; default: all',
       textLike((text) => RANGE.test(text), 'a range of addresses, as in 10.0.0.0/28'),
     ),
-    certManager: flag('print a CA and a certificate of the webhooks for cert-manager'),
+    certManager: flag('print CAs and certificates of webhooks and metrics for cert-manager'),
     record: value('FOLDER', 'print the least rights, by a record; see kubeloop rights --help'),
     out: value('DIR', 'write a kustomize base: "kubectl apply -k DIR"'),
     runtime,

@@ -1,7 +1,8 @@
-/** Builds what cert-manager needs to keep the certificate of an operator's webhooks. */
+/** Builds what cert-manager needs to keep the certificates of an operator's webhooks and metrics. */
 import type { OperatorDescription } from '../../operator/description.ts'
 import { namesOf, type WebhookTarget } from '../../webhook/configurations.ts'
 import type { ManifestObject } from '../manifests.ts'
+import { metricsCertificate, metricsHost, metricsSecret } from './metrics.ts'
 
 /** The same life as that of a self-made CA. */
 const CA_LIFE = `${10 * 365 * 24}h`
@@ -12,26 +13,45 @@ export function certificateName(operator: string): string {
   return `${operator}-webhook-certs`
 }
 
+type Place = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> }
+
 /**
- * Returns a CA and a certificate of it. A certificate of a self-signed Issuer alone would be its own CA: each renewal
- * would change what the API server must trust.
+ * Returns what keeps the certificates that are mounted.
  *
- * @see https://cert-manager.io/docs/configuration/selfsigned/#bootstrapping-ca-issuers
- *
- * @throws Error if the operator has no webhooks, or makes their certificate itself.
+ * @throws Error if the operator mounts none: it has neither webhooks nor metrics with one, or makes it itself.
  */
 export function certManagerObjects(
-  { options: { name, webhooks } }: OperatorDescription,
+  { options }: OperatorDescription,
   target: WebhookTarget | undefined,
-  { namespace, labels }: { readonly namespace: string; readonly labels: Readonly<Record<string, string>> },
+  place: Place,
 ): object[] {
+  const { name, webhooks } = options
+  const mounts = target !== undefined && typeof webhooks?.certs !== 'object'
+  const objects = [
+    ...(mounts ? chainOf(`${name}-webhook`, certificateName(name), namesOf(target), place) : []),
+    ...(metricsCertificate(options)
+      ? chainOf(`${name}-metrics`, metricsSecret(options), { dnsNames: [metricsHost(name, place.namespace)] }, place)
+      : []),
+  ]
+  if (objects.length > 0) return objects
   const cannot = `Cannot write manifests of operator "${name}": --cert-manager`
-  if (!target) throw new Error(`${cannot} is for webhooks, and it has none`)
-  if (typeof webhooks?.certs === 'object') {
-    throw new Error(`${cannot} needs a folder: with certs: { secret } the operator makes the certificate itself`)
-  }
-  const { dnsNames, ipAddresses } = namesOf(target)
-  const [root, ca] = [`${name}-webhook-root`, `${name}-webhook-ca`]
+  if (!target) throw new Error(`${cannot} is for webhooks, or metrics with tls: { certs }, and it has neither`)
+  throw new Error(`${cannot} needs a folder: with certs: { secret } the operator makes the certificate itself`)
+}
+
+/**
+ * Returns a CA and a certificate of it. A certificate of a self-signed Issuer alone would be its own CA: each renewal
+ * would change what the clients must trust.
+ *
+ * @see https://cert-manager.io/docs/configuration/selfsigned/#bootstrapping-ca-issuers
+ */
+function chainOf(
+  prefix: string,
+  secret: string,
+  { dnsNames, ipAddresses = [] }: { readonly dnsNames: readonly string[]; readonly ipAddresses?: readonly string[] },
+  { namespace, labels }: Place,
+): object[] {
+  const [root, ca] = [`${prefix}-root`, `${prefix}-ca`]
   const made = (kind: string, of: string, spec: object) => ({
     apiVersion: 'cert-manager.io/v1',
     kind,
@@ -44,9 +64,9 @@ export function certManagerObjects(
   }
   return [
     made('Issuer', root, { selfSigned: {} }),
-    certificate(ca, root, { isCA: true, commonName: `${name}-ca`, duration: CA_LIFE }),
+    certificate(ca, root, { isCA: true, commonName: `${labels['app.kubernetes.io/name']}-ca`, duration: CA_LIFE }),
     made('Issuer', ca, { ca: { secretName: ca } }),
-    certificate(certificateName(name), ca, {
+    certificate(secret, ca, {
       dnsNames,
       ...(ipAddresses.length > 0 && { ipAddresses }),
       usages: ['digital signature', 'server auth'],

@@ -69,7 +69,7 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
   if (serviceMonitor && portOf(scraped) === undefined) {
     yield 'There is no ServiceMonitor, as no metrics can be reached'
   }
-  yield* metricsNotes(options)
+  yield* metricsNotes(options, certManager)
   if (options.grace === 'forever') yield 'With grace: "forever" the kubelet still ends the pod: after one hour here'
   for (const other of clusters) {
     yield `The rights in the cluster "${other.name}" are not printed: its configuration names the user`

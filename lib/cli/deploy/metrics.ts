@@ -35,40 +35,57 @@ export function metricsCertificate(options: OperatorOptions): Mounted | undefine
   const mountPath = certsOf(options)
   if (mountPath === undefined) return undefined
   return {
-    volume: { name: 'metrics-certs', secret: { secretName: secretOf(options) } },
+    volume: { name: 'metrics-certs', secret: { secretName: metricsSecret(options) } },
     mount: { name: 'metrics-certs', mountPath, readOnly: true },
   }
 }
 
-/** Returns the endpoint of a ServiceMonitor. `service`: the name of the Service that the certificate is for. */
-export function metricsEndpoint(options: OperatorOptions, service: string): object {
+/** Returns the name of the metrics' Service within the cluster. */
+export function metricsHost(name: string, namespace: string): string {
+  return `${name}-metrics.${namespace}.svc`
+}
+
+/**
+ * Returns the endpoint of a ServiceMonitor.
+ *
+ * @throws Error if Prometheus could not verify the certificate: it would send its token to any server.
+ */
+export function metricsEndpoint(options: OperatorOptions, namespace: string): object {
   const { tls, auth } = secureOf(options)
   if (!tls) return { port: 'metrics' }
+  if (certsOf(options) === undefined) {
+    throw new Error(
+      `Cannot write manifests of operator "${options.name}": with tls: true, Prometheus cannot verify the metrics' ` +
+        "certificate, which lives as long as the process; set metrics: { tls: { certs: '/metrics-certs' } } in " +
+        'operator(), which --cert-manager prints a certificate for, or leave --service-monitor out',
+    )
+  }
   return {
     port: 'metrics',
     scheme: 'https',
     ...(auth && { bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token' }),
-    tlsConfig: certsOf(options) === undefined
-      // The certificate lives as long as the process, so it cannot be verified.
-      ? { insecureSkipVerify: true }
-      : { ca: { secret: { name: secretOf(options), key: 'ca.crt' } }, serverName: service },
+    tlsConfig: {
+      ca: { secret: { name: metricsSecret(options), key: 'ca.crt' } },
+      serverName: metricsHost(options.name, namespace),
+    },
   }
 }
 
 /** Returns hints for the user. */
-export function* metricsNotes(options: OperatorOptions): Iterable<string> {
+export function* metricsNotes(options: OperatorOptions, certManager = false): Iterable<string> {
   const { name } = options
   const certs = certsOf(options)
-  if (certs !== undefined) {
+  if (certs !== undefined && !certManager) {
     yield `The certificate of the metrics is mounted from the Secret "${
-      secretOf(options)
-    }" at ${certs}: cert-manager can keep it`
+      metricsSecret(options)
+    }" at ${certs}: --cert-manager prints what keeps it`
   }
   if (reviewsTokens(options)) {
     yield `The metrics need a token: bind the ClusterRole "${name}-metrics-reader" to the ServiceAccount of Prometheus`
   }
 }
 
-function secretOf({ name }: Pick<OperatorOptions, 'name'>): string {
+/** Returns the name of the Secret with the certificate of the metrics, which is also that of its Certificate. */
+export function metricsSecret({ name }: Pick<OperatorOptions, 'name'>): string {
   return `${name}-metrics-certs`
 }

@@ -45,13 +45,20 @@ export function deploymentOf(
   const installs = crdModeOf(description.options).mode === 'install'
   const notes = [...notesOf(description, options)]
   if (installs) notes.push('Its definitions are not printed: the operator installs them itself (crds: "install")')
+  if (installs && description.admissions.length > 0) {
+    notes.push(
+      'With crds: "install" it may create webhook configurations, for all kinds: its token is close to cluster-admin. ' +
+        'With crds: "verify" it may not, and the configurations are printed here',
+    )
+  }
   const allowed = rights ?? rightsOf(description, namespace)
   const others = [...allowed.inNamespaces.keys()].filter((place) => place !== namespace).toSorted()
   if (others.length > 0) notes.push(`Roles are in other namespaces, which must exist: ${others.join(', ')}`)
   const labels = { 'app.kubernetes.io/name': name }
   const meta = { name, namespace, labels }
+  const injects = certManager && typeof description.options.webhooks?.certs !== 'object'
   const injected = (all: readonly object[]): readonly object[] =>
-    installs ? [] : certManager ? withInjectedCa(all, namespace, name) : all
+    installs ? [] : injects ? withInjectedCa(all, namespace, name) : all
   const metrics = portOf(addressOf(description.options.metrics))
   const objects: (object | undefined)[] = [
     options.createNamespace ? namespaceObject(namespace) : undefined,
@@ -145,11 +152,10 @@ function serviceMonitor(
   matchLabels: Labels,
   { options }: OperatorDescription,
 ): object {
-  const endpoint = metricsEndpoint(options, `${metadata.name}-metrics.${metadata.namespace}.svc`)
   return {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'ServiceMonitor',
     metadata,
-    spec: { selector: { matchLabels }, endpoints: [endpoint] },
+    spec: { selector: { matchLabels }, endpoints: [metricsEndpoint(options, metadata.namespace)] },
   }
 }
