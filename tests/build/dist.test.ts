@@ -14,8 +14,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { load } from 'js-yaml'
 import { readFacts } from '../structure/source_facts.ts'
-import { ENTRIES, FOR_BUNDLES, LOADED_LATER, ONLY_IF_IMPORTED, SHARE_TYPES } from '../tools/build.ts'
+import { ENTRIES, FOR_BUNDLES, LOADED_LATER, ONLY_IF_IMPORTED, placeOnGitHub, SHARE_TYPES } from '../tools/build.ts'
 import { DIST, ensureDist, loadBuilt } from '../tools/dist.ts'
 import { noOldNode, OLD_NODE } from '../tools/old_node.ts'
 import { mustRun, runCommand } from '../tools/run_command.ts'
@@ -423,7 +424,17 @@ function program(name: string): string {
 
 /** What the package has besides its documentation and the chunks that its bundles share. */
 const PUBLISHED: readonly string[] = [
-  ...['LICENSE', 'README.md', 'package.json', 'docs/getting-started.md', 'cli.js', 'cli_main.js', 'yaml.js'],
+  ...[
+    'LICENSE',
+    'README.md',
+    'THIRD_PARTY_NOTICES',
+    'bom.json',
+    'package.json',
+    'docs/getting-started.md',
+    'cli.js',
+    'cli_main.js',
+    'yaml.js',
+  ],
   ...Object.keys(LOADED_LATER).filter((name) => !(name in ENTRIES)).map((name) => `${name}.js`),
   ...[...Object.keys(ENTRIES), 'standalone', 'types'].flatMap((name) => [`${name}.js`, `${name}.d.ts`]),
   'examples/1_sample_controller.ts',
@@ -448,6 +459,68 @@ test('the package is public, and has the entries of the sources, each with its d
     for (const file of files) assert.ok(existsSync(join(DIST, file)), `${name}: ${file}`)
   }
 })
+
+test('the packages whose code is in the files are named: for scanners, by their licenses, and on the page', () => {
+  const bom = readJson(join(DIST, 'bom.json')) as {
+    readonly components: readonly Record<'name' | 'version' | 'purl', string>[]
+    readonly dependencies: readonly { readonly ref: string; readonly dependsOn?: readonly string[] }[]
+  }
+  const found = new Map<string, string[]>()
+  for (const file of readdirSync(DIST).filter((each) => each.endsWith('.js')).toSorted()) {
+    // esbuild writes each module's path above its code.
+    const paths = readFileSync(join(DIST, file), 'utf8').matchAll(/^\/\/ (?:\w+:)?(?:.*\/)?node_modules\/([^/\n]+)\//gm)
+    for (const name of new Set([...paths].map(([, name]) => name!))) found.set(name, [...found.get(name) ?? [], file])
+  }
+  assert.deepEqual(bom.components.map(({ name }) => name), [...found.keys()].toSorted())
+  const notices = readFileSync(join(DIST, 'THIRD_PARTY_NOTICES'), 'utf8')
+  const page = readFileSync(join(DIST, 'docs/SECURITY.md'), 'utf8')
+  for (const { name, version, purl } of bom.components) {
+    const { version: installed, license } = readJson(join(ROOT, 'node_modules', name, 'package.json'))
+    assert.deepEqual([version, purl], [installed, `pkg:npm/${name}@${version}`])
+    const files = found.get(name)!
+    assert.ok(notices.includes(`${name} ${version} (${license}), in ${files.join(', ')}\n`), name)
+    assert.ok(notices.includes(readFileSync(join(ROOT, 'node_modules', name, 'LICENSE'), 'utf8').trim()), name)
+    assert.ok(
+      page.includes(`| ${name} | ${version} | ${license} | ${files.map((file) => `\`${file}\``).join(', ')} |\n`),
+    )
+  }
+  const [own] = bom.dependencies
+  assert.deepEqual(own?.dependsOn, bom.components.map(({ purl }) => purl))
+})
+
+test('a release is published with provenance, from the place that the workflow runs in', () => {
+  assert.deepEqual(readJson(join(DIST, 'package.json'))['publishConfig'], { access: 'public', provenance: true })
+  assert.deepEqual(placeOnGitHub({}), {})
+  assert.deepEqual(placeOnGitHub({ GITHUB_REPOSITORY: 'a/b' }), {
+    repository: { type: 'git', url: 'git+https://github.com/a/b.git' },
+    bugs: { url: 'https://github.com/a/b/issues' },
+  })
+  const { permissions, jobs } = load(readFileSync(join(ROOT, '.github/workflows/release.yml'), 'utf8')) as Workflow
+  assert.deepEqual([permissions, Object.keys(jobs)], [{}, ['publish']])
+  const { permissions: granted, steps } = jobs['publish']!
+  assert.deepEqual(granted, { contents: 'read', 'id-token': 'write' })
+  for (const { uses } of steps) if (uses) assert.match(uses, /@[\da-f]{40}$/, 'a tag can be moved')
+  const { scripts } = readJson(join(ROOT, 'package.json'))
+  const runs = steps.flatMap(({ run, 'working-directory': folder = '.' }) => run ? [`${folder}: ${run}`] : [])
+  for (const run of runs) {
+    const [, script, file] = /npm (?:run )?(test|build)$|node (tests\S+)/.exec(run) ?? []
+    if (script) assert.ok(script in (scripts as object), run)
+    if (file) assert.ok(existsSync(join(ROOT, file)), run)
+  }
+  assert.deepEqual(runs.slice(-4), [
+    '.: npm run build',
+    '.: node tests/tools/check_package.ts',
+    'dist: npm publish',
+    'dist: npx deno publish',
+  ])
+})
+
+interface Workflow {
+  readonly permissions: object
+  readonly jobs: Readonly<Record<string, { readonly permissions: object; readonly steps: readonly Step[] }>>
+}
+
+type Step = { readonly uses?: string; readonly run?: string; readonly 'working-directory'?: string }
 
 test('jsr.json names the same entries, and where jsr.io finds what they import', () => {
   const { exports, imports, ...jsr } = readJson(join(DIST, 'jsr.json')) as Record<string, Record<string, string>>

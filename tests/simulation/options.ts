@@ -80,6 +80,7 @@ export const NOT_DRAWN: Readonly<Record<string, string>> = {
   'controller.logLevel': 'the log of the simulation has all lines',
   'owns.when': 'as the filter of the kind itself: tests/controller/handlers.test.ts',
   'watches.when': 'the same',
+  'owns.rights': 'changes the printed roles alone: tests/cli/deploy.test.ts',
   'owns.optional': 'definitions that come and go: tests/operator/optional.test.ts',
   'watches.optional': 'the same',
   'cache.optional': 'the same',

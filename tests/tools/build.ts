@@ -14,6 +14,7 @@ import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, wri
 import { join } from 'node:path'
 import { build as tsup, type Options } from 'tsup'
 import { readFacts } from '../structure/source_facts.ts'
+import { bomOf, BundledPackages, bundledRows, type Metafile, noticesOf } from './bundled.ts'
 import { ROOT } from './tree.ts'
 
 type Plugin = NonNullable<Options['esbuildPlugins']>[number]
@@ -52,6 +53,8 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   terminal: 'lib/operator/terminal_log.ts',
   // For programs with arguments.
   flags: 'lib/operator/flags.ts',
+  // For operators on Deno.
+  permissions: 'lib/operator/permissions.ts',
   // For controllers that apply the same objects.
   shared_apply: 'lib/client/shared_apply.ts',
   // For the option `metrics`.
@@ -142,9 +145,14 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     outExtension: () => ({ js: '.js', dts: '.d.ts' }),
   }
   const { fromSibling, onlyThat } = sibling('js-yaml', './yaml.js')
-  await tsup({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [fromSibling, loadedLater] })
+  const packages = new BundledPackages()
+  const bundle = async (options: Options): Promise<void> => {
+    await tsup(options)
+    packages.add(JSON.parse(readFileSync(join(folder, 'metafile-esm.json'), 'utf8')) as Metafile)
+  }
+  await bundle({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [fromSibling, loadedLater] })
   const ownedByMod = new Set(inputsOf(folder))
-  await tsup({
+  await bundle({
     ...common,
     splitting: true,
     esbuildPlugins: [loadedLater, onceOnly(ownedByMod), fromSibling],
@@ -161,13 +169,13 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   const later = Object.fromEntries(
     [...bundled, ...Object.entries(LOADED_LATER)].map(([name, path]) => [name, join(ROOT, path)]),
   )
-  await tsup({ ...common, entry: later, esbuildPlugins: [loadedLater, fromSibling] })
+  await bundle({ ...common, entry: later, esbuildPlugins: [loadedLater, fromSibling] })
   for (const [bundle, names] of Object.entries(ONLY_IF_IMPORTED)) {
     for (const name of names) leaveOutOfBundles(join(folder, `${bundle}.js`), `./${name}.js`)
   }
   dropTypeImports(join(folder, 'cel.js'))
-  await tsup({ ...common, entry: { standalone: join(ROOT, 'mod.ts') } })
-  await tsup({
+  await bundle({ ...common, entry: { standalone: join(ROOT, 'mod.ts') } })
+  await bundle({
     ...common,
     entry: { yaml: join(ROOT, 'node_modules/js-yaml/dist/js-yaml.mjs') },
     esbuildPlugins: [onlyThat],
@@ -180,6 +188,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
   writeLauncher(folder)
   writePackage(folder)
   writeJsr(folder)
+  writeBundled(folder, packages)
   const twice = madeTwice(folder, ownedByMod)
   if (twice.length > 0) {
     const remedy = 'export them from mod.ts, or import by the name of the package'
@@ -411,8 +420,19 @@ function writeLauncher(folder: string): void {
   writeFileSync(join(folder, 'cli.js'), parts.join('./cli_main.js'), { mode: 0o755 })
 }
 
+/** Names what is bundled, in three forms. docs/SECURITY.md has the rows, so that they are on the repository's page. */
+function writeBundled(folder: string, packages: BundledPackages): void {
+  const all = packages.all()
+  const own = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Parameters<typeof bomOf>[1]
+  writeFileSync(join(folder, 'THIRD_PARTY_NOTICES'), noticesOf(all))
+  writeFileSync(join(folder, 'bom.json'), `${JSON.stringify(bomOf(all, own), null, 2)}\n`)
+  const page = readFileSync(join(ROOT, 'docs/SECURITY.md'), 'utf8')
+  const lacking = bundledRows(all).filter((row) => !page.includes(`\n${row}\n`))
+  if (lacking.length > 0) throw new Error(`Cannot build: docs/SECURITY.md lacks these rows:\n${lacking.join('\n')}`)
+}
+
 /** The published part of the folder, besides package.json, README.md and LICENSE; npm has the examples, too. */
-const PUBLISHED = ['*.js', '*.d.ts', 'docs']
+const PUBLISHED = ['*.js', '*.d.ts', 'docs', 'THIRD_PARTY_NOTICES', 'bom.json']
 
 /**
  * Writes jsr.json: the same files under a scope, which jsr.io requires. It has no peer dependencies and no name for the
@@ -458,6 +478,7 @@ function writePackage(folder: string): void {
     peerDependenciesMeta,
     keywords,
     repository,
+    bugs,
   } = source
   const entry = (file: string): unknown => ({ types: `./${file}.d.ts`, default: `./${file}.js` })
   const exports = Object.fromEntries(
@@ -472,7 +493,8 @@ function writePackage(folder: string): void {
         description,
         keywords,
         license,
-        repository,
+        ...(repository ? { repository, bugs } : placeOnGitHub(process.env)),
+        publishConfig: { access: 'public', provenance: true },
         type,
         engines,
         files: [...PUBLISHED, 'examples'],
@@ -490,6 +512,14 @@ function writePackage(folder: string): void {
   for (const file of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, file), join(folder, file))
   // The pages link to the examples.
   for (const each of ['docs', 'examples']) cpSync(join(ROOT, each), join(folder, each), { recursive: true })
+}
+
+/** Returns the place of the sources, which npm compares with the provenance: that of the workflow that builds. */
+export function placeOnGitHub(env: Readonly<Record<string, string | undefined>>): object {
+  const { GITHUB_SERVER_URL: server = 'https://github.com', GITHUB_REPOSITORY: repository } = env
+  if (!repository) return {}
+  const url = `${server}/${repository}`
+  return { repository: { type: 'git', url: `git+${url}.git` }, bugs: { url: `${url}/issues` } }
 }
 
 if (process.argv[1] === import.meta.filename) {
