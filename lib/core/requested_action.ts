@@ -74,8 +74,13 @@ export function requestedAction(method: string, sent: string, query: URLSearchPa
 function ofCollection(verb: string, query: URLSearchParams): Partial<RequestedAction> {
   if (verb === 'delete') return { verb: 'deletecollection' }
   if (verb !== 'get') return {}
-  const name = /(?:^|,)metadata\.name==?([^=,\\!]+)(?:,|$)/.exec(query.get('fieldSelector') ?? '')?.[1] ?? ''
-  return { verb: flag(query, 'watch') ? 'watch' : 'list', ...(!/[/%]|^\.{1,2}$/.test(name) && { name }) }
+  return { verb: flag(query, 'watch') ? 'watch' : 'list', name: selectedName(query.get('fieldSelector') ?? '') ?? '' }
+}
+
+/** Returns the name that a field selector requires, to which the right to list and watch may be limited. */
+export function selectedName(fields: string): string | undefined {
+  const name = /(?:^|,)metadata\.name==?([^=,\\!]+)(?:,|$)/.exec(fields)?.[1]
+  return name === undefined || /[/%]|^\.{1,2}$/.test(name) ? undefined : name
 }
 
 function decoded(path: string): string {

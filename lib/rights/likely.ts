@@ -4,7 +4,8 @@
  *
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/
  */
-import { type CacheOptions, scopesOf } from '../cache/cache_options.ts'
+import { type CacheOptions, type Scope, scopesOf } from '../cache/cache_options.ts'
+import { selectedName } from '../core/requested_action.ts'
 import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
 import type { OtherCluster } from '../operator/context.ts'
 import {
@@ -43,14 +44,19 @@ export function rightsOf(description: OperatorDescription, namespace: string): R
 export function likelyRights(description: OperatorDescription, place: Place): Right[] {
   const rights = ownRights(description, place)
   const { cluster } = place
-  const allow = allowing(rights, placesIn(description, cluster))
+  const allow = allowing(rights, scopesIn(description, cluster))
+  const placesOf = placesIn(description, cluster)
   for (const resource of watchedResources(description, cluster)) allow(resource, ['get'])
   for (const { resource, options, sources } of description.controllers) {
     if (options.cluster !== cluster) continue
     if (hasStatus(resource)) allow(resource, ['get', 'update', 'patch'], '/status')
     for (const source of sources) {
       if (source.kind !== 'owns') continue
-      allow(source.resource, ['create', 'patch', ...source.rights])
+      // Objects of all names: the cache may select fewer than are written.
+      for (const each of placesOf(source.resource)) {
+        const { group, plural } = source.resource
+        rights.push(...rightsOn(each, group, plural, ['create', 'patch', ...source.rights]))
+      }
       // The admission plugin OwnerReferencesPermissionEnforcement asks for it: our owner references block deletion.
       allow(resource, ['update'], '/finalizers')
     }
@@ -65,7 +71,7 @@ export function likelyRights(description: OperatorDescription, place: Place): Ri
 export function ownRights(description: OperatorDescription, { namespace, cluster }: Place): Right[] {
   const rights: Right[] = []
   const add: Allow = (...on) => void rights.push(...rightsOn(...on))
-  const allow = allowing(rights, placesIn(description, cluster))
+  const allow = allowing(rights, scopesIn(description, cluster))
   for (const resource of watchedResources(description, cluster)) allow(resource, ['list', 'watch'])
   for (const { resource, options, finalize } of description.controllers) {
     // The object is read again after a conflict.
@@ -82,23 +88,33 @@ export function ownRights(description: OperatorDescription, { namespace, cluster
   return distinct(rights)
 }
 
-type PlacesOf = (resource: AnyResource) => (string | undefined)[]
+type ScopesOf = (resource: AnyResource) => readonly Scope[]
 
-function allowing(rights: Right[], placesOf: PlacesOf) {
+/** The rights are limited to the name that the cache selects by its fields, if any. */
+function allowing(rights: Right[], scopesOf: ScopesOf) {
   return (resource: AnyResource, verbs: readonly string[], subresource = ''): void => {
-    for (const place of placesOf(resource)) {
-      rights.push(...rightsOn(place, resource.group, `${resource.plural}${subresource}`, verbs))
+    for (const { namespace, fields = '' } of scopesOf(resource)) {
+      const of = `${resource.plural}${subresource}`
+      rights.push(...rightsOn(namespace, resource.group, of, verbs, [selectedName(fields)]))
     }
   }
 }
 
 /** Returns the namespaces in which a kind is watched; undefined in the list stands for all. */
-export function placesIn({ options, caches }: OperatorDescription, cluster: ClusterDescription | undefined): PlacesOf {
+export function placesIn(
+  description: OperatorDescription,
+  cluster: ClusterDescription | undefined,
+): (resource: AnyResource) => (string | undefined)[] {
+  const scopes = scopesIn(description, cluster)
+  return (resource) => scopes(resource).map(({ namespace }) => namespace)
+}
+
+function scopesIn({ options, caches }: OperatorDescription, cluster: ClusterDescription | undefined): ScopesOf {
   const { cache, namespaces } = options
   const common = { ...cache, namespaces: cluster?.namespaces ?? cache?.namespaces ?? namespaces } as CacheOptions
   return (resource) => {
     const own = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
-    return scopesOf(resource, own?.options ?? {}, common).map((scope) => scope.namespace)
+    return scopesOf(resource, own?.options ?? {}, common)
   }
 }
 
@@ -131,7 +147,11 @@ function allowLease(description: OperatorDescription, allow: Allow, namespace: s
 
 /** Returns the names of the definitions of the operator's kinds. Those of optional kinds are not the operator's. */
 export function definitionNames(description: OperatorDescription, cluster: OtherCluster | undefined): string[] {
-  return crdOf(ownKinds(description, cluster), description).map(({ metadata }) => metadata.name).sort()
+  return ownDefinitions(description, cluster).map(({ metadata }) => metadata.name).sort()
+}
+
+function ownDefinitions(description: OperatorDescription, cluster: OtherCluster | undefined) {
+  return crdOf(ownKinds(description, cluster), description)
 }
 
 function allowDefinitions(
@@ -140,13 +160,16 @@ function allowDefinitions(
   cluster: OtherCluster | undefined,
 ): void {
   const { mode } = crdModeOf(description.options)
-  const names = definitionNames(description, cluster)
+  const definitions = ownDefinitions(description, cluster)
+  const names = definitions.map(({ metadata }) => metadata.name).sort()
   if (mode === 'ignore' || names.length === 0) return
   const crd = ['apiextensions.k8s.io', 'customresourcedefinitions'] as const
   allow(undefined, ...crd, ['get'], names)
   if (mode === 'verify') return
   allow(undefined, ...crd, ['create'])
   allow(undefined, ...crd, ['update'], names)
+  // A narrower schema is checked with all objects, also of namespaces and of kinds of admissions that are not watched.
+  for (const { spec: { group, names: { plural } } } of definitions) allow(undefined, group, plural, ['list'])
 }
 
 /**

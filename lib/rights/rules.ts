@@ -57,8 +57,9 @@ export function withoutIncluded(rights: readonly Right[]): Right[] {
   )
 }
 
-/** Returns the rules that grant the rights. */
-export function rulesOf(rights: readonly Right[]): RoleRules {
+/** Returns the rules that grant the rights, each once: what holds everywhere needs no rule in a namespace. */
+export function rulesOf(all: readonly Right[]): RoleRules {
+  const rights = withoutIncluded(all)
   const places = [...Map.groupBy(rights, ({ namespace }) => namespace)]
   const inNamespaces = places.flatMap(([place, some]) => place === undefined ? [] : [[place, rulesIn(some)] as const])
   return {

@@ -284,12 +284,23 @@ export function nameIn(request: HttpRequest): string {
 /** The line of a stack for the function that runs an operator. A bundler may add a number to its name. */
 const START = /\n[^\n]*\bstartOperator\d*\b/
 
+/**
+ * Where a turn of the event loop began: its callers did not ask for what runs in it. `expect(…).rejects` of Bun runs
+ * turns inside of the call, so that a call without a place, or a synchronous one, is the caller of an asynchronous one.
+ */
+const TURN = /\n\s*at [^\n]*\(unknown\)|(?<=\n\s*at async [^\n]*)\n\s*at (?!async )/
+
 function placeOfCall(): { readonly at?: string } {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = FRAMES
   const { stack } = new Error()
   Error.stackTraceLimit = limit
-  // What awaits the whole operator, as the line with `app.run`, has not asked for this.
-  const [at] = userFrames(stack?.split(START)[0])
+  const at = placeIn(stack)
   return at === undefined ? {} : { at }
+}
+
+/** Returns the user's frame that made a request, by the stack of the request. */
+export function placeIn(stack: string | undefined): string | undefined {
+  // What awaits the whole operator, as the line with `app.run`, has not asked for this.
+  return userFrames(stack?.split(START)[0]?.split(TURN)[0])[0]
 }

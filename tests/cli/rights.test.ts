@@ -19,7 +19,7 @@ import { rulesOf } from '../../lib/rights/rules.ts'
 import type { AskedRight } from '../../lib/testing/rights_recorder.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
-import { RightsRecorder } from '../../lib/testing/rights_recorder.ts'
+import { placeIn, RightsRecorder } from '../../lib/testing/rights_recorder.ts'
 import { withFolder } from '../tools/folder.ts'
 import { textsOf } from './deploy_sample.ts'
 import { inFolder } from './dev_command.ts'
@@ -185,7 +185,7 @@ const CASES: Readonly<Record<string, Case>> = {
         ),
     ),
   },
-  'names and namespaces that stand in the file limit the rules; those of objects do not': {
+  'namespaces that stand in the file limit the rules, names lead to hints, and those of objects do neither': {
     app: made({}, (app) =>
       app.controllerFor(Foo).reconcile(async (foo, { client }) => {
         await client.get(Secret, { namespace: 'vault', name: 'login' })
@@ -313,10 +313,57 @@ test('a record that cannot be written is an error of the world', () =>
     await assert.rejects(recorded, /Cannot record the rights of operator "a" in .*file: /)
   }))
 
+/** Bun's `expect` runs turns of the event loop, and so the operator, within its call. */
+async function rejects(promise: Promise<unknown>): Promise<void> {
+  if (process.versions['bun'] === undefined) return await assert.rejects(promise, /after the advance/)
+  const tests: string = 'bun:test'
+  const { expect } = await import(tests) as {
+    expect: (promise: Promise<unknown>) => { rejects: { toThrow(text: string): Promise<void> } }
+  }
+  await expect(promise).rejects.toThrow('after the advance')
+}
+
+test('a request that a test makes possible, but no code of the operator asks for, has no place', async () => {
+  const app = made({ leaderElection: true }, (each) =>
+    each.controllerFor(Foo).reconcile(async (foo, { client }) => {
+      await client.apply(ConfigMap, { metadata: { namespace: 'team-a', name: foo.metadata.name } })
+    }))
+  const { lines } = await leastOf(app, async (w) => {
+    await rejects((async () => {
+      await withFoo(w)
+      await w.advance('1m')
+      throw new Error('after the advance')
+    })())
+  }, { replicas: 2 })
+  const asked = lines.filter(({ at }) => at !== undefined)
+  assert.deepEqual(asked.map(({ verb, resource }) => `${verb} ${resource}`), ['patch configmaps', 'create configmaps'])
+  assert.ok(lines.some(({ verb, resource }) => verb === 'update' && resource === 'leases'))
+})
+
+test('the place of a request is in the turn of the event loop that made it', () => {
+  const [own, user, test] = [
+    '    at send (/kubeloop/node_modules/x.js:1:1)',
+    '    at f (/w/op.ts:1:1)',
+    '    at /w/t.ts:9:9',
+  ]
+  const cases: readonly (readonly [string | undefined, ...string[]])[] = [
+    ['/w/op.ts:1:1', own!, user!],
+    ['/w/op.ts:1:1', own!, '    at async g (/kubeloop/node_modules/y.js:1:1)', user!.replace('at', 'at async'), test!],
+    ['/w/op.ts:1:1', own!, '    at map (native:1:11)', user!],
+    [undefined, own!, '    at toThrow (unknown)', test!],
+    [undefined, own!, '    at async run (/kubeloop/node_modules/y.js:1:1)', test!],
+    [undefined, own!, '    at startOperator2 (/kubeloop/node_modules/y.js:1:1)', test!],
+  ]
+  for (const [place, ...frames] of cases) {
+    assert.equal(placeIn(['Error', ...frames].join('\n')), place, frames.join('\n'))
+  }
+})
+
 /** Returns what a written role lacks and exceeds. */
 function checked(found: Found, app: Operator, roles: readonly object[], isRecorded = true) {
   return compareRoles(writtenRules(roles as never, 'role.yaml'), {
     needed: found.least.rights,
+    limited: found.least.limited,
     likely: likelyRights(app.description, { namespace: 'here' }),
     asked: found.least.asked,
     namespace: 'here',
@@ -443,6 +490,7 @@ test('kubeloop rights: the roles, a check that fits, one that does not, and mani
     const printed = await folder.call('rights', 'op.ts', '--record', 'record')
     assert.equal(printed.code, 0, printed.err)
     assert.match(printed.err, /a right that no test exercised is missing here/)
+    assert.match(printed.err, /^get of secrets was asked for "login" only, .*resourceNames: \[login\] if/m)
     const roles = loadAll(printed.out) as { kind: string; metadata: object; rules: object[] }[]
     assert.deepEqual(roles.map(({ kind, metadata, rules }) => ({ kind, metadata, rules })), [
       {
@@ -456,12 +504,15 @@ test('kubeloop rights: the roles, a check that fits, one that does not, and mani
       {
         kind: 'Role',
         metadata: { name: 'copier', namespace: 'vault', labels: { 'app.kubernetes.io/name': 'copier' } },
-        rules: [{ apiGroups: [''], resources: ['secrets'], resourceNames: ['login'], verbs: ['get'] }],
+        rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }],
       },
     ])
-    folder.write('role.yaml', printed.out)
-    const fits = await folder.call('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
-    assert.deepEqual([fits.code, fits.out], [0, ''], fits.err)
+    // As it is, and as the hint says.
+    for (const names of ['', '$1resourceNames: [login]\n']) {
+      folder.write('role.yaml', printed.out.replace(/^( *)verbs:\n *- get$/m, `${names}$&`))
+      const fits = await folder.call('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
+      assert.deepEqual([fits.code, fits.out], [0, ''], fits.err)
+    }
     folder.write('role.yaml', printed.out.replace(/^ *- patch\n/m, ''))
     // As a process: the exit code, the result and the hints each go their own way.
     const lacks = folder.run('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')

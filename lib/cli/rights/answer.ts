@@ -28,6 +28,11 @@ export interface RightsReport {
   readonly problems: readonly string[]
 }
 
+/** A line on standard error of every answer without a record. */
+export const UNKNOWN: string =
+  "What the operator's own code requests beyond this, as with client.get of another kind, is not " +
+  'known without --record; see kubeloop rights --help'
+
 /** A line on standard error of every answer from a record. */
 const UNSEEN = 'Only what was asked for while it was recorded is known: a right that no test exercised is missing here'
 
@@ -49,6 +54,7 @@ export async function rightsAnswer(
   if (check) {
     const { problems, notes } = compareRoles(check, {
       needed: least?.rights ?? ownRights(description, place),
+      limited: least?.limited ?? ownRights(description, place),
       likely: likelyRights(description, place),
       asked: least?.asked ?? [],
       namespace: place.namespace,
@@ -59,7 +65,7 @@ export async function rightsAnswer(
   const rights = rulesOf(least?.rights ?? likelyRights(description, place))
   const objects = rolesOf(name, place.namespace, rights)
   const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
-  return { objects: roles, notes: [...(least?.notes ?? []), ...notesOf(description, cluster)] }
+  return { objects: roles, notes: [...(least?.notes ?? [UNKNOWN]), ...notesOf(description, cluster)] }
 }
 
 function notesOf({ options, clusters }: OperatorDescription, cluster: ClusterDescription | undefined): string[] {

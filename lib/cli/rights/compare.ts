@@ -4,7 +4,9 @@ import { includes, type Right, rightsOn } from '../../rights/rules.ts'
 import type { WrittenRule } from './written_roles.ts'
 
 export interface Expected {
-  /** What the roles must allow. */
+  /** What the roles must allow at least: {@link needed}, perhaps limited to names. */
+  readonly limited: readonly Right[]
+  /** What the operator needs, and the roles may allow. */
   readonly needed: readonly Right[]
   /** What they may allow besides: the operator's code is likely to ask for it. */
   readonly likely: readonly Right[]
@@ -32,8 +34,8 @@ interface Written extends Right {
 
 export function compareRoles(rules: readonly WrittenRule[], expected: Expected): Comparison {
   const written = rules.flatMap((rule) => writtenRights(rule, expected.namespace))
-  const { needed, likely } = expected
-  const lacking = needed.filter((right) => !written.some((each) => covers(each, right)))
+  const { limited, needed, likely } = expected
+  const lacking = limited.filter((right) => !written.some((each) => covers(each, right)))
   const lacks = lacking.map((right) => `lacks: ${titleOf(right)}${reasonOf(right, expected)}`)
   if (!expected.isRecorded) {
     const note = 'Compared with what kubeloop itself requests: without --record, nothing is known about the ' +

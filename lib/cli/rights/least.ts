@@ -10,6 +10,8 @@ import { type Right, withoutIncluded } from '../../rights/rules.ts'
 
 export interface LeastRights {
   readonly rights: readonly Right[]
+  /** The same, limited to the names that stand in the operator's files: what a role may be limited to by hand. */
+  readonly limited: readonly Right[]
   /** Each right that the operator asked for, with the places in its files. */
   readonly asked: readonly (Right & { readonly at: readonly string[] })[]
   /** Hints for the user. */
@@ -23,7 +25,8 @@ const EVENTS = 'events.k8s.io'
 
 /**
  * Returns the least rights. `stands` returns whether a name or namespace stands in the operator's files. Rules are
- * limited to those that do, unless a reconciled object has the same: then it may come from there.
+ * limited to the namespaces that do, unless a reconciled object has the same: then it may come from there. Names only
+ * lead to hints, as one that stands there may be a label or a default, and the next object has another.
  */
 export function leastRights(
   description: OperatorDescription,
@@ -54,15 +57,15 @@ export function leastRights(
       }
     }
   }
-  const asked = [...groups.values()].flatMap(({ on, names, at }) => {
-    const all = names.has(undefined) ? [undefined] : [...names].sort()
-    if (!names.has(undefined)) {
-      const quoted = all.map((name) => `"${name}"`).join(', ')
-      notes.push(
-        `${on.verb} of ${on.resource} is limited to ${quoted}, as no other name was asked for, and it stands in the file`,
-      )
-    }
-    return all.map((name) => ({ ...on, name, at: [...at].sort() }))
+  const asked = [...groups.values()].map(({ on, at }) => ({ ...on, name: undefined, at: [...at].sort() }))
+  const limited = [...groups.values()].flatMap(({ on, names }) => {
+    if (names.has(undefined)) return [{ ...on, name: undefined }]
+    const all = [...names].sort()
+    notes.push(
+      `${on.verb} of ${on.resource} was asked for ${all.map((name) => `"${name}"`).join(', ')} only, which the file ` +
+        `has: limit it with resourceNames: [${all.join(', ')}] if no other name can be meant`,
+    )
+    return all.map((name) => ({ ...on, name }))
   })
   for (const { verb, path, at } of record.paths) {
     notes.push(
@@ -77,7 +80,8 @@ export function leastRights(
       notes.push(`The record has no write of ${plural}, which the operator owns: do its tests cover that?`)
     }
   }
-  return { rights: withoutIncluded([...asked, ...ownRights(description, place)]), asked, notes: [...new Set(notes)] }
+  const [rights, least] = [asked, limited].map((some) => withoutIncluded([...some, ...ownRights(description, place)]))
+  return { rights: rights!, limited: least!, asked, notes: [...new Set(notes)] }
 }
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])
