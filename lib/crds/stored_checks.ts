@@ -79,6 +79,8 @@ async function checkObjects(
   const { definition } = withConverted(resources, conversions).find((resource) =>
     groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
   )!
+  const of = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
+  const which = `${of} becomes narrower (${changeText(narrowing)})`
   const broken: string[] = []
   let count = 0
   const stored = pages(api, { resource: resourceOf(crd, served.name) }, { signal })
@@ -91,11 +93,13 @@ async function checkObjects(
     if (count > MAX_NAMED) return
     const what = problem ? `${problem.field}: ${problem.message}` : `${pruned} would be lost`
     broken.push(`${kind} "${formatKey(keyOf({ metadata }))}" (${what})`)
+  }).catch((cause: unknown) => {
+    if (!isReason(cause, 'Forbidden')) throw cause
+    throw new Error(`${cannotInstall(crd)}: ${which}, so all objects must be read: ${messageOf(cause)}`, { cause })
   })
   if (count === 0) return undefined
-  const which = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
   const objects = `${count} of ${seen} stored objects don't fit it: ${named(broken, count)}`
-  const what = `${which} becomes narrower (${changeText(narrowing)}), and ${objects}`
+  const what = `${which}, and ${objects}`
   if (!narrow) {
     const remedy = "change the objects or the schema, or set crds: { mode: 'install', narrow: true }"
     return `${cannotInstall(crd)}: ${what}; ${remedy}`

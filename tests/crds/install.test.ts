@@ -224,6 +224,18 @@ test('a narrower schema is refused, and the objects that do not fit are named', 
   assert.deepEqual(await stored(), before)
 })
 
+test('objects that may not be listed are named as the reason of a refused definition', async () => {
+  const { dependencies, network } = setup()
+  await installCrds([wide], dependencies, never)
+  network.intercept = only(OF_SITES, () => Promise.resolve(refusal(403, 'Forbidden')))
+  for (const narrowing of [false, true]) {
+    await assert.rejects(
+      installCrds([narrow], { ...dependencies, narrow: narrowing }, never),
+      /^Error: Cannot install .*sites\.example\.com": its schema becomes narrower \(maximum of spec\.size is 5, not 10\), so all objects must be read: Cannot list sites/,
+    )
+  }
+})
+
 test('an object would lose a field that the new schema does not have, at any depth', async () => {
   const host = (more: Shape) => ({ size: z.int(), hosts: z.array(z.object({ name: z.string(), ...more })).optional() })
   const { dependencies, create } = setup()

@@ -38,16 +38,21 @@ export const manifests: Command = command({
       'addresses of the API server, for the NetworkPolicy; repeatable; default: all',
       textLike((text) => RANGE.test(text), 'a range of addresses, as in 10.0.0.0/28'),
     ),
+    port: list(
+      'N',
+      'the port of a server that app.extend adds, for the NetworkPolicy; repeatable; default: none',
+      textLike((text) => /^[1-9]\d{0,4}$/.test(text) && Number(text) < 2 ** 16, 'a number from 1 to 65535'),
+    ),
     certManager: flag('print CAs and certificates of webhooks and metrics for cert-manager'),
     record: value('FOLDER', 'print the least rights, by a record; see kubeloop rights --help'),
     out: value('DIR', 'write a kustomize base: "kubectl apply -k DIR"'),
     runtime,
   },
   passes: true,
-  async run({ file, passed, runtime, out, ...options }, { print, warn }) {
+  async run({ file, passed, runtime, out, port: ports, ...options }, { print, warn }) {
     const objects = await load(
       { file, passed, runtime },
-      { kind: 'deployment', options },
+      { kind: 'deployment', options: { ...options, ports } },
       warn,
     ) as readonly ManifestObject[]
     if (out === undefined) return print(manifestText(objects).trimEnd())

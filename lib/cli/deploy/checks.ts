@@ -46,7 +46,7 @@ export function checkDeployment(description: OperatorDescription, namespace: str
 
 /** Returns what the user should know of the objects. */
 export function* notesOf(description: OperatorDescription, deploy: DeployOptions): Iterable<string> {
-  const { options, clusters } = description
+  const { options, clusters, extensions } = description
   const { image, serviceMonitor, certManager } = deploy
   const { name, health, metrics, webhooks = {} } = options
   if (image === undefined) yield `The image is "${name}": give the one that runs your file with --image`
@@ -70,6 +70,13 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
     yield 'There is no ServiceMonitor, as no metrics can be reached'
   }
   yield* metricsNotes(options, certManager)
+  if (portOf(options.profiling) !== undefined) {
+    yield "Pods of its namespace can read this process's memory by its profiles: with profiling: 6060, only kubectl " +
+      'port-forward can'
+  }
+  if (extensions.length > 0 && !deploy.ports?.length) {
+    yield 'The NetworkPolicy has no port of servers that app.extend adds: open it with --port N'
+  }
   if (options.grace === 'forever') yield 'With grace: "forever" the kubelet still ends the pod: after one hour here'
   for (const other of clusters) {
     yield `The rights in the cluster "${other.name}" are not printed: its configuration names the user`

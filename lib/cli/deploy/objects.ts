@@ -119,22 +119,26 @@ function disruptionBudget(metadata: object, matchLabels: Labels): object {
 
 /**
  * Allows connections to the ports that others need. Without addresses they are allowed from anywhere: the API server
- * and the kubelet are not pods, which a selector would find.
+ * and the kubelet are not pods, which a selector would find. Profiles are for pods of the same namespace.
  */
 function networkPolicy(
   metadata: object,
   matchLabels: Labels,
   description: OperatorDescription,
-  { webhooksFrom = [] }: DeployOptions,
+  options: DeployOptions,
 ): object {
-  const all = reachable(description)
-  const isOpen = ({ name }: { readonly name: string }): boolean => name !== 'webhooks' || webhooksFrom.length === 0
-  const ruleOf = (some: typeof all, from: object = {}): object[] =>
-    some.length === 0 ? [] : [{ ...from, ports: some.map(({ containerPort: port }) => ({ port, protocol: 'TCP' })) }]
-  const ingress = [
-    ...ruleOf(all.filter(isOpen)),
-    ...ruleOf(all.filter((port) => !isOpen(port)), { from: webhooksFrom.map((cidr) => ({ ipBlock: { cidr } })) }),
-  ]
+  const all = reachable(description, options)
+  const { webhooksFrom = [] } = options
+  const from: Readonly<Record<string, readonly object[]>> = {
+    webhooks: webhooksFrom.map((cidr) => ({ ipBlock: { cidr } })),
+    profiling: [{ podSelector: {} }],
+  }
+  const ingress = [...Map.groupBy(all, ({ name }) => from[name]?.length ? from[name] : undefined)].map(
+    ([peers, some]) => ({
+      ...(peers && { from: peers }),
+      ports: some.map(({ containerPort: port }) => ({ port, protocol: 'TCP' })),
+    }),
+  )
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',

@@ -14,6 +14,8 @@ export interface DeployOptions {
   readonly serviceMonitor?: boolean
   /** The addresses from which the API server calls webhooks, as CIDR. Default: all. */
   readonly webhooksFrom?: readonly string[] | undefined
+  /** The ports of servers that `app.extend` adds, for the NetworkPolicy. Default: none. */
+  readonly ports?: readonly string[] | undefined
   /** Whether to print what cert-manager needs to keep the certificate of the webhooks. Default: false. */
   readonly certManager?: boolean
   /** The folder of a record of the operator's requests. Default: the rights follow from its description. */

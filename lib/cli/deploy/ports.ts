@@ -3,6 +3,7 @@ import { parseAddress } from '../../manager/servers/address.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { isLoopback } from '../../runtime/net/address.ts'
 import { WEBHOOK_PORT } from '../../webhook/defaults.ts'
+import type { DeployOptions } from './options.ts'
 
 /** Returns the address in an option of the operator. */
 export function addressOf(
@@ -18,15 +19,21 @@ export function portOf(address: number | string | undefined): number | undefined
   return port === 0 || (host !== undefined && isLoopback(host)) ? undefined : port
 }
 
-/** The ports that others reach, by name. */
+/** The ports that others reach, by name; `ports`: those of servers of the user's own. */
 export function reachable(
   description: OperatorDescription,
+  { ports: own = [] }: DeployOptions,
 ): { readonly name: string; readonly containerPort: number }[] {
-  const { health, metrics, webhooks } = description.options
+  const { health, metrics, profiling, webhooks } = description.options
   const ports = {
     health: portOf(addressOf(health)),
     metrics: portOf(addressOf(metrics)),
     webhooks: hasWebhooks(description) ? webhooks?.port ?? WEBHOOK_PORT : undefined,
+    profiling: portOf(profiling),
   }
-  return Object.entries(ports).flatMap(([name, port]) => port === undefined ? [] : [{ name, containerPort: port }])
+  const named = Object.entries(ports).flatMap(([name, port]) =>
+    port === undefined ? [] : [{ name, containerPort: port }]
+  )
+  const others = [...new Set(own)].filter((port) => named.every(({ containerPort }) => containerPort !== Number(port)))
+  return [...named, ...others.map((port) => ({ name: `own-${port}`, containerPort: Number(port) }))]
 }

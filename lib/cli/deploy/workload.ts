@@ -19,7 +19,7 @@ const STOP_SECONDS = 15
 /** Returns the Deployment. `labels` are those of its pods. */
 export function workload(
   description: OperatorDescription,
-  { image, namespace, replicas }: DeployOptions & { readonly namespace: string; readonly replicas: number },
+  { image, namespace, replicas, ...deploy }: DeployOptions & { readonly namespace: string; readonly replicas: number },
   labels: Readonly<Record<string, string>>,
 ): object {
   const { name, leaderElection, grace, webhooks = {} } = description.options
@@ -38,7 +38,7 @@ export function workload(
     image: image ?? name,
     // The last line of the log says why the process ended.
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    ...portsOf(description),
+    ...portsOf(description, deploy),
     ...probesOf(description),
     // Without a NetworkPolicy any pod may send reviews: of the largest that are accepted, all that are open fit in.
     resources: {
@@ -93,8 +93,8 @@ export function workload(
   }
 }
 
-function portsOf(description: OperatorDescription): object {
-  const ports = reachable(description)
+function portsOf(description: OperatorDescription, deploy: DeployOptions): object {
+  const ports = reachable(description, deploy)
   return ports.length > 0 ? { ports } : {}
 }
 
