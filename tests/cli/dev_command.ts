@@ -42,6 +42,8 @@ export interface Folder {
   run(...args: string[]): Command
   /** Runs it as npx does: by a shell, which a signal to npx ends without the command. */
   runByNpx(...args: string[]): Command
+  /** Runs it with this file as its standard output. */
+  runInto(file: string, ...args: string[]): Command
   /** Returns a client of a kubeconfig in the folder, by default that of the commands. */
   client(options?: { readonly kubeconfig?: string; readonly context?: string }): Promise<Client>
   remove(): Promise<void>
@@ -108,7 +110,8 @@ export function makeFolder(): Folder {
     read: (name) => readFileSync(join(path, name), 'utf8'),
     call: (...args) => callIn(path, args),
     run: (...args) => noted(start(path, args)),
-    runByNpx: (...args) => noted(start(path, args, true)),
+    runByNpx: (...args) => noted(start(path, args, '"$@"; exit $?')),
+    runInto: (file, ...args) => noted(start(path, args, `"$@" > ${file}`)),
     async client({ kubeconfig = '.kubeloop/kubeconfig', context } = {}) {
       const { cluster: config } = await loadConfig({ kubeconfig: join(path, kubeconfig), context })
       const cluster = new Cluster({ name: 'test', config })
@@ -147,16 +150,17 @@ async function callIn(folder: string, args: readonly string[]): Promise<Called> 
   return { code, out: out.join('\n'), err: err.join('\n') }
 }
 
-function start(cwd: string, args: readonly string[], byNpx = false): Command {
+/** `shell`: the script that runs the command. */
+function start(cwd: string, args: readonly string[], shell?: string): Command {
   const own = 'Deno' in globalThis ? ['run', '-A'] : []
   // The variables of the package manager that started the tests must not reach this command.
   const { npm_lifecycle_event: _, ...outer } = process.env
   const env = { ...outer, npm_config_user_agent: '', npm_execpath: '' }
   const words = [process.execPath, ...own, join(ROOT, 'lib/cli/bin.js'), ...args]
-  const [program = '', ...rest] = byNpx ? ['sh', '-c', '"$@"; exit $?', 'sh', ...words] : words
+  const [program = '', ...rest] = shell ? ['sh', '-c', shell, 'sh', ...words] : words
   const child = spawn(program, rest, {
     cwd,
-    env: byNpx ? { ...env, npm_lifecycle_event: 'npx' } : env,
+    env: shell?.includes('exit') ? { ...env, npm_lifecycle_event: 'npx' } : env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   return command(child)

@@ -5,15 +5,8 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { env, optionalEnv } from '../../lib/runtime/os/env.ts'
 import { CommandNotFound, exec } from '../../lib/runtime/os/exec.ts'
-import {
-  exists,
-  folderOf,
-  readText,
-  readTextIfExists,
-  resolvePath,
-  splitPaths,
-  writePrivate,
-} from '../../lib/runtime/os/files.ts'
+import { exists, folderOf, readText, readTextIfExists, resolvePath, splitPaths } from '../../lib/runtime/os/files.ts'
+import { appendText, claimFolder, createFolder, writeNew, writePrivate } from '../../lib/runtime/os/user_files.ts'
 import { withFolder } from '../tools/folder.ts'
 
 const sh = (script: string, options = {}): ReturnType<typeof exec> => exec('/bin/sh', ['-c', script], options)
@@ -82,6 +75,20 @@ test('a private file is readable only by its owner, and is replaced atomically',
     assert.equal(readFileSync(file, 'utf8'), 'two')
     assert.equal(statSync(file).mode & 0o777, 0o600)
     assert.deepEqual(readdirSync(join(folder, 'deep')), ['kubeconfig'])
+  }))
+
+test('a folder that the system does not allow is refused, and those above a new one are created once', () =>
+  withFolder(async (folder) => {
+    const deep = join(folder, 'a', 'b', 'c')
+    const made = await Promise.all([createFolder(deep), createFolder(deep), createFolder(join(folder, 'a', 'd'))])
+    assert.deepEqual(made, [join(folder, 'a'), undefined, join(folder, 'a', 'd')])
+    writeFileSync(join(folder, 'file'), '')
+    await assert.rejects(createFolder(join(folder, 'file')), /EEXIST|exists/)
+    if (process.platform !== 'linux') return
+    for (const write of [createFolder, writeNew, writePrivate, claimFolder]) {
+      await assert.rejects(write('/proc/none/at/all', ''), /ENOENT|No such file/i)
+    }
+    assert.throws(() => appendText('/proc/none/at/all', ''), /ENOENT|No such file/i)
   }))
 
 test('writing a file that was public makes it private', () =>

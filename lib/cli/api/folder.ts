@@ -2,9 +2,9 @@
 import type { Clock } from '../../async/clock.ts'
 import { messageOf } from '../../core/errors.ts'
 import { guardProcesses, type ProcessGuard } from '../../runtime/os/child_process.ts'
-import { readTextIfExists, writePrivate } from '../../runtime/os/files.ts'
+import { readTextIfExists } from '../../runtime/os/files.ts'
 import { ownPid, processExists } from '../../runtime/os/this_runtime.ts'
-import { absolutePath, claimFolder, remove, renameFile } from '../../runtime/os/user_files.ts'
+import { absolutePath, claimFolder, remove, renameFile, writePrivate } from '../../runtime/os/user_files.ts'
 
 export const FOLDER = '.kubeloop'
 

@@ -1,5 +1,5 @@
 /** `kubeloop demo`: runs `kubeloop dev` with the sample operator, which it writes beside the API's state. */
-import { writePrivate } from '../../runtime/os/files.ts'
+import { writePrivate } from '../../runtime/os/user_files.ts'
 import { FOLDER } from '../api/folder.ts'
 import { dev } from '../dev/dev.ts'
 import { DEV_OPTIONS } from '../dev/options.ts'

@@ -1,10 +1,9 @@
 /**
- * Reads and writes files, and returns the host's name and the user's home.
+ * Reads files, and returns the host's name and the user's home.
  *
- * On Deno: `--allow-read=PATH`, `--allow-write=FOLDER` for {@link writePrivate}, `--allow-sys=hostname` for
- * {@link hostName}.
+ * On Deno: `--allow-read=PATH`, `--allow-sys=hostname` for {@link hostName}.
  */
-import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
@@ -48,19 +47,6 @@ export function watchFolder(folder: string, onChange: () => void): () => void {
     return () => watcher.close()
   } catch {
     return () => {}
-  }
-}
-
-/** Writes a file readable only by its owner, atomically, and creates its folder. */
-export async function writePrivate(file: string, text: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true })
-  const draft = `${file}.${crypto.randomUUID()}.tmp`
-  try {
-    await writeFile(draft, text, { mode: 0o600, flag: 'wx' })
-    await rename(draft, file)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
   }
 }
 

@@ -90,16 +90,6 @@ export function ownPid(): number {
   return process.pid
 }
 
-/** Calls `onClosed` when the reader of standard output has gone, as after `| head`, instead of throwing. */
-export function onOutputClosed(onClosed: () => void): void {
-  process.stdout.on('error', (error) => {
-    const { code } = error as { code?: unknown }
-    // EIO: the terminal was closed.
-    if (code !== 'EPIPE' && code !== 'EIO') throw error
-    onClosed()
-  })
-}
-
 /** Writes a line to standard error, for commands whose output is data. Makes control characters in it visible. */
 export function writeErrorLine(line: string): void {
   process.stderr.write(`${printable(line)}\n`)

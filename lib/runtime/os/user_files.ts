@@ -1,5 +1,5 @@
 /** Reads, lists and writes the command's files without overwriting those of the user. */
-import { appendFileSync, mkdirSync } from 'node:fs'
+import { appendFileSync, mkdirSync, statSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import process from 'node:process'
@@ -8,13 +8,13 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /** Writes a new file, and creates its folder. Rejects with `EEXIST` if the file exists. */
 export async function writeNew(file: string, content: string | Uint8Array): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true })
+  await createFolder(path.dirname(file))
   await writeFile(file, content, { flag: 'wx' })
 }
 
 /** Appends text to a file, and creates it and its folder. The text is written when this returns. */
 export function appendText(file: string, text: string): void {
-  mkdirSync(path.dirname(file), { recursive: true })
+  createFolders(path.dirname(file))
   appendFileSync(file, text)
 }
 
@@ -25,26 +25,43 @@ export async function filesIn(folder: string, end: string): Promise<string[] | u
 }
 
 /** Creates a folder and those above it. Resolves with the uppermost that did not exist; undefined if all did. */
-export async function createFolder(folder: string): Promise<string | undefined> {
+export function createFolder(folder: string): Promise<string | undefined> {
+  return new Promise((resolve) => resolve(createFolders(folder)))
+}
+
+/** `isLast`: the folder above it exists. Another process may create them at the same time. */
+function createFolders(folder: string, mode?: number, isLast = false): string | undefined {
   // Not with the option recursive: in a folder of the system such as /proc, Node never ends.
   try {
-    await mkdir(folder)
+    mkdirSync(folder, mode)
     return folder
   } catch (error) {
     const { code } = error as { code?: unknown }
-    if (code === 'EEXIST' && (await stat(folder)).isDirectory()) return undefined
+    if (code === 'EEXIST' && statSync(folder).isDirectory()) return undefined
     const above = path.dirname(folder)
-    if (code !== 'ENOENT' || above === folder) throw error
-    const created = await createFolder(above)
-    if (created === undefined) throw error
-    await mkdir(folder)
-    return created
+    if (code !== 'ENOENT' || above === folder || isLast) throw error
+    const created = createFolders(above, mode)
+    const own = createFolders(folder, mode, true)
+    return created ?? own
+  }
+}
+
+/** Writes a file readable only by its owner, atomically, and creates its folder. */
+export async function writePrivate(file: string, text: string): Promise<void> {
+  await createFolder(path.dirname(file))
+  const draft = `${file}.${crypto.randomUUID()}.tmp`
+  try {
+    await writeFile(draft, text, { mode: 0o600, flag: 'wx' })
+    await rename(draft, file)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
   }
 }
 
 /** Creates a folder readable only by this user. Resolves to false if it exists. Only one process succeeds. */
 export async function claimFolder(folder: string): Promise<boolean> {
-  await mkdir(path.dirname(folder), { recursive: true, mode: 0o700 })
+  createFolders(path.dirname(folder), 0o700)
   try {
     await mkdir(folder, { mode: 0o700 })
     return true
