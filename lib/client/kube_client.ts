@@ -3,6 +3,7 @@ import { asJson } from '../core/equal.ts'
 import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
+import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectKey, type Ref, type StatusOf } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
 import {
@@ -129,8 +130,8 @@ export class KubeClient implements Client {
     return this.#reader.get(resource, ref)
   }
 
-  list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]> {
-    return this.#reader.list(resource, options)
+  async list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]> {
+    return await this.#reader.list(resource, checked(options))
   }
 
   lookup<T extends KubeObject>(index: Index<T>, key: string, options?: LookupOptions): Promise<readonly T[]> {
@@ -138,14 +139,14 @@ export class KubeClient implements Client {
   }
 
   pages<T extends KubeObject>(resource: ResourceOf<T>, options: PageOptions = {}): AsyncIterable<ListPage<T>> {
-    return pages(this.#api, { resource, namespace: options.namespace }, options) as AsyncIterable<ListPage<T>>
+    return pages(this.#api, { resource, namespace: options.namespace }, checked(options)) as AsyncIterable<ListPage<T>>
   }
 
   watch<T extends KubeObject, Bookmarks extends boolean = false>(
     resource: ResourceOf<T>,
     options: WatchOptions<Bookmarks> = {},
   ): AsyncIterable<WatchChange<T> | (true extends Bookmarks ? WatchBookmark : never)> {
-    const { namespace, signal, ...rest } = options
+    const { namespace, signal, ...rest } = checked(options)
     return watchChanges<T>(this.#api, { resource, namespace }, rest, signal) as AsyncIterable<WatchChange<T>>
   }
 
@@ -335,6 +336,7 @@ export class KubeClient implements Client {
   }
 
   #query(options: SendOptions): WriteQuery & { fieldManager: string } {
+    checked(options)
     return {
       dryRun: options.dryRun,
       fieldManager: options.fieldManager ?? this.#options.fieldManager,
@@ -382,7 +384,20 @@ export class KubeClient implements Client {
 
 /** Dependents are deleted afterwards, if the caller does not say otherwise. */
 function deletion(options: DeleteOptions & DeleteAllOptions): DeleteQuery {
-  return { ...options, propagation: options.propagation ?? 'Background' }
+  return { ...checked(options), propagation: options.propagation ?? 'Background' }
+}
+
+/** The options of all calls. */
+const SHAPE: ShapeOf<PageOptions & WatchOptions & PatchOptions & DeleteOptions & DeleteAllOptions & { force: 0 }> = {
+  ...{ namespace: 0, labels: 0, fields: 0, limit: 0, continue: 0, resourceVersion: 0, bookmarks: 0, signal: 0 },
+  ...{ dryRun: 0, fieldManager: 0, fieldValidation: 0, owner: 0, force: 0, subresource: 0 },
+  ...{ propagation: 0, gracePeriodSeconds: 0, uid: 0 },
+}
+
+/** Throws a TypeError for an unknown option: without it, a call could write or delete more than was meant. */
+function checked<O extends object | undefined>(options: O): O {
+  if (options) refuseUnknown('Cannot call the client: ', options, SHAPE)
+  return options
 }
 
 /** Compares versions: the server keeps the version if a write changes nothing. */

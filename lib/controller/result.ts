@@ -1,5 +1,6 @@
 /** The argument and the result of a reconcile, and what the controller does with the key afterwards. */
 import { isNotCapable, messageOf, TerminalError } from '../core/errors.ts'
+import { refuseUnknown } from '../core/option_names.ts'
 import { type DurationLike, toMs } from '../core/duration.ts'
 import type { ObjectKey } from '../core/objects.ts'
 import type { WriteRecord } from '../client/client.ts'
@@ -31,18 +32,20 @@ export interface Run {
  * const results: Result[] = [undefined, { requeueAfter: '30s' }, { requeue: true }, { requeue: true, priority: 10 }]
  * ```
  */
-export type Result = [void | Requeue<'30s' | '5m' | '1.5h'>][0]
+export type Result = [
+  void | Requeue<'a number and ms, s, m, h or d, as in 30s; durationMs(text) reads that of a spec'>,
+][0]
 
-/** When the next run begins. The type parameter shows examples of a {@link Duration} in messages of the compiler. */
-export type Requeue<Example extends string> =
+/** When the next run begins. The type parameter shows what a {@link Duration} is in messages of the compiler. */
+export type Requeue<Hint extends string> =
   // If neither matches, the compiler's message is about the last one.
   | {
     readonly requeue: boolean
-    readonly requeueAfter?: DurationLike<Example> | undefined
+    readonly requeueAfter?: DurationLike<Hint> | undefined
     readonly priority?: number | undefined
   }
   | {
-    readonly requeueAfter: DurationLike<Example>
+    readonly requeueAfter: DurationLike<Hint>
     readonly requeue?: boolean | undefined
     readonly priority?: number | undefined
   }
@@ -83,16 +86,16 @@ export type Disposition =
 /** Returned by a step if the object is gone: a success, but not a recovery of a key that failed. */
 export const GONE: Result = Object.freeze({ requeue: false })
 
+const SHAPE = { requeueAfter: 0, requeue: [true, false], priority: 0 } as const
+
 /** Returns what to do with the key. An invalid result counts as an error of the reconcile. */
 export function disposition(outcome: Outcome): Disposition {
   if (outcome.kind === 'threw') return fail(outcome.error)
   if (outcome.result === undefined || outcome.result === null) return { kind: 'forget', label: 'success' }
   if (outcome.result === GONE) return { kind: 'forget', label: 'success', isGone: true }
   try {
+    refuseUnknown('', outcome.result, SHAPE)
     const { requeueAfter, requeue, priority } = outcome.result
-    if (requeue !== undefined && typeof requeue !== 'boolean') {
-      throw new TypeError(`requeue is ${String(requeue)}, and must be true or false`)
-    }
     const ms = requeueAfter === undefined && requeue !== undefined ? 0 : toMs(requeueAfter!)
     if (priority !== undefined && !isPriority(priority)) {
       throw new RangeError(`priority is ${String(priority)}, and must be a finite number`)

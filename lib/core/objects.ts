@@ -110,12 +110,15 @@ export function draft<T>(object: T): Draft<T> {
   return copyMarks(object, structuredClone(object) as Draft<T>)
 }
 
-/** Returns the key of an object. Throws a TypeError if the name is missing. */
+/** Returns the key of an object. Throws a TypeError if the name is missing, or for a text. */
 export function keyOf(
   ref: ObjectKey | {
     readonly metadata: { readonly name?: string | undefined; readonly namespace?: string | undefined }
   },
 ): ObjectKey {
+  if (typeof ref === 'string') {
+    throw new TypeError(`Cannot name an object by the text ${JSON.stringify(ref)}: write { namespace, name }`)
+  }
   const { name, namespace } = 'metadata' in ref ? ref.metadata : ref
   if (!name) throw new TypeError('Cannot name an object: its name is missing')
   return namespace ? { namespace, name } : { name }

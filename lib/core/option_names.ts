@@ -34,6 +34,13 @@ export function checkOptionNames(
   }
 }
 
+/** Checks options as {@link checkOptionNames} does. @throws TypeError that begins with `cannot`. */
+export function refuseUnknown(cannot: string, given: unknown, shape: OptionShape): void {
+  checkOptionNames(given, shape, (problem) => {
+    throw new TypeError(cannot + problem)
+  })
+}
+
 function checkValue(
   value: unknown,
   rule: Exclude<OptionRule, 0>,
@@ -51,7 +58,8 @@ function checkValue(
   refuse(`${path} is ${quoted(value)}; ${didYouMean(String(value), strings) ?? `it must be ${words.join(' or ')}`}`)
 }
 
-function didYouMean(word: string, names: readonly string[], path = ''): string | undefined {
+/** Returns the question whether the nearest name was meant, if one is near. */
+export function didYouMean(word: string, names: readonly string[], path = ''): string | undefined {
   const near = nearestName(word, names)
   return near && `did you mean "${path}${near}"?`
 }

@@ -115,10 +115,10 @@ export function builderOf<T extends KubeObject, App>(
   return builder
 }
 
-/** Returns the keys of keys or objects. Throws for a single key, which cannot be iterated. */
+/** Returns the keys of keys or objects. Throws for a text, and for a single key, which cannot be iterated. */
 function keysOf(refs: Iterable<unknown> | Promise<Iterable<unknown>>): ObjectKey[] | Promise<ObjectKey[]> {
   const all = (known: Iterable<unknown>): ObjectKey[] =>
-    [...known].map((ref) => {
+    (typeof known === 'string' ? [known] : [...known]).map((ref) => {
       const { cluster } = ref as { readonly cluster?: string }
       return cluster === undefined ? keyOf(ref as ObjectKey) : { ...keyOf(ref as ObjectKey), cluster }
     })

@@ -11,9 +11,10 @@ export interface ClusterFlags {
 
 /**
  * Finds `--kubeconfig FILE` and `--context NAME` (also `--kubeconfig=FILE`, and with one dash as in Go) in a program's
- * arguments, up to `--`. An empty value unsets the flag; the last one wins. All other arguments belong to the operator.
+ * arguments, up to `--`. The last one wins. All other arguments belong to the operator.
  *
- * @throws ConfigError for a flag without its value, and for a misspelt flag with two dashes.
+ * @throws ConfigError for a flag without its value, also for an empty one, as that of an unset variable of a shell,
+ * which must not mean any other cluster; and for a misspelt flag with two dashes.
  */
 export function clusterFlags(args: readonly string[]): ClusterFlags {
   const flags: { kubeconfig?: string; context?: string } = {}
@@ -24,13 +25,12 @@ export function clusterFlags(args: readonly string[]): ClusterFlags {
       continue
     }
     const value = stated ?? args[++at]
-    if (value === undefined || (stated === undefined && value.startsWith('-'))) {
+    if (!value || (stated === undefined && value.startsWith('-'))) {
       throw new ConfigError(
         `Cannot use --${name}: its value is missing; write --${name} ${name === 'context' ? 'NAME' : 'FILE'}`,
       )
     }
-    if (value === '') delete flags[name]
-    else flags[name] = value
+    flags[name] = value
   }
   return flags
 }

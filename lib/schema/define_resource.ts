@@ -7,6 +7,7 @@ import { nameProblem, pluralOf } from './names.ts'
 import { type ColumnDefinition, printerColumns } from './columns.ts'
 import { isRequired, type Refinements, structuralSchema } from './structural.ts'
 import { type ScaleDefinition, scaleOf } from './subresources.ts'
+import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { problemsOf } from './validate.ts'
 import { userFrames } from '../observe/stack.ts'
 import type { $ZodType } from 'zod/v4/core'
@@ -108,8 +109,18 @@ export function defineResource<
   }
 }
 
+const BOOLEAN = [true, false]
+const LIST = [[]] as const
+const SHAPE: ShapeOf<ResourceDefinition<ZodSchema, ZodSchema, boolean>> = {
+  ...{ group: 0, version: 0, kind: 0, plural: 0, shortNames: LIST, categories: LIST, selectableFields: LIST },
+  columns: { '*': { path: 0, type: 0, format: 0, priority: 0, description: 0 } },
+  scale: { specReplicas: 0, statusReplicas: 0, labelSelector: 0 },
+  ...{ cluster: BOOLEAN, served: BOOLEAN, deprecated: 0, spec: 0, status: 0, refinements: ['admission'] },
+}
+
 // deno-lint-ignore no-explicit-any -- the types of the objects are those of the schemas, which `defineResource` states
 function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>): DefinedResource<any, any> {
+  refuseUnknown(`Cannot define resource "${definition?.kind}": `, definition, SHAPE)
   const { group, version, kind } = definition
   for (const [name, value] of Object.entries({ group, version, kind })) {
     if (typeof value !== 'string') throw new TypeError(`Cannot define a resource: its ${name} must be a string`)
@@ -127,7 +138,7 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
   }) ?? deprecationProblem(definition.deprecated)
   if (problem) throw new TypeError(`Cannot define resource "${kind}": ${problem}`)
   const scope = definition.cluster ? 'Cluster' : 'Namespaced'
-  const refinements = refinementsOf(definition)
+  const refinements = definition.refinements && { found: false }
   const root = rootSchema(kind, spec, status, refinements)
   const crd = customResourceDefinition({ ...definition, plural, scope, root })
   const described: Definition = {
@@ -137,16 +148,6 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
     validate: (object, options) => problemsOf(object, spec, status, options),
   }
   return { group, version, kind, plural, scope, definition: described }
-}
-
-/** Returns undefined if refinements are refused. */
-function refinementsOf({ kind, refinements }: { kind: string; refinements?: unknown }): Refinements | undefined {
-  if (refinements === undefined) return undefined
-  if (refinements === 'admission') return { found: false }
-  const given = JSON.stringify(refinements)
-  throw new TypeError(
-    `Cannot define resource "${kind}": its refinements are ${given}; write 'admission', or leave it out`,
-  )
 }
 
 /** Returns why the API server would refuse a deprecation, or undefined. */

@@ -14,6 +14,22 @@ import {
 } from 'zod/v4/core'
 import { embedded } from './checks.ts'
 
+/** The schema of a field. `z.optional(schema)` is the same as its `optional()`. */
+export interface FieldSchema<T> extends $ZodType<T, T> {
+  /** Returns the schema of a field that may be missing. */
+  optional(): $ZodOptional<$ZodType<T, T>>
+}
+
+/** @internal Adds the method to a schema, which the classes of zod's core do not have. */
+export function field<T>(schema: $ZodType<T, T>): FieldSchema<T> {
+  return Object.assign(schema, { optional: () => optional(schema) })
+}
+
+/** @internal */
+export function optional<T extends $ZodType>(innerType: T): $ZodOptional<T> {
+  return new $ZodOptional({ type: 'optional', innerType }) as $ZodOptional<T>
+}
+
 /**
  * A quantity, such as `500m`, `1.5Gi` or `2`: a number with a suffix of the power of ten or two, or an integer.
  *
@@ -26,13 +42,13 @@ import { embedded } from './checks.ts'
  * const spec = z.object({ storage: quantity, cache: z._default(quantity, '1Gi') })
  * ```
  */
-export const quantity: $ZodType<string | number, string | number> = either(
+export const quantity: FieldSchema<string | number> = field(either(
   integer('safeint'),
   text(/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$/),
-)
+))
 
 /** An integer of 32 bits or any string, such as a port's number or name, or `1` and `50%`. */
-export const intOrString: $ZodType<string | number, string | number> = either(integer('int32'), text())
+export const intOrString: FieldSchema<string | number> = field(either(integer('int32'), text()))
 
 /** What Go's time.ParseDuration reads. It also knows `µs` with either letter. */
 const DURATION = /^[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$/
@@ -43,7 +59,7 @@ const DURATION = /^[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|
  *
  * @see https://pkg.go.dev/time#ParseDuration
  */
-export const duration: $ZodType<string, string> = text(DURATION)
+export const duration: FieldSchema<string> = field(text(DURATION))
 
 const UNITS_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
@@ -70,7 +86,7 @@ export function durationMs(text: string): number {
 }
 
 /** An instant by RFC 3339, such as `2026-01-31T08:00:00Z`, as in `metadata.creationTimestamp`. */
-export const dateTime: $ZodType<string, string> = _isoDateTime($ZodISODateTime, { offset: true })
+export const dateTime: FieldSchema<string> = field(_isoDateTime($ZodISODateTime, { offset: true }))
 
 /** An object with an apiVersion and a kind, as far as its type is known. */
 export interface EmbeddedObject {
@@ -84,7 +100,7 @@ export interface EmbeddedObject {
  * Any Kubernetes object inside another one, such as a template. The server validates its apiVersion, its kind and its
  * metadata, and keeps all other fields as they are. Add the check `embedded` to an object for one of a known type.
  */
-export const embeddedObject: $ZodType<EmbeddedObject, EmbeddedObject> = objectSchema()
+export const embeddedObject: FieldSchema<EmbeddedObject> = field(objectSchema())
 
 function objectSchema(): $ZodType<EmbeddedObject, EmbeddedObject> {
   const name = (): $ZodString => new $ZodString({ type: 'string', checks: [_minLength(1)] as never })
@@ -95,7 +111,7 @@ function objectSchema(): $ZodType<EmbeddedObject, EmbeddedObject> {
     shape: {
       apiVersion: name(),
       kind: name(),
-      metadata: new $ZodOptional({ type: 'optional', innerType: metadata }),
+      metadata: optional(metadata),
     },
     catchall: any(),
     checks: [embedded()] as never,

@@ -9,7 +9,7 @@ import {
   $ZodISODateTime,
   $ZodNumberFormat,
   $ZodObject,
-  $ZodOptional,
+  type $ZodOptional,
   $ZodRecord,
   $ZodString,
   type $ZodType,
@@ -22,6 +22,7 @@ import {
   globalRegistry,
 } from 'zod/v4/core'
 import type { LabelExpression, LabelSelector } from '../core/selectors.ts'
+import { field, type FieldSchema, optional } from './formats.ts'
 import { type Condition, MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE } from '../core/conditions.ts'
 
 export { atomic, cel, type CelOptions, embedded, entries, listMap, listSet } from './checks.ts'
@@ -31,6 +32,7 @@ export {
   durationMs,
   type EmbeddedObject,
   embeddedObject,
+  type FieldSchema,
   intOrString,
   quantity,
 } from './formats.ts'
@@ -71,7 +73,7 @@ export const conditionList: $ZodOptional<$ZodType<readonly Condition[], readonly
  * })
  * ```
  */
-export const labelSelector: $ZodType<LabelSelector, LabelSelector> = selectorSchema()
+export const labelSelector: FieldSchema<LabelSelector> = field(selectorSchema())
 
 function selectorSchema(): $ZodType<LabelSelector, LabelSelector> {
   const text = (): $ZodString => new $ZodString({ type: 'string' })
@@ -98,10 +100,6 @@ function atomicList<T extends $ZodType>(element: T): $ZodType {
   const list = _array($ZodArray, element)
   globalRegistry.add(list, { 'x-kubernetes-list-type': 'atomic' })
   return list
-}
-
-function optional<T extends $ZodType>(innerType: T): $ZodOptional<T> {
-  return new $ZodOptional({ type: 'optional', innerType }) as $ZodOptional<T>
 }
 
 /** The type is the key of the list, so that server-side apply merges conditions of several writers. */

@@ -1,6 +1,7 @@
 /** Runs a real control plane for tests, as controller-runtime's envtest does. */
 import { sleep, systemClock } from '../async/clock.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
+import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import { createAuthority, type IssuedCertificate } from '../runtime/net/certificates.ts'
 import { type ChildProcess, guardProcesses, startProcess } from '../runtime/os/child_process.ts'
@@ -34,6 +35,15 @@ export interface EnvtestOptions {
   /** The time for each program to become ready, in milliseconds. Default: 60,000. */
   readonly startTimeoutMs?: number
   readonly log?: Log
+}
+
+const SHAPE: ShapeOf<EnvtestOptions> = {
+  assets: 0,
+  extraArgs: 0,
+  controllerManager: [true, false, []],
+  dataDir: 0,
+  startTimeoutMs: 0,
+  log: 0,
 }
 
 /**
@@ -84,6 +94,7 @@ export interface Envtest {
  * ```
  */
 export async function startEnvtest(options: EnvtestOptions = {}): Promise<Envtest> {
+  refuseUnknown('Cannot start a control plane: ', options, SHAPE)
   const { controllerManager = false } = options
   const paths = findPrograms(options.assets ?? env('KUBEBUILDER_ASSETS'), controllerManager !== false)
   const authority = await createAuthority({ commonName: 'envtest-ca' })

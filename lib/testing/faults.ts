@@ -4,6 +4,7 @@ import type { Duration } from '../core/duration.ts'
 import { type Clock, sleep } from '../async/clock.ts'
 import { toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
+import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { type RequestedAction, requestedAction, splitTarget } from '../core/requested_action.ts'
 import type { HttpRequest, HttpResponse } from '../core/transport.ts'
 import {
@@ -239,6 +240,10 @@ function meets(fault: ActiveFault, action: RequestedAction, request: HttpRequest
 const VERBS: readonly string[] = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection']
 const OF_ALL: readonly string[] = ['list', 'watch', 'deletecollection']
 
+const SHAPE: ShapeOf<Fault> = {
+  ...{ cluster: 0, verb: 0, resource: 0, namespace: 0, name: 0, times: 0, skip: 0, status: 0, reason: 0 },
+  ...{ retryAfter: 0, delay: 0, cut: 0, drop: 0, stale: 0, lag: 0, repeat: 0, until: 0 },
+}
 const CANNOT = 'Cannot add a fault'
 const EFFECTS = 'a status, a delay, cut, drop, stale, lag or repeat'
 
@@ -246,6 +251,7 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
   if (typeof given !== 'object' || (given as unknown) === null) {
     throw new TypeError(`${CANNOT}: it must be an object, such as { verb: 'patch', status: 500 }`)
   }
+  refuseUnknown(`${CANNOT}: `, given, SHAPE)
   const { cluster: where, delay, lag, retryAfter, ...fault } = given
   const { verb, resource, times = 1, skip = 0, status, cut, drop, stale, repeat } = fault
   const cluster = typeof where === 'object' ? (where?.name ?? null) : where

@@ -3,6 +3,7 @@ import type { Client, Log, Operator, OtherCluster } from 'kubeloop'
 import type { CallWebhook } from 'kubeloop/apiserver'
 import { type Duration, formatMs, toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
+import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { safeLog } from '../observe/log.ts'
 import type { OperatorDescription } from '../operator/description.ts'
 import { usedResources } from '../operator/used_kinds.ts'
@@ -66,6 +67,8 @@ export interface WorldOptions {
    */
   log?: Log
 }
+
+const SHAPE: ShapeOf<WorldOptions> = { objects: [[]], as: 0, replicas: 0, now: 0, seed: 0, faults: [[]], log: 0 }
 
 /**
  * An operator, its clusters and their time.
@@ -240,6 +243,7 @@ const MAX_GRACE_MS = 3_600_000
  * ```
  */
 export async function world(operator: Operator, options: WorldOptions = {}): Promise<World> {
+  refuseUnknown('Cannot create a world: ', options, SHAPE)
   const { replicas = 1, seed = 1, objects = [], now } = options
   const { description } = operator
   const random = seededRandom(seed)

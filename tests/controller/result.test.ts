@@ -41,6 +41,9 @@ const INVALID: readonly unknown[] = [
   { requeue: true, requeueAfter: -1 },
   {},
   true,
+  { requeAfter: '5m' },
+  { requeueAfter: '5m', prority: 1 },
+  'done',
   ...[NaN, Infinity, '1', null].flatMap((priority) => [{ requeueAfter: 1, priority }, { requeue: true, priority }]),
 ]
 test('an invalid result is a failure with a clear error', () => {
@@ -50,6 +53,8 @@ test('an invalid result is a failure with a clear error', () => {
     const why = typeof result === 'object' && 'priority' in result! ? 'priority is .*, and must be a finite number' : ''
     assert.match(String(decided.error), new RegExp(`Cannot use what the reconcile returned .*${why}`))
   }
+  const { error } = disposition({ kind: 'returned', result: { requeAfter: '5m' } as never }) as { error: Error }
+  assert.match(error.message, /: there is no option "requeAfter"; did you mean "requeueAfter"\?$/)
 })
 
 test('any thrown value is retried, with the priority of a RetryError if that is valid', () => {

@@ -37,6 +37,8 @@ test('a key is made from keys and objects, and survives formatting and parsing',
     assert.deepEqual(parseKey(formatKey(key)), key)
   }
   assert.equal(formatKey({ name: 'node' }), 'node')
+  const text = 'a/b' as unknown as KubeObject
+  assert.throws(() => keyOf(text), /^TypeError: Cannot name an object by the text "a\/b": write \{ namespace, name \}$/)
   assert.throws(() => keyOf({ metadata: {} }), /^TypeError: Cannot name an object: its name is missing$/)
 })
 

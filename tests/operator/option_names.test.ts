@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operator } from 'kubeloop'
+import { defineResource, operator } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { startEnvtest, world } from 'kubeloop/testing'
+import * as z from 'zod'
+import { Api } from '../../lib/client/api.ts'
+import { KubeClient } from '../../lib/client/kube_client.ts'
 import { nearestName } from '../../lib/core/option_names.ts'
 
 /** Accepts any options, as plain JavaScript does. */
@@ -113,6 +117,76 @@ const VALUES: readonly (readonly [describe: () => unknown, problem: string, cann
 
 for (const [call, problem, cannot = DESCRIBE] of VALUES) {
   test(`refused: ${cannot}: ${problem}`, () => refuses(call, `${cannot}: ${problem}`))
+}
+
+const base = { group: 'example.com', version: 'v1', kind: 'Foo', spec: z.object({}) }
+// deno-lint-ignore no-explicit-any -- as above
+const define = (options: object) => (): unknown => defineResource({ ...base, ...options } as any)
+const [DEFINE, WORLD] = ['Cannot define resource "Foo"', 'Cannot create a world']
+const client = (): Record<string, (...args: unknown[]) => Promise<unknown>> =>
+  new KubeClient({ api: new Api({ transport: () => assert.fail('sent') }), fieldManager: 'x' }) as never
+const call = (verb: string, ...args: unknown[]) => async (): Promise<unknown> =>
+  await client()[verb]!(ConfigMap, ...args)
+const REF = { metadata: { namespace: 'a', name: 'b' } }
+const [LABEL, DRY] = [
+  'there is no option "label"; did you mean "labels"?',
+  'there is no option "dryrun"; did you mean "dryRun"?',
+]
+
+/** Public options that have no place in a description. */
+const ELSEWHERE: readonly (readonly [call: () => unknown, message: string])[] = [
+  [
+    define({ scope: 'Cluster' }),
+    `${DEFINE}: there is no option "scope"; the options are group, version, kind, plural, `,
+  ],
+  [define({ Cluster: true }), `${DEFINE}: there is no option "Cluster"; did you mean "cluster"?`],
+  [define({ cluster: 'true' }), `${DEFINE}: cluster is "true"; it must be true or false`],
+  [define({ selectableFields: '.spec.a' }), `${DEFINE}: selectableFields is ".spec.a"; it must be a list`],
+  [define({ categories: 'all' }), `${DEFINE}: categories is "all"; it must be a list`],
+  [define({ served: 'no' }), `${DEFINE}: served is "no"; it must be true or false`],
+  [define({ shortNames: 'fo' }), `${DEFINE}: shortNames is "fo"; it must be a list`],
+  [
+    define({ selectableField: ['.spec.a'] }),
+    `${DEFINE}: there is no option "selectableField"; did you mean "selectableFields"?`,
+  ],
+  [
+    define({ columns: { A: { path: '.spec.a', prioritty: 1 } } }),
+    `${DEFINE}: there is no option "columns.A.prioritty"; did you mean "columns.A.priority"?`,
+  ],
+  [
+    define({ scale: { labelselector: '' } }),
+    `${DEFINE}: there is no option "scale.labelselector"; did you mean "scale.labelSelector"?`,
+  ],
+  [() => world(app, { replica: 2 } as object), `${WORLD}: there is no option "replica"; did you mean "replicas"?`],
+  [() => world(app, { objects: {} } as object), `${WORLD}: objects is [object Object]; it must be a list`],
+  [
+    () => world(app, { faults: [{ status: 500, time: 2 } as never] }),
+    'Cannot add a fault: there is no option "time"; did you mean "times"?',
+  ],
+  [
+    () => startEnvtest({ asset: '/a' } as object),
+    'Cannot start a control plane: there is no option "asset"; did you mean "assets"?',
+  ],
+  [call('list', { label: 'a' }), `Cannot call the client: ${LABEL}`],
+  [call('watch', { label: 'a' }), `Cannot call the client: ${LABEL}`],
+  [call('pages', { label: 'a' }), `Cannot call the client: ${LABEL}`],
+  [call('deleteAll', { namespace: 'a', label: 'a' }), `Cannot call the client: ${LABEL}`],
+  [call('delete', REF, { dryrun: true }), `Cannot call the client: ${DRY}`],
+  ...['create', 'apply', 'patch', 'setStatus'].map((verb) =>
+    [
+      call(verb, REF, ...(verb === 'create' || verb === 'apply' ? [] : [{ merge: {} }]), { dryrun: true }),
+      `Cannot call the client: ${DRY}`,
+    ] as const
+  ),
+]
+
+for (const [call, message] of ELSEWHERE) {
+  test(`refused: ${message}`, async () => {
+    await assert.rejects(async () => await call(), (error: Error) => {
+      assert.ok(error instanceof TypeError && error.message.startsWith(message), error.message)
+      return true
+    })
+  })
 }
 
 test('existing options are accepted, also with undefined', () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EventChannel, type ObjectOf, operator, predicates } from 'kubeloop'
 import { type CacheDeclaration } from 'kubeloop/parts'
-import { ConfigMap, Namespace } from 'kubeloop/kinds'
+import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { mapped } from '../../lib/operator/sources.ts'
@@ -237,6 +237,24 @@ test('a map function may return any promise-like; one object instead of a list i
   await w.settle()
   assert.deepEqual(runs, ['promised'])
   assert.ok(lines.some((line) => line.startsWith('Cannot map Namespace "alone" to keys: ')), lines.join('\n'))
+})
+
+test('a function of keys that returns a text, or texts, fails with what a key is', async () => {
+  const texts = ['default/abc', ['default/abc'], Promise.resolve('default/abc'), Promise.resolve(['default/abc'])]
+  for (const returned of texts as never[]) {
+    const app = operator({ name: 'op' })
+    app.controllerFor(ConfigMap).watches(Secret, () => returned).every('1m', () => returned).reconcile(async () => {})
+    const w = await world(app, { log: { debug() {}, info() {}, warn() {}, error() {} } })
+    await w.client.create(Secret, { metadata: { namespace: 'default', name: 'a' } })
+    await w.advance('1m')
+    const failing = await w.settle()
+    assert.deepEqual(
+      failing.map(({ error }) => (error as Error).message),
+      failing.map(() => 'Cannot name an object by the text "default/abc": write { namespace, name }'),
+    )
+    assert.equal(failing.length, 2)
+    await w.stop()
+  }
 })
 
 test('a reconcile or a cleanup that returns requeue is called again with back-off', async () => {

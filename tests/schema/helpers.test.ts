@@ -15,7 +15,9 @@ import {
   embedded,
   embeddedObject,
   entries,
+  type FieldSchema,
   intOrString,
+  labelSelector,
   listMap,
   listSet,
   quantity,
@@ -28,6 +30,20 @@ import { helperShapes, ruleShapes } from './shapes.ts'
 
 const schemaOf = (schema: $ZodType): JsonSchema => structuralSchema(schema, { kind: 'Foo', path: 'spec.at' })
 const names = { group: 'example.com', version: 'v1', kind: 'Foo' }
+
+test('the schemas of fields are optional by their method, as by z.optional', () => {
+  const fields = { quantity, intOrString, duration, dateTime, embeddedObject, labelSelector }
+  const define = (optional: (schema: FieldSchema<unknown>) => $ZodType) => {
+    const shape = Object.fromEntries(Object.entries(fields).map(([name, each]) => [name, optional(each as never)]))
+    return defineResource({ ...names, spec: z.object(shape) }).definition.crd
+  }
+  assert.deepEqual(define((schema) => schema.optional()), define((schema) => z.optional(schema)))
+  const Timed = defineResource({ ...names, spec: z.object({ every: duration.optional(), at: dateTime.optional() }) })
+  const timed: Desired<typeof Timed> = { metadata: { name: 'a' }, spec: { every: '30s' } }
+  assert.deepEqual(Timed.definition.validate({ ...timed, apiVersion: 'example.com/v1', kind: 'Foo' } as never), [])
+  const spec = Timed.definition.crd.spec.versions[0]!.schema.openAPIV3Schema['properties'] as Record<string, JsonSchema>
+  assert.equal(spec['spec']!['required'], undefined)
+})
 
 const SCHEMAS: readonly (readonly [string, $ZodType, JsonSchema])[] = [
   ['a quantity', quantity, {

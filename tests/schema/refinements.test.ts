@@ -69,7 +69,7 @@ test('without the option they are refused, and other checks by functions always'
   }
   assert.throws(
     () => defineResource({ ...names, spec, refinements: 'webhook' as 'admission' }),
-    /^TypeError: Cannot define resource "Foo": its refinements are "webhook"; write 'admission', or leave it out$/,
+    /^TypeError: Cannot define resource "Foo": refinements is "webhook"; it must be "admission"$/,
   )
 })
 

@@ -255,7 +255,7 @@ test('a request that is aborted during its delay rejects with the reason, and is
   assert.deepEqual([faults.delayed, asked, clock.pending], [0, [], 0])
 })
 
-const DURATION = 'write a number and a unit, such as "500ms", "30s", "5m" or "1h"'
+const DURATION = 'write a number and ms, s, m, h or d, such as "30s"; durationMs of kubeloop/schema reads "1h30m"'
 const STATUS = 'and must be a whole number from 400 to 599: a fault has no object to answer with'
 const TIMES = 'and must be a whole number from 1, or Infinity'
 const KIND = 'and must be a kind, such as Deployment of kubeloop/kinds'

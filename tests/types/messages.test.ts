@@ -23,11 +23,9 @@ export type { Desired, Result }
 const key = { namespace: 'a', name: 'b' }
 `.trim()
 
-/** The versions print the members of a union in different orders. */
-const [REQUEUE, DURATION] = ['Requeue<', 'DurationLike<'].map((name) => [name, '"30s"', '"5m"', '"1.5h"']) as [
-  string[],
-  string[],
-]
+const [REQUEUE, DURATION] = ['Requeue<', 'DurationLike<'].map((name) =>
+  `${name}"a number and ms, s, m, h or d, as in 30s; durationMs(text) reads that of a spec">`
+) as [string, string]
 /** A short message has fewer. */
 const MAX_CHARACTERS = 400
 const NAMESPACED = '{ readonly namespace: string; readonly name: string; }'
@@ -41,6 +39,9 @@ const mistakes: readonly (readonly [string, string | readonly string[]])[] = [
     REQUEUE,
   ],
   ["export const result: Result = { requeueAfter: '5 minutes' }", DURATION],
+  ['export const ofSpec: Result = { requeueAfter: wide.metadata.name }', DURATION],
+  ["export const misspelt: Result = { requeAfter: '5m' }", "'requeAfter' does not exist"],
+  ["app.controllerFor(Foo).reconcile(async () => ({ requeAfter: '5m' }))", ['{ requeAfter: string; }', REQUEUE]],
   ["app.controllerFor(Foo, { timeout: '30 sec' })", DURATION],
   ["app.controllerFor(Foo).every('1 h')", DURATION],
   ["app.controllerFor(Foo).every('-1s')", DURATION],
@@ -128,7 +129,7 @@ const short: readonly (readonly [string, string])[] = [
 const RIGHT = `
 export const results: Result[] = [
   undefined, { requeueAfter: 0 }, { requeueAfter: '0s' }, { requeueAfter: '500ms' }, { requeueAfter: '1.5h' }, { requeueAfter: '0.25s' },
-  { requeueAfter: '1.05s' }, { requeueAfter: '90m', priority: 3 }, { requeue: true }, { requeue: false, requeueAfter: '1s' },
+  { requeueAfter: '1.05s' }, { requeueAfter: '1d' }, { requeueAfter: '90m', priority: 3 }, { requeue: true }, { requeue: false, requeueAfter: '1s' },
 ]
 app.controllerFor(Foo)
   .watches(Secret, function* (secret) { yield secret; yield { namespace: 'a', name: 'b' } })

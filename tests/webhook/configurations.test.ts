@@ -269,7 +269,7 @@ test('invalid options are refused with what to do', () => {
     [{ timeout: 0 }, 'timeout is 0 ms, and must be whole seconds from "1s" to "30s"'],
     [
       { timeout: '5 s' },
-      'timeout: Cannot read duration "5 s": write a number and a unit, such as "500ms", "30s", "5m" or "1h"',
+      'timeout: Cannot read duration "5 s": write a number and ms, s, m, h or d, such as "30s"; durationMs of kubeloop/schema reads "1h30m"',
     ],
     [{ matchConditions: [condition, condition] }, 'two match conditions have the name "a"; give each its own'],
     [
