@@ -1,12 +1,12 @@
 /** The commands of the command line. A command's modules are loaded when it is called. */
+import { didYouMean } from '../core/option_names.ts'
 import { seedTls } from '../runtime/net/tls_seed.ts'
 import { type Command, type Context, helpEntry, helpOf, parseArguments, UsageError } from './options.ts'
 import { packageVersion } from './package_files.ts'
 
 interface Listed {
   readonly summary: string
-  /** Whether it takes a file. */
-  readonly file?: boolean
+  readonly argument?: 'FILE' | 'SHELL'
   readonly load: () => Promise<Command>
 }
 
@@ -21,7 +21,7 @@ function serving(load: Listed['load']): Listed['load'] {
 const COMMANDS: Readonly<Record<string, Listed>> = {
   dev: {
     summary: 'run an operator against a Kubernetes API in memory; restart it when it is saved',
-    file: true,
+    argument: 'FILE',
     load: serving(async () => (await import('./commands/dev.ts')).dev),
   },
   demo: {
@@ -30,38 +30,57 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
   },
   new: {
     summary: 'write a sample operator and its tests',
-    file: true,
+    argument: 'FILE',
     load: async () => (await import('./commands/new.ts')).newCommand,
   },
   crd: {
     summary: "print the CustomResourceDefinitions of an operator's kinds",
-    file: true,
+    argument: 'FILE',
     load: async () => (await import('./commands/crd.ts')).crd,
   },
   manifests: {
     summary: 'print the objects that run an operator in a cluster, as YAML or for kustomize',
-    file: true,
+    argument: 'FILE',
     load: async () => (await import('./commands/manifests.ts')).manifests,
   },
   rights: {
     summary: 'print the least rights of an operator, or check a Role',
-    file: true,
+    argument: 'FILE',
     load: async () => (await import('./commands/rights.ts')).rights,
   },
   build: {
     summary: 'bundle an operator into one file',
-    file: true,
+    argument: 'FILE',
     load: async () => (await import('./commands/build.ts')).build,
   },
   types: {
     summary: 'print the types of the kinds in a file of CustomResourceDefinitions',
-    file: true,
+    argument: 'FILE',
     load: async () => (await import('./commands/types.ts')).types,
   },
   apiserver: {
     summary: 'serve a Kubernetes API in memory, without an operator',
     load: serving(async () => (await import('./commands/apiserver.ts')).apiserver),
   },
+  completion: {
+    summary: 'print a script that completes the command line in a shell: bash, zsh or fish',
+    argument: 'SHELL',
+    load: async () => (await import('./commands/completion.ts')).completionOf(declared),
+  },
+  version: { summary: 'print the version, as --version does', load: () => Promise.resolve(VERSION) },
+}
+
+const VERSION: Command = {
+  about: 'Prints the version of kubeloop.',
+  options: {},
+  run: async (_, { print }) => print(await packageVersion()),
+}
+
+/** Returns all commands with their summaries. */
+async function declared(): Promise<readonly { name: string; summary: string; command: Command }[]> {
+  return await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, { summary, load }]) => ({ name, summary, command: await load() })),
+  )
 }
 
 /**
@@ -88,19 +107,19 @@ export async function runCommand(args: readonly string[], context: Context): Pro
 export async function commandNamed(name: string): Promise<Command> {
   const listed = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (listed) return await listed.load()
-  const names = Object.keys(COMMANDS).join(', ')
-  throw new UsageError(`Cannot understand "${name}": the commands are ${names}; see kubeloop --help`)
+  const names = [...Object.keys(COMMANDS), 'help']
+  const advice = didYouMean(name, names) ?? `the commands are ${names.join(', ')}; see kubeloop --help`
+  throw new UsageError(`Cannot understand "${name}": ${advice}`)
 }
 
 function overview(version: string): string {
-  const entries = Object.entries(COMMANDS).map(([name, { file, summary }]) =>
-    helpEntry(`kubeloop ${name}${file ? ' FILE' : ''}`, summary)
+  const entries = Object.entries(COMMANDS).map(([name, { argument, summary }]) =>
+    helpEntry(`kubeloop ${name}${argument ? ` ${argument}` : ''}`, summary)
   )
   return `kubeloop ${version}: Kubernetes operators in TypeScript
 
 ${entries.join('\n')}
 ${helpEntry('kubeloop help NAME', 'print the options of a command')}
-${helpEntry('kubeloop --version', 'print the version')}
 
 Exit codes: 0 done or stopped, 1 failed, 2 invalid command line.`
 }

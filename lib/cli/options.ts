@@ -1,5 +1,6 @@
 /** Declares commands: one declaration of an option gives its syntax, its checks, its type and its help. */
 import { isNamespace } from '../core/names.ts'
+import { didYouMean } from '../core/option_names.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 
 /** Thrown for an invalid command line. */
@@ -13,6 +14,8 @@ interface Form<T> {
   readonly read: (text: string) => T | undefined
   /** What a valid text is, after "must be". */
   readonly expected: string
+  /** All valid texts, if they are few. */
+  readonly words?: readonly string[]
 }
 
 export interface Option<T> {
@@ -49,8 +52,8 @@ export interface Context {
 }
 
 export interface Command<O extends Options = Options> {
-  /** An example of its file, which is a module or any other file. Default: it takes no file. */
-  readonly file?: 'operator.ts' | 'crd.yaml'
+  /** An example of its only argument: a module, any other file, or a shell. Default: it takes none. */
+  readonly file?: 'operator.ts' | 'crd.yaml' | 'bash'
   /** Paragraphs, with an empty line between two. */
   readonly about: string
   readonly options: O
@@ -106,7 +109,7 @@ export function numberFrom(min: number, max: number): Form<number> {
 /** Returns the form of one of these words. */
 export function oneOf<W extends string>(...words: readonly [W, ...W[]]): Form<W> {
   const expected = words.length === 1 ? words[0] : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
-  return { read: (text) => words.find((word) => word === text), expected }
+  return { read: (text) => words.find((word) => word === text), expected, words }
 }
 
 export const runtime: Option<RuntimeName | undefined> = value(
@@ -156,7 +159,7 @@ export function parseArguments<O extends Options>(
   return all
 }
 
-function dashed(key: string): string {
+export function dashed(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }
 
@@ -178,8 +181,10 @@ function split(
     const [, option = '', inline] = /^(?:--)?([^=]*)(?:=(.*))?$/s.exec(arg === '-h' ? '--help' : arg) ?? []
     const kind = option === 'help' ? 'flag' : known.get(option)?.kind
     if (!kind) {
-      const names = [...known.keys()].map((each) => `--${each}`).join(', ')
-      throw wrong(`kubeloop ${name} ${names === '' ? 'has no options' : `knows ${names}`}`)
+      const names = [...known.keys()]
+      const all = names.map((each) => `--${each}`).join(', ')
+      const knows = `kubeloop ${name} ${all === '' ? 'has no options' : `knows ${all}`}`
+      throw wrong(didYouMean(option, names, '--') ?? knows)
     }
     if (kind === 'flag') {
       if (inline !== undefined) throw wrong(`--${option} takes no value`)
@@ -200,11 +205,12 @@ function split(
 
 function problemOfWords(name: string, example: string | undefined, [file, surplus]: readonly string[]) {
   if (example === undefined) return file === undefined ? undefined : `it takes no file, but "${file}" is given`
-  if (file === undefined) return `it needs a file, as in "kubeloop ${name} ${example}"`
+  const what = example === 'bash' ? 'shell' : 'file'
+  if (file === undefined) return `it needs a ${what}, as in "kubeloop ${name} ${example}"`
   if (surplus !== undefined) {
-    return `it takes one file, but "${surplus}" is given as well; put arguments for the runtime after "--"`
+    return `it takes one ${what}, but "${surplus}" is given as well; put arguments for the runtime after "--"`
   }
-  if (example === 'crd.yaml' || /\.[cm]?[jt]sx?$/.test(file)) return undefined
+  if (example !== 'operator.ts' || /\.[cm]?[jt]sx?$/.test(file)) return undefined
   return `"${file}" is not a module; an operator's file ends in .ts, .mts, .js or .mjs`
 }
 
@@ -218,8 +224,9 @@ export function helpOf(name: string, { file, about, options, passes, remark }: C
   )
   if (passes) entries.push(helpEntry('-- ARGUMENTS', 'arguments for the runtime, as in "-- --allow-net=example.org"'))
   return [
-    ['kubeloop', name, file && 'FILE', entries.length > 0 && '[options]'].filter(Boolean).join(' '),
-    ...about.split('\n\n').map((paragraph) => wrapped(paragraph, 0)),
+    ['kubeloop', name, file && (file === 'bash' ? 'SHELL' : 'FILE'), entries.length > 0 && '[options]'].filter(Boolean)
+      .join(' '),
+    ...about.split('\n\n').map((paragraph) => wrapped(paragraph.trim(), 0)),
     ...(entries.length > 0 ? [entries.join('\n')] : []),
     ...(remark === undefined ? [] : [remark]),
   ].join('\n\n')

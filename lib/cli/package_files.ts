@@ -25,6 +25,13 @@ export async function sampleTest(module: string): Promise<string> {
   return (await readExample('7_testing.test.ts')).replace(`'./${SAMPLE}'`, () => quoted(`./${module}`))
 }
 
+/** Returns the sample of what is added to the operator in the file `module` beside it, which is called `name`.ts. */
+export async function addedSample(sample: string, name: string, module: string): Promise<string> {
+  return (await readExample(`added/${sample}.ts`))
+    .replace(`'../${SAMPLE}'`, () => `'./${module}'`)
+    .replace("'./controller.ts'", `'./${name}.ts'`)
+}
+
 /** Returns the sample operator with resolved imports, so that it runs in a folder without node_modules. */
 export async function sampleWithModules(resolve: (specifier: string) => string): Promise<string> {
   return (await sampleOperator()).replace(

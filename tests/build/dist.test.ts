@@ -364,7 +364,9 @@ test(
       const others = files.filter((name) => !PUBLISHED.includes(name))
       assert.deepEqual(
         others.filter((name) =>
-          !/^(?:docs\/[\w-]+\.md|docs\/monitoring\/[\w.]+|examples\/[\w.]+|[a-z_]+-[A-Z\d]{8}\.js)$/.test(name)
+          !/^(?:docs\/[\w-]+\.md|docs\/monitoring\/[\w.]+|examples\/(?:added\/)?[\w.]+|[a-z_]+-[A-Z\d]{8}\.js)$/.test(
+            name,
+          )
         ),
         [],
         'besides',
@@ -395,18 +397,27 @@ test(
       assert.match(await mustRun(command[0], command.slice(1), { cwd: project }), /^wrote sample\.ts,/)
       assert.equal(
         readFileSync(join(project, 'sample.ts'), 'utf8'),
-        readFileSync(join(ROOT, 'examples/1_sample_controller.ts'), 'utf8'),
+        readFileSync(join(ROOT, 'examples/1_sample_controller.ts'), 'utf8').replace(
+          'leaderElection: true',
+          "$&, health: ':8081'",
+        ),
       )
+      for (const added of [['--controller', 'Widget'], ['--webhook']]) {
+        await mustRun(command[0], [...command.slice(1), ...added], { cwd: project })
+      }
       // With this variable of its parent, Node's test runner would skip all files.
-      const isolated = ['-u', 'NODE_TEST_CONTEXT', program('node'), '--test', './sample.test.ts']
+      const isolated = ['-u', 'NODE_TEST_CONTEXT', program('node'), '--test', './sample.test.ts', './widget.test.ts']
       const { code, stdout, stderr } = await runCommand('env', isolated, { cwd: project })
       assert.equal(code, 0, stdout + stderr)
-      assert.match(stdout, /\bpass 4\b/)
+      assert.match(stdout, /\bpass 5\b/)
 
       const compilerOptions = { ...COMPILER, allowImportingTsExtensions: true }
       writeFileSync(
         join(project, 'tsconfig.json'),
-        JSON.stringify({ compilerOptions, files: ['operator.ts', 'sample.ts', 'sample.test.ts'] }),
+        JSON.stringify({
+          compilerOptions,
+          files: ['operator.ts', 'sample.ts', 'sample.test.ts', 'widget.test.ts', 'foo_webhook.ts'],
+        }),
       )
       writeFileSync(join(project, 'operator.ts'), CONSUMER)
       await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {

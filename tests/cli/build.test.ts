@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, 
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { withoutVersion } from '../../lib/cli/build/bundle.ts'
+import { isOwnPath, withoutVersion } from '../../lib/cli/build/bundle.ts'
 import { DIST, ensureDist } from '../tools/dist.ts'
 import { noOldNode, OLD_NODE } from '../tools/old_node.ts'
 import { mustRun, runCommand } from '../tools/run_command.ts'
@@ -233,6 +233,15 @@ export const other = () => import('maybe').catch(() => undefined)\n${BARE.replac
       'operator.ts:2: import() of a computed name is not in the bundle, and is resolved where that runs',
     ])
   }))
+
+test('files of kubeloop are found by the paths of each system', () => {
+  for (const [own, slash] of [['/p/node_modules/kubeloop', '/'], ['C:\\p\\node_modules\\kubeloop', '\\']] as const) {
+    const isOwn = (path: string): boolean => isOwnPath(own + path.replaceAll('/', slash), own)
+    const paths = ['/mod.js', '/mod.ts', '/lib/cli/main.ts', '/examples/a.ts', '/examples/a.js', '-more/mod.js', '']
+    assert.deepEqual(paths.filter(isOwn), paths.slice(0, 3), own)
+  }
+  assert.ok(!isOwnPath('/q/mod.js', '/p'))
+})
 
 test("Deno's imports of npm packages mean those in node_modules", () => {
   const found = [

@@ -2,11 +2,15 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { FakeClock } from 'kubeloop/testing'
+import { load } from 'js-yaml'
+import { operator } from 'kubeloop'
+import { FakeClock, world } from 'kubeloop/testing'
+import { Foo } from '../../examples/1_sample_controller.ts'
+import { admitFoo } from '../../examples/added/webhook.ts'
 import { type DevEvent, jsonLine, prettyLines } from '../../lib/cli/api/events.ts'
 import { contextOf } from '../../lib/cli/dev/embedded_api.ts'
 import { kubeconfigText } from '../../lib/cli/api/serving.ts'
-import { newOperator } from '../../lib/cli/commands/new.ts'
+import { add, newOperator } from '../../lib/cli/commands/new.ts'
 import {
   packageVersion,
   sampleManifest,
@@ -48,17 +52,133 @@ test('the sample of the demo has resolved imports', async () => {
 type Runtime = 'node' | 'bun' | 'deno'
 
 /** Runs `kubeloop new`, and returns what it prints. */
-async function made(file: string, folder: string, runtime: Runtime = 'node'): Promise<string[]> {
+async function made(file: string, folder: string, runtime: Runtime = 'node', names = {}): Promise<string[]> {
   const lines: string[] = []
-  await newOperator(file, { runtime, version: '0.1.0', folder, print: (line) => void lines.push(line) })
+  await newOperator(file, { runtime, version: '0.1.0', folder, print: (line) => void lines.push(line), names })
   return lines
+}
+
+const PROBED = example('1_sample_controller.ts').replace('leaderElection: true', "$&, health: ':8081'")
+
+test('new writes other names, and a variable that is neither a word of the language nor of the sample', () =>
+  inFolder(async (path) => {
+    const names = { name: 'gadgets', group: 'shop.example.com', kind: 'Gadget' }
+    await made(path('operator.ts'), path(''), 'node', names)
+    const texts = ['operator.ts', 'operator.test.ts'].map((name) => readFileSync(path(name), 'utf8'))
+    for (const text of texts) assert.doesNotMatch(text, /foo|sample-?controller/i)
+    assert.match(
+      texts[0]!,
+      /group: 'shop\.example\.com',[^]*kind: 'Gadget',[^]*operator\(\{ name: 'gadgets', leaderElection: true, health: ':8081' /,
+    )
+    assert.match(texts[0]!, /reconcile\(async \(gadget, \{ client \}\)/)
+    assert.match(texts[1]!, /import app, \{ Gadget \} from/)
+    for (const kind of ['Class', 'App', 'World']) {
+      await made(path(`${kind}.ts`), path(''), 'node', { kind })
+      assert.match(readFileSync(path(`${kind}.ts`), 'utf8'), /reconcile\(async \(object, \{ client \}\)/)
+    }
+  }))
+
+test('what is added to an operator is beside it, with what must be written by hand; nothing is overwritten', () =>
+  inFolder(async (path) => {
+    mkdirSync(path('sub'))
+    const file = path('sub/op.ts')
+    const adding = async (what: Parameters<typeof add>[1]): Promise<string[]> => {
+      const lines: string[] = []
+      await add(file, what, (line) => void lines.push(line.replaceAll(path(''), '')))
+      return lines
+    }
+    await assert.rejects(adding({}), /Cannot add to .*op\.ts: there is no such file; kubeloop new .*op\.ts writes it$/)
+    const text = "export const Site = defineResource({ group: 'web.dev' })\nconst app = operator({\n  name: 'sites' })"
+    writeFileSync(file, text)
+    assert.deepEqual(await adding({}), [
+      'wrote /sub/site_webhook.ts',
+      "write  by hand, in /sub/op.ts: import { admitSite } from './site_webhook.ts'",
+      "write  in operator({ … }): webhooks: { certs: { secret: 'sites-webhook' } }",
+      'write  before app.run: admitSite(app, Site)',
+    ])
+    assert.match(
+      readFileSync(path('sub/site_webhook.ts'), 'utf8'),
+      /import type \{ Site \} from '\.\/op\.ts'[^]*admitSite\(app/,
+    )
+    assert.deepEqual(await adding({ controller: 'Page' }), [
+      'wrote /sub/page.ts',
+      'wrote /sub/page.test.ts',
+      "write  by hand, in /sub/op.ts: import { addPage } from './page.ts'",
+      'write  before app.run: addPage(app)',
+    ])
+    assert.match(readFileSync(path('sub/page.ts'), 'utf8'), /group: 'web\.dev',[^]*async \(page, \{ client \}\)/)
+    assert.match(readFileSync(path('sub/page.test.ts'), 'utf8'), /import \{ addPage, Page \} from '\.\/page\.ts'/)
+    assert.equal(readFileSync(file, 'utf8'), text)
+    for (const what of [{}, { controller: 'Page' }]) await assert.rejects(adding(what), /the file exists; choose/)
+    writeFileSync(path('sub/form.test.ts'), 'mine')
+    await assert.rejects(adding({ controller: 'Form' }), /form\.test\.ts: the file exists/)
+    assert.ok(!existsSync(path('sub/form.ts')))
+    await adding({ controller: 'Item', group: 'own.dev' })
+    assert.match(readFileSync(path('sub/item.ts'), 'utf8'), /group: 'own\.dev'/)
+    for (
+      const [text, message] of [
+        ["operator({ name: 'a' })", /it has no export const Kind = defineResource\(…\): give --kind$/],
+        ['export const A = defineResource({})', /it has no operator\(\{ name: '…' \}\)$/],
+      ] as const
+    ) {
+      writeFileSync(file, text)
+      await assert.rejects(adding({}), message)
+    }
+    await assert.rejects(adding({ controller: 'B' }), /it has no group: '…': give --group$/)
+  }))
+
+test('an added admission refuses a name that is too long', async () => {
+  const app = operator({ name: 'a' })
+  admitFoo(app, Foo)
+  const w = await world(app)
+  const foo = (name: string) => ({ metadata: { namespace: 'default', name }, spec: { deploymentName: 'b' } })
+  await w.client.create(Foo, foo('a'.repeat(63)))
+  await assert.rejects(w.client.create(Foo, foo('a'.repeat(64))), /metadata\.name: .*at most 63 characters/)
+  await w.stop()
+})
+
+const PROJECT = ['.dockerignore', '.gitignore', '.github/workflows/ci.yaml', 'Dockerfile']
+
+for (const runtime of ['node', 'bun', 'deno'] as const) {
+  test(`a new project for ${runtime} has scripts, an image of the docs, and a workflow`, () =>
+    inFolder(async (path) => {
+      writeFileSync(path('.gitignore'), 'mine')
+      mkdirSync(path('src'))
+      await made(path('src/operator.ts'), path(''), runtime)
+      assert.equal(readFileSync(path('.gitignore'), 'utf8'), 'mine')
+      const dockerfile = readFileSync(path('Dockerfile'), 'utf8')
+      const page = readFileSync(new URL('../../docs/shipping.md', import.meta.url), 'utf8')
+      assert.ok(page.includes(`\`\`\`dockerfile\n${dockerfile}\`\`\``), dockerfile)
+      assert.match(dockerfile, /^USER 65532:65532$/m)
+      assert.equal(readFileSync(path('.dockerignore'), 'utf8'), '*\n!dist\n')
+      const own = JSON.parse(readFileSync(path(runtime === 'deno' ? 'deno.json' : 'package.json'), 'utf8')) as {
+        readonly [name in 'scripts' | 'tasks']: Readonly<Record<string, string>>
+      }
+      const scripts = own.scripts ?? own.tasks
+      assert.deepEqual(Object.keys(scripts), ['dev', 'start', 'types', 'test', 'build', 'manifests'])
+      assert.match(scripts['build']!, /kubeloop build src\/operator\.ts$/)
+      const workflow = load(readFileSync(path('.github/workflows/ci.yaml'), 'utf8')) as {
+        readonly jobs: {
+          readonly test: { readonly steps: readonly { readonly run?: string; readonly uses?: string }[] }
+        }
+        readonly permissions: object
+      }
+      assert.deepEqual(workflow.permissions, { contents: 'read' })
+      const runs = workflow.jobs.test.steps.flatMap(({ run }) => run ?? [])
+      for (const each of ['types', 'test', 'build']) assert.ok(runs.some((run) => run.endsWith(` ${each}`)), `${runs}`)
+      assert.ok(workflow.jobs.test.steps.some(({ uses }) => uses?.includes(`setup-${runtime}@`)))
+      // A folder of an existing project gets none of these.
+      mkdirSync(path('below'))
+      await made(path('below/operator.ts'), path('below'), runtime)
+      assert.deepEqual(PROJECT.filter((name) => existsSync(path(`below/${name}`))), [])
+    }))
 }
 
 test('new writes an operator and its tests, and overwrites no file', () =>
   inFolder(async (path) => {
     const make = (file: string) => made(path(file), path(''))
     await make('sub/operator.ts')
-    assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), example('1_sample_controller.ts'))
+    assert.equal(readFileSync(path('sub/operator.ts'), 'utf8'), PROBED)
     assert.match(readFileSync(path('sub/operator.test.ts'), 'utf8'), /import app, \{ Foo \} from '\.\/operator\.ts'/)
     await assert.rejects(make('sub/operator.ts'), /operator\.ts: the file exists/)
     writeFileSync(path('other.test.ts'), 'mine')

@@ -1,11 +1,25 @@
 /** Tests the options of all commands: their values, the errors of invalid ones, and the help. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import process from 'node:process'
 import { test } from 'node:test'
 import { commandNamed, runCommand } from '../../lib/cli/commands.ts'
 import { parseArguments, UsageError } from '../../lib/cli/options.ts'
 import { golden } from './golden.ts'
 
-const COMMANDS = ['dev', 'demo', 'new', 'crd', 'manifests', 'rights', 'build', 'types', 'apiserver']
+const COMMANDS = [
+  'dev',
+  'demo',
+  'new',
+  'crd',
+  'manifests',
+  'rights',
+  'build',
+  'types',
+  'apiserver',
+  'completion',
+  'version',
+]
 
 /** Returns the values that differ from those without options. */
 async function parsed(line: string): Promise<unknown> {
@@ -38,6 +52,11 @@ for (
     ['dev --help --port 1', 'help'],
     ['demo --elect', { elect: true }],
     ['new b.ts', { file: 'b.ts' }],
+    ['new operator.ts --name a --group b.c --kind D', { name: 'a', group: 'b.c', kind: 'D' }],
+    ['new operator.ts --webhook --kind D', { webhook: true, kind: 'D' }],
+    ['new operator.ts --controller D --group b.c', { controller: 'D', group: 'b.c' }],
+    ['manifests operator.ts --port 8082 --port=65535', { port: ['8082', '65535'] }],
+    ['completion zsh', { file: 'zsh' }],
     ['types -', { file: '-' }],
     ['apiserver --port=1 --host ::1 --state s --write-kubeconfig k --garbage-collector --json --apply a --apply b', {
       port: 1,
@@ -67,6 +86,21 @@ for (
 const REFUSED = [
   'deploy',
   'constructor',
+  'manifst',
+  'verson',
+  'dev a.ts --aply x',
+  'manifests a.ts --createnamespace',
+  'completion',
+  'completion sh',
+  'completion bash zsh',
+  'new a.ts --name A',
+  'new a.ts --group example',
+  'new a.ts --kind foo',
+  'new a.ts --controller Deployment',
+  'new a.ts --webhook --controller Foo',
+  'new a.ts --webhook --name a',
+  'new a.ts --controller Foo --kind Bar',
+  'manifests a.ts --port 65536',
   'dev a.ts --prot 1',
   'dev a.ts --toString',
   'dev a.ts -x',
@@ -114,6 +148,53 @@ test('the errors of invalid command lines are those of the golden file', async (
   golden('refused.txt', lines.join(''))
 })
 
+test('the script of each shell has every command and every option, with their words', async () => {
+  const [bash, zsh, fish] = await Promise.all(['bash', 'zsh', 'fish'].map((shell) => printed('completion', shell)))
+  for (const name of COMMANDS) {
+    const { options } = await commandNamed(name)
+    const [bashLine = ''] = new RegExp(`^ *"${name} "\\*\\) .*$`, 'm').exec(bash!) ?? []
+    const [zshLine = ''] = new RegExp(`^ *${name}\\) .*$`, 'm').exec(zsh!) ?? []
+    assert.match(fish!, new RegExp(`-n __fish_use_subcommand -f -a ${name} -d '.+'`))
+    assert.match(zsh!, new RegExp(`commands=\\(.*'${name}:.+'`))
+    for (const [key, { kind, form }] of [...Object.entries(options), ['help', { kind: 'flag', form: {} }] as const]) {
+      const option = key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+      assert.match(bashLine, new RegExp(` --${option}\\b|'--${option}\\b`), `${name} --${option}`)
+      assert.match(zshLine, new RegExp(`'\\*--${option}=?-?\\[`))
+      const words = 'words' in form ? form.words?.join(' ') : undefined
+      const own = fish!.split('\n').filter((line) => line.includes(`from ${name}' -l ${option} `))
+      assert.equal(own.length, 1, `${name} --${option}`)
+      if (words) {
+        assert.ok(bash!.includes(`"${name} --${option}") words='${words}' ;;`))
+        assert.ok(zshLine.includes(`:(${words})'`) && own[0]!.includes(` -x -a '${words}' `))
+      } else if (kind === 'value') assert.ok(bash!.includes(`"${name} --${option}") words='' ;;`))
+    }
+  }
+  assert.match(bash!, /words='bash zsh fish --help'/)
+  assert.match(zsh!, /'\*:file:\(bash zsh fish\)'/)
+  assert.match(fish!, /from completion' -f -a 'bash zsh fish'/)
+  for (const script of [bash!, zsh!, fish!]) assert.match(script, /\bhelp\b/)
+})
+
+test('bash completes commands, options, their words, and files', {
+  skip: process.platform === 'win32' ? 'Windows has no bash of its own' : false,
+}, async () => {
+  const script = await printed('completion', 'bash')
+  const cases: readonly (readonly [line: string, completed: string])[] = [
+    ['ma', 'manifests'],
+    ['ver', 'version'],
+    ['help c', 'crd completion'],
+    ['dev --r', '--runtime'],
+    ['dev a.ts --runtime ', 'node bun deno'],
+    ['dev a.ts --apply ', ''],
+    ['completion z', 'zsh'],
+  ]
+  for (const [line, completed] of cases) {
+    const words = ['kubeloop', ...line.split(' ')].map((word) => `'${word}'`).join(' ')
+    const ask = `COMP_WORDS=(${words}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _kubeloop; echo "\${COMPREPLY[*]}"`
+    assert.equal(execFileSync('bash', ['-c', `${script}\n${ask}`], { encoding: 'utf8' }).trim(), completed, line)
+  }
+})
+
 async function printed(...args: string[]): Promise<string> {
   const lines: string[] = []
   await runCommand(args, { parent: 0, print: (line) => void lines.push(line), warn: assert.fail })
@@ -122,6 +203,7 @@ async function printed(...args: string[]): Promise<string> {
 
 test('the help is that of the golden file, however it is asked for', async () => {
   const version = await printed('--version')
+  assert.equal(await printed('version'), version)
   const overview = await printed()
   for (const args of [['--help'], ['-h'], ['help']]) assert.equal(await printed(...args), overview)
   assert.equal(await printed('-v'), version)

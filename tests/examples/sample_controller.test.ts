@@ -5,8 +5,9 @@ import { dynamicResource } from 'kubeloop'
 import { Deployment } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import app, { Foo } from '../../examples/1_sample_controller.ts'
-// The tests of the example run unchanged.
+// The tests of the example run unchanged, and those of what `kubeloop new --controller` writes.
 import '../../examples/7_testing.test.ts'
+import '../../examples/added/controller.test.ts'
 import { DENO_ENV } from '../e2e/operator_process.ts'
 import { pageText } from '../tools/docs.ts'
 import { failures, replicas, works } from '../operator/starting.ts'

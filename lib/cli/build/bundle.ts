@@ -201,11 +201,14 @@ async function sourceNotes(
 
 const COMPUTED = /\bimport\(\s*(?:[^"'`\s]|`[^`]*\$\{)/
 
-/** Whether a bundled file is kubeloop's. In its own source tree, the examples are not. */
+/** Whether a bundled file is kubeloop's. */
 function isOwn(input: string, own: string | undefined): boolean {
-  if (own === undefined) return false
-  const path = absolutePath(input)
-  return path.startsWith(`${own}/`) && /^(?:lib\/.*|[^/]+\.js|mod\.ts)$/.test(path.slice(own.length + 1))
+  return own !== undefined && isOwnPath(absolutePath(input), own)
+}
+
+/** The same of a path of this system. In kubeloop's own source tree, the examples are not. */
+export function isOwnPath(path: string, own: string): boolean {
+  return path.startsWith(own) && /^[\\/](?:lib[\\/].*|[^\\/]+\.js|mod\.ts)$/.test(path.slice(own.length))
 }
 
 function problemOf({ text, location }: Message): string {
