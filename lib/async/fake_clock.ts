@@ -66,12 +66,16 @@ export class FakeClock implements Clock {
     return count
   }
 
-  /** Lets time pass, in milliseconds. Timers fire in order, each when the work of the one before is done. */
-  async advance(ms: number): Promise<void> {
+  /**
+   * Lets time pass, in milliseconds. Timers fire in order, each when the work of the one before is done. With `isDone`,
+   * time stops at the first timer after whose work that is true, or else at the last timer.
+   */
+  async advance(ms: number, isDone?: () => boolean): Promise<void> {
     if (!Number.isFinite(ms)) throw new RangeError(`Cannot advance the clock by ${String(ms)}: it takes milliseconds`)
     const endMs = this.#elapsedMs + ms
     for (;;) {
       await this.#settle()
+      if (isDone?.()) return
       const next = this.#timers.peek()
       if (!next || next.dueMs > endMs) break
       this.#timers.pop()
@@ -79,6 +83,6 @@ export class FakeClock implements Clock {
       this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs)
       next.fire()
     }
-    this.#elapsedMs = endMs
+    if (!isDone) this.#elapsedMs = endMs
   }
 }

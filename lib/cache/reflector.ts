@@ -186,6 +186,7 @@ class WatchRun {
       accepted = true
       this.#anySilence.set(this.#silenceMs)
       this.#initialSilence?.set(INITIAL_SILENCE_MS)
+      if (body.endless) this.#anySilence.cancel()
       if (!isInitial) this.#options.onOpen?.()
       const splitter = lineSplitter()
       for await (const chunk of body) {

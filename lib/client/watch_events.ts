@@ -67,6 +67,7 @@ export async function* watchChanges<T extends KubeObject>(
       { ...options, resourceVersion: options.resourceVersion ?? '' },
       scope.signal,
     )
+    if (body.endless) silence.cancel()
     for await (const lines of lineBatches(body)) {
       // Nothing is read while the consumer works, so the server's silence does not count. A timer would keep the
       // process of a consumer that never asks again.
@@ -79,7 +80,7 @@ export async function* watchChanges<T extends KubeObject>(
         // The consumer may have aborted meanwhile.
         scope.signal.throwIfAborted()
       }
-      silence = listen()
+      if (!body.endless) silence = listen()
     }
   } finally {
     silence.cancel()

@@ -16,6 +16,8 @@ export interface HttpRequest {
    * Called on a connected socket before the first byte of this request is sent. The request fails with what it throws.
    */
   readonly beforeSend?: (() => void) | undefined
+  /** Whether warnings of the server are not logged, as the request is kubeloop's own. Default: false. */
+  readonly quiet?: boolean | undefined
 }
 
 /** An answer after its head. The body must be read or cancelled, or the connection is never reused. */
@@ -35,6 +37,8 @@ export interface HttpBody extends AsyncIterable<Uint8Array> {
   text(): Promise<string>
   /** Drops the rest. */
   cancel(): void
+  /** Whether silence proves nothing, as no connection can break unnoticed: in a world. Default: false. */
+  readonly endless?: boolean | undefined
 }
 
 /** Returns whether an answer may pause for any time: a watch, a followed log, a stream through a proxy subresource. */

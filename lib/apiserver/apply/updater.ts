@@ -5,6 +5,7 @@
  */
 import { clone, isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { jsonEqual } from '../../core/equal.ts'
+import type { Kind } from '../model/kinds.ts'
 import type { Schema } from '../model/schema.ts'
 import {
   childSchema,
@@ -23,6 +24,7 @@ import {
   EMPTY_SET,
   exclude,
   type FieldSet,
+  FieldSetBuilder,
   intersection,
   isEmpty,
   paths,
@@ -57,6 +59,30 @@ export interface Typing {
   readonly ignored: FieldSet
   /** Whether objects are Go structs, in which some fields are always present. */
   readonly isBuiltin: boolean
+}
+
+/** Returns the schema and field rules for the ownership of an endpoint's fields. */
+export function typingOf(kind: Kind, subresource: string): Typing {
+  return { schema: kind.schema, ignored: ignoredFields(kind, subresource), isBuiltin: !kind.custom }
+}
+
+const STATUS_ONLY = fieldSet(['f:status'])
+const ALL_BUT_STATUS = fieldSet(['f:spec'], ['f:metadata'], ['f:apiVersion'], ['f:kind'])
+const SPEC_ONLY = fieldSet(['f:spec'])
+const SPEC_AND_LABELS = fieldSet(['f:spec'], ['f:metadata', 'f:labels'])
+
+/** Returns the fields that an endpoint resets; its writers do not own them. */
+function ignoredFields(kind: Kind, subresource: string): FieldSet {
+  if (!kind.status) return EMPTY_SET
+  if (subresource !== 'status') return STATUS_ONLY
+  if (kind.custom) return ALL_BUT_STATUS
+  return kind.rules.statusKeepsLabels ? SPEC_AND_LABELS : SPEC_ONLY
+}
+
+function fieldSet(...paths: readonly (readonly string[])[]): FieldSet {
+  const builder = new FieldSetBuilder()
+  for (const path of paths) builder.insert(path)
+  return builder.build()
 }
 
 /** Returns the owners after `manager` has replaced `before` with `after`. */

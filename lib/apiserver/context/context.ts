@@ -32,6 +32,10 @@ export interface Context {
   readonly access: Access
   /** The mode of requests without a `fieldValidation` parameter. */
   readonly fieldValidation: FieldValidation
+  /** Whether watches have no bookmarks and no timeouts. */
+  readonly endlessWatches: boolean
+  /** Whether a create keeps the status and the metadata that a server sets. */
+  keepsStated(): boolean
   /** Called after every write: registers and removes custom kinds, and empties deleted namespaces. */
   afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void
   /** Ends the watches of a kind: `storage` is its id in the store. */

@@ -7,7 +7,8 @@ import { conflict, methodNotAllowed, MODIFIED_MESSAGE } from '../model/status.ts
 import { type ApiObject, at, clone, instant, isObject, type Json, type JsonObject, newUid, put } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { updateManagedFields } from '../apply/managed_fields.ts'
-import { checkNameInUrl, isDryRun, setManagedFields, typingOf, writerOf } from '../verbs/write.ts'
+import { typingOf } from '../apply/updater.ts'
+import { checkNameInUrl, isDryRun, setManagedFields, writerOf } from '../verbs/write.ts'
 import { contentConditions } from './namespace_conditions.ts'
 import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
 

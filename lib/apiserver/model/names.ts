@@ -264,3 +264,12 @@ export function finalizerWarnings({ finalizers = [] }: Meta, before: readonly st
     return problems.map((problem) => named + problem)
   })
 }
+
+const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
+const MAX_GENERATED_LENGTH = 63
+
+/** Returns `base` with five random letters, truncated to the length of a label. */
+export function generateName(base: string, random: () => number): string {
+  const suffix = Array.from({ length: 5 }, () => SUFFIX_LETTERS[Math.floor(random() * SUFFIX_LETTERS.length)]).join('')
+  return base.slice(0, MAX_GENERATED_LENGTH - 5) + suffix
+}

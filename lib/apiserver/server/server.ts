@@ -61,6 +61,16 @@ export interface ApiServerOptions {
    * `allow` all, except those of anonymous users. The administrator may do everything. Default: `rbac`.
    */
   readonly authorization?: AuthorizationMode
+  /**
+   * Whether watches have no timers: they get no bookmark after the initial objects, and do not end at their time.
+   * Default: false.
+   */
+  readonly endlessWatches?: boolean
+  /**
+   * While it returns true, a create keeps what its object states of `status`, `uid`, `generation` and
+   * `creationTimestamp`, as for the objects that a test begins with. Default: never.
+   */
+  readonly keepsStated?: () => boolean
 }
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -119,6 +129,8 @@ export class ApiServer {
         tokenKey: options.state?.tokenKey,
       }),
       fieldValidation,
+      endlessWatches: options.endlessWatches === true,
+      keepsStated: options.keepsStated ?? (() => false),
       endWatches: (storage) => this.#watches.endOf(storage),
       afterWrite: (kind, object, type) => {
         const isWatched = kind.storage.id === CRDS || kind.storage.id === NAMESPACES

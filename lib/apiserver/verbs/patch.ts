@@ -10,6 +10,7 @@ import {
 } from '../context/context.ts'
 import { LAST_APPLIED } from '../apply/last_applied.ts'
 import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/managed_fields.ts'
+import { typingOf } from '../apply/updater.ts'
 import { listProblems, typeProblem } from '../apply/typed.ts'
 import { mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
 import { conversionError, DecodeError, zeroValue } from '../schema/decode.ts'
@@ -43,7 +44,6 @@ import {
   liveObject,
   MERGE,
   STRATEGIC,
-  typingOf,
   writerOf,
   type Written,
 } from './write.ts'

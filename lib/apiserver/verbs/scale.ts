@@ -31,17 +31,8 @@ import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { definition } from '../model/schema.ts'
 import { checkUid, updateObject } from './update.ts'
 import { applyManagedFields, checkApplyConfig, updateManagedFields, type Writer } from '../apply/managed_fields.ts'
-import {
-  APPLY,
-  checkNameInUrl,
-  checkWriteOptions,
-  isDryRun,
-  JSON_PATCH,
-  MERGE,
-  STRATEGIC,
-  typingOf,
-  writerOf,
-} from './write.ts'
+import { typingOf } from '../apply/updater.ts'
+import { APPLY, checkNameInUrl, checkWriteOptions, isDryRun, JSON_PATCH, MERGE, STRATEGIC, writerOf } from './write.ts'
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const
 

@@ -1,5 +1,6 @@
 /** Reads the body of a create that stores nothing: a review, an eviction, a token request. */
 import { updateManagedFields } from '../apply/managed_fields.ts'
+import { typingOf } from '../apply/updater.ts'
 import { type Context, decodeBody } from '../context/context.ts'
 import { kindsOf } from '../model/kind_table.ts'
 import { readJsonBody } from '../wire/body.ts'
@@ -8,7 +9,7 @@ import type { ApiObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { zeroValue } from '../schema/decode.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
-import { ensureNamespace, isAdmitting, isDryRun, typingOf, writerOf } from './write.ts'
+import { ensureNamespace, isAdmitting, isDryRun, writerOf } from './write.ts'
 
 /** The body of a subresource. */
 interface BodyType {

@@ -2,6 +2,7 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
+import { typingOf } from '../apply/updater.ts'
 import { type Context, decodeBody, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
@@ -35,7 +36,6 @@ import {
   schemaFaults,
   setManagedFields,
   throwIfInvalid,
-  typingOf,
   warn,
   writerOf,
   type Written,

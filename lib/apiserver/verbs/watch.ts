@@ -120,10 +120,14 @@ class Events {
     const version = watches.shared.numberOf(kind)
     this.#selection = sharedSelection(version, route, call)
     this.#form = formOf(version, call)
-    this.body = new WatchBody(() => {
-      for (const each of this.#cleanups.splice(0)) each()
-      watches.delete(this.body)
-    }, turnBudgetOf(context.clock))
+    this.body = new WatchBody(
+      () => {
+        for (const each of this.#cleanups.splice(0)) each()
+        watches.delete(this.body)
+      },
+      turnBudgetOf(context.clock),
+      context.endlessWatches,
+    )
   }
 
   /** Sends the objects, or the changes since the version that the client has. */
@@ -174,8 +178,8 @@ class Events {
       if (this.#kind.rules.convert) converting.add(() => this.#sendOwn(change))
       else this.#sendShared(change)
     }, this.#term))
-    cleanups.push(clock.after(plan.timeoutMs, () => body.end()))
-    if (plan.bookmarks) {
+    if (!body.endless) cleanups.push(clock.after(plan.timeoutMs, () => body.end()))
+    if (plan.bookmarks && !body.endless) {
       cleanups.push(repeat(this.#context, () => {
         if (!converting.isBusy) this.#sendBookmark()
       }))

@@ -24,15 +24,17 @@ export class WatchBody implements HttpBody {
   #at = 0
   #unread = 0
   #unreadBytes = 0
+  readonly endless: boolean
   readonly #onEnd: () => void
   #state: 'open' | 'ended' | 'failed' = 'open'
   #failure: unknown
   #wake: (() => void) | undefined
 
   /** `onEnd` is called once, when the reader has cancelled or the writer has ended the body. */
-  constructor(onEnd: () => void, budget: TurnBudget) {
+  constructor(onEnd: () => void, budget: TurnBudget, endless = false) {
     this.#onEnd = onEnd
     this.#budget = budget
+    this.endless = endless
   }
 
   get isOpen(): boolean {

@@ -4,7 +4,7 @@ import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import { groupOf } from '../../core/owners.ts'
 import { type Context, decodeBody, fromStored, nowIso, putObject, storeKey, toStored } from '../context/context.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta, newUid } from '../model/json.ts'
-import { dedupedOwners, finalizerNameFaults, finalizerWarnings, metaFaults } from '../model/names.ts'
+import { dedupedOwners, finalizerNameFaults, finalizerWarnings, generateName, metaFaults } from '../model/names.ts'
 import { fieldSchema } from '../model/schema.ts'
 import {
   alreadyExists,
@@ -25,8 +25,7 @@ import {
 import { emptyStruct, zeroValue } from '../schema/decode.ts'
 import { mediaType, readJsonBody } from '../wire/body.ts'
 import { attributesOf } from '../model/attributes.ts'
-import { EMPTY_SET, type FieldSet, FieldSetBuilder } from '../apply/field_set.ts'
-import type { Typing } from '../apply/updater.ts'
+import { typingOf } from '../apply/updater.ts'
 import { MUTATING, VALIDATING } from '../admission/hooks.ts'
 import { BINDINGS, hasPolicies } from '../admission/policies.ts'
 import { scaleFaults } from '../crd/scale_values.ts'
@@ -68,11 +67,6 @@ export function writerOf(context: Context, kind: Kind, route: ResourceRoute, cal
   }
 }
 
-/** Returns the schema and field rules for the ownership of an endpoint's fields. */
-export function typingOf(kind: Kind, subresource: string): Typing {
-  return { schema: kind.schema, ignored: ignoredFields(kind, subresource), isBuiltin: !kind.custom }
-}
-
 /** Throws 403 if the user of the request lacks a right for the content of an object. */
 export function guard(
   context: Context,
@@ -87,25 +81,6 @@ export function guard(
   // A PUT or an apply that creates its object.
   if (!old && request.verb !== 'create') context.access.check({ ...request, verb: 'create' })
   kind.rules.guard?.({ object, old, subresource, request }, context.access)
-}
-
-const STATUS_ONLY = fieldSet(['f:status'])
-const ALL_BUT_STATUS = fieldSet(['f:spec'], ['f:metadata'], ['f:apiVersion'], ['f:kind'])
-const SPEC_ONLY = fieldSet(['f:spec'])
-const SPEC_AND_LABELS = fieldSet(['f:spec'], ['f:metadata', 'f:labels'])
-
-/** Returns the fields that an endpoint resets; its writers do not own them. */
-function ignoredFields(kind: Kind, subresource: string): FieldSet {
-  if (!kind.status) return EMPTY_SET
-  if (subresource !== 'status') return STATUS_ONLY
-  if (kind.custom) return ALL_BUT_STATUS
-  return kind.rules.statusKeepsLabels ? SPEC_AND_LABELS : SPEC_ONLY
-}
-
-function fieldSet(...paths: readonly (readonly string[])[]): FieldSet {
-  const builder = new FieldSetBuilder()
-  for (const path of paths) builder.insert(path)
-  return builder.build()
 }
 
 export function prepareContext(context: Context): PrepareContext {
@@ -326,6 +301,7 @@ export function createObject(
   if (kind.status && kind.custom) delete object['status']
   else if (kind.status && !kind.rules.keepsStatus) object['status'] = emptyStruct(fieldSchema(kind.schema, 'status')!)
   if (kind.storage.id === 'resourcequotas') object['status'] = quotaStatus(context, object)
+  if (context.keepsStated()) keepStated(object, wanted)
   kind.rules.prepareCreate?.(object, prepareContext(context))
   throwIfInvalid(kind, object, () => {
     const ownFaults = kind.rules.validate?.(object, undefined) ?? []
@@ -346,6 +322,18 @@ export function createObject(
   if (existing?.metadata.deletionTimestamp) throw alreadyExists(kind, name!, 'object is being deleted: ')
   if (existing) throw (generateName ? generateNameConflict : alreadyExists)(kind, name!)
   return { object: dryRun ? asStored(kind, object) : putObject(context, kind, object), created: true }
+}
+
+/** Restores in place what a real server sets itself. */
+function keepStated(object: ApiObject, { metadata, status }: ApiObject): void {
+  if (status !== undefined) object['status'] = clone(status)
+  const { uid, generation, creationTimestamp } = metadata
+  Object.assign(
+    object.metadata,
+    uid && { uid },
+    generation && { generation },
+    creationTimestamp && { creationTimestamp },
+  )
 }
 
 /** Removes repeated owner references, in place, with a warning. */
@@ -385,8 +373,6 @@ export function checkNamespace(context: Context, kind: Kind, object: ApiObject):
   }
 }
 
-const SUFFIX_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
-const MAX_GENERATED_LENGTH = 63
 const MAX_NAME_TRIES = 8
 
 /** Sets the metadata of a new object, in place. */
@@ -402,12 +388,6 @@ function initMetadata(context: Context, kind: Kind, { metadata }: ApiObject): vo
   metadata.uid = newUid(context.random)
   metadata.creationTimestamp = nowIso(context)
   if (kind.rules.generation) metadata.generation = 1
-}
-
-/** Returns `base` with five random letters, truncated to the length of a label. */
-function generateName(base: string, random: () => number): string {
-  const suffix = Array.from({ length: 5 }, () => SUFFIX_LETTERS[Math.floor(random() * SUFFIX_LETTERS.length)]).join('')
-  return base.slice(0, MAX_GENERATED_LENGTH - 5) + suffix
 }
 
 /** Returns the faults of an object's metadata, without the rules for updates. */
