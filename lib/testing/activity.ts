@@ -1,13 +1,16 @@
 /** Tracks the work in a world, and waits until there is none. */
 import type { Transport } from 'kubeloop'
+import { formatMs } from '../core/duration.ts'
 import { firstOf } from '../core/errors.ts'
 import type { HttpRequest } from '../core/transport.ts'
 import { nextTurn, systemClock } from '../async/clock.ts'
 import type { Faults } from './faults.ts'
 import type { ReplicaRuns } from './replica.ts'
 
-/** More turns of the event loop than this without rest are an endless loop. */
+/** The world waits for rest at least for so many turns of the event loop, also if they take long. */
 export const MAX_TURNS = 20_000
+/** The default real time that the world waits for rest. */
+const REAL_TIMEOUT_MS = 5000
 /** Files are read in real time: turns do not count until they are loaded, but for at most this time. */
 const LOADING_MS = 30_000
 /** The world is at rest after so many turns without work: promises pass work between parts within fewer turns. */
@@ -52,11 +55,13 @@ export class Activity {
   restless: Error | undefined
   readonly #runs: ReplicaRuns[] = []
   readonly #halt: () => void
+  readonly #realTimeoutMs: number
 
   /** `halt` ends all parts: an endless loop would keep the test's process running. */
-  constructor(faults: Faults, halt: () => void) {
+  constructor(faults: Faults, halt: () => void, realTimeoutMs: number = REAL_TIMEOUT_MS) {
     this.#faults = faults
     this.#halt = halt
+    this.#realTimeoutMs = realTimeoutMs
   }
 
   get isRunning(): boolean {
@@ -105,17 +110,20 @@ export class Activity {
 
   /** Counts a request until its response arrives: the head of a watch, the whole of any other. */
   counting(inner: Transport): Transport {
-    return async (request: HttpRequest) => {
-      const what = `${request.method} ${request.path.split('?', 1)[0]}`
-      const sent = { what }
-      this.#requests.add(sent)
-      this.#sent.set(what, (this.#sent.get(what) ?? 0) + 1)
-      this.#seen++
-      try {
-        return await inner(request)
-      } finally {
-        this.#requests.delete(sent)
-      }
+    return async (request: HttpRequest) =>
+      await this.during(`${request.method} ${request.path.split('?', 1)[0]}`, () => inner(request))
+  }
+
+  /** Counts a request, as `PUT /api/v1/…`, until `act` has answered it. */
+  async during<T>(what: string, act: () => Promise<T>): Promise<T> {
+    const sent = { what }
+    this.#requests.add(sent)
+    this.#sent.set(what, (this.#sent.get(what) ?? 0) + 1)
+    this.#seen++
+    try {
+      return await act()
+    } finally {
+      this.#requests.delete(sent)
     }
   }
 
@@ -124,6 +132,7 @@ export class Activity {
     let quiet = 0
     let isIdle = true
     const beganMs = systemClock.monotonic()
+    let workedMs = beganMs
     for (let turns = 0; quiet < (isIdle ? QUIET_TURNS : DELAYED_TURNS); turns++) {
       const [failure] = this.#failures
       if (failure && !this.#isStopping) {
@@ -137,16 +146,21 @@ export class Activity {
         for (const runs of this.#runs) runs.rest()
         continue
       }
-      if (turns > MAX_TURNS) {
+      if (turns > MAX_TURNS && (this.#isStopping || systemClock.monotonic() - workedMs > this.#realTimeoutMs)) {
         if (this.#isStopping) return
         throw this.restless = new Error(
-          `Cannot settle: after ${turns} turns of the event loop there is still work${this.#busyWith()}; does a reconcile change what causes it, or wait for something that never happens?`,
+          `Cannot settle: after ${
+            formatMs(this.#realTimeoutMs)
+          } of real time there is still work${this.#busyWith()}; does a reconcile change what causes it, or wait for something that never happens? Answer requests to a service with w.service(url, …), wait with the sleep of the context, or give real time with world(app, { realTimeout: '30s' })`,
         )
       }
       const seen = this.#seen
       await nextTurn()
       const parts = [...this.#running].flat()
-      if (parts.some((each) => each.loads?.()) && systemClock.monotonic() - beganMs < LOADING_MS) turns = 0
+      if (parts.some((each) => each.loads?.()) && systemClock.monotonic() - beganMs < LOADING_MS) {
+        turns = 0
+        workedMs = systemClock.monotonic()
+      }
       isIdle = this.#isStopping || parts.every((each) => each.idle())
       const waits = this.#faults.delayed > 0 || parts.some((each) => each.waits?.())
       quiet = this.#requests.size === 0 && this.#seen === seen && (isIdle || waits) ? quiet + 1 : 0

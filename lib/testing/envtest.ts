@@ -1,9 +1,11 @@
 /** Runs a real control plane for tests, as controller-runtime's envtest does. */
+import { type Client, Cluster } from 'kubeloop'
 import { sleep, systemClock } from '../async/clock.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import { createAuthority, type IssuedCertificate } from '../runtime/net/certificates.ts'
+import { httpTransport } from '../runtime/net/transport.ts'
 import { type ChildProcess, guardProcesses, startProcess } from '../runtime/os/child_process.ts'
 import { env } from '../runtime/os/env.ts'
 import { createWorkspace, findExecutables, type Workspace } from '../runtime/os/workspace.ts'
@@ -34,6 +36,7 @@ export interface EnvtestOptions {
   readonly dataDir?: string
   /** The time for each program to become ready, in milliseconds. Default: 60,000. */
   readonly startTimeoutMs?: number
+  /** Logs the address when the control plane is ready, and with `debug` each program. Default: none. */
   readonly log?: Log
 }
 
@@ -52,6 +55,8 @@ const SHAPE: ShapeOf<EnvtestOptions> = {
  * RBAC is on. The ServiceAccount admission plugin is off, because without controllers nothing creates the accounts.
  */
 export interface Envtest {
+  /** A client of a cluster administrator. Its connections end with {@link Envtest.stop}. */
+  readonly client: Client
   /** A cluster administrator (`system:masters`), with a client certificate. */
   readonly config: ClusterConfig
   /** The same administrator, with a bearer token. */
@@ -73,7 +78,8 @@ export interface Envtest {
 }
 
 /**
- * Starts a control plane. Resolves when it is ready.
+ * Starts a control plane. Resolves when it is ready: the API server answers `/readyz` and has the namespace `default`,
+ * and the controllers run.
  *
  * @throws Error if a program is missing, ends or is not ready in time; then the message has its last output.
  *
@@ -113,7 +119,10 @@ export async function startEnvtest(options: EnvtestOptions = {}): Promise<Envtes
     return { server, ca: authority.ca, cert, key }
   }
   const config: ClusterConfig = { server, ca: authority.ca, cert: plane.admin.cert, key: plane.admin.key }
+  const connection = httpTransport(config, { userAgent: 'kubeloop envtest' })
+  options.log?.info(`The control plane is ready: ${server}`)
   return {
+    client: new Cluster({ name: 'envtest', transport: connection }).client,
     config,
     tokenConfig: { server, ca: authority.ca, token: plane.token },
     kubectl: paths.kubectl,
@@ -122,7 +131,10 @@ export async function startEnvtest(options: EnvtestOptions = {}): Promise<Envtes
     killApiServer: plane.killApiServer,
     restartApiServer: plane.restartApiServer,
     output: (program, lines = 50) => plane.output(program, lines),
-    stop: plane.stop,
+    stop() {
+      connection.close()
+      return plane.stop()
+    },
   }
 }
 

@@ -52,12 +52,17 @@ export function brokenBody(inner: HttpBody): HttpBody {
     inner.cancel()
     return Promise.reject(brokenOff('body'))
   }
-  return { text: fail, cancel: () => inner.cancel(), [Symbol.asyncIterator]: () => ({ next: fail }) }
+  return {
+    endless: inner.endless,
+    text: fail,
+    cancel: () => inner.cancel(),
+    [Symbol.asyncIterator]: () => ({ next: fail }),
+  }
 }
 
 /** Returns a body that fails in the middle of its first line. */
 export function tornBody(inner: HttpBody): HttpBody {
-  return bodyOf(torn(inner), () => inner.cancel())
+  return bodyOf(torn(inner), () => inner.cancel(), inner.endless)
 }
 
 async function* torn(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
@@ -75,6 +80,7 @@ export function lateBody(inner: HttpBody, clock: Clock, lagMs: number, signal: A
   const scope = abortScope(signal)
   const chunks: { readonly bytes?: Uint8Array; readonly error?: unknown; readonly dueMs: number }[] = []
   let wake = (): void => {}
+  let isCancelled = false
   const add = (chunk: { readonly bytes?: Uint8Array; readonly error?: unknown }): void => {
     chunks.push({ ...chunk, dueMs: clock.monotonic() + lagMs })
     wake()
@@ -102,21 +108,29 @@ export function lateBody(inner: HttpBody, clock: Clock, lagMs: number, signal: A
         else if ('error' in chunk) throw chunk.error
         else return
       }
+    } catch (error) {
+      // A reader whose body is cancelled sees its end, and not an error.
+      if (!isCancelled) throw error
     } finally {
       scope[Symbol.dispose]()
     }
   }
   void pump()
-  return bodyOf(late(), () => {
-    scope.abort()
-    scope[Symbol.dispose]()
-    inner.cancel()
-  })
+  return bodyOf(
+    late(),
+    () => {
+      isCancelled = true
+      scope.abort()
+      scope[Symbol.dispose]()
+      inner.cancel()
+    },
+    inner.endless,
+  )
 }
 
 /** Returns the body of a watch that has each event twice, bookmarks once. */
 export function repeatedBody(inner: HttpBody): HttpBody {
-  return bodyOf(repeated(inner), () => inner.cancel())
+  return bodyOf(repeated(inner), () => inner.cancel(), inner.endless)
 }
 
 async function* repeated(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
@@ -179,7 +193,7 @@ export async function staleResponse(inner: Transport, request: HttpRequest, vers
     )
   }
   const first = encoder.encode(lines.map((line) => `${line}\n`).join(''))
-  return { ...watch, body: bodyOf(followed(first, watch.body), () => watch.body.cancel()) }
+  return { ...watch, body: bodyOf(followed(first, watch.body), () => watch.body.cancel(), watch.body.endless) }
 }
 
 async function* followed(first: Uint8Array, rest: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
@@ -188,9 +202,10 @@ async function* followed(first: Uint8Array, rest: HttpBody): AsyncGenerator<Uint
 }
 
 /** Returns a body of chunks. `cancel` is called when the reader needs no more of them. */
-function bodyOf(chunks: AsyncGenerator<Uint8Array, void, undefined>, cancel: () => void): HttpBody {
+function bodyOf(chunks: AsyncGenerator<Uint8Array, void, undefined>, cancel: () => void, endless = false): HttpBody {
   return {
     cancel,
+    endless,
     async text() {
       const decoder = new TextDecoder()
       let text = ''

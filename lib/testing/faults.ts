@@ -17,6 +17,7 @@ import {
   staleResponse,
   tornBody,
 } from './fault_responses.ts'
+import { originOf } from './origins.ts'
 import { nameIn } from './rights_recorder.ts'
 
 /**
@@ -47,6 +48,11 @@ export interface Fault {
   namespace?: string
   /** Only requests for the object of this name; of a create, the name in the body. Default: all. */
   name?: string
+  /**
+   * Only requests to this service of {@link World.service}, such as `https://cdn.example.com`. It has the effects
+   * `status`, `retryAfter`, `delay`, `drop` and `cut`. Default: only requests to API servers.
+   */
+  service?: string
   /**
    * Only requests to this cluster: the result of `app.cluster(…)` or its name; `null` is the operator's own. Default:
    * all clusters.
@@ -107,13 +113,19 @@ export interface Faults {
    * @throws TypeError if the fault has no effect, names a verb or a cluster that does not exist, or has a value of the
    * wrong type. RangeError for an invalid `times`, `skip`, `status` or duration.
    */
-  add(fault: Fault): void
+  add(fault: Fault): ActiveFault
   /** Wraps the transport of a cluster. `cluster`: its name; `null` for the operator's own. */
   around(inner: Transport, cluster: string | null): Transport
+  /**
+   * Answers a request to a service by `act`, or as a fault has it. Rejects with a NetworkError, or with the signal's
+   * reason.
+   */
+  serve(service: string, signal: AbortSignal, act: () => Promise<Response>): Promise<Response>
 }
 
 /** A checked fault. */
-type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter'> & {
+export type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter' | 'service'> & {
+  readonly service: string | undefined
   readonly cluster: string | null | undefined
   readonly delayMs: number | undefined
   readonly lagMs: number | undefined
@@ -129,13 +141,10 @@ type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter'> & {
 export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
   const active: ActiveFault[] = []
   let delayed = 0
-  /** Returns the first fault that the request meets, and counts it. */
-  const take = (request: HttpRequest, cluster: string | null): ActiveFault | undefined => {
-    const action = active.length > 0 ? actionOf(request) : undefined
-    if (!action) return undefined
+  /** Returns the first fault that a request meets, and counts it. */
+  const take = (isMet: (fault: ActiveFault) => boolean): ActiveFault | undefined => {
     for (const [at, fault] of active.entries()) {
-      if (fault.until?.aborted || (fault.cluster !== undefined && fault.cluster !== cluster)) continue
-      if (!meets(fault, action, request)) continue
+      if (!isMet(fault)) continue
       if (fault.toSkip > 0) fault.toSkip--
       else {
         fault.isMet = true
@@ -144,6 +153,37 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
       }
     }
     return undefined
+  }
+  /**
+   * Ends a watch after its `timeoutSeconds`, as a real server does, if it has a fault or another one may meet the next
+   * watch. Others need no end.
+   */
+  const renewed = (
+    response: HttpResponse,
+    request: HttpRequest,
+    cluster: string | null,
+    fault?: ActiveFault,
+  ): HttpResponse => {
+    if (isWatch(request) && (fault || active.some((each) => meets(each, request, cluster)))) {
+      const seconds = Number(splitTarget(request.path).query.get('timeoutSeconds') ?? 0)
+      if (seconds > 0) clock.after(seconds * 1000, () => response.body.cancel())
+    }
+    return response
+  }
+  /** Waits for the delay of a fault. Rejects if it gives no answer; `act` lets the server handle the request. */
+  const delaying = async (
+    { delayMs, drop }: ActiveFault,
+    signal: AbortSignal | undefined,
+    act: () => Promise<unknown>,
+  ): Promise<void> => {
+    delayed++
+    try {
+      if (delayMs !== undefined) await sleep(clock, delayMs, signal)
+      if (drop === 'answer') await act()
+      if (drop) await noAnswer(clock, signal)
+    } finally {
+      delayed--
+    }
   }
   return {
     get delayed() {
@@ -154,40 +194,52 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
       for (const fault of unmet) fault.isMet = true
       return unmet.map(({ text }) => text)
     },
-    add: (fault) => void active.push(checked(fault, clusters)),
+    add(given) {
+      const fault = checked(given, clusters)
+      active.push(fault)
+      return fault
+    },
     around: (inner, cluster) => async (request) => {
-      const fault = take(request, cluster)
-      if (!fault) return await inner(request)
-      delayed++
-      try {
-        if (fault.delayMs !== undefined) await sleep(clock, fault.delayMs, request.signal)
-        if (fault.drop) return await dropped(fault, inner, request, clock)
-      } finally {
-        delayed--
-      }
+      const fault = take((each) => meets(each, request, cluster))
+      if (!fault) return renewed(await inner(request), request, cluster)
+      await delaying(fault, request.signal, async () => (await inner(request)).body.cancel())
       if (fault.retryAfterMs !== undefined) {
         delayed++
         clock.after(fault.retryAfterMs * MAX_JITTER + MIN_JITTER_MS, () => void delayed--)
       }
-      return await answer(fault, inner, request, clock)
+      return renewed(await answer(fault, inner, request, clock), request, cluster, fault)
+    },
+    async serve(service, signal, act) {
+      const fault = take((each) => each.service === service && !each.until?.aborted)
+      if (!fault) return await act()
+      await delaying(fault, signal, act)
+      const { status, retryAfterMs, cut } = fault
+      if (status !== undefined) {
+        const { headers, body } = refusal(status, undefined, retryAfterMs)
+        return new Response(await body.text(), { status, headers })
+      }
+      if (cut !== true) {
+        const response = await act()
+        if (!cut) return response
+      }
+      throw brokenOff('response')
     },
   }
+}
+
+/**
+ * Returns whether the fault ends an open watch, to meet it when it is opened again. One that meets any verb, and not
+ * all requests from now on, is for another request.
+ */
+export function endsWatch(fault: ActiveFault, request: HttpRequest, cluster: string | null): boolean {
+  const { verb, lagMs, repeat, times } = fault
+  return (verb === 'watch' || times === Infinity || lagMs !== undefined || repeat === true) && isWatch(request) &&
+    meets(fault, request, cluster)
 }
 
 /** The client waits up to a tenth longer than it was told, at least up to 0.1 s. */
 const MAX_JITTER = 1.1
 const MIN_JITTER_MS = 101
-
-/** Lets the server handle the request, or not, and gives no answer. */
-async function dropped(
-  { drop }: ActiveFault,
-  inner: Transport,
-  request: HttpRequest,
-  clock: Clock,
-): Promise<never> {
-  if (drop === 'answer') (await inner(request)).body.cancel()
-  return await noAnswer(clock, request.signal)
-}
 
 async function answer(
   { status, reason, retryAfterMs, cut, stale, lagMs, repeat }: ActiveFault,
@@ -223,8 +275,11 @@ function isWatch(request: HttpRequest): boolean {
   return actionOf(request).verb === 'watch'
 }
 
-function meets(fault: ActiveFault, action: RequestedAction, request: HttpRequest): boolean {
+function meets(fault: ActiveFault, request: HttpRequest, cluster: string | null): boolean {
   const { resource } = fault
+  if (fault.service !== undefined || fault.until?.aborted) return false
+  if (fault.cluster !== undefined && fault.cluster !== cluster) return false
+  const action = actionOf(request)
   if (resource && (action.group !== resource.group || action.resource !== resource.plural)) return false
   // A Namespace is in no namespace, and discovery is a list of what is served.
   const isNamespace = action.resource === 'namespaces' && action.group === ''
@@ -242,7 +297,7 @@ const OF_ALL: readonly string[] = ['list', 'watch', 'deletecollection']
 
 const SHAPE: ShapeOf<Fault> = {
   ...{ cluster: 0, verb: 0, resource: 0, namespace: 0, name: 0, times: 0, skip: 0, status: 0, reason: 0 },
-  ...{ retryAfter: 0, delay: 0, cut: 0, drop: 0, stale: 0, lag: 0, repeat: 0, until: 0 },
+  ...{ retryAfter: 0, delay: 0, cut: 0, drop: 0, stale: 0, lag: 0, repeat: 0, until: 0, service: 0 },
 }
 const CANNOT = 'Cannot add a fault'
 const EFFECTS = 'a status, a delay, cut, drop, stale, lag or repeat'
@@ -252,7 +307,8 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
     throw new TypeError(`${CANNOT}: it must be an object, such as { verb: 'patch', status: 500 }`)
   }
   refuseUnknown(`${CANNOT}: `, given, SHAPE)
-  const { cluster: where, delay, lag, retryAfter, ...fault } = given
+  const { cluster: where, delay, lag, retryAfter, service: url, ...fault } = given
+  const service = url === undefined ? undefined : serviceOf(url, given)
   const { verb, resource, times = 1, skip = 0, status, cut, drop, stale, repeat } = fault
   const cluster = typeof where === 'object' ? (where?.name ?? null) : where
   const [delayMs, lagMs, retryAfterMs] = [delay, lag, retryAfter].map(msOf)
@@ -300,6 +356,7 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
   if (alone > 1) throw new TypeError(`${CANNOT}: status, drop and cut exclude each other; add a fault for each`)
   return {
     ...fault,
+    service,
     cluster,
     delayMs,
     lagMs,
@@ -309,6 +366,17 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
     isMet: false,
     text: faultText(given),
   }
+}
+
+const OF_API_SERVERS = ['verb', 'resource', 'namespace', 'name', 'cluster', 'reason', 'stale', 'lag', 'repeat'] as const
+
+/** Returns the origin of a service. Throws if the fault has what only requests to an API server have. */
+function serviceOf(url: string, fault: Fault): string {
+  const origin = originOf(url, `${CANNOT} to the service`)
+  const others: string[] = OF_API_SERVERS.filter((field) => fault[field] !== undefined)
+  if (fault.cut === 'line') others.push("cut: 'line'")
+  if (others.length === 0) return origin
+  throw new TypeError(`${CANNOT} to the service "${origin}": it has no ${others.join(' and no ')}`)
 }
 
 /** Returns a fault as it is written in code. */

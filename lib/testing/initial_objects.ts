@@ -1,9 +1,10 @@
 /** Creates the objects that a world begins with, and the definitions of their kinds. */
 import type { Cluster, CustomResourceDefinition } from 'kubeloop'
-import type { KubeObject } from '../core/objects.ts'
+import type { KubeObject, OwnerReference } from '../core/objects.ts'
 import { apiVersionOf } from '../core/resource.ts'
 
 type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string; readonly generateName?: string } }
+type Setup = Pick<Cluster, 'client' | 'kinds'>
 
 /**
  * Creates the objects in this order. `own` returns the definitions of the operator's kinds, which are created when an
@@ -12,7 +13,7 @@ type AnyObject = KubeObject & { readonly metadata: { readonly namespace?: string
  * @throws TypeError if one is not a whole object, or nothing defines its kind.
  */
 export async function createObjects(
-  cluster: Pick<Cluster, 'client' | 'kinds'>,
+  cluster: Setup,
   objects: readonly object[],
   own: () => readonly CustomResourceDefinition[],
 ): Promise<void> {
@@ -34,7 +35,7 @@ function checked(object: unknown, index: number): AnyObject {
 
 /** Creates an object, and its definition before, if the operator defines the kind and the server does not serve it. */
 async function create(
-  { client, kinds }: Pick<Cluster, 'client' | 'kinds'>,
+  { client, kinds }: Setup,
   object: AnyObject,
   own: () => readonly CustomResourceDefinition[],
 ): Promise<void> {
@@ -55,5 +56,32 @@ async function create(
       `Cannot create ${kind} "${metadata.name}": the world does not serve ${apiVersion} ${kind}, and no controller of the operator defines it; add its CustomResourceDefinition before it: world(app, { objects: [definition, object] })`,
     )
   }
-  await client.create(resource, object)
+  const { deletionTimestamp, finalizers, ownerReferences, ...rest } = metadata
+  if (deletionTimestamp && !finalizers?.length) {
+    throw new TypeError(
+      `Cannot create ${kind} "${metadata.name}": it has a deletionTimestamp and no finalizers, so it would not exist`,
+    )
+  }
+  const owners = await Promise.all((ownerReferences ?? []).map((owner) => withUid({ client, kinds }, owner, object)))
+  const created = await client.create(resource, {
+    ...object,
+    metadata: { ...rest, ...(finalizers && { finalizers }), ...(ownerReferences && { ownerReferences: owners }) },
+  })
+  if (deletionTimestamp) await client.delete(resource, created.metadata)
+}
+
+/** Returns the reference with the uid of the owner, if that exists. Throws if it has another one. */
+async function withUid(
+  { client, kinds }: Setup,
+  reference: OwnerReference,
+  { kind, metadata: { name, namespace } }: AnyObject,
+): Promise<OwnerReference> {
+  const resource = await kinds.find(reference)
+  const owner = resource && await client.get(resource, { name: reference.name, namespace: namespace ?? '' })
+  if (!owner) return reference
+  const { uid } = owner.metadata
+  if (!reference.uid || reference.uid === uid) return { ...reference, uid }
+  throw new TypeError(
+    `Cannot create ${kind} "${name}": its owner ${reference.kind} "${reference.name}" has the uid ${uid}, and not ${reference.uid}; give the owner this uid, or leave it out of the reference`,
+  )
 }

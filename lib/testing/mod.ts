@@ -6,7 +6,7 @@
 export { admit, type AdmitOptions, type Admitted } from './admit.ts'
 export { checkConversion, type ConversionCheckOptions, type Converting } from './check_conversion.ts'
 export { type World, world, type WorldOptions } from './world.ts'
-export type { Failing } from './replica.ts'
+export type { Failing, Ran } from './replica.ts'
 export { FakeClock, type FakeClockOptions } from '../async/fake_clock.ts'
 export type { Fault } from './faults.ts'
 export { type Envtest, type EnvtestOptions, startEnvtest } from './envtest.ts'

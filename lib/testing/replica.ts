@@ -10,6 +10,8 @@ import { placeOfError } from '../observe/stack.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
 import { type WriteLoops, writeLoops } from '../controller/write_loops.ts'
+import { type ActiveFault, endsWatch } from './faults.ts'
+import { type ScopedFetch, withFetch } from '../runtime/os/scoped_fetch.ts'
 import type { WebhookHandler, WebhookResponse } from '../webhook/handler.ts'
 
 /**
@@ -30,20 +32,30 @@ export class Replica {
   /** The clock of reconciles, which counts their timers. */
   readonly userClock: Clock
   readonly log: Log
+  readonly #fetch: ScopedFetch
   #isKilled = false
   /** The pending timers of {@link userClock}. */
   readonly #timers = new Set<object>()
-  /** Open responses, such as those of watches. */
-  readonly #open = new Set<HttpBody>()
+  /** Open responses, such as those of watches, each with whether a new fault ends it. */
+  readonly #open = new Map<HttpBody, (fault: ActiveFault) => boolean>()
 
-  constructor(number: number, runs: ReplicaRuns, clock: Clock, log: Log) {
+  /** `fetch` takes the place of the global one in the replica's code; `onTimer` is called for timers of contexts. */
+  constructor(
+    number: number,
+    runs: ReplicaRuns,
+    clock: Clock,
+    log: Log,
+    { fetch, onTimer }: { fetch: ScopedFetch; onTimer: () => void },
+  ) {
     this.number = number
+    this.#fetch = async (request, real) =>
+      this.#isKilled ? await never() : await this.#unlessKilled(fetch(request, real))
     this.runs = runs
     this.clock = {
       now: () => clock.now(),
       monotonic: () => clock.monotonic(),
       // Whole milliseconds, as on a real clock: back-offs and jitter have fractions.
-      after: (ms, fire) => clock.after(Math.ceil(ms), () => void (this.#isKilled || fire())),
+      after: (ms, fire) => clock.after(Math.ceil(ms), () => void (this.#isKilled || this.call(fire))),
     }
     this.userClock = {
       ...this.clock,
@@ -52,6 +64,7 @@ export class Replica {
         this.#timers.add(timer)
         const cancel = this.clock.after(ms, () => {
           this.#timers.delete(timer)
+          onTimer()
           fire()
         })
         return () => {
@@ -77,8 +90,18 @@ export class Replica {
 
   kill(): void {
     this.#isKilled = true
-    for (const body of this.#open) body.cancel()
+    for (const body of this.#open.keys()) body.cancel()
     this.#open.clear()
+  }
+
+  /** Ends the open watches that a new fault affects, so that it meets them when they are opened again. */
+  endWatches(fault: ActiveFault): void {
+    for (const [body, isEnded] of [...this.#open]) if (isEnded(fault)) body.cancel()
+  }
+
+  /** Calls code of the replica: its global `fetch` is the world's. */
+  call<T>(fn: () => T): T {
+    return withFetch(this.#fetch, fn)
   }
 
   /** Wraps an API server's transport: after a kill no request reaches it, not even one that a fault has delayed. */
@@ -86,19 +109,23 @@ export class Replica {
     return (request) => this.#isKilled ? never() : inner(request)
   }
 
-  /** Wraps all other transports: after a kill no response and no watch event arrives. */
-  receiving(inner: Transport): Transport {
+  /**
+   * Wraps all other transports: after a kill no response and no watch event arrives. `cluster`: the name of the
+   * server's cluster; `null` for the operator's own.
+   */
+  receiving(inner: Transport, cluster: string | null): Transport {
     return async (request) => {
       if (this.#isKilled) return await never()
       const response = await this.#unlessKilled(inner(request), ({ body }) => body.cancel())
-      return { ...response, body: this.#reading(response.body) }
+      return { ...response, body: this.#reading(response.body, (fault) => endsWatch(fault, request, cluster)) }
     }
   }
 
-  #reading(body: HttpBody): HttpBody {
-    this.#open.add(body)
+  #reading(body: HttpBody, isEnded: (fault: ActiveFault) => boolean): HttpBody {
+    this.#open.set(body, isEnded)
     const end = (): void => void this.#open.delete(body)
     return {
+      endless: body.endless,
       text: () => this.#unlessKilled(body.text().finally(end)),
       cancel() {
         end()
@@ -148,10 +175,15 @@ export async function callIn(
   signal: AbortSignal,
 ): Promise<WebhookResponse> {
   const path = service?.path ?? (url === undefined ? '/' : new URL(url).pathname)
-  const handler = replicas.find(({ isKilled, webhooks }) => !isKilled && webhooks.has(path))?.webhooks.get(path)
-  if (!handler) throw new Error(`no running replica of the operator serves ${path}`)
-  return await handler({ contentType: 'application/json', body: new TextEncoder().encode(body), signal })
+  const replica = replicas.find(({ isKilled, webhooks }) => !isKilled && webhooks.has(path))
+  const handler = replica?.webhooks.get(path)
+  if (!replica || !handler) throw new Error(`no running replica of the operator serves ${path}`)
+  const request = { contentType: 'application/json', body: new TextEncoder().encode(body), signal }
+  return await replica.call(() => handler(request))
 }
+
+/** The servers of an operator's options. */
+const OWN_SERVERS: readonly string[] = ['health', 'metrics', 'profiling']
 
 /**
  * Calls the server of that name in the first replica on which it would listen.
@@ -165,7 +197,11 @@ export async function fetchFrom(replicas: readonly Replica[], name: string, requ
   const namesakes = servers.filter(({ server }) => server.name === name && fetchOf(server))
   if (namesakes.length === 0) {
     const names = [...new Set(servers.flatMap(({ server }) => (fetchOf(server) ? [`"${server.name}"`] : [])))]
-    const known = names.length > 0 ? `the operator's extensions add ${names.join(', ')}` : 'no extension adds a server'
+    const known = OWN_SERVERS.includes(name)
+      ? `the operator states no ${name}`
+      : names.length > 0
+      ? `the operator has the servers ${names.join(', ')}`
+      : 'no extension adds a server'
     throw new TypeError(`${cannot}: ${replicas.length > 0 ? known : 'no replica runs'}`)
   }
   const found = namesakes.find(({ replica, server }) =>
@@ -174,7 +210,7 @@ export async function fetchFrom(replicas: readonly Replica[], name: string, requ
   if (!found) throw new Error(`${cannot}: it listens only on the leader, and no replica leads`)
   const { replica, server } = found
   try {
-    return await fetchOf(server)!(request)
+    return await replica.call(() => fetchOf(server)!(request))
   } catch (error) {
     replica.log.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
     return new Response(null, { status: 500 })
@@ -205,6 +241,18 @@ export interface Failing {
   readonly error: unknown
   /** Where the error was thrown, as `file:line:column`: the innermost frame in a user's file. */
   readonly place: string | undefined
+}
+
+/** What ran at a time: a reconcile, a task or schedule, or what has waited for a timer of a context. */
+export interface Ran {
+  readonly what: 'reconcile' | 'task' | 'timer'
+  /** The controller of a reconcile. */
+  readonly controller?: string
+  /** The kind of the key of a reconcile. */
+  readonly kind?: string
+  readonly key?: ObjectKey
+  /** The task or the schedule. */
+  readonly task?: string
 }
 
 /** An error names a key with more reconciles than this since the last rest. */

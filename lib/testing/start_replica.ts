@@ -1,11 +1,13 @@
 /** Starts the replicas of an operator in its world. */
 import type { Clock, Controller, Log, Operator, Parts } from 'kubeloop'
 import { internals } from 'kubeloop/apiserver'
+import { parseKey } from '../core/objects.ts'
 import type { OperatorOptions } from '../operator/options.ts'
 import type { Activity, Watched } from './activity.ts'
 import { seededRandom } from './random.ts'
-import { Replica, ReplicaRuns } from './replica.ts'
+import { type Ran, Replica, ReplicaRuns } from './replica.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
+import type { Services } from './services.ts'
 import type { WorldClusters } from './world_clusters.ts'
 
 interface ReplicaStart {
@@ -19,6 +21,9 @@ interface ReplicaStart {
   readonly activity: Activity
   readonly recorder: RightsRecorder | undefined
   readonly clusters: Pick<WorldClusters, 'connectionsOf'>
+  readonly services: Services
+  /** Called with what runs. */
+  readonly onRan: (ran: Ran) => void
   /** The running replicas, to which this one is added until it ends. */
   readonly running: Map<Replica, () => void>
   readonly signal: AbortSignal
@@ -27,8 +32,12 @@ interface ReplicaStart {
 /** Starts a replica with its own clocks, connections and random values. */
 export function startReplica(number: number, start: ReplicaStart): void {
   const { operator, replicas, seed, clock, random, log, activity, recorder, clusters, running, signal } = start
+  const { services, onRan } = start
   const runs = new ReplicaRuns(clock, log)
-  const replica = new Replica(number, runs, clock, log)
+  const replica = new Replica(number, runs, clock, log, {
+    fetch: services.fetch,
+    onTimer: () => onRan({ what: 'timer' }),
+  })
   activity.watchRuns(runs)
   // A source of its own, so that log lines do not change other random values.
   const ids = seededRandom(seed + 1 + number)
@@ -36,34 +45,47 @@ export function startReplica(number: number, start: ReplicaStart): void {
   let loads = true
   const drop = activity.run((watch) => {
     watch({ idle: () => !loads, loads: () => loads, busyWith: () => ['files of kubeloop are being loaded'] })
-    return operator.start(signal, {
-      instance: `replica-${number}`,
-      identity: identityOf(operator.description.options.leaderElection, number),
-      ...clusters.connectionsOf(replica),
-      clock: replica.clock,
-      userClock: replica.userClock,
-      random,
-      uuid: () => internals.newUid(ids),
-      log: replica.log,
-      crds: 'install',
-      freeze: true,
-      fieldValidation: 'Strict',
-      serves: false,
-      webhooks: 'memory',
-      onWebhooks: ({ handlers }) => void (replica.webhooks = handlers),
-      onLoaded: () => void (loads = false),
-      listens: (server) => void replica.servers.push(server),
-      ...(replicas > 1 ? {} : { leaderElection: false }),
-      onReconcile: (report) => {
-        if (!replica.isKilled) runs.ended(report)
-        recorder?.reconciled(report)
-      },
-      onTask: (task, failure) => void (replica.isKilled || runs.task(task, failure)),
-      onAssembled: (parts) => {
-        replica.parts = parts
-        watch(watchedOf(parts, replica))
-      },
-    }).finally(() => running.delete(replica))
+    return replica.call(() =>
+      operator.start(signal, {
+        instance: `replica-${number}`,
+        identity: identityOf(operator.description.options.leaderElection, number),
+        ...clusters.connectionsOf(replica),
+        clock: replica.clock,
+        userClock: replica.userClock,
+        random,
+        uuid: () => internals.newUid(ids),
+        log: replica.log,
+        crds: 'install',
+        freeze: true,
+        fieldValidation: 'Strict',
+        webhooks: 'memory',
+        onWebhooks: ({ handlers }) => void (replica.webhooks = handlers),
+        onLoaded: () => void (loads = false),
+        needsMetrics: false,
+        listens(server) {
+          replica.servers.push(server)
+          // What has no requests to answer runs as everywhere.
+          return server.role === 'server' && !('fetch' in server) && server.name.startsWith('metrics of ')
+        },
+        ...(replicas > 1 ? {} : { leaderElection: false }),
+        onReconcile: (report) => {
+          recorder?.reconciled(report)
+          if (replica.isKilled) return
+          runs.ended(report)
+          const { controller, kind, key } = report
+          onRan({ what: 'reconcile', controller, kind, key: parseKey(key) })
+        },
+        onTask: (task, failure) => {
+          if (replica.isKilled) return
+          runs.task(task, failure)
+          if (!failure) onRan({ what: 'task', task })
+        },
+        onAssembled: (parts) => {
+          replica.parts = parts
+          watch(watchedOf(parts, replica))
+        },
+      })
+    ).finally(() => running.delete(replica))
   })
   running.set(replica, drop)
 }

@@ -1,33 +1,36 @@
 /** Runs a whole operator in memory, with embedded API servers and a clock that the test advances. */
 import type { Client, Log, Operator, OtherCluster } from 'kubeloop'
+import type { Fetch } from 'kubeloop/parts'
 import type { CallWebhook } from 'kubeloop/apiserver'
-import { type Duration, formatMs, toMs } from '../core/duration.ts'
-import { messageOf } from '../core/errors.ts'
+import { type Duration, toMs } from '../core/duration.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { safeLog } from '../observe/log.ts'
 import type { OperatorDescription } from '../operator/description.ts'
 import { usedResources } from '../operator/used_kinds.ts'
 import { ownLog } from '../operator/own_log.ts'
-import { nextTurn } from '../async/clock.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { crdOf } from '../schema/crds.ts'
-import { Activity, MAX_TURNS } from './activity.ts'
+import { Activity } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from '../async/fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { createObjects } from './initial_objects.ts'
 import { seededRandom } from './random.ts'
-import { callIn, type Failing, fetchFrom, type Replica } from './replica.ts'
+import { callIn, type Failing, fetchFrom, type Ran, type Replica } from './replica.ts'
 import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
+import { Services } from './services.ts'
 import { startReplica } from './start_replica.ts'
 import { trialOf } from './world_account.ts'
+import { advanceUntil, endings, firstRest } from './world_time.ts'
 import { WorldClusters } from './world_clusters.ts'
 
 /** Options of {@link world}. */
 export interface WorldOptions {
   /**
    * Objects with apiVersion, kind and metadata, created in this order before the operator starts. Kinds of the operator
-   * are defined before; for other kinds that are not built in, give the CustomResourceDefinition first.
+   * are defined before; for other kinds that are not built in, give the CustomResourceDefinition first. What an object
+   * states of `status`, `uid`, `generation` and `creationTimestamp` is kept. An owner reference may leave out the uid
+   * of an owner before it. With a `deletionTimestamp` an object is being deleted, and needs a finalizer.
    */
   objects?: readonly object[]
   /**
@@ -50,6 +53,16 @@ export interface WorldOptions {
   as?: 'service-account' | `${string}/${string}`
   /** The number of replicas of the operator. Default: 1. */
   replicas?: number
+  /**
+   * Services outside of the cluster that the operator calls with the global `fetch`, by their origins, as
+   * {@link World.service} adds them: also for objects that exist at the start.
+   */
+  services?: Readonly<Record<string, Fetch>>
+  /**
+   * How long the world waits in real time for work that waits for something else than the world, such as a real HTTP
+   * server or a process. Default: 5 s.
+   */
+  realTimeout?: Duration
   /** The world's time at its start. Default: 2026-01-01T00:00:00Z. */
   now?: Date
   /**
@@ -68,7 +81,9 @@ export interface WorldOptions {
   log?: Log
 }
 
-const SHAPE: ShapeOf<WorldOptions> = { objects: [[]], as: 0, replicas: 0, now: 0, seed: 0, faults: [[]], log: 0 }
+const SHAPE: ShapeOf<WorldOptions> = {
+  ...{ objects: [[]], as: 0, replicas: 0, now: 0, seed: 0, faults: [[]], log: 0, services: 0, realTimeout: 0 },
+}
 
 /**
  * An operator, its clusters and their time.
@@ -111,9 +126,29 @@ export interface World extends AsyncDisposable {
    */
   advance(time: Duration): Promise<void>
   /**
-   * Calls an extension's server by its name, in the first running replica, or in the leader if the server has
-   * `everyReplica: false`. If the server throws, the error is logged and the response has status 500, as over a
-   * network.
+   * Advances to the next time at which the operator runs something: a reconcile after `requeueAfter`, a back-off or
+   * `every`, a task, a schedule, or a reconcile or task that waits with its context. Resolves with how far that was,
+   * and with what ran.
+   *
+   * Rejects as `settle` does, and if nothing runs any more.
+   */
+  advanceToNext(): Promise<{ readonly ms: number; readonly ran: readonly Ran[] }>
+  /**
+   * Answers what the operator requests from a service outside of the cluster with the global `fetch`: `url` is its
+   * origin. Replaces an earlier one of the same origin. {@link World.fault} with `service` delays, refuses and drops
+   * requests on the world's clock. A request is aborted with its signal.
+   *
+   * In a world with a service, a `fetch` of the operator from any other host rejects, except from this machine. Outside
+   * of the operator's code, and in other worlds, `fetch` is as before. A reference to `fetch` that the operator has
+   * taken before, and clients that do not use it, are not affected.
+   *
+   * @throws TypeError if the URL is more than an origin.
+   */
+  service(url: string, handler: Fetch): void
+  /**
+   * Calls a server by its name, in the first running replica, or in the leader if the server has `everyReplica: false`:
+   * an extension's, or `health`, `metrics` and `profiling`, which the paths `/healthz`, `/readyz` and `/metrics` stand
+   * for. If the server throws, the error is logged and the response has status 500, as over a network.
    *
    * @throws TypeError if no running replica has a server of that name. Error if the server listens only on
    * the leader, and no replica leads.
@@ -132,6 +167,7 @@ export interface World extends AsyncDisposable {
    * ```
    */
   fetch(server: string, request: Request | string, init?: RequestInit): Promise<Response>
+  fetch(path: '/healthz' | '/readyz' | '/metrics'): Promise<Response>
   /**
    * Kills a replica, as when its node fails: it does not release its lease, its requests reach no server, its timers do
    * not fire, and `settle` and `stop` do not wait for it. The other replicas continue. Default: the leader.
@@ -212,19 +248,13 @@ export interface World extends AsyncDisposable {
   /**
    * Stops the operator and waits for its end. Advances the clock while the operator waits for timers. Rejects with the
    * errors of replicas that no other call has rejected with or returned. Rejects if the operator does not end within
-   * its grace period plus ten minutes; `await using` logs that if the world did not come to rest before. Logs faults
-   * that no request has met.
+   * its grace period plus ten minutes. Logs faults that no request has met.
+   *
+   * The end of an `await using` block calls it and never rejects, as that would hide a failed assertion: it logs the
+   * error and sets the exit code of Node and Bun to 1.
    */
   stop(): Promise<void>
 }
-
-/**
- * The time to end after the grace period, which is only for the controllers: to release the lease, and to send the last
- * Events.
- */
-const STOP_MARGIN_MS = 600_000
-/** Limits an infinite grace period, so that the test ends. */
-const MAX_GRACE_MS = 3_600_000
 
 /**
  * Starts an operator in its own world. Resolves when the operator has come to rest.
@@ -244,7 +274,7 @@ const MAX_GRACE_MS = 3_600_000
  */
 export async function world(operator: Operator, options: WorldOptions = {}): Promise<World> {
   refuseUnknown('Cannot create a world: ', options, SHAPE)
-  const { replicas = 1, seed = 1, objects = [], now } = options
+  const { replicas = 1, seed = 1, objects = [], now, realTimeout } = options
   const { description } = operator
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), ...(now && { nowMs: millisOf(now) }) })
@@ -254,7 +284,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const recorder = recorderOf(description)
   const stopping = new AbortController()
   const halt = (): void => stopping.abort(new DOMException('The operator does not come to rest', 'AbortError'))
-  const activity = new Activity(faults, halt)
+  const activity = new Activity(faults, halt, realTimeout === undefined ? undefined : toMs(realTimeout))
+  const services = new Services(activity, faults)
   /** The running replicas, each with the function that drops its activity. */
   const running = new Map<Replica, () => void>()
   const callWebhook: CallWebhook = async (address, body, { signal }) =>
@@ -266,30 +297,15 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const own = () => crdOf(usedResources(description), { conversions: description.conversions })
   await createObjects(clusters.main.admin, objects, own)
   clusters.open()
-  const start = { ...common, operator, replicas, seed, clusters, running, signal: stopping.signal }
+  for (const [url, handler] of Object.entries(options.services ?? {})) services.add(url, handler)
+  const ran: Ran[] = []
+  const onRan = (each: Ran): void => void ran.push(each)
+  const start = { ...common, operator, replicas, seed, clusters, services, running, onRan, signal: stopping.signal }
   for (let number = 0; number < replicas; number++) startReplica(number, start)
-  let ended: Promise<void> | undefined
-  const stop = async (): Promise<void> => {
-    ended ??= endOf(description, clock, activity, () => {
-      stopping.abort(new DOMException('The test has ended', 'AbortError'))
-    }).catch((error: unknown) => activity.fail(error))
-    await ended
-    for (const fault of faults.unmet()) log.warn(`No request met the fault ${fault}`)
-    const errors = activity.takeUnreported()
-    if (errors.length === 1) throw errors[0]
-    if (errors.length > 1) throw new AggregateError(errors, errors.map(messageOf).join('; '))
-  }
+  const end = { description, clock, log, faults, activity, services, stopping, isLogOwn: options.log !== undefined }
+  const { stop, dispose } = endings(end)
   const checkSynced = (): Promise<void> => clusters.refuseUnsynced([...running.keys()])
-  try {
-    await activity.rest()
-  } catch (error) {
-    try {
-      await stop()
-    } catch (other) {
-      throw new AggregateError([error, other], `${messageOf(error)}; and when it stopped:  ${messageOf(other)}`)
-    }
-    throw error
-  }
+  await firstRest(activity, stop)
   return {
     client,
     clientOf: (cluster) => clusters.of(cluster).admin.client,
@@ -303,7 +319,14 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       await clock.advance(toMs(time))
       await checkSynced()
     },
-    async fetch(server, request, init) {
+    async advanceToNext() {
+      const ms = await advanceUntil(clock, ran)
+      await checkSynced()
+      return { ms, ran: ran.splice(0) }
+    },
+    service: (url, handler) => services.add(url, handler),
+    async fetch(server: string, request: Request | string = server, init?: RequestInit) {
+      if (request === server) server = server === '/metrics' ? 'metrics' : 'health'
       const whole = new Request(request instanceof Request ? request : new URL(request, 'http://localhost'), init)
       return await fetchFrom([...running.keys()], server, whole)
     },
@@ -313,50 +336,15 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       running.get(replica)!()
       running.delete(replica)
     },
-    fault: (fault) => faults.add(fault),
+    fault(fault) {
+      const added = faults.add(fault)
+      for (const replica of running.keys()) replica.endWatches(added)
+    },
     compact: (cluster) => clusters.of(cluster).server.compact(),
     closeWatches: (cluster) => clusters.of(cluster).server.closeWatches(),
     takeFailure: () => activity.takeFailure(),
     stop,
-    async [Symbol.asyncDispose]() {
-      try {
-        await stop()
-      } catch (error) {
-        // If the test fails too, runners print neither error: of a SuppressedError they print only its own message.
-        log.error(messageOf(error), { error })
-        // A world that did not come to rest has rejected before.
-        if (!activity.restless) throw error
-      }
-    },
-  }
-}
-
-/** Ends an operator, and advances the clock while it waits for timers. */
-async function endOf(
-  { options: { grace = '30s', name } }: OperatorDescription,
-  clock: FakeClock,
-  activity: Activity,
-  abort: () => void,
-): Promise<void> {
-  const maxStopMs = Math.min(grace === 'forever' ? Infinity : toMs(grace), MAX_GRACE_MS) + STOP_MARGIN_MS
-  abort()
-  activity.stop()
-  const untilMs = clock.monotonic() + maxStopMs
-  await activity.rest()
-  // The end may wait for timers, so advance the clock; otherwise wait some turns.
-  for (let turns = 0; activity.isRunning; await nextTurn()) {
-    if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
-    else if (turns++ > MAX_TURNS) {
-      const { restless } = activity
-      throw new Error(
-        `Cannot stop operator "${name}": it has not ended ${
-          formatMs(maxStopMs)
-        } after its signal was aborted; does a task or a reconcile wait for something that never happens?${
-          restless ? ` Before that: ${restless.message}` : ''
-        }`,
-        { cause: restless },
-      )
-    }
+    [Symbol.asyncDispose]: dispose,
   }
 }
 

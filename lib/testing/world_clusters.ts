@@ -42,6 +42,8 @@ interface WorldClustersOptions {
 export class WorldClusters {
   readonly main: WorldCluster
   readonly #options: WorldClustersOptions
+  /** Before, the objects of the start are created. */
+  #isOpen = false
   readonly #others = new Map<string, WorldCluster>()
 
   constructor(options: WorldClustersOptions) {
@@ -51,6 +53,7 @@ export class WorldClusters {
 
   /** Starts the garbage collector of the own cluster, and all clusters that the operator names. */
   open(): void {
+    this.#isOpen = true
     this.#collectIn(this.main)
     for (const { name } of this.#options.description.clusters) this.#other(name)
   }
@@ -106,7 +109,7 @@ export class WorldClusters {
   #connect(replica: Replica, { operator }: WorldCluster, name: string | null): Transport {
     const { activity, faults, recorder } = this.#options
     // Faults are outside of the count: a delayed request is not open.
-    const connection = replica.receiving(faults.around(replica.sending(activity.counting(operator)), name))
+    const connection = replica.receiving(faults.around(replica.sending(activity.counting(operator)), name), name)
     return recorder?.around(connection, name) ?? connection
   }
 
@@ -122,7 +125,7 @@ export class WorldClusters {
 
   #create(name: string | undefined): WorldCluster {
     const { clock, random, callWebhook, account } = this.#options
-    const server = new ApiServer({ clock, random, callWebhook })
+    const server = new ApiServer({ clock, random, callWebhook, endlessWatches: true, keepsStated: () => !this.#isOpen })
     const { handle } = server
     const options = { transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random } as const
     const admin = new Cluster(options)

@@ -10,6 +10,7 @@ import { type Fault, makeFaults } from '../../lib/testing/faults.ts'
 import { createObjects } from '../../lib/testing/initial_objects.ts'
 import { seededRandom } from '../../lib/testing/random.ts'
 import { callIn, type Replica } from '../../lib/testing/replica.ts'
+import { Services } from '../../lib/testing/services.ts'
 import { startReplica } from '../../lib/testing/start_replica.ts'
 import { WorldClusters } from '../../lib/testing/world_clusters.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
@@ -112,7 +113,8 @@ export class Stage {
   }
 
   fault(fault: Fault): void {
-    this.#faults.add(fault)
+    const added = this.#faults.add(fault)
+    for (const replica of this.#known.keys()) replica.endWatches(added)
   }
 
   compact(cluster: OtherCluster | undefined): void {
@@ -185,7 +187,8 @@ export class Stage {
     }
     startReplica(number, {
       ...{ operator: app, replicas, seed, clock, random: this.#random, log, activity: this.#activity, signal },
-      ...{ recorder: undefined, clusters: { connectionsOf }, running: this.#known },
+      ...{ recorder: undefined, clusters: { connectionsOf }, running: this.#known, onRan() {} },
+      services: new Services(this.#activity, this.#faults),
     })
     const replica = [...this.#known.keys()].find((each) => !before.has(each))!
     this.#replicas.set(number, { replica, stop: () => stop.abort() })

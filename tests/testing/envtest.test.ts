@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
+import { ConfigMap } from 'kubeloop/kinds'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { mustRun } from '../tools/run_command.ts'
 
@@ -65,7 +66,9 @@ test(
   'a control plane serves its users, survives a crash of its API server, and leaves nothing behind',
   { skip, timeout: 120_000 },
   async () => {
-    const envtest = await startEnvtest()
+    const lines: string[] = []
+    const log = { debug() {}, info: (line: string) => void lines.push(line), warn() {}, error() {} }
+    const envtest = await startEnvtest({ log })
     const folder = folderWith(String(envtest.tokenConfig.token))
     try {
       // Credentials: certificate, token, kubectl with a kubeconfig, a user without rights, and none.
@@ -95,7 +98,8 @@ test(
       }
 
       // Data survives the crash, with the same address and credentials.
-      await kubectl(envtest, envtest.kubeconfig(), 'create', 'configmap', 'kept', '--from-literal=a=b')
+      await envtest.client.create(ConfigMap, { metadata: { namespace: 'default', name: 'kept' }, data: { a: 'b' } })
+      assert.deepEqual(lines, [`The control plane is ready: ${envtest.config.server}`])
       await envtest.killApiServer()
       await assert.rejects(ask(envtest.config, '/readyz'), { code: 'ECONNREFUSED' })
       await envtest.restartApiServer()

@@ -141,3 +141,61 @@ test('compactions and closed watches are of one cluster, and unknown clusters ar
     assert.throws(act, /^TypeError: Cannot use the cluster "nowhere": the operator has no cluster of that name$/)
   }
 })
+
+/** A fault that begins while the watches are open, and when a change is seen: after 0 s, 9 s, 10 s, 21 s and 11 min. */
+const reached: readonly [Fault, readonly boolean[]][] = [
+  [{ verb: 'watch', resource: ConfigMap, lag: '10s' }, [false, false, true, true, true]],
+  [{ lag: '10s', resource: ConfigMap }, [false, false, true, true, true]],
+  [{ verb: 'watch', resource: Secret, lag: '10s' }, [true, true, true, true, true]],
+  [{ verb: 'watch', resource: ConfigMap, lag: '10s', cluster: null }, [false, false, true, true, true]],
+  [{ verb: 'watch', resource: ConfigMap, delay: '20s' }, [false, false, false, true, true]],
+  [{ verb: 'watch', resource: ConfigMap, drop: 'request' }, [false, false, false, false, true]],
+  [{ verb: 'watch', resource: ConfigMap, status: 429, retryAfter: '20s' }, [false, false, false, true, true]],
+  [{ resource: ConfigMap, cut: 'answer', times: Infinity }, [false, false, false, false, false]],
+  [{ cut: true, times: Infinity, until: AbortSignal.abort() }, [true, true, true, true, true]],
+  // For the next request of any verb.
+  [{ resource: ConfigMap, cut: 'answer' }, [true, true, true, true, true]],
+  // The watch after the next one.
+  [{ verb: 'watch', resource: ConfigMap, lag: '10s', skip: 1 }, [true, true, true, true, true]],
+]
+
+for (const [fault, expected] of reached) {
+  test(`open watches meet ${JSON.stringify({ ...fault, resource: fault.resource?.kind })}`, async () => {
+    const { app, seen } = copying()
+    await using w = await world(app, { log: silent })
+    w.fault(fault)
+    await w.client.create(ConfigMap, map('a', 'one'))
+    await w.settle()
+    const found: boolean[] = []
+    for (const time of ['0s', '9s', '1s', '11s', '11m'] as const) {
+      await w.advance(time)
+      found.push(seen.includes('one'))
+    }
+    assert.deepEqual(found, expected)
+  })
+}
+
+for (const fault of [{ lag: '10s' }, { lag: '10s', skip: 1 }, { repeat: true }, { cut: true, times: 3 }] as Fault[]) {
+  test(`watches with ${JSON.stringify(fault)} end at their time, are not silent meanwhile, and are free of it after`, async () => {
+    const { app, seen } = copying()
+    const lines: string[] = []
+    const line = (message: string): void => void lines.push(message)
+    await using w = await world(app, { log: { ...silent, info: line, warn: line, error: line } })
+    w.fault({ verb: 'watch', resource: ConfigMap, ...fault })
+    if (fault.skip) {
+      // The first watch passes and ends within ten minutes; then the next one is late, for as long.
+      await w.advance('10m')
+      await w.client.create(ConfigMap, map('late', 'late'))
+      await w.advance('9s')
+      assert.deepEqual(seen, [])
+    }
+    await w.advance('21m')
+    assert.deepEqual(lines.filter((each) => !/cut, as the test asked/.test(each)), [])
+    await w.client.create(ConfigMap, map('a', 'one'))
+    await w.settle()
+    assert.deepEqual(seen.filter((text) => text === 'one').length > 0, true)
+    const pending = w.clock.pending
+    await w.advance('2160h')
+    assert.ok(w.clock.pending <= pending, 'nothing is renewed any more')
+  })
+}

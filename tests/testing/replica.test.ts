@@ -15,7 +15,10 @@ function replica() {
   const lines: string[] = []
   const line = (message: string): void => void lines.push(message)
   const log: Log = { debug: line, info: line, warn: line, error: line }
-  const it = new Replica(0, new ReplicaRuns(clock, log), clock, log)
+  const it = new Replica(0, new ReplicaRuns(clock, log), clock, log, {
+    fetch: async () => new Response(),
+    onTimer() {},
+  })
   const cancelled: string[] = []
   let chunk = Promise.withResolvers<IteratorResult<Uint8Array>>()
   const bodyOf = (name: string): HttpBody => ({
@@ -48,7 +51,7 @@ async function settles(promise: Promise<unknown>): Promise<boolean> {
 
 test('a running replica passes on responses, chunks, errors, timers and log lines', async () => {
   const r = replica()
-  const send = r.it.receiving(r.it.sending(r.server))
+  const send = r.it.receiving(r.it.sending(r.server), null)
   const failing = send(GET)
   r.fail()
   await assert.rejects(failing, /no network/)
@@ -79,7 +82,7 @@ test('a running replica passes on responses, chunks, errors, timers and log line
 
 test('a killed replica passes on nothing: its work waits forever, and open responses are cancelled', async () => {
   const r = replica()
-  const send = r.it.receiving(r.server)
+  const send = r.it.receiving(r.server, null)
   const watching = send(GET)
   r.respond('watch')
   const chunks = (await watching).body[Symbol.asyncIterator]()

@@ -5,7 +5,7 @@ import { LeadershipLost, type Log, NetworkError, type Operator, operator, type T
 import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 import { sleep } from '../../lib/async/clock.ts'
-import { isOurs, map, nowhere, ref } from './worlds.ts'
+import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
 
 const never = (): Promise<never> => new Promise(() => {})
 
@@ -41,11 +41,11 @@ test('when an operator ends with an error, settle and advance reject with it eve
 test('stop rejects once with an error that no other call has reported', async () => {
   const app = operator({ name: 'x', grace: '5s' })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
-  const w = await world(app)
+  const w = await world(app, { realTimeout: '10ms' })
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(
     w.settle(),
-    /Cannot settle: after \d+ turns of the event loop there is still work: the controller "configmap" reconciles "default\/a"; .* wait for something that never happens\?/,
+    /Cannot settle: after 10 ms of real time there is still work: the controller "configmap" reconciles "default\/a"; .* wait for something that never happens\? .*w\.service\(url, .*realTimeout: '30s'/,
   )
   // Only the end of the grace period ends this reconcile.
   const beganMs = w.clock.monotonic()
@@ -57,7 +57,7 @@ test('stop rejects once with an error that no other call has reported', async ()
 test('errors of several replicas are reported together', async () => {
   const app = operator({ name: 'x', grace: '5s' })
   app.controllerFor(ConfigMap, { when: isOurs, everyReplica: true }).reconcile(never)
-  const w = await world(app, { replicas: 2 })
+  const w = await world(app, { replicas: 2, realTimeout: '10ms' })
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(w.settle(), /still work/)
   await assert.rejects(
@@ -86,7 +86,7 @@ test('a failure that takeFailure has returned is not reported again, and the oth
 test("a stop with an infinite grace period ends with an error after the world's limit", async () => {
   const app = operator({ name: 'stuck', grace: 'forever' })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
-  const w = await world(app)
+  const w = await world(app, { realTimeout: '10ms' })
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(w.settle(), /Cannot settle/)
   await assert.rejects(
@@ -234,7 +234,7 @@ test('after the delay, a reconcile that never ends counts as work again', async 
     await client.patch(ConfigMap, own, { merge: { data: { seen: 'yes' } } })
     await never()
   })
-  await using w = await world(app)
+  await using w = await world(app, { realTimeout: '10ms' })
   w.fault({ verb: 'patch', delay: '5s' })
   await w.client.create(ConfigMap, map('a'))
   await w.settle()
@@ -258,6 +258,7 @@ async function watchCut(
     if (!/\/configmaps\?.*watch=true/.test(request.path)) return await transport(request)
     const response = await transport(request).catch(note)
     heads.push(response.status)
+    const cancel = (): void => response.body.cancel()
     const read = async function* (): AsyncGenerator<Uint8Array> {
       try {
         yield* response.body
@@ -267,7 +268,7 @@ async function watchCut(
     }
     return {
       ...response,
-      body: { text: () => response.body.text(), cancel: () => response.body.cancel(), [Symbol.asyncIterator]: read },
+      body: { ...response.body, text: () => response.body.text(), cancel, [Symbol.asyncIterator]: read },
     }
   })
   const w = await world(watching)
@@ -419,4 +420,118 @@ test('equal seeds give equal runs: requests, their order and times, uids, versio
     first.requests.map((line) => line.split(' ', 1)[0]),
     'back-off has jitter',
   )
+})
+
+test('an idle world passes months without a timer and a request, for operators of every kind of watch', async () => {
+  let requests = 0
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  app.controllerFor(ConfigMap, { when: isOurs })
+    .watches(Lease, () => [])
+    .from('stream', async function* (): AsyncGenerator<{ name: string; namespace: string }> {
+      for await (const { object } of client!.watch(Pod)) yield ref(object.metadata.name)
+    })
+    .reconcile(async (_, { clientOf }) => void (await clientOf(west).list(ConfigMap)))
+  let client: World['client'] | undefined
+  app.extend(({ cluster }) => void (client = cluster.client as World['client']))
+  const w = await world(through(app, (transport) => (request) => (requests++, transport(request))))
+  requests = 0
+  let timers = 0
+  const after = w.clock.after.bind(w.clock)
+  w.clock.after = (ms, fire) => after(ms, () => (timers++, fire()))
+  await w.advance('2160h')
+  assert.deepEqual([requests, timers], [0, 0])
+  assert.equal(w.clock.monotonic(), 2160 * 3_600_000)
+  await w.client.create(ConfigMap, map('a'))
+  assert.deepEqual(await w.settle(), [])
+  await w.stop()
+})
+
+test('advanceToNext stops at each time at which the operator runs something, and says what', async () => {
+  const app = operator({ name: 'x', grace: 0 })
+  app.controllerFor(ConfigMap, { when: isOurs }).every('1h').reconcile(
+    async ({ metadata: { name } }, { attempt, sleep }) => {
+      if (name === 'b' && attempt === 1) throw new Error('once')
+      if (name === 'c') await sleep('7m')
+      if (name === 'c') return { requeueAfter: '5m' }
+      return undefined
+    },
+  )
+  app.schedule('nightly', '30 0 * * *', async () => {})
+  let tasks = 0
+  app.add('task', async ({ signal }) => {
+    if (tasks++ === 0) throw new Error('once')
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+  })
+  const log: Log = { debug() {}, info() {}, warn() {}, error() {} }
+  await using w = await world(app, { log })
+  const next = async () => {
+    const { ms, ran } = await w.advanceToNext()
+    return `${ms} ${
+      ran.map(({ what, controller, kind, key, task }) =>
+        [what, controller, kind, key?.name, task].filter(Boolean).join(' ')
+      )
+    }`
+  }
+  assert.match(await next(), /^\d+ task task$/)
+  await w.advance(60_000 - w.clock.monotonic())
+  await w.client.create(ConfigMap, map('b'))
+  await w.settle()
+  assert.equal(await next(), '5 reconcile configmap ConfigMap b')
+  await w.client.create(ConfigMap, map('c'))
+  assert.equal(await next(), '420000 timer,reconcile configmap ConfigMap c')
+  assert.equal(await next(), '720000 timer,reconcile configmap ConfigMap c', 'what waits within a run has not run')
+  await w.client.delete(ConfigMap, ref('c'))
+  assert.equal(await next(), '300000 reconcile configmap ConfigMap c', 'of a deleted object')
+  assert.match(await next(), /^\d+ task nightly$/)
+  assert.equal(new Date(w.clock.now()).toISOString(), '2026-01-01T00:30:00.000Z')
+  assert.equal(await next(), `1800000 reconcile configmap ConfigMap b`, 'every')
+  w.kill(0)
+  await assert.rejects(w.advanceToNext(), /Cannot advance to what comes next/)
+})
+
+test('advanceToNext rejects where nothing waits, and with the error of an operator that ended', async () => {
+  const app = operator({ name: 'x', leaderElection: true })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
+  await using w = await world(app)
+  await assert.rejects(w.advanceToNext(), /Cannot advance to what comes next: the operator waits for no time$/)
+  await using broken = await world(failing())
+  await assert.rejects(broken.advanceToNext(), /no disk/)
+})
+
+test('a world that complains at the end of an await using block leaves the failed assertion, and fails the process', async () => {
+  const lines: string[] = []
+  const [printed, exitCode] = [console.error, process.exitCode ?? 0]
+  console.error = (line: string) => void lines.push(line)
+  const app = operator({ name: 'x', grace: '5s' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(never)
+  const ends: [unknown, string][] = []
+  try {
+    for (const log of [undefined, silent]) {
+      let world_: World | undefined
+      const body = async (): Promise<void> => {
+        await using w = world_ = await world(app, { ...(log && { log }) })
+        await w.client.create(ConfigMap, map('a'))
+        assert.equal(1, 2, 'the assertion')
+      }
+      await assert.rejects(
+        body(),
+        (error) => error instanceof assert.AssertionError && error.message.startsWith('the assertion'),
+      )
+      ends.push([process.exitCode, lines.splice(0).filter((line) => line.includes(' error: ')).join()])
+      process.exitCode = exitCode
+      await world_?.stop()
+    }
+    // Without a failed assertion nothing is thrown either; `stop` rejects where a test asks for that.
+    const w = await world(app)
+    await w.client.create(ConfigMap, map('a'))
+    await assert.rejects(w.stop(), /still running/)
+    await w[Symbol.asyncDispose]()
+    ends.push([process.exitCode, lines.filter((line) => line.includes(' error: ')).join()])
+  } finally {
+    console.error = printed
+    process.exitCode = exitCode
+  }
+  const complaint = /error: .*still running: "configmap"/
+  assert.deepEqual(ends.map(([code, text]) => [code, complaint.test(text)]), [[1, true], [1, true], [exitCode, false]])
 })

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineResource, type Operator, operator, Server } from 'kubeloop'
-import { ConfigMap, Namespace, Pod, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Deployment, Namespace, Pod, Secret } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { sleep } from '../../lib/async/clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
+import { crdOf } from '../../lib/schema/crds.ts'
 import { isOurs, map, ref, silent } from './worlds.ts'
 
 const waiting = (): Operator =>
@@ -143,7 +144,7 @@ test('fetch calls servers of extensions by their names', async () => {
   assert.ok(await w.client.get(Secret, ref('written')))
   await assert.rejects(
     w.fetch('other', '/a'),
-    /^TypeError: Cannot fetch \/a from the server "other": the operator's extensions add "every", "leader", "hook"$/,
+    /^TypeError: Cannot fetch \/a from the server "other": the operator has the servers "every", "leader", "hook"$/,
   )
   await assert.rejects(w.fetch('mute', '/a'), /^TypeError: /)
   await w.stop()
@@ -181,7 +182,7 @@ test('the error of a stop that does not end names the keys in work and the reque
   app.controllerFor(ConfigMap, { name: 'copier', when: isOurs, concurrency: 2 })
     .watches(Pod, () => new Promise(() => {}))
     .reconcile(() => new Promise(() => {}))
-  const w = await world(app)
+  const w = await world(app, { realTimeout: '10ms' })
   await w.client.create(ConfigMap, map('a'))
   await w.client.create(ConfigMap, map('b'))
   await assert.rejects(
@@ -189,7 +190,7 @@ test('the error of a stop that does not end names the keys in work and the reque
     /still work: the controller "copier" reconciles "default\/a", the controller "copier" reconciles "default\/b"; does/,
   )
   await w.stop().catch(() => {})
-  const mapping = await world(app)
+  const mapping = await world(app, { realTimeout: '10ms' })
   await mapping.client.create(Pod, { metadata: ref('p'), spec: { containers: [{ name: 'c', image: 'i' }] } })
   await assert.rejects(
     mapping.settle(),
@@ -206,7 +207,7 @@ test('the error of an endless loop names keys and requests that repeat', async (
     })
     .reconcile(async (_, { client }) => void (await client.live.get(Namespace, { name: 'default' })))
   await assert.rejects(
-    world(app, { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }], log: silent }),
+    world(app, { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }], log: silent, realTimeout: '10ms' }),
     /: .*ConfigMap "default\/a" by the controller "poller" was reconciled \d+ times, GET \/api\/v1\/namespaces\/default was sent \d+ times; does/,
   )
 })
@@ -224,7 +225,7 @@ test('work before the last rest is not named', async () => {
       await client.live.get(Namespace, { name: 'default' })
       runs++
     })
-  const w = await world(app, { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }] })
+  const w = await world(app, { objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }], realTimeout: '10ms' })
   assert.ok(runs > 50, `${runs} runs`)
   hangs = true
   await w.client.create(ConfigMap, map('b'))
@@ -257,7 +258,7 @@ test('a cancelled timer of a reconcile is not waited for: work in real time is s
     clock.after(5000, () => {})()
     await new Promise<void>((resolve) => (finish = resolve))
   })
-  await using w = await world(app, { log: silent })
+  await using w = await world(app, { log: silent, realTimeout: '10ms' })
   await w.client.create(ConfigMap, map('a'))
   await assert.rejects(w.settle(), /still work: the controller "configmap" reconciles "default\/a"/)
   finish!()
@@ -316,4 +317,117 @@ test('the time of a world is in whole milliseconds, after a back-off with jitter
 
 test('a clock refuses to advance by what is no number, which would never end', async () => {
   for (const ms of [NaN, Infinity, '1m' as never]) await assert.rejects(new FakeClock().advance(ms), RangeError)
+})
+
+/** Returns objects that state what a server sets itself: a definition is that of the operator. */
+const stated = () => {
+  const metadata = {
+    ...ref('owner'),
+    uid: '11111111-2222-3333-4444-555555555555',
+    generation: 7,
+    creationTimestamp: '2020-01-01T00:00:00Z',
+  }
+  const owner = { apiVersion: 'example.dev/v1', kind: 'Widget', metadata, spec: {}, status: { phase: 'Ready' } }
+  const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  const spec = { replicas: 2, selector: { matchLabels: { a: 'b' } }, template }
+  const ownedBy = (
+    uid?: string,
+  ) => [{ apiVersion: 'example.dev/v1', kind: 'Widget', name: 'owner', ...(uid && { uid }) }]
+  const child = (name: string, uid?: string) => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...ref(name), ownerReferences: ownedBy(uid) },
+    spec,
+    status: { replicas: 2, readyReplicas: 1, observedGeneration: 1 },
+  })
+  return { owner, child, metadata }
+}
+
+test('objects of the start keep their status, uids, times, generations and owners; later ones have those of the server', async () => {
+  const Widget = defineResource({
+    group: 'example.dev',
+    version: 'v1',
+    kind: 'Widget',
+    spec: z.object({}),
+    status: z.object({ phase: z.string().optional() }),
+  })
+  const app = operator({ name: 'x' })
+  app.controllerFor(Widget).owns(Deployment).reconcile(async () => {})
+  const { owner, child, metadata } = stated()
+  const going = {
+    ...owner,
+    metadata: { ...ref('going'), deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['a.example/b'] },
+  }
+  const objects = [owner, child('stated', metadata.uid), child('left-out'), going]
+  await using w = await world(app, { objects })
+  await w.advance('1h')
+  const found = await w.client.get(Widget, ref('owner'))
+  const { uid, generation, creationTimestamp } = found!.metadata
+  assert.deepEqual([{ ...ref('owner'), uid, generation, creationTimestamp }, found?.status], [metadata, owner.status])
+  for (const name of ['stated', 'left-out']) {
+    const deployment = await w.client.get(Deployment, ref(name))
+    assert.equal(deployment?.metadata.ownerReferences?.[0]?.uid, metadata.uid)
+    assert.deepEqual(deployment.status, child(name).status)
+    assert.notEqual(deployment.metadata.uid, metadata.uid)
+  }
+  assert.ok((await w.client.get(Widget, ref('going')))?.metadata.deletionTimestamp)
+  await w.client.delete(Widget, ref('owner'))
+  await w.settle()
+  assert.equal(await w.client.get(Deployment, ref('stated')), undefined, 'it is collected with its owner')
+  const later = await w.client.create(Widget, { ...owner, metadata: { ...metadata, name: 'later' } } as never)
+  const { uid: laterUid, generation: first } = later.metadata
+  assert.deepEqual([laterUid === metadata.uid, first, later.status], [false, 1, undefined])
+})
+
+test('checks of definitions log no deprecation of a version that they list', async () => {
+  const site = { group: 'web.example.dev', kind: 'Site', spec: z.object({ host: z.string().optional() }) }
+  const Old = defineResource({ ...site, version: 'v1alpha1', deprecated: true })
+  const Site = defineResource({ ...site, version: 'v1' })
+  const hosts: (string | undefined)[] = []
+  const app = operator({ name: 'x' })
+  app.controllerFor(Site).reconcile(async ({ spec }) => void hosts.push(spec.host))
+  app.convert(Old, Site, { up: ({ spec }) => ({ spec }), down: ({ spec }) => ({ spec }) })
+  const lines: string[] = []
+  const object = { apiVersion: 'web.example.dev/v1alpha1', kind: 'Site', metadata: ref('a'), spec: { host: 'x' } }
+  const log = { ...silent, warn: (line: string) => void lines.push(line) }
+  await using _ = await world(app, { log, objects: [crdOf([Old])[0]!, object] })
+  assert.deepEqual([hosts, lines], [['x'], []])
+})
+
+test('owners and deletions that cannot be are refused, with what to do', async () => {
+  const app = operator({ name: 'x' })
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: ref('owner') }
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'x' }]
+  const child = { ...map, metadata: { ...ref('child'), ownerReferences } }
+  await assert.rejects(
+    world(app, { objects: [map, child] }),
+    /^TypeError: Cannot create ConfigMap "child": its owner ConfigMap "owner" has the uid [-0-9a-f]{36}, and not x; give the owner this uid, or leave it out of the reference$/,
+  )
+  const gone = { ...map, metadata: { ...ref('gone'), deletionTimestamp: '2026-01-01T00:00:00Z' } }
+  await assert.rejects(world(app, { objects: [gone] }), /^TypeError: .* it has a deletionTimestamp and no finalizers/)
+})
+
+test('health and metrics of an operator are fetched in a world, by their paths and by their names', async () => {
+  const app = operator({ name: 'x', health: ':8081', metrics: ':8080', profiling: '127.0.0.1:6060' })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
+  let isReady = false
+  app.extend(({ health }) =>
+    health?.addReadiness('own', () => {
+      if (!isReady) throw new Error('not yet')
+    })
+  )
+  await using w = await world(app, { log: silent, objects: [{ apiVersion: 'v1', kind: 'ConfigMap', ...map('a') }] })
+  assert.equal((await w.fetch('/readyz')).status, 500)
+  isReady = true
+  for (const path of ['/readyz', '/healthz'] as const) assert.equal((await w.fetch(path)).status, 200, path)
+  assert.match(await (await w.fetch('health', '/readyz?verbose')).text(), /caches-synced ok[^]*own ok/)
+  assert.match(await (await w.fetch('/metrics')).text(), /controller_runtime_reconcile_total\{[^}]*configmap[^}]*\} 1/)
+  assert.equal((await w.fetch('profiling', '/debug/pprof/')).status, 200)
+  await using bare = await world(
+    operator({ name: 'y' }).add('z', ({ signal }) => new Promise((r) => signal.addEventListener('abort', () => r()))),
+  )
+  await assert.rejects(
+    bare.fetch('/readyz'),
+    /^TypeError: Cannot fetch \/readyz from the server "health": the operator states no health$/,
+  )
 })

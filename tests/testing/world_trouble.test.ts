@@ -385,10 +385,10 @@ test('`await using` does not hide why a world did not come to rest', async () =>
   const lines: string[] = []
   const log = { ...silent, error: (line: string) => void lines.push(line) }
   await assert.rejects(async () => {
-    await using w = await world(app, { log })
+    await using w = await world(app, { log, realTimeout: '10ms' })
     await w.client.create(ConfigMap, map('a'))
     await w.settle()
-  }, /^Error: Cannot settle: after \d+ turns .* reconciles "default\/a"/)
+  }, /^Error: Cannot settle: after 10 ms of real time .* reconciles "default\/a"/)
   assert.match(lines.join(), /Cannot stop the group "leader" in time: .*; still running: "configmap"/)
 })
 

@@ -23,6 +23,11 @@ export function thisRuntime(): ThisRuntime {
   return { name, version, program: process.execPath }
 }
 
+/** Makes the process fail at its end, as of `node --test` and `bun test`; `deno test` has an exit code of its own. */
+export function setFailed(): void {
+  process.exitCode = 1
+}
+
 /** Returns the arguments after the program's own name. */
 export function programArguments(): string[] {
   return process.argv.slice(2)
