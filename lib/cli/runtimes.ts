@@ -68,6 +68,8 @@ export interface Launch {
   readonly server: string
   /** `host:port` of the operator's webhooks. */
   readonly webhooks: string
+  /** `host:port` of its health, metrics and profiles. */
+  readonly monitoring: string
   /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
   /** Deno's configuration file, unless it finds one by the folder. */
@@ -117,15 +119,16 @@ const ENVIRONMENT = [
   'KUBELOOP_ELECT',
   'KUBELOOP_FILE',
   'KUBELOOP_LOG',
+  'KUBELOOP_MONITORING_PORT',
   'KUBELOOP_WEBHOOK_PORT',
 ]
 
 /**
  * Returns the permissions that kubeloop needs and those of the user. Deno takes each flag once, so lists are joined.
  */
-function denoPermissions({ server, webhooks, passed }: Launch): string[] {
+function denoPermissions({ server, webhooks, monitoring, passed }: Launch): string[] {
   const needed: Readonly<Record<string, readonly string[]>> = {
-    '--allow-net': [server, webhooks],
+    '--allow-net': [server, webhooks, monitoring],
     '--allow-read': ['.'],
     '--allow-env': ENVIRONMENT,
     '--allow-sys': ['hostname'],

@@ -214,6 +214,22 @@ test('a file that cannot run is reported once with its place, and runs when it i
       await command.line('it runs after that', says('restarted'))
       assert.equal(runsOf(command), runs + 1)
     }
+
+    // One that has run says that it has ended, also if its error came from nowhere.
+    const ENDS = /^The operator has ended; operator\.ts restarts when it or a file that it imports is saved$/
+    for (
+      const [task, message] of [
+        [`async ({ sleep }) => { void Promise.reject(new Error('floating')); await sleep('1h') }`, 'Cannot go on with'],
+        [`async () => { throw new Error('no disk') }, { restart: false }`, 'Cannot run the task'],
+      ] as const
+    ) {
+      folder.write(
+        'operator.ts',
+        operator.replace('app.controllerFor', `app.add('ending', ${task})\napp.controllerFor`),
+      )
+      await command.line('its error', (line) => isError(line) && line.message.startsWith(message))
+      await command.line('its end', (line) => isError(line) && ENDS.test(line.message))
+    }
   }))
 
 /** Two lines have an error, each compiler reports it in its own way. */

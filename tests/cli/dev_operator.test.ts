@@ -1,7 +1,7 @@
 /** Tests what `kubeloop dev` changes in an operator's options. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineResource, operator } from 'kubeloop'
+import { defineResource, operator, Server } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
@@ -58,6 +58,45 @@ for (
     ])
   })
 }
+
+test('health and metrics are served on one port of this machine; other servers listen as they are', async () => {
+  process.env['KUBELOOP_MONITORING_PORT'] = '4321'
+  const lines: string[] = []
+  try {
+    for (const named of [['health', 'metrics'], ['health'], []]) {
+      const { options } = await prepared(session, { log: recordingLog(lines) })
+      assert.deepEqual([options.serves, options.needsMetrics], [true, false])
+      const serverOf = (name: string) => new Server({ name, address: ':1', fetch: () => new Response(name) })
+      const added: Server[] = []
+      assert.ok(options.listens!(serverOf('own')))
+      assert.ok(options.listens!({ name: 'metrics of the caches', start: async () => {} }))
+      for (const name of named) assert.equal(options.listens!(serverOf(name)), false)
+      options.onAssembled!({ manager: { add: (server: Server) => void added.push(server) } } as never)
+      assert.equal(added.length, named.length > 0 ? 1 : 0)
+      const get = async (path: string) => await (await added[0]!.fetch(new Request(`http://localhost${path}`))).text()
+      if (named.length === 0) continue
+      const metrics = named.includes('metrics') ? 'metrics' : 'there is no metrics\n'
+      const expected = ['health', 'health', metrics, 'there is no profiling\n']
+      assert.deepEqual(await Promise.all(['/readyz', '/healthz/ping', '/metrics', '/debug/pprof/'].map(get)), expected)
+    }
+  } finally {
+    delete process.env['KUBELOOP_MONITORING_PORT']
+  }
+  assert.deepEqual(lines, [
+    'info http://127.0.0.1:4321 has /readyz, /metrics',
+    'info http://127.0.0.1:4321 has /readyz',
+  ])
+})
+
+test('the kinds of a session begin with one that the operator defines', async () => {
+  const Site = defineResource({ group: 'example.com', version: 'v1', kind: 'Site', spec: z.object({}) })
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap).owns(Secret).reconcile(async () => {})
+  app.controllerFor(Site).reconcile(async () => {})
+  const { requests } = await prepared(session, { description: app.description })
+  const { kinds } = JSON.parse(String(requests[0]?.body))
+  assert.deepEqual(kinds, ['example.com/v1/sites', 'v1/configmaps', 'v1/secrets'])
+})
 
 test('as a ServiceAccount the operator has its token in each cluster and its namespace, or does not run', async () => {
   const app = operator({ name: 'x' })

@@ -40,8 +40,11 @@ const again = (causes: string[], change: Partial<ReconcileReport> = {}) => repor
 const range = (length: number): number[] => Array.from({ length }, (_, at) => at + 1)
 const OWN_STATUS = 'status.ready none→true'
 
-/** A report; the start of a restart; or whether the operator has converged after it. */
-type Step = ReconcileReport | Parameters<LiveView['restarted']>[0] | boolean
+/** A report; the start of a restart; whether the operator has converged after it; or the time that passes. */
+type Step = ReconcileReport | Parameters<LiveView['restarted']>[0] | boolean | number
+const selfMade = (n: number, change: Partial<ReconcileReport> = {}): ReconcileReport =>
+  report({ count: n + 1, causes: [`spec.n ${n - 1}→${n}`], writes: [write('patch', 'Foo', 'default/a')], ...change })
+const BAR = { controller: 'bar', key: 'default/b' }
 
 const CASES: Readonly<Record<string, readonly Step[]>> = {
   'a line begins with the cause and ends with the writes': [
@@ -133,6 +136,30 @@ const CASES: Readonly<Record<string, readonly Step[]>> = {
       writes: [write('status', 'Foo', 'default/a', 'changed', 'west'), write('status', 'Foo', 'default/a')],
     }),
   ],
+  'equal runs that follow each other closely fold, and are reported whenever their number has doubled': [
+    ...range(17).flatMap((n) => [selfMade(n), 10]),
+    999,
+    selfMade(18),
+  ],
+  'runs after a second, of another key, with other writes or after a failure do not fold': [
+    ...range(3).map((n) => selfMade(n)),
+    1000,
+    ...range(3).map((n) => selfMade(n)),
+    ...range(3).map((n) => selfMade(n, BAR)),
+    ...range(3).map((n) => selfMade(n, { writes: [] })),
+    failure('no', 1),
+    ...range(3).map((n) => selfMade(n, { writes: [] })),
+  ],
+  'a run that only a status of a dependent caused has no line, unless it writes; also one that comes again': [
+    again(['Deployment default/web: status.readyReplicas none→1', 'status.ready none→true']),
+    again(['Deployment default/web in west: status changed', OWN_STATUS], {
+      disposition: { kind: 'later', ms: 60_000, priority: undefined, label: 'requeue_after' } as never,
+    }),
+    again(['Deployment default/web: spec.replicas 1→2', OWN_STATUS]),
+    again(['Deployment default/status.x: added']),
+    again([]),
+    again(['Deployment default/web: status.readyReplicas none→1'], { writes: [write('status', 'Foo', 'default/a')] }),
+  ],
   'a key of another cluster is named with the cluster, also in folded failures': [
     report({ cluster: 'west' }),
     failure('no', 1, { cluster: 'west' }),
@@ -143,9 +170,11 @@ const CASES: Readonly<Record<string, readonly Step[]>> = {
 test('the lines are those of the golden file', () => {
   const cases = Object.entries(CASES).map(([title, steps]) => {
     const view = new LiveView({ placeLine: (place) => `          ${place.replace('/w/', '')}  line of ${place}` })
+    let nowMs = 0
     const lines = steps.flatMap((step): string[] => {
+      if (typeof step === 'number') return (nowMs += step, [])
       if (typeof step === 'boolean') return view.settled(step)
-      if ('controller' in step) return view.lines(step, 0)
+      if ('controller' in step) return view.lines(step, nowMs)
       view.restarted(step)
       assert.ok(view.restarting)
       return []

@@ -24,7 +24,7 @@ async function stopped(folder: string, program: string, stopping: (clock: FakeCl
   const clock = new FakeClock()
   const runner = new OperatorRunner({
     ...{ file, preload, title: 'operator.mjs', pretty: false, elect: false, passed: [], denoConfig: undefined },
-    ...{ kubeconfig: '', authority: '127.0.0.1:1', webhookPort: 1, clock },
+    ...{ kubeconfig: '', authority: '127.0.0.1:1', webhookPort: 1, monitoringPort: 2, clock },
     runtime: { name: 'node', program: 'node', version: '22.0.0' },
     report: (event) => assert.fail(JSON.stringify(event)),
     onPids: () => {},

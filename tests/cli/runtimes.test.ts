@@ -59,6 +59,7 @@ const launch = {
   preload: '/k/preload.js',
   server: '127.0.0.1:1234',
   webhooks: '127.0.0.1:5',
+  monitoring: '127.0.0.1:6',
   passed: ['--x'],
 }
 
@@ -70,9 +71,9 @@ test('each runtime loads the preloaded module before the file', () => {
 })
 
 const NEEDED = [
-  '--allow-net=127.0.0.1:1234,127.0.0.1:5',
+  '--allow-net=127.0.0.1:1234,127.0.0.1:5,127.0.0.1:6',
   '--allow-read=.',
-  '--allow-env=KUBECONFIG,KUBELOOP_AS,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG,KUBELOOP_WEBHOOK_PORT',
+  '--allow-env=KUBECONFIG,KUBELOOP_AS,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG,KUBELOOP_MONITORING_PORT,KUBELOOP_WEBHOOK_PORT',
   '--allow-sys=hostname',
 ]
 const denoFlags = (passed: readonly string[]): string[] =>
@@ -83,7 +84,7 @@ const denoFlags = (passed: readonly string[]): string[] =>
 test('Deno gets exactly the permissions that kubeloop needs, joined with those of the user', () => {
   assert.deepEqual(denoFlags([]), NEEDED)
   assert.deepEqual(denoFlags(['--allow-net=example.org', '--allow-run=git', '--x']), [
-    '--allow-net=127.0.0.1:1234,127.0.0.1:5,example.org',
+    '--allow-net=127.0.0.1:1234,127.0.0.1:5,127.0.0.1:6,example.org',
     ...NEEDED.slice(1),
     '--allow-run=git',
     '--x',

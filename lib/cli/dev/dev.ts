@@ -123,6 +123,7 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
     kubeconfig: absolutePath(kubeconfig),
     authority: api.authority,
     webhookPort: await freePort(),
+    monitoringPort: await freePort(),
     onPids: (pids) => folder.guard(pids),
     onOutputClosed: () => stopOnClosedOutput(scope),
   })

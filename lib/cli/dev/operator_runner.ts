@@ -27,6 +27,8 @@ export interface OperatorRunnerOptions {
   readonly authority: string
   /** The port of the operator's webhooks on 127.0.0.1, the same for all its starts: the API keeps their address. */
   readonly webhookPort: number
+  /** The port of the operator's health, metrics and profiles on 127.0.0.1. */
+  readonly monitoringPort: number
   readonly clock: Clock
   readonly report: (event: DevEvent) => void
   /** Called with the processes that must end with this one. */
@@ -89,12 +91,12 @@ export class OperatorRunner {
     this.#child = undefined
     if (end.code === OUTPUT_CLOSED) return onOutputClosed()
     // Ctrl-C may reach the operator before this process.
-    if ((await this.#stopsSoon(signal)) || end.code === REPORTED) return
+    if (await this.#stopsSoon(signal)) return
+    // A file that does not run has reported that, and an operator that has run only its error.
+    if (end.code === REPORTED && this.#operatorPid === undefined) return
     const how = end.signal ? `by ${end.signal}` : `with code ${end.code}`
-    report({
-      kind: 'problem',
-      message: `${runtime.name} ended ${how}; ${title} restarts when it or a file that it imports is saved`,
-    })
+    const what = end.code === REPORTED ? 'The operator has ended' : `${runtime.name} ended ${how}`
+    report({ kind: 'problem', message: `${what}; ${title} restarts when it or a file that it imports is saved` })
   }
 
   /** Kills the operator's processes. */
@@ -105,18 +107,20 @@ export class OperatorRunner {
   }
 
   async #start(): Promise<ChildProcess> {
-    const { runtime, file, title, pretty, as, elect, passed, denoConfig, preload, kubeconfig, authority, webhookPort } =
+    const { runtime, file, title, pretty, as, elect, passed, denoConfig, preload, kubeconfig, authority } =
       this.#options
-    const webhooks = `127.0.0.1:${webhookPort}`
+    const { webhookPort, monitoringPort } = this.#options
+    const [webhooks, monitoring] = [`127.0.0.1:${webhookPort}`, `127.0.0.1:${monitoringPort}`] as const
     const child = await spawnInherited({
       command: runtime.program,
-      args: launchArguments(runtime, { file, preload, server: authority, webhooks, passed, denoConfig }),
+      args: launchArguments(runtime, { file, preload, server: authority, webhooks, monitoring, passed, denoConfig }),
       env: {
         KUBECONFIG: kubeconfig,
         KUBELOOP_AS: as === undefined ? '' : as || ITS_OWN,
         KUBELOOP_DEV: pretty ? 'pretty' : 'json',
         KUBELOOP_ELECT: elect ? '1' : '',
         KUBELOOP_FILE: title,
+        KUBELOOP_MONITORING_PORT: String(monitoringPort),
         KUBELOOP_WEBHOOK_PORT: String(webhookPort),
       },
     })

@@ -49,7 +49,10 @@ export interface SessionAccount {
 export interface SessionRequest {
   readonly operator: string
   readonly pid: number
-  /** The kinds that it reconciles in its own cluster, then those that it only watches, as `group/version/plural`. */
+  /**
+   * The kinds that it reconciles in its own cluster, first those that it defines, then those that it only watches, as
+   * `group/version/plural`.
+   */
   readonly kinds: readonly string[]
   /** Its other clusters, each with its kinds. */
   readonly clusters: readonly { readonly name: string; readonly kinds: readonly string[] }[]
@@ -91,9 +94,9 @@ export async function openSession(
   account?: SessionAccount,
 ): Promise<Session | undefined> {
   const kindsIn = (cluster?: OtherCluster): string[] => {
-    const reconciled = description.controllers.filter(({ options }) => options.cluster === cluster).map((
-      { resource },
-    ) => resource)
+    const reconciled = description.controllers.filter(({ options }) => options.cluster === cluster)
+      .map(({ resource }) => resource)
+      .toSorted((a, b) => Number(b.definition !== undefined) - Number(a.definition !== undefined))
     return [...new Set([...reconciled, ...watchedResources(description, cluster)].map(resourceId))]
   }
   const clusters = description.clusters.map((cluster) => ({ name: cluster.name, kinds: kindsIn(cluster) }))

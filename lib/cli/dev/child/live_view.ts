@@ -1,8 +1,10 @@
 /**
  * Formats reports of reconciles as lines: cause, duration, outcome and writes.
  *
- * Equal failures are folded. A run that the operator's own status write caused, and that wrote nothing, has no line.
+ * Equal failures and equal successes are folded. A run that only writes of a status caused, and that wrote nothing, has
+ * no line.
  */
+import { BoundedMap } from '../../../async/bounded_map.ts'
 import { firstOf, messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
 import { clockTime } from '../../../observe/pretty_log.ts'
@@ -29,6 +31,10 @@ const INDENT = ' '.repeat(10)
 
 /** The maximum number of causes in a line. */
 const MAX_CAUSES = 3
+/** Equal runs of a key that follow each other within this time fold. */
+const FOLD_MS = 1000
+/** The maximum number of keys whose last run is stored. */
+const MAX_KEYS = 10_000
 /** The maximum number of keys of deleted objects. */
 const MAX_GONE = 10_000
 
@@ -37,6 +43,10 @@ export class LiveView {
   readonly #failures = foldFailures()
   /** A restart without its line yet, and the keys that needed no write. */
   #restart: (Restart & { readonly keys: Set<string> }) | undefined
+  /** The last run of each key that succeeded: its outcome, and the equal ones in a row. */
+  readonly #runs = new BoundedMap<string, { outcome: string; count: number; beganMs: number; endedMs: number }>(
+    MAX_KEYS,
+  )
   /** Keys whose object was deleted and not created again. */
   readonly #gone = new Set<string>()
 
@@ -93,6 +103,9 @@ export class LiveView {
     const recovery = typeof failure === 'object' ? failure : undefined
     if (failed ? !failure : !recovery && isEcho(report)) return []
     if (failure === 'again') return [`${INDENT}… ${titleOf(report)} failed again  (${nextTry(report)})`]
+    if (failed) this.#runs.delete(idOf(report))
+    const equal = failed ? 1 : this.#countEqual(report, nowMs)
+    if (equal === undefined) return []
     const head = `${clockTime(nowMs)}  ${titleOf(report)}`.padEnd(32)
     // Its dependents are deleted with it, and each of them queues the key again.
     if (isGone && isQuiet(report)) return wasGone ? [] : [`${head}  deleted`]
@@ -100,7 +113,22 @@ export class LiveView {
     const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${
       outcomeOf(report)
     }${recovery ? `, works again after ${recovery.failures} ${recovery.failures === 1 ? 'failure' : 'failures'}` : ''}`
-    return failed ? [line, ...this.#sourceLine(disposition.error)] : [line]
+    if (failed) return [line, ...this.#sourceLine(disposition.error)]
+    if (equal < 4) return [line]
+    return [`${line}  (${equal} equal runs in ${formatMs(nowMs - this.#runs.get(idOf(report))!.beganMs)})`]
+  }
+
+  /**
+   * Returns the number of equal successes of a key that follow each other closely; undefined if they fold: after the
+   * third, only those that have doubled it are shown.
+   */
+  #countEqual(report: ReconcileReport, nowMs: number): number | undefined {
+    const outcome = `${report.disposition.kind} ${describeWrites(report)}`
+    const last = this.#runs.get(idOf(report))
+    const isEqual = last?.outcome === outcome && nowMs - last.endedMs < FOLD_MS
+    const count = isEqual ? last.count + 1 : 1
+    this.#runs.set(idOf(report), { outcome, count, beganMs: isEqual ? last.beganMs : nowMs, endedMs: nowMs })
+    return count < 4 || (count & (count - 1)) === 0 ? count : undefined
   }
 
   /** Returns whether the object of a key is known to be gone. */
@@ -151,12 +179,16 @@ function isQuiet({ writes, disposition }: ReconcileReport): boolean {
     writes.every(({ result }) => result === 'unchanged')
 }
 
-/** Returns whether the operator's own status write caused the run, and the run wrote nothing. */
+/**
+ * Returns whether only writes of a status caused the run, of the object or of one that it follows, and it wrote
+ * nothing.
+ */
 function isEcho(report: ReconcileReport): boolean {
-  if (report.count === 1 || report.disposition.kind !== 'forget' || !isQuiet(report)) return false
-  return report.causes.every((cause) =>
-    cause.startsWith('status.') || cause === 'status changed' || cause === 'metadata changed'
-  )
+  if (report.count === 1 || !isQuiet(report)) return false
+  return report.causes.length > 0 &&
+    report.causes.every((cause) =>
+      /^(?:[A-Z]\w* [^ :]+(?: in .+)?: )?(?:status\.|status changed$|metadata changed$)/.test(cause)
+    )
 }
 
 function outcomeOf(report: ReconcileReport): string {

@@ -1,4 +1,6 @@
 /** Changes an operator's options under `kubeloop dev`. */
+import { type Runnable, Server } from 'kubeloop'
+import type { Fetch } from 'kubeloop/parts'
 import type { ClusterConfig } from '../../../core/cluster_config.ts'
 import { ConfigError } from '../../../core/errors.ts'
 import type { Transport } from '../../../core/transport.ts'
@@ -31,6 +33,9 @@ const ELECT = 'KUBELOOP_ELECT'
 /** The port of the operator's webhooks on 127.0.0.1. */
 const WEBHOOK_PORT = 'KUBELOOP_WEBHOOK_PORT'
 
+/** The port of health, metrics and profiles on 127.0.0.1. */
+const MONITORING_PORT = 'KUBELOOP_MONITORING_PORT'
+
 /** A restart is reported after this time at the latest, even if not every key was reconciled. */
 const MAX_RESTART_WAIT_MS = 1000
 
@@ -53,6 +58,8 @@ export async function prepareOperator(
     name,
     config: { ...configOf(name), server: cluster.server + pathOfCluster(name) },
   }))
+  const port = Number(optionalEnv(MONITORING_PORT) ?? 0)
+  const monitoring = port > 0 ? monitoringOn(port) : undefined
   const common: StartOptions = {
     cluster,
     log,
@@ -67,7 +74,10 @@ export async function prepareOperator(
     // The command itself reports changed definitions, but not the fields that stored objects lose by them.
     definitionLog: session ? { ...silentLog, warn: (...line) => log.warn(...line) } : log,
     fieldValidation: 'Strict',
-    serves: false,
+    // Under the watch mode of a runtime alone there is no port for them.
+    serves: monitoring !== undefined,
+    needsMetrics: false,
+    ...(monitoring && { listens: monitoring.listens }),
     webhooks: { port: Number(optionalEnv(WEBHOOK_PORT) ?? 0) },
     freeze: true,
   }
@@ -80,12 +90,44 @@ export async function prepareOperator(
   }
   const onAssembled = (parts: Parts): void => {
     options.onAssembled?.(parts)
+    const line = monitoring?.addTo(parts.manager)
+    if (line && start === 1) log.info(line)
     // The command has ended if the notice fails, and this process ends with it.
     if (session && parts.webhooks) void parts.manager.elected.then(session.installed).catch(() => {})
   }
   return {
     options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onAssembled, onReconcile },
     flush,
+  }
+}
+
+/** The path of each server of an operator's options, by its name. Health has the rest. */
+const MONITORED: Readonly<Record<string, string>> = { metrics: '/metrics', profiling: '/debug/pprof/', health: '/' }
+
+/**
+ * Serves health, metrics and profiles on one port of 127.0.0.1: their own addresses may be in use, are open to other
+ * machines, and need permissions of Deno. `addTo` returns a line that names them; undefined if there are none.
+ */
+function monitoringOn(port: number) {
+  const servers = new Map<string, Server>()
+  const fetch: Fetch = async (request) => {
+    const { pathname } = new URL(request.url)
+    const [name = ''] = Object.entries(MONITORED).find(([, path]) => pathname.startsWith(path)) ?? []
+    return await servers.get(name)?.fetch(request) ?? new Response(`there is no ${name}\n`, { status: 404 })
+  }
+  return {
+    /** Returns whether a server is started as it is. */
+    listens(server: Runnable): boolean {
+      if (!(server.name in MONITORED && 'fetch' in server)) return true
+      servers.set(server.name, server as Server)
+      return false
+    },
+    addTo(manager: Parts['manager']): string | undefined {
+      if (servers.size === 0) return undefined
+      manager.add(new Server({ name: 'monitoring', address: `127.0.0.1:${port}`, fetch }))
+      const paths = [...servers.keys()].map((name) => name === 'health' ? '/readyz' : MONITORED[name])
+      return `http://127.0.0.1:${port} has ${paths.join(', ')}`
+    },
   }
 }
 
