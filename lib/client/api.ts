@@ -138,7 +138,7 @@ export class Api {
   /** Reads one page. Items without apiVersion and kind (built-in kinds) get them. */
   async listPage(
     target: Target,
-    options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
+    options: SelectOptions & { limit?: number | undefined; continue?: string | undefined; quiet?: boolean | undefined },
     signal?: AbortSignal,
     pace?: Pace,
   ): Promise<ListBody> {

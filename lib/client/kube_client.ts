@@ -400,9 +400,15 @@ function checked<O extends object | undefined>(options: O): O {
   return options
 }
 
-/** Compares versions: the server keeps the version if a write changes nothing. */
+/**
+ * Compares versions: the server keeps the version if a write changes nothing, and if it deletes the object with the
+ * last finalizer.
+ */
 function resultOf(written: Written, before: object | undefined): 'created' | 'changed' | 'unchanged' {
   if (written.created) return 'created'
-  const version = (before as Partial<KubeObject> | undefined)?.metadata?.resourceVersion
-  return version !== undefined && version === written.object.metadata.resourceVersion ? 'unchanged' : 'changed'
+  const { metadata } = written.object
+  const old = (before as Partial<KubeObject> | undefined)?.metadata
+  const isSame = old?.resourceVersion === metadata.resourceVersion &&
+    old.finalizers?.length === metadata.finalizers?.length
+  return isSame ? 'unchanged' : 'changed'
 }

@@ -85,7 +85,7 @@ export function loggingWarnings(transport: Transport, log: Log): Transport {
   return async (request) => {
     const response = await transport(request)
     const header = response.headers['warning']
-    if (header === undefined) return response
+    if (header === undefined || request.quiet) return response
     for (const text of warningTexts(header)) {
       if (logged.has(text)) continue
       logged.set(text, true)

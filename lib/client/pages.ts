@@ -2,7 +2,7 @@
 import { isExpired } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import type { ListBody } from './codec.ts'
-import type { SelectOptions, Target } from './requests.ts'
+import type { PageQuery, Target } from './requests.ts'
 
 /** The default page size, as in client-go. */
 const PAGE_SIZE = 500
@@ -49,8 +49,6 @@ export async function* fetchPages(
   } while (token !== undefined)
 }
 
-type PageQuery = SelectOptions & { limit?: number | undefined; continue?: string | undefined }
-
 /** The part of {@link Api} that {@link pages} uses. */
 interface PageSource {
   listPage(target: Target, query: PageQuery, signal?: AbortSignal): Promise<ListBody>
@@ -60,13 +58,13 @@ interface PageSource {
 export async function* pages(
   api: PageSource,
   target: Target,
-  { labels, fields, limit = PAGE_SIZE, continue: from, signal }: PageQuery & { signal?: AbortSignal | undefined },
+  { limit = PAGE_SIZE, continue: from, signal, ...query }: PageQuery & { signal?: AbortSignal | undefined },
 ): AsyncGenerator<
   { readonly items: readonly KubeObject[]; readonly resourceVersion: string; readonly continue: string | undefined },
   void,
   undefined
 > {
-  const fetch: FetchPage = (limit, token) => api.listPage(target, { labels, fields, limit, continue: token }, signal)
+  const fetch: FetchPage = (limit, token) => api.listPage(target, { ...query, limit, continue: token }, signal)
   for await (const { items, metadata } of fetchPages(fetch, 'resume', { limit: () => limit, from })) {
     yield { items, resourceVersion: metadata.resourceVersion, continue: metadata.continue || undefined }
   }

@@ -19,6 +19,13 @@ export interface SelectOptions {
   readonly fields?: string | undefined
 }
 
+/** The query of a page. `quiet`: warnings of the server are not logged, as the user did not ask for the objects. */
+export type PageQuery = SelectOptions & {
+  limit?: number | undefined
+  continue?: string | undefined
+  quiet?: boolean | undefined
+}
+
 /**
  * Returns `Foo "default/a"`, `the scale of Foo "default/a"`, or `foos.example.dev in namespace "default"` for all
  * objects.
@@ -67,15 +74,13 @@ export function getRequest(target: Target): HttpRequest {
   return { method: 'GET', path: pathOf(target), headers: accepting(target, 'PartialObjectMetadata') }
 }
 
-export function listRequest(
-  target: Target,
-  options: SelectOptions & { limit?: number | undefined; continue?: string | undefined },
-): HttpRequest {
+export function listRequest(target: Target, options: PageQuery): HttpRequest {
   const query = { ...selectors(options), limit: options.limit, continue: options.continue }
   return {
     method: 'GET',
     path: withQuery(pathOf(target), query),
     headers: accepting(target, 'PartialObjectMetadataList'),
+    ...(options.quiet && { quiet: true }),
   }
 }
 

@@ -52,7 +52,10 @@ export async function checkUp(
       }
     }
     try {
-      const seen = await forEachStored(pages(api, { resource: resourceOf(crd, version) }, { signal }), check)
+      const seen = await forEachStored(
+        pages(api, { resource: resourceOf(crd, version) }, { quiet: true, signal }),
+        check,
+      )
       if (count === 0) continue
       const what =
         `up() of ${version} fails for ${count} of ${seen} stored objects, and no list in ${hub} could show any`
@@ -83,7 +86,7 @@ async function checkObjects(
   const which = `${of} becomes narrower (${changeText(narrowing)})`
   const broken: string[] = []
   let count = 0
-  const stored = pages(api, { resource: resourceOf(crd, served.name) }, { signal })
+  const stored = pages(api, { resource: resourceOf(crd, served.name) }, { quiet: true, signal })
   const seen = await forEachStored(stored, (object) => {
     const { metadata, ...rest } = object
     const [problem] = definition!.validate(object)

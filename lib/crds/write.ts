@@ -112,7 +112,7 @@ async function isServed(
   for (const { name: version } of asked) {
     const resource = resourceOf(crd, version)
     try {
-      const objects = pages(api, { resource }, { limit: isOneEnough ? 1 : undefined, signal })
+      const objects = pages(api, { resource }, { limit: isOneEnough ? 1 : undefined, quiet: true, signal })
       for await (const _ of objects) if (isOneEnough) break
     } catch (error) {
       if (signal.aborted) throw error

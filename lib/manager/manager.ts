@@ -32,11 +32,8 @@ export interface ManagerOptions {
   readonly elector?: LeaderElector | undefined
   /** How long a stop waits for running runnables: 0 is no wait, Infinity is no limit. Default: 30 s. */
   readonly graceMs?: number | undefined
-  /**
-   * Whether to start runnables with the roles `server` and `webhook`. A function is called with each of them instead.
-   * Default: true.
-   */
-  readonly listens?: boolean | ((server: Runnable) => void) | undefined
+  /** Called with each runnable of the roles `server` and `webhook`. Returns whether it is started. Default: all are. */
+  readonly listens?: ((server: Runnable) => boolean) | undefined
 }
 
 /**
@@ -140,14 +137,10 @@ export class Manager implements Runnable {
    */
   add(what: Runnable | RunnableFunction): void {
     const runnable = asRunnable(what)
-    const { name } = runnable
+    const { name, role } = runnable
     if (this.#stop?.signal.aborted) throw new ManagerStopping(`Cannot add "${name}": the manager is stopping`)
     const phase = classify(runnable)
-    const { listens = true } = this.#options
-    if (listens !== true && (runnable.role === 'server' || runnable.role === 'webhook')) {
-      if (listens) listens(runnable)
-      return
-    }
+    if ((role === 'server' || role === 'webhook') && this.#options.listens?.(runnable) === false) return
     if (runnable.warmup) {
       this.#group('warmup').add({
         name: `${name} (warm-up)`,

@@ -49,8 +49,8 @@ export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
   readonly uuid?: (() => string) | undefined
   /** Overrides the operator's own. */
   readonly leaderElection?: boolean | undefined
-  /** Whether to start servers that extensions add, or what to call with each instead. Default: true. */
-  readonly listens?: boolean | ((server: Runnable) => void) | undefined
+  /** Called with each server. Returns whether it is started. Default: all are. */
+  readonly listens?: ((server: Runnable) => boolean) | undefined
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
   /** The runnables of the clusters. */
   readonly running: readonly Runnable[]

@@ -1,7 +1,6 @@
 /** Loads the parts that few operators need, from files beside mod.js. */
-import { fileMissing, messageOf } from '../core/errors.ts'
+import { fileMissing } from '../core/errors.ts'
 import { loadPart } from '../core/optional_parts.ts'
-import type { Log } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { OperatorOptions } from './options.ts'
 import { crdModeOf, hasWebhooks, type OperatorDescription } from './description.ts'
@@ -92,11 +91,4 @@ export async function loadMeter({ metrics }: OperatorOptions): Promise<OperatorM
     fileMissing('Cannot serve metrics', 'metrics.js', 'metrics'),
   )
   return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
-}
-
-/** Warns in development and in tests, where metrics are not served, if the operator could not serve them elsewhere. */
-export function checkMeter(options: OperatorOptions, log: Log): void {
-  loadMeter(options).catch((error: unknown) =>
-    log.warn(`${messageOf(error)}; without it the operator does not start where its metrics are served`)
-  )
 }

@@ -13,7 +13,7 @@ import type { Parts } from './context.ts'
 import type { OperatorOptions } from './options.ts'
 import type { OperatorDescription } from './description.ts'
 import { isOptional } from './used_kinds.ts'
-import { checkMeter, type LoadedParts, loadMeter, loadParts, loadTracing } from './loaded_parts.ts'
+import { type LoadedParts, loadMeter, loadParts, loadTracing } from './loaded_parts.ts'
 import { ownLog } from './own_log.ts'
 import type { OperatorWebhooks, WebhookMode } from './webhooks/setup.ts'
 
@@ -49,12 +49,15 @@ export interface StartOptions {
   definitionLog?: Log
   /** Overrides the operator's own. */
   leaderElection?: boolean
-  /** Whether to serve health, metrics and profiling at the operator's addresses. Default: true. */
+  /** Whether to make the servers of health, metrics and profiling. Default: true. */
   serves?: boolean
+  /** Whether metrics that cannot be loaded are an error, and not a warning. Default: true. */
+  needsMetrics?: boolean
   /**
-   * Whether to start the servers that extensions add. A function is called with each of them instead. Default: true.
+   * Called with each server: of health, metrics, profiling and extensions. Returns whether it is started. Default: all
+   * are.
    */
-  listens?: boolean | ((server: Runnable) => void)
+  listens?: (server: Runnable) => boolean
   /** How the webhooks are served. Default: `stated`, as the operator states. */
   webhooks?: WebhookMode
   /** Called with the webhooks before they start. */
@@ -107,9 +110,14 @@ async function setupOf(description: OperatorDescription, serves: boolean, option
   const { clock = systemClock, userClock, identity, random, uuid } = options
   const { instance = instanceOf(description.options) } = options
   const log = safeLog(options.log ?? ownLog(description.options))
-  const meter = serves ? await loadMeter(description.options) : undefined
+  const meter = serves
+    ? await loadMeter(description.options).catch((error: unknown) => {
+      if (options.needsMetrics !== false) throw error
+      log.warn(`${messageOf(error)}; elsewhere this is fatal`)
+      return undefined
+    })
+    : undefined
   const tracing = await loadTracing(description.options)
-  if (!serves) checkMeter(description.options, log)
   return { clock, userClock, log, instance, identity, random, uuid, meter, tracing }
 }
 

@@ -171,7 +171,7 @@ async function converts(
     if (!served || storage) continue
     const resource = { group, version, kind: names.kind, plural: names.plural, scope }
     try {
-      await api.listPage({ resource }, { limit: 1 }, signal)
+      await api.listPage({ resource }, { limit: 1, quiet: true }, signal)
     } catch (error) {
       if (signal.aborted) throw error
       if (messageOf(error).includes('conversion webhook')) return false

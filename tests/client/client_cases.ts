@@ -435,6 +435,21 @@ export const CLIENT_CASES: readonly Case[] = [
     },
   },
   {
+    name:
+      'a patch that removes the last finalizer is a change, although the server keeps the version; an empty one is none',
+    async run(context) {
+      const it = bench(context)
+      const metadata = { name: 'a', namespace: context.namespace, finalizers: ['cases.dev/one', 'cases.dev/two'] }
+      const made = await it.client.create(FOO, { metadata, spec: { size: 1 } })
+      await it.client.delete(FOO, made)
+      const going = await it.client.live.get(FOO, made)
+      const held = await it.client.patch(FOO, going!, { merge: { metadata: { finalizers: ['cases.dev/two'] } } })
+      await it.client.patch(FOO, held, { merge: {} })
+      await it.client.patch(FOO, held, { merge: { metadata: { finalizers: null } } })
+      assert.deepEqual(results(it).slice(2), ['patch Foo changed', 'patch Foo unchanged', 'patch Foo changed'])
+    },
+  },
+  {
     name: 'delete resolves with whether the object existed',
     async run(context) {
       const it = bench(context)

@@ -187,6 +187,9 @@ test('a warning is logged once, with its first request, without the query', asyn
     () => Promise.resolve(answer(200, '', texts.length > 0 ? { warning: texts.shift()! } : {})),
     log,
   )
+  await loggingWarnings(() => Promise.resolve(answer(200, '', { warning: '299 - "old"' })), log)(
+    { method: 'GET', path: '/own', quiet: true },
+  )
   for (const path of ['/a?x=1', '/b', '/c', '/d']) await transport({ method: 'GET', path })
   assert.deepEqual(logged, [
     'The API server warns: old {"method":"GET","path":"/a"}',

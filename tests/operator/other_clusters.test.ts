@@ -100,7 +100,7 @@ test('a replica stays ready when another required cluster refuses its credential
   const app = operator({ name: 'multi', health: 0 })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap).watches(ConfigMap, () => [], { cluster: west }).reconcile(async () => {})
-  await using s = await starting(app, { serves: true, listens: () => {} })
+  await using s = await starting(app, { serves: true, listens: () => false })
   const probe = async (): Promise<number> =>
     (await s.parts!.health!.fetch(new Request('http://localhost/readyz'))).status
   assert.equal(await probe(), 200)
