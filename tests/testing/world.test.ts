@@ -429,7 +429,9 @@ test('an idle world passes months without a timer and a request, for operators o
   app.controllerFor(ConfigMap, { when: isOurs })
     .watches(Lease, () => [])
     .from('stream', async function* (): AsyncGenerator<{ name: string; namespace: string }> {
-      for await (const { object } of client!.watch(Pod)) yield ref(object.metadata.name)
+      let resourceVersion = ''
+      for await (const page of client!.pages(Pod)) resourceVersion = page.resourceVersion
+      for await (const { object } of client!.watch(Pod, { resourceVersion })) yield ref(object.metadata.name)
     })
     .reconcile(async (_, { clientOf }) => void (await clientOf(west).list(ConfigMap)))
   let client: World['client'] | undefined
