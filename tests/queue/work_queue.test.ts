@@ -250,6 +250,22 @@ test('forget cancels a retry, so that it does not run before a later delay', asy
   assert.equal(queue.length, 1)
 })
 
+test('a retry that keeps its wait is cancelled by forget, as the retry before it', async () => {
+  const clock = new FakeClock()
+  const queue = new WorkQueue<string>({ clock, limiter: exponentialLimiter({ baseMs: 100 }) })
+  queue.add('a')
+  await queue.get(never)
+  assert.equal(queue.retry('a'), 100)
+  queue.done('a')
+  await clock.advance(40)
+  queue.add('a')
+  await queue.get(never)
+  assert.equal(queue.retry('a', { keepsWait: true }), 60)
+  queue.done('a')
+  queue.forget('a')
+  assert.deepEqual([queue.delayed, clock.pending], [0, 0])
+})
+
 test('forget keeps plain delays and waiting keys, and leaves no timer for the cancelled retry', async () => {
   const clock = new FakeClock()
   const queue = new WorkQueue<string>({ clock })
