@@ -37,6 +37,7 @@ for (let seed = first; seed < first + count; seed++) {
     print(small, (await runPlan(small)).history)
     process.exit(1)
   }
+  if ((seed - first + 1) % 50 === 0) console.error(`${seed - first + 1} of ${count} seeds`)
 }
 const seconds = (performance.now() - beganMs) / 1000
 console.log(
