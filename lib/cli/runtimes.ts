@@ -89,7 +89,8 @@ export function launchArguments(
       return ['--preload', preload, ...passed, file]
     case 'deno': {
       const config = denoConfig ? [`--config=${denoConfig}`] : []
-      return ['run', '--quiet', ...config, '--preload', preload, ...denoPermissions(launch), file]
+      // A question would hold the whole operator; its error names the permission.
+      return ['run', '--quiet', '--no-prompt', ...config, '--preload', preload, ...denoPermissions(launch), file]
     }
   }
 }

@@ -407,6 +407,15 @@ test('owners and deletions that cannot be are refused, with what to do', async (
   await assert.rejects(world(app, { objects: [gone] }), /^TypeError: .* it has a deletionTimestamp and no finalizers/)
 })
 
+test('an operator with an admission is ready in a world, whose API server calls it in memory', async () => {
+  const app = operator({ name: 'x', health: 0 })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  app.admission(ConfigMap, { validate: () => [] })
+  const w = await world(app)
+  assert.equal((await w.fetch('/readyz')).status, 200)
+  await w.stop()
+})
+
 test('health and metrics of an operator are fetched in a world, by their paths and by their names', async () => {
   const app = operator({ name: 'x', health: ':8081', metrics: ':8080', profiling: '127.0.0.1:6060' })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
