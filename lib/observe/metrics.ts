@@ -52,8 +52,8 @@ export interface Meter {
   gauge<L extends string>(definition: MetricDefinition<L>): Series<Gauge, L>
   histogram<L extends string>(definition: HistogramDefinition<L>): Series<Histogram, L>
   /**
-   * Calls `update` before each scrape, for values that are expensive to keep up to date. Returns a function that ends
-   * it.
+   * Calls `update` before each scrape, for values that are expensive to keep up to date. It must not be async: the
+   * scrape fails then. Returns a function that ends it.
    */
   onScrape(update: () => void): () => void
 }

@@ -92,7 +92,15 @@ class Scrape {
 
   add(update: () => void): () => void {
     // The same function may be added twice, and removed at different times.
-    const own = (): void => update()
+    const own = (): void => {
+      const result: unknown = update()
+      if (!(result instanceof Promise)) return
+      result.catch(() => {})
+      throw new TypeError(
+        'Cannot update the metrics: the function of onScrape is async, so its values would come a scrape late; let it ' +
+          'read the cache, and keep what it must wait for up to date elsewhere',
+      )
+    }
     this.#updates.add(own)
     return () => void this.#updates.delete(own)
   }

@@ -121,6 +121,15 @@ test('a metric of the user with one of our names is used unchanged', async () =>
   assert.equal((await registry.metrics()).includes('controller="foo"'), false)
 })
 
+test('an async function of onScrape fails the scrape, and its rejection is handled', async () => {
+  const meter = await prometheusMeter()
+  meter.counter({ name: 'a', help: 'a', labels: [] }).with({}).inc()
+  const end = meter.onScrape(async () => await Promise.reject(new Error('late')))
+  await assert.rejects(async () => await meter.registry.metrics(), /the function of onScrape is async/)
+  end()
+  assert.match(await meter.registry.metrics(), /^a 1$/m)
+})
+
 test('functions of onScrape are called once per scrape, before the first of our metrics is read', async () => {
   const registry = new prom.Registry()
   const meter = await prometheusMeter(registry)
