@@ -178,6 +178,11 @@ export class Controller implements Runnable {
     return this.#queue.idle && this.#sources.idle
   }
 
+  /** Whether its keys wait for the first reconcile: for the lease, or for the first list of another kind. */
+  get isWaiting(): boolean {
+    return this.#reconciling === undefined && this.#sources.idle
+  }
+
   /** What has failed in sources and is tried again, by the names of the sources. */
   get failing(): readonly (SourceFailure & { readonly source: string })[] {
     return this.#sources.failing

@@ -99,7 +99,9 @@ function identityOf(election: OperatorOptions['leaderElection'], number: number)
 /** Returns what a world watches of the controllers of a replica. */
 function watchedOf({ controllers, manager }: Parts, replica: Replica): Watched {
   // The keys of a warm-up wait for the lease. Clusters come with their controllers, and go.
-  const isIdle = ({ idle, everyReplica }: Controller): boolean => idle || (everyReplica !== true && !manager.isElected)
+  // After the election, a leader waits for late watches first. A stop drops the keys that wait.
+  const isIdle = ({ idle, isWaiting, everyReplica }: Controller): boolean =>
+    idle || isWaiting || manager.stopping.aborted || (everyReplica !== true && !manager.isElected)
   const busy = (): Controller[] => [...controllers.values()].filter((controller) => !isIdle(controller))
   return {
     idle: () => busy().length === 0,

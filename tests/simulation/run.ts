@@ -48,13 +48,19 @@ export function planOf(seed: number): Plan {
 }
 
 export async function runPlan(plan: Plan): Promise<Outcome> {
-  return await new Run(plan).play()
+  const run = new Run(plan)
+  try {
+    await run.play()
+  } catch (error) {
+    run.problem(`the run ended: ${error}`)
+  }
+  return { problems: run.problems, history: run.history }
 }
 
 class Run {
   readonly #plan: Plan
-  readonly #problems: string[] = []
-  readonly #history: string[] = []
+  readonly problems: string[] = []
+  readonly history: string[] = []
   readonly #known = new Map<string, Known>()
   readonly #subjects = new Map<number, Subject>()
   readonly #failed = new Set<string>()
@@ -70,14 +76,14 @@ class Run {
     this.#plan = plan
   }
 
-  async play(): Promise<Outcome> {
+  async play(): Promise<void> {
     const { seed, drawing, replicas, deeds, earlier } = this.#plan
     const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
     const { app, west } = subjectOf(drawing, { run: () => () => {}, problem() {}, failsFirst: () => false })
     const stage = this.#stage = new Stage({
       ...{ seed, app, objects: NAMESPACES.map(namespace), log: this.#log() },
       onWrite: (write) => this.#written(write),
-      onProblem: (text) => this.#problem(text),
+      onProblem: (text) => this.problem(text),
       onEnd: (error) => this.#ended(error),
     })
     await stage.open()
@@ -107,7 +113,6 @@ class Run {
     }
     await this.#judge(of, place)
     await stage.close()
-    return { problems: this.#problems, history: this.#history }
   }
 
   #startReplica(): void {
@@ -143,11 +148,11 @@ class Run {
     return {
       run: (controller, key) => {
         const id = `${controller} ${key}`
-        if (running.has(id)) this.#problem(`two runs of ${id} at once in replica ${replica}`)
+        if (running.has(id)) this.problem(`two runs of ${id} at once in replica ${replica}`)
         running.add(id)
         return () => void running.delete(id)
       },
-      problem: (text) => this.#problem(text),
+      problem: (text) => this.problem(text),
       failsFirst: (key, value) => {
         const id = `${key} ${value}`
         const isFirst = !this.#failed.has(id)
@@ -163,9 +168,9 @@ class Run {
     const what = `${verb} of ${resource} ${namespace}/${name}`
     const isBeat = resource === 'configmaps' && (name === 'task' || name === 'tick')
     if (!isBeat && name !== '') {
-      if (cluster !== (drawing.place === 'own' ? null : 'west')) this.#problem(`${what} in the wrong cluster`)
+      if (cluster !== (drawing.place === 'own' ? null : 'west')) this.problem(`${what} in the wrong cluster`)
       const wrong = wrongWrite(drawing, { namespace, name }, this.#known.get(`${namespace}/${name}`))
-      if (wrong) this.#problem(`${what}: ${wrong}`)
+      if (wrong) this.problem(`${what}: ${wrong}`)
     }
     const isOfEach = fieldManager === 'drawn-second' ? drawing.second === 'every replica' : isBeat &&
       drawing.task === 'every replica'
@@ -175,7 +180,7 @@ class Run {
   async #checkLeads(replica: number, what: string): Promise<void> {
     const holder = await this.#stage.holder()
     const own = replica === 0 ? IDENTITY : `${IDENTITY}-${replica}`
-    if (holder !== undefined && holder !== own) this.#problem(`${what} by ${own}, while ${holder} leads`)
+    if (holder !== undefined && holder !== own) this.problem(`${what} by ${own}, while ${holder} leads`)
   }
 
   async #judge({ isCertain, client }: Play, place: OtherCluster | undefined): Promise<void> {
@@ -190,7 +195,7 @@ class Run {
         const known = this.#known.get(`${namespace}/${name}`)
         for (
           const wrong of judged(drawing, { namespace, name }, known, await found({ namespace, name }), isCertain)
-        ) this.#problem(wrong)
+        ) this.problem(wrong)
       }
     }
     const own = this.#stage.clientOf(undefined)
@@ -200,7 +205,7 @@ class Run {
       const map = await own.get(ConfigMap, { namespace: 'a', name })
       // Clocks of replicas may be half an hour off.
       if (Math.abs(now - Number(map?.data?.['at'])) > 2_000_000) {
-        this.#problem(`${name} does not run: ${map?.data?.['at']}`)
+        this.problem(`${name} does not run: ${map?.data?.['at']}`)
       }
     }
     void place
@@ -213,7 +218,7 @@ class Run {
       const times = (this.#lines.get(message) ?? []).filter((ms) => ms > now - 1000)
       this.#lines.set(message, [...times, now])
       if (times.length === MAX_EQUAL_LINES) {
-        this.#problem(`logged more than ${MAX_EQUAL_LINES} times in a second: ${message}`)
+        this.problem(`logged more than ${MAX_EQUAL_LINES} times in a second: ${message}`)
       }
     }
     return { debug() {}, info() {}, warn: count('warn'), error: count('error') }
@@ -224,16 +229,19 @@ class Run {
     this.#note(`a replica ended: ${error}`)
     const isStormy = this.#stage.clock.monotonic() < this.#calmMs + LAST_ANSWER_MS
     if (error instanceof LeadershipLost || (isStormy && isOfServer(error))) return
-    this.#problem(`a replica ended: ${error}`)
+    // The grace period of a suspended process goes on.
+    const isSuspended = this.#plan.deeds.some(({ deed }) => deed === 'suspend')
+    if (isSuspended && error instanceof Error && error.name === 'StopTimeout') return
+    this.problem(`a replica ended: ${error}`)
   }
 
-  #problem(text: string): void {
+  problem(text: string): void {
     this.#note(`PROBLEM ${text}`)
-    if (!this.#problems.includes(text)) this.#problems.push(text)
+    if (!this.problems.includes(text)) this.problems.push(text)
   }
 
   #note(text: string): void {
-    this.#history.push(`${((this.#stage?.clock.monotonic() ?? 0) / 1000).toFixed(1).padStart(7)} s  ${text}`)
+    this.history.push(`${((this.#stage?.clock.monotonic() ?? 0) / 1000).toFixed(1).padStart(7)} s  ${text}`)
   }
 }
 

@@ -170,9 +170,10 @@ export class Stage {
     const connectionsOf: WorldClusters['connectionsOf'] = (replica) => {
       const { transport, transports = {}, ...rest } = this.#clusters.connectionsOf(replica)
       const observed = (inner: Transport, cluster: string | null): Transport => async (request) => {
+        // Begun before a suspension: the fence was checked then.
+        this.#observe(number, cluster, request.method, request.path)
         await this.#awake(number)
         request.signal?.throwIfAborted()
-        this.#observe(number, cluster, request.method, request.path)
         const response = await inner(request)
         await this.#awake(number)
         return response
@@ -223,7 +224,7 @@ export class Stage {
   #failed(error: unknown): void {
     this.#activity.takeFailure()
     this.#options.onEnd(error)
-    if (this.#end.signal.aborted) throw error
+    if (this.#end.signal.aborted || /^Error: Cannot settle/.test(String(error))) throw error
   }
 
   /** Ends all replicas, and checks that they end. */
