@@ -11,7 +11,8 @@ import { hasWebhooks, type OperatorDescription } from './description.ts'
 import type { ClusterFlags } from './flags.ts'
 
 /**
- * Finds the operator's own cluster by `find`.
+ * Finds the operator's own cluster by `find`. Resolves with undefined if there is none and no flag names one: the start
+ * fails then, after what it needs first.
  *
  * @throws ConfigError if permissions are missing that are known to be needed: those to find the cluster, and all that
  * follow from it and from the description.
@@ -20,14 +21,17 @@ export async function findPermitted(
   description: OperatorDescription,
   flags: ClusterFlags,
   find: () => Promise<ClusterConfig>,
-): Promise<ClusterConfig> {
+): Promise<ClusterConfig | undefined> {
   const own = ownRights(description)
   const finding = findingRights(flags)
   if (lacking(finding).length > 0) throw refused(description, [...finding, { name: 'net', host: UNKNOWN }, ...own])
   const config = await find().catch((error: unknown) => {
     const rights = error instanceof ConfigError && 'rights' in error ? error.rights as readonly Right[] : undefined
-    throw rights ? refused(description, [...rights, ...own]) : error
+    if (rights) throw refused(description, [...rights, ...own])
+    if (Object.keys(flags).length > 0) throw error
+    return undefined
   })
+  if (!config) return undefined
   const all = [...connectionRights(config), ...own]
   if (lacking(all).length > 0) throw refused(description, all)
   return config

@@ -6,6 +6,7 @@ import { formatJson } from '../observe/format_log.ts'
 import { levelOf, type Log, LOG_LEVELS, type LogLevel, silentLog } from '../observe/log.ts'
 import { placeOfError } from '../observe/stack.ts'
 import { loadConfig } from '../config/load.ts'
+import type { ClusterConfig } from '../core/cluster_config.ts'
 import { optionalEnv, unreadable } from '../runtime/os/env.ts'
 import { isMain, programArguments, thisRuntime } from '../runtime/os/this_runtime.ts'
 import { exitProcess, onSignals, onUnawaited } from '../runtime/os/signals.ts'
@@ -110,12 +111,12 @@ async function flagsOf(args: readonly string[]): Promise<ClusterFlags> {
  * permissions.
  */
 async function clusterFor(description: OperatorDescription, flags: ClusterFlags, log: Log): Promise<StartOptions> {
-  if (thisRuntime().name !== 'deno') {
-    return Object.keys(flags).length > 0 ? { cluster: await findCluster(log, flags) } : {}
-  }
-  const { findPermitted } = await import('./permissions.ts')
-    .catch(fileMissing('Cannot find a cluster', 'permissions.js'))
-  return { cluster: await findPermitted(description, flags, () => findCluster(log, flags)) }
+  // Without the file, each missing permission is named when it is needed.
+  const permissions = thisRuntime().name === 'deno' && (await import('./permissions.ts').catch(() => undefined))
+  const find = (): Promise<ClusterConfig> => findCluster(log, flags)
+  if (!permissions) return Object.keys(flags).length > 0 ? { cluster: await find() } : {}
+  const cluster = await permissions.findPermitted(description, flags, find)
+  return cluster ? { cluster } : {}
 }
 
 type TerminalLog = typeof import('./terminal_log.ts')

@@ -120,7 +120,7 @@ test('The embedded API: it serves alone, kubectl works with its kubeconfig, and 
     assert.deepEqual(readdirSync(join(project.path, '.kubeloop')), ['.gitignore'])
   }))
 
-const RUN = { node: 'node operator.ts', bun: 'bun run operator.ts', deno: 'deno run --allow-net=HOST:PORT ' }
+const RUN = { node: 'node operator.ts', bun: 'bun run operator.ts', deno: "deno run '--allow-net=HOST:PORT" }
 const runLines = Object.fromEntries(Object.entries(RUN).map(([name, line]) => [name, lineOf(START, line)]))
 
 test('Getting started: the operator finds its cluster in ~/.kube/config, and ends in order', () =>
