@@ -166,34 +166,21 @@ test(
 )
 
 test('when its process is killed, the control plane ends too', { skip, timeout: 120_000 }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'envtest-orphan-'))
-  const script = join(folder, 'start.ts')
-  const path = new URL('../../lib/testing/envtest.ts', import.meta.url).pathname
-  writeFileSync(
-    script,
-    `import { startEnvtest } from '${path}'
-    const envtest = await startEnvtest()
-    console.log(envtest.config.server, envtest.tokenConfig.token)
-    setInterval(() => {}, 1000)`,
-  )
-  try {
-    const arguments_ = 'Deno' in globalThis ? ['run', '-A', '--no-check', script] : [script]
-    const child = spawn(process.execPath, arguments_, { stdio: ['ignore', 'pipe', 'inherit'] })
-    const exited = new Promise((resolve) => child.once('exit', resolve))
-    const [server = '', token = ''] = await new Promise<string[]>((resolve, reject) => {
-      child.stdout.setEncoding('utf8').once('data', (text: string) => resolve(text.trim().split(' ')))
-      child.once('exit', (code) => reject(new Error(`the script ended with ${code}`)))
-    })
-    const left = folderWith(token)
-    child.kill('SIGKILL')
-    await exited
-    await eventually(async () => {
-      await assert.rejects(ask({ server }, '/readyz'), { code: 'ECONNREFUSED' })
-      assert.equal(existsSync(left), false)
-    })
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  const script = new URL('files/start_envtest.ts', import.meta.url).pathname
+  const arguments_ = 'Deno' in globalThis ? ['run', '-A', '--no-check', script] : [script]
+  const child = spawn(process.execPath, arguments_, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  const [server = '', token = ''] = await new Promise<string[]>((resolve, reject) => {
+    child.stdout.setEncoding('utf8').once('data', (text: string) => resolve(text.trim().split(' ')))
+    child.once('exit', (code) => reject(new Error(`the script ended with ${code}`)))
+  })
+  const left = folderWith(token)
+  child.kill('SIGKILL')
+  await exited
+  await eventually(async () => {
+    await assert.rejects(ask({ server }, '/readyz'), { code: 'ECONNREFUSED' })
+    assert.equal(existsSync(left), false)
+  })
 })
 
 /** Returns the control plane's folder: others may run at the same time. */
