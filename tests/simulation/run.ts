@@ -271,7 +271,10 @@ export async function shrunk(plan: Plan): Promise<Plan> {
     }
     for (const drawing of simplerDrawings(best.drawing)) {
       if (drawing.election !== best.drawing.election && best.replicas > 1) continue
-      if (Object.keys(OPTIONS).every((name) => name in drawing) && await attempt({ ...best, drawing })) {
+      // What both releases have in common stays so.
+      const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
+      const earlier = best.earlier && { ...best.earlier, ...lasting }
+      if (await attempt({ ...best, drawing, earlier })) {
         isSmaller = true
         break
       }

@@ -69,6 +69,8 @@ export class Stage {
   readonly #skews = new Map<number, number>()
   /** Until when a replica is suspended, by the clock of the world. */
   readonly #asleep = new Map<number, number>()
+  /** The requests and answers that a suspension holds. */
+  #held = 0
   #started = 0
 
   constructor(options: StageOptions) {
@@ -95,7 +97,11 @@ export class Stage {
     this.#clusters.open()
     // The work of a suspended replica waits for the clock.
     this.#activity.run(async (watch) => {
-      watch({ idle: () => true, busyWith: () => [], waits: () => this.running.some((each) => this.#sleepMs(each) > 0) })
+      watch({
+        idle: () => true,
+        busyWith: () => [],
+        waits: () => this.#held > 0 || this.running.some((each) => this.#sleepMs(each) > 0),
+      })
       await new Promise<void>((resolve) => this.#end.signal.addEventListener('abort', () => resolve()))
     })
   }
@@ -140,7 +146,9 @@ export class Stage {
   }
 
   async #awake(number: number): Promise<void> {
+    this.#held++
     for (let ms = this.#sleepMs(number); ms > 0; ms = this.#sleepMs(number)) await sleep(this.clock, ms)
+    this.#held--
   }
 
   /** Returns the number of the next replica, for {@link start}. */
