@@ -1,4 +1,5 @@
 /** The texts that `kubeloop new` writes: the sample with other names, and the files of a project. */
+import { SERVICE_ACCOUNT } from '../config/in_cluster.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { USER } from './deploy/workload.ts'
 
@@ -58,7 +59,6 @@ interface RuntimeTexts {
 
 /** What an operator in a pod reads of its environment. */
 const ENV = 'KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,KUBELOOP_LOG,HTTPS_PROXY,NO_PROXY'
-const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 const TEXTS: Readonly<Record<RuntimeName, RuntimeTexts>> = {
   node: {

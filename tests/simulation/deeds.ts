@@ -1,7 +1,6 @@
 /** What happens to a simulated operator: deeds of people, faults of the network, and changes of its replicas. */
-import { ConfigMap, Secret, Service } from 'kubeloop/kinds'
+import { ConfigMap, Lease, Secret, Service } from 'kubeloop/kinds'
 import { type AnyResource, type Client, isReason, type OtherCluster } from 'kubeloop'
-import { Lease } from 'kubeloop/kinds'
 import type { Fault } from 'kubeloop/testing'
 import type { Chance } from './chance.ts'
 import { type Known, selects } from './model.ts'
@@ -128,7 +127,7 @@ function faultOf(number: number): Fault {
 }
 
 const NEW: Known = {
-  ...{ labelled: false, wasSelected: false, value: '', passed: false, named: false, drifted: false, stripped: false },
+  ...{ labelled: false, wasSelected: false, value: '', passed: false, named: false, drifted: false },
 }
 
 /** Plays one deed. */
@@ -162,8 +161,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       if (await label('selected', deed === 'join')) own.labelled = deed === 'join'
       return
     case 'unfinish':
-      if (own && await sent(client.patch(Foo, key, { merge: { metadata: { finalizers: null } } }))) own.stripped = true
-      return
+      return void await sent(client.patch(Foo, key, { merge: { metadata: { finalizers: null } } }))
     case 'drift':
     case 'extra':
     case 'remove': {

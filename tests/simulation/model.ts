@@ -19,8 +19,6 @@ export interface Known {
   named: boolean
   /** Its Service was changed by others. */
   drifted: boolean
-  /** People have removed its finalizers. */
-  stripped: boolean
 }
 
 /** The objects of a key when the operator is at rest. */

@@ -1,5 +1,5 @@
 /** Runs one seed: an operator, what happens to it, and what must hold while it does and when it is at rest. */
-import { ApiError, LeadershipLost, type Log, NetworkError, type OtherCluster } from 'kubeloop'
+import { ApiError, LeadershipLost, type Log, NetworkError } from 'kubeloop'
 import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
 import { Chance } from './chance.ts'
 import { type Deed, drawDeeds, type Play, play, textOf } from './deeds.ts'
@@ -111,7 +111,7 @@ class Run {
       this.#restart()
       await stage.advance(30_000)
     }
-    await this.#judge(of, place)
+    await this.#judge(of)
     await stage.close()
   }
 
@@ -183,7 +183,7 @@ class Run {
     if (holder !== undefined && holder !== own) this.problem(`${what} by ${own}, while ${holder} leads`)
   }
 
-  async #judge({ isCertain, client }: Play, place: OtherCluster | undefined): Promise<void> {
+  async #judge({ isCertain, client }: Play): Promise<void> {
     const { drawing } = this.#plan
     const found = async ({ namespace, name }: Key) => ({
       foo: await client.get(Foo, { namespace, name }),
@@ -208,7 +208,6 @@ class Run {
         this.problem(`${name} does not run: ${map?.data?.['at']}`)
       }
     }
-    void place
   }
 
   #log(): Log {

@@ -337,8 +337,8 @@ function keepStated(object: ApiObject, { metadata, status }: ApiObject): void {
 }
 
 /** Removes repeated owner references, in place, with a warning. */
-export function dedupeOwners({ webhooks }: Context, { metadata }: ApiObject, { warnings }: Writer): void {
-  warnings?.push(...dedupedOwners(metadata, webhooks.current?.call?.method === 'PATCH'))
+export function dedupeOwners({ webhooks }: Context, { metadata }: ApiObject, writer: Writer): void {
+  warn(writer, dedupedOwners(metadata, webhooks.current?.call?.method === 'PATCH'))
 }
 
 /** Returns an object of a dry run as a write would return it: with the defaults of its status, for example. */
