@@ -29,8 +29,13 @@ export function accountObjects(name: string, namespace: string, rules: RoleRules
   return [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata }, ...rolesOf(name, namespace, rules)]
 }
 
-/** Returns the ClusterRole and the Roles of an operator, each with its binding. */
-export function rolesOf(name: string, namespace: string, { everywhere, inNamespaces }: RoleRules): AccountObject[] {
+/** Returns the ClusterRole and the Roles of an operator, each with its binding. `role`: their name. */
+export function rolesOf(
+  name: string,
+  namespace: string,
+  { everywhere, inNamespaces }: RoleRules,
+  role: string = name,
+): AccountObject[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1'
   const labels = labelsOf(name)
   const subjects = [{ kind: 'ServiceAccount', name, namespace }]
@@ -44,13 +49,13 @@ export function rolesOf(name: string, namespace: string, { everywhere, inNamespa
       apiVersion,
       kind: `${prefix}RoleBinding`,
       metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name: role },
       subjects,
     },
   ]
   return [
-    ...(everywhere.length > 0 ? pair('Cluster', { name, labels }, everywhere) : []),
-    ...[...inNamespaces].flatMap(([place, rules]) => pair('', { name, namespace: place, labels }, rules)),
+    ...(everywhere.length > 0 ? pair('Cluster', { name: role, labels }, everywhere) : []),
+    ...[...inNamespaces].flatMap(([place, rules]) => pair('', { name: role, namespace: place, labels }, rules)),
   ]
 }
 

@@ -1,9 +1,9 @@
 /** The account under which an operator is tried without a cluster: in a world, and by `kubeloop dev`. */
 import type { Api } from '../client/api.ts'
 import { memberOf, type OperatorDescription } from '../operator/description.ts'
-import { type AccountObject, accountObjects, namespaceOf } from './account.ts'
+import { type AccountObject, accountObjects, namespaceOf, rolesOf } from './account.ts'
 import { likelyRights } from './likely.ts'
-import { rulesOf } from './rules.ts'
+import { includes, type Right, rulesOf } from './rules.ts'
 
 export interface TrialAccount {
   readonly namespace: string
@@ -29,21 +29,31 @@ export function accountOf(description: OperatorDescription, stated: string | und
     name,
     hasOwnRoles,
     objectsIn(cluster) {
-      const rules = rulesOf(hasOwnRoles ? [] : rightsIn(description, namespace, cluster))
-      const places = new Set([namespace, ...rules.inNamespaces.keys()])
+      const [stated, all] = [description, installing(description)].map((of) => rightsIn(of, namespace, cluster))
+      const rules = rulesOf(hasOwnRoles ? [] : stated!)
+      const installs = rulesOf(all!.filter((right) => !stated!.some((each) => includes(each, right))))
+      const places = new Set([namespace, ...rules.inNamespaces.keys(), ...installs.inNamespaces.keys()])
       const namespaces = [...places].map((place): AccountObject => {
         return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: place } }
       })
-      return [...namespaces, ...accountObjects(name, namespace, rules)]
+      return [
+        ...namespaces,
+        ...accountObjects(name, namespace, rules),
+        ...rolesOf(name, namespace, installs, `${name}-installs`),
+      ]
     },
   }
 }
 
-/** Worlds and `kubeloop dev` install definitions and webhook configurations through every operator. */
-const INSTALLS = { crds: 'install' } as const
+/**
+ * Worlds and `kubeloop dev` install definitions and webhook configurations through every operator. A role of its own
+ * allows it, so that the user's may be those of another mode.
+ */
+function installing({ options, ...others }: OperatorDescription): OperatorDescription {
+  return { ...others, options: { ...options, crds: 'install' } }
+}
 
-function rightsIn({ options, ...others }: OperatorDescription, namespace: string, name: string | undefined) {
-  const description = { ...others, options: { ...options, ...INSTALLS } }
+function rightsIn(description: OperatorDescription, namespace: string, name: string | undefined): readonly Right[] {
   if (name === undefined) return likelyRights(description, { namespace })
   const cluster = description.clusters.find((each) => each.name === name)
   if (cluster) return likelyRights(description, { namespace, cluster })

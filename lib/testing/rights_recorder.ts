@@ -197,17 +197,43 @@ export class RightsRecorder {
       yield { ...asked, verb: 'create' }
     }
     yield* this.#blockedOwners(body, namespace)
+    if (group === RBAC && !subresource && WRITES.includes(verb)) yield* granted(resource, body, namespace)
   }
 
   /** The admission plugin OwnerReferencesPermissionEnforcement asks whether the writer may set finalizers of owners. */
   *#blockedOwners(body: string, namespace: string): Generator<Asked> {
     if (!body.includes('"blockOwnerDeletion":true')) return
-    for (const { apiVersion, kind, name, blockOwnerDeletion } of metadataIn(body).ownerReferences ?? []) {
+    for (const { apiVersion, kind, name, blockOwnerDeletion } of objectIn(body).metadata?.ownerReferences ?? []) {
       const owner = this.#options.resources.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion)
       if (!owner || blockOwnerDeletion !== true) continue
       const place = owner.scope === 'Namespaced' ? namespace : ''
       const resource = `${owner.plural}/finalizers`
       yield { ...NOTHING, verb: 'update', group: owner.group, resource, namespace: place, name: name ?? '' }
+    }
+  }
+}
+
+const WRITES: readonly string[] = ['create', 'update', 'patch']
+const RBAC = 'rbac.authorization.k8s.io'
+
+/**
+ * Yields what a user must have to write a role, as nobody may grant more than they have, or its binding.
+ *
+ * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
+ */
+function* granted(resource: string, body: string, namespace: string): Generator<Asked> {
+  const { roleRef: { kind, name } = {}, rules = [] } = objectIn(body)
+  if (resource.endsWith('rolebindings') && name && (kind === 'Role' || kind === 'ClusterRole')) {
+    yield { ...NOTHING, verb: 'bind', group: RBAC, resource: `${kind.toLowerCase()}s`, namespace, name }
+  }
+  for (const { apiGroups = [], resources = [], verbs = [], resourceNames = [''], nonResourceURLs = [] } of rules) {
+    for (const verb of verbs) {
+      for (const path of nonResourceURLs) yield { ...NOTHING, kind: 'path', verb, path }
+      for (const group of apiGroups) {
+        for (const resource of resources) {
+          for (const name of resourceNames) yield { ...NOTHING, verb, group, resource, namespace, name }
+        }
+      }
     }
   }
 }
@@ -258,6 +284,14 @@ function bodyOf({ body }: HttpRequest): string {
   return typeof body === 'string' ? body : body === undefined ? '' : new TextDecoder().decode(body)
 }
 
+interface Body {
+  readonly metadata?: Metadata
+  readonly roleRef?: { readonly kind?: string; readonly name?: string }
+  readonly rules?: readonly {
+    readonly [field in 'apiGroups' | 'resources' | 'verbs' | 'resourceNames' | 'nonResourceURLs']?: readonly string[]
+  }[]
+}
+
 interface Metadata {
   readonly name?: string
   readonly ownerReferences?: readonly {
@@ -268,9 +302,9 @@ interface Metadata {
   }[]
 }
 
-function metadataIn(body: string): Metadata {
+function objectIn(body: string): Body {
   try {
-    return (JSON.parse(body) as { readonly metadata?: Metadata } | null)?.metadata ?? {}
+    return (JSON.parse(body) as Body | null) ?? {}
   } catch {
     return {} // not JSON: the server refuses it
   }
@@ -278,7 +312,7 @@ function metadataIn(body: string): Metadata {
 
 /** Returns the name in the body of a create; empty if it has none, as with a generated name. */
 export function nameIn(request: HttpRequest): string {
-  return metadataIn(bodyOf(request)).name ?? ''
+  return objectIn(bodyOf(request)).metadata?.name ?? ''
 }
 
 /** The line of a stack for the function that runs an operator. A bundler may add a number to its name. */

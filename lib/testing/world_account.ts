@@ -1,5 +1,5 @@
 /** Runs the operator of a world as a ServiceAccount. */
-import { type Cluster, isReason, type Transport } from 'kubeloop'
+import { type Cluster, isReason, type KubeObject, type Transport } from 'kubeloop'
 import type { OperatorDescription } from '../operator/description.ts'
 import { isAccount } from '../rights/account.ts'
 import { accountOf, tokenOf, type TrialAccount } from '../rights/trial.ts'
@@ -11,6 +11,13 @@ export function trialOf(description: OperatorDescription, as: string | undefined
   if (as === 'service-account') return accountOf(description, undefined)
   if (as.includes('/') && isAccount(as)) return accountOf(description, as)
   throw new TypeError(`Cannot create a world: as is "${as}", and must be "service-account" or "NAMESPACE/NAME"`)
+}
+
+/** Returns the Namespace of an account, which the objects of a test may need, unless it is one of these. */
+export function placesOf(account: TrialAccount | undefined, objects: readonly object[]): readonly object[] {
+  const places = account?.objectsIn(undefined).filter(({ kind }) => kind === 'Namespace') ?? []
+  const stated = new Set((objects as readonly Partial<KubeObject>[]).map((each) => `${each?.kind} ${each?.metadata?.name}`))
+  return places.filter(({ kind, metadata }) => metadata.name === account?.namespace && !stated.has(`${kind} ${metadata.name}`))
 }
 
 /**

@@ -5,7 +5,16 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadAll } from 'js-yaml'
 import { defineResource, type Operator, operator } from 'kubeloop'
-import { ConfigMap, Namespace, Node, Secret, ServiceAccount } from 'kubeloop/kinds'
+import {
+  ClusterRoleBinding,
+  ConfigMap,
+  Namespace,
+  Node,
+  Role,
+  RoleBinding,
+  Secret,
+  ServiceAccount,
+} from 'kubeloop/kinds'
 import { type World, world, type WorldOptions } from 'kubeloop/testing'
 import * as z from 'zod'
 import { parseManifest } from '../../lib/cli/manifests.ts'
@@ -197,6 +206,18 @@ const CASES: Readonly<Record<string, Case>> = {
     work: withFoo,
     // "one" stands in the file as well, but it is the name of a reconciled object.
     text: "'vault' 'login' 'one'",
+  },
+  'a binding needs the right to bind its role, and no other one': {
+    app: made({}, (app) =>
+      app.controllerFor(Foo).owns(Role).owns(RoleBinding).reconcile(async (foo, { client }) => {
+        const metadata = { namespace: foo.metadata.namespace, name: 'team' }
+        const bound = (kind: string, name: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name })
+        await client.apply(Role, { metadata, rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] })
+        await client.apply(RoleBinding, { metadata, roleRef: bound('Role', 'team') }, { owner: foo })
+        await client.create(ClusterRoleBinding, { metadata: { name: 'all' }, roleRef: bound('ClusterRole', 'view') })
+        await client.delete(ClusterRoleBinding, { name: 'all' })
+      })),
+    work: withFoo,
   },
   'with namespaces, what was asked for in one of them is allowed in each': {
     app: made(

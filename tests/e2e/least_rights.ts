@@ -241,7 +241,10 @@ export async function removals(
     const refusal = resource.endsWith('/finalizers')
       ? "you can't set finalizers on"
       : `cannot ${verb} resource "${resource}"`
-    found.push({ right, problems, isNamed: problems.some((each) => each.includes(refusal)) })
+    // What a role grants is refused with the rule that is missing.
+    const rule = `Resources:["${resource}"], Verbs:["${verb}"]}; its role lacks these rules`
+    const names = [refusal, rule, ...(verb === 'bind' ? ['verbs: ["bind"]'] : [])]
+    found.push({ right, problems, isNamed: problems.some((each) => names.some((name) => each.includes(name))) })
   }
   return found
 }

@@ -10,7 +10,7 @@ import { sleep, systemClock } from '../../lib/async/clock.ts'
 import type { Right } from '../../lib/rights/rules.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { clientOf, type OpenStage, recordedRights, removals, type Scenario, withRights } from './least_rights.ts'
-import { clean, REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
+import { clean, GRANTS, REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane'
 
@@ -79,7 +79,7 @@ async function prove(scenario: Scenario): Promise<void> {
   assert.deepEqual(await withRights(scenario, open, recorded.grants), [])
   const found = await removals(scenario, open, recorded, ({ resource }) => !isAll && !resource.endsWith('/finalizers'))
   assert.deepEqual(found.filter(({ isNamed }) => !isNamed), [])
-  assert.ok(found.length > (isAll ? 10 : 0), `${found.length}`)
+  assert.ok(found.length > (isAll ? 7 : 0), `${found.length}`)
 }
 
 for (
@@ -88,6 +88,7 @@ for (
     sample: SAMPLE,
     webhooks: SITES,
     namespaces: TEAMS,
+    'roles of its own': GRANTS,
   })
 ) {
   const skipped = skip || (scenario === SAMPLE ? false : rest)

@@ -1,12 +1,15 @@
 /** What three examples and one more operator do, so that each right that they need is used. */
 import { operator, type Transport } from 'kubeloop'
 import {
+  ClusterRole,
   ConfigMap,
   Deployment,
   Lease,
   MutatingWebhookConfiguration,
   Namespace,
   NetworkPolicy,
+  Role,
+  RoleBinding,
   Secret,
   ServiceAccount,
   ValidatingWebhookConfiguration,
@@ -174,7 +177,7 @@ export async function clean(client: Client, withDefinitions: boolean): Promise<v
   }
   const dependents = {
     default: [Deployment, NetworkPolicy],
-    'team-a': [Deployment, ConfigMap],
+    'team-a': [Deployment, ConfigMap, RoleBinding, Role],
     'team-b': [Deployment, ConfigMap],
   }
   for (const [namespace, kinds] of Object.entries(dependents)) {
@@ -224,6 +227,41 @@ export const SITES: Scenario = {
       work: siteWork,
     },
   ],
+}
+
+const granter = operator({ name: 'granter', namespaces: ['team-a'] })
+const rbac = 'rbac.authorization.k8s.io'
+
+/** Grants what it has, and binds a role of others whose rights it does not have. */
+granter.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'grants' }).reconcile(
+  async ({ metadata: { namespace } }, { client }) => {
+    const metadata = { namespace, name: 'readers' }
+    await client.apply(Role, { metadata, rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] })
+    await client.apply(RoleBinding, { metadata, roleRef: { apiGroup: rbac, kind: 'Role', name: 'readers' } })
+    const others = { namespace, name: 'others' }
+    await client.apply(RoleBinding, { metadata: others, roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'of-others' } })
+  },
+)
+
+export const GRANTS: Scenario = {
+  description: granter.description,
+  phases: [{
+    name: 'the first grant',
+    async prepare(client) {
+      await namespaces(client)
+      const metadata = { name: 'of-others' }
+      await client.apply(ClusterRole, { metadata, rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }] })
+    },
+    async work(client, until) {
+      await client.create(ConfigMap, { metadata: { namespace: 'team-a', name: 'grants' } })
+      await until(RoleBinding, 'team-a/others', Boolean)
+    },
+  }, {
+    name: 'a server that does not stream lists',
+    prepare: namespaces,
+    around: withoutStreams,
+    work: () => Promise.resolve(),
+  }],
 }
 
 const teams = operator({ name: 'teams', namespaces: ['team-a', 'team-b'] })

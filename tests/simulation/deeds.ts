@@ -1,12 +1,13 @@
 /** What happens to a simulated operator: deeds of people, faults of the network, and changes of its replicas. */
 import { ConfigMap, Lease, Secret, Service } from 'kubeloop/kinds'
-import { type AnyResource, type Client, isReason, type OtherCluster } from 'kubeloop'
+import { type AnyResource, type Client, type ClusterChange, isReason, type OtherCluster } from 'kubeloop'
 import type { Fault } from 'kubeloop/testing'
 import type { Chance } from './chance.ts'
-import { type Known, selects } from './model.ts'
+import { isCommon, type Known, selects } from './model.ts'
 import type { Drawing } from './options.ts'
 import type { Stage } from './stage.ts'
-import { Foo, type Key, NAMES, NAMESPACES, REFUSED, type Subject } from './subject.ts'
+import { CRD } from '../../lib/core/resource.ts'
+import { Bar, Foo, type Key, NAMES, NAMESPACES, REFUSED, type Subject, TERMINAL, WEST } from './subject.ts'
 
 /** One deed; `number` decides its details. */
 export interface Deed {
@@ -35,6 +36,9 @@ export interface Play {
   count: number
   /** Whether every request had a known outcome so far. */
   isCertain: boolean
+  /** Whether one replica leads from the beginning to the end. */
+  readonly isSteady: boolean
+  problem(text: string): void
   startReplica(): void
 }
 
@@ -52,12 +56,24 @@ const WEIGHTS = {
   leave: 6,
   empty: 3,
   refuse: 3,
+  terminal: 4,
+  blank: 4,
+  disown: 4,
+  tag: 4,
+  hold: 4,
   unfinish: 3,
+  'end streams': 3,
+  define: 5,
+  undefine: 3,
+  part: 3,
   wait: 12,
   close: 8,
   compact: 6,
   fault: 30,
   gap: 14,
+  slow: 5,
+  garble: 5,
+  stale: 5,
   'lose lease': 4,
   kill: 6,
   stop: 5,
@@ -66,15 +82,28 @@ const WEIGHTS = {
   skew: 3,
 } as const
 
+/** The deeds after which another replica may lead. */
+const UNSTEADY: readonly string[] = ['fault', 'lose lease', 'kill', 'stop', 'suspend', 'skew', 'slow', 'garble']
+
+export function isSteady(deeds: readonly Deed[]): boolean {
+  return !deeds.some(({ deed }) => UNSTEADY.includes(deed))
+}
+
 const WAITS = [0, 0, 100, 500, 2000, 15_000, 40_000]
 
+/** What happens while nobody watches. */
+const UNSEEN = ['delete', 'delete', 'edit', 'edit', 'remove', 'drift', 'leave', 'join', 'poke'] as const
+
 export function drawDeeds(chance: Chance): readonly Deed[] {
-  return Array.from({ length: 4 + chance.below(20) }, () => ({
-    deed: chance.weighted(WEIGHTS),
-    key: { namespace: chance.pick(NAMESPACES), name: chance.pick(NAMES) },
-    number: chance.below(1_000_000),
-    waitMs: chance.pick(WAITS),
-  })).map((each) => each.deed === 'gap' ? { ...each, waitMs: 0 } : each)
+  return Array.from({ length: 4 + chance.below(20) }, () => {
+    const each: Deed = {
+      deed: chance.weighted(WEIGHTS),
+      key: { namespace: chance.pick(NAMESPACES), name: chance.pick(NAMES) },
+      number: chance.below(1_000_000),
+      waitMs: chance.pick(WAITS),
+    }
+    return each.deed === 'gap' ? [{ ...each, waitMs: 0 }, { ...each, deed: chance.pick(UNSEEN) }] : [each]
+  }).flat()
 }
 
 export const textOf = ({ deed, key, number, waitMs }: Deed): string => {
@@ -127,7 +156,8 @@ function faultOf(number: number): Fault {
 }
 
 const NEW: Known = {
-  ...{ labelled: false, wasSelected: false, value: '', passed: false, named: false, drifted: false },
+  ...{ labelled: false, wasSelected: false, value: '', passed: false, named: false, drifted: false, disowned: false },
+  ...{ tagged: undefined, dueMs: 0 },
 }
 
 /** Plays one deed. */
@@ -142,14 +172,18 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return await create(of, key, number)
     case 'edit':
     case 'empty':
+    case 'terminal':
     case 'refuse': {
-      const value = deed === 'empty' ? '' : deed === 'refuse' ? REFUSED : `v${++of.count}`
+      const value = VALUES[deed] ?? `v${++of.count}`
       if (deed === 'refuse' && draw.admission === 'none') return
-      if (await sent(client.patch(Foo, key, { merge: { spec: { value } } })) && own) own.value = value
+      const isChanged = own?.value !== value
+      if (!await sent(client.patch(Foo, key, { merge: { spec: { value } } })) || !own) return
+      own.value = value
+      if (isChanged) due(of, own)
       return
     }
     case 'delete':
-      return void await client.delete(Foo, key)
+      return void await client.delete(Foo, key, number % 3 === 0 ? { propagation: 'Foreground' } : {})
     case 'pass':
     case 'hide':
       if (own && deed === 'pass') own.passed = true
@@ -160,6 +194,21 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       own.wasSelected ||= selects(draw, key, deed === 'join')
       if (await label('selected', deed === 'join')) own.labelled = deed === 'join'
       return
+    case 'hold':
+      return void await client.edit(Foo, key, ({ metadata }) => void (metadata.finalizers = [...metadata.finalizers ?? [], HELD]))
+    case 'blank': {
+      if (!own || !selects(draw, key, own.labelled)) return
+      const none = { merge: { status: { conditions: null } } }
+      return void await sent(client.subresource(Foo, key, 'status').patch(none))
+    }
+    case 'disown':
+    case 'tag': {
+      if (deed === 'disown' && own) own.disowned = own.drifted = true
+      const metadata = deed === 'disown' ? { ownerReferences: null } : { labels: { tag: 'yes' } }
+      const write = client.patch(Service, key, { merge: { metadata } })
+      if (await sent(write) && own && deed === 'tag') own.tagged = (await write).metadata.uid
+      return
+    }
     case 'unfinish':
       return void await sent(client.patch(Foo, key, { merge: { metadata: { finalizers: null } } }))
     case 'drift':
@@ -174,17 +223,46 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     }
     case 'poke':
       return await poke(of, key)
+    case 'end streams':
+      for (const { streams } of of.subjects.values()) for (const stream of streams) stream.close()
+      return
+    case 'define':
+      return void await client.createIfMissing(CRD, BARS)
+    case 'undefine':
+      return void await client.delete(CRD, { ...BARS.metadata, namespace: '' })
+    case 'part': {
+      of.isCertain = false
+      await tellProviders(of, { remove: 'west' })
+      stage.clock.after(5000, () => void tellProviders(of, { add: 'west', config: WEST }))
+      return
+    }
     case 'close':
       return stage.closeWatches(of.place)
     case 'compact':
       return stage.compact(of.place)
     case 'gap': {
       // What happens meanwhile comes by a list, if the history is gone by then.
-      const resource = [Foo, Service, ConfigMap][number % 3]!
-      stage.fault({ resource, verb: 'watch', delay: '3s', times: stage.running.length, until: of.calm })
+      const resource = [Foo, Foo, Service, Secret][number % 4]!
+      stage.fault({ resource, verb: 'watch', delay: '3s', times: 2 * stage.running.length, until: of.calm })
       stage.closeWatches(of.place)
-      if (number % 2 === 0) stage.clock.after(2500, () => stage.compact(of.place))
+      if (number % 3 !== 0) stage.clock.after(2500, () => stage.compact(of.place))
       return
+    }
+    case 'slow':
+    case 'garble':
+      of.isCertain = false
+      for (const replica of stage.running) {
+        if (deed === 'slow') stage.slow(replica, [50, 500, 2000][number % 3]!, of.calm)
+        else stage.garble(replica, number % 2 === 0 ? 'watch' : 'answer')
+      }
+      return
+    case 'stale': {
+      // As of another API server, which has not seen the latest changes.
+      const resource: AnyResource = [Foo, Service][number % 2]!
+      const stale = (await client.get(resource, key))?.metadata.resourceVersion
+      if (stale === undefined) return
+      stage.fault({ resource, stale, verb: number % 3 === 0 ? 'list' : 'watch', times: 2, until: of.calm })
+      return stage.closeWatches(of.place)
     }
     case 'fault':
     case 'lose lease': {
@@ -216,6 +294,38 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
   }
 }
 
+const VALUES: Readonly<Record<string, string>> = { empty: '', refuse: REFUSED, terminal: TERMINAL }
+/** The finalizer of others. */
+const HELD = 'other.example/hold'
+const BARS = {
+  metadata: { name: 'bars.drawn.example' },
+  spec: {
+    group: 'drawn.example',
+    scope: 'Namespaced',
+    names: { kind: 'Bar', listKind: 'BarList', plural: 'bars', singular: 'bar' },
+    versions: [{
+      ...{ name: 'v1', served: true, storage: true },
+      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+    }],
+  },
+}
+
+/** Notes that a key needs a run from now on. */
+function due({ stage }: Play, known: Known): void {
+  known.dueMs = stage.clock.monotonic()
+}
+
+async function tellProviders({ subjects }: Play, change: ClusterChange): Promise<void> {
+  for (const { providers } of subjects.values()) for (const changes of providers) await changes.send(change)
+}
+
+/** Removes what would keep objects in deletion for ever. */
+export async function release({ client }: Play, key: Key): Promise<void> {
+  await client.edit(Foo, key, ({ metadata }) => {
+    if (metadata.finalizers?.includes(HELD)) metadata.finalizers = metadata.finalizers.filter((each) => each !== HELD)
+  })
+}
+
 /** Whether a write of people was accepted. A refusal has no effect on the model. */
 async function sent(write: Promise<unknown>): Promise<boolean> {
   try {
@@ -227,7 +337,8 @@ async function sent(write: Promise<unknown>): Promise<boolean> {
   }
 }
 
-async function create({ draw, client, known, poked }: Play, key: Key, number: number): Promise<void> {
+async function create(of: Play, key: Key, number: number): Promise<void> {
+  const { draw, client, known, poked } = of
   const text = `${key.namespace}/${key.name}`
   if (await client.get(Foo, key)) return
   const [labelled, passing] = [number % 2 === 0, number % 4 < 2]
@@ -242,6 +353,8 @@ async function create({ draw, client, known, poked }: Play, key: Key, number: nu
     value,
     passed: passed || passing,
     named,
+    disowned: before?.disowned === true,
+    dueMs: of.stage.clock.monotonic(),
   })
   const labels = { selected: labelled ? 'yes' : 'no', passes: passing ? 'yes' : 'no' }
   const metadata = { ...key, labels, annotations: { kept: 'yes' } }
@@ -254,12 +367,24 @@ async function create({ draw, client, known, poked }: Play, key: Key, number: nu
 async function poke(of: Play, key: Key): Promise<void> {
   const { draw, client, known, poked, subjects } = of
   const text = `${key.namespace}/${key.name}`
-  if (draw.source === 'watches' || draw.source === 'from') {
-    poked.add(text)
-    const own = known.get(text)
-    if (own) own.named = true
+  if (draw.source !== 'watches' && draw.source !== 'from' && draw.source !== 'optional') return
+  poked.add(text)
+  const own = known.get(text)
+  if (own) own.named = true
+  if (draw.source === 'from') {
+    let sentTo = 0
+    for (const [replica, { streams }] of subjects) {
+      if (of.isSteady && streams.size > 0 && draw.election !== 'one replica' && replica !== of.stage.leader) {
+        of.problem(`replica ${replica} reads keys, and does not lead`)
+      }
+      for (const stream of streams) sentTo += Number(await stream.send(key).then(() => true, () => false))
+    }
+    if (of.isSteady && sentTo > 0 && own) due(of, own)
+    return
   }
-  for (const { streams } of subjects.values()) for (const stream of streams) stream.send(key)
-  if (draw.source !== 'watches') return
-  await client.createOrUpdate(Secret, key, (secret) => void (secret.data = { at: btoa(String(++of.count)) }))
+  const at = btoa(String(++of.count))
+  const isSent = draw.source === 'watches'
+    ? await sent(client.createOrUpdate(Secret, key, (secret) => void (secret.data = { at })))
+    : await sent(client.createOrUpdate(Bar, key, (bar) => void Object.assign(bar, { at })))
+  if (isSent && own && isCommon(draw, key)) due(of, own)
 }

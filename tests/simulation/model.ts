@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from 'kubeloop'
 import type { Drawing } from './options.ts'
-import { DEFAULTED, finalizerOf, type Foo, type Key, NAMED, passes } from './subject.ts'
+import { DEFAULTED, finalizerOf, type Foo, type Key, NAMED, passes, TERMINAL } from './subject.ts'
 
 /** What people did to the object of a key. */
 export interface Known {
@@ -19,6 +19,12 @@ export interface Known {
   named: boolean
   /** Its Service was changed by others. */
   drifted: boolean
+  /** Its Service has lost its owner at any time. */
+  disowned: boolean
+  /** The Service that others have labelled, by its uid. */
+  tagged: string | undefined
+  /** When something happened after which it must be reconciled, by the clock of the world. */
+  dueMs: number
 }
 
 /** The objects of a key when the operator is at rest. */
@@ -26,16 +32,27 @@ export interface Found {
   readonly foo: Foo | undefined
   readonly service: KubeObject | undefined
   readonly generated: readonly KubeObject[]
+  /** The object that both controllers write. */
+  readonly shared: KubeObject | undefined
+  /** When its last run began, by the clock of the world. */
+  readonly ranMs: number
 }
 
 /** Whether the description selects an object with such a label. */
 export function selects(draw: Drawing, { namespace, name }: Key, labelled: boolean): boolean {
+  // What a kind is cached with does not apply to groups of clusters.
+  if (draw.place === 'group') return isCommon(draw, { namespace, name })
   if (draw.fields && name === 'y') return false
   // The namespaces of a kind take the place of those of the operator.
   if ((draw.spaces === 'list' || (draw.spaces === 'all' && draw.commonSpaces)) && namespace !== 'a') return false
   const byLabel = draw.labels || (draw.spaces === 'record' && namespace === 'b') ||
     (draw.spaces === 'others' && namespace === 'a')
   return !byLabel || labelled
+}
+
+/** Whether kinds without options of their own are watched in this namespace. */
+export function isCommon({ commonSpaces }: Drawing, { namespace }: Key): boolean {
+  return !commonSpaces || namespace === 'a'
 }
 
 /** Returns why a write to an object of a key is wrong. */
@@ -50,7 +67,7 @@ function mayRun(draw: Drawing, key: Key, known: Known): boolean {
   return draw.filter === 'none' || known.passed || isNamed(draw, key, known)
 }
 
-function isNamed(draw: Drawing, { namespace, name }: Key, { named }: Known): boolean {
+function isNamed(draw: Drawing, { namespace, name }: Key, { named }: Pick<Known, 'named'>): boolean {
   return named || (draw.source === 'every with keys' && namespace === NAMED.namespace && name === NAMED.name)
 }
 
@@ -62,7 +79,7 @@ export function judged(
   draw: Drawing,
   key: Key,
   known: Known | undefined,
-  { foo, service, generated }: Found,
+  { foo, service, generated, shared, ranMs }: Found,
   isCertain: boolean,
 ): string[] {
   const wrong: string[] = []
@@ -70,13 +87,13 @@ export function judged(
     if (!holds) wrong.push(`${key.namespace}/${key.name}: ${what}`)
   }
   if (!foo || !known) {
-    expect(!service && generated.length === 0, 'objects of one that is gone')
+    expect((!service || known?.disowned === true) && generated.length === 0 && !shared, 'objects of one that is gone')
     return wrong
   }
   const { metadata, status, spec } = foo
   const finalizer = finalizerOf(draw)
   const isSelected = selects(draw, key, known.labelled)
-  const isTouched = service !== undefined || status !== undefined || generated.length > 0 ||
+  const isTouched = service !== undefined || status?.conditions !== undefined || generated.length > 0 ||
     (finalizer !== undefined && metadata.finalizers?.includes(finalizer) === true)
   if (!known.wasSelected) expect(!isTouched, 'touched, but not selected')
   else if (!mayRun(draw, key, known)) expect(!isTouched, 'touched, but never passed')
@@ -90,18 +107,31 @@ export function judged(
   expect(metadata.deletionTimestamp === undefined, 'its finalizer was not removed')
   // What does not pass now may be as it was before.
   if (metadata.deletionTimestamp || (draw.filter !== 'none' && !passes(foo))) return wrong
+  expect(finalizer === undefined || metadata.finalizers?.includes(finalizer) === true, 'no finalizer')
+  expect(ranMs >= known.dueMs, `its last run was at ${ranMs}, before ${known.dueMs}`)
+  if (spec.value === TERMINAL) return wrong
   const types = status?.conditions?.map(({ type }) => type).sort().join()
   expect(types === (draw.second === 'none' ? 'First' : 'First,Second'), `conditions ${types}`)
   if (draw.annotates) expect(metadata.annotations?.['seen'] === spec.value, `seen is ${metadata.annotations?.['seen']}`)
-  expect(finalizer === undefined || metadata.finalizers?.includes(finalizer) === true, 'no finalizer')
+  if (draw.shares) {
+    const data = Object.entries((shared as { data?: Record<string, string> } | undefined)?.data ?? {}).sort().join()
+    const second = draw.second === 'none' ? '' : `,second,${spec.value}`
+    expect(data === `first,${spec.value}${second}`, `the shared object has ${data}`)
+  }
+  const { uid, labels } = service?.metadata ?? {}
+  expect(known.tagged === undefined || known.tagged !== uid || labels?.['tag'] === 'yes', 'a label of others was lost')
   if (draw.generated) {
     expect(generated.length > 0, 'no generated object')
     if (isCertain) expect(generated.length < 2, `${generated.length} generated objects`)
   }
-  const isRepaired = draw.owns !== 'none' || draw.requeues || draw.source === 'every' || isNamed(draw, key, known)
-  if (!known.drifted || (isRepaired && draw.owns !== 'none')) {
+  // Kinds without options of their own are watched in the namespaces of the operator.
+  const isOwned = draw.owns !== 'none' && isCommon(draw, key)
+  const isTimed = draw.requeues || draw.source === 'every' ||
+    (draw.source === 'every with keys' && isNamed(draw, key, { named: false }))
+  if (!known.drifted || isOwned || isTimed) {
     const selector = (service as { spec?: { selector?: object } } | undefined)?.spec?.selector
     expect(JSON.stringify(selector) === JSON.stringify({ app: spec.value }), `Service ${JSON.stringify(selector)}`)
+    expect(service?.metadata.ownerReferences?.some((owner) => owner.uid === metadata.uid) === true, 'no owner')
   }
   return wrong
 }

@@ -25,21 +25,24 @@ const NO = [false, true] as const
 /** One drawing has one value of each row. */
 export const OPTIONS = {
   place: {
-    covers: ['controller.cluster', 'controller.clusters', 'cache.cluster', 'watches.cluster'],
-    values: ['own', 'west', 'each of west'],
+    covers: ['controller.cluster', 'controller.clusters', 'cache.cluster', 'watches.cluster', 'group.namespaces'],
+    values: ['own', 'west', 'each of west', 'group'],
   },
   labels: { covers: ['cache.labels'], values: NO },
   fields: { covers: ['cache.fields'], values: NO },
   spaces: { covers: ['cache.namespaces'], values: ['all', 'list', 'record', 'others'] },
   commonSpaces: { covers: ['operator.namespaces', 'cluster.namespaces'], values: NO },
-  strip: { covers: ['cache.strip', 'operator.cache'], values: ['none', 'kind', 'all kinds'] },
+  strip: { covers: ['cache.strip', 'operator.cache'], values: ['none', 'kind', 'all kinds', 'fails'] },
   live: { covers: ['cache.read'], values: NO },
   filter: {
     covers: ['controller.when', 'controller.eventFilter', 'operator.controllers'],
     values: ['none', 'when', 'eventFilter', 'when of all'],
   },
   finalize: { covers: ['finalize.finalizer'], values: ['none', 'named', 'by default', 'slow'] },
-  source: { covers: ['watches.queue'], values: ['none', 'watches', 'from', 'every', 'every with keys'] },
+  source: {
+    covers: ['watches.queue', 'watches.optional'],
+    values: ['none', 'watches', 'optional', 'from', 'every', 'every with keys'],
+  },
   owns: { covers: ['owns.anyOwner', 'owns.queue'], values: ['none', 'controller', 'any owner', 'metadata'] },
   queue: { covers: ['controller.queue'], values: ['none', 'priority', 'after', 'rate limited'] },
   concurrency: { covers: ['controller.concurrency'], values: [1, 3] },
@@ -57,6 +60,7 @@ export const OPTIONS = {
   schedule: { covers: ['schedule.timeZone'], values: NO },
   child: { covers: [], values: ['apply', 'createOrUpdate'] },
   generated: { covers: [], values: NO },
+  shares: { covers: [], values: NO },
   annotates: { covers: [], values: NO },
   fails: { covers: [], values: NO },
   waits: { covers: [], values: NO },
@@ -82,10 +86,8 @@ export const NOT_DRAWN: Readonly<Record<string, string>> = {
   'watches.when': 'the same',
   'owns.rights': 'changes the printed roles alone: tests/cli/deploy.test.ts',
   'owns.optional': 'definitions that come and go: tests/operator/optional.test.ts',
-  'watches.optional': 'the same',
   'cache.optional': 'the same',
   'cluster.optional': 'clusters that cannot be found: tests/operator/other_clusters.test.ts',
-  'group.namespaces': 'groups of clusters: tests/operator/fleet.test.ts',
 }
 
 const SHAPES = {

@@ -197,6 +197,57 @@ const BUGS: readonly (readonly [name: string, file: string, from: string, to: st
     'const client = clients(cluster)\n',
     'const client = clients(undefined)\n',
   ],
+  ['the timer of a run is not cancelled', 'controller/reconciler', '    stopTimer?.()\n', ''],
+  // Faults of two options that meet, which earlier versions had.
+  [
+    '`read: live` lists what the kind does not select',
+    'cache/cached_reader',
+    'const informers = responsible(this.#cache.informersOf(resource) ?? [], options.namespace)',
+    'const informers = responsible([], options.namespace)',
+  ],
+  [
+    '`read: live` gets what the kind does not select',
+    'cache/cached_reader',
+    'return object && informer.selects(object.metadata) ? object : undefined',
+    'return object',
+  ],
+  [
+    'keys of other namespaces run',
+    'controller/controller',
+    'if (namespace !== undefined && !namespaces!.has(namespace)) {',
+    'if (namespace === undefined && !namespaces!.has(namespace!)) {',
+  ],
+  [
+    'two controllers write as one field manager',
+    'operator/clusters',
+    'of.client.as(writer.name, writer.fieldManager)',
+    'of.client.as(writer.name, undefined)',
+  ],
+  [
+    'writes beside a field selector count as read',
+    'cache/own_writes',
+    'options.labels !== undefined || this.scopeOf === undefined,',
+    'false,',
+  ],
+  [
+    'one object that cannot be stripped ends its watch',
+    'cache/prepare_object',
+    '  } catch (error) {\n    onError(error)\n',
+    '  } catch (error) {\n    onError(error)\n    throw error\n',
+  ],
+  ['a stream that ends is not opened again', 'controller/stream_source', 'if (end === DONE) return', 'if (end !== 0) return'],
+  [
+    'a warm-up opens streams',
+    'controller/source_set',
+    'return this.#isStarted || source.warms === true',
+    'return true',
+  ],
+  [
+    'a new leader starts on caches of before',
+    'cache/cache',
+    'await Promise.race([informer.caughtUp(limited), informer.ended])',
+    'await Promise.race([Promise.resolve(limited), informer.ended])',
+  ],
 ]
 
 const COPIED = ['lib', 'tests', 'mod.ts', 'package.json', 'tsconfig.json']

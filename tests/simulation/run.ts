@@ -2,7 +2,7 @@
 import { ApiError, LeadershipLost, type Log, NetworkError } from 'kubeloop'
 import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
 import { Chance } from './chance.ts'
-import { type Deed, drawDeeds, type Play, play, textOf } from './deeds.ts'
+import { type Deed, drawDeeds, isSteady, type Play, play, release, textOf } from './deeds.ts'
 import { judged, type Known, wrongWrite } from './model.ts'
 import { type Drawing, drawOptions, OPTIONS, simplerDrawings } from './options.ts'
 import { type ObservedWrite, Stage } from './stage.ts'
@@ -27,8 +27,9 @@ export interface Outcome {
 /** Rows that two releases of one operator have in common: what they select, and what is left in objects. */
 const LASTING: readonly (keyof Drawing)[] = [
   ...['place', 'labels', 'fields', 'spaces', 'commonSpaces', 'finalize', 'filter', 'election', 'admission'] as const,
-  ...['second', 'child', 'generated', 'annotates', 'task', 'source'] as const,
+  ...['second', 'child', 'generated', 'shares', 'annotates', 'task', 'source'] as const,
 ]
+const KEYS: readonly Key[] = NAMESPACES.flatMap((namespace) => NAMES.map((name) => ({ namespace, name })))
 const MAX_REPLICAS = 4
 /** Longer than any lease, back-off and lost answer. */
 const CALM_MS = 180_000
@@ -64,6 +65,8 @@ class Run {
   readonly #known = new Map<string, Known>()
   readonly #subjects = new Map<number, Subject>()
   readonly #failed = new Set<string>()
+  /** When the last run of a key began. */
+  readonly #ran = new Map<string, number>()
   readonly #lines = new Map<string, number[]>()
   readonly #calm = new AbortController()
   #stage!: Stage
@@ -79,9 +82,10 @@ class Run {
   async play(): Promise<void> {
     const { seed, drawing, replicas, deeds, earlier } = this.#plan
     const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-    const { app, west } = subjectOf(drawing, { run: () => () => {}, problem() {}, failsFirst: () => false })
+    const nobody = { run: () => () => {}, problem() {}, saw() {}, failsFirst: () => false }
+    const { app, west } = subjectOf(drawing, nobody)
     const stage = this.#stage = new Stage({
-      ...{ seed, app, objects: NAMESPACES.map(namespace), log: this.#log() },
+      ...{ seed, app, objects: NAMESPACES.map(namespace), logOf: (replica) => this.#log(replica) },
       onWrite: (write) => this.#written(write),
       onProblem: (text) => this.problem(text),
       onEnd: (error) => this.#ended(error),
@@ -92,6 +96,8 @@ class Run {
     const of: Play = {
       ...{ draw: drawing, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },
       ...{ subjects: this.#subjects, calm: this.#calm.signal, count: 0, isCertain: earlier === undefined },
+      isSteady: earlier === undefined && isSteady(deeds),
+      problem: (text) => this.problem(text),
       startReplica: () => this.#startReplica(),
     }
     for (let count = 0; count < replicas; count++) this.#startReplica()
@@ -106,12 +112,14 @@ class Run {
     this.#calm.abort()
     this.#calmMs = stage.clock.monotonic()
     this.#note('calm')
+    for (const key of KEYS) await release(of, key)
     // Replicas that a lost lease has ended are started again.
     for (let ms = 0; ms < CALM_MS; ms += 30_000) {
       this.#restart()
       await stage.advance(30_000)
     }
     await this.#judge(of)
+    stage.checkHeld()
     await stage.close()
   }
 
@@ -120,7 +128,8 @@ class Run {
     const isAlone = drawing.election === 'one replica'
     if (this.#stage.running.length >= (isAlone ? 1 : MAX_REPLICAS)) return
     const number = this.#stage.next
-    const subject = subjectOf(earlier && !this.#isUpgraded ? earlier : drawing, this.#observer(number))
+    const drawn = earlier && !this.#isUpgraded ? earlier : drawing
+    const subject = subjectOf(drawn, this.#observer(number, drawn))
     this.#subjects.set(number, subject)
     this.#note(`replica ${number} starts`)
     this.#stage.start(subject.app, isAlone ? 1 : Math.max(2, replicas))
@@ -143,16 +152,28 @@ class Run {
     }
   }
 
-  #observer(replica: number): Observer {
+  #observer(replica: number, { concurrency }: Drawing): Observer {
     const running = new Set<string>()
+    const seen = new Map<string, bigint>()
     return {
       run: (controller, key) => {
         const id = `${controller} ${key}`
         if (running.has(id)) this.problem(`two runs of ${id} at once in replica ${replica}`)
         running.add(id)
+        const count = [...running].filter((each) => each.startsWith(`${controller} `)).length
+        if (count > concurrency) this.problem(`${count} runs of ${controller} at once in replica ${replica}`)
+        if (controller === 'first') this.#ran.set(key, this.#stage.clock.monotonic())
         return () => void running.delete(id)
       },
       problem: (text) => this.problem(text),
+      saw: (controller, { kind, metadata: { namespace, name, uid, resourceVersion } }) => {
+        const id = `${controller} ${uid}`
+        const version = BigInt(resourceVersion!)
+        if (version < (seen.get(id) ?? 0n)) {
+          this.problem(`${controller} in replica ${replica} reads ${kind} ${namespace}/${name} at ${version}, after ${seen.get(id)}`)
+        }
+        seen.set(id, version)
+      },
       failsFirst: (key, value) => {
         const id = `${key} ${value}`
         const isFirst = !this.#failed.has(id)
@@ -164,7 +185,8 @@ class Run {
 
   #written(write: ObservedWrite): void {
     const { drawing } = this.#plan
-    const { namespace, name, resource, verb, replica, cluster, fieldManager } = write
+    const { namespace, resource, verb, replica, cluster, fieldManager } = write
+    const name = write.name.replace(/-shared$/, '')
     const what = `${verb} of ${resource} ${namespace}/${name}`
     const isBeat = resource === 'configmaps' && (name === 'task' || name === 'tick')
     if (!isBeat && name !== '') {
@@ -189,14 +211,12 @@ class Run {
       foo: await client.get(Foo, { namespace, name }),
       service: await client.get(Service, { namespace, name }),
       generated: await client.list(ConfigMap, { namespace, labels: `generated-for=${name}` }),
+      shared: await client.get(ConfigMap, { namespace, name: `${name}-shared` }),
+      ranMs: this.#ran.get(`${namespace}/${name}`) ?? -1,
     })
-    for (const namespace of NAMESPACES) {
-      for (const name of NAMES) {
-        const known = this.#known.get(`${namespace}/${name}`)
-        for (
-          const wrong of judged(drawing, { namespace, name }, known, await found({ namespace, name }), isCertain)
-        ) this.problem(wrong)
-      }
+    for (const key of KEYS) {
+      const known = this.#known.get(`${key.namespace}/${key.name}`)
+      for (const wrong of judged(drawing, key, known, await found(key), isCertain)) this.problem(wrong)
     }
     const own = this.#stage.clientOf(undefined)
     const now = this.#stage.clock.now()
@@ -210,12 +230,13 @@ class Run {
     }
   }
 
-  #log(): Log {
+  #log(replica: number | undefined): Log {
     const count = (level: string) => (message: string): void => {
       const now = this.#stage?.clock.monotonic() ?? 0
       this.#note(`${level} ${message}`)
-      const times = (this.#lines.get(message) ?? []).filter((ms) => ms > now - 1000)
-      this.#lines.set(message, [...times, now])
+      const line = `${replica} ${message}`
+      const times = (this.#lines.get(line) ?? []).filter((ms) => ms > now - 1000)
+      this.#lines.set(line, [...times, now])
       if (times.length === MAX_EQUAL_LINES) {
         this.problem(`logged more than ${MAX_EQUAL_LINES} times in a second: ${message}`)
       }
@@ -245,7 +266,8 @@ class Run {
 }
 
 function isOfServer(error: unknown): boolean {
-  return error instanceof NetworkError || error instanceof ApiError ||
+  // A garbled answer is a SyntaxError.
+  return error instanceof NetworkError || error instanceof ApiError || error instanceof SyntaxError ||
     (error instanceof Error && isOfServer(error.cause))
 }
 

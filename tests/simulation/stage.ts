@@ -15,6 +15,7 @@ import { startReplica } from '../../lib/testing/start_replica.ts'
 import { WorldClusters } from '../../lib/testing/world_clusters.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
+import { Wire } from './wire.ts'
 
 /** A request of a replica that changes something. */
 export interface ObservedWrite extends RequestedAction {
@@ -32,8 +33,14 @@ export interface StageOptions {
   onProblem(text: string): void
   /** Called when a replica has ended with an error. */
   onEnd(error: unknown): void
-  readonly log: Log
+  /** Returns the log of a replica; undefined: of the world. */
+  logOf(replica: number | undefined): Log
 }
+
+/** What a replica may hold while it is at rest: each is far more than a drawn operator needs. */
+const MAX_TIMERS = 40
+/** The timers and connections of a replica that has ended are gone after this time. */
+const ENDED_MS = 5000
 
 interface Running {
   readonly replica: Replica
@@ -69,19 +76,31 @@ export class Stage {
   readonly #skews = new Map<number, number>()
   /** Until when a replica is suspended, by the clock of the world. */
   readonly #asleep = new Map<number, number>()
-  /** The requests and answers that a suspension holds. */
+  /** The requests and answers that a suspension or a slow network holds. */
   #held = 0
+  /** What each replica, also one that has ended, sends and receives. */
+  readonly #wires = new Map<number, Wire>()
+  /** The pending timers of each replica. */
+  readonly #timers = new Map<number, Set<object>>()
+  /** When a replica ended, other than by a kill; when it was told to stop. */
+  readonly #ended = new Map<number, number>()
+  readonly #stopping = new Set<number>()
   #started = 0
 
   constructor(options: StageOptions) {
     this.#options = options
-    const { app, seed, log } = options
+    const { app, seed } = options
+    const log = options.logOf(undefined)
     const random = this.#random = seededRandom(seed)
     const clock = this.clock = new FakeClock({ settle: () => this.#activity.rest() })
     const faults = this.#faults = makeFaults(clock, app.description.clusters.map(({ name }) => name))
     const activity = this.#activity = new Activity(faults, () => this.#end.abort())
     const { description } = app
-    this.#known.onEnd = (replica) => void this.#replicas.delete(replica.number)
+    this.#known.onEnd = ({ number, isKilled }) => {
+      this.#replicas.delete(number)
+      this.#stopping.delete(number)
+      if (!isKilled) this.#ended.set(number, clock.monotonic())
+    }
     this.#clusters = new WorldClusters({
       ...{ description, clock, random, log, faults, activity, recorder: undefined, account: undefined },
       callWebhook: (address, body, { signal }) => callIn([...this.#known.keys()], address, body, signal),
@@ -146,9 +165,46 @@ export class Stage {
   }
 
   async #awake(number: number): Promise<void> {
+    await this.#hold(this.#wires.get(number)!.delayMs())
+    for (let ms = this.#sleepMs(number); ms > 0; ms = this.#sleepMs(number)) await this.#hold(ms)
+  }
+
+  async #hold(ms: number): Promise<void> {
+    if (ms <= 0) return
     this.#held++
-    for (let ms = this.#sleepMs(number); ms > 0; ms = this.#sleepMs(number)) await sleep(this.clock, ms)
+    await sleep(this.clock, ms)
     this.#held--
+  }
+
+  /** Delays each request and each answer of a replica by up to `maxMs`, so that those of two connections pass each other. */
+  slow(number: number, maxMs: number, until: AbortSignal): void {
+    const wire = this.#wires.get(number)
+    if (!wire) return
+    wire.maxDelayMs = maxMs
+    until.addEventListener('abort', () => (wire.maxDelayMs = 0), { once: true })
+  }
+
+  /** Garbles the next bytes that a replica receives on an open watch, or of the next answer to another request. */
+  garble(number: number, what: 'watch' | 'answer'): void {
+    this.#wires.get(number)?.garble(what)
+  }
+
+  /** Reports what replicas hold that they should not, when the operator is at rest. */
+  checkHeld(): void {
+    const report = this.#options.onProblem
+    for (const [number, wire] of this.#wires) {
+      const timers = this.#timers.get(number)!.size
+      const endedMs = this.#ended.get(number)
+      const isRunning = this.#replicas.has(number)
+      if (isRunning) {
+        for (const path of wire.doubled()) report(`replica ${number} watches ${path} more than once`)
+        if (timers > MAX_TIMERS) report(`replica ${number} holds ${timers} timers`)
+        if (this.#stopping.has(number)) report(`replica ${number} does not stop`)
+      } else if (endedMs !== undefined && endedMs + ENDED_MS < this.clock.monotonic()) {
+        if (timers > 0) report(`replica ${number} has ended, and holds ${timers} timers`)
+        if (wire.open.length > 0) report(`replica ${number} has ended, and reads ${wire.open.join()}`)
+      }
+    }
   }
 
   /** Returns the number of the next replica, for {@link start}. */
@@ -171,20 +227,41 @@ export class Stage {
         return () => cancel()
       },
     }
+    const timers = new Set<object>()
+    this.#timers.set(number, timers)
+    const counted: Clock = {
+      ...clock,
+      after: (ms, fire) => {
+        const timer = {}
+        if (ms !== Infinity) timers.add(timer)
+        const cancel = clock.after(ms, () => {
+          timers.delete(timer)
+          fire()
+        })
+        return () => {
+          timers.delete(timer)
+          cancel()
+        }
+      },
+    }
+    const wire = new Wire(seededRandom(this.#options.seed + number))
+    this.#wires.set(number, wire)
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, this.#end.signal])
     const before = new Set(this.#known.keys())
-    const { seed, log } = this.#options
+    const { seed } = this.#options
+    const log = this.#options.logOf(number)
     const connectionsOf: WorldClusters['connectionsOf'] = (replica) => {
       const { transport, transports = {}, ...rest } = this.#clusters.connectionsOf(replica)
       const observed = (inner: Transport, cluster: string | null): Transport => async (request) => {
+        if (this.#ended.has(number)) this.#options.onProblem(`replica ${number} has ended, and sends ${request.path}`)
         // Begun before a suspension: the fence was checked then.
         this.#observe(number, cluster, request.method, request.path)
         await this.#awake(number)
         request.signal?.throwIfAborted()
         const response = await inner(request)
         await this.#awake(number)
-        return response
+        return wire.receive(response, cluster, request.path)
       }
       return {
         ...rest,
@@ -195,7 +272,7 @@ export class Stage {
       }
     }
     startReplica(number, {
-      ...{ operator: app, replicas, seed, clock, random: this.#random, log, activity: this.#activity, signal },
+      ...{ operator: app, replicas, seed, clock: counted, random: this.#random, log, activity: this.#activity, signal },
       ...{ recorder: undefined, clusters: { connectionsOf }, running: this.#known, onRan() {} },
       services: new Services(this.#activity, this.#faults),
     })
@@ -204,6 +281,7 @@ export class Stage {
   }
 
   stop(number: number): void {
+    if (this.#replicas.has(number)) this.#stopping.add(number)
     this.#replicas.get(number)?.stop()
   }
 
@@ -240,7 +318,10 @@ export class Stage {
     this.#activity.stop()
     this.#end.abort()
     // An error of a replica ends a call.
-    for (let tries = 0; tries < 12; tries++) await this.advance(10_000).catch(() => {})
+    for (let tries = 0; tries < 12; tries++) {
+      await this.advance(10_000).catch(() => {})
+      this.checkHeld()
+    }
     if (this.running.length > 0) this.#options.onProblem(`replicas ${this.running.join()} do not end within 2 minutes`)
   }
 

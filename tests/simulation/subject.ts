@@ -3,8 +3,10 @@ import {
   conditions,
   type Context,
   type ControllerBuilder,
+  type ClusterChange,
   type ControllerOptions,
   defineResource,
+  dynamicResource,
   EventChannel,
   type KubeObject,
   limiters,
@@ -14,6 +16,7 @@ import {
   operator,
   type OtherCluster,
   owners,
+  TerminalError,
 } from 'kubeloop'
 import { ConfigMap, Secret, Service } from 'kubeloop/kinds'
 import { conditionList } from 'kubeloop/schema'
@@ -28,6 +31,8 @@ export const Foo = defineResource({
   status: z.object({ conditions: conditionList }),
 })
 export type Foo = ObjectOf<typeof Foo>
+/** Its definition comes and goes. */
+export const Bar = dynamicResource({ group: 'drawn.example', version: 'v1', kind: 'Bar' })
 export type Key = { readonly namespace: string; readonly name: string }
 
 export const NAMESPACES = ['a', 'b'] as const
@@ -38,12 +43,16 @@ export const NAMED: Key = { namespace: 'b', name: 'x' }
 /** The value that an admission refuses, and the one that it writes for an empty one. */
 export const REFUSED = 'refused'
 export const DEFAULTED = 'defaulted'
+/** The value with which no retry helps. */
+export const TERMINAL = 'terminal'
 
 /** Called by the functions of one replica. */
 export interface Observer {
   /** A run of a controller for a key begins; the result ends it. */
   run(controller: string, key: string): () => void
   problem(text: string): void
+  /** A controller has read an object, or got it as the answer to a write. */
+  saw(controller: string, object: KubeObject): void
   /** Whether a run of this key and value has failed before; it fails once. */
   failsFirst(key: string, value: string): boolean
 }
@@ -53,7 +62,11 @@ export interface Subject {
   readonly west: OtherCluster
   /** The open streams of keys. */
   readonly streams: ReadonlySet<EventChannel<Key>>
+  /** The providers of the group of clusters. */
+  readonly providers: ReadonlySet<EventChannel<ClusterChange>>
 }
+
+export const WEST = { server: 'https://west.example' }
 
 export const passes = ({ metadata: { labels } }: Pick<KubeObject, 'metadata'>): boolean => labels?.['passes'] === 'yes'
 
@@ -63,8 +76,11 @@ export function finalizerOf(draw: Drawing): string | undefined {
 }
 
 export function subjectOf(draw: Drawing, observer: Observer): Subject {
-  const stripped = (draft: object): void =>
-    void delete (draft as { metadata: Record<string, unknown> }).metadata['annotations']
+  const stripped = (draft: object): void => {
+    const { metadata } = draft as Pick<KubeObject, 'metadata'> & { metadata: { annotations?: unknown } }
+    if (draw.strip === 'fails' && metadata.name === 'y') throw new Error('this object cannot be stripped')
+    delete metadata.annotations
+  }
   const app = operator({
     name: 'drawn',
     leaderElection: {
@@ -73,11 +89,22 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
       ...(draw.election === 'quick' && { duration: '6s', renewDeadline: '4s', retryPeriod: '1s' }),
     },
     ...(draw.commonSpaces && { namespaces: ['a'] }),
-    ...(draw.strip === 'all kinds' && { cache: { strip: stripped } }),
+    ...((draw.strip === 'all kinds' || draw.strip === 'fails') && { cache: { strip: stripped } }),
     ...(draw.filter === 'when of all' && { controllers: { when: passes } }),
   })
-  const west = app.cluster('west', { server: 'https://west.example' }, draw.commonSpaces ? { namespaces: ['a'] } : {})
-  const elsewhere = draw.place === 'own' ? {} : { cluster: west }
+  const common = draw.commonSpaces ? { namespaces: ['a'] } : {}
+  const providers = new Set<EventChannel<ClusterChange>>()
+  const group = draw.place === 'group'
+    ? app.clusters('fleet', ({ signal }) => {
+      const changes = new EventChannel<ClusterChange>()
+      providers.add(changes)
+      signal.addEventListener('abort', () => providers.delete(changes), { once: true })
+      void changes.send({ add: 'west', config: WEST })
+      return changes
+    }, common)
+    : undefined
+  const west = group ? { name: 'west' } : app.cluster('west', WEST, common)
+  const elsewhere = draw.place === 'own' || group ? {} : { cluster: west }
   app.cache(Foo, {
     ...elsewhere,
     ...(draw.labels && { labels: 'selected=yes' }),
@@ -89,11 +116,12 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     ...(draw.spaces === 'others' && { namespaces: { a: { labels: 'selected=yes' }, '*': {} } }),
   })
   const streams = new Set<EventChannel<Key>>()
-  const options = optionsOf(draw, west)
+  const options = { ...optionsOf(draw, west), ...(group && { clusters: group }) }
   const first = sourcesOf(draw, app.controllerFor(Foo, { ...options, name: 'first' }), elsewhere, streams)
   if (draw.finalize !== 'none') {
     const cleanup = async (foo: Foo, context: Context): Promise<void> => {
       const end = observer.run('first', keyText(foo.metadata))
+      observer.saw('first', foo)
       if (draw.finalize === 'slow') await context.sleep('3s').finally(end)
       else end()
     }
@@ -101,6 +129,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
   }
   first.reconcile(async (foo, context) => {
     const end = observer.run('first', keyText(foo.metadata))
+    observer.saw('first', foo)
     try {
       return await reconcile(draw, foo, context, west, observer)
     } finally {
@@ -109,7 +138,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
   })
   if (draw.second !== 'none') addSecond(draw, app, options, west, observer)
   addRest(draw, app)
-  return { app, west, streams }
+  return { app, west, streams, providers }
 }
 
 function optionsOf(draw: Drawing, west: OtherCluster): ControllerOptions<Foo> {
@@ -139,15 +168,14 @@ function sourcesOf(
 ): ControllerBuilder<Foo, Operator> {
   let first = builder
   const place = draw.place === 'each of west' ? {} : elsewhere
+  const map = ({ metadata }: KubeObject): Key[] => [{ namespace: metadata.namespace!, name: metadata.name }]
   if (draw.owns === 'controller') first = first.owns(Service)
   if (draw.owns === 'any owner') first = first.owns(Service, { anyOwner: true, queue: () => ({ after: '200ms' }) })
   if (draw.owns === 'metadata') first = first.owns(metadataOf(Service))
   if (draw.source === 'watches') {
-    first = first.watches(Secret, ({ metadata }) => [{ namespace: metadata.namespace!, name: metadata.name }], {
-      ...place,
-      queue: () => ({ priority: 1 }),
-    })
+    first = first.watches(Secret, map, { ...place, queue: () => ({ priority: 1 }) })
   }
+  if (draw.source === 'optional') first = first.watches(Bar, map, { ...place, optional: true })
   if (draw.source === 'every') first = first.every('20s')
   if (draw.source === 'every with keys') first = first.every('20s', () => [NAMED])
   if (draw.source === 'from') {
@@ -174,11 +202,13 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   const { value } = foo.spec
   const key = { namespace, name }
   const client = clientIn(draw, context, west)
+  if (value === TERMINAL) throw new TerminalError('no retry helps')
   if (draw.fails && observer.failsFirst(keyText(key), value)) throw new Error('this value fails once')
   const spec = { ports: [{ port: 80 }], selector: { app: value } }
-  if (draw.child === 'apply') await client.apply(Service, { metadata: key, spec }, { owner: foo })
-  else {
-    await client.createOrUpdate(
+  if (draw.child === 'apply') {
+    observer.saw('first', await client.apply(Service, { metadata: key, spec }, { owner: foo }))
+  } else {
+    const { object } = await client.createOrUpdate(
       Service,
       key,
       (service) => {
@@ -186,10 +216,12 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
         owners.setController(service, foo)
       },
     )
+    observer.saw('first', object)
   }
   // What was written is read, unless it is gone again: reads are never older than one's own writes.
   const seen = await client.get(Service, key)
-  if (seen && seen.metadata.ownerReferences?.length === 0) observer.problem(`${keyText(key)}: a Service without owner`)
+  if (seen) observer.saw('first', seen)
+  if (draw.shares) await share(client, foo, 'first')
   if (draw.generated) {
     const labels = { 'generated-for': name }
     const own = (await client.list(ConfigMap, { namespace, labels: `generated-for=${name}` }))
@@ -208,6 +240,14 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   }
   await client.setStatus(Foo, foo, withCondition(foo, 'First', context.clock.now()))
   return draw.requeues ? { requeueAfter: '30s' } as const : undefined
+}
+
+/** Applies the part of one controller of an object that both write. */
+async function share(client: Context['client'], foo: Foo, part: string): Promise<void> {
+  const { namespace, name } = foo.metadata
+  await client.apply(ConfigMap, { metadata: { namespace, name: `${name}-shared` }, data: { [part]: foo.spec.value } }, {
+    owner: foo,
+  })
 }
 
 function withCondition(foo: Foo, type: string, now: number) {
@@ -236,9 +276,11 @@ function addSecond(
     warmup: draw.warmup && draw.second === 'leader',
   }).reconcile(async (foo, context) => {
     const end = observer.run('second', keyText(foo.metadata))
+    observer.saw('second', foo)
     try {
       await context.sleep('400ms')
       const client = clientIn(draw, context, west)
+      if (draw.shares) await share(client, foo, 'second')
       await client.setStatus(Foo, foo, withCondition(foo, 'Second', context.clock.now()))
     } finally {
       end()

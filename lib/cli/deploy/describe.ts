@@ -27,10 +27,10 @@ export async function describeDeployment(
   const { conversion, configurations = [], target } = webhooks ?? {}
   const crds = crdOf(ownKinds(operator), { conversions: operator.conversions, conversion })
   if (crds.length > 0) await (await import('../crd/refused.ts')).throwIfRefused(crds)
-  const { recordedRights, UNKNOWN } = await import('../rights/answer.ts')
+  const { recordedRights, unrecordedNotes } = await import('../rights/answer.ts')
   const { record } = options
   const observed = record === undefined ? undefined : await recordedRights(operator, record, { namespace }, url)
   const definitions = { crds, configurations, target, rights: observed && rulesOf(observed.rights) }
   const { objects, notes } = deploymentOf(operator, definitions, { ...options, namespace })
-  return { objects, notes: [...notes, ...(observed?.notes ?? [UNKNOWN])] }
+  return { objects, notes: [...notes, ...(observed?.notes ?? unrecordedNotes(operator))] }
 }

@@ -6,7 +6,7 @@ import { namespaceOf, rolesOf } from '../../rights/account.ts'
 import { likelyRights, ownRights, type Place } from '../../rights/likely.ts'
 import { rulesOf } from '../../rights/rules.ts'
 import { compareRoles } from './compare.ts'
-import { type LeastRights, leastRights } from './least.ts'
+import { grantNotes, type LeastRights, leastRights } from './least.ts'
 import { readRecord } from './record.ts'
 import type { WrittenRule } from './written_roles.ts'
 
@@ -29,9 +29,14 @@ export interface RightsReport {
 }
 
 /** A line on standard error of every answer without a record. */
-export const UNKNOWN: string =
+const UNKNOWN =
   "What the operator's own code requests beyond this, as with client.get of another kind, is not " +
   'known without --record; see kubeloop rights --help'
+
+/** Returns what the user should know of an answer without a record. */
+export function unrecordedNotes(description: OperatorDescription): readonly string[] {
+  return [UNKNOWN, ...grantNotes(description)]
+}
 
 /** A line on standard error of every answer from a record. */
 const UNSEEN = 'Only what was asked for while it was recorded is known: a right that no test exercised is missing here'
@@ -65,7 +70,7 @@ export async function rightsAnswer(
   const rights = rulesOf(least?.rights ?? likelyRights(description, place))
   const objects = rolesOf(name, place.namespace, rights)
   const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
-  return { objects: roles, notes: [...(least?.notes ?? [UNKNOWN]), ...notesOf(description, cluster)] }
+  return { objects: roles, notes: [...(least?.notes ?? unrecordedNotes(description)), ...notesOf(description, cluster)] }
 }
 
 function notesOf({ options, clusters }: OperatorDescription, cluster: ClusterDescription | undefined): string[] {

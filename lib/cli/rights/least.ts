@@ -40,28 +40,33 @@ export function leastRights(
     text !== undefined && text !== ANY && !record.reconciled.has(text) && stands(text)
   const places = placesOfRequests(description, place, isConstant, notes)
   const isPart = partsOf(description, place)
+  const isBound = boundBy(record)
   const groups = new Map<
     string,
     { readonly on: Omit<Right, 'name'>; readonly names: Set<string | undefined>; at: Set<string> }
   >()
   for (const line of record.rights) {
-    if (isPart(line)) continue
+    if (isPart(line) || isBound(line)) continue
     for (const { verb, group, resource } of completed(line)) {
       for (const namespace of places(line)) {
         const on = { namespace, group, resource, verb }
         const key = JSON.stringify(Object.values(on).map((each) => each ?? null))
         const found = groups.get(key) ?? { on, names: new Set(), at: new Set() }
         groups.set(key, found)
-        found.names.add(NAMELESS.has(verb) || !isConstant(line.name) ? undefined : line.name)
+        const isLimited = verb === 'bind' ? line.name !== ANY : !NAMELESS.has(verb) && isConstant(line.name)
+        found.names.add(isLimited ? line.name : undefined)
         if (line.at !== undefined) found.at.add(line.at)
       }
     }
   }
-  const asked = [...groups.values()].map(({ on, at }) => ({ ...on, name: undefined, at: [...at].sort() }))
+  const asked = [...groups.values()].flatMap(({ on, names, at }) =>
+    // The right to bind any role is that to become an administrator.
+    (on.verb === 'bind' ? [...names] : [undefined]).map((name) => ({ ...on, name, at: [...at].sort() }))
+  )
   const limited = [...groups.values()].flatMap(({ on, names }) => {
     if (names.has(undefined)) return [{ ...on, name: undefined }]
     const all = [...names].sort()
-    notes.push(
+    if (on.verb !== 'bind') notes.push(
       `${on.verb} of ${on.resource} was asked for ${all.map((name) => `"${name}"`).join(', ')} only, which the file ` +
         `has: limit it with resourceNames: [${all.join(', ')}] if no other name can be meant`,
     )
@@ -82,6 +87,32 @@ export function leastRights(
   }
   const [rights, least] = [asked, limited].map((some) => withoutIncluded([...some, ...ownRights(description, place)]))
   return { rights: rights!, limited: least!, asked, notes: [...new Set(notes)] }
+}
+
+/** What a writer of these needs beside the rights that they grant. */
+const GRANTS = {
+  'the rights that it grants, or the verb "escalate" on it': ['roles', 'clusterroles'],
+  'the rights of its role, or the verb "bind" on that': ['rolebindings', 'clusterrolebindings'],
+} as const
+
+/** Returns hints for an operator that owns roles or bindings: its description does not say what they grant. */
+export function grantNotes({ controllers }: OperatorDescription): readonly string[] {
+  const owned = controllers.flatMap(({ sources }) => sources.filter((each) => each.kind === 'owns'))
+  return Object.entries(GRANTS).flatMap(([needs, plurals]) => {
+    const found = owned.find(({ resource: { group, plural } }) => group === RBAC && plurals.includes(plural as never))
+    return found ? [`A ${found.resource.kind} is written only by those who have ${needs}: record the rights, or add them`] : []
+  })
+}
+
+const RBAC = 'rbac.authorization.k8s.io'
+
+/** Returns a test for the right to bind a role that the operator has written: it has the rights of that role. */
+function boundBy({ rights }: RightsRecord): (line: AskedRight) => boolean {
+  const roles = rights.filter(({ verb, group, resource }) =>
+    group === RBAC && WRITES.has(verb) && (resource === 'roles' || resource === 'clusterroles')
+  )
+  return ({ verb, resource, name }) =>
+    verb === 'bind' && roles.some((role) => role.resource === resource && (role.name === name || role.name === ANY))
 }
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])

@@ -1,0 +1,69 @@
+/** The network of one simulated replica: it is observed, slow, and may garble what it carries. */
+import type { HttpBody, HttpResponse } from '../../lib/core/transport.ts'
+import { mayPause } from '../../lib/core/transport.ts'
+import { splitTarget } from '../../lib/core/requested_action.ts'
+
+/** The parts of a query that differ between two watches of the same objects. */
+const OF_ONE_WATCH = ['resourceVersion', 'resourceVersionMatch', 'timeoutSeconds', 'sendInitialEvents']
+
+export class Wire {
+  readonly #random: () => number
+  readonly #open = new Map<object, string>()
+  #garbled: 'watch' | 'answer' | undefined
+  maxDelayMs = 0
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  /** The open watches: the cluster, the path and the selectors of each. */
+  get open(): readonly string[] {
+    return [...this.#open.values()]
+  }
+
+  /** Returns the watches that are open more than once. */
+  doubled(): readonly string[] {
+    const { open } = this
+    return open.filter((path, at) => open.indexOf(path) !== at)
+  }
+
+  /** Returns how long the next request or answer takes. */
+  delayMs(): number {
+    return this.maxDelayMs === 0 ? 0 : Math.floor(this.#random() * this.maxDelayMs)
+  }
+
+  garble(what: 'watch' | 'answer'): void {
+    this.#garbled = what
+  }
+
+  receive(response: HttpResponse, cluster: string | null, target: string): HttpResponse {
+    const { path, query } = splitTarget(target)
+    const isWatch = mayPause(target)
+    for (const name of OF_ONE_WATCH) query.delete(name)
+    const stream = {}
+    if (isWatch && response.status < 300) this.#open.set(stream, `${cluster ?? 'own'} ${path}?${query}`)
+    const end = (): void => void this.#open.delete(stream)
+    const { body } = response
+    const chunkOf = (chunk: Uint8Array): Uint8Array => {
+      if (this.#garbled !== (isWatch ? 'watch' : 'answer')) return chunk
+      this.#garbled = undefined
+      return chunk.map((byte, at) => at > chunk.length / 2 && at < chunk.length / 2 + 9 ? 1 : byte)
+    }
+    const received: HttpBody = {
+      endless: body.endless,
+      text: async () => new TextDecoder().decode(chunkOf(new TextEncoder().encode(await body.text()))),
+      cancel() {
+        end()
+        body.cancel()
+      },
+      async *[Symbol.asyncIterator]() {
+        try {
+          for await (const chunk of body) yield chunkOf(chunk)
+        } finally {
+          end()
+        }
+      },
+    }
+    return { ...response, body: received }
+  }
+}
