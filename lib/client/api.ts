@@ -75,6 +75,19 @@ export interface Written {
   readonly created: boolean
 }
 
+/**
+ * Compares versions: the server keeps the version if a write changes nothing, and if it deletes the object with the
+ * last finalizer.
+ */
+export function resultOf(written: Written, before: object | undefined): 'created' | 'changed' | 'unchanged' {
+  if (written.created) return 'created'
+  const metadata = written.object.metadata as KubeObject['metadata'] | undefined
+  const old = (before as Partial<KubeObject> | undefined)?.metadata
+  const isSame = metadata?.resourceVersion !== undefined && old?.resourceVersion === metadata.resourceVersion &&
+    old.finalizers?.length === metadata.finalizers?.length
+  return isSame ? 'unchanged' : 'changed'
+}
+
 /** Sends the requests of a client, and reads their answers. */
 export class Api {
   readonly #options: ApiOptions

@@ -16,7 +16,7 @@ import {
   type Writable,
 } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
-import { type Api, clusterSuffix, type Written } from './api.ts'
+import { type Api, clusterSuffix, resultOf, type Written } from './api.ts'
 import { ApplyCache } from './apply_cache.ts'
 import type {
   CachingReader,
@@ -398,17 +398,4 @@ const SHAPE: ShapeOf<PageOptions & WatchOptions & PatchOptions & DeleteOptions &
 function checked<O extends object | undefined>(options: O): O {
   if (options) refuseUnknown('Cannot call the client: ', options, SHAPE)
   return options
-}
-
-/**
- * Compares versions: the server keeps the version if a write changes nothing, and if it deletes the object with the
- * last finalizer.
- */
-function resultOf(written: Written, before: object | undefined): 'created' | 'changed' | 'unchanged' {
-  if (written.created) return 'created'
-  const { metadata } = written.object
-  const old = (before as Partial<KubeObject> | undefined)?.metadata
-  const isSame = old?.resourceVersion === metadata.resourceVersion &&
-    old.finalizers?.length === metadata.finalizers?.length
-  return isSame ? 'unchanged' : 'changed'
 }

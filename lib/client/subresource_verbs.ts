@@ -1,7 +1,7 @@
 /** Implements `client.subresource`: the verbs of one subresource of one object. */
 import { formatKey, type KubeObject, type Ref } from '../core/objects.ts'
 import { type ResourceOf, wholeOf } from '../core/resource.ts'
-import type { Api, Written } from './api.ts'
+import { type Api, resultOf, type Written } from './api.ts'
 import type { SendOptions, Subresource, WriteRecord } from './client.ts'
 import { patchBody, type WriteQuery } from './requests.ts'
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
@@ -26,11 +26,11 @@ export function subresourceOf<T extends KubeObject, N extends SubresourceName>(
   const [kind, key, body] = [`${resource.kind}/${name}`, formatKey(target), subresourceBody.bind(undefined, target)]
   const report = (
     verb: WriteRecord['verb'],
-    { object, created }: Written,
+    written: Written,
     options: SendOptions,
   ): SubresourceAnswer<N, T> => {
-    onWrite({ verb, kind, key, result: created ? 'created' : 'changed' }, options)
-    return object as unknown as SubresourceAnswer<N, T>
+    onWrite({ verb, kind, key, result: resultOf(written, 'metadata' in ref ? ref : { metadata: ref }) }, options)
+    return written.object as unknown as SubresourceAnswer<N, T>
   }
   return {
     get: async (options = {}) => (await api.get(target, options.signal)) as unknown as SubresourceAnswer<N, T>,

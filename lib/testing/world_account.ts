@@ -16,8 +16,12 @@ export function trialOf(description: OperatorDescription, as: string | undefined
 /** Returns the Namespace of an account, which the objects of a test may need, unless it is one of these. */
 export function placesOf(account: TrialAccount | undefined, objects: readonly object[]): readonly object[] {
   const places = account?.objectsIn(undefined).filter(({ kind }) => kind === 'Namespace') ?? []
-  const stated = new Set((objects as readonly Partial<KubeObject>[]).map((each) => `${each?.kind} ${each?.metadata?.name}`))
-  return places.filter(({ kind, metadata }) => metadata.name === account?.namespace && !stated.has(`${kind} ${metadata.name}`))
+  const stated = new Set(
+    (objects as readonly Partial<KubeObject>[]).map((each) => `${each?.kind} ${each?.metadata?.name}`),
+  )
+  return places.filter(({ kind, metadata }) =>
+    metadata.name === account?.namespace && !stated.has(`${kind} ${metadata.name}`)
+  )
 }
 
 /**

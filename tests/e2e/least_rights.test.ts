@@ -19,7 +19,13 @@ const open: OpenStage = () => {
   })
 }
 
-const SCENARIOS = { sample: SAMPLE, finalizers: REPLICATOR, webhooks: SITES, namespaces: TEAMS, 'roles of its own': GRANTS }
+const SCENARIOS = {
+  sample: SAMPLE,
+  finalizers: REPLICATOR,
+  webhooks: SITES,
+  namespaces: TEAMS,
+  'roles of its own': GRANTS,
+}
 
 for (const [title, scenario] of Object.entries(SCENARIOS)) {
   test(`${title}: the least roles are enough, and none of their rights is too much`, async () => {

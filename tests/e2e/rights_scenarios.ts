@@ -239,7 +239,10 @@ granter.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name === 'gr
     await client.apply(Role, { metadata, rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] })
     await client.apply(RoleBinding, { metadata, roleRef: { apiGroup: rbac, kind: 'Role', name: 'readers' } })
     const others = { namespace, name: 'others' }
-    await client.apply(RoleBinding, { metadata: others, roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'of-others' } })
+    await client.apply(RoleBinding, {
+      metadata: others,
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'of-others' },
+    })
   },
 )
 

@@ -195,7 +195,11 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       if (await label('selected', deed === 'join')) own.labelled = deed === 'join'
       return
     case 'hold':
-      return void await client.edit(Foo, key, ({ metadata }) => void (metadata.finalizers = [...metadata.finalizers ?? [], HELD]))
+      return void await client.edit(
+        Foo,
+        key,
+        ({ metadata }) => void (metadata.finalizers = [...metadata.finalizers ?? [], HELD]),
+      )
     case 'blank': {
       if (!own || !selects(draw, key, own.labelled)) return
       const none = { merge: { status: { conditions: null } } }

@@ -224,18 +224,17 @@ const BUGS: readonly (readonly [name: string, file: string, from: string, to: st
     'of.client.as(writer.name, undefined)',
   ],
   [
-    'writes beside a field selector count as read',
-    'cache/own_writes',
-    'options.labels !== undefined || this.scopeOf === undefined,',
-    'false,',
-  ],
-  [
     'one object that cannot be stripped ends its watch',
     'cache/prepare_object',
     '  } catch (error) {\n    onError(error)\n',
     '  } catch (error) {\n    onError(error)\n    throw error\n',
   ],
-  ['a stream that ends is not opened again', 'controller/stream_source', 'if (end === DONE) return', 'if (end !== 0) return'],
+  [
+    'a stream that ends is not opened again',
+    'controller/stream_source',
+    'if (end === DONE) return',
+    'if (end !== 0) return',
+  ],
   [
     'a warm-up opens streams',
     'controller/source_set',

@@ -82,7 +82,7 @@ class Run {
   async play(): Promise<void> {
     const { seed, drawing, replicas, deeds, earlier } = this.#plan
     const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
-    const nobody = { run: () => () => {}, problem() {}, saw() {}, failsFirst: () => false }
+    const nobody = { run: () => () => {}, problem() {}, saw() {}, listed() {}, failsFirst: () => false }
     const { app, west } = subjectOf(drawing, nobody)
     const stage = this.#stage = new Stage({
       ...{ seed, app, objects: NAMESPACES.map(namespace), logOf: (replica) => this.#log(replica) },
@@ -166,11 +166,20 @@ class Run {
         return () => void running.delete(id)
       },
       problem: (text) => this.problem(text),
+      listed: (foos) => {
+        const keys = foos.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
+        const wrong = keys.filter((key, at) => keys.indexOf(key) !== at || this.#known.get(key)?.wasSelected === false)
+        if (wrong.length > 0) this.problem(`replica ${replica} lists ${wrong.join()}: not selected, or twice`)
+      },
       saw: (controller, { kind, metadata: { namespace, name, uid, resourceVersion } }) => {
         const id = `${controller} ${uid}`
         const version = BigInt(resourceVersion!)
         if (version < (seen.get(id) ?? 0n)) {
-          this.problem(`${controller} in replica ${replica} reads ${kind} ${namespace}/${name} at ${version}, after ${seen.get(id)}`)
+          this.problem(
+            `${controller} in replica ${replica} reads ${kind} ${namespace}/${name} at ${version}, after ${
+              seen.get(id)
+            }`,
+          )
         }
         seen.set(id, version)
       },
@@ -217,6 +226,10 @@ class Run {
     for (const key of KEYS) {
       const known = this.#known.get(`${key.namespace}/${key.name}`)
       for (const wrong of judged(drawing, key, known, await found(key), isCertain)) this.problem(wrong)
+    }
+    const { leader } = this.#stage
+    if (drawing.source === 'from' && leader !== undefined && this.#subjects.get(leader)!.streams.size !== 1) {
+      this.problem(`the leader reads ${this.#subjects.get(leader)!.streams.size} streams of keys`)
     }
     const own = this.#stage.clientOf(undefined)
     const now = this.#stage.clock.now()

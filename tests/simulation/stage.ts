@@ -332,9 +332,9 @@ export class Stage {
     this.#options.onWrite({ ...action, replica, cluster, fieldManager: query.get('fieldManager') ?? '' })
   }
 
-  /** Returns who holds the lease now; undefined for nobody. */
+  /** Returns who holds the lease now; empty if it was released, undefined before there is one. */
   async holder(): Promise<string | undefined> {
     const lease = await this.clientOf(undefined).get(Lease, { namespace: 'a', name: 'drawn' })
-    return lease?.spec?.holderIdentity || undefined
+    return lease && (lease.spec?.holderIdentity ?? '')
   }
 }

@@ -1,9 +1,9 @@
 /** Builds the operator of a drawing. Its functions report what they do to the observer of their replica. */
 import {
+  type ClusterChange,
   conditions,
   type Context,
   type ControllerBuilder,
-  type ClusterChange,
   type ControllerOptions,
   defineResource,
   dynamicResource,
@@ -51,6 +51,8 @@ export interface Observer {
   /** A run of a controller for a key begins; the result ends it. */
   run(controller: string, key: string): () => void
   problem(text: string): void
+  /** A controller has listed all objects. */
+  listed(foos: readonly KubeObject[]): void
   /** A controller has read an object, or got it as the answer to a write. */
   saw(controller: string, object: KubeObject): void
   /** Whether a run of this key and value has failed before; it fails once. */
@@ -183,7 +185,10 @@ function sourcesOf(
       const stream = new EventChannel<Key>()
       streams.add(stream)
       signal.addEventListener('abort', () => streams.delete(stream), { once: true })
-      return stream
+      // A channel that is closed is done, and a stream that ends is opened again.
+      return (async function* () {
+        for await (const key of stream) yield key
+      })()
     })
   }
   return first
@@ -222,6 +227,7 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   const seen = await client.get(Service, key)
   if (seen) observer.saw('first', seen)
   if (draw.shares) await share(client, foo, 'first')
+  observer.listed(await client.list(Foo))
   if (draw.generated) {
     const labels = { 'generated-for': name }
     const own = (await client.list(ConfigMap, { namespace, labels: `generated-for=${name}` }))

@@ -29,8 +29,7 @@ export interface RightsReport {
 }
 
 /** A line on standard error of every answer without a record. */
-const UNKNOWN =
-  "What the operator's own code requests beyond this, as with client.get of another kind, is not " +
+const UNKNOWN = "What the operator's own code requests beyond this, as with client.get of another kind, is not " +
   'known without --record; see kubeloop rights --help'
 
 /** Returns what the user should know of an answer without a record. */
@@ -70,7 +69,10 @@ export async function rightsAnswer(
   const rights = rulesOf(least?.rights ?? likelyRights(description, place))
   const objects = rolesOf(name, place.namespace, rights)
   const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
-  return { objects: roles, notes: [...(least?.notes ?? unrecordedNotes(description)), ...notesOf(description, cluster)] }
+  return {
+    objects: roles,
+    notes: [...(least?.notes ?? unrecordedNotes(description)), ...notesOf(description, cluster)],
+  }
 }
 
 function notesOf({ options, clusters }: OperatorDescription, cluster: ClusterDescription | undefined): string[] {

@@ -66,10 +66,14 @@ export function leastRights(
   const limited = [...groups.values()].flatMap(({ on, names }) => {
     if (names.has(undefined)) return [{ ...on, name: undefined }]
     const all = [...names].sort()
-    if (on.verb !== 'bind') notes.push(
-      `${on.verb} of ${on.resource} was asked for ${all.map((name) => `"${name}"`).join(', ')} only, which the file ` +
-        `has: limit it with resourceNames: [${all.join(', ')}] if no other name can be meant`,
-    )
+    if (on.verb !== 'bind') {
+      notes.push(
+        `${on.verb} of ${on.resource} was asked for ${
+          all.map((name) => `"${name}"`).join(', ')
+        } only, which the file ` +
+          `has: limit it with resourceNames: [${all.join(', ')}] if no other name can be meant`,
+      )
+    }
     return all.map((name) => ({ ...on, name }))
   })
   for (const { verb, path, at } of record.paths) {
@@ -100,7 +104,9 @@ export function grantNotes({ controllers }: OperatorDescription): readonly strin
   const owned = controllers.flatMap(({ sources }) => sources.filter((each) => each.kind === 'owns'))
   return Object.entries(GRANTS).flatMap(([needs, plurals]) => {
     const found = owned.find(({ resource: { group, plural } }) => group === RBAC && plurals.includes(plural as never))
-    return found ? [`A ${found.resource.kind} is written only by those who have ${needs}: record the rights, or add them`] : []
+    return found
+      ? [`A ${found.resource.kind} is written only by those who have ${needs}: record the rights, or add them`]
+      : []
   })
 }
 

@@ -7,7 +7,7 @@
 import { BoundedMap } from '../../../async/bounded_map.ts'
 import { firstOf, messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
-import { clockTime } from '../../../observe/pretty_log.ts'
+import { clockTime, isOnlyOf } from '../../../observe/pretty_log.ts'
 import { userFrames } from '../../../observe/stack.ts'
 import { inCluster } from '../../../controller/change_summary.ts'
 import { foldFailures } from '../../../controller/failures.ts'
@@ -113,7 +113,11 @@ export class LiveView {
     const line = `${head}  ${cause} → reconcile #${report.count}  ${formatMs(report.durationMs).padStart(5)}  ${
       outcomeOf(report)
     }${recovery ? `, works again after ${recovery.failures} ${recovery.failures === 1 ? 'failure' : 'failures'}` : ''}`
-    if (failed) return [line, ...this.#sourceLine(disposition.error)]
+    if (failed) {
+      const isSilent = report.writes.every(({ result }) => result === 'unchanged')
+      const wrote = isSilent ? [] : [`${INDENT}before that  ${describeWrites(report)}`]
+      return [line, ...wrote, ...this.#sourceLine(disposition.error)]
+    }
     if (equal < 4) return [line]
     return [`${line}  (${equal} equal runs in ${formatMs(nowMs - this.#runs.get(idOf(report))!.beganMs)})`]
   }
@@ -157,9 +161,9 @@ function describeCauses({ causes, key }: ReconcileReport): string {
   return firstOf(named, MAX_CAUSES).join(', ') || 'queued'
 }
 
-/** Returns the kind and key, and the cluster unless it is the operator's own. */
-function titleOf({ kind, key, cluster }: ReconcileReport): string {
-  return `${kind} ${key}${inCluster(cluster)}`
+/** Returns the kind and key, the cluster unless it is the operator's own, and the controller unless it has the kind's name. */
+function titleOf({ controller, kind, key, cluster }: ReconcileReport): string {
+  return `${kind} ${key}${inCluster(cluster)}${isOnlyOf(kind, controller) ? '' : ` (${controller.split('@', 1)[0]})`}`
 }
 
 /** Returns a report as the fields of a log line. */
