@@ -5,7 +5,8 @@
  * The server fills in defaults, so a field with a default is always there when its parent is read, and optional when it
  * is written. A structural schema prunes fields that it does not name, unless it says otherwise.
  */
-import { isLabel, kindProblem } from '../core/names.ts'
+import { isFields } from '../core/clone.ts'
+import { isLabel, kindProblem, notCamelCase } from '../core/names.ts'
 import type { ManifestObject } from './manifests.ts'
 
 /** The fields of a structural schema that have an effect on types. */
@@ -85,14 +86,55 @@ function versionsOf(definition: Definition): string[] {
 /** Returns why an API server would refuse the definition's names, or undefined. */
 function problemOf({ spec }: Definition): string | undefined {
   const { group, scope, names, versions } = spec ?? {}
-  if (!`${group}`.includes('.')) return `group ${JSON.stringify(group)} must be a domain, such as "example.com"`
+  if (!isText(group) || !group.includes('.')) {
+    return `group ${JSON.stringify(group)} must be a domain, such as "example.com"`
+  }
+  const { kind = '', plural } = names ?? {}
   // Stricter than the API server, which accepts a dash in a kind: no type has one in its name.
-  const problem = kindProblem({ group: `${group}`, version: 'v1', kind: `${names?.kind ?? ''}` })
+  const problem = isText(kind) ? kindProblem({ group, version: 'v1', kind }) : notCamelCase(kind)
   if (problem) return problem
   if (scope !== 'Namespaced' && scope !== 'Cluster') return 'spec.scope must be Namespaced or Cluster'
   if (!Array.isArray(versions)) return 'spec.versions must be a list'
-  const label = [names.plural, ...versions.map(({ name }) => name)].find((name) => !isLabel(String(name)))
-  return label === undefined ? undefined : `${JSON.stringify(label)} must be a lower-case label, such as "foos" or "v1"`
+  for (const name of [plural, ...versions.map((each: Partial<Version> | null) => each?.name)]) {
+    if (!isText(name) || !isLabel(name)) {
+      return `${JSON.stringify(name)} must be a lower-case label, such as "foos" or "v1"`
+    }
+  }
+  const wrong = versions.map(({ name, schema }: Version) => problemOfSchema(schema?.openAPIV3Schema ?? {}, name))
+  return wrong.find((each) => each !== undefined)
+}
+
+/** What the fields of a schema must be, as far as types depend on them. */
+const FIELDS: readonly (readonly [name: keyof Schema, what: string, isRight: (value: unknown) => boolean])[] = [
+  ['type', 'a text', isText],
+  ['description', 'a text', isText],
+  ['required', 'a list', Array.isArray],
+  ['enum', 'a list', Array.isArray],
+  ['properties', 'an object', isFields],
+]
+
+/** Returns what is wrong with a schema: a server accepts none with another type of these fields. */
+function problemOfSchema(schema: unknown, path: string): string | undefined {
+  if (!isFields(schema)) return `the schema at ${JSON.stringify(path)} must be an object`
+  for (const [name, what, isRight] of FIELDS) {
+    if (schema[name] !== undefined && !isRight(schema[name])) {
+      return `${name} of the schema at ${JSON.stringify(path)} must be ${what}`
+    }
+  }
+  const { properties = {}, items, additionalProperties: values } = schema
+  const parts = [...Object.entries(properties as object), ['[]', items], [
+    '{}',
+    typeof values === 'boolean' ? undefined : values,
+  ]]
+  for (const [name, each] of parts) {
+    const problem = each === undefined ? undefined : problemOfSchema(each, `${path}.${name}`)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
 }
 
 function moduleOf(

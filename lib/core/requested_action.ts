@@ -25,14 +25,14 @@ export const NO_RESOURCE = {
   name: '',
 } as const
 
-const VERBS: Readonly<Record<string, string>> = {
+const VERBS: ReadonlyMap<string, string> = new Map(Object.entries({
   POST: 'create',
   GET: 'get',
   HEAD: 'get',
   PUT: 'update',
   PATCH: 'patch',
   DELETE: 'delete',
-}
+}))
 
 /** Path prefixes that are verbs, as `/api/v1/watch/pods`: authorized as such, although they are not served. */
 const PATH_VERBS: readonly string[] = ['proxy', 'watch']
@@ -52,7 +52,7 @@ export function requestedAction(method: string, sent: string, query: URLSearchPa
   if (!isCore && parts[0] !== 'apis' || parts.length < (isCore ? 3 : 4)) return plain
   const [group, version, ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1)
   const isPathVerb = PATH_VERBS.includes(rest[0]!)
-  const verb = isPathVerb ? rest.shift()! : VERBS[method] ?? ''
+  const verb = isPathVerb ? rest.shift()! : VERBS.get(method) ?? ''
   const namespace = rest[0] === 'namespaces' ? rest[1] ?? '' : ''
   const own = namespace && rest.length > 2 && !NAMESPACE_SUBRESOURCES.includes(rest[2]!) ? rest.slice(2) : rest
   const [resource = '', name = '', subresource = ''] = own

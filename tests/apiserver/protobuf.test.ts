@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { brotliDecompressSync } from 'node:zlib'
+import fc from 'fast-check'
 import { decodeObject } from '../../lib/apiserver/wire/protobuf/body.ts'
 import { Decoded, decodeMessage } from '../../lib/apiserver/wire/protobuf/decode.ts'
 import {
@@ -12,6 +13,8 @@ import {
   messageAt,
   messageOfKind,
 } from '../../lib/apiserver/wire/protobuf/messages.ts'
+import { tries } from '../tools/fuzz.ts'
+import { mutatedBytes } from '../tools/hostile.ts'
 import { joined } from './protobuf_writer.ts'
 import { WireError, WireReader } from '../../lib/apiserver/wire/protobuf/wire.ts'
 
@@ -129,6 +132,19 @@ test('mutated bodies give the object or the error that Go gives', () => {
   })
   assert.deepEqual(different, [])
   assert.deepEqual([...seen.keys()].sort(), ['any object', 'error', 'object'])
+})
+
+test('fuzz: changed bytes of any kind are an object of JSON, or an error of the format', () => {
+  const input = fc.constantFrom(...examples).chain((example) =>
+    mutatedBytes(example.raw).map((raw) => ({ message: messageOf(example), raw }))
+  )
+  fc.assert(
+    fc.property(input, ({ message, raw }) => {
+      const outcome = outcomeOf(message, raw)
+      assert.ok(outcome.length > 0 && outcome.length < 1000 * (raw.length + 1), outcome)
+    }),
+    { numRuns: tries(300) },
+  )
 })
 
 function outcomeOf(message: Message, raw: Uint8Array): string {

@@ -25,14 +25,14 @@ export function wantedUser({ headers }: Call): User | undefined {
   const name = headers['impersonate-user'] ?? ''
   const uid = headers['impersonate-uid'] ?? ''
   const groups = valuesOf(headers['impersonate-group'])
-  const extra: Record<string, string[]> = {}
-  let hasExtra = false
+  const extras = new Map<string, readonly string[]>()
   for (const [header, value] of Object.entries(headers)) {
     if (!header.startsWith(EXTRA_PREFIX)) continue
     const key = unescaped(header.slice(EXTRA_PREFIX.length))
-    extra[key] = [...(extra[key] ?? []), ...valuesOf(value)]
-    hasExtra = true
+    extras.set(key, [...(extras.get(key) ?? []), ...valuesOf(value)])
   }
+  const hasExtra = extras.size > 0
+  const extra = Object.fromEntries(extras)
   if (name) return { name, groups, ...(uid && { uid }), ...(hasExtra && { extra }) }
   if (!uid && groups.length === 0 && !hasExtra) return undefined
   const goExtra = Object.keys(extra).sort().map((key) => `${JSON.stringify(key)}:${goStrings(extra[key]!)}`)

@@ -192,15 +192,15 @@ function checkIdentity(context: Context, kind: Kind, value: Json): void {
 }
 
 /** Versions of built-in kinds that are no longer served, which the real server still decodes. */
-const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
+const FORMER_VERSIONS: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   'extensions/v1beta1': ['DaemonSet', 'Deployment', 'Ingress', 'NetworkPolicy', 'ReplicaSet'],
   'apps/v1beta1': ['ControllerRevision', 'Deployment', 'StatefulSet'],
   'apps/v1beta2': ['ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'],
-}
+}))
 
 /** Returns the error of a body of another kind than the URL. */
 function otherKind(context: Context, kind: Kind, value: JsonObject, given: string, apiVersion: string): StatusError {
-  const isFormer = FORMER_VERSIONS[apiVersion]?.includes(given)
+  const isFormer = FORMER_VERSIONS.get(apiVersion)?.includes(given)
   const reason = isFormer ? undefined : decodeOther(context, value, given, apiVersion)
   if (reason) return mismatch(kind, given, apiVersion.split('/').pop()!, reason)
   if (given === kind.kind) return wrongVersion(kind, apiVersion)

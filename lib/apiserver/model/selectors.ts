@@ -3,7 +3,7 @@
  * `path=value` and `path!=value` on the selectable fields of a kind.
  */
 import { type LabelRequirement, satisfies } from '../../core/label_requirement.ts'
-import { type ApiObject, isObject, type Json, type JsonObject } from './json.ts'
+import { type ApiObject, field, isObject, type Json, type JsonObject } from './json.ts'
 import type { Kind } from './kinds.ts'
 import { labelFaults, labelValueProblems, qualifiedNameProblems } from './names.ts'
 import { badRequest, type Cause, fault } from './status.ts'
@@ -205,7 +205,7 @@ export function selectorFaults(selector: JsonObject, path: string): Cause[] {
 export function selectorMatches(selector: JsonObject, labels: Json | undefined): boolean {
   const all = isObject(labels) ? labels : {}
   const wanted = isObject(selector['matchLabels']) ? selector['matchLabels'] : {}
-  return Object.entries(wanted).every(([key, value]) => all[key] === value) &&
+  return Object.entries(wanted).every(([key, value]) => field(all, key) === value) &&
     expressions(selector).every((each) => isSatisfied(each, all))
 }
 
@@ -215,7 +215,7 @@ function expressions(selector: JsonObject): JsonObject[] {
 }
 
 function isSatisfied({ key, operator, values }: JsonObject, labels: JsonObject): boolean {
-  const value = labels[String(key)]
+  const value = field(labels, String(key))
   const isListed = Array.isArray(values) && value !== undefined && values.includes(value)
   switch (operator) {
     case 'In':

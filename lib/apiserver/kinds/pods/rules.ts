@@ -109,7 +109,7 @@ const PRIORITY_CLASSES = 'priorityclasses.scheduling.k8s.io'
 function setPriority(pod: ApiObject, { find, all }: PrepareContext): void {
   const spec = pod['spec'] as JsonObject
   const name = str(spec, 'priorityClassName')
-  const priorityClass = name ? find(PRIORITY_CLASSES, name) ?? SYSTEM_CLASSES[name] : all(PRIORITY_CLASSES)
+  const priorityClass = name ? find(PRIORITY_CLASSES, name) ?? SYSTEM_CLASSES.get(name) : all(PRIORITY_CLASSES)
     .filter((each) => each['globalDefault'] === true).sort((a, b) => Number(a['value']) - Number(b['value']))[0]
   if (name && !priorityClass) {
     throw forbidden(
@@ -133,10 +133,10 @@ function setPriority(pod: ApiObject, { find, all }: PrepareContext): void {
 }
 
 /** The classes of every cluster. */
-const SYSTEM_CLASSES: Readonly<Record<string, JsonObject>> = {
+const SYSTEM_CLASSES: ReadonlyMap<string, JsonObject> = new Map(Object.entries({
   'system-cluster-critical': { value: 2000000000, preemptionPolicy: 'PreemptLowerPriority' },
   'system-node-critical': { value: 2000001000, preemptionPolicy: 'PreemptLowerPriority' },
-}
+}))
 
 function qosClass(pod: ApiObject): string {
   const containers = (at(pod, 'spec', 'containers') ?? []) as JsonObject[]

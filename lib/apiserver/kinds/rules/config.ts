@@ -89,12 +89,12 @@ function secretFaults(secret: ApiObject, old: ApiObject | undefined): Cause[] {
 }
 
 /** The keys that a Secret of a type must have. */
-const REQUIRED_KEYS: Readonly<Record<string, readonly string[]>> = {
+const REQUIRED_KEYS: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
   'kubernetes.io/tls': ['tls.crt', 'tls.key'],
   'kubernetes.io/ssh-auth': ['ssh-privatekey'],
   'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
   'kubernetes.io/dockercfg': ['.dockercfg'],
-}
+}))
 
 function typedFaults(secret: ApiObject): Cause[] {
   const type = String(secret['type'] ?? '')
@@ -112,12 +112,12 @@ function typedFaults(secret: ApiObject): Cause[] {
     }
     case 'kubernetes.io/dockerconfigjson':
     case 'kubernetes.io/dockercfg': {
-      const [key] = REQUIRED_KEYS[type]!
+      const [key] = REQUIRED_KEYS.get(type)!
       const given = value(key!)
       return typeof given === 'string' ? dockerFaults(given, `data[${key}]`) : missing([key!])
     }
     default:
-      return missing(REQUIRED_KEYS[type] ?? [])
+      return missing(REQUIRED_KEYS.get(type) ?? [])
   }
 }
 
