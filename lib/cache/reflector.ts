@@ -1,14 +1,14 @@
 /** Drives the watch state machine: keeps a store equal to what the server has, by lists and watches. */
 import { isNotCapable, type NetworkError } from '../core/errors.ts'
-import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { formatKey, isNewerVersion, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
-import { type Clock, pause, type TurnBudget, turnBudgetOf } from '../async/clock.ts'
+import { type Clock, pause, type TurnBudget, turnBudgetOf, within } from '../async/clock.ts'
 import type { Deadline } from '../async/deadline.ts'
 import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import { lineSplitter } from '../async/lines.ts'
 import { parseWatchLine, type WatchEvent } from '../client/watch_events.ts'
 import { listPages, type ListPagesOptions } from './list_pages.ts'
-import { initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
+import { doubtedVersion, initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
 
 export interface ReflectorOptions extends ListPagesOptions {
   readonly random: () => number
@@ -36,6 +36,8 @@ export interface WatchControl {
   reopen?: (() => void) | undefined
 }
 
+/** How long the server's version may take to be read. */
+const VERSION_MS = 5000
 /** How long after `timeoutSeconds` a server without bookmarks may end the watch. */
 const LATE_END_MS = 30_000
 /**
@@ -65,6 +67,7 @@ export async function reflect(options: ReflectorOptions, signal: AbortSignal): P
         break
       case 'waiting':
         input = await wait(options.clock, state.ms, signal, control)
+        if (!signal.aborted && await isRestored(options, doubtedVersion(state), signal)) input = { kind: 'restored' }
         break
     }
     // A failure after an abort is caused by the abort.
@@ -95,6 +98,21 @@ async function wait(clock: Clock, ms: number, signal: AbortSignal, control: Watc
   stopTimer?.()
   scope[Symbol.dispose]()
   return { kind: 'waited' }
+}
+
+/** Returns whether the server's version is lower than `from`. False if it cannot be read: the watch reports that. */
+async function isRestored(
+  options: ReflectorOptions,
+  from: string | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (from === undefined) return false
+  const { api, clock, fields, labels, target } = options
+  const late = (): Error => new Error('no answer')
+  const query = { labels, fields, limit: 1, quiet: true }
+  const page = await within(clock, VERSION_MS, late, (scope) => api.listPage(target, query, scope), signal)
+    .catch(() => undefined)
+  return page !== undefined && isNewerVersion(from, page.metadata.resourceVersion)
 }
 
 async function list(options: ReflectorOptions, signal: AbortSignal): Promise<WatchInput> {

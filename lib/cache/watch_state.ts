@@ -96,6 +96,8 @@ export type WatchInput =
   }
   /** The back-off is over. */
   | { readonly kind: 'waited' }
+  /** The same, and the server's version is lower than that of the next watch: it was restored to an older state. */
+  | { readonly kind: 'restored' }
 
 type Failure = Extract<WatchInput, { kind: 'failed' }>
 
@@ -118,7 +120,11 @@ const SHORT_WATCH_MS = 1000
 
 /** Returns the state after an input. `random` returns a number in [0, 1). */
 export function step(state: WatchState, input: WatchInput, random: () => number): WatchState {
-  if (state.kind === 'waiting') return input.kind === 'waited' ? state.next : state
+  if (state.kind === 'waiting') {
+    const { next } = state
+    if (input.kind === 'restored') return { ...seriesOf(next), kind: next.lists ? 'listing' : 'streaming' }
+    return input.kind === 'waited' ? next : state
+  }
   switch (input.kind) {
     case 'listed':
       return {
@@ -132,9 +138,19 @@ export function step(state: WatchState, input: WatchInput, random: () => number)
       return closed(state, input.advanced || input.lastedMs >= SHORT_WATCH_MS, random)
     case 'failed':
       return failed(state, input, random)
+    case 'restored':
     case 'waited':
       return state
   }
+}
+
+/**
+ * Returns the version of the next watch if the server may have been restored during this back-off: it could not be
+ * reached twice in a row, or has restarted. A watch from a version that the server has not reached is accepted, and is
+ * silent until the server has passed that version; what was undone before is never reported.
+ */
+export function doubtedVersion({ next }: Extract<WatchState, { kind: 'waiting' }>): string | undefined {
+  return next.kind === 'watching' && (next.failures > 1 || next.initializing) ? next.resourceVersion : undefined
 }
 
 /** Runs once for each event: hot, so it creates no objects but the new state. */

@@ -39,10 +39,10 @@ export function toMs(duration: Duration): number {
 
 /** Formats milliseconds for people: `8 ms`, `1.5 s`, `2 m`, `1 d`. */
 export function formatMs(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${Number((ms / 1000).toFixed(1))} s`
-  if (ms < 3_600_000) return `${Number((ms / 60_000).toFixed(1))} m`
-  return ms < 86_400_000 ? `${Number((ms / 3_600_000).toFixed(1))} h` : `${Number((ms / 86_400_000).toFixed(1))} d`
+  if (ms < 999.5) return `${Math.round(ms)} ms`
+  // What would be rounded to 60 s is 1 m.
+  const unit = ms < 59_950 ? 's' : ms < 3_597_000 ? 'm' : ms < 86_220_000 ? 'h' : 'd'
+  return `${Number((ms / UNITS[unit]!).toFixed(1))} ${unit}`
 }
 
 /** Formats the MicroTime of Leases and Events: exactly six decimals, or the server refuses it. */

@@ -217,7 +217,7 @@ const WRITES: readonly string[] = ['create', 'update', 'patch']
 const RBAC = 'rbac.authorization.k8s.io'
 
 /**
- * Yields what a user must have to write a role, as nobody may grant more than they have, or its binding.
+ * Yields the rights without which an API server refuses the write of a role, or of its binding.
  *
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
  */

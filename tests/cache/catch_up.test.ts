@@ -216,9 +216,11 @@ test('an informer in its back-off tries again at once', async () => {
   assert.deepEqual(i.server.recorded(), ['watch 5'])
   const open = new Stream()
   i.server.watches.push(open.answer)
-  i.server.lists.push(list('9', [pod('a', '1'), pod('b', '7')]))
+  // One for its version, and one to compare.
+  const answer = list('9', [pod('a', '1'), pod('b', '7')])
+  i.server.lists.push(answer, answer)
   const caughtUp = await i.catchUp()
-  assert.deepEqual(i.server.recorded().toSorted(), ['list', 'watch 5'])
+  assert.deepEqual(i.server.recorded().toSorted(), ['list', 'list', 'watch 5'])
   open.send('MODIFIED', pod('b', '7'))
   await i.clock.advance(0)
   assert.equal(caughtUp.outcome, 'resolved')
@@ -386,7 +388,7 @@ test('the first watch that works after an outage ends the back-off of the others
     assert.deepEqual(c.nodes.recorded(), [])
     await c.clock.advance(1)
     // By its own back-off, the next try is at 8.4 s.
-    assert.deepEqual(c.nodes.recorded(), ['watch 5'])
+    assert.deepEqual(c.nodes.recorded(), ['list', 'watch 5'])
     await c.end()
   }
 })

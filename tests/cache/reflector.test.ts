@@ -7,7 +7,7 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { silence } from '../client/transports.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { reflecting, streaming, watching } from './reflecting.ts'
-import { type Answer, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import { type Answer, failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const streamsOf = (count: number): Stream[] => Array.from({ length: count }, () => new Stream())
 const lists = (requests: readonly string[]): number => requests.filter((what) => what.startsWith('list')).length
@@ -190,7 +190,46 @@ test('a server that accepts the connection and never answers is given up, for a 
   await r.clock.advance(150_000 + 800)
   assert.deepEqual(server.recorded(), ['list', 'list', 'watch 5'])
   await r.clock.advance(150_000 + 1600)
-  assert.deepEqual(server.recorded(), ['watch 5'])
+  assert.deepEqual(server.recorded(), ['list', 'watch 5'])
+})
+
+test('after two failures in a row the version is read: a lower one leads to a full read, any other to the watch', async () => {
+  const unreachable = failing(new NetworkError('down', { phase: 'connect' }))
+  const cases: readonly (readonly [Answer, string[], string[]])[] = [
+    [list('4'), ['list', 'list', 'watch 4'], ['list a']],
+    [list('5'), ['list', 'watch 5'], []],
+    [list('x'), ['list', 'watch 5'], []],
+    // The watch shows whether the server works.
+    [unreachable, ['list', 'watch 5'], []],
+  ]
+  for (const [answer, requests, did] of cases) {
+    const stream = new Stream()
+    await using r = await watching([stream])
+    r.server.watches.push(unreachable)
+    stream.fail(new NetworkError('cut', { phase: 'body' }))
+    await r.clock.advance(800)
+    r.server.recorded()
+    r.recorded()
+    r.server.lists.push(answer, list('4', [pod('a', '3')]))
+    await r.clock.advance(1600)
+    assert.deepEqual(r.server.recorded(), requests)
+    assert.deepEqual(r.recorded(), did)
+  }
+})
+
+test('a version that does not come in time is not waited for, nor after a stop', async () => {
+  for (const stops of [false, true]) {
+    const stream = new Stream()
+    await using r = await watching([stream])
+    r.server.watches.push(failing(new NetworkError('down', { phase: 'connect' })))
+    stream.fail(new NetworkError('cut', { phase: 'body' }))
+    r.server.lists.push(silence as Answer)
+    await r.clock.advance(800 + 1600)
+    assert.equal(r.server.recorded().at(-1), 'list')
+    if (stops) await r.stop()
+    else await r.clock.advance(5000)
+    assert.deepEqual(r.server.recorded(), stops ? [] : ['watch 5'])
+  }
 })
 
 test('a watch that the server closes at once is reopened after a back-off, then listed; onFailure is called', async () => {

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { ApiError, NetworkError } from '../../lib/core/errors.ts'
-import { initialWatchState, step, type WatchInput, type WatchState } from '../../lib/cache/watch_state.ts'
+import {
+  doubtedVersion,
+  initialWatchState,
+  step,
+  type WatchInput,
+  type WatchState,
+} from '../../lib/cache/watch_state.ts'
 
 const http = (code: number, retryAfterMs?: number): ApiError =>
   new ApiError('no', { code, reason: code === 410 ? 'Expired' : 'Some' }, { code, retryAfterMs })
@@ -40,6 +46,17 @@ const listedAt = (resourceVersion: string): WatchInput => ({ kind: 'listed', res
 const listed: WatchInput = { kind: 'listed', resourceVersion: '5' }
 const event: WatchInput = { kind: 'seen', resourceVersion: '8' }
 const wait = (ms: number, next: WatchState): WatchState => ({ kind: 'waiting', ms, next: next as never })
+
+test('the version is doubted if the server could not be reached twice in a row, or has restarted', () => {
+  const doubted = (state: WatchState): unknown => doubtedVersion(wait(800, state) as never)
+  assert.deepEqual([watching(1), watching(2), young(watching(1)), streaming(2), listing(2)].map(doubted), [
+    undefined,
+    '7',
+    '7',
+    undefined,
+    undefined,
+  ])
+})
 
 const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   ['a list is followed by a watch from its version', listing(), listed, watching(0, '5')],
@@ -297,6 +314,8 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
   ],
   ['but not if the watch was not accepted', silent(watching(1)), fellSilent(false), wait(1600, silent(watching(2)))],
   ['after the back-off the next state follows', wait(800, watching(1)), { kind: 'waited' }, watching(1)],
+  ['a server that was restored: full read', wait(800, marked(watching(2))), { kind: 'restored' }, marked(streaming(2))],
+  ['as a list, if it does not stream', wait(800, lists(watching(2))), { kind: 'restored' }, lists(listing(2))],
   ['other inputs are ignored during the back-off', wait(800, listing(1)), failed(network), wait(800, listing(1))],
   ['a late close changes nothing', listing(1), closed(5, false), listing(1)],
   ['a late event changes nothing', listing(1), { kind: 'seen', resourceVersion: '9' }, listing(1)],
@@ -332,7 +351,7 @@ test('it never loops without a back-off, never waits for ever, and keeps its ver
       lastedMs: fc.nat(200_000),
       silent: fc.boolean(),
     }),
-    fc.record({ kind: fc.constant('waited' as const) }),
+    fc.record({ kind: fc.constantFrom('waited' as const, 'restored' as const) }),
   )
   fc.assert(
     fc.property(

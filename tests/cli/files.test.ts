@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import process from 'node:process'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { load } from 'js-yaml'
 import { operator } from 'kubeloop'
 import { FakeClock, world } from 'kubeloop/testing'
@@ -23,6 +25,7 @@ import type { Fields } from '../../lib/config/fields.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
 import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
 import { withFolder } from '../tools/folder.ts'
+import { runCommand } from '../tools/run_command.ts'
 
 const example = (name: string): string => readFileSync(new URL(`../../examples/${name}`, import.meta.url), 'utf8')
 
@@ -47,6 +50,23 @@ test('the sample of the demo has resolved imports', async () => {
     'file:///x/kubeloop/kinds.js',
     'file:///x/zod.js',
   ])
+})
+
+test('kubeloop new that cannot write a file to its end names it, and leaves no part of it', async () => {
+  await withFolder(async (folder) => {
+    const bin = fileURLToPath(new URL('../../lib/cli/bin.js', import.meta.url))
+    const args = [process.execPath, ...('Deno' in globalThis ? ['run', '-A', '--no-check'] : []), bin, 'new', 'x.ts']
+    // As on a full disk: no file may have more than 512 bytes.
+    const { code, stderr } = await runCommand('sh', ['-c', 'trap "" XFSZ; ulimit -f 1; exec "$@"', 'sh', ...args], {
+      cwd: folder,
+      env: { NODE_COMPILE_CACHE: '' },
+    })
+    assert.deepEqual([code, /^Cannot write x\.ts: EFBIG\b/.test(stderr), existsSync(join(folder, 'x.ts'))], [
+      1,
+      true,
+      false,
+    ])
+  })
 })
 
 type Runtime = 'node' | 'bun' | 'deno'

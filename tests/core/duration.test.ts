@@ -39,4 +39,6 @@ test('a duration is formatted in a fitting unit', () => {
     '1.5 h',
     '1 d',
   ])
+  // What is rounded to 60 or 24 of a unit is 1 of the next.
+  assert.deepEqual([999.6, 59_960, 3_599_900, 86_399_000, 59_940].map(formatMs), ['1 s', '1 m', '1 h', '1 d', '59.9 s'])
 })

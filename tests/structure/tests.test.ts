@@ -8,7 +8,7 @@ import { readTree, ROOT } from '../tools/tree.ts'
 const files = readTree(['tests'], /\.test\.ts$/)
 
 /** Folders whose subject is real time, sockets or processes. */
-const REAL = /^tests\/(runtime|testing|e2e|build|bench)\//
+const REAL = /^tests\/(runtime|testing|e2e|faults|soak|build|bench)\//
 
 test('every test file has a test, and all use node:test', () => {
   assert.ok(files.size > 5)

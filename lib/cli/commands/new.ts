@@ -1,4 +1,5 @@
 /** `kubeloop new FILE`. */
+import { messageOf } from '../../core/errors.ts'
 import { isDomainName, isLabel } from '../../core/names.ts'
 import { exists, folderOf, readText, readTextIfExists } from '../../runtime/os/files.ts'
 import type { RuntimeName } from '../../runtime/os/this_runtime.ts'
@@ -82,7 +83,7 @@ export async function add(
   }))
   await refuseExisting(files.map(([each]) => each))
   for (const [each, text] of files) {
-    await writeNew(each, text)
+    await write(each, text)
     print(`wrote ${each}`)
   }
   print(`write  by hand, in ${file}: import { ${verb}${kind} } from './${name}.ts'`)
@@ -94,6 +95,12 @@ async function refuseExisting(files: readonly string[]): Promise<void> {
   for (const each of files) {
     if (await exists(each)) throw new Error(`Cannot write ${each}: the file exists; choose another name`)
   }
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await writeNew(file, text).catch((cause: unknown) => {
+    throw new Error(`Cannot write ${file}: ${messageOf(cause)}`, { cause })
+  })
 }
 
 interface NewOptions {
@@ -124,8 +131,8 @@ export async function newOperator(file: string, options: NewOptions): Promise<vo
   const testFile = `${match[1]}.test.ts`
   await refuseExisting([file, testFile])
   const [operator, tests] = await Promise.all([sampleOperator(), sampleTest(fileName(file))])
-  await writeNew(file, renamed(operator, names))
-  await writeNew(testFile, renamed(tests, names))
+  await write(file, renamed(operator, names))
+  await write(testFile, renamed(tests, names))
   const { test, command, install, add, setModule } = COMMANDS[runtime]
   print(`wrote ${file}, an operator that keeps a Deployment for each ${names.kind}`)
   print(`wrote ${testFile}, its tests: ${test} ${testFile}`)
@@ -191,8 +198,8 @@ const COMMANDS: Readonly<Record<RuntimeName, RuntimeCommands>> = {
 async function writeProject(folder: string, file: string, options: NewOptions): Promise<string[]> {
   const { runtime, version, print } = options
   const written: string[] = []
-  const write = async (name: string, text: string): Promise<void> => {
-    await writeNew(absolutePath(folder, name), text)
+  const writeHere = async (name: string, text: string): Promise<void> => {
+    await write(absolutePath(folder, name), text)
     print(`wrote ${name}`)
     written.push(name)
   }
@@ -200,11 +207,11 @@ async function writeProject(folder: string, file: string, options: NewOptions): 
   const entry = absolutePath(file).slice(absolutePath(folder).length + 1).replaceAll('\\', '/')
   for (const [name, content] of Object.entries(projectFiles(runtime, version, scriptsOf(runtime, entry)))) {
     if (await findAbove(folder, name === 'deno.json' ? ['deno.json', 'deno.jsonc', 'package.json'] : [name])) continue
-    await write(name, `${JSON.stringify(content, null, 2)}\n`)
+    await writeHere(name, `${JSON.stringify(content, null, 2)}\n`)
   }
   if (!written.some((name) => name === 'package.json' || name === 'deno.json')) return written
   for (const [name, text] of Object.entries(projectTexts(runtime, entry))) {
-    if (!(await exists(absolutePath(folder, name)))) await write(name, text)
+    if (!(await exists(absolutePath(folder, name)))) await writeHere(name, text)
   }
   return written
 }

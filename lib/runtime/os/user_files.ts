@@ -1,15 +1,24 @@
 /** Reads, lists and writes the command's files without overwriting those of the user. */
 import { appendFileSync, mkdirSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** Writes a new file, and creates its folder. Rejects with `EEXIST` if the file exists. */
+/** Writes a new file, all of it or none, and creates its folder. Rejects with `EEXIST` if the file exists. */
 export async function writeNew(file: string, content: string | Uint8Array): Promise<void> {
   await createFolder(path.dirname(file))
-  await writeFile(file, content, { flag: 'wx' })
+  const handle = await open(file, 'wx')
+  try {
+    await handle.writeFile(content)
+  } catch (error) {
+    // A part of it would keep a later try from writing it.
+    await rm(file, { force: true })
+    throw error
+  } finally {
+    await handle.close()
+  }
 }
 
 /** Appends text to a file, and creates it and its folder. The text is written when this returns. */

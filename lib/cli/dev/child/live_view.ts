@@ -161,7 +161,7 @@ function describeCauses({ causes, key }: ReconcileReport): string {
   return firstOf(named, MAX_CAUSES).join(', ') || 'queued'
 }
 
-/** Returns the kind and key, the cluster unless it is the operator's own, and the controller unless it has the kind's name. */
+/** Returns the kind and key, with the cluster if it is another one, and the controller if it has a name of its own. */
 function titleOf({ controller, kind, key, cluster }: ReconcileReport): string {
   return `${kind} ${key}${inCluster(cluster)}${isOnlyOf(kind, controller) ? '' : ` (${controller.split('@', 1)[0]})`}`
 }
