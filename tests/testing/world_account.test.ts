@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Log, type Operator, operator } from 'kubeloop'
-import { ClusterRole, ConfigMap, Secret, ServiceAccount } from 'kubeloop/kinds'
+import { ClusterRole, ConfigMap, Namespace, Secret, ServiceAccount } from 'kubeloop/kinds'
 import { world, type WorldOptions } from 'kubeloop/testing'
 import { messageOf } from '../../lib/core/errors.ts'
 import { leastRights } from '../../lib/cli/rights/least.ts'
@@ -155,5 +155,44 @@ test('a world refuses an invalid account', async () => {
       name: 'TypeError',
       message: `Cannot create a world: as is "${as}", and must be "service-account" or "NAMESPACE/NAME"`,
     })
+  }
+})
+
+test('roles of the user need no rights on definitions and configurations, unless the operator installs them', async () => {
+  const { description } = SAMPLE
+  for (const crds of ['verify', 'install'] as const) {
+    const stated = { ...description, options: { ...description.options, crds } }
+    const { name } = stated.options
+    const objects = accountOf(stated, undefined).objectsIn(undefined)
+      .filter(({ metadata }) => metadata.name !== `${name}-installs`)
+    for (const as of ['service-account', `${name}-system/${name}`] as const) {
+      assert.deepEqual(await refusedIn({ ...SAMPLE, description: stated }, { as, objects }), [])
+    }
+    const roles = objects.map((each) =>
+      each.kind === 'ClusterRole' ? { ...each, rules: withoutDefinitions(each) } : each
+    )
+    const refused = await refusedIn({ ...SAMPLE, description: stated }, { as: 'service-account', objects: roles })
+    assert.equal(refused.length > 0, crds === 'install', `${crds}: ${refused}`)
+  }
+})
+
+/** Returns the rules without those by which definitions and configurations are installed. */
+function withoutDefinitions({ rules }: { readonly [field: string]: unknown }): readonly Rule[] {
+  const isOfInstall = ({ apiGroups, verbs }: Rule): boolean =>
+    /apiextensions|admissionregistration/.test(String(apiGroups)) && verbs.includes('create')
+  return (rules as readonly Rule[]).filter((rule) => !isOfInstall(rule))
+}
+
+test('objects may be in the namespace of the account, which is created before them unless they have it', async () => {
+  const app = operator({ name: 'own' })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const pull = { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'own-system', name: 'pull' } }
+  const place = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'own-system', labels: { own: 'yes' } } }
+  for (const objects of [[pull], [place, pull]]) {
+    await using w = await world(app, { as: 'service-account', objects })
+    assert.deepEqual(await w.settle(), [])
+    assert.equal((await w.client.get(Secret, pull.metadata))?.metadata.name, 'pull')
+    const { labels } = (await w.client.get(Namespace, { name: 'own-system' }))!.metadata
+    assert.equal(labels?.['own'], objects.length > 1 ? 'yes' : undefined)
   }
 })
