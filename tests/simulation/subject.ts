@@ -139,7 +139,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     }
   })
   if (draw.second !== 'none') addSecond(draw, app, options, west, observer)
-  addRest(draw, app)
+  addRest(draw, app, observer)
   return { app, west, streams, providers }
 }
 
@@ -295,7 +295,7 @@ function addSecond(
 }
 
 /** Adds what is beside the controllers. */
-function addRest(draw: Drawing, app: Operator): void {
+function addRest(draw: Drawing, app: Operator, observer: Observer): void {
   const beat = async ({ client, clock }: Pick<Context, 'client' | 'clock'>, name: string): Promise<void> => {
     await client.apply(ConfigMap, { metadata: { namespace: 'a', name }, data: { at: String(clock.now()) } })
   }
@@ -303,7 +303,9 @@ function addRest(draw: Drawing, app: Operator): void {
     app.add('beat', async (context) => {
       for (let count = 1; !context.signal.aborted; count++) {
         await beat(context, 'task')
-        if (draw.task === 'failing' && count % 3 === 0) throw new Error('every third beat fails')
+        if (draw.task === 'failing' && count === 3 && ['1', '2'].some((time) => observer.failsFirst('task', time))) {
+          throw new Error('this beat fails')
+        }
         await context.sleep('10s')
       }
     }, { everyReplica: draw.task === 'every replica' })
