@@ -55,6 +55,8 @@ test('an account has a token and the roles of its operator in each cluster; thos
   const { clientOf, events, open } = stage()
   /** The first rule of each ClusterRole. */
   const rulesOf = async () => (await clientOf().list(ClusterRole)).map(({ rules }) => rules?.[0]?.resources)
+  /** Of the role by which definitions and configurations are installed. */
+  const installs = ['mutatingwebhookconfigurations']
   const withWest = copier([], (app) => {
     const west = app.cluster('west', { server: 'https://127.0.0.1:1' })
     app.controllerFor(Secret).watches(Secret, () => [], { cluster: west }).reconcile(async () => {})
@@ -64,15 +66,15 @@ test('an account has a token and the roles of its operator in each cluster; thos
   assert.deepEqual(await clientOf('west', tokens['west']).list(Secret), [])
   await assert.rejects(clientOf('west', tokens['west']).list(ConfigMap), /copier" cannot list resource "configmaps"/)
   await assert.rejects(clientOf('', tokens['west']).list(Secret), /Unauthorized/)
-  assert.deepEqual(await rulesOf(), [['configmaps', 'secrets']])
+  assert.deepEqual(await rulesOf(), [['configmaps', 'secrets'], installs])
   assert.deepEqual(events, [{ kind: 'account', name: 'copier-system/copier', hasOwnRoles: false }])
 
   await open(sent(copier([])))
-  assert.deepEqual(await rulesOf(), [['configmaps']])
+  assert.deepEqual(await rulesOf(), [['configmaps'], installs])
   assert.deepEqual(events.splice(1).map((event) => 'object' in event && event.object), ['ClusterRole copier'])
 
   await open(sent(copier(['team'])))
-  assert.deepEqual(await rulesOf(), [['mutatingwebhookconfigurations']], 'those of names are everywhere')
+  assert.deepEqual(await rulesOf(), [installs], 'those of names are everywhere')
   assert.deepEqual(await Promise.all([Role, RoleBinding].map(async (kind) => (await clientOf().list(kind)).length)), [
     1,
     1,

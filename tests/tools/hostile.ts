@@ -65,7 +65,7 @@ function changed(value: unknown, change: Change): unknown {
 }
 
 const DROPPED = Symbol('dropped')
-const DEEP = 500
+const DEEP = 200
 
 function altered(value: unknown, { at, how, value: odd, text }: Change, other: unknown): unknown {
   switch (how) {
