@@ -38,7 +38,7 @@ test('operators are started, elected and stopped beside one that sees events', {
   const runtime = RUNTIMES.find((name) => basename(process.execPath).startsWith(name))!
   const samples = await soak(runtime, { events: 12_000, reconciles: 1000 })
   const last = samples.at(-1)!
-  assert.ok(last.events > 5000 && last.reconciles > 500 && last.cycles >= 3, JSON.stringify(last))
+  assert.ok(last.events >= 12_000 && last.reconciles >= 1000 && last.cycles >= 3, JSON.stringify(last))
   const first = samples[0]!
   // What a cycle has opened is closed when it is over.
   for (const name of ['connections', 'timers'] as const) {

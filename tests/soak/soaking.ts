@@ -18,6 +18,7 @@ const OBJECTS = 200
 const [AHEAD, AT_ONCE] = [5000, 100]
 /** The watches are ended each time, and each fourth time the history is dropped: 410. */
 const WATCHES_END_EACH = 20_000
+const MIN_CYCLES = 3
 const PROGRAM = fileURLToPath(new URL('./files/soaking.ts', import.meta.url))
 
 export interface Wanted {
@@ -61,7 +62,12 @@ export async function soak(runtime: Runtime, wanted: Wanted, onSample = (_: Samp
   })
   try {
     let written = 0
-    while (!isOver && (seen.events < wanted.events || seen.reconciles < wanted.reconciles)) {
+    while (!isOver && !isEnough(samples.at(-1), wanted)) {
+      // The next sample comes sooner without more events.
+      if (seen.events >= wanted.events && seen.reconciles >= wanted.reconciles) {
+        await new Promise<void>((resolve) => (wake = resolve))
+        continue
+      }
       // Changes of one object that came while no watch was open are one event, so more are written than seen.
       if (written - seen.events > AHEAD) {
         written = await next(seen.events, (resolve) => (wake = resolve), () => seen.events)
@@ -90,6 +96,11 @@ export async function soak(runtime: Runtime, wanted: Wanted, onSample = (_: Samp
     await served.close()
     rmSync(folder, { recursive: true })
   }
+}
+
+/** Whether a sample has what was asked for, and a few cycles of the operators beside. */
+function isEnough(last: Sample | undefined, { events, reconciles }: Wanted): boolean {
+  return last !== undefined && last.events >= events && last.reconciles >= reconciles && last.cycles >= MIN_CYCLES
 }
 
 /** Resolves with the events that were seen, when they are more. */
