@@ -79,7 +79,7 @@ async function prove(scenario: Scenario): Promise<void> {
   assert.deepEqual(await withRights(scenario, open, recorded.grants), [])
   const found = await removals(scenario, open, recorded, ({ resource }) => !isAll && !resource.endsWith('/finalizers'))
   assert.deepEqual(found.filter(({ isNamed }) => !isNamed), [])
-  assert.ok(found.length > (isAll ? 7 : 0), `${found.length}`)
+  assert.ok(found.length > (isAll ? 10 : 0), `${found.length}`)
 }
 
 for (

@@ -229,7 +229,7 @@ export const SITES: Scenario = {
   ],
 }
 
-const granter = operator({ name: 'granter', namespaces: ['team-a'] })
+const granter = operator({ name: 'granter', namespaces: ['team-a'], leaderElection: true })
 const rbac = 'rbac.authorization.k8s.io'
 
 /** Grants what it has, and binds a role of others whose rights it does not have. */
