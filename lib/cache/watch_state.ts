@@ -96,7 +96,7 @@ export type WatchInput =
   }
   /** The back-off is over. */
   | { readonly kind: 'waited' }
-  /** The same, and the server's version is lower than that of the next watch: it was restored to an older state. */
+  /** The back-off is over, and the server was restored: its version is lower than that of the next watch. */
   | { readonly kind: 'restored' }
 
 type Failure = Extract<WatchInput, { kind: 'failed' }>

@@ -7,7 +7,7 @@ export function formatPretty({ level, message, fields, timeMs }: LogLine): strin
   const text = `${level === 'info' ? '' : `${level}: `}${fill(message, fields)}`
   const rest = Object.entries(fields)
     .filter(([name]) => !message.includes(`{${name}}`) && !OMITTED.has(name))
-    .filter(([name, value]) => name !== 'controller' || !isOnlyOf(fields['kind'], value))
+    .filter(([name, value]) => name !== 'controller' || !isNamedAfter(fields['kind'], value))
     .map(([name, value]) => [name, value instanceof Error ? missingMessages(value, text) : value] as const)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : toJson(value)}`)
@@ -42,7 +42,7 @@ export function clockTime(timeMs: number): string {
 /** Fields omitted in a terminal, because the message has them or they are rarely needed. */
 const OMITTED: ReadonlySet<string> = new Set(['reconcileID', 'kind'])
 
-/** Whether a controller has the name that the first one of its kind has by default. */
-export function isOnlyOf(kind: unknown, controller: unknown): boolean {
+/** Whether a controller, perhaps of one cluster, has its default name: that of its kind. */
+export function isNamedAfter(kind: unknown, controller: unknown): boolean {
   return String(controller).split('@', 1)[0] === String(kind).toLowerCase()
 }

@@ -3,6 +3,9 @@ import { isDomainName, isNamespace } from '../core/names.ts'
 import type { OperatorDescription } from '../operator/description.ts'
 import type { RoleRules, Rule } from './rules.ts'
 
+/** The API group of roles and bindings. */
+export const RBAC = 'rbac.authorization.k8s.io'
+
 /** An object of these, or of a manifest. */
 export interface AccountObject {
   readonly apiVersion: string
@@ -36,7 +39,7 @@ export function rolesOf(
   { everywhere, inNamespaces }: RoleRules,
   role: string = name,
 ): AccountObject[] {
-  const apiVersion = 'rbac.authorization.k8s.io/v1'
+  const apiVersion = `${RBAC}/v1`
   const labels = labelsOf(name)
   const subjects = [{ kind: 'ServiceAccount', name, namespace }]
   const pair = (
@@ -49,7 +52,7 @@ export function rolesOf(
       apiVersion,
       kind: `${prefix}RoleBinding`,
       metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: `${prefix}Role`, name: role },
+      roleRef: { apiGroup: RBAC, kind: `${prefix}Role`, name: role },
       subjects,
     },
   ]

@@ -7,6 +7,7 @@ import { parseKey } from '../core/objects.ts'
 import { requestedAction, splitTarget } from '../core/requested_action.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import { userFrames } from '../observe/stack.ts'
+import { RBAC } from '../rights/account.ts'
 import { appendText } from '../runtime/os/user_files.ts'
 
 /** The environment variable that names the folder of the record in tests. */
@@ -214,7 +215,6 @@ export class RightsRecorder {
 }
 
 const WRITES: readonly string[] = ['create', 'update', 'patch']
-const RBAC = 'rbac.authorization.k8s.io'
 
 /**
  * Yields the rights without which an API server refuses the write of a role, or of its binding.

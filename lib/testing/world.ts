@@ -20,7 +20,7 @@ import { callIn, type Failing, fetchFrom, type Ran, type Replica } from './repli
 import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
 import { Services } from './services.ts'
 import { startReplica } from './start_replica.ts'
-import { placesOf, trialOf } from './world_account.ts'
+import { missingNamespace, trialOf } from './world_account.ts'
 import { advanceUntil, endings, firstRest } from './world_time.ts'
 import { WorldClusters } from './world_clusters.ts'
 
@@ -295,7 +295,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const clusters = new WorldClusters({ ...common, callWebhook, signal: stopping.signal })
   const { client } = clusters.main.admin
   const own = () => crdOf(usedResources(description), { conversions: description.conversions })
-  await createObjects(clusters.main.admin, placesOf(account, objects), own)
+  await createObjects(clusters.main.admin, missingNamespace(account, objects), own)
   await createObjects(clusters.main.admin, objects, own)
   clusters.open()
   for (const [url, handler] of Object.entries(options.services ?? {})) services.add(url, handler)

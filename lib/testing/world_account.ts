@@ -14,14 +14,12 @@ export function trialOf(description: OperatorDescription, as: string | undefined
 }
 
 /** Returns the Namespace of an account, which the objects of a test may need, unless it is one of these. */
-export function placesOf(account: TrialAccount | undefined, objects: readonly object[]): readonly object[] {
-  const places = account?.objectsIn(undefined).filter(({ kind }) => kind === 'Namespace') ?? []
-  const stated = new Set(
-    (objects as readonly Partial<KubeObject>[]).map((each) => `${each?.kind} ${each?.metadata?.name}`),
+export function missingNamespace(account: TrialAccount | undefined, objects: readonly object[]): readonly object[] {
+  if (!account) return []
+  const isStated = (objects as readonly Partial<KubeObject>[]).some((each) =>
+    each?.kind === 'Namespace' && each.metadata?.name === account.namespace
   )
-  return places.filter(({ kind, metadata }) =>
-    metadata.name === account?.namespace && !stated.has(`${kind} ${metadata.name}`)
-  )
+  return isStated ? [] : [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: account.namespace } }]
 }
 
 /**

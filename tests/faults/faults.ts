@@ -3,7 +3,8 @@
  *
  *   npm run faults -- [--only node,bun,deno] [--rows TEXT,…] [--output FILE]
  *
- * A row is run if its name contains one of the TEXTs. Without one: all, about 20 minutes.
+ * A row is run if its name contains one of the TEXTs. Without one: all, about 20 minutes. With FAULTS_OUTPUT=1, the
+ * output of the operators is printed after a wrong row.
  */
 import { writeFileSync } from 'node:fs'
 import process from 'node:process'

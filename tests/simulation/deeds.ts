@@ -7,7 +7,7 @@ import { isCommon, type Known, selects } from './model.ts'
 import type { Drawing } from './options.ts'
 import type { Stage } from './stage.ts'
 import { CRD } from '../../lib/core/resource.ts'
-import { Bar, Foo, type Key, NAMES, NAMESPACES, REFUSED, type Subject, TERMINAL, WEST } from './subject.ts'
+import { Bar, BARS, Foo, type Key, NAMES, NAMESPACES, REFUSED, type Subject, TERMINAL, WEST } from './subject.ts'
 
 /** One deed; `number` decides its details. */
 export interface Deed {
@@ -231,9 +231,9 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       for (const { streams } of of.subjects.values()) for (const stream of streams) stream.close()
       return
     case 'define':
-      return void await client.createIfMissing(CRD, BARS)
+      return void await client.createIfMissing(CRD, BARS!)
     case 'undefine':
-      return void await client.delete(CRD, { ...BARS.metadata, namespace: '' })
+      return void await client.delete(CRD, { ...BARS!.metadata, namespace: '' })
     case 'part': {
       of.isCertain = false
       await tellProviders(of, { remove: 'west' })
@@ -301,19 +301,6 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
 const VALUES: Readonly<Record<string, string>> = { empty: '', refuse: REFUSED, terminal: TERMINAL }
 /** The finalizer of others. */
 const HELD = 'other.example/hold'
-const BARS = {
-  metadata: { name: 'bars.drawn.example' },
-  spec: {
-    group: 'drawn.example',
-    scope: 'Namespaced',
-    names: { kind: 'Bar', listKind: 'BarList', plural: 'bars', singular: 'bar' },
-    versions: [{
-      ...{ name: 'v1', served: true, storage: true },
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-    }],
-  },
-}
-
 /** Notes that a key needs a run from now on. */
 function due({ stage }: Play, known: Known): void {
   known.dueMs = stage.clock.monotonic()
@@ -389,6 +376,6 @@ async function poke(of: Play, key: Key): Promise<void> {
   const at = btoa(String(++of.count))
   const isSent = draw.source === 'watches'
     ? await sent(client.createOrUpdate(Secret, key, (secret) => void (secret.data = { at })))
-    : await sent(client.createOrUpdate(Bar, key, (bar) => void Object.assign(bar, { at })))
+    : await sent(client.createOrUpdate(Bar, key, (bar) => void Object.assign(bar, { spec: { at } })))
   if (isSent && own && isCommon(draw, key)) due(of, own)
 }

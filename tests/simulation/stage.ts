@@ -214,30 +214,21 @@ export class Stage {
 
   start(app: Operator, replicas: number): void {
     const number = this.#started++
+    const timers = new Set<object>()
+    this.#timers.set(number, timers)
     const clock: Clock = {
       now: () => this.clock.now() + (this.#skews.get(number) ?? 0),
       monotonic: () => this.clock.monotonic(),
       after: (ms, fire) => {
-        const late = (): void => {
-          const left = this.#sleepMs(number)
-          if (left > 0) cancel = this.clock.after(left, late)
-          else fire()
-        }
-        let cancel = this.clock.after(ms, late)
-        return () => cancel()
-      },
-    }
-    const timers = new Set<object>()
-    this.#timers.set(number, timers)
-    const counted: Clock = {
-      ...clock,
-      after: (ms, fire) => {
         const timer = {}
         if (ms !== Infinity) timers.add(timer)
-        const cancel = clock.after(ms, () => {
+        const late = (): void => {
+          const left = this.#sleepMs(number)
+          if (left > 0) return void (cancel = this.clock.after(left, late))
           timers.delete(timer)
           fire()
-        })
+        }
+        let cancel = this.clock.after(ms, late)
         return () => {
           timers.delete(timer)
           cancel()
@@ -272,7 +263,7 @@ export class Stage {
       }
     }
     startReplica(number, {
-      ...{ operator: app, replicas, seed, clock: counted, random: this.#random, log, activity: this.#activity, signal },
+      ...{ operator: app, replicas, seed, clock, random: this.#random, log, activity: this.#activity, signal },
       ...{ recorder: undefined, clusters: { connectionsOf }, running: this.#known, onRan() {} },
       services: new Services(this.#activity, this.#faults),
     })

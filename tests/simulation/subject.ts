@@ -21,6 +21,7 @@ import {
 import { ConfigMap, Secret, Service } from 'kubeloop/kinds'
 import { conditionList } from 'kubeloop/schema'
 import * as z from 'zod'
+import { crdOf } from '../../lib/schema/crds.ts'
 import type { Drawing } from './options.ts'
 
 export const Foo = defineResource({
@@ -33,6 +34,9 @@ export const Foo = defineResource({
 export type Foo = ObjectOf<typeof Foo>
 /** Its definition comes and goes. */
 export const Bar = dynamicResource({ group: 'drawn.example', version: 'v1', kind: 'Bar' })
+export const [BARS] = crdOf([
+  defineResource({ group: Bar.group, version: Bar.version, kind: Bar.kind, spec: z.object({ at: z.string() }) }),
+])
 export type Key = { readonly namespace: string; readonly name: string }
 
 export const NAMESPACES = ['a', 'b'] as const

@@ -47,6 +47,8 @@ export async function soak(runtime: Runtime, wanted: Wanted, onSample = (_: Samp
   let seen = { events: 0, reconciles: 0 }
   let isOver = false
   let wake = (): void => {}
+  /** Resolves with the next line of the process, or its end. */
+  const news = (): Promise<void> => new Promise((resolve) => (wake = resolve))
   createInterface({ input: child.stdout }).on('line', (line) => {
     const each = JSON.parse(line) as typeof seen & Partial<Sample>
     seen = each
@@ -65,12 +67,13 @@ export async function soak(runtime: Runtime, wanted: Wanted, onSample = (_: Samp
     while (!isOver && !isEnough(samples.at(-1), wanted)) {
       // The next sample comes sooner without more events.
       if (seen.events >= wanted.events && seen.reconciles >= wanted.reconciles) {
-        await new Promise<void>((resolve) => (wake = resolve))
+        await news()
         continue
       }
       // Changes of one object that came while no watch was open are one event, so more are written than seen.
       if (written - seen.events > AHEAD) {
-        written = await next(seen.events, (resolve) => (wake = resolve), () => seen.events)
+        await news()
+        written = seen.events
       }
       for (let i = 0; i < AT_ONCE; i++, written++) {
         const body = JSON.stringify({ data: { n: String(written) } })
@@ -101,10 +104,4 @@ export async function soak(runtime: Runtime, wanted: Wanted, onSample = (_: Samp
 /** Whether a sample has what was asked for, and a few cycles of the operators beside. */
 function isEnough(last: Sample | undefined, { events, reconciles }: Wanted): boolean {
   return last !== undefined && last.events >= events && last.reconciles >= reconciles && last.cycles >= MIN_CYCLES
-}
-
-/** Resolves with the events that were seen, when they are more. */
-async function next(than: number, onWake: (wake: () => void) => void, now: () => number): Promise<number> {
-  await new Promise<void>((resolve) => onWake(resolve))
-  return Math.max(than, now())
 }

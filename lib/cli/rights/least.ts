@@ -4,6 +4,7 @@ import { leaseOf, type OperatorDescription } from '../../operator/description.ts
 import { usedResources } from '../../operator/used_kinds.ts'
 import { ANY, type AskedRight } from '../../testing/rights_recorder.ts'
 import { configurationNames } from '../../webhook/ownership.ts'
+import { RBAC } from '../../rights/account.ts'
 import { definitionNames, eventPlaces, ownRights, type Place, placesIn } from '../../rights/likely.ts'
 import type { RightsRecord } from './record.ts'
 import { type Right, withoutIncluded } from '../../rights/rules.ts'
@@ -66,14 +67,10 @@ export function leastRights(
   const limited = [...groups.values()].flatMap(({ on, names }) => {
     if (names.has(undefined)) return [{ ...on, name: undefined }]
     const all = [...names].sort()
-    if (on.verb !== 'bind') {
-      notes.push(
-        `${on.verb} of ${on.resource} was asked for ${
-          all.map((name) => `"${name}"`).join(', ')
-        } only, which the file ` +
-          `has: limit it with resourceNames: [${all.join(', ')}] if no other name can be meant`,
-      )
-    }
+    const quoted = all.map((name) => `"${name}"`).join(', ')
+    const note = `${on.verb} of ${on.resource} was asked for ${quoted} only, which the file has: limit it with ` +
+      `resourceNames: [${all.join(', ')}] if no other name can be meant`
+    if (on.verb !== 'bind') notes.push(note)
     return all.map((name) => ({ ...on, name }))
   })
   for (const { verb, path, at } of record.paths) {
@@ -109,8 +106,6 @@ export function grantNotes({ controllers }: OperatorDescription): readonly strin
       : []
   })
 }
-
-const RBAC = 'rbac.authorization.k8s.io'
 
 /** Returns a test for the right to bind a role that the operator has written: it has the rights of that role. */
 function boundBy({ rights }: RightsRecord): (line: AskedRight) => boolean {

@@ -7,7 +7,7 @@
 import { BoundedMap } from '../../../async/bounded_map.ts'
 import { firstOf, messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
-import { clockTime, isOnlyOf } from '../../../observe/pretty_log.ts'
+import { clockTime, isNamedAfter } from '../../../observe/pretty_log.ts'
 import { userFrames } from '../../../observe/stack.ts'
 import { inCluster } from '../../../controller/change_summary.ts'
 import { foldFailures } from '../../../controller/failures.ts'
@@ -114,8 +114,7 @@ export class LiveView {
       outcomeOf(report)
     }${recovery ? `, works again after ${recovery.failures} ${recovery.failures === 1 ? 'failure' : 'failures'}` : ''}`
     if (failed) {
-      const isSilent = report.writes.every(({ result }) => result === 'unchanged')
-      const wrote = isSilent ? [] : [`${INDENT}before that  ${describeWrites(report)}`]
+      const wrote = wroteNothing(report) ? [] : [`${INDENT}before that  ${describeWrites(report)}`]
       return [line, ...wrote, ...this.#sourceLine(disposition.error)]
     }
     if (equal < 4) return [line]
@@ -163,7 +162,8 @@ function describeCauses({ causes, key }: ReconcileReport): string {
 
 /** Returns the kind and key, with the cluster if it is another one, and the controller if it has a name of its own. */
 function titleOf({ controller, kind, key, cluster }: ReconcileReport): string {
-  return `${kind} ${key}${inCluster(cluster)}${isOnlyOf(kind, controller) ? '' : ` (${controller.split('@', 1)[0]})`}`
+  const own = isNamedAfter(kind, controller) ? '' : ` (${controller.split('@', 1)[0]})`
+  return `${kind} ${key}${inCluster(cluster)}${own}`
 }
 
 /** Returns a report as the fields of a log line. */
@@ -178,9 +178,13 @@ function idOf({ controller, key }: ReconcileReport): string {
 }
 
 /** Returns whether a run succeeded and wrote nothing. */
-function isQuiet({ writes, disposition }: ReconcileReport): boolean {
-  return (disposition.kind === 'forget' || disposition.kind === 'later') &&
-    writes.every(({ result }) => result === 'unchanged')
+function isQuiet(report: ReconcileReport): boolean {
+  const { kind } = report.disposition
+  return (kind === 'forget' || kind === 'later') && wroteNothing(report)
+}
+
+function wroteNothing({ writes }: Pick<ReconcileReport, 'writes'>): boolean {
+  return writes.every(({ result }) => result === 'unchanged')
 }
 
 /**
