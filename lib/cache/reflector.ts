@@ -65,10 +65,12 @@ export async function reflect(options: ReflectorOptions, signal: AbortSignal): P
       case 'watching':
         input = await new WatchRun(options, state.resourceVersion, advance, control, state.quiet).run(signal)
         break
-      case 'waiting':
+      case 'waiting': {
         input = await wait(options.clock, state.ms, signal, control)
-        if (!signal.aborted && await isRestored(options, doubtedVersion(state), signal)) input = { kind: 'restored' }
+        const from = doubtedVersion(state)
+        if (from && !signal.aborted && await isRestored(options, from, signal)) input = { kind: 'restored' }
         break
+      }
     }
     // A failure after an abort is caused by the abort.
     if (signal.aborted) return
@@ -101,18 +103,11 @@ async function wait(clock: Clock, ms: number, signal: AbortSignal, control: Watc
 }
 
 /** Returns whether the server's version is lower than `from`. False if it cannot be read: the watch reports that. */
-async function isRestored(
-  options: ReflectorOptions,
-  from: string | undefined,
-  signal: AbortSignal,
-): Promise<boolean> {
-  if (from === undefined) return false
+async function isRestored(options: ReflectorOptions, from: string, signal: AbortSignal): Promise<boolean> {
   const { api, clock, fields, labels, target } = options
-  const late = (): Error => new Error('no answer')
   const query = { labels, fields, limit: 1, quiet: true }
-  const page = await within(clock, VERSION_MS, late, (scope) => api.listPage(target, query, scope), signal)
-    .catch(() => undefined)
-  return page !== undefined && isNewerVersion(from, page.metadata.resourceVersion)
+  return await within(clock, VERSION_MS, Error, (scope) => api.listPage(target, query, scope), signal)
+    .then(({ metadata }) => isNewerVersion(from, metadata.resourceVersion), () => false)
 }
 
 async function list(options: ReflectorOptions, signal: AbortSignal): Promise<WatchInput> {

@@ -122,7 +122,7 @@ const SHORT_WATCH_MS = 1000
 export function step(state: WatchState, input: WatchInput, random: () => number): WatchState {
   if (state.kind === 'waiting') {
     const { next } = state
-    if (input.kind === 'restored') return { ...seriesOf(next), kind: next.lists ? 'listing' : 'streaming' }
+    if (input.kind === 'restored') return fullRead(next)
     return input.kind === 'waited' ? next : state
   }
   switch (input.kind) {
@@ -219,20 +219,21 @@ function nextTry(state: Active, { error, accepted, silent }: Failure, failures: 
       if (!isBlind && canBeReopened(error, accepted)) {
         return { ...state, failures, ...(silent && accepted ? { silent } : {}) }
       }
-      const series = seriesOf({
+      const read = fullRead({
         ...state,
         failures,
         afterGone: isExpired(error) || undefined,
         ...(isBlind ? { bookmarks: undefined } : {}),
       })
       // A server that was restored (etcd from a backup) sends nothing until it reaches our version.
-      return {
-        ...series,
-        ...(isBlind ? { blindAt: state.resourceVersion } : {}),
-        kind: state.lists ? 'listing' : 'streaming',
-      }
+      return { ...read, ...(isBlind ? { blindAt: state.resourceVersion } : {}) }
     }
   }
+}
+
+/** Returns the state of a full read, in the form that the server supports. */
+function fullRead(state: Parameters<typeof seriesOf>[0]): Active {
+  return { ...seriesOf(state), kind: state.lists ? 'listing' : 'streaming' }
 }
 
 /** Returns the same state after the first failure, and a list after the second in a row: the early end may repeat. */

@@ -44,5 +44,5 @@ const OMITTED: ReadonlySet<string> = new Set(['reconcileID', 'kind'])
 
 /** Whether a controller, perhaps of one cluster, has its default name: that of its kind. */
 export function isNamedAfter(kind: unknown, controller: unknown): boolean {
-  return String(controller).split('@', 1)[0] === String(kind).toLowerCase()
+  return String(controller).split('@')[0] === String(kind).toLowerCase()
 }
