@@ -364,8 +364,9 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     const steps = this.#store.replacing(objects as Map<string, T>, !this.#isListed)
     const change = await turnBudgetOf(this.#options.clock).run(steps)
     signal.throwIfAborted()
-    const deltas = change()
     const isFirst = !this.#isListed
+    const lost = isFirst ? [] : this.#ownWrites.lost(objects, resourceVersion)
+    const deltas = lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true })).concat(change())
     this.#isListed = true
     this.#lastSeen = resourceVersion
     this.#ownWrites.listed(resourceVersion)

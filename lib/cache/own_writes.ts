@@ -98,6 +98,11 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     else this.#state.seen(key, resourceVersion)
   }
 
+  /** Called before the store is replaced by a list. Returns as {@link OwnWritesState.lost}. */
+  lost(list: ReadonlyMap<string, KubeObject>, resourceVersion: string): readonly T[] {
+    return this.#state.lost(list, resourceVersion)
+  }
+
   /** Called for each list after the store was replaced and before handlers are called. */
   listed(resourceVersion: string): void {
     this.#state.listed(resourceVersion, this.#options.clock.monotonic())

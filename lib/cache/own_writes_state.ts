@@ -239,6 +239,22 @@ export class OwnWritesState<T extends KubeObject> {
     this.#forgetBefore(nowMs - MAX_AGE_MS)
   }
 
+  /**
+   * Called before the store is replaced by a list of this version. Returns the objects of own writes that neither of
+   * them has: they are gone, and the watch has never delivered them.
+   */
+  lost(list: ReadonlyMap<string, KubeObject>, version: string): readonly T[] {
+    // A server that was restored has none of the own writes that the watch has not delivered.
+    const isRestored = isNewerVersion(this.#seen, version)
+    const lost: T[] = []
+    for (const [key, own] of this.#answers) {
+      const isKnown = this.#stored(key)?.metadata.uid === own.uid || list.get(key)?.metadata.uid === own.uid
+      if (isKnown || !this.#isAhead(own) || !own.object) continue
+      if (isRestored || !isNewerVersion(own.version, version)) lost.push(own.object)
+    }
+    return lost
+  }
+
   /** Called after the store was replaced by a list of this version. */
   listed(version: string, nowMs: number): void {
     const isEnded = (key: string, uid: string, known: string | undefined): boolean =>

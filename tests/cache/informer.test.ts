@@ -463,6 +463,26 @@ test('an index of many objects is built over several turns, once for all callers
   assert.equal(indexed.filter((name) => name === 'p5').length, 1)
 })
 
+test('an own object that was deleted while no watch was open is reported as deleted by the next list, once', async () => {
+  // The watch has failed; "known" was in the store before.
+  using i = informing([list('5', [pod('known', '4')]), list('9', [pod('c', '9')])])
+  await i.start()
+  const seen: string[] = []
+  i.informer.addHandler((delta) =>
+    seen.push(`${delta.kind} ${delta.object.metadata.name} ${delta.object.metadata.resourceVersion}`)
+  )
+  seen.length = 0
+  for (const [name, version] of [['new', '6'], ['known', '7']] as const) {
+    const own = i.informer.beginWrite({ resource: POD, namespace: 'default', name })!
+    own.answered(pod(name, version))
+    own.end()
+  }
+  i.stream.error(410, 'Expired')
+  await i.clock.advance(1000)
+  assert.deepEqual(seen, ['deleted new 6', 'deleted known 4', 'added c 9'])
+  assert.equal(i.informer.reader.get('default/new'), undefined)
+})
+
 test('a handler that gets a change reads that change, not an older own write', async () => {
   using i = informing([list('5', [pod('a', '1')]), list('9', [pod('a', '8'), pod('c', '9')])])
   await i.start()
@@ -493,7 +513,7 @@ test('a handler that gets a change reads that change, not an older own write', a
   seen.length = 0
   i.stream.error(410, 'Expired')
   await i.clock.advance(800)
-  assert.deepEqual(seen.filter((line) => !/^\S+ \d/.test(line)), ['a: undefined', 'c: undefined'])
+  assert.deepEqual(seen.filter((line) => !/^\S+ \d/.test(line)), ['gone: undefined', 'a: undefined', 'c: undefined'])
 })
 
 test('a missing permission of Deno ends the informer, and synced rejects with the reason', async () => {

@@ -194,6 +194,35 @@ test('a list that is older than what was seen, as after a restore of etcd, ends 
   assert.deepEqual([k.shown, k.own.size, k.own.unclear({})], ['a@50', 0, undefined])
 })
 
+test('own objects that neither the store nor a list has are lost, unless the list is older than them', () => {
+  const lost = (version: string, then?: string, stored?: string): readonly string[] => {
+    const k = knowing(stored, '8')
+    k.answered('b@10')
+    const list = new Map(then === undefined ? [] : [[KEY, at(then)]])
+    const found = k.own.lost(list, version).map(({ metadata }) => `${metadata.uid}@${metadata.resourceVersion}`)
+    k.listed(version, then)
+    assert.deepEqual(k.own.lost(list, String(Number(version) + 1)), [], 'once')
+    return found
+  }
+  assert.deepEqual(lost('12'), ['b@10'])
+  assert.deepEqual(lost('10'), ['b@10'])
+  // Another object has its name, in the list or in the store.
+  assert.deepEqual(lost('12', 'c@11'), ['b@10'])
+  assert.deepEqual(lost('12', undefined, 'a@5'), ['b@10'])
+  assert.deepEqual(lost('12', 'b@10'), [])
+  assert.deepEqual(lost('12', 'b@11'), [])
+  // Its deletion is one of the store.
+  assert.deepEqual(lost('12', undefined, 'b@5'), [])
+  // The server was restored to a state before the write.
+  assert.deepEqual(lost('7'), ['b@10'])
+  const k = knowing(undefined, '8')
+  k.answered('b@10')
+  assert.deepEqual(k.own.lost(new Map(), '9'), [])
+  // The watch has passed the write.
+  k.own.seen('default/b', '11')
+  assert.deepEqual(k.own.lost(new Map(), '12'), [])
+})
+
 test('unclear keys are found by key and by namespace, and at most 50,000 are kept', () => {
   const own = new OwnWritesState<KubeObject>(() => undefined)
   for (const key of ['one/a', 'one/b', 'onetwo/a', 'a']) own.hidden(own.begin(key), key, {}, 0)
