@@ -109,6 +109,8 @@ export class Controller implements Runnable {
   #reconciling: Reconciler | undefined
   readonly #started = new Latch()
   #isWarm = false
+  /** Whether it has started, and its last reconcile has ended. */
+  #hasWorked = false
   /** Present while a warm-up waits for the start. */
   #gone: GoneKeys | undefined
 
@@ -173,9 +175,12 @@ export class Controller implements Runnable {
     })
   }
 
-  /** Whether no key waits or is reconciled, and no event is being mapped. Keys queued for a later time do not count. */
+  /**
+   * Whether no key waits or is reconciled, and no event is being mapped. Keys queued for a later time do not count, nor
+   * those of a controller that is stopped, although its sources may still end.
+   */
   get idle(): boolean {
-    return this.#queue.idle && this.#sources.idle
+    return this.#hasWorked || (this.#queue.idle && this.#sources.idle)
   }
 
   /** Whether its keys wait for the first reconcile: for the lease, or for the first list of another kind. */
@@ -224,6 +229,7 @@ export class Controller implements Runnable {
     } finally {
       scope.abort(new DOMException(`Controller "${this.name}" has ended`, 'AbortError'))
       await Promise.allSettled(workers)
+      this.#hasWorked = true
       this.#reconciling?.stop()
       await this.#end({ synced: this.#reconciling !== undefined || signal.aborted })
       scope[Symbol.dispose]()

@@ -156,18 +156,23 @@ test('a timeout aborts the run’s signal with a reason; the key has no other ru
   await c.end()
 })
 
-test('after a stop no run begins, and the running ones end without an abort', async () => {
+test('after a stop no run begins, the running ones end without an abort, and keys that wait are no work', async () => {
   const gate = gated()
+  const sourceEnds = Promise.withResolvers<void>()
   const signals: AbortSignal[] = []
   const c = controlling({
     pods: [pod('a', '1'), pod('b', '2')],
     reconcile: (run) => (signals.push(run.signal), gate.reconcile(run)),
   })
   await c.start()
+  await c.controller.watch({ name: 'late', synced: async () => {}, start: () => sourceEnds.promise })
   c.stop()
   await c.settle()
-  assert.deepEqual([c.ended(), signals[0]!.aborted], [undefined, false])
+  assert.deepEqual([c.ended(), signals[0]!.aborted, c.controller.idle], [undefined, false, false])
   gate.fail('a')
+  await c.settle()
+  assert.deepEqual([c.ended(), c.controller.idle], [undefined, true])
+  sourceEnds.resolve()
   await c.end()
   assert.deepEqual(gate.begun, ['a'])
 })

@@ -25,6 +25,7 @@ test('a seed alone repeats a run', async () => {
 /** Seeds that found a mistake, each with it. */
 const FOUND: readonly (readonly [seed: number, what: string])[] = [
   [66, 'a world waited for the keys of a replica that stops'],
+  [2027, 'a world waited for the keys of a cluster that was removed'],
 ]
 
 for (const [seed, what] of FOUND) {
