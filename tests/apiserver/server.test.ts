@@ -72,11 +72,47 @@ test('a saved state restores objects, uids, versions and custom kinds', async ()
   assert.equal(Number(next.metadata.resourceVersion), state.store.revision + 1)
 })
 
-test('a state with an unknown format is refused', () => {
-  assert.throws(
-    () => new ApiServer({ state: { format: 'other' } as never }),
-    /Cannot restore the API server: the format of the saved state is "other"/,
-  )
+test('a server that is set back to a saved state has its objects and kinds, and watches of before get 410', async () => {
+  const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const server = new ApiServer({ clock: new FakeClock() })
+  const names = async (path: string): Promise<unknown> => {
+    const { status, body } = await server.handle({ method: 'GET', path })
+    if (status !== 200) return status
+    const { items } = JSON.parse(await body.text()) as { items: { metadata: { name: string } }[] }
+    return items.map(({ metadata }) => metadata.name)
+  }
+  await send(server, 'POST', MAPS, map('a'))
+  await send(server, 'POST', DEFINITIONS, fooDefinition('Cluster'))
+  const state = server.save()
+  await send(server, 'DELETE', `${MAPS}/a`)
+  await send(server, 'POST', MAPS, map('b'))
+  await send(server, 'DELETE', `${DEFINITIONS}/foos.example.com`)
+  const later = server.save()
+  const open = await server.handle({ method: 'GET', path: `${MAPS}?watch=true` })
+  server.restore(state)
+  assert.doesNotMatch(await open.body.text(), /DELETED/)
+  assert.deepEqual([await names(MAPS), await names('/apis/example.com/v1/foos')], [['a'], []])
+  for (const { store } of [state, later]) {
+    const path = `${MAPS}?watch=true&resourceVersion=${store.revision}`
+    assert.match(await (await server.handle({ method: 'GET', path })).body.text(), /"code":410/)
+  }
+  const { json } = await send(server, 'POST', MAPS, map('c'))
+  const { resourceVersion } = (json as { metadata: { resourceVersion: string } }).metadata
+  assert.ok(Number(resourceVersion) > later.store.revision)
+  server.restore(later)
+  assert.deepEqual([await names(MAPS), await names('/apis/example.com/v1/foos')], [['b'], 404])
+})
+
+test('a state with an unknown format is refused, and nothing is changed', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  await send(server, 'POST', MAPS, map('a'))
+  for (const restore of [(state: never) => new ApiServer({ state }), (state: never) => server.restore(state)]) {
+    assert.throws(
+      () => restore({ format: 'other' } as never),
+      /Cannot restore the API server: the format of the saved state is "other"/,
+    )
+  }
+  assert.equal((await server.handle({ method: 'GET', path: `${MAPS}/a` })).status, 200)
 })
 
 test('a watch from before a restart gets 410', async () => {

@@ -165,6 +165,19 @@ export class ApiServer {
     })
   }
 
+  /**
+   * Goes back to a saved state, as etcd does when a backup is restored with `--bump-revision` and `--mark-compacted`:
+   * every open watch ends, and continues with 410.
+   *
+   * @throws TypeError if it is no saved state.
+   */
+  restore(state: SavedState): void {
+    checkFormat(state)
+    for (const crd of this.#store.list(CRDS, '')) removeDefinition(this.#context, crd)
+    this.#restore(state)
+    this.closeWatches()
+  }
+
   /** Drops the history, like an etcd compaction with a restart: older watches and continue tokens get 410. */
   compact(): void {
     this.#store.compact()
@@ -236,15 +249,18 @@ export class ApiServer {
   }
 
   #restore(state: SavedState): void {
-    if (state.format !== 'kubeloop-apiserver/1') {
-      throw new TypeError(
-        `Cannot restore the API server: the format of the saved state is "${String(state.format)}", ` +
-          'expected "kubeloop-apiserver/1"; start without a saved state',
-      )
-    }
+    checkFormat(state)
     this.#store.restore(structuredClone(state.store))
     for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#context, crd)
   }
+}
+
+function checkFormat({ format }: SavedState): void {
+  if (format === 'kubeloop-apiserver/1') return
+  throw new TypeError(
+    `Cannot restore the API server: the format of the saved state is "${String(format)}", ` +
+      'expected "kubeloop-apiserver/1"; start without a saved state',
+  )
 }
 
 /** Returns a function that creates the objects of a new cluster once. Their data is loaded for no other server. */

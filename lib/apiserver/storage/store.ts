@@ -172,8 +172,10 @@ export class Store {
 
   /** Replaces the state with a saved one. Older history is dropped, so clients with old watches list again. */
   restore(saved: SavedStore): void {
-    this.#revision = saved.revision
-    this.#compacted = saved.revision
+    // Versions of a server that has run are not used twice.
+    this.#revision = this.#revision === 1 ? saved.revision : Math.max(this.#revision, saved.revision) + 1
+    this.#compacted = this.#revision
+    for (const bucket of this.#buckets.values()) Object.assign(bucket, emptyBucket(), { listeners: bucket.listeners })
     for (const [storage, objects] of Object.entries(saved.objects)) {
       const bucket = this.#bucket(storage)
       for (const object of objects) {
@@ -187,14 +189,7 @@ export class Store {
   #bucket(storage: string): Bucket {
     let bucket = this.#buckets.get(storage)
     if (!bucket) {
-      bucket = {
-        objects: new SortedObjects(),
-        counts: new Map(),
-        history: [],
-        historySize: 0,
-        trimmed: 0,
-        listeners: undefined,
-      }
+      bucket = emptyBucket()
       this.#buckets.set(storage, bucket)
     }
     return bucket
@@ -228,6 +223,17 @@ export class Store {
       while (old < most && nowMs - history[old]!.atMs > HISTORY_MS) old++
       trim(bucket, old)
     }
+  }
+}
+
+function emptyBucket(): Bucket {
+  return {
+    objects: new SortedObjects(),
+    counts: new Map(),
+    history: [],
+    historySize: 0,
+    trimmed: 0,
+    listeners: undefined,
   }
 }
 
