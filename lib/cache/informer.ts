@@ -330,6 +330,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
           prepare: this.#prepare,
           replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion, scope.signal),
           apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
+          store: this.#store,
           onOpen: () => this.#recovered(),
           onFailure: (error, waitMs) => {
             this.#health.failed(error, waitMs, this.isSynced)

@@ -1,19 +1,20 @@
 /** Drives the watch state machine: keeps a store equal to what the server has, by lists and watches. */
 import { isNotCapable, type NetworkError } from '../core/errors.ts'
-import { formatKey, isNewerVersion, keyOf, type KubeObject } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
-import { type Clock, pause, type TurnBudget, turnBudgetOf, within } from '../async/clock.ts'
+import { pause, type TurnBudget, turnBudgetOf } from '../async/clock.ts'
 import type { Deadline } from '../async/deadline.ts'
 import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import { lineSplitter } from '../async/lines.ts'
 import { parseWatchLine, type WatchEvent } from '../client/watch_events.ts'
-import { listPages, type ListPagesOptions } from './list_pages.ts'
+import { listPages } from './list_pages.ts'
+import { isRestored, type StoredObjects } from './restored.ts'
 import { doubtedVersion, initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
 
-export interface ReflectorOptions extends ListPagesOptions {
+export interface ReflectorOptions extends StoredObjects {
   readonly random: () => number
   /** Set by the reflector, for its owner. */
-  readonly control?: WatchControl
+  readonly control: WatchControl
   /**
    * Called with all objects, which it may keep: before the first event, and after every new list. Events wait for it.
    */
@@ -36,8 +37,6 @@ export interface WatchControl {
   reopen?: (() => void) | undefined
 }
 
-/** How long the server's version may take to be read. */
-const VERSION_MS = 5000
 /** How long after `timeoutSeconds` a server without bookmarks may end the watch. */
 const LATE_END_MS = 30_000
 /**
@@ -50,25 +49,25 @@ const INITIAL_SILENCE_MS = 30_000
  * which a running process cannot get.
  */
 export async function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
-  const { control = {} } = options
   let state: WatchState = initialWatchState
   const advance = (input: WatchInput): void => void (state = step(state, input, options.random))
   while (!signal.aborted) {
     let input: WatchInput
     switch (state.kind) {
       case 'streaming':
-        input = await new WatchRun(options, undefined, advance, control, state.quiet).run(signal)
+      case 'watching': {
+        const from = state.kind === 'watching' ? state.resourceVersion : undefined
+        input = await new WatchRun(options, from, advance, state.quiet).run(signal)
         break
+      }
       case 'listing':
         input = await list(options, signal)
         break
-      case 'watching':
-        input = await new WatchRun(options, state.resourceVersion, advance, control, state.quiet).run(signal)
-        break
       case 'waiting': {
-        input = await wait(options.clock, state.ms, signal, control)
+        await wait(options, state.ms, signal)
         const from = doubtedVersion(state)
-        if (from && !signal.aborted && await isRestored(options, from, signal)) input = { kind: 'restored' }
+        const restored = from !== undefined && !signal.aborted && await isRestored(options, from, signal)
+        input = { kind: 'waited', restored }
         break
       }
     }
@@ -81,13 +80,14 @@ export async function reflect(options: ReflectorOptions, signal: AbortSignal): P
 }
 
 function report({ api, onFailure, onFallback, target }: ReflectorOptions, input: WatchInput, next: WatchState): void {
-  if (input.kind === 'failed' && next.kind !== 'waiting') onFallback?.(input.error)
-  if (next.kind !== 'waiting') return
-  if (input.kind === 'failed') onFailure(input.error, next.ms)
-  if (input.kind === 'closed') onFailure(tooShort(api.describe(target)), next.ms)
+  if (input.kind === 'failed') {
+    if (next.kind === 'waiting') onFailure(input.error, next.ms)
+    else onFallback?.(input.error)
+  }
+  if (input.kind === 'closed' && next.kind === 'waiting') onFailure(tooShort(api.describe(target)), next.ms)
 }
 
-async function wait(clock: Clock, ms: number, signal: AbortSignal, control: WatchControl): Promise<WatchInput> {
+async function wait({ clock, control }: ReflectorOptions, ms: number, signal: AbortSignal): Promise<void> {
   const scope = abortScope(signal)
   let stopTimer: (() => void) | undefined
   control.retry = (withinMs) => {
@@ -99,15 +99,6 @@ async function wait(clock: Clock, ms: number, signal: AbortSignal, control: Watc
   control.retry = undefined
   stopTimer?.()
   scope[Symbol.dispose]()
-  return { kind: 'waited' }
-}
-
-/** Returns whether the server's version is lower than `from`. False if it cannot be read: the watch reports that. */
-async function isRestored(options: ReflectorOptions, from: string, signal: AbortSignal): Promise<boolean> {
-  const { api, clock, fields, labels, target } = options
-  const query = { labels, fields, limit: 1, quiet: true }
-  return await within(clock, VERSION_MS, Error, (scope) => api.listPage(target, query, scope), signal)
-    .then(({ metadata }) => isNewerVersion(from, metadata.resourceVersion), () => false)
 }
 
 async function list(options: ReflectorOptions, signal: AbortSignal): Promise<WatchInput> {
@@ -132,12 +123,11 @@ class WatchRun {
   readonly #options: ReflectorOptions
   readonly #from: string | undefined
   readonly #onInput: (input: WatchInput) => void
-  readonly #control: WatchControl
   readonly #what: string
   readonly #budget: TurnBudget
   readonly #beganMs: number
   readonly #timeoutSeconds: number
-  #quiet: boolean
+  #quiet: boolean | undefined
   /** The initial objects, until the bookmark that ends them. */
   #collected: Map<string, KubeObject> | undefined
   #initialSilence: Deadline | undefined
@@ -153,14 +143,12 @@ class WatchRun {
     options: ReflectorOptions,
     from: string | undefined,
     onInput: (input: WatchInput) => void,
-    control: WatchControl,
-    quiet = false,
+    quiet: boolean | undefined,
   ) {
     const { api, clock, random, target } = options
     this.#options = options
     this.#from = from
     this.#onInput = onInput
-    this.#control = control
     this.#quiet = quiet
     this.#what = api.describe(target)
     this.#budget = turnBudgetOf(clock)
@@ -172,7 +160,7 @@ class WatchRun {
 
   /** Resolves with how the watch ended. */
   async run(signal: AbortSignal): Promise<WatchInput> {
-    const { api, clock, fields, labels, target } = this.#options
+    const { api, clock, control, fields, labels, target } = this.#options
     const scope = abortScope(signal)
     let silent = false
     const onSilence = (error: NetworkError): void => {
@@ -186,16 +174,20 @@ class WatchRun {
     let accepted = false
     let isReopened = false
     if (!isInitial) {
-      this.#control.reopen = () => {
+      control.reopen = () => {
         isReopened = true
         scope.abort()
       }
     }
     const lastedMs = (): number => clock.monotonic() - this.#beganMs
     try {
-      const timeoutSeconds = this.#timeoutSeconds
-      const query = { labels, fields, resourceVersion: this.#from ?? '', timeoutSeconds, initial: isInitial }
-      const { body } = await api.watch(target, query, scope.signal)
+      const { body } = await api.watch(target, {
+        labels,
+        fields,
+        resourceVersion: this.#from ?? '',
+        timeoutSeconds: this.#timeoutSeconds,
+        initial: isInitial,
+      }, scope.signal)
       accepted = true
       this.#anySilence.set(this.#silenceMs)
       this.#initialSilence?.set(INITIAL_SILENCE_MS)
@@ -212,7 +204,7 @@ class WatchRun {
       if (isReopened) return { kind: 'closed', lastedMs: lastedMs(), advanced: true }
       return { kind: 'failed', error, accepted, lastedMs: lastedMs(), silent }
     } finally {
-      this.#control.reopen = undefined
+      control.reopen = undefined
       this.#initialSilence?.cancel()
       this.#anySilence.cancel()
       scope[Symbol.dispose]()

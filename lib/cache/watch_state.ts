@@ -94,10 +94,8 @@ export type WatchInput =
     readonly lastedMs: number
     readonly silent?: boolean
   }
-  /** The back-off is over. */
-  | { readonly kind: 'waited' }
-  /** The back-off is over, and the server was restored: its version is lower than that of the next watch. */
-  | { readonly kind: 'restored' }
+  /** The back-off is over. `restored`: the server was restored to an older state than that of the next watch. */
+  | { readonly kind: 'waited'; readonly restored?: boolean }
 
 type Failure = Extract<WatchInput, { kind: 'failed' }>
 
@@ -121,9 +119,8 @@ const SHORT_WATCH_MS = 1000
 /** Returns the state after an input. `random` returns a number in [0, 1). */
 export function step(state: WatchState, input: WatchInput, random: () => number): WatchState {
   if (state.kind === 'waiting') {
-    const { next } = state
-    if (input.kind === 'restored') return fullRead(next)
-    return input.kind === 'waited' ? next : state
+    if (input.kind !== 'waited') return state
+    return input.restored ? fullRead(state.next) : state.next
   }
   switch (input.kind) {
     case 'listed':
@@ -138,19 +135,18 @@ export function step(state: WatchState, input: WatchInput, random: () => number)
       return closed(state, input.advanced || input.lastedMs >= SHORT_WATCH_MS, random)
     case 'failed':
       return failed(state, input, random)
-    case 'restored':
     case 'waited':
       return state
   }
 }
 
 /**
- * Returns the version of the next watch if the server may have been restored during this back-off: it could not be
- * reached twice in a row, or has restarted. A watch from a version that the server has not reached is accepted, and is
- * silent until the server has passed that version; what was undone before is never reported.
+ * Returns the version of the next watch if the server may have been restored since the last one failed: if that was not
+ * given up for its silence. A watch from a version that the server has not reached is accepted, and is silent until the
+ * server has passed that version; what was undone before is never reported.
  */
 export function doubtedVersion({ next }: Extract<WatchState, { kind: 'waiting' }>): string | undefined {
-  return next.kind === 'watching' && (next.failures > 1 || next.initializing) ? next.resourceVersion : undefined
+  return next.kind === 'watching' && !next.silent ? next.resourceVersion : undefined
 }
 
 /** Runs once for each event: hot, so it creates no objects but the new state. */
@@ -217,16 +213,16 @@ function nextTry(state: Active, { error, accepted, silent }: Failure, failures: 
       // A server that never sent a bookmark probably sends none, rather than being restored to an older state.
       if (isBlind && state.lists && !state.bookmarks) return { ...state, failures, silent, quiet: true }
       if (!isBlind && canBeReopened(error, accepted)) {
-        return { ...state, failures, ...(silent && accepted ? { silent } : {}) }
+        return { ...state, failures, ...(silent && accepted && { silent }) }
       }
       const read = fullRead({
         ...state,
         failures,
         afterGone: isExpired(error) || undefined,
-        ...(isBlind ? { bookmarks: undefined } : {}),
+        ...(isBlind && { bookmarks: undefined }),
       })
       // A server that was restored (etcd from a backup) sends nothing until it reaches our version.
-      return { ...read, ...(isBlind ? { blindAt: state.resourceVersion } : {}) }
+      return { ...read, ...(isBlind && { blindAt: state.resourceVersion }) }
     }
   }
 }
@@ -297,10 +293,10 @@ function seriesOf(
 ): Series {
   return {
     failures,
-    ...(afterGone ? { afterGone } : {}),
-    ...(lists ? { lists } : {}),
-    ...(bookmarks ? { bookmarks } : {}),
-    ...(quiet ? { quiet } : {}),
+    ...(afterGone && { afterGone }),
+    ...(lists && { lists }),
+    ...(bookmarks && { bookmarks }),
+    ...(quiet && { quiet }),
   }
 }
 

@@ -213,17 +213,28 @@ test('an informer in its back-off tries again at once', async () => {
   i.server.watches.push(failing(new NetworkError('lost', { phase: 'connect' })))
   i.stream.fail(new NetworkError('lost', { phase: 'body' }))
   await i.clock.advance(800)
-  assert.deepEqual(i.server.recorded(), ['watch 5'])
+  assert.deepEqual(i.server.recorded(), ['list', 'watch 5'])
   const open = new Stream()
   i.server.watches.push(open.answer)
-  // One for its version, and one to compare.
-  const answer = list('9', [pod('a', '1'), pod('b', '7')])
+  // One to find out whether the server was restored, and one to compare.
+  const answer = list('9', [pod('b', '7'), pod('a', '1')])
   i.server.lists.push(answer, answer)
   const caughtUp = await i.catchUp()
   assert.deepEqual(i.server.recorded().toSorted(), ['list', 'list', 'watch 5'])
   open.send('MODIFIED', pod('b', '7'))
   await i.clock.advance(0)
   assert.equal(caughtUp.outcome, 'resolved')
+  await i.end()
+})
+
+test('after a failure an informer compares its newest object with the server, and reads all if that was set back', async () => {
+  const i = await informing()
+  i.stream.fail(new NetworkError('lost', { phase: 'body' }))
+  i.server.lists.push(list('9', [pod('b', '1')]), list('9', [pod('b', '1')]))
+  i.server.watches.push(new Stream().answer)
+  await i.clock.advance(800)
+  assert.deepEqual(i.server.recorded(), ['list', 'list', 'watch 9'])
+  assert.deepEqual([...i.informer.store.values()].map(({ metadata }) => metadata.name), ['b'])
   await i.end()
 })
 

@@ -1,6 +1,7 @@
 /** A reflector of pods against a scripted server with its own clock, and a record of its calls. */
 import assert from 'node:assert/strict'
 import { isReason, messageOf } from '../../lib/core/errors.ts'
+import type { KubeObject } from '../../lib/core/objects.ts'
 import { Api } from '../../lib/client/api.ts'
 import { reflect, type ReflectorOptions } from '../../lib/cache/reflector.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
@@ -31,6 +32,7 @@ export async function reflecting(
     {
       api: new Api({ transport: server.transport }),
       target: { resource: POD },
+      control: {},
       clock,
       random: () => 0,
       prepare: ({ metadata }) => void prepared.push(metadata.name),
@@ -42,6 +44,7 @@ export async function reflecting(
             ? `bookmark ${event.resourceVersion}`
             : `${event.kind} ${event.object.metadata.name}`,
         ),
+      store: new Map<string, KubeObject>(),
       onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
       // A server without a stream refuses it by 422.
       onFallback: (error) => isReason(error, 'Invalid') || did.push(`${messageOf(error)}; a list`),

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keyOf } from '../../lib/core/objects.ts'
+import { keyOf, type KubeObject } from '../../lib/core/objects.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { silence } from '../client/transports.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { reflecting, streaming, watching } from './reflecting.ts'
-import { type Answer, failing, list, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
+import { type Answer, failing, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const streamsOf = (count: number): Stream[] => Array.from({ length: count }, () => new Stream())
 const lists = (requests: readonly string[]): number => requests.filter((what) => what.startsWith('list')).length
@@ -193,41 +193,57 @@ test('a server that accepts the connection and never answers is given up, for a 
   assert.deepEqual(server.recorded(), ['list', 'watch 5'])
 })
 
-test('after two failures in a row the version is read: a lower one leads to a full read, any other to the watch', async () => {
-  const unreachable = failing(new NetworkError('down', { phase: 'connect' }))
-  const cases: readonly (readonly [Answer, string[], string[]])[] = [
-    [list('4'), ['list', 'list', 'watch 4'], ['list a']],
-    [list('5'), ['list', 'watch 5'], []],
-    [list('x'), ['list', 'watch 5'], []],
+test('after a failure the server is compared: a lower version, its or the newest object’s, leads to a full read', async () => {
+  const other = (version: string): KubeObject => pod('b', version, { namespace: 'other' })
+  const store = new Map([['a', pod('a', '3')], ['b', other('4')], ['c', pod('c', '2')]])
+  const [watched, read] = [[['list', 'watch 5'], []], [['list', 'list', 'watch 4'], ['list a']]] as const
+  const cases: readonly (readonly [Answer, outcome: readonly [readonly string[], readonly string[]]])[] = [
+    [list('4', [other('4')]), read],
+    [list('5', [other('4')]), watched],
+    [list('9', [other('8')]), watched],
+    // The server was restored, and has passed the version since then.
+    [list('9', [other('3')]), read],
+    [list('9'), read],
+    [list('x', [other('x')]), watched],
     // The watch shows whether the server works.
-    [unreachable, ['list', 'watch 5'], []],
+    [failing(new NetworkError('down', { phase: 'connect' })), watched],
   ]
-  for (const [answer, requests, did] of cases) {
+  for (const [answer, outcome] of cases) {
     const stream = new Stream()
-    await using r = await watching([stream])
-    r.server.watches.push(unreachable)
+    await using r = await watching([stream], { store })
     stream.fail(new NetworkError('cut', { phase: 'body' }))
-    await r.clock.advance(800)
+    await r.clock.advance(0)
     r.server.recorded()
     r.recorded()
-    r.server.lists.push(answer, list('4', [pod('a', '3')]))
-    await r.clock.advance(1600)
-    assert.deepEqual(r.server.recorded(), requests)
-    assert.deepEqual(r.recorded(), did)
+    let path = ''
+    r.server.lists.push((request) => (path = request.path, answer(request)), list('4', [pod('a', '3')]))
+    await r.clock.advance(800)
+    assert.deepEqual([r.server.recorded(), r.recorded()], outcome)
+    assert.match(path, /^\/api\/v1\/namespaces\/other\/pods\?fieldSelector=metadata\.name%3Db&/)
   }
 })
 
-test('a version that does not come in time is not waited for, nor after a stop', async () => {
+test('with an empty store, the version alone is compared; the selection of the reflector holds', async () => {
+  const [stream, selection] = [new Stream(), { labels: 'a=b', fields: 'metadata.name!=c' }]
+  await using r = await watching([stream], { target: { resource: POD, namespace: 'ours' }, ...selection })
+  stream.fail(new NetworkError('cut', { phase: 'body' }))
+  r.server.lists.push(list('5', [pod('z', '1')]))
+  await r.clock.advance(800)
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 5'])
+  const path = '/api/v1/namespaces/ours/pods?labelSelector=a%3Db&fieldSelector=metadata.name!%3Dc%2Cmetadata.name%3D&'
+  assert.ok(r.server.requests.at(-2)!.path.startsWith(path), r.server.requests.at(-2)!.path)
+})
+
+test('an answer that does not come in time is not waited for, nor after a stop', async () => {
   for (const stops of [false, true]) {
     const stream = new Stream()
     await using r = await watching([stream])
-    r.server.watches.push(failing(new NetworkError('down', { phase: 'connect' })))
     stream.fail(new NetworkError('cut', { phase: 'body' }))
     r.server.lists.push(silence as Answer)
-    await r.clock.advance(800 + 1600)
-    assert.equal(r.server.recorded().at(-1), 'list')
+    await r.clock.advance(800)
+    assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list'])
     if (stops) await r.stop()
-    else await r.clock.advance(5000)
+    else await r.clock.advance(150_000)
     assert.deepEqual(r.server.recorded(), stops ? [] : ['watch 5'])
   }
 })
@@ -238,9 +254,9 @@ test('a watch that the server closes at once is reopened after a back-off, then 
   // A bookmark of the known version is no progress.
   streams[0]!.bookmark('5')
   await using r = await watching(streams)
-  r.server.lists.push(list('9'))
+  r.server.lists.push(list('5'), list('9'))
   await r.clock.advance(800 + 1600)
-  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'watch 5', 'list', 'watch 9'])
+  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 5', 'list', 'watch 9'])
   assert.match(r.recorded().join(), /the server closed the watch too early; 800/)
 })
 

@@ -34,6 +34,11 @@ export interface Row {
   readonly boundMs?: number
   /** Whether what the operators write of their time can be compared with the Lease. Default: true. */
   readonly hasTime?: false
+  /**
+   * Whether creations are undone: a ConfigMap that is applied before the operator knows that its Note never was is left
+   * to the garbage collector, which no row runs.
+   */
+  readonly undoes?: true
   /** Whether it is one of those that are run with the other tests. */
   readonly isShort?: true
   /** Returns why it cannot be run here. */
@@ -159,7 +164,7 @@ async function converging({ plane }: Stage, row: Row, lane: Lane): Promise<numbe
       marks.store.get(`${namespace}/${metadata.name}`)?.data?.['n'] !== String(spec.n)
     )
     const orphans = [...marks.store.values(namespace)].filter(({ metadata, data }) =>
-      data?.['by'] && !notes.store.get(`${namespace}/${metadata.name}`)
+      !row.undoes && data?.['by'] && !notes.store.get(`${namespace}/${metadata.name}`)
     )
     return [...wrong, ...orphans]
   }

@@ -240,6 +240,7 @@ const PROCESSES: readonly Row[] = [
     // Without an event or a bookmark after its version, a watch is given up twice, after 150 s each.
     name: 'etcd restored from an older copy',
     hasTime: false,
+    undoes: true,
     boundMs: 330_000,
     async act(stage) {
       const { plane } = stage
