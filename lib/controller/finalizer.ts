@@ -132,7 +132,7 @@ export class Finalizer {
   readonly #resource: AnyResource
   readonly #name: string
   /**
-   * By uid, the newest last. Final: a deletion cannot be undone, and an object being deleted gets no new finalizers.
+   * By uid, the newest last. Final unless etcd is restored: an object being deleted gets no new finalizers.
    */
   readonly #cleanups = new BoundedMap<string, 'begun' | 'ended'>(MAX_REMEMBERED)
 
@@ -154,7 +154,12 @@ export class Finalizer {
         return
       }
       // The cache may be older than the server's answer to an earlier run: never reconcile a cleaned up object again.
-      if (known === 'ended' || (known === 'begun' && plan.kind !== 'clean')) return
+      if (known === 'ended' || (known === 'begun' && plan.kind !== 'clean')) {
+        const undone = await this.#undone(work, current, known)
+        if (!undone) return
+        current = undone
+        continue
+      }
       if (plan.kind === 'reconcile') return await reconcile(current)
       if (plan.kind === 'clean' && cleaned !== uid) {
         this.#cleanups.set(uid, 'begun')
@@ -170,6 +175,19 @@ export class Finalizer {
       if (outcome.kind === 'written') return
       current = outcome.object
     }
+  }
+
+  /**
+   * Forgets the cleanup of an object, and returns its state on the server, if the server has it as before: etcd was
+   * restored from a backup.
+   */
+  async #undone({ read }: Pick<FinalizerWork, 'read'>, object: KubeObject, known: string) {
+    const live = await read(object)
+    if (!live || live.metadata.uid !== object.metadata.uid) return undefined
+    const { kind } = finalizerPlan(live, this.#name)
+    if (kind === 'ignore' || (known === 'begun' && kind === 'clean')) return undefined
+    this.#cleanups.delete(object.metadata.uid)
+    return live
   }
 
   /** Runs the cleanup. The log of its failure names the finalizer, which keeps the object from being deleted. */

@@ -8,6 +8,7 @@ import { silentLog } from '../../lib/observe/log.ts'
 import { installCrds } from '../../lib/crds/install.ts'
 import { ApiError } from '../../lib/core/errors.ts'
 import { Finalizer } from '../../lib/controller/finalizer.ts'
+import type { Result } from '../../lib/controller/result.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import { CASES, KINDS, Thing } from './finalizer_cases.ts'
 
@@ -42,7 +43,7 @@ test('the last thousand objects are stored, counted from their last run', async 
     const object: KubeObject = { apiVersion: 'test.dev/v1', kind: 'Thing', metadata }
     const cleanup = async () => (cleaned.push(number), results[0])
     const reconcile = () => Promise.reject(new Error('it is being deleted'))
-    await finalizer.run(object, { client, read: reconcile, reconcile, cleanup })
+    await finalizer.run(object, { client, read: async () => undefined, reconcile, cleanup })
   }
   for (const number of [0, 1]) await clean(number, { requeueAfter: '1s' })
   await clean(0)
@@ -54,6 +55,42 @@ test('the last thousand objects are stored, counted from their last run', async 
   await clean(1001)
   await clean(0)
   assert.deepEqual(cleaned, [1001, 0])
+})
+
+test('an object that the server has again as before its cleanup, as after a restore of etcd, is worked on again', async () => {
+  const OURS = 'example.dev/ours'
+  const object = (changes: object): KubeObject => {
+    const metadata = { name: 'a', namespace: 'default', uid: '1', resourceVersion: '1', creationTimestamp: '' }
+    return { apiVersion: 'test.dev/v1', kind: 'Thing', metadata: { ...metadata, ...changes } }
+  }
+  const [living, deleted] = [object({ finalizers: [OURS] }), object({ finalizers: [OURS], deletionTimestamp: 'now' })]
+  const cases:
+    readonly (readonly [isEnded: boolean, cached: KubeObject, live: KubeObject | undefined, did: string[]])[] = [
+      [true, living, living, ['reconcile']],
+      [true, deleted, deleted, ['cleanup']],
+      [false, living, living, ['reconcile']],
+      // The cache is older than the cleanup.
+      [true, living, undefined, []],
+      [true, deleted, object({ deletionTimestamp: 'now' }), []],
+      [true, living, object({ uid: '2', finalizers: [OURS] }), []],
+      [false, living, deleted, []],
+    ]
+  for (const [isEnded, cached, live, wanted] of cases) {
+    const finalizer = new Finalizer(Thing, OURS)
+    const did: string[] = []
+    let result: Result = isEnded ? undefined : { requeueAfter: '1s' }
+    const work = {
+      client: { patch: async () => living } as unknown as Client,
+      read: async () => live,
+      reconcile: async () => void did.push('reconcile'),
+      cleanup: async () => (did.push('cleanup'), result),
+    }
+    await finalizer.run(deleted, work)
+    did.length = 0
+    result = undefined
+    await finalizer.run(cached, work)
+    assert.deepEqual(did, wanted)
+  }
 })
 
 test('after a conflict, an object that has left the selection gets no finalizer, and loses the one that it has', async () => {
