@@ -32,6 +32,8 @@ export interface Play {
   readonly subjects: Map<number, Subject>
   /** Ends all faults. */
   readonly calm: AbortSignal
+  /** Sets the cluster of the objects back to an earlier state. */
+  restore?: (() => void) | undefined
   /** Counts up for values. */
   count: number
   /** Whether every request had a known outcome so far. */
@@ -69,6 +71,8 @@ const WEIGHTS = {
   wait: 12,
   close: 8,
   compact: 6,
+  backup: 5,
+  restore: 4,
   fault: 30,
   gap: 14,
   slow: 5,
@@ -83,7 +87,17 @@ const WEIGHTS = {
 } as const
 
 /** The deeds after which another replica may lead. */
-const UNSTEADY: readonly string[] = ['fault', 'lose lease', 'kill', 'stop', 'suspend', 'skew', 'slow', 'garble']
+const UNSTEADY: readonly string[] = [
+  'fault',
+  'lose lease',
+  'kill',
+  'stop',
+  'suspend',
+  'skew',
+  'slow',
+  'garble',
+  'restore',
+]
 
 export function isSteady(deeds: readonly Deed[]): boolean {
   return !deeds.some(({ deed }) => UNSTEADY.includes(deed))
@@ -157,7 +171,7 @@ function faultOf(number: number): Fault {
 
 const NEW: Known = {
   ...{ labelled: false, wasSelected: false, value: '', passed: false, named: false, drifted: false, disowned: false },
-  ...{ tagged: undefined, dueMs: 0 },
+  ...{ tagged: undefined, restored: false, dueMs: 0 },
 }
 
 /** Plays one deed. */
@@ -195,11 +209,12 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       if (await label('selected', deed === 'join')) own.labelled = deed === 'join'
       return
     case 'hold':
-      return void await client.edit(
+      // An object that is being deleted gets no new finalizers.
+      return void await sent(client.edit(
         Foo,
         key,
         ({ metadata }) => void (metadata.finalizers = [...metadata.finalizers ?? [], HELD]),
-      )
+      ))
     case 'blank': {
       if (!own || !selects(draw, key, own.labelled)) return
       const none = { merge: { status: { conditions: null } } }
@@ -244,6 +259,29 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return stage.closeWatches(of.place)
     case 'compact':
       return stage.compact(of.place)
+    case 'backup': {
+      if (!await client.get(CRD, { namespace: '', name: `foos.${Foo.group}` })) return
+      const [then, restore] = [structuredClone(known), stage.backup(of.place)]
+      of.restore = () => {
+        restore()
+        for (const [key, now] of known) {
+          const before = then.get(key) ?? now
+          known.set(key, {
+            ...before,
+            drifted: true,
+            restored: true,
+            wasSelected: before.wasSelected || now.wasSelected,
+            passed: before.passed || now.passed,
+            named: before.named || now.named,
+            disowned: before.disowned || now.disowned,
+          })
+        }
+      }
+      return
+    }
+    case 'restore':
+      if (of.restore) of.isCertain = false
+      return of.restore?.()
     case 'gap': {
       // What happens meanwhile comes by a list, if the history is gone by then.
       const resource = [Foo, Foo, Service, Secret][number % 4]!

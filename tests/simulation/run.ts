@@ -37,6 +37,8 @@ const CALM_MS = 180_000
 const LAST_ANSWER_MS = 80_000
 /** A task and a schedule write at least so often, a failing one with its back-off. */
 const BEAT_MS = 100_000
+/** A leader whose Lease was set back notices it by then. */
+const RESTORED_MS = 60_000
 /** A line that is logged more often within a second floods. */
 const MAX_EQUAL_LINES = 5
 
@@ -178,7 +180,7 @@ class Run {
       saw: (controller, { kind, metadata: { namespace, name, uid, resourceVersion } }) => {
         const id = `${controller} ${uid}`
         const version = BigInt(resourceVersion!)
-        if (version < (seen.get(id) ?? 0n)) {
+        if (version < (seen.get(id) ?? 0n) && this.#stage.restoredMs === -Infinity) {
           this.problem(
             `${controller} in replica ${replica} reads ${kind} ${namespace}/${name} at ${version}, after ${
               seen.get(id)
@@ -210,7 +212,8 @@ class Run {
     }
     const isOfEach = fieldManager === 'drawn-second' ? drawing.second === 'every replica' : isBeat &&
       drawing.task === 'every replica'
-    if (drawing.election !== 'one replica' && !isOfEach) void this.#checkLeads(replica, what)
+    const knowsLease = this.#stage.clock.monotonic() > this.#stage.restoredMs + RESTORED_MS
+    if (drawing.election !== 'one replica' && !isOfEach && knowsLease) void this.#checkLeads(replica, what)
   }
 
   async #checkLeads(replica: number, what: string): Promise<void> {

@@ -22,16 +22,6 @@ test('a seed alone repeats a run', async () => {
   assert.deepEqual(first.history, second.history)
 })
 
-/** Seeds that found a mistake, each with it. */
-const FOUND: readonly (readonly [seed: number, what: string])[] = [
-  [66, 'a world waited for the keys of a replica that stops'],
-  [2027, 'a world waited for the keys of a cluster that was removed'],
-]
-
-for (const [seed, what] of FOUND) {
-  test(`seed ${seed}: ${what}`, async () => assert.deepEqual((await runPlan(planOf(seed))).problems, []))
-}
-
 test('drawn operators touch what they select, and all of it is done when they are at rest', async () => {
   for (let seed = 1; seed <= tries(24); seed++) {
     const { problems, history } = await runPlan(planOf(seed))

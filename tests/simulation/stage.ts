@@ -78,6 +78,8 @@ export class Stage {
   readonly #asleep = new Map<number, number>()
   /** The requests and answers that a suspension or a slow network holds. */
   #held = 0
+  /** When a cluster was set back, by the clock of the world: before, versions go up, and a leader knows its Lease. */
+  restoredMs = -Infinity
   /** What each replica, also one that has ended, sends and receives. */
   readonly #wires = new Map<number, Wire>()
   /** The pending timers of each replica. */
@@ -144,6 +146,16 @@ export class Stage {
 
   compact(cluster: OtherCluster | undefined): void {
     this.#clusters.of(cluster).server.compact()
+  }
+
+  /** Returns what sets a cluster back to its state of now. */
+  backup(cluster: OtherCluster | undefined): () => void {
+    const { server } = this.#clusters.of(cluster)
+    const state = server.save()
+    return () => {
+      server.restore(state)
+      this.restoredMs = this.clock.monotonic()
+    }
   }
 
   closeWatches(cluster: OtherCluster | undefined): void {
