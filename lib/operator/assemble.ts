@@ -233,28 +233,24 @@ function reconcileOf(
   const eventsOf = (cluster?: OtherCluster): Recorder =>
     clusters.of(cluster).recorder.as(`${operator.name}/${controllerName(description)}`)
   const events = eventsOf(cluster)
-  const isReady = (cluster?: OtherCluster): boolean => clusters.isReady(cluster)
   const step = stepOf(
     description,
     informers,
     finalizer === undefined ? undefined : new loaded.finalizers!.Finalizer(description.resource, finalizer),
   )
-  return (run) => {
-    const { log, attempt, onWrite } = run
-    const { client, clientOf } = boundTo(clients, run, onWrite, home)
-    return step({
+  return (run) =>
+    step({
       key: home ? { cluster: home.name, ...run.key } : run.key,
       cluster,
-      log,
+      log: run.log,
       ownNamespace: clusters.ownNamespace,
       clock: userClock,
       sleep: sleepOn(userClock, run),
-      attempt,
+      attempt: run.attempt,
       events,
       eventsOf,
-      client,
-      clientOf,
-      isReady,
+      ...boundTo(clients, run, home),
+      isReady: (cluster) => clusters.isReady(cluster),
       get signal() {
         return run.signal
       },
@@ -262,7 +258,6 @@ function reconcileOf(
         return run.stopping
       },
     })
-  }
 }
 
 /** Returns the function of a run, made once a start: a finalizer remembers the objects that it has finished. */
@@ -279,13 +274,17 @@ function stepOf(
     const reconcile = (object: KubeObject): Promise<Result> =>
       step.kind === 'key' ? step.reconcile(context.key, context) : step.reconcile(object, context)
     const object = await client.get<KubeObject>(resource, context.key as never)
-    // The object is gone, and its dependents are garbage-collected by their owner references.
-    if (!object) return step.kind === 'key' ? await step.reconcile(context.key, context) : GONE
-    if (!finalizer || !finalize) return await reconcile(object)
-    const read = (object: KubeObject): Promise<KubeObject | undefined> =>
-      getSelected(informers, client.live, resource, object)
-    const cleanup = (deleted: KubeObject): Promise<Result> => finalize.cleanup(deleted, context)
-    return await finalizer.run(object, { client, read, reconcile, cleanup })
+    // The object is gone, and its dependents are garbage-collected by their owner references. In a foreground deletion
+    // they go first: one that is made again would keep the object.
+    const isGone = !object || (!finalizer && object.metadata.finalizers?.includes('foregroundDeletion'))
+    if (step.kind === 'object' && isGone) return GONE
+    if (!finalizer || !object) return await reconcile(object!)
+    return await finalizer.run(object, {
+      client,
+      read: (object) => getSelected(informers, client.live, resource, object),
+      reconcile,
+      cleanup: (deleted) => finalize!.cleanup(deleted, context),
+    })
   }
 }
 

@@ -226,10 +226,10 @@ export function logOf(log: Log, cluster: OtherCluster | undefined): Log {
  */
 export function boundTo(
   clients: Clients,
-  work: { readonly signal: AbortSignal },
-  onWrite?: (write: WriteRecord) => void,
+  work: { readonly signal: AbortSignal; readonly onWrite?: ((write: WriteRecord) => void) | undefined },
   home?: OtherCluster,
 ): Pick<WorkContext, 'client' | 'clientOf'> {
+  const { onWrite } = work
   const bound = new Map<KubeClient, KubeClient>()
   const onWriteIn = (cluster?: OtherCluster): typeof onWrite =>
     onWrite && cluster ? (write) => onWrite({ ...write, cluster: cluster.name }) : onWrite

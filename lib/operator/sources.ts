@@ -157,7 +157,7 @@ function mapContext(setup: MapSetup, call: Call): MapContext
 function mapContext(setup: MapSetup, call: Call, event: Delta): WatchContext<KubeObject>
 function mapContext({ clusters, clients, clock, log, home, cluster }: MapSetup, call: Call, event?: Delta): MapContext {
   let bound: Pick<WorkContext, 'client' | 'clientOf'> | undefined
-  const own = (): NonNullable<typeof bound> => (bound ??= boundTo(clients, call, undefined, home))
+  const own = (): NonNullable<typeof bound> => (bound ??= boundTo(clients, call, home))
   return {
     ...(event && { event }),
     cluster,

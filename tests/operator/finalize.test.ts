@@ -1,7 +1,7 @@
 /** `finalize` in an operator file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cluster, operator, predicates, type Result } from 'kubeloop'
+import { Cluster, type KubeObject, operator, predicates, type Result } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
@@ -102,6 +102,39 @@ test('an object with other finalizers is cleaned up once, and not reconciled dur
   await w.client.edit(ConfigMap, ref('a'), (draft) => void (draft.data = { still: 'here' }))
   await w.settle()
   assert.deepEqual([told, await finalizersOf(w, 'a')], [[], ['other.dev/first']])
+})
+
+test('an object in foreground deletion is not reconciled: its dependents go first, and are not made again', async () => {
+  const app = operator({ name: 'shop' })
+  const told: string[] = []
+  const seen = ({ metadata }: KubeObject, by: string): void =>
+    void told.push(`${by} ${metadata.name}${metadata.deletionTimestamp ? ', deleted' : ''}`)
+  const when = ({ metadata }: KubeObject): boolean => metadata.namespace === 'default' && metadata.name === 'a'
+  app.controllerFor(ConfigMap, { name: 'objects', when }).owns(Secret).reconcile(async (map, { client }) => {
+    seen(map, 'object')
+    await client.apply(Secret, { metadata: { name: 'of-a' } }, { owner: map })
+  })
+  app.controllerFor(ConfigMap, { name: 'keys', when }).reconcileKey(async (key, { client }) => {
+    const map = await client.get(ConfigMap, key as { namespace: string; name: string })
+    if (map) seen(map, 'key')
+  })
+  await using w = await world(app)
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  told.length = 0
+  // Held by another finalizer, it is deleted in the background: what it has may still be needed.
+  await w.client.edit(ConfigMap, ref('a'), ({ metadata }) => void (metadata.finalizers = ['other.dev/x']))
+  await w.client.delete(ConfigMap, ref('a'))
+  await w.settle()
+  assert.deepEqual(told.filter((each) => each.endsWith('deleted')).sort(), ['key a, deleted', 'object a, deleted'])
+  await w.client.edit(ConfigMap, ref('a'), ({ metadata }) => void (metadata.finalizers = []))
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  told.length = 0
+  await w.client.delete(ConfigMap, ref('a'), { propagation: 'Foreground' })
+  await w.settle()
+  assert.deepEqual([...new Set(told)], ['key a, deleted'])
+  assert.deepEqual([await finalizersOf(w, 'a'), await w.client.get(Secret, ref('of-a'))], [undefined, undefined])
 })
 
 test('an object deleted while no replica ran is cleaned up by the next one, also while that stops', async () => {

@@ -211,8 +211,6 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   const { value } = foo.spec
   const key = { namespace, name }
   const client = clientIn(draw, context, west)
-  // A dependent that is made again would keep a foreground deletion from ending.
-  if (foo.metadata.deletionTimestamp) return
   if (value === TERMINAL) throw new TerminalError('no retry helps')
   if (draw.fails && observer.failsFirst(keyText(key), value)) throw new Error('this value fails once')
   const spec = { ports: [{ port: 80 }], selector: { app: value } }
