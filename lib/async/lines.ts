@@ -7,7 +7,10 @@ export interface LineSplitter {
   end(): readonly string[]
 }
 
-/** Returns a splitter. Its methods throw a TypeError if the bytes are not UTF-8. */
+/** As in client-go: an object of etcd has at most 1.5 MiB, and a line without an end must not fill the memory. */
+const MAX_LINE = 2 ** 24
+
+/** Returns a splitter. Its methods throw a TypeError if the bytes are not UTF-8, and `push` for a line above 16 MiB. */
 export function lineSplitter(): LineSplitter {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
@@ -16,6 +19,7 @@ export function lineSplitter(): LineSplitter {
       const text = decoder.decode(chunk, { stream: true })
       if (!text.includes('\n')) {
         rest += text
+        if (rest.length > MAX_LINE) throw new TypeError('a line is longer than 16 MiB')
         return []
       }
       const lines = (rest + text).split('\n')

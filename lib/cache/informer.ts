@@ -336,7 +336,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
             this.#health.failed(error, waitMs, this.isSynced)
             this.#tried.open()
           },
-          onFallback: (error) => this.#options.log.debug(`${messageOf(error)}; listing instead`),
+          onFallback: (error) => this.#options.log.debug(`${this.#health.explain(error)}; listing instead`),
         },
         scope.signal,
       )

@@ -53,16 +53,16 @@ export class WatchHealth {
   failed(error: unknown, waitMs: number, synced: boolean): void {
     const isFirst = this.#failure === undefined
     if (synced) this.#wasServed = true
-    const next = `next try in ${formatMs(waitMs)}`
+    const line = `${this.explain(error)}; next try in ${formatMs(waitMs)}`
     this.#failure = { error }
     const kind = kindOfFailure(error)
     const isQuiet = isExpired(error) || (synced && isFirst && isTemporary(error))
-    if (isQuiet || kind === this.#warned) return this.#log.debug(`${messageOf(error)}; ${next}`)
+    if (isQuiet || kind === this.#warned) return this.#log.debug(line)
     this.#warned = kind
     const warn = (more: string): void => {
       this.#isNamed = true
       this.#log.warn(
-        `${this.explain(error)}; ${next}${more}`,
+        line + more,
         error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {},
       )
     }
@@ -104,10 +104,10 @@ export class WatchHealth {
         ` (the operator's role needs list and watch on ${groupResourceOf(this.#resource)})`,
       )
     }
-    // A NetworkError of a transport names the host only; that of a watch names the kind, too.
-    return error instanceof NetworkError && !message.startsWith('Cannot watch ')
-      ? `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
-      : message
+    // A NetworkError of a transport names the host only, and an error of a decoder nothing.
+    return /^Cannot (watch|list) /.test(message)
+      ? message
+      : `Cannot watch ${this.#title}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
   }
 }
 

@@ -89,19 +89,22 @@ async function declared(): Promise<readonly { name: string; summary: string; com
  * @throws UsageError if it is invalid; another error if the command fails.
  */
 export async function runCommand(args: readonly string[], context: Context): Promise<boolean> {
-  const [first = '--help', ...rest] = args
-  if (first === '--version' || first === '-v') context.print(await packageVersion())
-  else if (first === '--help' || first === '-h' || (first === 'help' && rest[0] === undefined)) {
-    context.print(overview(await packageVersion()))
-  } else if (first === 'help') await runCommand([rest[0]!, '--help'], context)
-  else {
-    const command = await commandNamed(first)
-    const values = parseArguments(first, command, rest)
-    if (values !== 'help') return (await command.run(values, context)) ?? true
-    context.print(helpOf(first, command))
+  const [first = 'help', ...rest] = args
+  if (first === '--version' || first === '-v') return await runCommand(['version', ...rest], context)
+  if (HELP.has(first)) {
+    const [name, surplus] = rest.filter((word) => !HELP.has(word))
+    if (surplus !== undefined) throw new UsageError(`Cannot understand "${surplus}": kubeloop help takes one command`)
+    context.print(name === undefined ? overview(await packageVersion()) : helpOf(name, await commandNamed(name)))
+    return true
   }
+  const command = await commandNamed(first)
+  const values = parseArguments(first, command, rest)
+  if (values !== 'help') return (await command.run(values, context)) ?? true
+  context.print(helpOf(first, command))
   return true
 }
+
+const HELP: ReadonlySet<string> = new Set(['help', '--help', '-h'])
 
 /** @throws UsageError if there is no such command. */
 export async function commandNamed(name: string): Promise<Command> {

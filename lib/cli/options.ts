@@ -191,13 +191,12 @@ function split(
       texts.set(option, ['true'])
       continue
     }
-    if (kind === 'optional') {
-      texts.set(option, [inline ?? ''])
-      continue
+    const isOptional = kind === 'optional'
+    const text = inline ?? (isOptional ? '' : args[++at] ?? '')
+    if (!isOptional && (text === '' || (inline === undefined && text.startsWith('--')))) {
+      throw wrong(`--${option} needs a value`)
     }
-    const text = inline ?? args[++at] ?? ''
-    if (text === '' || (inline === undefined && text.startsWith('--'))) throw wrong(`--${option} needs a value`)
-    if (kind === 'value' && texts.has(option)) throw wrong(`--${option} is given twice`)
+    if (kind !== 'list' && texts.has(option)) throw wrong(`--${option} is given twice`)
     texts.set(option, [...(texts.get(option) ?? []), text])
   }
   return { words, texts }

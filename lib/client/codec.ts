@@ -57,7 +57,10 @@ export function parseBody(text: string, status: number, action: string, parse: P
  */
 export async function readError(response: HttpResponse, action: string): Promise<ApiError> {
   const status = parseStatus(await response.body.text(), response.status)
-  return errorOf(status, action, { code: response.status, retryAfterMs: retryAfterOf(response, status) })
+  const { status: code, headers } = response
+  // The header wins over the Status. A date is relative to the response's own Date header, so no clock is needed.
+  const afterMs = retryAfterMs(headers['retry-after'], Date.parse(headers['date'] ?? ''))
+  return errorOf(status, action, { code, retryAfterMs: afterMs })
 }
 
 /** Returns the error for a Status from a response body or a watch event. */
@@ -76,7 +79,8 @@ export function errorOf(
   const rule = code === 403 ? missingRule(message) : ''
   return new ApiError(`Cannot ${action}: ${shortened(message)}${hint}${rule}`, status, {
     code,
-    retryAfterMs: known.retryAfterMs ?? secondsToMs(status.details?.retryAfterSeconds),
+    // Not NaN: such a wait would end at once.
+    retryAfterMs: known.retryAfterMs ?? (status.details?.retryAfterSeconds! * 1000 || undefined),
   })
 }
 
@@ -173,12 +177,6 @@ function describeBody(text: string): string {
   return line === '' ? 'an empty body' : `"${line.length > 120 ? `${line.slice(0, 120)}…` : line}"`
 }
 
-/** The header wins over the Status. A date is relative to the response's own Date header, so no clock is needed. */
-function retryAfterOf({ headers }: HttpResponse, status: Status): number | undefined {
-  return retryAfterMs(headers['retry-after'], Date.parse(headers['date'] ?? '')) ??
-    secondsToMs(status.details?.retryAfterSeconds)
-}
-
 /**
  * Returns a Retry-After header in milliseconds from `nowMs`, or `undefined` if it is neither whole seconds nor an HTTP
  * date, or if it is a date and `nowMs` is NaN.
@@ -191,8 +189,4 @@ export function retryAfterMs(value: string | undefined, nowMs: number): number |
   // An HTTP date begins with a weekday; Date.parse alone would accept "-1".
   const ms = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) - nowMs : NaN
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
-}
-
-function secondsToMs(seconds: number | undefined): number | undefined {
-  return seconds === undefined ? undefined : seconds * 1000
 }

@@ -20,8 +20,7 @@ export type WatchEvent =
 /**
  * Parses one line of a watch.
  *
- * @throws ApiError for an ERROR event, SyntaxError or TypeError if the line is malformed or has no resourceVersion to
- * resume from.
+ * @throws ApiError for an ERROR event, TypeError if the line is malformed or has no resourceVersion to resume from.
  */
 export function parseWatchLine(line: string, what: string): WatchEvent {
   const { type, object } = readWatchEvent(line, what)
@@ -107,23 +106,21 @@ function readChange(line: string, what: string): WatchChange<KubeObject> | Watch
 
 /** Parses a line's JSON. Throws if it is not an event, and throws an ERROR event as the ApiError that it carries. */
 function readWatchEvent(line: string, what: string): { readonly type?: unknown; readonly object?: unknown } {
-  const event = parse(line, what)
+  let event: { readonly type?: unknown; readonly object?: unknown } | null | undefined
+  try {
+    event = JSON.parse(line)
+  } catch {
+    // No cause: V8's message quotes the line, which may be a Secret.
+  }
+  if (typeof event !== 'object' || event === null) {
+    throw new TypeError(
+      `Cannot watch ${what}: the server sent a line that is not an event in JSON (${line.length} characters)`,
+    )
+  }
   if (event.type === 'ERROR') throw errorOf((event.object ?? {}) as Status, `watch ${what}`)
   return event
 }
 
 function unknownType(type: unknown, what: string): TypeError {
   return new TypeError(`Cannot watch ${what}: the server sent an event of unknown type "${String(type)}"`)
-}
-
-function parse(line: string, what: string): { readonly type?: unknown; readonly object?: unknown } {
-  let event: unknown
-  try {
-    event = JSON.parse(line)
-  } catch {
-    // No cause: V8's message quotes the line, which may be a Secret.
-    throw new SyntaxError(`Cannot watch ${what}: the server sent a line that is not JSON (${line.length} characters)`)
-  }
-  if (typeof event === 'object' && event !== null) return event
-  throw new TypeError(`Cannot watch ${what}: the server sent a line that is not an event (${line.length} characters)`)
 }

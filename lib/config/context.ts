@@ -230,7 +230,8 @@ async function readUser(
     : undefined
 
   const tokenFile = fileOf(user, 'tokenFile')
-  const fixedToken = user.text('token')
+  const stated = user.text('token')
+  const fixedToken = stated && checkToken(stated, `${user.at('token')} of ${user.file}`)
   const token: Source<string> | undefined = tokenFile !== undefined
     ? new RotatingFile({
       environment,

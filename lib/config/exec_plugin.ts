@@ -15,6 +15,7 @@ import { CommandNotFound, exec, type ExecResult } from '../runtime/os/exec.ts'
 import { folderOf, resolvePath } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
 import { Fields } from './fields.ts'
+import { checkToken } from './in_cluster.ts'
 import { checkCertificate, checkKey } from './pem.ts'
 
 /** Returns the credentials of a user's `exec` entry. Does not run the plugin yet. @throws ConfigError */
@@ -290,8 +291,9 @@ function parseExecAnswer(output: string, plugin: ExecPlugin, now: number): ExecA
   }
   const status = document.child('status')
   if (!status) throw wrong('it has no status')
+  const token = status.text('token')
   const credentials = {
-    token: status.text('token'),
+    token: token && checkToken(token, `of credential plugin "${plugin.command}" (${plugin.at})`),
     cert: status.text('clientCertificateData'),
     key: status.text('clientKeyData'),
   }

@@ -24,7 +24,7 @@ export class Fields {
     const value = this.#values[name]
     if (value === undefined || value === null || value === '') return undefined
     if (typeof value === 'string') return value
-    throw this.wrong(name, `must be text${found(value)}; put it in quotes`)
+    throw this.wrong(name, `must be text${found(value)}${typeof value === 'object' ? '' : '; put it in quotes'}`)
   }
 
   flag(name: string): boolean {

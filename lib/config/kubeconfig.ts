@@ -90,6 +90,6 @@ function placeOf(error: unknown): string {
   if (!(error instanceof Error) || !('reason' in error) || typeof error.reason !== 'string') return ''
   const mark = 'mark' in error ? (error.mark as { line?: number; column?: number } | undefined) : undefined
   const place = mark?.line === undefined ? '' : ` at line ${mark.line + 1}, column ${(mark.column ?? 0) + 1}`
-  // A quoted part of the reason comes from the file.
-  return `: ${error.reason.replace(/"[^"]*"|!<[^>]*>/g, '…')}${place}`
+  // A quoted part of the reason comes from the file, with quotes of its own, and so do the characters of a tag.
+  return `: ${error.reason.replace(/(?:"|!<|: ).*/s, '…')}${place}`
 }

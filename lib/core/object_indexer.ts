@@ -35,8 +35,9 @@ export function indexKeys<T extends KubeObject>(
   onError?: IndexErrorHandler,
 ): readonly string[] {
   try {
-    const keys = index.keys(object)
-    return keys === undefined ? [] : typeof keys === 'string' ? [keys] : keys
+    const keys = index.keys(object) ?? []
+    // Spread within the try: a field of a wrong type is not iterable.
+    return typeof keys === 'string' ? [keys] : [...keys]
   } catch (error) {
     onError?.(object, error)
     return []

@@ -78,12 +78,12 @@ export class LeaseLock {
 
   /** The version of the Lease as last written or read. */
   get resourceVersion(): string | undefined {
-    return this.#lease?.metadata.resourceVersion
+    return this.#lease?.metadata?.resourceVersion
   }
 
   /** The annotations of the Lease as last written or read. */
   get annotations(): Readonly<Record<string, string>> {
-    return this.#lease?.metadata.annotations ?? {}
+    return this.#lease?.metadata?.annotations ?? {}
   }
 
   /** Whether a write with our name was sent, and no other holder was read since. */

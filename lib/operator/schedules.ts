@@ -115,8 +115,8 @@ class Memory {
         const { cron, timeZone } = schedule!
         const last = known[name]
         const lastMs = last?.cron === cron && last.timeZone === timeZone ? Date.parse(last.until) : NaN
-        // Not after now: the clock of the last leader may have been ahead.
-        const untilMs = Math.min(Number.isNaN(lastMs) ? nowMs : lastMs, nowMs)
+        // Not after now: the clock of the last leader may have been ahead. Time zones have no dates long before 1970.
+        const untilMs = Math.min(lastMs >= 0 ? lastMs : nowMs, nowMs)
         return [name, { cron, timeZone, until: new Date(untilMs).toISOString() }]
       }))
       this.#write()

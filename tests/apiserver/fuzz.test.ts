@@ -251,6 +251,34 @@ const FREE = fc.letrec<{ any: unknown; fields: object }>((tie) => ({
   }),
 })).fields
 
+test('a body nested more than 500 times is refused, whatever it is; a less nested one is stored and read', async () => {
+  const { send } = server()
+  await send('POST', CRDS, DEFINITION)
+  for (const depth of [490, 510, 3000, 5000, 9000, 100_000]) {
+    const isRefused = depth > 500
+    if (isRefused) await send('POST', FOOS, FOO)
+    for (const [begin, end] of [['{"a":', '}'], ['[', ']']] as const) {
+      // The fields above it are levels, too.
+      const deep = begin.repeat(depth - 4) + '1' + end.repeat(depth - 4)
+      const foo =
+        `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":"a"},"spec":{"a":1,"free":{"x":${deep}}}}`
+      const statuses = [
+        await send('POST', FOOS, foo),
+        await send('PATCH', `${FOOS}/a?fieldManager=a&force=true`, foo, 'application/apply-patch+yaml'),
+        await send('PATCH', `${FOOS}/a`, `{"spec":{"free":{"y":${deep}}}}`, 'application/merge-patch+json'),
+        await send(
+          'PATCH',
+          `${FOOS}/a`,
+          `[{"op":"add","path":"/spec/free","value":{"z":${deep}}}]`,
+          'application/json-patch+json',
+        ),
+        await send('DELETE', `${FOOS}/a`, isRefused ? foo : undefined),
+      ].map(({ status }) => status)
+      assert.deepEqual(statuses, isRefused ? [400, 400, 400, 400, 400] : [201, 200, 200, 200, 200], `${depth} ${begin}`)
+    }
+  }
+})
+
 test('fuzz: merge patches and JSON patches make what their models make', async () => {
   const { send } = server()
   await send('POST', CRDS, DEFINITION)

@@ -41,6 +41,16 @@ test('bytes that are not UTF-8 throw, also when the stream ends within a charact
   await assert.rejects(batches(chunksOf(Uint8Array.of(0x61, 0xe2, 0x82), [])), TypeError)
 })
 
+test('a line above 16 MiB throws before its end', async () => {
+  const part = new Uint8Array(2 ** 20).fill(0x61)
+  async function* parts(count: number): AsyncGenerator<Uint8Array> {
+    for (; count > 0; count--) yield part
+    yield encoder.encode('\n')
+  }
+  assert.deepEqual((await batches(parts(16))).flat().map(({ length }) => length), [2 ** 24])
+  await assert.rejects(batches(parts(17)), /^TypeError: a line is longer than 16 MiB$/)
+})
+
 test('a reader that stops closes the stream', async () => {
   let closed = false
   async function* endless(): AsyncGenerator<Uint8Array> {

@@ -223,6 +223,15 @@ test('an object for which the function of an index throws is logged, and lookups
   write.answered(pod('bad', '7'))
   write.end()
   assert.deepEqual(i.informer.reader.lookup(index, 'x').map(({ metadata }) => metadata.name), ['a'])
+  // A field that is null, or of a wrong type, must not end the watch.
+  for (const [value, failures] of [[null, 0], [{}, 2]] as const) {
+    const known = i.lines.length
+    assert.deepEqual(i.informer.store.lookup(defineIndex<KubeObject>(POD, () => value as never), 'x'), [])
+    const lines = i.lines.splice(known).filter((line) =>
+      line.startsWith('error The function of an index threw for Pod ')
+    )
+    assert.equal(lines.length, failures)
+  }
   assert.deepEqual(i.lines.filter((each) => each.startsWith('error')), [
     'error The function of an index threw for Pod "default/bad", so lookups leave it out: mine',
   ])

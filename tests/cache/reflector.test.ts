@@ -49,28 +49,6 @@ test('an expired version leads to a new list after a back-off', async () => {
   assert.equal(stream.cancelled, true)
 })
 
-for (
-  const garbled of [
-    '{"type":"ADDED","obj\n',
-    '{"type":"NEWS","object":{"metadata":{"resourceVersion":"7"}}}\n',
-    '{"type":"ADDED","object":{"metadata":{"name":"x"}}}\n',
-    Uint8Array.of(0x7b, 0xff, 0x0a), // not UTF-8
-  ]
-) {
-  test(`an invalid line is not skipped: events before it count, and then a list follows: ${String(garbled).trim()}`, async () => {
-    const stream = new Stream()
-    await using r = await watching([stream])
-    r.server.lists.push(list('9'))
-    stream.send('ADDED', pod('b', '6'))
-    stream.bytes(typeof garbled === 'string' ? new TextEncoder().encode(garbled) : garbled)
-    stream.send('ADDED', pod('c', '8'))
-    await r.clock.advance(800)
-    assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 9'])
-    const [listed, applied, , again] = r.recorded()
-    assert.deepEqual([listed, applied, again], ['list a', 'applied b', 'list '])
-  })
-}
-
 test('the back-off stays short for a connection that is cut every minute', async () => {
   const streams = streamsOf(8)
   await using r = await watching(streams)

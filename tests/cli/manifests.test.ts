@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { loadAll } from 'js-yaml'
-import { manifestText, parseManifest, readManifests } from '../../lib/cli/manifests.ts'
+import { CORE_SCHEMA, loadAll, mergeTag } from 'js-yaml'
+import { type ManifestObject, manifestText, parseManifest, readManifests } from '../../lib/cli/manifests.ts'
+import { tries } from '../tools/fuzz.ts'
+import { mutatedText } from '../tools/hostile.ts'
 import { withFolder } from '../tools/folder.ts'
 
 test('YAML documents, items of a List, and JSON are read', async () => {
@@ -94,6 +96,51 @@ test('what is written is read as the same data, also by a parser of YAML 1.2', (
     const plain = JSON.parse(JSON.stringify(objects)) as unknown
     assert.deepEqual(JSON.parse(JSON.stringify(loadAll(manifestText(objects)))), plain)
   }))
+})
+
+test('fuzz: changed documents are read as a parser of YAML 1.2 reads them, or refused with the file', async () => {
+  const of = (name: string, data: object) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data })
+  const list = { apiVersion: 'v1', kind: 'List', items: [of('c', { a: 'x: y' }), of('d', { b: '|\n---\n' })] }
+  const block = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  text: |\n    one\n    ---\n    # two\n'
+  const shelf = 'apiVersion: v1\nkind: Shelf\nmetadata: { name: s }\nitems: [{ apiVersion: v1 }]\n'
+  const text = `# first\n---\n---\n${block}---\n${shelf}---\n${manifestText([of('b', { quoted: '"' }), list])}`
+  const texts = fc.oneof(
+    mutatedText(text),
+    mutatedText(JSON.stringify(list)),
+    fc.constantFrom(text, JSON.stringify(list)),
+  )
+  const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+  let read = 0
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      let expected: unknown[] | undefined
+      try {
+        expected = (loadAll(text, { schema: CORE_SCHEMA.withTags(mergeTag) }) as {
+          apiVersion?: unknown
+          kind?: unknown
+          items?: unknown
+        }[])
+          .filter((each) => each !== null && each !== undefined)
+          .flatMap((each) =>
+            each.kind === 'List' && isText(each.apiVersion) && Array.isArray(each.items) ? each.items : [each]
+          )
+      } catch {
+        // A flow collection may still be read, as in kubectl.
+      }
+      const objects = await parseManifest(text, 'f.yaml').catch((error: Error) => {
+        assert.match(error.message, /^Cannot read f\.yaml: ./)
+      })
+      const isGood = (each: unknown): boolean => {
+        const { apiVersion, kind, metadata } = (each ?? {}) as Partial<ManifestObject>
+        return [apiVersion, kind, metadata?.name].every(isText)
+      }
+      if (!objects || !expected) return assert.ok(!expected?.length || !expected.every(isGood))
+      read++
+      assert.deepEqual(objects, expected)
+    }),
+    { numRuns: tries(150) },
+  )
+  assert.ok(read > 10, `${read} were read`)
 })
 
 test("a file may have a cluster's name before it", () =>

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import process from 'node:process'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { commandNamed, runCommand } from '../../lib/cli/commands.ts'
-import { parseArguments, UsageError } from '../../lib/cli/options.ts'
+import { dashed, parseArguments, UsageError } from '../../lib/cli/options.ts'
+import { tries } from '../tools/fuzz.ts'
+import { mutatedText, ODD_TEXTS } from '../tools/hostile.ts'
 import { golden } from './golden.ts'
 
 const COMMANDS = [
@@ -114,6 +117,7 @@ const REFUSED = [
   'demo a.ts',
   'dev a.ts --apply',
   'dev a.ts --as-service-account=team/op/x',
+  'dev a.ts --as-service-account --as-service-account=team/op',
   'dev a.ts --apply --elect',
   'dev a.ts --apply=',
   'dev a.ts --elect=no',
@@ -205,10 +209,87 @@ test('the help is that of the golden file, however it is asked for', async () =>
   const version = await printed('--version')
   assert.equal(await printed('version'), version)
   const overview = await printed()
-  for (const args of [['--help'], ['-h'], ['help']]) assert.equal(await printed(...args), overview)
+  for (const args of [['--help'], ['-h'], ['help'], ['help', '--help']]) assert.equal(await printed(...args), overview)
   assert.equal(await printed('-v'), version)
   assert.equal(await printed('help', 'dev'), await printed('dev', 'a.ts', '--help'))
   const texts = [overview.replace(version, 'VERSION')]
   for (const name of COMMANDS) texts.push(await printed(name, '--help'))
   golden('help.txt', `${texts.join('\n\n---\n\n')}\n`)
+})
+
+const VALUES = ['a.ts', 'prod', '8080', 'team/op', 'node', 'live', 'a.b', 'Foo', '10.0.0.0/28', 'zsh', ...ODD_TEXTS]
+const word = fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...VALUES) }, mutatedText('--apply=x', '--port', '-h'))
+const argument = fc.tuple(fc.nat(), fc.constantFrom('word', 'bare', 'inline', 'spaced', 'twice', 'end'), word)
+
+test('fuzz: each argument is in the values or in the error', async () => {
+  const all = await Promise.all(COMMANDS.map(async (name) => ({ name, command: await commandNamed(name) })))
+  let read = 0
+  fc.assert(
+    fc.property(fc.nat(all.length - 1), fc.array(argument, { maxLength: 5 }), fc.boolean(), (at, parts, hasFile) => {
+      const { name, command } = all[at]!
+      const options = new Map(Object.entries(command.options).map(([key, option]) => [`--${dashed(key)}`, option]))
+      const names = [...options.keys(), '--help']
+      const args = parts.flatMap(([at, how, text]) => {
+        const option = names[at % names.length]!
+        const valid = VALUES.filter((each) => each !== '' && options.get(option)?.form.read(each) !== undefined)
+        const value = at % 4 === 0 || valid.length === 0 ? text : valid[at % valid.length]!
+        const inline = `${option}=${value}`
+        const all = { word: [text], bare: [option], inline: [inline], spaced: [option, value], end: ['--', text] }
+        return how === 'twice' ? [inline, inline] : all[how]
+      })
+      if (hasFile && command.file) args.unshift(command.file)
+      let values
+      try {
+        values = parseArguments(name, command, args)
+      } catch (error) {
+        assert.ok(error instanceof UsageError, String((error as Error).stack))
+        const { message } = error
+        const isQuoted = args.some((arg) =>
+          [arg, arg.replace(/^--[^=]+=/, '')].some((each) => message.includes(`"${each}"`))
+        )
+        const isNamed = names.some((each) => message.includes(each)) && !/ must be /.test(message)
+        return assert.ok(isQuoted || isNamed || /: it needs a (?:file|shell), as in|after "--"$/.test(message), message)
+      }
+      if (values === 'help') return assert.ok(args.includes('--help') || args.includes('-h'))
+      read++
+      const end = args.includes('--') ? args.indexOf('--') : args.length
+      const { file, passed, ...kept } = values as { file: string; passed: readonly string[]; [name: string]: unknown }
+      assert.deepEqual(passed, command.passes ? args.slice(end + 1) : [])
+      const words = Object.entries(kept).flatMap(([key, value]) =>
+        [value].flat().filter((each) => each !== undefined && each !== false)
+          .flatMap((each) => [`--${dashed(key)}`, each === true ? '' : String(each)])
+      )
+      // A flag may be repeated.
+      const given = args.slice(0, end).filter((arg, at) =>
+        options.get(arg)?.kind !== 'flag' || args.indexOf(arg) === at
+      )
+        .flatMap((arg) => /^(--[^=]+)=(.*)$/s.exec(arg)?.slice(1) ?? [arg])
+      assert.deepEqual([...words, file].filter(Boolean).sort(), given.filter(Boolean).sort())
+    }),
+    { numRuns: tries(2000, 'everywhere') },
+  )
+  assert.ok(read > 20, `${read} were read`)
+})
+
+test('fuzz: help and version use each argument, or refuse it', async () => {
+  const help = ['help', '--help', '-h']
+  const rest = fc.array(fc.oneof(word, fc.constantFrom(...COMMANDS, ...help)), { maxLength: 3 })
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...help, '--version', '-v', 'version'), rest, async (first, rest) => {
+      const asked = rest.filter((arg) => !help.includes(arg))
+      try {
+        const text = await printed(first, ...rest)
+        const name = help.includes(first) ? asked[0] : rest.some((arg) => help.includes(arg)) ? 'version' : undefined
+        if (name !== undefined) assert.ok(text.startsWith(`kubeloop ${name}`), text)
+        else assert.match(text, help.includes(first) ? /^kubeloop \d/ : /^\d+\.\d+\.\d+\S*$/)
+        if (name !== 'version') {
+          assert.ok(asked.length <= (help.includes(first) ? 1 : 0) || asked.join() === '--', asked.join())
+        }
+      } catch (error) {
+        assert.ok(error instanceof UsageError, String((error as Error).stack))
+        assert.ok(rest.some((arg) => error.message.includes(`"${arg}"`)), error.message)
+      }
+    }),
+    { numRuns: tries(200) },
+  )
 })

@@ -72,11 +72,14 @@ function embeddedLine(recorded: string | undefined): string | undefined {
   return other ? recorded!.slice(0, -other.line.length) + other.embedded : recorded
 }
 
-/** Go names the first wrong character of a text that is not JSON; the embedded API says only that it is none. */
+/** Go names the first wrong character of a text that is not JSON; the embedded API only whether it is nested too deep. */
 const GO_JSON =
   /((?:json parse error|continue key is not valid|error decoding patch|400 BadRequest): )(?:invalid character .*?|unexpected end of JSON input)(?= \((?!expecting)|$)/
 
 /** Returns an answer of the real server to a text that is not JSON as the embedded API words it. */
 export function withOwnJsonError(answer: string): string {
-  return answer.replace(GO_JSON, '$1it is not valid JSON')
+  return answer.replace(GO_JSON, (whole, place: string) => {
+    const tooDeep = 'exceeded max depth'
+    return place + (whole.endsWith(tooDeep) ? tooDeep : 'it is not valid JSON')
+  })
 }

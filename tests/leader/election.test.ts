@@ -10,7 +10,11 @@ import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { type Candidate, candidate } from './candidates.ts'
 import { Host } from './host.ts'
 import { isWatch, through, type Weather, WEATHERS } from './weather.ts'
+import { LeadershipLost } from '../../lib/core/errors.ts'
+import { Stream } from '../cache/scripted_server.ts'
+import { answer, refusal } from '../client/transports.ts'
 import { tries } from '../tools/fuzz.ts'
+import { mutated } from '../tools/hostile.ts'
 
 const FAULTS_END_MS = 90_000
 const SLOWEST = 0.85
@@ -221,4 +225,78 @@ test('without the fence the property fails: writes begin in ended terms', async 
     { seed: 11, numRuns: tries(100, 'everywhere'), endOnFailure: true },
   )
   assert.equal(outcome.failed, true)
+})
+
+const LEASE = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'lock', namespace: 'default', uid: 'u', resourceVersion: '7', annotations: { a: 'b' } },
+  spec: {
+    ...{ holderIdentity: 'other', leaseDurationSeconds: 20, leaseTransitions: 1 },
+    ...{ acquireTime: '2026-01-01T00:00:00.000000Z', renewTime: '2026-01-01T00:00:00.000000Z' },
+  },
+}
+const durations = fc.constantFrom(20, 1, 0, -5, 0.5, 1e308, 2 ** 31, 3e6, '20', 'x', null, {}, [20])
+const leases = fc.oneof(
+  fc.constantFrom(null, {}, { ...LEASE, spec: null }, { ...LEASE, metadata: null }),
+  mutated(LEASE),
+  mutated(LEASE.spec).map((spec) => ({ ...LEASE, spec })),
+  durations.map((leaseDurationSeconds) => ({ ...LEASE, spec: { ...LEASE.spec, leaseDurationSeconds } })),
+)
+
+test('fuzz: a Lease of others with any fields is neither taken while it is held, nor read in a loop, nor an end', async () => {
+  const [runMs, maxRequests] = [60_000, 150]
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(leases, fc.nat(40_000), fc.boolean()), { minLength: 1, maxLength: 3 }),
+      fc.boolean(),
+      async (changes, accepts) => {
+        const clock = new FakeClock()
+        const stream = new Stream()
+        /** When each record came first: neither metadata nor a record that was not read extends a term. */
+        const sinceMs = new Map<string, number>()
+        let requests = 0
+        const taken: string[] = []
+        // deno-lint-ignore no-explicit-any -- any JSON
+        let lease: any = changes[0]![0]
+        const server: Transport = (request) => {
+          // An answer that never comes ends a loop.
+          if (++requests > maxRequests) return new Promise(() => {})
+          if (isWatch(request)) return Promise.resolve(stream.answer(request))
+          if (request.method === 'GET') return Promise.resolve(answer(200, lease))
+          const { holderIdentity, leaseDurationSeconds } = lease?.spec ?? {}
+          const isHeld = typeof holderIdentity === 'string' && !['', 'me'].includes(holderIdentity) &&
+            // Without a readable duration it is held for good.
+            !(clock.monotonic() >= sinceMs.get(JSON.stringify(lease.spec))! + (leaseDurationSeconds ?? 0) * 1000)
+          const written = JSON.parse(request.body as string)
+          if (written.metadata?.resourceVersion !== lease?.metadata?.resourceVersion) {
+            return Promise.resolve(refusal(409, 'Conflict'))
+          }
+          if (isHeld) taken.push(`at ${clock.monotonic()} ms: ${JSON.stringify(lease)}`)
+          if (!accepts) return Promise.resolve(refusal(422, 'Invalid'))
+          lease = { ...written, metadata: { ...written.metadata, resourceVersion: String(1000 + requests) } }
+          return Promise.resolve(answer(200, lease))
+        }
+        const me = candidate(server, clock, 'me', { random: () => 0.5 })
+        me.start()
+        for (const [changed, afterMs, isWatched] of changes) {
+          lease = changed
+          const record = JSON.stringify(lease?.spec)
+          if (!sinceMs.has(record)) sinceMs.set(record, clock.monotonic())
+          if (isWatched) stream.text(`${JSON.stringify({ type: 'MODIFIED', object: lease })}\n`)
+          await clock.advance(afterMs)
+        }
+        await clock.advance(runMs)
+        assert.deepEqual(taken, [])
+        assert.ok(requests < maxRequests, `${requests} requests`)
+        const ended = (): unknown => me.outcome instanceof LeadershipLost ? undefined : me.outcome
+        assert.equal(ended(), undefined)
+        me.stop()
+        await clock.advance(20_000)
+        assert.ok(me.outcome !== undefined && [undefined, 'resolved'].includes(ended() as string))
+        assert.equal(clock.pending, 0)
+      },
+    ),
+    { numRuns: tries(60) },
+  )
 })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
+import fc from 'fast-check'
 import { nextTurn, systemClock } from '../../lib/async/clock.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { healthServer } from '../../lib/manager/servers/health.ts'
@@ -12,6 +13,8 @@ import { Server, type ServerOptions } from '../../lib/manager/servers/server.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
 import { profilingServer } from '../../lib/operator/endpoints.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { tries } from '../tools/fuzz.ts'
+import { mutatedBytes, ODD_TEXTS } from '../tools/hostile.ts'
 import { part, PLACES, recordingLog, watchOutcome } from './parts.ts'
 
 const registry = { contentType: 'text/plain', metrics: () => Promise.resolve('a_total 1\n') }
@@ -250,4 +253,59 @@ test('a server starts once, and ready rejects with the error of its start', asyn
     /^Error: Cannot start the server "hello": it was started already$/,
   )
   assert.throws(() => hello({ address: 'nowhere' }), /^TypeError: Cannot listen on "nowhere"/)
+})
+
+/** Sends bytes over a connection of their own, and ends it after another request. Resolves with what comes. */
+function sent(port: number, bytes: Uint8Array): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let received = ''
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write(bytes)
+      text(port).then(() => socket.end(), reject)
+    })
+    socket.on('data', (chunk: Uint8Array) => (received += new TextDecoder('latin1').decode(chunk)))
+    // The server may reset a connection whose bytes it does not read.
+    socket.on('error', () => {})
+    socket.on('close', () => resolve(received))
+  })
+}
+
+test('fuzz: any bytes are answered without a 500, the connection ends, and the server goes on', async () => {
+  const lines: string[] = []
+  const log = recordingLog(lines)
+  const echo = hello({ log, maxBodyBytes: 100, fetch: async (request) => new Response(await request.text()) })
+  const servers = [
+    echo,
+    healthServer(Server, { log }),
+    metricsServer(Server, { registry, log }),
+    profilingServer(Server),
+  ]
+  const running = await Promise.all(servers.map(listening))
+  const statuses = new Set<string>()
+  const most = (...usual: string[]): fc.Arbitrary<string> =>
+    fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...usual) }, fc.constantFrom(...ODD_TEXTS))
+  const request = fc.tuple(
+    most('GET', 'POST', 'HEAD', 'OPTIONS', 'TRACE', 'TRACE', 'CONNECT', 'FOO'),
+    most('/', '/healthz?exclude=a', '/metrics', '/debug/pprof/', '*', 'http://a/'),
+    most('a', 'a:1', '[::1]', 'a/b', 'a@b', 'a:b'),
+    most('Content-Length: 5\r\n\r\nhello', 'Content-Length: 500\r\n\r\n', '\r\n', 'Expect: 100-continue\r\n\r\n'),
+  ).map(([method, target, host, rest]) =>
+    new TextEncoder().encode(`${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${rest}`)
+  )
+  const inputs = fc.oneof({ weight: 4, arbitrary: request }, request.chain(mutatedBytes))
+  try {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...servers), inputs, async (server, bytes) => {
+        const answers = Array.from((await sent(server.port!, bytes)).matchAll(/^HTTP\/1\.1 \d+/gm), String)
+        assert.ok(!answers.includes('HTTP/1.1 500'), answers.join())
+        for (const each of answers) statuses.add(each)
+        await text(server.port)
+      }),
+      { numRuns: tries(100, 'everywhere'), endOnFailure: true },
+    )
+  } finally {
+    for (const { end } of running) await end()
+  }
+  assert.ok(statuses.size > 2, [...statuses].join())
+  assert.deepEqual(lines.filter((line) => !line.startsWith('info ')), [])
 })

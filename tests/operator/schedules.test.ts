@@ -184,6 +184,9 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
       [{ report: { ...known, cron: '0 * * * *' } }, false],
       [{ report: { ...known, timeZone: 'Europe/Berlin' } }, false],
       [{ report: { ...known, until: 'soon' } }, false],
+      [{ report: { ...known, until: '-271821-04-20T00:00:00Z' } }, false],
+      [[{}, 5], false],
+      ['5', false],
       [{ other: known }, false],
       [null, false],
       ['{', false],
@@ -197,7 +200,7 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
             namespace: 'default',
             name: 'x',
             annotations: {
-              'kubeloop.dev/schedules': stored === '{' ? stored : JSON.stringify(stored),
+              'kubeloop.dev/schedules': typeof stored === 'string' ? stored : JSON.stringify(stored),
               'a.b/c': 'kept',
             },
           },

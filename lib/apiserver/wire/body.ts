@@ -6,7 +6,7 @@ import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { loadedLater } from '../model/loaded_later.ts'
 import { checkOptionTypes } from './option_types.ts'
 import type { Call } from '../model/routes.ts'
-import { readYaml } from './yaml.ts'
+import { MAX_DEPTH, readYaml } from './yaml.ts'
 import { YamlError } from '../../core/yaml_scalars.ts'
 
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024
@@ -64,7 +64,8 @@ export function parseBody(call: Call, kind?: Expected): JsonBody {
     value = parseJson(text)
     duplicates = duplicateFields(text)
   } catch (cause) {
-    throw Object.assign(unrecognized(kind, text, `${VERSION_ERROR}: ${NOT_JSON}`), { cause })
+    const reason = cause instanceof RangeError ? 'exceeded max depth' : NOT_JSON
+    throw Object.assign(unrecognized(kind, text, `${VERSION_ERROR}: ${reason}`), { cause })
   }
   if (MAYBE_HUGE.test(text) && !isFiniteJson(value)) {
     const reason = `json: cannot unmarshal number ${HUGE_NUMBER.exec(text)?.[0]} into Go value of type float64`
@@ -138,9 +139,6 @@ function plainJson(text: string): JsonBody | undefined {
     return undefined
   }
 }
-
-/** The maximum nesting of objects and lists, as in Go. */
-const MAX_DEPTH = 10_000
 
 const VERSION_ERROR = "couldn't get version/kind; json parse error"
 const TYPE_META =
@@ -252,7 +250,6 @@ function duplicateFields(text: string): string[] {
   return found
 
   function value(path: string): void {
-    // Not every runtime reaches the end of its stack here.
     if (depth > MAX_DEPTH) throw new RangeError(`Cannot read JSON: it is nested more than ${MAX_DEPTH} times`)
     switch (text[at]) {
       case '{':

@@ -15,8 +15,8 @@ export interface YamlDocument {
   readonly duplicates: readonly string[]
 }
 
-/** Deeper documents are refused, as the parser is recursive. */
-const MAX_DEPTH = 1000
+/** The maximum nesting of JSON and YAML: whatever walks through an object is recursive. 10,000 in Go. */
+export const MAX_DEPTH = 500
 
 /** Reads the first document; null if it is empty. Throws YamlError. Suspends the first request until it is loaded. */
 export function readYaml(text: string): YamlDocument {
