@@ -108,8 +108,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
   }
 
   /** Returns the informers of a kind, or `undefined` if it is not declared, so that it is read live. */
-  informersOf(resource: AnyResource): readonly Informer[] | undefined {
-    return this.#declared.get(resourceId(resource))?.informers
+  informersOf<T extends KubeObject>(resource: ResourceOf<T>): readonly Informer<T>[] | undefined {
+    return this.#declared.get(resourceId(resource))?.informers as unknown as readonly Informer<T>[] | undefined
   }
 
   /** The same, but `undefined` also for a kind with `read: 'live'`. */
@@ -131,7 +131,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
         `Cannot index ${groupResourceOf(index.resource)}: it is not declared in the cache; declare it first`,
       )
     }
-    for (const informer of informers) void informer.index(index as unknown as Index<KubeObject>)
+    for (const informer of informers) void informer.index(index)
   }
 
   /** Called before a write by a client of this cache, so that its later reads are not older than the write. */

@@ -51,11 +51,10 @@ async function runAgain(bun) {
 }
 
 function explain() {
-  const oldest = OLDEST_NODE.join('.')
-  const file = process.argv.slice(2).find((each) => /\.[cm]?ts$/.test(each))
-  const what = file ? `Cannot run ${file}: .ts files need` : 'Cannot start kubeloop: it needs'
-  const needs = `${what} Node ≥ ${oldest}; this is ${versions.node}`
-  const command = process.argv.slice(2, 4).join(' ') || '--help'
+  const args = process.argv.slice(2).join(' ') || '--help'
+  const needs = `Cannot start kubeloop: it needs Node ≥ ${
+    OLDEST_NODE.join('.')
+  }, also for --runtime; this is ${versions.node}`
   // A project may depend on the package "node", whose install script puts the program there.
   const own = join('node_modules', 'node')
   if (
@@ -66,5 +65,6 @@ function explain() {
       'The package "node" of this project has a newer one, but its install script did not run (is npm\'s ignore-scripts on?)'
     return `${needs}. ${why}: npm rebuild node --ignore-scripts=false`
   }
-  return `${needs} (or: bunx --bun kubeloop ${command})`
+  return `${needs}. Install it as a package of the project (npm install --save-dev node, then npx kubeloop ${args}), ` +
+    `or with Bun: bunx --bun kubeloop ${args}`
 }

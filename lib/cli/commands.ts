@@ -4,14 +4,11 @@ import { seedTls } from '../runtime/net/tls_seed.ts'
 import { type Command, type Context, helpEntry, helpOf, parseArguments, UsageError } from './options.ts'
 import { packageVersion } from './package_files.ts'
 
-interface Listed {
-  readonly summary: string
-  readonly argument?: 'FILE' | 'SHELL'
-  readonly load: () => Promise<Command>
-}
+/** The summary of a command, what loads it, and its argument. */
+type Listed = readonly [summary: string, load: () => Promise<Command>, argument?: 'FILE' | 'SHELL']
 
 /** The random numbers of TLS are prepared while a command that serves is loaded. */
-function serving(load: Listed['load']): Listed['load'] {
+function serving(load: Listed[1]): Listed[1] {
   return () => {
     seedTls()
     return load()
@@ -19,55 +16,47 @@ function serving(load: Listed['load']): Listed['load'] {
 }
 
 const COMMANDS: Readonly<Record<string, Listed>> = {
-  dev: {
-    summary: 'run an operator against a Kubernetes API in memory; restart it when it is saved',
-    argument: 'FILE',
-    load: serving(async () => (await import('./commands/dev.ts')).dev),
-  },
-  demo: {
-    summary: 'do the same with a sample operator; needs no file',
-    load: serving(async () => (await import('./commands/demo.ts')).demo),
-  },
-  new: {
-    summary: 'write a sample operator and its tests',
-    argument: 'FILE',
-    load: async () => (await import('./commands/new.ts')).newCommand,
-  },
-  crd: {
-    summary: "print the CustomResourceDefinitions of an operator's kinds",
-    argument: 'FILE',
-    load: async () => (await import('./commands/crd.ts')).crd,
-  },
-  manifests: {
-    summary: 'print the objects that run an operator in a cluster, as YAML or for kustomize',
-    argument: 'FILE',
-    load: async () => (await import('./commands/manifests.ts')).manifests,
-  },
-  rights: {
-    summary: 'print the least rights of an operator, or check a Role',
-    argument: 'FILE',
-    load: async () => (await import('./commands/rights.ts')).rights,
-  },
-  build: {
-    summary: 'bundle an operator into one file',
-    argument: 'FILE',
-    load: async () => (await import('./commands/build.ts')).build,
-  },
-  types: {
-    summary: 'print the types of the kinds in a file of CustomResourceDefinitions',
-    argument: 'FILE',
-    load: async () => (await import('./commands/types.ts')).types,
-  },
-  apiserver: {
-    summary: 'serve a Kubernetes API in memory, without an operator',
-    load: serving(async () => (await import('./commands/apiserver.ts')).apiserver),
-  },
-  completion: {
-    summary: 'print a script that completes the command line in a shell: bash, zsh or fish',
-    argument: 'SHELL',
-    load: async () => (await import('./commands/completion.ts')).completionOf(declared),
-  },
-  version: { summary: 'print the version, as --version does', load: () => Promise.resolve(VERSION) },
+  dev: [
+    'run an operator against a Kubernetes API in memory; restart it when it is saved',
+    serving(async () => (await import('./commands/dev.ts')).dev),
+    'FILE',
+  ],
+  demo: [
+    'do the same with a sample operator; needs no file',
+    serving(async () => (await import('./commands/demo.ts')).demo),
+  ],
+  new: ['write a sample operator and its tests', async () => (await import('./commands/new.ts')).newCommand, 'FILE'],
+  crd: [
+    "print the CustomResourceDefinitions of an operator's kinds",
+    async () => (await import('./commands/crd.ts')).crd,
+    'FILE',
+  ],
+  manifests: [
+    'print the objects that run an operator in a cluster, as YAML or for kustomize',
+    async () => (await import('./commands/manifests.ts')).manifests,
+    'FILE',
+  ],
+  rights: [
+    'print the least rights of an operator, or check a Role',
+    async () => (await import('./commands/rights.ts')).rights,
+    'FILE',
+  ],
+  build: ['bundle an operator into one file', async () => (await import('./commands/build.ts')).build, 'FILE'],
+  types: [
+    'print the types of the kinds in a file of CustomResourceDefinitions',
+    async () => (await import('./commands/types.ts')).types,
+    'FILE',
+  ],
+  apiserver: [
+    'serve a Kubernetes API in memory, without an operator',
+    serving(async () => (await import('./commands/apiserver.ts')).apiserver),
+  ],
+  completion: [
+    'print a script that completes the command line in a shell: bash, zsh or fish',
+    async () => (await import('./commands/completion.ts')).completionOf(declared),
+    'SHELL',
+  ],
+  version: ['print the version, as --version does', () => Promise.resolve(VERSION)],
 }
 
 const VERSION: Command = {
@@ -79,7 +68,7 @@ const VERSION: Command = {
 /** Returns all commands with their summaries. */
 async function declared(): Promise<readonly { name: string; summary: string; command: Command }[]> {
   return await Promise.all(
-    Object.entries(COMMANDS).map(async ([name, { summary, load }]) => ({ name, summary, command: await load() })),
+    Object.entries(COMMANDS).map(async ([name, [summary, load]]) => ({ name, summary, command: await load() })),
   )
 }
 
@@ -109,14 +98,14 @@ const HELP: ReadonlySet<string> = new Set(['help', '--help', '-h'])
 /** @throws UsageError if there is no such command. */
 export async function commandNamed(name: string): Promise<Command> {
   const listed = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (listed) return await listed.load()
+  if (listed) return await listed[1]()
   const names = [...Object.keys(COMMANDS), 'help']
   const advice = didYouMean(name, names) ?? `the commands are ${names.join(', ')}; see kubeloop --help`
   throw new UsageError(`Cannot understand "${name}": ${advice}`)
 }
 
 function overview(version: string): string {
-  const entries = Object.entries(COMMANDS).map(([name, { argument, summary }]) =>
+  const entries = Object.entries(COMMANDS).map(([name, [summary, , argument]]) =>
     helpEntry(`kubeloop ${name}${argument ? ` ${argument}` : ''}`, summary)
   )
   return `kubeloop ${version}: Kubernetes operators in TypeScript

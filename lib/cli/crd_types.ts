@@ -6,7 +6,9 @@
  * is written. A structural schema prunes fields that it does not name, unless it says otherwise.
  */
 import { isFields } from '../core/clone.ts'
+import { firstOf } from '../core/errors.ts'
 import { isLabel, kindProblem, notCamelCase } from '../core/names.ts'
+import { apiVersionOf, CRD } from '../core/resource.ts'
 import type { ManifestObject } from './manifests.ts'
 
 /** The fields of a structural schema that have an effect on types. */
@@ -48,29 +50,30 @@ type Mode = 'read' | 'write'
  *
  * The definitions may be others': their names are checked, and all other texts are escaped.
  *
- * @throws Error if an object is not a CustomResourceDefinition of apiextensions.k8s.io/v1, has no served version, or a
- * name that an API server refuses.
+ * @throws Error if there is no CustomResourceDefinition, or one is not of apiextensions.k8s.io/v1, has no served
+ * version, or a name that an API server refuses.
  */
 export function typesOf(objects: readonly ManifestObject[], source: string): string {
   const head = [
     `// Written by \`kubeloop types ${linesOf(source).join(' ')}\`: run it again rather than change this.`,
     "import { dynamicResource, type DesiredObject, type ObjectMeta, type Resource } from 'kubeloop'",
   ]
-  return `${[head.join('\n'), ...objects.flatMap((object) => versionsOf(definitionIn(object, source)))].join('\n\n')}\n`
-}
-
-function definitionIn(object: ManifestObject, source: string): Definition {
-  const { apiVersion, kind, metadata } = object
-  if (apiVersion === 'apiextensions.k8s.io/v1' && kind === 'CustomResourceDefinition') return object as Definition
-  throw new Error(
-    `Cannot make types from ${source}: "${metadata.name}" is a ${kind} of ${apiVersion}, not a CustomResourceDefinition of apiextensions.k8s.io/v1`,
-  )
+  // Webhook configurations are in the output of kubeloop crd, too, and a chart has objects of many kinds.
+  const definitions = objects.filter(({ kind }) => kind === CRD.kind)
+  if (definitions.length === 0) {
+    const kinds = firstOf([...new Set(objects.map(({ kind }) => kind))], 5).join(', ')
+    throw new Error(`Cannot make types from ${source}: it has no ${CRD.kind}, but ${kinds}`)
+  }
+  return `${[head.join('\n'), ...definitions.flatMap((each) => versionsOf(each as Definition))].join('\n\n')}\n`
 }
 
 /** The stored version has the kind's name, others have a suffix: `Widget`, `WidgetV1alpha1`. */
 function versionsOf(definition: Definition): string[] {
   const { metadata, spec } = definition
-  const problem = problemOf(definition)
+  const { apiVersion } = definition
+  const problem = apiVersion === apiVersionOf(CRD)
+    ? problemOf(definition)
+    : `it is of ${apiVersion}, not of ${apiVersionOf(CRD)}`
   if (problem) throw new Error(`Cannot make types from ${JSON.stringify(metadata.name)}: ${problem}`)
   const served = spec.versions.filter((version) => version.served !== false)
   if (served.length === 0) throw new Error(`Cannot make types from "${metadata.name}": no version of it is served`)

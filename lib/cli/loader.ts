@@ -85,7 +85,7 @@ async function answerTo(
       return await definitionsOf(file, exported, operators, request.namespace)
     case 'deployment': {
       const operator = onlyOperator(`Cannot write manifests of ${file}`, operators)
-      return await (await import('./deploy/describe.ts')).describeDeployment(operator, request.options, url)
+      return await (await import('./deploy/objects.ts')).describeDeployment(operator, request.options, url)
     }
     case 'rights': {
       const operator = onlyOperator(`Cannot compute the rights of ${file}`, operators)

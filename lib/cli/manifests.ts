@@ -4,8 +4,8 @@ import { yamlText } from '../core/yaml_text.ts'
 import { readSimpleYaml } from '../config/simple_yaml.ts'
 import { messageOf } from '../core/errors.ts'
 import type { AccountObject } from '../rights/account.ts'
-import { readTextIfExists } from '../runtime/os/files.ts'
-import { readInput } from '../runtime/os/user_files.ts'
+import { exists, readText, readTextIfExists } from '../runtime/os/files.ts'
+import { readInput, writtenBelow } from '../runtime/os/user_files.ts'
 
 /** An object in a manifest. */
 export interface ManifestObject extends AccountObject {
@@ -43,6 +43,30 @@ export async function readManifests(files: readonly string[]): Promise<Manifest[
     manifests.push({ name, ...(cluster && { cluster }), objects: await parseManifest(text, name) })
   }
   return manifests
+}
+
+/**
+ * Reads the manifests at a path: a file, "-", or a folder with those of its .yaml, .yml and .json files that mention
+ * one of the kinds. It may also hold templates, and files of other tools.
+ *
+ * @throws Error that begins with `cannot` if there is no such file, or as {@link parseManifest} does.
+ */
+export async function readManifestsAt(path: string, kinds: RegExp, cannot: string): Promise<Manifest[]> {
+  const isThere = path === '-' || await exists(path)
+  if (!isThere) throw new Error(`${cannot}: there is no such file or folder`)
+  const isWanted = (name: string, isFolder: boolean): boolean =>
+    isFolder ? !name.startsWith('.') && name !== 'node_modules' : /\.(?:ya?ml|json)$/.test(name)
+  const below = path === '-' ? [] : [...(await writtenBelow(path, isWanted)).keys()].toSorted()
+  const manifests: Manifest[] = []
+  for (const name of below) {
+    const text = await readText(name)
+    if (kinds.test(text)) manifests.push({ name, objects: await parseManifest(text, name) })
+  }
+  if (below.length > 0) return manifests
+  return await readManifests([path]).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== 'EISDIR') throw error
+    throw new Error(`${cannot}: there is no .yaml, .yml or .json file in it`)
+  })
 }
 
 function placeOf(given: string): { readonly cluster: string | undefined; readonly file: string } {

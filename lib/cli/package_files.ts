@@ -1,5 +1,6 @@
 /** Reads files of this package: its version, and the sample that `kubeloop new` writes and `kubeloop demo` runs. */
-import { folderOf, readText } from '../runtime/os/files.ts'
+import { isFields } from '../core/clone.ts'
+import { exists, folderOf, readText } from '../runtime/os/files.ts'
 import { absolutePath, pathOfUrl } from '../runtime/os/user_files.ts'
 
 /** The module of the sample, as its test imports it. */
@@ -52,4 +53,32 @@ function packageJson(): string {
 
 async function readExample(name: string): Promise<string> {
   return await readText(absolutePath(folderOf(packageJson()), 'examples', name))
+}
+
+/** Returns the first file with one of the names, in a folder or above it. */
+export async function findAbove(from: string, names: readonly string[]): Promise<string | undefined> {
+  for (let folder = absolutePath(from);; folder = folderOf(folder)) {
+    for (const name of names) if (await exists(absolutePath(folder, name))) return absolutePath(folder, name)
+    if (folderOf(folder) === folder) return undefined
+  }
+}
+
+/** A configuration file: package.json or deno.json. */
+export interface Configuration {
+  readonly type?: string
+  readonly scripts?: unknown
+  readonly tasks?: unknown
+  readonly dependencies?: object
+  readonly devDependencies?: object
+  readonly peerDependencies?: object
+}
+
+/** Returns the object of a configuration file; undefined if it is invalid, which the runtime reports. */
+export function parsedConfiguration(text: string): Configuration | undefined {
+  try {
+    const read: unknown = JSON.parse(text)
+    return isFields(read) ? read : undefined
+  } catch {
+    return undefined
+  }
 }

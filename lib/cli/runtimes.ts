@@ -15,12 +15,8 @@ export interface Environment {
   find(name: string, beside?: string): string | undefined
 }
 
-export interface ChosenRuntime {
-  readonly name: RuntimeName
-  readonly program: string
-  /** Undefined if only the program itself knows it. */
-  readonly version: string | undefined
-}
+/** A runtime on this machine. Without a version, only the program itself knows it. */
+type ChosenRuntime = Omit<FoundRuntime, 'version'> & { readonly version: string | undefined }
 
 /**
  * Returns the runtime of `--runtime`, else the one that this command was called with.
@@ -39,7 +35,7 @@ export function chooseRuntime(
   // Bun itself is beside bunx.
   const program = (called === 'bun' && name === 'bun' ? find(name, execPath) : undefined) ?? find(name)
   if (program) return { name, program, version: undefined }
-  const remedy = `install it (npm install --save-dev ${name}) or choose another runtime with --runtime`
+  const remedy = `install it (npm install --save-dev ${name}), or choose another with --runtime`
   throw new Error(`Cannot run ${file} with ${name}: there is no "${name}" in PATH; ${remedy}`)
 }
 
@@ -53,11 +49,16 @@ export const OLDEST_NODE: readonly [number, number] = [22, 19]
 
 /** Returns an error message if this version of Node is too old. */
 export function nodeTooOld(version: string, file: string): string | undefined {
-  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number)
-  if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return undefined
+  if (!isOlder(version.replace(/^v/, ''), OLDEST_NODE)) return undefined
   const what = /\.[cm]?ts$/.test(file) ? '.ts files need' : 'kubeloop needs'
   const needs = `${what} Node ≥ ${OLDEST_NODE.join('.')}; this is ${version.replace(/^v/, '')}`
-  return `Cannot run ${file}: ${needs} (or: kubeloop dev --runtime bun ${file})`
+  return `Cannot run ${file}: ${needs}; install it (npm install --save-dev node), or choose another with --runtime`
+}
+
+/** Returns whether a version, as 22.18.0, is older than an oldest one. */
+export function isOlder(version: string | undefined, [oldest, least]: readonly [number, number]): boolean {
+  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number)
+  return !(major > oldest || (major === oldest && minor >= least))
 }
 
 export interface Launch {
@@ -70,6 +71,8 @@ export interface Launch {
   readonly webhooks: string
   /** `host:port` of its health, metrics and profiles. */
   readonly monitoring: string
+  /** The environment variables that the command sets for the operator. */
+  readonly variables: readonly string[]
   /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
   /** Deno's configuration file, unless it finds one by the folder. */
@@ -112,26 +115,14 @@ export function loadArguments(
   return [...(name === 'node' ? quietNode(version) : []), ...passed]
 }
 
-/** The environment variables that kubeloop reads under `kubeloop dev`. */
-const ENVIRONMENT = [
-  'KUBECONFIG',
-  'KUBELOOP_AS',
-  'KUBELOOP_DEV',
-  'KUBELOOP_ELECT',
-  'KUBELOOP_FILE',
-  'KUBELOOP_LOG',
-  'KUBELOOP_MONITORING_PORT',
-  'KUBELOOP_WEBHOOK_PORT',
-]
-
 /**
  * Returns the permissions that kubeloop needs and those of the user. Deno takes each flag once, so lists are joined.
  */
-function denoPermissions({ server, webhooks, monitoring, passed }: Launch): string[] {
+function denoPermissions({ server, webhooks, monitoring, variables, passed }: Launch): string[] {
   const needed: Readonly<Record<string, readonly string[]>> = {
     '--allow-net': [server, webhooks, monitoring],
     '--allow-read': ['.'],
-    '--allow-env': ENVIRONMENT,
+    '--allow-env': [...variables, 'KUBELOOP_LOG'].sort(),
     '--allow-sys': ['hostname'],
   }
   if (passed.some((each) => each === '-A' || each === '--allow-all')) return [...passed]

@@ -1,5 +1,5 @@
 /** The texts that `kubeloop new` writes: the sample with other names, and the files of a project. */
-import { SERVICE_ACCOUNT } from '../config/in_cluster.ts'
+import { denoFlags } from '../operator/permissions.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { USER } from './deploy/workload.ts'
 
@@ -44,7 +44,8 @@ export function renamed(text: string, { name, group, kind }: SampleNames): strin
 }
 
 interface RuntimeTexts {
-  readonly command: string
+  /** What a person calls; a script has it without npx. */
+  readonly call: string
   readonly test: string
   readonly run: string
   readonly image: string
@@ -55,33 +56,30 @@ interface RuntimeTexts {
   readonly setup: string
   /** Runs a script of package.json or a task of deno.json. */
   readonly script: string
+  /** Installs what a new package.json states. Absent where the runtime installs imports by itself. */
+  readonly install?: readonly string[]
+  /** Adds packages, and with `dev` those of the development. */
+  readonly add: string
+  readonly dev: string
+  /** Present where .ts files are CommonJS by default. */
+  readonly setModule?: readonly string[]
 }
 
-/** What an operator in a pod reads of its environment. */
-const ENV = 'KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,KUBELOOP_LOG,HTTPS_PROXY,NO_PROXY'
-
-const TEXTS: Readonly<Record<RuntimeName, RuntimeTexts>> = {
+export const TEXTS: Readonly<Record<RuntimeName, RuntimeTexts>> = {
   node: {
-    ...{ command: 'kubeloop', test: 'node --test', run: 'node', image: 'node:26-slim', script: 'npm run' },
-    entry: ['node', '--enable-source-maps'],
+    ...{ call: 'npx kubeloop', test: 'node --test', run: 'node', image: 'node:26-slim', script: 'npm run' },
+    ...{ install: ['npm install'], add: 'npm install', dev: '--save-dev', entry: ['node', '--enable-source-maps'] },
     setup: '- uses: actions/setup-node@v4\n        with: { node-version: 26 }\n      - run: npm install',
+    setModule: ['npm pkg set type=module, so that Node and tsc take .ts files for modules'],
   },
   bun: {
-    ...{ command: 'bunx --bun kubeloop', test: 'bun test', run: 'bun', image: 'oven/bun:1.4-slim', script: 'bun run' },
-    entry: ['bun'],
+    ...{ call: 'bunx --bun kubeloop', test: 'bun test', run: 'bun', image: 'oven/bun:1.4-slim', script: 'bun run' },
+    ...{ install: ['bun install'], add: 'bun add', dev: '--dev', entry: ['bun'] },
     setup: '- uses: oven-sh/setup-bun@v2\n      - run: bun install',
   },
   deno: {
-    ...{ command: 'deno run -A npm:kubeloop', test: 'deno test -A', run: 'deno run -A', image: 'denoland/deno:2.9.6' },
-    script: 'deno task',
-    entry: [
-      'deno',
-      'run',
-      '--allow-net',
-      `--allow-read=${SERVICE_ACCOUNT}`,
-      `--allow-env=${ENV}`,
-      '--allow-sys=hostname',
-    ],
+    ...{ call: 'deno run -A npm:kubeloop', test: 'deno test -A', run: 'deno run -A', image: 'denoland/deno:2.9.6' },
+    ...{ add: 'deno add', dev: '--dev', script: 'deno task', entry: ['deno', 'run', ...denoFlags(true)] },
     env: 'ENV DENO_DIR=/tmp/deno\n',
     setup: '- uses: denoland/setup-deno@v2\n      - run: deno install',
   },
@@ -89,7 +87,8 @@ const TEXTS: Readonly<Record<RuntimeName, RuntimeTexts>> = {
 
 /** Returns the scripts of a package.json, or the tasks of a deno.json. */
 export function scriptsOf(runtime: RuntimeName, file: string): Readonly<Record<string, string>> {
-  const { command, test, run } = TEXTS[runtime]
+  const { call, test, run } = TEXTS[runtime]
+  const command = call.replace(/^npx /, '')
   return {
     dev: `${command} dev ${file}`,
     start: `${run} ${file}`,

@@ -1,11 +1,15 @@
 /** Checks the names and the values of options, as a spread and plain JavaScript get them past the types. */
 import { isFields } from './clone.ts'
+import { messageOf } from './errors.ts'
+
+/** Throws for a wrong value of an option. */
+type ValueRule = (value: never) => unknown
 
 /**
  * What an option may be: 0 is anything; a shape is an object with these names (`*`: any other), or no object; a
- * list has all that is allowed, values and shapes, and `[]` for a list.
+ * list has all that is allowed, values and shapes, and `[]` for a list; a function judges what is no object of a shape.
  */
-type OptionRule = 0 | readonly (boolean | string | OptionShape | readonly [])[] | OptionShape
+type OptionRule = 0 | ValueRule | readonly (boolean | string | OptionShape | ValueRule | readonly [])[] | OptionShape
 
 /** The rule of each option by its name. */
 export type OptionShape = { readonly [name: string]: OptionRule }
@@ -50,9 +54,16 @@ function checkValue(
   const allowed: readonly unknown[] = Array.isArray(rule) ? rule : [rule]
   const shape = allowed.find(isFields)
   if (shape && isFields(value)) return checkOptionNames(value, shape as OptionShape, refuse, `${path}.`)
-  if (allowed !== rule || allowed.some((each) => each === value || (Array.isArray(each) && Array.isArray(value)))) {
-    return
+  if (allowed.includes(value)) return
+  const judge = allowed.find((each) => typeof each === 'function') as ValueRule | undefined
+  if (judge) {
+    try {
+      return void judge(value as never)
+    } catch (error) {
+      return refuse(`${path}: ${messageOf(error)}`)
+    }
   }
+  if (allowed !== rule || allowed.some((each) => Array.isArray(each) && Array.isArray(value))) return
   const words = allowed.map((each) => isFields(each) ? 'an object' : Array.isArray(each) ? 'a list' : quoted(each))
   const strings = allowed.filter((each) => typeof each === 'string')
   refuse(`${path} is ${quoted(value)}; ${didYouMean(String(value), strings) ?? `it must be ${words.join(' or ')}`}`)

@@ -1,6 +1,7 @@
 /** A cluster as a runnable: its connections, client, cache, kinds and event recorder. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { formatMs } from '../core/duration.ts'
+import type { KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
@@ -254,17 +255,17 @@ export class Cluster implements Runnable {
    * await cluster.start(AbortSignal.timeout(60_000))
    * ```
    */
-  async informersOf(
+  async informersOf<T extends KubeObject = KubeObject>(
     of: { readonly group?: string; readonly version: string; readonly kind: string },
     options?: CacheOptions,
-  ): Promise<readonly Informer[]> {
+  ): Promise<readonly Informer<T>[]> {
     const { group, version, kind } = of
     const apiVersion = group ? `${group}/${version}` : version
     const resource = await this.kinds.find({ apiVersion, kind })
     if (!resource) {
       throw new Error(`Cannot watch ${kind} of ${apiVersion}: ${this.name} does not serve it; is its CRD installed?`)
     }
-    return this.cache.declare(resource, options)
+    return this.cache.declare(resource, options) as unknown as readonly Informer<T>[]
   }
 
   /**

@@ -10,7 +10,7 @@ import type { ControllerBuilder, ControllerDefaults, ControllerOptions } from '.
 import { checkShape, CONTROLLER_SHAPE, FINALIZE_SHAPE, OWNED_RIGHTS, OWNS_SHAPE, WATCHES_SHAPE } from './checks.ts'
 import type { ControllerDescription, FinalizeDescription, StepDescription } from './description.ts'
 
-/** @throws TypeError or RangeError if an option is invalid. */
+/** @throws TypeError if an option is invalid. */
 export function describeController(
   resource: AnyResource,
   own: ControllerOptions<KubeObject> = {},
@@ -25,7 +25,7 @@ export function describeController(
     ...(common && !own.limiter && { backoff: common }),
     ...stated,
   }
-  const { name, concurrency = 1, timeout, backoff, limiter, syncTimeout, fieldManager, cluster, clusters } = options
+  const { name, backoff, limiter, fieldManager, cluster, clusters } = options
   if (name !== undefined && !isLabelText(name)) {
     throw new TypeError(`${cannot} as "${name}": a name has at most 63 letters, digits, dashes, dots and underscores`)
   }
@@ -34,10 +34,6 @@ export function describeController(
       `${cannot}: its fieldManager is "${fieldManager}", and must be 1 to 128 bytes of printable text`,
     )
   }
-  if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new RangeError(`${cannot}: concurrency is ${concurrency}, and must be a whole number of at least 1`)
-  }
-  for (const duration of [timeout, backoff?.base, backoff?.max, syncTimeout]) if (duration !== undefined) toMs(duration)
   const several = clusters && ('provider' in clusters ? [clusters] : clusters)
   if (several && (cluster || several.length === 0 || new Set(several).size < several.length)) {
     throw new TypeError(`${cannot}: clusters must be different clusters, at least one, and excludes cluster`)

@@ -1,4 +1,5 @@
 /** Refuses mistakes in an operator's description, with their places in the user's file. */
+import { toMs } from '../core/duration.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { checkOptionNames, type OptionShape, type ShapeOf } from '../core/option_names.ts'
 import { groupResourceOf, resourceId } from '../core/resource.ts'
@@ -29,15 +30,21 @@ import {
 } from './description.ts'
 import { usedResources } from './used_kinds.ts'
 
+/** @throws RangeError for what is no number of runs at a time. */
+function concurrency(value: number): void {
+  if (Number.isInteger(value) && value > 0) return
+  throw new RangeError(`its concurrency is ${value}, and must be an integer of at least 1`)
+}
+
 // The names of all options, and the values of those that have a choice.
 const BOOLEAN = [true, false]
 const LIST = [] as const
 const LEADER_ELECTION: ShapeOf<LeaderElectionOptions> = {
   lease: 0,
   namespace: 0,
-  duration: 0,
-  renewDeadline: 0,
-  retryPeriod: 0,
+  duration: toMs,
+  renewDeadline: toMs,
+  retryPeriod: toMs,
   identity: 0,
   labels: 0,
   onNewLeader: 0,
@@ -46,10 +53,10 @@ const SELECTION: ShapeOf<CacheSelection<KubeObject>> = { labels: 0, fields: 0, s
 const NAMESPACES: OptionShape = { '*': SELECTION }
 
 const DEFAULTS = {
-  concurrency: 0,
+  concurrency,
   when: 0,
-  timeout: 0,
-  backoff: { base: 0, max: 0 },
+  timeout: toMs,
+  backoff: { base: toMs, max: toMs },
   holdEvents: BOOLEAN,
   logLevel: LOG_LEVELS,
 } satisfies ShapeOf<ControllerDefaults>
@@ -61,24 +68,25 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   namespaces: [LIST],
   cache: { ...SELECTION, namespaces: [LIST, NAMESPACES] },
   crds: ['install', 'verify', 'ignore', { mode: ['install'], narrow: BOOLEAN }],
-  syncTimeout: 0,
-  grace: 0,
-  health: 0,
-  metrics: { address: 0, registry: 0, tls: [...BOOLEAN, { certs: 0 }], auth: BOOLEAN },
+  syncTimeout: toMs,
+  grace: ['forever', toMs],
+  health: parseAddress,
+  metrics: [{ address: parseAddress, registry: 0, tls: [...BOOLEAN, { certs: 0 }], auth: BOOLEAN }, parseAddress],
   controllers: DEFAULTS,
-  profiling: 0,
+  profiling: parseAddress,
   tracing: BOOLEAN,
   webhooks: {
     port: 0,
     host: 0,
     certs: {
-      ...{ secret: 0, namespace: 0, duration: 0, renewBefore: 0, ca: { secret: 0, namespace: 0 } },
+      ...{ secret: 0, namespace: 0, ca: { secret: 0, namespace: 0 } },
+      ...{ duration: toMs, renewBefore: toMs },
       algorithm: ['ECDSA-256', 'ECDSA-384', 'RSA-2048', 'RSA-4096'],
     },
     clientCa: 0,
     service: { name: 0, namespace: 0, port: 0 },
     url: 0,
-    shutdownDelay: 0,
+    shutdownDelay: toMs,
   },
 }
 
@@ -90,7 +98,7 @@ export const CONTROLLER_SHAPE: ShapeOf<ControllerOptions<KubeObject>> = {
   everyReplica: BOOLEAN,
   warmup: BOOLEAN,
   limiter: 0,
-  syncTimeout: 0,
+  syncTimeout: toMs,
   cluster: 0,
   clusters: 0,
   fieldManager: 0,
@@ -190,8 +198,15 @@ export function checkAdmission({ resource, hooks, declaredAt }: AdmissionDescrip
   refuseAt(declaredAt, `${cannot}: give default, validate, or both: app.admission(Kind, { validate: (object) => [] })`)
 }
 
-/** Five or six fields, or a name such as `@daily`; the start checks the rest. */
-const CRON = /^\s*(\S+\s+){4,5}\S+\s*$|^@\w+$/
+/** The largest second, minute, hour, day, month and day of the week. */
+const LARGEST = [59, 59, 23, 31, 12, 7]
+
+/** Five or six fields without larger numbers, or a name such as `@daily`. The start checks the rest. */
+function mayBeCron(cron: string): boolean {
+  const words = cron.trim().split(/\s+/)
+  return cron[0] === '@' || words.length > 4 && words.length < 7 &&
+      words.every((word, at) => word.split(/[/#]\d+|\D/).every((number) => +number <= LARGEST.at(at - words.length)!))
+}
 
 /** @throws TypeError with the place in the user's file, for what cannot be a schedule. */
 export function checkSchedule(
@@ -201,8 +216,8 @@ export function checkSchedule(
   const { cron, timeZone } = schedule!
   const refuse = (what: string): never => refuseAt(declaredAt, `Cannot schedule "${name}": ${what}`)
   if (typeof task !== 'function') refuse("give it a function: app.schedule('report', '0 2 * * *', async () => {})")
-  if (typeof cron !== 'string' || !CRON.test(cron)) {
-    refuse(`${JSON.stringify(cron)} is not a cron expression, such as "0 2 * * *" for 02:00`)
+  if (typeof cron !== 'string' || !mayBeCron(cron)) {
+    refuse(`${JSON.stringify(cron)} is not a cron expression, such as "0 2 * * *"`)
   }
   try {
     new Intl.DateTimeFormat('en', { timeZone })
@@ -220,10 +235,6 @@ export function checkDescription(description: OperatorDescription): void {
   const cannot = `Cannot start operator "${options.name}"`
   if (controllers.length === 0 && tasks.length === 0 && !hasWebhooks(description)) {
     throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
-  }
-  const { health, metrics, profiling } = options
-  for (const address of [health, profiling, typeof metrics === 'object' ? metrics.address : metrics]) {
-    if (address !== undefined) parseAddress(address)
   }
   for (const resource of usedResources(description)) {
     if (!resource.definition?.hasRefinements) continue

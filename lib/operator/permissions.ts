@@ -40,6 +40,20 @@ export async function findPermitted(
 /** Stands for the address of a cluster before its configuration may be read. */
 const UNKNOWN = 'HOST:PORT'
 
+/** The environment variables by which a cluster is found, in a pod or, with HOME, elsewhere. */
+const FINDING = ['KUBECONFIG', 'KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT']
+const FINDING_AT_HOME = [...FINDING, 'HOME']
+
+/** Returns the flags of Deno for any operator without servers, in a pod or on a machine with a kubeconfig. */
+export function denoFlags(isPod: boolean): string[] {
+  return [
+    isPod ? '--allow-net' : `--allow-net=${UNKNOWN}`,
+    `--allow-read=${isPod ? SERVICE_ACCOUNT : '.,$HOME/.kube/config'}`,
+    `--allow-env=${[...(isPod ? FINDING : FINDING_AT_HOME), 'KUBELOOP_LOG', 'HTTPS_PROXY', 'NO_PROXY'].join(',')}`,
+    '--allow-sys=hostname',
+  ]
+}
+
 function refused({ options }: OperatorDescription, rights: readonly Right[]): ConfigError {
   const isUnknown = (right: Right): boolean => right.name === 'net' && right.host === UNKNOWN
   const missing = rights.filter((right) => !hasRight(isUnknown(right) ? { name: 'net' } : right))
@@ -58,7 +72,7 @@ function findingRights({ kubeconfig }: ClusterFlags): Right[] {
   const listed = kubeconfig === undefined ? splitPaths(optionalEnv('KUBECONFIG') ?? '') : [kubeconfig]
   if (listed.length > 0) return listed.map((path) => ({ name: 'read', path }))
   const isPod = optionalEnv('KUBERNETES_SERVICE_HOST') !== undefined
-  const names = ['KUBECONFIG', 'KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT', ...(isPod ? [] : ['HOME'])]
+  const names = isPod ? FINDING : FINDING_AT_HOME
   const path = isPod ? SERVICE_ACCOUNT : `${optionalEnv('HOME') ?? '$HOME'}/.kube/config`
   return [...names.map((variable): Right => ({ name: 'env', variable })), { name: 'read', path }]
 }

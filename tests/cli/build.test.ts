@@ -89,6 +89,30 @@ if (import.meta.main) { try { fail() } catch (error) { console.log((error as Err
     if (!isBun) assert.match(output, /operator\.ts:4:\d+/)
   }))
 
+test('a bundle that Node takes for CommonJS where it is written comes with what to do', () =>
+  inProject(INSTALLED, async (folder) => {
+    folder.write('package.json', JSON.stringify({ type: 'commonjs' }))
+    folder.write('src/package.json', JSON.stringify({ type: 'module' }))
+    folder.write('src/operator.ts', BARE)
+    folder.write('src/operator.mts', BARE)
+    for (
+      const [file, out, isNoted] of [['operator.ts', 'dist', true], ['operator.ts', 'src/dist', false], [
+        'operator.mts',
+        'dist',
+        false,
+      ]] as const
+    ) {
+      const { code, err } = await folder.call('build', `src/${file}`, '--out', out)
+      // Node finds out by loading it.
+      const isRefused = isNoted && !isBun && !('Deno' in globalThis)
+      const expected = isRefused
+        ? /the bundle cannot be loaded: .*; set "type": "module" in package\.json: npm pkg set type=module$/
+        : /^Node cannot run operator\.js in dist, as \S+package\.json has "type": "commonjs": npm pkg set type=module, or/
+      assert.equal(code, isRefused ? 1 : 0, err)
+      assert.equal(expected.test(err), isNoted, err)
+    }
+  }))
+
 test('a bundle has metrics over TLS and traces, if the operator has them, and is written again over the last one', () =>
   inProject(INSTALLED, async (folder) => {
     const options = `'bare', tracing: true, metrics: { address: ':8443', tls: true, auth: true }`

@@ -151,8 +151,16 @@ test('the text is TypeScript for a client: defaults are there to read, and optio
 test('an object that is not a definition is refused by name', async () => {
   await assert.rejects(
     typesFrom('{ apiVersion: v1, kind: ConfigMap, metadata: { name: a } }', 'a.yaml'),
-    /^Error: Cannot make types from a\.yaml: "a" is a ConfigMap of v1, not a CustomResourceDefinition/,
+    /^Error: Cannot make types from a\.yaml: it has no CustomResourceDefinition, but ConfigMap$/,
   )
+  await assert.rejects(
+    typesFrom(CRD.replace('apiextensions.k8s.io/v1', 'apiextensions.k8s.io/v1beta1'), 'a.yaml'),
+    /^Error: Cannot make types from "widgets\.example\.dev": it is of apiextensions\.k8s\.io\/v1beta1, not of/,
+  )
+  // As kubeloop crd prints them.
+  const others =
+    'apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: { name: a }\n'
+  assert.equal(await typesFrom(`${others}---\n${CRD}`), await typesFrom(CRD))
   const none = CRD.replaceAll('served: true', 'served: false')
   await assert.rejects(
     typesFrom(none),

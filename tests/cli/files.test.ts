@@ -238,12 +238,15 @@ for (
   const [runtime, own, lines] of [
     ['node', INSTALLED, [
       'first  npm pkg set type=module, so that Node and tsc take .ts files for modules',
-      'first  npm install @types/node typescript',
+      'first  npm install --save-dev @types/node typescript',
     ]],
-    ['node', { type: 'module' }, ['first  npm install kubeloop zod @types/node typescript']],
+    ['node', { type: 'module' }, [
+      'first  npm install kubeloop zod',
+      'first  npm install --save-dev @types/node typescript',
+    ]],
     ['node', { ...INSTALLED, type: 'module', devDependencies: { typescript: '*', '@types/node': '*' } }, []],
-    ['bun', INSTALLED, ['first  bun add @types/bun typescript']],
-    ['deno', INSTALLED, ['first  deno add npm:@types/node']],
+    ['bun', INSTALLED, ['first  bun add --dev @types/bun typescript']],
+    ['deno', INSTALLED, ['first  deno add --dev npm:@types/node']],
     ['node', 'not JSON', []],
   ] as const
 ) {
@@ -255,6 +258,89 @@ for (
       assert.deepEqual(printed.filter((line) => line.startsWith('first')), lines)
     }))
 }
+
+const SCRIPTS = ['dev', 'start', 'types', 'test', 'build', 'manifests']
+
+/** Each `package.json` beside which `kubeloop new` is called, what it adds there, and what it prints of it. */
+const BESIDE: readonly (readonly [
+  title: string,
+  before: string,
+  type: string | undefined,
+  printed: readonly string[],
+  others?: readonly string[],
+])[] = [
+  ['without a type', '{\n\t"name": "mine",\n\t"scripts": {\n\t\t"test": "mine"\n\t},\n\t"files": []\n}\n', 'module', [
+    'left   "test" in the scripts of package.json: it exists; that of a new project is "node --test"',
+    'added "type": "module" to package.json',
+    'added scripts to package.json: dev, start, types, build, manifests',
+  ]],
+  ['of npm init', '{\r\n    "type": "commonjs",\r\n    "scripts": {}\r\n}', 'commonjs', [
+    'left   "type" of package.json: it is "commonjs"',
+    `added scripts to package.json: ${SCRIPTS.join(', ')}`,
+    'first  npm pkg set type=module, so that Node and tsc take .ts files for modules',
+  ]],
+  ['with a file that may be CommonJS', '{"name":"mine"}', undefined, [
+    'left   "type" of package.json: lib/old.js may be no module',
+    `added scripts to package.json: ${SCRIPTS.join(', ')}`,
+    'first  npm pkg set type=module, so that Node and tsc take .ts files for modules',
+  ], ['lib/old.js', 'node_modules/a.js']],
+]
+for (const [title, before, type, printed, others = []] of BESIDE) {
+  test(`new beside a package.json ${title} writes the other files, and adds what it lacks`, () =>
+    inFolder(async (path) => {
+      writeFileSync(path('package.json'), before)
+      writeFileSync(path('Dockerfile'), 'mine')
+      for (const each of others) {
+        mkdirSync(path(each.replace(/\/.*/, '')))
+        writeFileSync(path(each), '')
+      }
+      const lines = await made(path('operator.ts'), path(''))
+      assert.deepEqual(PROJECT.filter((name) => !existsSync(path(name))), [])
+      assert.equal(readFileSync(path('Dockerfile'), 'utf8'), 'mine')
+      assert.ok(lines.includes('wrote tsconfig.json') && lines.includes('wrote .github/workflows/ci.yaml'))
+      assert.ok(lines.includes('left   Dockerfile: it exists'), lines.join('\n'))
+      assert.deepEqual(lines.filter((line) => /package\.json|npm pkg/.test(line)), printed)
+      assert.ok(lines.includes('first  npm install --save-dev @types/node esbuild typescript'))
+      const after = readFileSync(path('package.json'), 'utf8')
+      const { scripts, type: is, ...rest } = JSON.parse(after) as { scripts: Record<string, string>; type?: string }
+      const { scripts: had = {}, type: _, ...kept } = JSON.parse(before) as typeof rest & {
+        scripts?: Record<string, string>
+        type?: string
+      }
+      assert.deepEqual([is, rest, Object.keys(scripts).toSorted()], [type, kept, [...SCRIPTS].toSorted()])
+      for (const [name, script] of Object.entries(had)) assert.equal(scripts[name], script)
+      // In its own form, as npm keeps it.
+      const [indent, end] = [/^{\r?\n([ \t]+)/.exec(before)?.[1] ?? '  ', before.includes('\r') ? '\r\n' : '\n']
+      assert.ok(after.includes(`${end}${indent}"scripts": {${end}${indent}${indent}"`), after)
+      assert.equal(/\s*$/.exec(after)![0], /\s*$/.exec(before)![0])
+      // A second operator adds nothing, and leaves all.
+      const again = await made(path('other.ts'), path(''))
+      assert.equal(readFileSync(path('package.json'), 'utf8'), after)
+      assert.deepEqual(again.filter((line) => line.startsWith('added') || /^wrote (?!.*other\.)/.test(line)), [])
+      assert.deepEqual(PROJECT.filter((name) => existsSync(path(`${name}.bad`))), [])
+    }))
+}
+
+test('new leaves a configuration that it cannot read, or whose scripts are none, and says what it lacks', () =>
+  inFolder(async (path) => {
+    for (
+      const [file, text, runtime, why] of [
+        ['package.json', '{', 'node', 'it is not plain JSON'],
+        ['package.json', '{"scripts":1}', 'bun', 'its scripts are no object'],
+        ['deno.json', '{ // mine\n}', 'deno', 'it is not plain JSON'],
+      ] as const
+    ) {
+      mkdirSync(path(runtime))
+      writeFileSync(path(`${runtime}/${file}`), text)
+      const lines = await made(path(`${runtime}/operator.ts`), path(runtime), runtime)
+      assert.equal(readFileSync(path(`${runtime}/${file}`), 'utf8'), text)
+      assert.ok(lines.some((line) => line.startsWith(`left   ${file}: ${why}; a new project has {"`)), lines.join('\n'))
+    }
+    writeFileSync(path('deno/deno.json'), '{ "tasks": { "dev": "mine" } }')
+    await made(path('deno/other.ts'), path('deno'), 'deno')
+    const { tasks } = JSON.parse(readFileSync(path('deno/deno.json'), 'utf8')) as { tasks: Record<string, string> }
+    assert.deepEqual([tasks['dev'], tasks['build']], ['mine', 'deno run -A npm:kubeloop build other.ts'])
+  }))
 
 test('writtenBelow returns the times of the wanted files in a folder and below it', async () => {
   await inFolder(async (path) => {
@@ -343,7 +429,7 @@ const EVENTS: readonly (readonly [DevEvent, RegExp?])[] = [
     { kind: 'applied', object: 'Foo default/a', cluster: 'west', result: 'created', manifest: 'a.yaml' },
     /^ {2}applied {4}Foo default\/a in west {2,}a\.yaml$/,
   ],
-  [{ kind: 'try', command: 'kubectl get foos' }, /^ {2}kubectl get foos {2,}\(same path every time/],
+  [{ kind: 'try', command: 'kubectl get foos' }, /^ {2}kubectl get foos\n {76}same path every time; /],
   [{ kind: 'try', command: 'kubectl --context west', cluster: 'west' }, /^ {2}kubectl --context west$/],
   [{ kind: 'stopped' }],
 ]
@@ -351,8 +437,8 @@ const EVENTS: readonly (readonly [DevEvent, RegExp?])[] = [
 test('events are lines of text or JSON', () => {
   for (const [event, line] of EVENTS) {
     const lines = prettyLines(event)
-    assert.equal(lines.length, line ? 1 : 0)
-    if (line) assert.match(lines[0]!, line)
+    assert.equal(lines.length > 0, line !== undefined)
+    if (line) assert.match(lines.join('\n'), line)
   }
   const line = jsonLine({ kind: 'problem', message: 'no {name} here' }, 0)
   assert.deepEqual(JSON.parse(line), { time: '1970-01-01T00:00:00.000Z', level: 'error', message: 'no {name} here' })

@@ -169,7 +169,7 @@ const CASES: Readonly<Record<string, readonly Step[]>> = {
 
 test('the lines are those of the golden file', () => {
   const cases = Object.entries(CASES).map(([title, steps]) => {
-    const view = new LiveView({ placeLine: (place) => `          ${place.replace('/w/', '')}  line of ${place}` })
+    const view = new LiveView((place) => `          ${place.replace('/w/', '')}  line of ${place}`)
     let nowMs = 0
     const lines = steps.flatMap((step): string[] => {
       if (typeof step === 'number') return (nowMs += step, [])

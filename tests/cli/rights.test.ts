@@ -76,7 +76,7 @@ function leastOf(
 ): Promise<Found> {
   return withFolder(async (folder) => {
     await record(folder, app, work, options)
-    const found = await readRecord(folder, app.description.options.name, undefined)
+    const found = await readRecord([folder], app.description.options.name, undefined)
     const least = leastRights(app.description, { namespace: 'here' }, found, (name) => text.includes(`'${name}'`))
     return { least, rules: textsOf(rulesOf(least.rights)), lines: found.rights }
   })
@@ -247,6 +247,39 @@ test('the least rights are those of the golden file', async () => {
   goldenCases('least_rights.txt', cases)
 })
 
+const RBAC_GROUP = 'rbac.authorization.k8s.io'
+/** A write of the Role that is bound, with one part changed, and whether the right to bind it is still needed. */
+const WRITTEN: readonly (readonly [change: object, isNeeded: boolean])[] = [
+  ...['create', 'update', 'patch'].map((verb) => [{ verb }, false] as const),
+  ...['delete', 'deletecollection', 'get', 'bind'].map((verb) => [{ verb }, true] as const),
+  [{ namespace: 'b' }, true],
+  [{ namespace: undefined }, true],
+  [{ namespace: '*', name: '*' }, false],
+  [{ name: 'other' }, true],
+  [{ group: 'example.dev' }, true],
+  [{ resource: 'clusterroles' }, true],
+]
+
+test('the right to bind a Role is left out only if the operator gives its rules, in the same namespace', () => {
+  const bind = { operator: 'a', verb: 'bind', group: RBAC_GROUP, resource: 'roles', namespace: 'a', name: 'team' }
+  const binds = (bound: AskedRight, written: AskedRight): boolean =>
+    leastRights(ofMaps.description, { namespace: 'here' }, {
+      rights: [bound, written],
+      paths: [],
+      reconciled: new Set(),
+    }, () => false).rights.some(({ verb, resource, name }) =>
+      verb === 'bind' && resource === bound.resource && name === 'team'
+    )
+  for (const [change, isNeeded] of WRITTEN) {
+    const written = { ...bind, verb: 'create', ...change } as AskedRight
+    assert.equal(binds(bind, written), isNeeded, JSON.stringify(change))
+    if ('namespace' in change || 'resource' in change) continue
+    // A ClusterRole has no namespace, and its RoleBinding may be in any.
+    const role = { ...written, resource: 'clusterroles', namespace: undefined } as unknown as AskedRight
+    assert.equal(binds({ ...bind, resource: 'clusterroles' }, role), isNeeded, `ClusterRole ${JSON.stringify(change)}`)
+  }
+})
+
 test('other clusters have rights of their own', async () => {
   const app = operator({ name: 'a', leaderElection: true })
   const west = app.cluster('west', { server: 'https://west' }, { namespaces: ['w'] })
@@ -262,7 +295,7 @@ test('other clusters have rights of their own', async () => {
       await w.settle()
     })
     const [cluster] = app.description.clusters
-    const found = await readRecord(folder, 'a', 'west')
+    const found = await readRecord([folder], 'a', 'west')
     const { rights } = leastRights(app.description, { namespace: 'here', cluster }, found, () => false)
     assert.deepEqual(textsOf(rulesOf(rights)), ['w: create,patch /secrets'])
   })
@@ -311,7 +344,7 @@ test('worlds that run at the same time lose nothing, and a world without the var
     const app = made({}, (each) => each.controllerFor(Foo).reconcile(async () => {}))
     await Promise.all([1, 2, 3].map(() => record(folder, app, withFoo)))
     assert.equal(readdirSync(folder).length, 3)
-    const { rights } = await readRecord(folder, 'a', undefined)
+    const { rights } = await readRecord([folder], 'a', undefined)
     assert.equal(rights.filter(({ verb, resource }) => verb === 'watch' && resource === 'foos').length, 3)
     await withFoo(await world(app, { objects: [TEAM] }))
     assert.equal(readdirSync(folder).length, 3)
@@ -534,6 +567,23 @@ test('kubeloop rights: the roles, a check that fits, one that does not, and mani
       const fits = await folder.call('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
       assert.deepEqual([fits.code, fits.out], [0, ''], fits.err)
     }
+    const [clusterRole, role] = printed.out.split('---\n') as [string, string]
+    folder.write('roles/a.yaml', clusterRole)
+    folder.write('roles/b/role.yml', role)
+    folder.write('roles/template.yaml', 'a: {{ b }}')
+    for (const paths of [['roles'], ['roles/a.yaml', 'roles/b/role.yml'], ['roles/b', 'roles/a.yaml']]) {
+      const checks = paths.flatMap((path) => ['--check', path])
+      const fits = await folder.call('rights', 'op.ts', '--record', 'record', ...checks)
+      assert.deepEqual([fits.code, fits.out], [0, ''], fits.err)
+    }
+    const half = await folder.call('rights', 'op.ts', '--record', 'record', '--check', 'roles/a.yaml')
+    assert.match(half.out, /^lacks: get of secrets \(core\) "login" in vault: op\.ts:\d+:\d+$/)
+    folder.write('more/a.jsonl', '{"operator":"copier","verb":"get","group":"","resource":"pods"}\n')
+    for (const command of ['rights', 'manifests']) {
+      const { out } = await folder.call(command, 'op.ts', '--record', 'record', '--record', 'more')
+      assert.match(out, /\n {2}- pods\n/)
+      assert.match(out, /\n {2}- configmaps\n/)
+    }
     folder.write('role.yaml', printed.out.replace(/^ *- patch\n/m, ''))
     // As a process: the exit code, the result and the hints each go their own way.
     const lacks = folder.run('rights', 'op.ts', '--record', 'record', '--check', 'role.yaml')
@@ -560,7 +610,7 @@ metadata:
 /** Reads the record or the roles in a file. */
 const readingRecord = (text?: string) => (folder: string): Promise<unknown> => {
   if (text !== undefined) writeFileSync(join(folder, 'a.jsonl'), text)
-  return readRecord(text === undefined ? join(folder, 'none') : folder, 'copier', undefined)
+  return readRecord([text === undefined ? join(folder, 'none') : folder], 'copier', undefined)
 }
 const readingRoles = (text: string) => async (): Promise<unknown> =>
   writtenRules(await parseManifest(text, 'role.yaml'), 'role.yaml')

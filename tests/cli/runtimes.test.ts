@@ -35,7 +35,7 @@ test('bunx means Bun, and the program beside bunx', () => {
 test('a requested runtime that is not installed is an error', () => {
   assert.throws(
     () => chooseRuntime('deno', on({ find: () => undefined }), 'a.ts'),
-    /^Error: Cannot run a\.ts with deno: there is no "deno" in PATH/,
+    /^Error: Cannot run a\.ts with deno: there is no "deno" in PATH; install it \(npm install --save-dev deno\), or choose another with --runtime$/,
   )
 })
 
@@ -44,7 +44,9 @@ test('a Node that is too old is refused by its version', () => {
   for (const version of ['20.20.2', '22.18.9', '8.0.0']) {
     assert.match(
       nodeTooOld(version, 'a.ts')!,
-      new RegExp(`\\.ts files need Node ≥ 22\\.19; this is ${version.replaceAll('.', '\\.')} `),
+      new RegExp(
+        `\\.ts files need Node ≥ 22\\.19; this is ${version}; install it \\(npm install --save-dev node\\), or choose another`,
+      ),
     )
   }
 })
@@ -57,6 +59,7 @@ test('the launcher has the same oldest version', () => {
 const launch = {
   file: '/w/a.ts',
   preload: '/k/preload.js',
+  variables: ['KUBELOOP_FILE', 'KUBECONFIG'],
   server: '127.0.0.1:1234',
   webhooks: '127.0.0.1:5',
   monitoring: '127.0.0.1:6',
@@ -73,7 +76,7 @@ test('each runtime loads the preloaded module before the file', () => {
 const NEEDED = [
   '--allow-net=127.0.0.1:1234,127.0.0.1:5,127.0.0.1:6',
   '--allow-read=.',
-  '--allow-env=KUBECONFIG,KUBELOOP_AS,KUBELOOP_DEV,KUBELOOP_ELECT,KUBELOOP_FILE,KUBELOOP_LOG,KUBELOOP_MONITORING_PORT,KUBELOOP_WEBHOOK_PORT',
+  '--allow-env=KUBECONFIG,KUBELOOP_FILE,KUBELOOP_LOG',
   '--allow-sys=hostname',
 ]
 const denoFlags = (passed: readonly string[]): string[] =>

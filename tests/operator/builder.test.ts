@@ -56,7 +56,6 @@ test('an invalid default is refused, as it is for one controller', () => {
     /no option "controllers.concurency"; did you mean "controllers.concurrency"/,
   )
   assert.throws(describe({ logLevel: 'loud' }), /controllers.logLevel is "loud"; it must be "debug" or "info" or/)
-  assert.throws(describe({ concurrency: 0 }), /Cannot control ConfigMap: concurrency is 0/)
 })
 
 /** What `queue` returns for the object `b`, and the runs by their time in seconds. */

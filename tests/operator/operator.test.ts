@@ -44,10 +44,10 @@ test('a name that is invalid for a Lease is refused', () => {
 
 test('invalid options are refused at once', () => {
   const app = operator({ name: 'x' })
-  assert.throws(() => app.controllerFor(ConfigMap, { concurrency: 0 }), /concurrency is 0/)
+  assert.throws(() => app.controllerFor(ConfigMap, { concurrency: 0 }), /concurrency: its concurrency is 0/)
   assert.throws(
     () => app.controllerFor(ConfigMap, { timeout: '5 minutes' as never }),
-    /Cannot read duration "5 minutes"/,
+    /timeout: Cannot read duration "5 minutes"/,
   )
 })
 

@@ -18,6 +18,14 @@ const controller = (options?: unknown) => app.controllerFor(ConfigMap, options)
 const of = (options: object) => () => describe({ name: 'x', ...options })
 const [DESCRIBE, CONTROL, CACHE] = ['Cannot describe operator "x"', 'Cannot control ConfigMap', 'Cannot cache secrets']
 
+const DURATION = 'write a number and ms, s, m, h or d, such as "30s"; durationMs of kubeloop/schema reads "1h30m"'
+const ADDRESS = 'write a port as a number, ":8080" for all interfaces, "host:8080" or "[::1]:8080"'
+
+/** Returns options with a value at a path. */
+function at(path: string, value: unknown): object {
+  return path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as object
+}
+
 /** `hint`: the nearest option, or all of them. */
 const REFUSED:
   readonly (readonly [what: string, describe: () => unknown, cannot: string, name: string, hint: string])[] = [
@@ -110,6 +118,32 @@ const VALUES: readonly (readonly [describe: () => unknown, problem: string, cann
     () => controller().owns(Secret, { rights: ['patch'] }),
     'rights is "patch"; it must be "update" or "delete" or "deletecollection"',
     OWN,
+  ],
+  ...['syncTimeout', 'grace', 'controllers.timeout', 'controllers.backoff.base', 'controllers.backoff.max'].map(
+    (path) => [of(at(path, 'soon')), `${path}: Cannot read duration "soon": ${DURATION}`] as const,
+  ),
+  ...['leaderElection.duration', 'leaderElection.renewDeadline', 'leaderElection.retryPeriod'].map(
+    (path) => [of(at(path, 'soon')), `${path}: Cannot read duration "soon": ${DURATION}`] as const,
+  ),
+  ...['webhooks.shutdownDelay', 'webhooks.certs.duration', 'webhooks.certs.renewBefore'].map(
+    (path) => [of(at(path, 'soon')), `${path}: Cannot read duration "soon": ${DURATION}`] as const,
+  ),
+  ...['timeout', 'syncTimeout', 'backoff.base', 'backoff.max'].map(
+    (path) =>
+      [() => controller(at(path, 'soon')), `${path}: Cannot read duration "soon": ${DURATION}`, CONTROL] as const,
+  ),
+  ...['health', 'metrics', 'metrics.address', 'profiling'].map(
+    (path) => [of(at(path, 'eighty')), `${path}: Cannot listen on "eighty": ${ADDRESS}`] as const,
+  ),
+  [of({ grace: -1 }), 'grace: Cannot read duration -1: it must be finite and not negative'],
+  [
+    of({ controllers: { concurrency: 0 } }),
+    'controllers.concurrency: its concurrency is 0, and must be an integer of at least 1',
+  ],
+  [
+    () => controller({ concurrency: 1.5 }),
+    'concurrency: its concurrency is 1.5, and must be an integer of at least 1',
+    CONTROL,
   ],
   [() => controller({ warmup: 1 }), 'warmup is 1; it must be true or false', CONTROL],
   [() => controller('maps'), 'its options are "maps", and must be an object', CONTROL],

@@ -649,7 +649,7 @@ test('the configuration of an optional cluster is retried until it resolves', as
   assert.deepEqual(runs, ['a'])
   assert.match(
     lines(s, /^Starting without/).join(),
-    /configmaps in cluster "west" \(Cannot find the cluster "west": no such context\)/,
+    /configmaps in cluster "west" \(Cannot watch configmaps in cluster "west": cannot find the cluster "west": no such context\)/,
   )
   const before = asked
   await s.clock.advance(60_000)

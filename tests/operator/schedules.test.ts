@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Cron } from 'croner'
 import { Registry } from 'prom-client'
 import { type Operator, operator, type ScheduleOptions, TerminalError, type WorkContext } from 'kubeloop'
 import { Lease } from 'kubeloop/kinds'
@@ -47,6 +48,7 @@ test('what cannot be a schedule is refused where it is declared, with the place'
       [() => app.schedule('r', '* * * *', task), /is not a cron expression/],
       [() => app.schedule('r', '2026-01-01T00:00:00', task), /is not a cron expression/],
       [() => app.schedule('r', 5 as never, task), /^Cannot schedule "r": 5 is not a cron expression/],
+      [() => app.schedule('r', '61 * * * *', task), /"61 .*" is not a cron expression, such as/],
       [() => app.schedule('r', '@daily', { timeZone: 'Berlin' }, task), /"Berlin" is not a time zone, such as/],
       [() => app.schedule('r', '@daily', { timezone: 'UTC' } as never, task), /did you mean "timeZone"\?/],
       [() => app.schedule('r', '@daily', {} as never), /give it a function/],
@@ -65,8 +67,52 @@ test('what cannot be a schedule is refused where it is declared, with the place'
   }
 })
 
+test('an expression is refused where it is declared, or else by the start, and what croner takes by neither', () => {
+  const app = operator({ name: 'x' })
+  let count = 0
+  const declare = (cron: string) => () => app.schedule(`${count++}`, cron, async () => {})
+  for (const number of ['60 * * * * *', '60 * * * *', '* 24 * * *', '* * 32 * *', '* * * 13 *', '* * * * 8']) {
+    assert.throws(declare(number), /is not a cron expression/)
+  }
+  for (
+    const cron of ['1,61 * * * *', '0-60 * * * *', '* * * * * * *', '']
+  ) {
+    assert.throws(declare(cron), /is not a cron expression/, cron)
+  }
+  const parts = [
+    '*',
+    '?',
+    '*/70',
+    '1-7/70',
+    '1,5',
+    '7',
+    'jan-Mar',
+    'SUN',
+    '5L',
+    'L',
+    'LW',
+    '7W',
+    'fri#5',
+    '2#3',
+    '+1',
+    '007',
+  ]
+  for (const part of parts) {
+    for (
+      const cron of [`${part} 0 * * *`, `0 0 ${part} * *`, `0 0 * ${part} *`, `0 0 * * ${part}`, `0 0 0 * ${part} *`]
+    ) {
+      try {
+        new Cron(cron, { paused: true, mode: '5-or-6-parts' })
+      } catch {
+        continue
+      }
+      declare(cron)()
+    }
+  }
+})
+
 test('an expression that no date fits ends the start before anything runs, with the place', async () => {
-  for (const [cron, problem] of [['61 * * * *', /61/], ['0 0 31 2 *', /no date fits/]] as const) {
+  for (const [cron, problem] of [['9-5 * * * *', /9-5/], ['0 0 31 2 *', /no date fits/]] as const) {
     const s = await starting(scheduled(cron).app)
     assert.match(String(s.outcome()), new RegExp(`Cannot schedule "report" by "${cron.replaceAll('*', '\\*')}": `))
     assert.match(String(s.outcome()), problem)

@@ -642,10 +642,15 @@ test('a self-made certificate lives as long as is stated, and lives that cannot 
 })
 
 test('a name that no Secret can have is refused at the start', async () => {
-  for (const certs of [{ secret: 'Bad_Name' }, { secret: 'tls', ca: { secret: 'Bad_Name' } }]) {
-    const app = sites({ webhooks: { port: 0, certs } })
-    await assert.rejects(running(app, PORT), /Cannot keep certificates in a Secret "Bad_Name"/)
-  }
+  for (
+    const [certs, path] of [
+      [{ secret: 'Bad_Name' }, /webhooks\.certs\.secret is "Bad_Name": the name of a Secret/],
+      [
+        { secret: 'tls', ca: { secret: 'Bad_Name' } },
+        /webhooks\.certs\.ca\.secret is "Bad_Name": the name of a Secret/,
+      ],
+    ] as const
+  ) await assert.rejects(running(sites({ webhooks: { port: 0, certs } }), PORT), path)
 })
 
 test('a CA of others in another namespace issues, with the stated algorithm', async () => {

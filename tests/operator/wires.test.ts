@@ -676,13 +676,6 @@ test('the first lists in each cluster have these time limits', async () => {
   }
 })
 
-test('an invalid duration is refused before anything is sent', async () => {
-  const app = operator({ name: 'x', syncTimeout: 'soon' as never }).add('task', async () => {})
-  const s = await starting(app)
-  assert.match(String(s.outcome()), /Cannot read duration "soon"/)
-  assert.deepEqual(s.network.requests, [])
-})
-
 test('the first keys of a source have the same time limit, and the error names missing kinds', async () => {
   for (
     const [own, common, endMs] of [

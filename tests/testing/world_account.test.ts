@@ -89,7 +89,7 @@ test("what the operator's own code asks for of other kinds is refused, until it 
     delete process.env['KUBELOOP_RIGHTS']
     const place = { namespace: 'here' }
     const { description, stands } = TEAMS
-    const { rights } = leastRights(description, place, await readRecord(folder, 'teams', undefined), stands!)
+    const { rights } = leastRights(description, place, await readRecord([folder], 'teams', undefined), stands!)
     const spaces = ['vault', 'team-a', 'team-b'].map((name) => ({
       apiVersion: 'v1',
       kind: 'Namespace',

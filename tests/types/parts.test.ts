@@ -161,6 +161,10 @@ test('a cluster finds the informers of a kind by its group, version and kind', a
     (await cluster.informersOf({ version: 'v1', kind: 'ConfigMap' }))[0],
     cluster.cache.declare(ConfigMap)[0],
   )
+  const typed = cluster.cache.informersOf(ConfigMap)?.[0]
+  assert.equal(typed?.store.get('default/none')?.data?.['key'], undefined)
+  // @ts-expect-error -- the objects have the type of their kind
+  assert.equal(typed?.store.get('default/none')?.spec, undefined)
   await assert.rejects(cluster.informersOf({ group: 'example.dev', version: 'v1', kind: 'Foo' }), {
     message: 'Cannot watch Foo of example.dev/v1: cluster in-memory does not serve it; is its CRD installed?',
   })

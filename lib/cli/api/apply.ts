@@ -1,5 +1,6 @@
 /** Applies manifests to the embedded API, and waits until their kinds are served. */
 import type { Api } from '../../client/api.ts'
+import { readKinds } from '../../client/rest_mapper.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
 import { formatKey } from '../../core/objects.ts'
 import type { AnyResource } from '../../core/resource.ts'
@@ -21,10 +22,6 @@ interface Pending {
   readonly object: ManifestObject
   readonly manifest: string
   readonly cluster: string | undefined
-}
-
-interface ResourceList {
-  readonly resources: readonly { readonly name: string; readonly kind: string; readonly namespaced: boolean }[]
 }
 
 /** How long to wait for a kind. An operator installs its kinds as soon as it starts. */
@@ -178,17 +175,9 @@ function pendingOf(manifests: readonly Manifest[]): Pending[] {
 }
 
 async function find(api: Api, apiVersion: string, kind: string, signal: AbortSignal): Promise<AnyResource | undefined> {
-  const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  let list: ResourceList
-  try {
-    const request = { method: 'GET', path, headers: { accept: 'application/json' } } as const
-    list = (await api.raw(request, `list the kinds of ${apiVersion}`, signal)) as ResourceList
-  } catch (error) {
-    if (isReason(error, 'NotFound')) return undefined
+  const kinds = await readKinds(api, apiVersion, signal).catch((error: unknown) => {
+    if (isReason(error, 'NotFound')) return []
     throw error
-  }
-  const found = list.resources.find((each) => each.kind === kind && !each.name.includes('/'))
-  if (!found) return undefined
-  const [version, group] = apiVersion.split('/').reverse() as [string, string | undefined]
-  return { group: group ?? '', version, kind, plural: found.name, scope: found.namespaced ? 'Namespaced' : 'Cluster' }
+  })
+  return kinds.map(({ resource }) => resource).find((each) => each.kind === kind)
 }

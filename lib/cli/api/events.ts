@@ -64,14 +64,11 @@ export function prettyLines(event: DevEvent): string[] {
           NOT_FOR_PRODUCTION,
         ),
       ]
-    case 'serving':
-    case 'cluster':
-      return []
     case 'try':
+      // A line of its own can be pasted whole, into any shell.
       return [
-        event.cluster
-          ? `  ${event.command}`
-          : remarked(`  ${event.command}`, `(${event.remark ?? 'same path every time; state survives restarts'})`),
+        `  ${event.command}`,
+        ...(event.cluster ? [] : [remarked('', event.remark ?? 'same path every time; state survives restarts')]),
       ]
     case 'restored':
       return [remarked('  restored   the state of the last run', event.file ?? '--fresh forgets it')]
@@ -91,7 +88,7 @@ export function prettyLines(event: DevEvent): string[] {
     case 'problem':
     case 'warning':
       return [event.message]
-    case 'stopped':
+    default:
       return []
   }
 }

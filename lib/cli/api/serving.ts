@@ -31,13 +31,6 @@ export async function listen(
   }
 }
 
-interface ServedAt {
-  readonly url: string
-  readonly token: string
-  /** PEM. */
-  readonly ca: string
-}
-
 /** The current context of a kubeconfig. */
 export const CONTEXT = 'kubeloop'
 
@@ -52,14 +45,14 @@ export function isOwnKubeconfig(text: string): boolean {
   }
 }
 
-/** An API below a path of the same server. */
-interface OtherCluster {
-  readonly context: string
-  readonly path: string
-}
-
-/** Returns a kubeconfig as JSON, which needs no YAML parser. Each of the other clusters has a context. */
-export function kubeconfigText({ url, token, ca }: ServedAt, others: readonly OtherCluster[] = []): string {
+/**
+ * Returns a kubeconfig as JSON, which needs no YAML parser. Each of the others, below a path of the server, has a
+ * context.
+ */
+export function kubeconfigText(
+  { url, token, ca }: Pick<ServedApi, 'url' | 'token' | 'ca'>,
+  others: readonly { readonly context: string; readonly path: string }[] = [],
+): string {
   const clusters = [
     { name: CONTEXT, server: url },
     ...others.map(({ context, path }) => ({ name: context, server: url + path })),

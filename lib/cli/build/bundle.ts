@@ -1,6 +1,6 @@
 /** Bundles an operator's file in memory, with all that it imports. */
 import { printable } from '../../core/printable.ts'
-import { exists, folderOf, readText } from '../../runtime/os/files.ts'
+import { folderOf, readText } from '../../runtime/os/files.ts'
 import { installedFile, isRuntimeModule } from '../../runtime/os/modules.ts'
 import { absolutePath } from '../../runtime/os/user_files.ts'
 import { OLDEST_NODE } from '../runtimes.ts'
@@ -26,16 +26,6 @@ export interface Bundle {
   readonly map: Uint8Array
   /** Hints for the user. */
   readonly notes: readonly string[]
-}
-
-/** The entries of kubeloop that put a part into a bundle, in its package and in its sources. */
-const PART_FILES: Readonly<Record<keyof UsedParts, readonly [string, string]>> = {
-  webhooks: ['webhooks.js', 'lib/operator/bundled/webhooks.ts'],
-  metrics: ['metrics.js', 'lib/manager/metrics.ts'],
-  metricsOverTls: ['secure-metrics.js', 'lib/operator/bundled/secure_metrics.ts'],
-  profiling: ['profiling.js', 'lib/operator/bundled/profiling.ts'],
-  tracing: ['tracing.js', 'lib/operator/bundled/tracing.ts'],
-  schedules: ['schedules.js', 'lib/operator/bundled/schedules.ts'],
 }
 
 /** The oldest Node that runs kubeloop, as in its package.json. */
@@ -79,7 +69,7 @@ export async function bundle(
     logLevel: 'silent',
     external: ['bun', 'bun:*'],
     banner: { js: VERSION_CHECK },
-    plugins: [withParts(absolutePath(file), await usedParts(own, parts)), npmImports],
+    plugins: [withParts(absolutePath(file), own === undefined ? [] : usedParts(file, parts)), npmImports],
   }
   try {
     let result = await esbuild.build(options)
@@ -103,15 +93,10 @@ function ownFolder(file: string): string | undefined {
   return found === undefined ? undefined : folderOf(found)
 }
 
-/** Returns the files that put the parts into the bundle that the operator uses. */
-async function usedParts(own: string | undefined, parts: UsedParts): Promise<string[]> {
-  // A copy of standalone.js has them all.
-  if (own === undefined) return []
-  const used = (Object.keys(PART_FILES) as (keyof UsedParts)[]).filter((name) => parts[name])
-  return await Promise.all(used.map(async (name) => {
-    const [built, source] = PART_FILES[name].map((path) => absolutePath(own, path))
-    return await exists(built!) ? built! : source!
-  }))
+/** Returns the entries of kubeloop that put the parts into the bundle that the operator uses. A copy has them all. */
+function usedParts(file: string, parts: UsedParts): string[] {
+  return Object.entries(parts).filter(([, isUsed]) => isUsed === true)
+    .map(([name]) => installedFile(`kubeloop/${name === 'metricsOverTls' ? 'secure-metrics' : name}`, file)!)
 }
 
 /** Adds imports of these modules to the operator's file: below its text, so that the lines of its source map stay. */

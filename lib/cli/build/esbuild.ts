@@ -1,43 +1,36 @@
 /** Finds the user's esbuild, and the part of its API that is used here. */
+import { messageOf } from '../../core/errors.ts'
 import { installedFile } from '../../runtime/os/modules.ts'
 import { urlOfPath } from '../../runtime/os/user_files.ts'
+import { isOlder } from '../runtimes.ts'
 
 export interface Esbuild {
   readonly version: string
-  build(options: BuildOptions): Promise<BuildResult>
+  /** Output files are not written to disk. */
+  build(options: { readonly plugins?: readonly Plugin[]; readonly [option: string]: unknown }): Promise<{
+    readonly outputFiles: readonly { readonly path: string; readonly contents: Uint8Array; readonly text: string }[]
+    readonly metafile: Metafile
+  }>
   transform(text: string, options: object): Promise<{ readonly code: string }>
 }
 
-interface BuildOptions {
-  readonly plugins?: readonly Plugin[]
-  readonly [option: string]: unknown
-}
-
-interface BuildResult {
-  /** Not written to disk. */
-  readonly outputFiles: readonly { readonly path: string; readonly contents: Uint8Array; readonly text: string }[]
-  readonly metafile: Metafile
-}
+type Imported = Readonly<
+  Record<string, { readonly imports: readonly { readonly path: string; kind: string; external?: boolean }[] }>
+>
 
 /** What was bundled. Paths are relative to the working folder. */
 export interface Metafile {
-  readonly inputs: Readonly<Record<string, { readonly imports: readonly MetafileImport[] }>>
-  readonly outputs: Readonly<Record<string, { readonly imports: readonly MetafileImport[] }>>
+  readonly inputs: Imported
+  readonly outputs: Imported
 }
 
-interface MetafileImport {
-  readonly path: string
-  readonly kind: string
-  readonly external?: boolean
-}
-
-export interface Plugin {
-  readonly name: string
-  setup(build: PluginBuild): void
-}
+type Resolved = { readonly path?: string; readonly external?: boolean } | undefined
 
 interface PluginBuild {
-  onResolve(options: { readonly filter: RegExp }, callback: (args: ResolveArgs) => Resolved | Promise<Resolved>): void
+  onResolve(
+    options: { readonly filter: RegExp },
+    callback: (args: { readonly path: string }) => Resolved | Promise<Resolved>,
+  ): void
   onLoad(
     options: { readonly filter: RegExp },
     callback: (args: { readonly path: string }) => Promise<{ contents: string; loader: 'default' } | undefined>,
@@ -45,14 +38,10 @@ interface PluginBuild {
   resolve(path: string, options: object): Promise<Resolved & object>
 }
 
-interface ResolveArgs {
-  readonly path: string
-  readonly importer: string
-  readonly kind: string
-  readonly resolveDir: string
+export interface Plugin {
+  readonly name: string
+  setup(build: PluginBuild): void
 }
-
-type Resolved = { readonly path?: string; readonly external?: boolean } | undefined
 
 /** A problem that esbuild reports. */
 export interface Message {
@@ -78,21 +67,14 @@ export async function findEsbuild(file: string): Promise<Esbuild> {
   try {
     loaded = (await import(urlOfPath(installed))) as typeof loaded
   } catch (error) {
-    throw new Error(`Cannot build ${file}: esbuild cannot be loaded (${firstLine(error)}); install it again`)
+    throw new Error(
+      `Cannot build ${file}: esbuild cannot be loaded (${messageOf(error).split('\n')[0]}); install it again`,
+    )
   }
   const esbuild = (loaded.build ? loaded : loaded.default) as Esbuild
-  if (isTooOld(esbuild.version)) {
+  if (isOlder(esbuild.version, OLDEST_ESBUILD)) {
     const needs = `esbuild ${esbuild.version} is older than ${OLDEST_ESBUILD.join('.')}`
     throw new Error(`Cannot build ${file}: ${needs}; npm install --save-dev esbuild@latest`)
   }
   return esbuild
-}
-
-function isTooOld(version: string | undefined): boolean {
-  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number)
-  return !(major > OLDEST_ESBUILD[0] || (major === OLDEST_ESBUILD[0] && minor >= OLDEST_ESBUILD[1]))
-}
-
-function firstLine(error: unknown): string {
-  return String(error instanceof Error ? error.message : error).split('\n')[0]!
 }

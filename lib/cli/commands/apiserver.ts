@@ -53,7 +53,7 @@ export const apiserver: Command = command({
     // A kubeconfig elsewhere needs no folder, so that scripts can run several servers in one.
     const folder = options.writeKubeconfig === undefined ? await claimDevFolder(FOLDER) : undefined
     try {
-      await serveUntilStopped({ options, manifests, scope, report })
+      await serveUntilStopped(options, manifests, scope, report)
     } finally {
       release()
       await folder?.release()
@@ -70,15 +70,12 @@ async function manifestsOf(files: readonly string[]): Promise<readonly Manifest[
   throw new UsageError(`Cannot apply ${other.name} in ${other.cluster}: kubeloop apiserver has one cluster; ${remedy}`)
 }
 
-interface Run {
-  readonly options: Values<typeof OPTIONS>
-  readonly manifests: readonly Manifest[]
-  /** Aborted when the command must stop. */
-  readonly scope: AbortScope
-  readonly report: (event: DevEvent) => void
-}
-
-async function serveUntilStopped({ options, manifests, scope, report }: Run): Promise<void> {
+async function serveUntilStopped(
+  options: Values<typeof OPTIONS>,
+  manifests: readonly Manifest[],
+  scope: AbortScope,
+  report: (event: DevEvent) => void,
+): Promise<void> {
   const { host, port, state, writeKubeconfig: kubeconfig = kubeconfigIn(FOLDER) } = options
   await checkReplaceable('kubeconfig', kubeconfig, isOwnKubeconfig)
   // A state that a crash cut off is one of ours, too.
@@ -115,7 +112,9 @@ async function serveUntilStopped({ options, manifests, scope, report }: Run): Pr
     }
     report({
       kind: 'try',
-      command: `kubectl --kubeconfig ${kubeconfig} get namespaces`,
+      command: `kubectl --kubeconfig ${
+        /^[\w./:\\-]+$/.test(kubeconfig) ? kubeconfig : `'${kubeconfig}'`
+      } get namespaces`,
       remark: state === undefined ? 'the objects are gone at the end' : `the objects are kept in ${state}`,
     })
     if (options.garbageCollector) {

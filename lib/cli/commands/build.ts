@@ -1,12 +1,14 @@
 /** `kubeloop build FILE`. */
 import { messageOf } from '../../core/errors.ts'
+import { denoFlags } from '../../operator/permissions.ts'
 import { builtins } from '../../runtime/os/builtins.ts'
-import { exists } from '../../runtime/os/files.ts'
+import { exists, readText } from '../../runtime/os/files.ts'
 import { absolutePath, createFolder, fileName, remove, renameFile, writeNew } from '../../runtime/os/user_files.ts'
 import { type BuildFacts, type Bundle, bundle } from '../build/bundle.ts'
 import { findEsbuild } from '../build/esbuild.ts'
 import { load, type Loaded } from '../load.ts'
 import { type Command, command, type Context, runtime, value } from '../options.ts'
+import { findAbove, parsedConfiguration } from '../package_files.ts'
 
 /** Writes the bundle and its source map, after the bundle was loaded. Writes nothing on a failure. */
 export const build: Command = command({
@@ -29,6 +31,8 @@ export const build: Command = command({
     const made = await bundle(esbuild, { file, outFile, parts: facts })
     await write(made, { file, out, name, check: (draft) => checkBundle({ ...from, file: draft }, file, facts, warn) })
     made.notes.forEach(warn)
+    const note = await commonJsNote(out, name)
+    if (note !== undefined) warn(note)
     reportOf(made, facts, `${out.replace(/\/+$/, '')}/${name}`).forEach(print)
   },
 })
@@ -36,6 +40,19 @@ export const build: Command = command({
 /** A module's file name, whatever the package.json above it says, if the source's is one. */
 function outName(file: string): string {
   return fileName(file).replace(/\.([cm]?)[jt]sx?$/, (_, kind: string) => kind === 'm' ? '.mjs' : '.js')
+}
+
+/**
+ * Returns a hint for a module that Node takes for CommonJS where it is written. Its name stays, as the Dockerfile of
+ * `kubeloop new` copies it to a folder where it is a module.
+ */
+async function commonJsNote(out: string, name: string): Promise<string | undefined> {
+  const file = await findAbove(out, ['package.json'])
+  if (file === undefined || name.endsWith('.mjs') || parsedConfiguration(await readText(file))?.type !== 'commonjs') {
+    return undefined
+  }
+  return `Node cannot run ${name} in ${out}, as ${file} has "type": "commonjs": npm pkg set type=module, or run it ` +
+    'in a folder without that, as in an image'
 }
 
 async function factsOf(from: Loaded, warn: Context['warn']): Promise<BuildFacts> {
@@ -60,16 +77,11 @@ async function checkBundle(
   }
 }
 
-interface Place {
-  readonly file: string
-  readonly out: string
-  readonly name: string
-  /** Called with the path of the written bundle. Throws if it is not usable. */
-  check(draft: string): Promise<void>
-}
-
-/** Writes both files to a folder of their own, checks them, and moves them to their place. */
-async function write({ code, map }: Bundle, { file, out, name, check }: Place): Promise<void> {
+/** Writes both files to a folder of their own, checks the bundle there, and moves them to their place. */
+async function write(
+  { code, map }: Bundle,
+  { file, out, name, check }: Record<'file' | 'out' | 'name', string> & { check: (draft: string) => Promise<void> },
+): Promise<void> {
   const draft = absolutePath(out, `.${name}-${crypto.randomUUID()}`)
   const cannot = (error: unknown): never => {
     throw new Error(`Cannot build ${file}: ${out} cannot be written (${messageOf(error)}); choose another with --out`)
@@ -102,13 +114,10 @@ function reportOf({ code, map }: Bundle, facts: BuildFacts, path: string): strin
     ...(left.length > 0 ? [`without ${left.join(', ')}, which it does not use`] : []),
     `run   node --enable-source-maps ${path}`,
     `or    bun ${path}`,
-    `or    deno run ${DENO_FLAGS} ${path}`,
+    // An operator that lacks flags of its servers names them at its start.
+    `or    deno run ${denoFlags(false).join(' ')} ${path}`,
   ]
 }
-
-/** Without those of its servers: an operator that lacks any names them at its start. */
-const DENO_FLAGS = '--allow-net=HOST:PORT --allow-read=.,$HOME/.kube/config --allow-sys=hostname ' +
-  '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME,KUBELOOP_LOG,HTTPS_PROXY,NO_PROXY'
 
 function kilobytes(bytes: number): string {
   return `${(bytes / 1000).toFixed(0)} kB`

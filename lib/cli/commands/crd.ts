@@ -48,20 +48,12 @@ export const crd: Command = command({
     if (against !== undefined) return await checkCluster(definitions, values, print)
     if (check === undefined) return print(manifestText(objects).trimEnd())
     const command = `kubeloop crd ${file}${namespace === undefined ? '' : ` --namespace ${namespace}`}`
-    await checkFiles({ file, objects, path: check, command }, print)
+    await checkFiles(file, objects, check, command, print)
   },
 })
 
 /** `command` writes the committed files again. */
-async function checkFiles(
-  { file, objects, path, command }: {
-    readonly file: string
-    readonly objects: readonly object[]
-    readonly path: string
-    readonly command: string
-  },
-  print: Print,
-): Promise<void> {
+async function checkFiles(file: string, objects: readonly object[], path: string, command: string, print: Print) {
   const { checkCommitted } = await import('../crd/check.ts')
   const { lines, breaking } = await checkCommitted(objects, path)
   if (lines.length === 0) return print(`${path} has the definitions of ${file}`)

@@ -44,7 +44,7 @@ export const manifests: Command = command({
       textLike((text) => /^[1-9]\d{0,4}$/.test(text) && Number(text) < 2 ** 16, 'a number from 1 to 65535'),
     ),
     certManager: flag('print CAs and certificates of webhooks and metrics for cert-manager'),
-    record: value('FOLDER', 'print the least rights, by a record; see kubeloop rights --help'),
+    record: list('FOLDER', 'print the least rights, by a record; repeatable; see kubeloop rights --help'),
     out: value('DIR', 'write a kustomize base: "kubectl apply -k DIR"'),
     runtime,
   },

@@ -1,13 +1,22 @@
 /** `kubeloop new FILE`. */
+import { isFields } from '../../core/clone.ts'
 import { messageOf } from '../../core/errors.ts'
 import { isDomainName, isLabel } from '../../core/names.ts'
 import { exists, folderOf, readText, readTextIfExists } from '../../runtime/os/files.ts'
 import type { RuntimeName } from '../../runtime/os/this_runtime.ts'
-import { absolutePath, fileName, writeNew } from '../../runtime/os/user_files.ts'
+import { absolutePath, fileName, remove, renameFile, writeNew, writtenBelow } from '../../runtime/os/user_files.ts'
 import { type Command, command, flag, textLike, value } from '../options.ts'
-import { addedSample, packageVersion, sampleOperator, sampleTest } from '../package_files.ts'
+import {
+  addedSample,
+  type Configuration,
+  findAbove,
+  packageVersion,
+  parsedConfiguration,
+  sampleOperator,
+  sampleTest,
+} from '../package_files.ts'
 import { callingRuntime } from '../runtimes.ts'
-import { projectTexts, renamed, SAMPLE_NAMES, type SampleNames, scriptsOf, TAKEN_KINDS } from '../scaffold.ts'
+import { projectTexts, renamed, SAMPLE_NAMES, type SampleNames, scriptsOf, TAKEN_KINDS, TEXTS } from '../scaffold.ts'
 
 const KIND = textLike(
   (text) => /^[A-Z][A-Za-z\d]{0,62}$/.test(text) && !TAKEN_KINDS.has(text),
@@ -16,9 +25,10 @@ const KIND = textLike(
 
 export const newCommand: Command = command({
   file: 'operator.ts',
-  about: `Writes a sample operator with its tests. If there is no project, it also writes one for the runtime that this
+  about: `Writes a sample operator with its tests, and what the folder lacks of a project for the runtime that this
     command was called with: package.json and tsconfig.json, or deno.json, with scripts, .gitignore, a Dockerfile with
-    .dockerignore, and a workflow of GitHub. Overwrites no file.
+    .dockerignore, and a workflow of GitHub. Overwrites nothing: to a package.json or deno.json of yours it adds scripts
+    and "type": "module", and prints what it leaves.
 
     With --webhook or --controller it adds a file to the operator of FILE instead, and prints what you must write in
     FILE, which it does not change.`,
@@ -118,12 +128,8 @@ interface NewOptions {
 
 /** @throws Error if the file is not a TypeScript file, or one of the files exists; nothing is written then. */
 export async function newOperator(file: string, options: NewOptions): Promise<void> {
-  const { runtime, version, folder = '.', print, names: { name, group, kind } = {} } = options
-  const names = {
-    name: name ?? SAMPLE_NAMES.name,
-    group: group ?? SAMPLE_NAMES.group,
-    kind: kind ?? SAMPLE_NAMES.kind,
-  }
+  const { runtime, folder = '.', print, names: stated = {} } = options
+  const names = { ...SAMPLE_NAMES, ...JSON.parse(JSON.stringify(stated)) as Partial<SampleNames> }
   const match = /^(.*)\.ts$/.exec(file)
   if (!match || /\.(test|d)\.ts$/.test(file)) {
     throw new Error(`Cannot write ${file}: an operator is a TypeScript file, as in "kubeloop new operator.ts"`)
@@ -133,95 +139,126 @@ export async function newOperator(file: string, options: NewOptions): Promise<vo
   const [operator, tests] = await Promise.all([sampleOperator(), sampleTest(fileName(file))])
   await write(file, renamed(operator, names))
   await write(testFile, renamed(tests, names))
-  const { test, command, install, add, setModule } = COMMANDS[runtime]
+  const { test, call } = TEXTS[runtime]
   print(`wrote ${file}, an operator that keeps a Deployment for each ${names.kind}`)
   print(`wrote ${testFile}, its tests: ${test} ${testFile}`)
-  const written = await writeProject(folder, file, options)
-  if (install && written.includes('package.json')) print(`first  ${install}`)
-  else {
-    const { packages, isModule } = await lacking(folder, runtime, version)
-    if (!isModule && setModule) print(`first  ${setModule}, so that Node and tsc take .ts files for modules`)
-    if (packages.length > 0) print(`first  ${add} ${packages.join(' ')}`)
-  }
-  print(`try    ${command} dev ${file}`)
-}
-
-interface Package {
-  readonly type?: string
-  readonly dependencies?: object
-  readonly devDependencies?: object
-  readonly peerDependencies?: object
-}
-
-/** Returns what the package.json of the folder or one above it lacks; nothing if there is none, or it is invalid. */
-async function lacking(folder: string, runtime: RuntimeName, version: string) {
-  const none = { packages: [], isModule: true }
-  const found = await findAbove(folder, ['package.json'])
-  if (found === undefined) return none
-  try {
-    const existing = JSON.parse(await readText(found)) as Package
-    const has = { ...existing.dependencies, ...existing.peerDependencies, ...existing.devDependencies }
-    const wanted = projectFiles(runtime === 'deno' ? 'node' : runtime, version, {})['package.json'] as Package
-    const all = Object.keys({ ...wanted.dependencies, ...wanted.devDependencies })
-    const names = all.filter((name) => !(name in has) && name !== 'esbuild')
-    // Deno has its own compiler, but needs the types of node: modules from package.json.
-    const ofDeno = names.filter((name) => name !== 'typescript').map((name) => `npm:${name}`)
-    return { packages: runtime === 'deno' ? ofDeno : names, isModule: existing.type === 'module' }
-  } catch {
-    return none // the runtime reports the error
-  }
-}
-
-interface RuntimeCommands {
-  readonly test: string
-  readonly command: string
-  /** Absent where the runtime installs imports by itself. */
-  readonly install?: string
-  readonly add: string
-  /** Present where .ts files are CommonJS by default. */
-  readonly setModule?: string
-}
-
-const COMMANDS: Readonly<Record<RuntimeName, RuntimeCommands>> = {
-  node: {
-    ...{ test: 'node --test', command: 'npx kubeloop', install: 'npm install', add: 'npm install' },
-    setModule: 'npm pkg set type=module',
-  },
-  bun: { test: 'bun test', command: 'bunx kubeloop', install: 'bun install', add: 'bun add' },
-  deno: { test: 'deno test', command: 'deno run -A npm:kubeloop', add: 'deno add' },
+  const first = await writeProject(absolutePath(folder), [file, testFile].map((each) => absolutePath(each)), options)
+  for (const each of first) print(`first  ${each}`)
+  print(`try    ${call} dev ${file}`)
 }
 
 /**
- * Writes the configuration files that neither the folder nor one above it has, as runtimes search them, and prints
- * their names. A new project gets its other files, too, unless the folder has them. Returns the names.
+ * Writes the configuration files that neither the folder nor one above it has, as runtimes search them, and adds to
+ * that of the folder what it lacks. Such a folder gets the other files of a project, too. Prints what it wrote, and
+ * what it left. Returns what is to be done by hand.
  */
-async function writeProject(folder: string, file: string, options: NewOptions): Promise<string[]> {
+async function writeProject(folder: string, own: readonly string[], options: NewOptions): Promise<readonly string[]> {
   const { runtime, version, print } = options
-  const written: string[] = []
+  const left: string[] = []
   const writeHere = async (name: string, text: string): Promise<void> => {
-    await write(absolutePath(folder, name), text)
+    const file = absolutePath(folder, name)
+    if (await exists(file)) return void left.push(name)
+    await write(file, text)
     print(`wrote ${name}`)
-    written.push(name)
   }
   // The scripts run in the folder of the project.
-  const entry = absolutePath(file).slice(absolutePath(folder).length + 1).replaceAll('\\', '/')
-  for (const [name, content] of Object.entries(projectFiles(runtime, version, scriptsOf(runtime, entry)))) {
-    if (await findAbove(folder, name === 'deno.json' ? ['deno.json', 'deno.jsonc', 'package.json'] : [name])) continue
-    await writeHere(name, `${JSON.stringify(content, null, 2)}\n`)
+  const entry = own[0]!.slice(folder.length + 1).replaceAll('\\', '/')
+  const scripts = scriptsOf(runtime, entry)
+  let project: string | undefined
+  for (const [name, content] of Object.entries(projectFiles(runtime, version, scripts))) {
+    const found = await findAbove(folder, name === 'deno.json' ? ['deno.json', 'deno.jsonc', 'package.json'] : [name])
+    if (found === undefined) await writeHere(name, `${JSON.stringify(content, null, 2)}\n`)
+    else if (name === 'tsconfig.json') left.push(name)
+    else project = found
   }
-  if (!written.some((name) => name === 'package.json' || name === 'deno.json')) return written
-  for (const [name, text] of Object.entries(projectTexts(runtime, entry))) {
-    if (!(await exists(absolutePath(folder, name)))) await writeHere(name, text)
-  }
-  return written
+  const isHere = project === undefined || folderOf(project) === folder
+  if (!isHere) print(`left   the other files of a project: this folder belongs to that of ${project}`)
+  else for (const [name, text] of Object.entries(projectTexts(runtime, entry))) await writeHere(name, text)
+  if (isHere && project) await complete(project, scripts, own, options)
+  if (left.length > 0) print(`left   ${left.join(', ')}: ${left.length === 1 ? 'it exists' : 'they exist'}`)
+  if (project === undefined) return TEXTS[runtime].install ?? []
+  return await lacking(project, isHere, options)
 }
 
-/** Returns the first file with one of the names, in the folder or above it. */
-async function findAbove(from: string, names: readonly string[]): Promise<string | undefined> {
-  for (let folder = absolutePath(from);; folder = folderOf(folder)) {
-    for (const name of names) if (await exists(absolutePath(folder, name))) return absolutePath(folder, name)
-    if (folderOf(folder) === folder) return undefined
+/** Adds to a configuration file what it lacks, and replaces nothing. */
+async function complete(
+  file: string,
+  scripts: Readonly<Record<string, string>>,
+  own: readonly string[],
+  { runtime, print }: NewOptions,
+): Promise<void> {
+  const name = fileName(file)
+  const key = name === 'package.json' ? 'scripts' : 'tasks'
+  const text = await readText(file)
+  const before = parsedConfiguration(text)
+  const stated = before?.[key] ?? {}
+  if (!before || !isFields(stated)) {
+    const why = before ? `its ${key} are no object` : 'it is not plain JSON'
+    return print(`left   ${name}: ${why}; a new project has ${JSON.stringify({ [key]: scripts })}`)
   }
+  const missing = Object.entries(scripts).filter(([each]) => !(each in stated))
+  for (const [each, command] of Object.entries(scripts)) {
+    const is = stated[each]
+    if (is === undefined || is === command) continue
+    print(`left   "${each}" in the ${key} of ${name}: it exists; that of a new project is ${JSON.stringify(command)}`)
+  }
+  const wantsType = name === 'package.json' && runtime !== 'deno' && before.type !== 'module'
+  const other = wantsType && before.type === undefined ? await otherModule(folderOf(file), own) : undefined
+  const addsType = wantsType && before.type === undefined && other === undefined
+  if (wantsType && !addsType) {
+    const why = other ? `${other} may be no module` : `it is ${JSON.stringify(before.type)}`
+    print(`left   "type" of ${name}: ${why}`)
+  }
+  if (missing.length === 0 && !addsType) return
+  const after = {
+    ...before,
+    ...(addsType && { type: 'module' }),
+    [key]: { ...stated, ...Object.fromEntries(missing) },
+  }
+  const [, indent = '  '] = /^[{[]\r?\n([ \t]+)/.exec(text) ?? []
+  const lines = `${JSON.stringify(after, null, indent)}${/\s*$/.exec(text)![0]}`
+  await replace(file, text.includes('\r\n') ? lines.replace(/\r?\n/g, '\r\n') : lines)
+  if (addsType) print(`added "type": "module" to ${name}`)
+  if (missing.length > 0) print(`added ${key} to ${name}: ${missing.map(([each]) => each).join(', ')}`)
+}
+
+/** Returns a file of the project that "type": "module" may change, besides the operator's own. */
+async function otherModule(folder: string, own: readonly string[]): Promise<string | undefined> {
+  const isWanted = (name: string, isFolder: boolean): boolean =>
+    isFolder ? !name.startsWith('.') && name !== 'node_modules' : /\.[jt]sx?$/.test(name)
+  const found = [...(await writtenBelow(folder, isWanted)).keys()].find((each) => !own.includes(each))
+  return found?.slice(folder.length + 1)
+}
+
+async function replace(file: string, text: string): Promise<void> {
+  const draft = `${file}.${crypto.randomUUID()}`
+  await write(draft, text)
+  await renameFile(draft, file).catch(async (cause: unknown) => {
+    await remove(draft)
+    throw new Error(`Cannot write ${file}: ${messageOf(cause)}`, { cause })
+  })
+}
+
+/** Returns the commands that give the package.json of the project what it lacks. `isHere`: it has the scripts. */
+async function lacking(project: string, isHere: boolean, { runtime, version }: NewOptions): Promise<string[]> {
+  const own = fileName(project) === 'package.json' ? parsedConfiguration(await readText(project)) : undefined
+  if (!own) return []
+  const has = { ...own.dependencies, ...own.peerDependencies, ...own.devDependencies }
+  const wanted = projectFiles(runtime === 'deno' ? 'node' : runtime, version, {})['package.json'] as Configuration
+  const { add, dev, test, setModule = [] } = TEXTS[runtime]
+  const packages = [[add, wanted.dependencies], [`${add} ${dev}`, wanted.devDependencies]].flatMap(
+    ([command, packages]) => {
+      const names = Object.keys(packages!).filter((name) => !(name in has) && (isHere || name !== 'esbuild'))
+      // Deno has its own compiler, but needs the types of node: modules from package.json.
+      const ofDeno = names.filter((name) => name !== 'typescript').map((name) => `npm:${name}`)
+      const all = runtime === 'deno' ? ofDeno : names
+      return all.length > 0 ? [`${command as string} ${all.join(' ')}`] : []
+    },
+  )
+  // What npm init writes fails, and with it the workflow.
+  const isUntested = isHere && JSON.stringify(own.scripts ?? '').includes('no test specified')
+  const setTest = isUntested ? [`npm pkg set scripts.test="${test}"`] : []
+  return [...(own.type === 'module' ? [] : setModule), ...setTest, ...packages]
 }
 
 /** Returns the configuration files of a runtime for imports and type checks, by their names. */

@@ -1,10 +1,12 @@
 /** `kubeloop rights FILE`. */
 import { absolutePath } from '../../runtime/os/user_files.ts'
 import { load } from '../load.ts'
-import { manifestText, readManifests } from '../manifests.ts'
-import { type Command, command, namespaceOption, runtime, value } from '../options.ts'
+import { manifestText, readManifestsAt } from '../manifests.ts'
+import { type Command, command, list, namespaceOption, runtime, value } from '../options.ts'
 import type { RightsReport } from '../rights/answer.ts'
 import { writtenRules } from '../rights/written_roles.ts'
+
+const ROLES = /\bkind["']?: *["']?(?:(?:Cluster)?Role(?:Binding)?|List)\b/
 
 export const rights: Command = command({
   file: 'operator.ts',
@@ -13,25 +15,25 @@ export const rights: Command = command({
     operator asked for while its tests ran with KUBELOOP_RIGHTS=FOLDER, or under kubeloop dev (.kubeloop/rights). What
     no test exercised is not known.`,
   options: {
-    record: value('FOLDER', 'the folder of the record'),
-    check: value(
-      'FILE',
-      'compare with the roles in FILE (YAML or JSON, "-" for standard input) instead: one line for each right that ' +
-        'they lack or exceed, and then exit code 1',
+    record: list('FOLDER', 'the folder of the record; repeatable: all of them together'),
+    check: list(
+      'PATH',
+      'compare with the roles in a file (YAML or JSON, "-" for standard input) or folder instead: one line for each ' +
+        'right that they lack or exceed, and then exit code 1; repeatable: all of them together',
     ),
     namespace: namespaceOption('where the operator runs; default: the operator\'s name and "-system"'),
     cluster: value('NAME', "the rights in the cluster of app.cluster(NAME, …); default: the operator's own"),
     runtime,
   },
   passes: true,
-  async run({ namespace, cluster, record, check: file, ...from }, { print, warn }) {
-    const check = file === undefined
-      ? undefined
-      : (await readManifests([file])).flatMap(({ name, objects }) => writtenRules(objects, name))
-    const options = { namespace, cluster, record: record === undefined ? undefined : absolutePath(record), check }
-    const objects = await load(from, { kind: 'rights', options }, warn)
-    if (!check) return print(manifestText(objects).trimEnd())
-    const [{ problems }] = objects as readonly [RightsReport]
+  async run({ namespace, cluster, record, check: paths, ...from }, { print, warn }) {
+    const read = await Promise.all(paths.map((each) => readManifestsAt(each, ROLES, `Cannot check ${each}`)))
+    const objects = read.flat().flatMap((each) => each.objects)
+    const check = paths.length === 0 ? undefined : writtenRules(objects, paths.join(', '))
+    const options = { namespace, cluster, record: record.map((each) => absolutePath(each)), check }
+    const answer = await load(from, { kind: 'rights', options }, warn)
+    if (!check) return print(manifestText(answer).trimEnd())
+    const [{ problems }] = answer as readonly [RightsReport]
     problems.forEach(print)
     return problems.length === 0
   },

@@ -1,10 +1,7 @@
 /** `kubeloop crd FILE --check PATH`: compares committed definitions with those of the operator. */
 import { isFields } from '../../core/clone.ts'
-import { messageOf } from '../../core/errors.ts'
 import { CRD, type CustomResourceDefinition } from '../../core/resource.ts'
-import { exists, readText } from '../../runtime/os/files.ts'
-import { writtenBelow } from '../../runtime/os/user_files.ts'
-import { type ManifestObject, parseManifest } from '../manifests.ts'
+import { type ManifestObject, readManifestsAt } from '../manifests.ts'
 import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges } from './changes.ts'
 
 /** An object, and the file in which it is. */
@@ -15,19 +12,16 @@ interface Committed {
 
 const WEBHOOKS = /^(?:Mutating|Validating)WebhookConfiguration$/
 
-/** The result of a comparison: lines of a diff. */
-export interface CheckResult {
-  readonly lines: readonly string[]
-  /** The number of lines with changes that break, or may break, stored objects or clients. */
-  readonly breaking: number
-}
-
 /**
- * Resolves with the differences between the objects that `kubeloop crd` prints and those of a file or folder.
+ * Resolves with the differences between the objects that `kubeloop crd` prints and those of a file or folder, and
+ * with the number of those that break, or may break, stored objects or clients.
  *
  * @throws Error if nothing is at the path, a file cannot be read, an object is there twice, or there is no definition.
  */
-export async function checkCommitted(objects: readonly object[], path: string): Promise<CheckResult> {
+export async function checkCommitted(
+  objects: readonly object[],
+  path: string,
+): Promise<{ readonly lines: readonly string[]; readonly breaking: number }> {
   const committed = await readCommitted(path)
   const found: { readonly title: string; readonly changes: readonly CrdChange[] }[] = []
   const names = new Set<string>()
@@ -67,23 +61,10 @@ function groupOf(name: string): string {
 
 async function readCommitted(path: string): Promise<readonly Committed[]> {
   const cannot = (why: string): Error => new Error(`Cannot check ${path}: ${why}`)
-  if (!(await exists(path))) throw cannot('there is no such file or folder')
-  const below = [...(await writtenBelow(path, (name, isFolder) => isFolder ? isShown(name) : YAML.test(name))).keys()]
-  const files = below.length > 0 ? below.toSorted() : [path]
-  const committed: Committed[] = []
-  for (const file of files) {
-    const text = await readText(file).catch((error: unknown) => {
-      const isFolder = (error as { code?: unknown }).code === 'EISDIR'
-      throw cannot(isFolder ? 'there is no .yaml, .yml or .json file in it' : messageOf(error))
-    })
-    // A folder may also hold templates, and files of other tools.
-    if (file !== path && !/\bkind["']?: *["']?(?:CustomResourceDefinition|\w+WebhookConfiguration|List)\b/.test(text)) {
-      continue
-    }
-    for (const object of await parseManifest(text, file)) {
-      if (object.kind === CRD.kind || WEBHOOKS.test(object.kind)) committed.push({ file, object })
-    }
-  }
+  const manifests = await readManifestsAt(path, MENTIONED, `Cannot check ${path}`)
+  const committed = manifests.flatMap(({ name: file, objects }) =>
+    objects.filter(({ kind }) => kind === CRD.kind || WEBHOOKS.test(kind)).map((object) => ({ file, object }))
+  )
   for (const [at, { file, object: { kind, metadata: { name } } }] of committed.entries()) {
     const other = committed.slice(0, at).find(({ object }) => object.kind === kind && object.metadata.name === name)
     if (!other) continue
@@ -95,11 +76,7 @@ async function readCommitted(path: string): Promise<readonly Committed[]> {
   return committed
 }
 
-const YAML = /\.(?:ya?ml|json)$/
-
-function isShown(folder: string): boolean {
-  return !folder.startsWith('.') && folder !== 'node_modules'
-}
+const MENTIONED = /\bkind["']?: *["']?(?:CustomResourceDefinition|\w+WebhookConfiguration|List)\b/
 
 /** Returns a definition whose parts can be compared. */
 function committedCrd({ file, object }: Committed): CommittedCrd {

@@ -6,15 +6,6 @@ import { internals, type JsonObject } from 'kubeloop/apiserver'
 import type { Cluster } from 'kubeloop'
 import { forEachStored, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
 
-/** The result for one definition. */
-export interface StoredResult {
-  readonly name: string
-  /** The number of stored objects. */
-  readonly seen: number
-  /** The number of those that do not fit. */
-  readonly unfit: number
-}
-
 interface StoredCrd extends KubeObject {
   readonly spec: { readonly versions: readonly CustomResourceVersion[] }
 }
@@ -22,6 +13,7 @@ interface StoredCrd extends KubeObject {
 /**
  * Checks the stored objects of a kind as a server with this definition would check a write, its CEL rules included, and
  * calls `report` with a line for each problem. A kind that the cluster does not have has no objects.
+ * Resolves with the numbers of stored objects, and of those that do not fit.
  *
  * @throws Error if the cluster does not answer, or the rights are missing.
  */
@@ -29,7 +21,7 @@ export async function checkStored(
   crd: CustomResourceDefinition,
   { api, client }: Pick<Cluster, 'api' | 'client'>,
   report: (line: string) => void,
-): Promise<StoredResult> {
+): Promise<{ readonly name: string; readonly seen: number; readonly unfit: number }> {
   const { name } = crd.metadata
   const result = { name, seen: 0, unfit: 0 }
   try {

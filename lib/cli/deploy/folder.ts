@@ -3,27 +3,20 @@ import { messageOf } from '../../core/errors.ts'
 import { exists, readTextIfExists } from '../../runtime/os/files.ts'
 import { absolutePath, remove, renameFile, writeNew, writtenBelow } from '../../runtime/os/user_files.ts'
 
-export interface FolderFiles {
-  /** As the user wrote it. */
-  readonly folder: string
-  /** The texts by their names. The first line of each is `mark`. */
-  readonly files: ReadonlyMap<string, string>
-  readonly mark: string
-}
-
-/** The names of the files that a run changed. Files that were equal are in neither list. */
-export interface FolderChanges {
-  readonly written: readonly string[]
-  readonly removed: readonly string[]
-}
-
 /**
- * Writes the files, and removes all others with the same mark.
+ * Writes the files, by their names, and removes all others with the same mark, which is the first line of each text.
+ * Resolves with the names of those that it has changed.
  *
  * @throws Error if a file without the mark would be overwritten, or the folder cannot be written; nothing is changed
  * then.
  */
-export async function writeFolder({ folder, files, mark }: FolderFiles): Promise<FolderChanges> {
+export async function writeFolder(
+  { folder, files, mark }: {
+    readonly folder: string
+    readonly files: ReadonlyMap<string, string>
+    readonly mark: string
+  },
+): Promise<{ readonly written: readonly string[]; readonly removed: readonly string[] }> {
   let isNew = false
   try {
     isNew = !(await exists(folder))
@@ -66,14 +59,8 @@ export function markOf(operator: string): string {
   return `${MARK} --out of the operator ${operator}; its next run overwrites all changes`
 }
 
-/** Returns the mark of a file, or undefined if this command did not write it. */
-function markIn(text: string): string | undefined {
-  const [first = ''] = text.split('\n', 1)
-  return first.startsWith(MARK) ? first : undefined
-}
-
 function hasMark(text: string, mark: string): boolean {
-  return markIn(text)?.startsWith(mark) ?? false
+  return text.split('\n', 1)[0]!.startsWith(mark)
 }
 
 /** An error with a message for the user. */
@@ -81,7 +68,7 @@ class Refusal extends Error {}
 
 function refuseForeign(folder: string, name: string, text: string | undefined, mark: string): void {
   if (text === undefined || hasMark(text, mark)) return
-  const [, other] = /of the operator ([^;]+);/.exec(markIn(text) ?? '') ?? []
+  const [, other] = (hasMark(text, MARK) && /of the operator ([^;]+);/.exec(text)) || []
   const why = other === undefined
     ? 'it exists, and this command did not write it'
     : `it was written for the operator "${other}"`

@@ -1,12 +1,5 @@
 /** Parses references to container images. */
 
-/** `repository[:tag][@digest]`. */
-export interface Image {
-  readonly repository: string
-  readonly tag: string | undefined
-  readonly digest: string | undefined
-}
-
 /** The longest name of a repository that registries accept. */
 const MAX_LENGTH = 255
 
@@ -21,7 +14,9 @@ const REFERENCE = new RegExp(
  *
  * @see https://github.com/distribution/reference/blob/main/reference.go
  */
-export function parseImage(text: string): Image | undefined {
+export function parseImage(text: string): { repository: string; tag?: string; digest?: string } | undefined {
   const [, repository, tag, digest] = REFERENCE.exec(text) ?? []
-  return repository === undefined || repository.length > MAX_LENGTH ? undefined : { repository, tag, digest }
+  return repository === undefined || repository.length > MAX_LENGTH
+    ? undefined
+    : { repository, ...(tag !== undefined && { tag }), ...(digest !== undefined && { digest }) }
 }

@@ -6,14 +6,8 @@ import { parseImage } from './image.ts'
 /** The part of a Deployment that is read here. */
 export interface Workload extends ManifestObject {
   readonly spec: {
-    readonly template: {
-      readonly spec: { readonly containers: readonly Container[] }
-    }
+    readonly template: { readonly spec: { readonly containers: readonly { readonly image: string }[] } }
   }
-}
-
-interface Container {
-  readonly image: string
 }
 
 const FILES: Readonly<Record<string, string>> = {
@@ -29,26 +23,9 @@ const FILES: Readonly<Record<string, string>> = {
   ValidatingWebhookConfiguration: 'webhooks',
 }
 
-/** Returns the objects by the names of their files, in the order in which they can be applied. */
-function byFile(objects: readonly ManifestObject[]): Map<string, ManifestObject[]> {
-  return Map.groupBy(objects, ({ kind }) => `${FILES[kind] ?? kind.toLowerCase()}.yaml`)
-}
-
 /** Returns the Deployment of the operator. */
 export function workloadOf(objects: readonly ManifestObject[]): Workload {
   return objects.find(({ kind }) => kind === 'Deployment') as Workload
-}
-
-/** Returns the image of the operator's container, which is the first. */
-function imageOf(objects: readonly ManifestObject[]): string {
-  return workloadOf(objects).spec.template.spec.containers[0]!.image
-}
-
-/** Returns the objects with another image of the operator's container. */
-function withImage(objects: readonly ManifestObject[], image: string): readonly ManifestObject[] {
-  const changed = structuredClone(objects)
-  Object.assign(workloadOf(changed).spec.template.spec.containers[0]!, { image })
-  return changed
 }
 
 /** Returns the namespaces of objects beside the operator's own, sorted. */
@@ -66,11 +43,15 @@ function placedElsewhere(objects: readonly ManifestObject[]): string[] {
  */
 export function kustomizeFiles(objects: readonly ManifestObject[]): Map<string, string> {
   const mark = `${markOf(workloadOf(objects).metadata.name)}\n`
-  const image = imageOf(objects)
+  // The operator's container is the first.
+  const { image } = workloadOf(objects).spec.template.spec.containers[0]!
   const { repository = image, tag, digest } = parseImage(image) ?? {}
   // Without either, the entry is the place where an overlay's author finds the name.
   const set = tag === undefined && digest === undefined ? { newName: repository } : { newTag: tag, digest }
-  const files = byFile(withImage(objects, repository))
+  const changed = structuredClone(objects)
+  Object.assign(workloadOf(changed).spec.template.spec.containers[0]!, { image: repository })
+  // In the order in which they can be applied.
+  const files = Map.groupBy(changed, ({ kind }) => `${FILES[kind] ?? kind.toLowerCase()}.yaml`)
   const kustomization = {
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',

@@ -4,12 +4,6 @@ import { reviewsTokens } from '../../rights/likely.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** A volume of a pod, and where its container mounts it. */
-export interface Mounted {
-  readonly volume: object
-  readonly mount: object
-}
-
 function secureOf({ metrics }: Pick<OperatorOptions, 'metrics'>): Pick<MetricsOptions, 'tls' | 'auth'> {
   return typeof metrics === 'object' ? metrics : {}
 }
@@ -31,7 +25,7 @@ export function metricsReader(options: OperatorOptions, labels: Labels): object 
 }
 
 /** Returns the Secret with the certificate of the metrics, as it is mounted; undefined without one. */
-export function metricsCertificate(options: OperatorOptions): Mounted | undefined {
+export function metricsCertificate(options: OperatorOptions): { volume: object; mount: object } | undefined {
   const mountPath = certsOf(options)
   if (mountPath === undefined) return undefined
   return {

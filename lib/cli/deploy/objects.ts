@@ -1,5 +1,8 @@
 /** Builds the objects that run an operator in a cluster. */
-import { crdModeOf, type OperatorDescription } from '../../operator/description.ts'
+import { checkDescription } from '../../operator/checks.ts'
+import { crdModeOf, hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { ownKinds } from '../../operator/used_kinds.ts'
+import { crdOf } from '../../schema/crds.ts'
 import type { WebhookTarget } from '../../webhook/configurations.ts'
 import { certManagerObjects, withInjectedCa } from './cert_manager.ts'
 import { checkDeployment, notesOf } from './checks.ts'
@@ -8,23 +11,50 @@ import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
 import { accountObjects, namespaceOf } from '../../rights/account.ts'
 import { rightsOf } from '../../rights/likely.ts'
-import type { RoleRules } from '../../rights/rules.ts'
+import { type RoleRules, rulesOf } from '../../rights/rules.ts'
 import { workload } from './workload.ts'
 
 /** The objects, in the order in which they can be applied, and hints for the user. */
-export interface Deployment {
+interface Deployment {
   readonly objects: readonly object[]
   readonly notes: readonly string[]
 }
 
 /** What a cluster must have besides the objects that are made here. */
-export interface Definitions {
+interface Definitions {
   readonly crds: readonly object[]
   readonly configurations: readonly object[]
   /** How the API server calls the webhooks. Undefined without webhooks. */
   readonly target?: WebhookTarget | undefined
   /** Default: those that follow from the description. */
   readonly rights?: RoleRules | undefined
+}
+
+/**
+ * Returns all objects of an operator, and hints. `url`: of its file, which the places in a record are relative to.
+ *
+ * @throws Error if the operator could not start, an option does not fit it, a name in it is invalid, or an API server
+ * would refuse a definition.
+ */
+export async function describeDeployment(
+  operator: OperatorDescription,
+  options: DeployOptions,
+  url: string,
+): Promise<Deployment> {
+  checkDescription(operator)
+  const namespace = namespaceOf(operator, options)
+  const webhooks = hasWebhooks(operator)
+    ? (await import('../../operator/webhooks/describe.ts')).describeWebhooks(operator, namespace)
+    : undefined
+  const { conversion, configurations = [], target } = webhooks ?? {}
+  const crds = crdOf(ownKinds(operator), { conversions: operator.conversions, conversion })
+  if (crds.length > 0) await (await import('../crd/refused.ts')).throwIfRefused(crds)
+  const { recordedRights, unrecordedNotes } = await import('../rights/answer.ts')
+  const { record = [] } = options
+  const observed = record.length === 0 ? undefined : await recordedRights(operator, record, { namespace }, url)
+  const definitions = { crds, configurations, target, rights: observed && rulesOf(observed.rights) }
+  const { objects, notes } = deploymentOf(operator, definitions, { ...options, namespace })
+  return { objects, notes: [...notes, ...(observed?.notes ?? unrecordedNotes(operator))] }
 }
 
 /**
@@ -60,18 +90,27 @@ export function deploymentOf(
   const injected = (all: readonly object[]): readonly object[] =>
     installs ? [] : injects ? withInjectedCa(all, namespace, name) : all
   const metrics = portOf(addressOf(description.options.metrics))
+  // The Service that the API server calls.
+  const { port = 443, ...called } = target && 'service' in target ? target.service : { name: undefined }
   const objects: (object | undefined)[] = [
     options.createNamespace ? namespaceObject(namespace) : undefined,
     ...injected(crds),
     ...accountObjects(name, namespace, allowed),
     metrics === undefined ? undefined : metricsReader(description.options, labels),
-    target && 'service' in target ? webhookService(target.service, labels) : undefined,
+    called.name === undefined ? undefined : serviceOf({ ...called, labels }, labels, 'webhooks', port, 'webhooks'),
     metrics === undefined
       ? undefined
       : serviceOf({ ...meta, name: `${name}-metrics` }, labels, 'metrics', metrics, 'metrics'),
     ...(certManager ? certManagerObjects(description, target, meta) : []),
     workload(description, { ...options, namespace, replicas }, labels),
-    replicas > 1 ? disruptionBudget(meta, labels) : undefined,
+    replicas > 1
+      ? {
+        apiVersion: 'policy/v1',
+        kind: 'PodDisruptionBudget',
+        metadata: meta,
+        spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
+      }
+      : undefined,
     networkPolicy(meta, labels, description, options),
     options.serviceMonitor && metrics !== undefined ? serviceMonitor(meta, labels, description) : undefined,
     // Last: from then on, requests wait for the webhooks.
@@ -100,20 +139,6 @@ function serviceOf(
     kind: 'Service',
     metadata,
     spec: { selector, ports: [{ name: portName, port, protocol: 'TCP', targetPort }] },
-  }
-}
-
-/** Returns the Service that the API server calls. */
-function webhookService({ port = 443, ...place }: { readonly port?: number | undefined }, labels: Labels): object {
-  return serviceOf({ ...place, labels }, labels, 'webhooks', port, 'webhooks')
-}
-
-function disruptionBudget(metadata: object, matchLabels: Labels): object {
-  return {
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata,
-    spec: { maxUnavailable: 1, selector: { matchLabels } },
   }
 }
 

@@ -18,8 +18,8 @@ export interface DeployOptions {
   readonly ports?: readonly string[] | undefined
   /** Whether to print what cert-manager needs to keep the certificate of the webhooks. Default: false. */
   readonly certManager?: boolean
-  /** The folder of a record of the operator's requests. Default: the rights follow from its description. */
-  readonly record?: string | undefined
+  /** The folders of a record of the operator's requests. Default: the rights follow from its description. */
+  readonly record?: readonly string[]
 }
 
 /** Returns the number of replicas: without one that answers, requests fail that a webhook must see. */

@@ -66,16 +66,13 @@ export async function dev(run: DevRun): Promise<void> {
   report({ kind: 'stopped' })
 }
 
-interface DevContext {
-  readonly runtime: FoundRuntime
-  readonly folder: DevFolder
-  /** Aborted when the command must stop. */
-  readonly scope: AbortScope
-  readonly pretty: boolean
-  readonly report: (event: DevEvent) => void
-}
-
-async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: DevContext): Promise<void> {
+/** Runs until the scope is aborted. */
+async function runWith(
+  run: DevRun,
+  { runtime, folder, scope, pretty, report }:
+    & { readonly runtime: FoundRuntime; readonly folder: DevFolder; readonly scope: AbortScope }
+    & ReturnType<typeof reporter>,
+): Promise<void> {
   const { options, manifests, denoConfig } = run
   const path = run.folder ?? FOLDER
   const kubeconfig = kubeconfigIn(path)
@@ -158,7 +155,7 @@ async function runWith(run: DevRun, { runtime, folder, scope, pretty, report }: 
 }
 
 /** Returns what suggests a command for each cluster, once. */
-function suggestions(kubeconfig: string, report: DevContext['report']): (request: SessionRequest) => void {
+function suggestions(kubeconfig: string, report: (event: DevEvent) => void): (request: SessionRequest) => void {
   const suggested = new Set<string | undefined>()
   return ({ kinds, clusters }) => {
     for (const { name, kinds: [first] } of [{ name: undefined, kinds }, ...clusters]) {

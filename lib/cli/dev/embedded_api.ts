@@ -7,7 +7,7 @@ import { ApiServer, internals, type SavedState } from 'kubeloop/apiserver'
 import type { KubeObject } from '../../core/objects.ts'
 import { CRD } from '../../core/resource.ts'
 import type { HttpRequest, HttpResponse } from '../../core/transport.ts'
-import { isReason, messageOf } from '../../core/errors.ts'
+import { messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, pause } from '../../async/clock.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
@@ -82,7 +82,7 @@ export async function startEmbeddedApi(
   const loops = abortScope()
   const collecting: Promise<void>[] = []
   const open = async (server: ApiServer, cluster?: string): Promise<OneApi> => {
-    const transport = await listenTo(server.handle, { onWrite: () => file.changed(), onDefinition: report }, cluster)
+    const transport = await listenTo(server.handle, { onWrite: () => file.changed(), report }, cluster)
     const collector = new GarbageCollector({ transport, clock, log: loopLog(problem) })
     collecting.push(pause(clock, COLLECT_AFTER_MS, loops.signal).then(() => collector.start(loops.signal)))
     return { server, transport }
@@ -156,66 +156,46 @@ export function contextOf(name: string): string {
   return name === CONTEXT ? `${CONTEXT}.other` : name
 }
 
-interface NetworkListener {
-  /** Called after each successful write. */
-  onWrite(): void
-  /** Called when a CustomResourceDefinition is created, or its spec changes. */
-  onDefinition(event: DevEvent & { readonly kind: 'definition' }): void
-}
-
-const CRD_PATH = /^\/apis\/apiextensions\.k8s\.io\/v1\/customresourcedefinitions(?:\/([^/?]+))?(?:\?|$)/
+const CRD_PATH = /^\/apis\/apiextensions\.k8s\.io\/v1\/customresourcedefinitions(?:[/?]|$)/
 
 interface Definition extends KubeObject {
   readonly spec: { readonly versions: readonly { readonly name: string; readonly served: boolean }[] }
 }
 
-/** Wraps a transport to notify the listener. `cluster`: the name of the cluster, unless it is the operator's own. */
-async function listenTo(inner: Transport, listener: NetworkListener, cluster?: string): Promise<Transport> {
+/**
+ * Wraps a transport to report each new or changed definition, and to call `onWrite` after each write. `cluster`: the
+ * name of the cluster, unless it is the operator's own.
+ */
+async function listenTo(
+  inner: Transport,
+  { onWrite, report }: { readonly onWrite: () => void; readonly report: (event: DevEvent) => void },
+  cluster?: string,
+): Promise<Transport> {
   const { api } = new Cluster({ name: 'kubeloop-dev', transport: inner })
+  const read = async (): Promise<readonly Definition[]> => (await api.list({ resource: CRD })).items as Definition[]
   const generations = new Map<string, number | undefined>()
   // Definitions of the last run are not reported.
-  for (const { metadata } of (await api.list({ resource: CRD })).items) {
-    generations.set(metadata.name, metadata.generation)
-  }
+  for (const { metadata } of await read()) generations.set(metadata.name, metadata.generation)
 
-  const checkDefinition = async (name: string): Promise<void> => {
-    let definition: Definition
-    try {
-      definition = (await api.get({ resource: CRD, name })) as Definition
-    } catch (error) {
-      if (!isReason(error, 'NotFound')) throw error
-      generations.delete(name)
-      return
+  const checkDefinitions = async (): Promise<void> => {
+    const all = await read()
+    for (const { metadata: { name, generation }, spec } of all) {
+      const known = generations.has(name)
+      if (known && generations.get(name) === generation) continue
+      generations.set(name, generation)
+      const versions = spec.versions.filter(({ served }) => served).map((version) => version.name)
+      const result = known ? 'updated' : 'installed'
+      report({ kind: 'definition', name, ...(cluster && { cluster }), versions, result })
     }
-    const { generation } = definition.metadata
-    const known = generations.has(name)
-    if (known && generations.get(name) === generation) return
-    generations.set(name, generation)
-    const versions = definition.spec.versions.filter(({ served }) => served).map((version) => version.name)
-    listener.onDefinition({
-      kind: 'definition',
-      name,
-      ...(cluster && { cluster }),
-      versions,
-      result: known ? 'updated' : 'installed',
-    })
+    for (const name of generations.keys()) {
+      if (!all.some(({ metadata }) => metadata.name === name)) generations.delete(name)
+    }
   }
   return async (request) => {
     const response = await inner(request)
     if (request.method === 'GET' || response.status >= 400) return response
-    listener.onWrite()
-    const name = definitionOf(request)
-    if (name !== undefined) await checkDefinition(name)
+    onWrite()
+    if (CRD_PATH.test(request.path)) await checkDefinitions()
     return response
   }
-}
-
-/** Returns the name of the CustomResourceDefinition that a request writes. */
-function definitionOf({ method, path, body }: HttpRequest): string | undefined {
-  const match = CRD_PATH.exec(path)
-  if (!match) return undefined
-  if (match[1] !== undefined || method !== 'POST') return match[1]
-  const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
-  // The server has accepted the body, so a search is enough. Definitions in other formats than JSON are not reported.
-  return /"metadata"\s*:\s*\{[^}]*?"name"\s*:\s*"([^"]+)"/.exec(text)?.[1]
 }

@@ -111,19 +111,18 @@ export class OperatorRunner {
       this.#options
     const { webhookPort, monitoringPort } = this.#options
     const [webhooks, monitoring] = [`127.0.0.1:${webhookPort}`, `127.0.0.1:${monitoringPort}`] as const
-    const child = await spawnInherited({
-      command: runtime.program,
-      args: launchArguments(runtime, { file, preload, server: authority, webhooks, monitoring, passed, denoConfig }),
-      env: {
-        KUBECONFIG: kubeconfig,
-        KUBELOOP_AS: as === undefined ? '' : as || ITS_OWN,
-        KUBELOOP_DEV: pretty ? 'pretty' : 'json',
-        KUBELOOP_ELECT: elect ? '1' : '',
-        KUBELOOP_FILE: title,
-        KUBELOOP_MONITORING_PORT: String(monitoringPort),
-        KUBELOOP_WEBHOOK_PORT: String(webhookPort),
-      },
-    })
+    const env = {
+      KUBECONFIG: kubeconfig,
+      KUBELOOP_AS: as === undefined ? '' : as || ITS_OWN,
+      KUBELOOP_DEV: pretty ? 'pretty' : 'json',
+      KUBELOOP_ELECT: elect ? '1' : '',
+      KUBELOOP_FILE: title,
+      KUBELOOP_MONITORING_PORT: String(monitoringPort),
+      KUBELOOP_WEBHOOK_PORT: String(webhookPort),
+    }
+    const place = { server: authority, webhooks, monitoring, variables: Object.keys(env) }
+    const args = launchArguments(runtime, { file, preload, passed, denoConfig, ...place })
+    const child = await spawnInherited({ command: runtime.program, args, env })
     this.#child = child
     this.#operatorPid = undefined
     this.#guard()

@@ -5,18 +5,19 @@ import { absolutePath } from '../../runtime/os/user_files.ts'
 import { type Manifest, manifestFile, readManifests } from '../manifests.ts'
 import { repeat, SavedFiles, stampsOf } from './saved_files.ts'
 
-interface ManifestFilesOptions {
-  /** Manifests as `--apply` takes them. */
-  readonly apply: readonly string[]
-  readonly clock: Clock
-  /** Called with the manifests of each save, if they can be read. */
-  readonly onSaved: (manifests: readonly Manifest[]) => void
-  readonly onProblem: (message: string) => void
-}
-
-/** Watches the files until the signal is aborted. Leaves out standard input, which can be read only once. */
-export async function watchManifests(options: ManifestFilesOptions, signal: AbortSignal): Promise<void> {
-  const { apply, clock, onSaved, onProblem } = options
+/**
+ * Watches the manifests, as `--apply` takes them, until the signal is aborted, and calls `onSaved` with those of each
+ * save that can be read. Leaves out standard input, which can be read only once.
+ */
+export async function watchManifests(
+  { apply, clock, onSaved, onProblem }: {
+    readonly apply: readonly string[]
+    readonly clock: Clock
+    readonly onSaved: (manifests: readonly Manifest[]) => void
+    readonly onProblem: (message: string) => void
+  },
+  signal: AbortSignal,
+): Promise<void> {
   const byFile = Map.groupBy(
     apply.filter((given) => manifestFile(given)),
     (given) => absolutePath(manifestFile(given)!),

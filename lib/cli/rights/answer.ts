@@ -1,6 +1,6 @@
 /** Answers `kubeloop rights` in the operator's process: its roles, or how a written role differs from them. */
 import { firstOf } from '../../core/errors.ts'
-import type { ClusterDescription, OperatorDescription } from '../../operator/description.ts'
+import type { OperatorDescription } from '../../operator/description.ts'
 import { pathOfUrl, textOf } from '../../runtime/os/user_files.ts'
 import { namespaceOf, rolesOf } from '../../rights/account.ts'
 import { likelyRights, ownRights, type Place } from '../../rights/likely.ts'
@@ -16,17 +16,14 @@ export interface RightsRequest {
   readonly namespace?: string | undefined
   /** The operator's name of another cluster. Default: its own cluster. */
   readonly cluster?: string | undefined
-  /** The folder of the record. Default: the rights follow from the description. */
-  readonly record?: string | undefined
+  /** The folders of the record. Default: the rights follow from the description. */
+  readonly record?: readonly string[]
   /** The rules to compare with. Default: print the roles. */
   readonly check?: readonly WrittenRule[] | undefined
 }
 
-/** The answer to a comparison. */
-export interface RightsReport {
-  /** One line for each right that the written role lacks, then for each that it exceeds. Empty if it fits. */
-  readonly problems: readonly string[]
-}
+/** The answer to a comparison: a line for each right that the role lacks or exceeds. Empty if it fits. */
+export type RightsReport = Pick<ReturnType<typeof compareRoles>, 'problems'>
 
 /** A line on standard error of every answer without a record. */
 const UNKNOWN = "What the operator's own code requests beyond this, as with client.get of another kind, is not " +
@@ -47,14 +44,19 @@ const UNSEEN = 'Only what was asked for while it was recorded is known: a right 
  */
 export async function rightsAnswer(
   description: OperatorDescription,
-  { namespace: stated, cluster: named, record, check }: RightsRequest,
+  { namespace: stated, cluster: named, record = [], check }: RightsRequest,
   url: string,
 ): Promise<{ readonly objects: readonly object[]; readonly notes: readonly string[] }> {
   const { name } = description.options
   const cluster = named === undefined ? undefined : description.clusters.find((each) => each.name === named)
-  if (named !== undefined && !cluster) throw noSuchCluster(description, named)
+  const [first] = description.clusters
+  if (named !== undefined && !cluster) {
+    const names = firstOf(description.clusters.map((each) => `"${each.name}"`), 5).join(', ')
+    const has = names ? `the clusters ${names}` : 'no other cluster'
+    throw new Error(`Cannot compute the rights in the cluster "${named}": the operator "${name}" has ${has}`)
+  }
   const place = { namespace: namespaceOf(description, { namespace: stated }), cluster }
-  const least = record === undefined ? undefined : await recordedRights(description, record, place, url)
+  const least = record.length === 0 ? undefined : await recordedRights(description, record, place, url)
   if (check) {
     const { problems, notes } = compareRoles(check, {
       needed: least?.rights ?? ownRights(description, place),
@@ -71,20 +73,13 @@ export async function rightsAnswer(
   const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
   return {
     objects: roles,
-    notes: [...(least?.notes ?? unrecordedNotes(description)), ...notesOf(description, cluster)],
+    notes: [
+      ...(least?.notes ?? unrecordedNotes(description)),
+      ...(cluster || !first
+        ? []
+        : [`The operator "${name}" needs rights in other clusters, too: see --cluster ${first.name}`]),
+    ],
   }
-}
-
-function notesOf({ options, clusters }: OperatorDescription, cluster: ClusterDescription | undefined): string[] {
-  if (cluster || clusters.length === 0) return []
-  const [first] = clusters
-  return [`The operator "${options.name}" needs rights in other clusters, too: see --cluster ${first!.name}`]
-}
-
-function noSuchCluster({ options, clusters }: OperatorDescription, named: string): Error {
-  const names = firstOf(clusters.map(({ name }) => `"${name}"`), 5).join(', ')
-  const has = names ? `the clusters ${names}` : 'no other cluster'
-  return new Error(`Cannot compute the rights in the cluster "${named}": the operator "${options.name}" has ${has}`)
 }
 
 /**
@@ -94,11 +89,11 @@ function noSuchCluster({ options, clusters }: OperatorDescription, named: string
  */
 export async function recordedRights(
   description: OperatorDescription,
-  folder: string,
+  folders: readonly string[],
   place: Place,
   url: string,
 ): Promise<LeastRights> {
-  const record = await readRecord(folder, description.options.name, place.cluster?.name)
+  const record = await readRecord(folders, description.options.name, place.cluster?.name)
   const files = new Set([pathOfUrl(url), ...record.rights.flatMap(({ at }) => at?.replace(/:\d+:\d+$/, '') ?? [])])
   const texts = await Promise.all([...files].map(textOf))
   const stands = (text: string): boolean =>

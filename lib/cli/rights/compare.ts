@@ -18,12 +18,6 @@ export interface Expected {
   readonly isRecorded: boolean
 }
 
-export interface Comparison {
-  /** One line for each right that is lacking, then for each that exceeds. */
-  readonly problems: readonly string[]
-  readonly notes: readonly string[]
-}
-
 /** `*` in a list of a rule stands for all. */
 const ALL = '*'
 
@@ -32,7 +26,11 @@ interface Written extends Right {
   readonly role: string
 }
 
-export function compareRoles(rules: readonly WrittenRule[], expected: Expected): Comparison {
+/** Returns one line for each right that is lacking, then for each that exceeds, and hints. */
+export function compareRoles(
+  rules: readonly WrittenRule[],
+  expected: Expected,
+): { readonly problems: readonly string[]; readonly notes: readonly string[] } {
   const written = rules.flatMap((rule) => writtenRights(rule, expected.namespace))
   const { limited, needed, likely } = expected
   const lacking = limited.filter((right) => !written.some((each) => covers(each, right)))

@@ -107,13 +107,21 @@ export function grantNotes({ controllers }: OperatorDescription): readonly strin
   })
 }
 
-/** Returns a test for the right to bind a role that the operator has written: it has the rights of that role. */
+/** Verbs that give a role its rules. */
+const GIVES: ReadonlySet<string> = new Set(['create', 'update', 'patch'])
+
+/**
+ * Returns a test for the right to bind a role that the operator has written: it has the rights of that role. A Role is
+ * bound in its own namespace.
+ */
 function boundBy({ rights }: RightsRecord): (line: AskedRight) => boolean {
-  const roles = rights.filter(({ verb, group, resource }) =>
-    group === RBAC && WRITES.has(verb) && (resource === 'roles' || resource === 'clusterroles')
-  )
-  return ({ verb, resource, name }) =>
-    verb === 'bind' && roles.some((role) => role.resource === resource && (role.name === name || role.name === ANY))
+  const isIn = (written: string | undefined, asked: string | undefined): boolean => written === asked || written === ANY
+  return ({ verb, resource, name, namespace }) =>
+    verb === 'bind' &&
+    rights.some((role) =>
+      role.group === RBAC && role.resource === resource && GIVES.has(role.verb) && isIn(role.name, name) &&
+      (resource === 'clusterroles' || isIn(role.namespace, namespace))
+    )
 }
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection'])

@@ -13,17 +13,23 @@ export interface RightsRecord {
 }
 
 /**
- * Reads all files of a record.
+ * Reads all files of a record, in one or more folders.
  *
- * @throws Error if the folder has no record of the operator, or a file is not a record.
+ * @throws Error if there is no such folder, they have no record of the operator, or a file is not a record.
  */
-export async function readRecord(folder: string, operator: string, cluster: string | undefined): Promise<RightsRecord> {
-  const files = await filesIn(folder, '.jsonl')
-  const cannot = `Cannot read the record in ${folder}`
-  const remedy = `run the operator's tests with KUBELOOP_RIGHTS=${folder}, or kubeloop dev`
-  if (!files) throw new Error(`${cannot}: there is no such folder; ${remedy}`)
+export async function readRecord(
+  folders: readonly string[],
+  operator: string,
+  cluster: string | undefined,
+): Promise<RightsRecord> {
+  const cannot = `Cannot read the record in ${folders.join(' and ')}`
+  const remedy = `run the operator's tests with KUBELOOP_RIGHTS=${folders[0]}, or kubeloop dev`
   const lines: RecordLine[] = []
-  for (const file of files) lines.push(...linesOf(await readText(file), file))
+  for (const folder of folders) {
+    const files = await filesIn(folder, '.jsonl')
+    if (!files) throw new Error(`Cannot read the record in ${folder}: there is no such folder; ${remedy}`)
+    for (const file of files) lines.push(...linesOf(await readText(file), file))
+  }
   const own = lines.filter((line) => line.operator === operator)
   if (own.length === 0) {
     const others = [...new Set(lines.map((line) => `"${line.operator}"`))].sort()

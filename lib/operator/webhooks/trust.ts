@@ -64,10 +64,10 @@ export function trustOf(
   }
   const { certs = resolvePath(temporaryFolder(), CERTIFICATE_FOLDER) } = options.webhooks ?? {}
   if (typeof certs === 'string') return trustInFolder(certs, setup, addOwnCas)
-  for (const { secret } of [certs, ...(certs.ca ? [certs.ca] : [])]) {
-    if (isDomainName(secret)) continue
+  for (const [path, name] of [['secret', certs.secret], ['ca.secret', certs.ca?.secret ?? certs.secret]] as const) {
+    if (isDomainName(name)) continue
     const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
-    throw new TypeError(`Cannot keep certificates in a Secret "${secret}": ${rule}`)
+    throw new TypeError(`Cannot serve webhooks: webhooks.certs.${path} is "${name}": ${rule}`)
   }
   const place = certs.namespace ?? namespace
   return new SelfMadeCertificates({

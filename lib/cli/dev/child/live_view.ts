@@ -14,11 +14,6 @@ import { foldFailures } from '../../../controller/failures.ts'
 import type { WriteRecord } from '../../../client/client.ts'
 import type { ReconcileReport } from '../../../controller/controller.ts'
 
-export interface LiveViewOptions {
-  /** Returns the line that shows a `file:line:column`, printed below a failure of the user's code. */
-  readonly placeLine: (place: string) => string
-}
-
 /** A start after the first one. */
 export interface Restart {
   readonly changed: string | undefined
@@ -39,7 +34,7 @@ const MAX_KEYS = 10_000
 const MAX_GONE = 10_000
 
 export class LiveView {
-  readonly #options: LiveViewOptions
+  readonly #placeLine: (place: string) => string
   readonly #failures = foldFailures()
   /** A restart without its line yet, and the keys that needed no write. */
   #restart: (Restart & { readonly keys: Set<string> }) | undefined
@@ -50,8 +45,9 @@ export class LiveView {
   /** Keys whose object was deleted and not created again. */
   readonly #gone = new Set<string>()
 
-  constructor(options: LiveViewOptions) {
-    this.#options = options
+  /** `placeLine` returns the line that shows a `file:line:column`, printed below a failure of the user's code. */
+  constructor(placeLine: (place: string) => string) {
+    this.#placeLine = placeLine
   }
 
   /** Starts to count first reconciles that write nothing, for the one line that {@link settled} returns. */
@@ -149,7 +145,7 @@ export class LiveView {
   /** Returns the line of source of the user's innermost frame. */
   #sourceLine(error: unknown): string[] {
     const [place] = userFrames(error instanceof Error ? error.stack : undefined)
-    return place ? [this.#options.placeLine(place)] : []
+    return place ? [this.#placeLine(place)] : []
   }
 }
 

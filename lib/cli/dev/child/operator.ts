@@ -159,14 +159,12 @@ function configOfAccount(
   return (cluster) => ({ server, ca, token: tokens[cluster]!, namespace, origin: { identity } })
 }
 
-interface Recording extends Pick<DevOperator, 'description' | 'cluster' | 'log'> {
-  readonly others: readonly { readonly name: string; readonly config: ClusterConfig }[]
-  readonly session: Session
-}
-
 /** Returns connections that send the rights that the operator asks for to the command. */
 function recordingTransports(
-  { description, cluster, log, others, session }: Recording,
+  { description, cluster, log, others, session }: Pick<DevOperator, 'description' | 'cluster' | 'log'> & {
+    readonly others: readonly { readonly name: string; readonly config: ClusterConfig }[]
+    readonly session: Session
+  },
 ): Pick<StartOptions, 'transport' | 'transports' | 'onReconcile'> {
   const { name: operator } = description.options
   const recorder = new RightsRecorder({
@@ -193,7 +191,7 @@ function jsonLines(log: Log, restart: Restart | undefined): DevStart {
 }
 
 function liveView({ clusters }: OperatorDescription, restart: Restart | undefined): DevStart {
-  const view = new LiveView({ placeLine })
+  const view = new LiveView(placeLine)
   let assembled: Parts | undefined
   const print = (lines: readonly string[]): void => lines.forEach(writeLine)
   const converged = (): boolean => {
