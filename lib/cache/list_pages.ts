@@ -5,12 +5,14 @@ import { type Clock, turnBudgetOf } from '../async/clock.ts'
 import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import type { Api } from '../client/api.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
-import type { SelectOptions, Target } from '../client/requests.ts'
+import type { ListVersion, SelectOptions, Target } from '../client/requests.ts'
 
 export interface ListPagesOptions extends SelectOptions {
   readonly api: Api
   readonly target: Target
   readonly clock: Clock
+  /** The version to list at. Default: the newest one. */
+  readonly at?: ListVersion
   /** Called once for each received object, to drop what is not kept. */
   readonly prepare: (object: KubeObject) => void
 }
@@ -31,7 +33,7 @@ const PAGE_CHARACTERS = 2 ** 20
 
 /** Returns all objects of a kind, in pages of about the same length. */
 export async function listPages(options: ListPagesOptions, signal: AbortSignal): Promise<FullList> {
-  const { api, target, labels, fields, clock } = options
+  const { api, target, labels, fields, at, clock } = options
   const action = `list ${api.describe(target)}`
   const scope = abortScope(signal)
   const budget = turnBudgetOf(clock)
@@ -49,7 +51,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
       return budget.isSpent ? budget.turn() : undefined
     }
     try {
-      return await api.listPage(target, { labels, fields, continue: token, limit }, scope.signal, pace)
+      return await api.listPage(target, { labels, fields, at, continue: token, limit }, scope.signal, pace)
     } finally {
       silence.cancel()
     }

@@ -95,7 +95,7 @@ export type WatchInput =
     readonly silent?: boolean
   }
   /** The back-off is over. `restored`: the server was restored to an older state than that of the next watch. */
-  | { readonly kind: 'waited'; readonly restored?: boolean }
+  | { readonly kind: 'waited'; readonly restored?: boolean | undefined }
 
 type Failure = Extract<WatchInput, { kind: 'failed' }>
 
@@ -271,8 +271,9 @@ function isInitializing(error: unknown): boolean {
 /**
  * Returns whether the server has not reached the requested version, for example because it was restored from a backup.
  */
-function isTooLarge({ status }: ApiError): boolean {
-  return status.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false
+export function isTooLarge(error: unknown): boolean | undefined {
+  return error instanceof ApiError &&
+    error.status.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge')
 }
 
 const BUSY: ReadonlySet<number> = new Set([429, 502, 503, 504])

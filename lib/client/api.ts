@@ -18,6 +18,7 @@ import {
   describe,
   getRequest,
   listRequest,
+  type PageQuery,
   patchRequest,
   type PatchType,
   type SelectOptions,
@@ -151,7 +152,7 @@ export class Api {
   /** Reads one page. Items without apiVersion and kind (built-in kinds) get them. */
   async listPage(
     target: Target,
-    options: SelectOptions & { limit?: number | undefined; continue?: string | undefined; quiet?: boolean | undefined },
+    options: PageQuery,
     signal?: AbortSignal,
     pace?: Pace,
   ): Promise<ListBody> {

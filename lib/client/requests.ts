@@ -19,10 +19,17 @@ export interface SelectOptions {
   readonly fields?: string | undefined
 }
 
+export interface ListVersion {
+  readonly resourceVersion: string
+  readonly resourceVersionMatch: 'Exact'
+}
+
 /** The query of a page. `quiet`: warnings of the server are not logged, as the user did not ask for the objects. */
 export type PageQuery = SelectOptions & {
   limit?: number | undefined
   continue?: string | undefined
+  /** The version to list at. Default: the newest one. */
+  at?: ListVersion | undefined
   quiet?: boolean | undefined
 }
 
@@ -75,7 +82,7 @@ export function getRequest(target: Target): HttpRequest {
 }
 
 export function listRequest(target: Target, options: PageQuery): HttpRequest {
-  const query = { ...selectors(options), limit: options.limit, continue: options.continue }
+  const query = { ...selectors(options), limit: options.limit, continue: options.continue, ...options.at }
   return {
     method: 'GET',
     path: withQuery(pathOf(target), query),

@@ -217,7 +217,8 @@ test('an informer in its back-off tries again at once', async () => {
   const open = new Stream()
   i.server.watches.push(open.answer)
   // One to find out whether the server was restored, and one to compare.
-  const answer = list('9', [pod('b', '7'), pod('a', '1')])
+  const [then, now] = [list('5', [pod('b', '2')]), list('9', [pod('b', '7'), pod('a', '1')])]
+  const answer: Answer = (request) => (request.path.includes('=Exact') ? then : now)(request)
   i.server.lists.push(answer, answer)
   const caughtUp = await i.catchUp()
   assert.deepEqual(i.server.recorded().toSorted(), ['list', 'list', 'watch 5'])

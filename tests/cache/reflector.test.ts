@@ -171,19 +171,27 @@ test('a server that accepts the connection and never answers is given up, for a 
   assert.deepEqual(server.recorded(), ['list', 'watch 5'])
 })
 
-test('after a failure the server is compared: a lower version, its or the newest object’s, leads to a full read', async () => {
+test('after a failure the server is compared: without the last version, or with another object there, all is read', async () => {
   const other = (version: string): KubeObject => pod('b', version, { namespace: 'other' })
   const store = new Map([['a', pod('a', '3')], ['b', other('4')], ['c', pod('c', '2')]])
   const [watched, read] = [[['list', 'watch 5'], []], [['list', 'list', 'watch 4'], ['list a']]] as const
+  const tooLarge: Answer = () => {
+    const details = { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }] }
+    const body = new Stream()
+    body.text(JSON.stringify({ kind: 'Status', code: 504, reason: 'Timeout', details }))
+    body.end()
+    return { status: 504, headers: {}, body: body.body() }
+  }
   const cases: readonly (readonly [Answer, outcome: readonly [readonly string[], readonly string[]]])[] = [
-    [list('4', [other('4')]), read],
+    [tooLarge, read],
     [list('5', [other('4')]), watched],
-    [list('9', [other('8')]), watched],
     // The server was restored, and has passed the version since then.
-    [list('9', [other('3')]), read],
-    [list('9'), read],
-    [list('x', [other('x')]), watched],
+    [list('5', [other('3')]), read],
+    [list('5', [other('5')]), read],
+    [list('5'), read],
     // The watch shows whether the server works.
+    [refusal(504, 'Timeout'), watched],
+    [refusal(410, 'Expired'), watched],
     [failing(new NetworkError('down', { phase: 'connect' })), watched],
   ]
   for (const [answer, outcome] of cases) {
@@ -197,19 +205,26 @@ test('after a failure the server is compared: a lower version, its or the newest
     r.server.lists.push((request) => (path = request.path, answer(request)), list('4', [pod('a', '3')]))
     await r.clock.advance(800)
     assert.deepEqual([r.server.recorded(), r.recorded()], outcome)
-    assert.match(path, /^\/api\/v1\/namespaces\/other\/pods\?fieldSelector=metadata\.name%3Db&/)
+    const { pathname, searchParams } = new URL(path, 'http://server')
+    assert.equal(pathname, '/api/v1/namespaces/other/pods')
+    searchParams.delete('limit')
+    assert.deepEqual(Object.fromEntries(searchParams), {
+      fieldSelector: 'metadata.name=b',
+      resourceVersion: '5',
+      resourceVersionMatch: 'Exact',
+    })
   }
 })
 
-test('with an empty store, the version alone is compared; the selection of the reflector holds', async () => {
-  const [stream, selection] = [new Stream(), { labels: 'a=b', fields: 'metadata.name!=c' }]
-  await using r = await watching([stream], { target: { resource: POD, namespace: 'ours' }, ...selection })
+test('with an empty store, the version alone is compared, in the namespace of the reflector', async () => {
+  const stream = new Stream()
+  await using r = await watching([stream], { target: { resource: POD, namespace: 'ours' } })
   stream.fail(new NetworkError('cut', { phase: 'body' }))
-  r.server.lists.push(list('5', [pod('z', '1')]))
+  r.server.lists.push(list('5'))
   await r.clock.advance(800)
   assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 5'])
-  const path = '/api/v1/namespaces/ours/pods?labelSelector=a%3Db&fieldSelector=metadata.name!%3Dc%2Cmetadata.name%3D&'
-  assert.ok(r.server.requests.at(-2)!.path.startsWith(path), r.server.requests.at(-2)!.path)
+  const { path } = r.server.requests.at(-2)!
+  assert.ok(path.startsWith('/api/v1/namespaces/ours/pods?fieldSelector=metadata.name%3D&'), path)
 })
 
 test('an answer that does not come in time is not waited for, nor after a stop', async () => {
