@@ -18,7 +18,6 @@ import {
   describe,
   getRequest,
   listRequest,
-  type PageQuery,
   patchRequest,
   type PatchType,
   type SelectOptions,
@@ -152,7 +151,12 @@ export class Api {
   /** Reads one page. Items without apiVersion and kind (built-in kinds) get them. */
   async listPage(
     target: Target,
-    options: PageQuery,
+    options: SelectOptions & {
+      limit?: number | undefined
+      continue?: string | undefined
+      quiet?: boolean | undefined
+      at?: { readonly resourceVersion: string; readonly resourceVersionMatch: 'Exact' } | undefined
+    },
     signal?: AbortSignal,
     pace?: Pace,
   ): Promise<ListBody> {

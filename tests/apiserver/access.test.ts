@@ -3,10 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ApiServer, type ApiServerOptions } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-// deno-lint-ignore no-explicit-any -- a wrong path fails an assertion
-type Body = any
+import { type Body, type Method, send } from './requests.ts'
 
 class Client {
   readonly server: ApiServer
@@ -18,15 +15,9 @@ class Client {
   }
 
   async send(method: Method, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Body> {
-    const response = await this.server.handle({
-      method,
-      path,
-      headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json', ...headers },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    })
-    const text = await response.body.text()
-    const json = text.startsWith('{') ? JSON.parse(text) : { text }
-    return { ...json, httpStatus: response.status, headers: response.headers }
+    const answer = await send(this.server, method, path, body, { headers })
+    const json = typeof answer.body === 'string' ? { text: answer.body } : answer.body
+    return { ...json, httpStatus: answer.status, headers: answer.headers }
   }
 
   async token(spec: unknown = {}): Promise<string> {
@@ -165,66 +156,6 @@ test('a token with a changed part is refused', async () => {
   assert.equal((await client.who({ authorization: `Bearer ${head}.${changed}.${signature}` })).httpStatus, 401)
 })
 
-test('admission webhooks get the user of the request', async () => {
-  const users: Body[] = []
-  const client = new Client({
-    authorization: 'allow',
-    callWebhook: (_config, body) => {
-      const { request } = JSON.parse(String(body)) as Body
-      users.push([request.operation, request.subResource ?? '', request.kind.kind, request.userInfo])
-      const response = { uid: request.uid, allowed: true }
-      const text = JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response })
-      return Promise.resolve({ status: 200, body: text })
-    },
-  })
-  await client.send('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
-    metadata: { name: 'w' },
-    webhooks: [{
-      name: 'w.example.com',
-      clientConfig: { url: 'https://w.example.com' },
-      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['*'], resources: ['pods', 'pods/*'] }],
-      sideEffects: 'None',
-      admissionReviewVersions: ['v1'],
-    }],
-  })
-  const headers = { 'impersonate-user': 'jane', 'impersonate-uid': '7', 'impersonate-extra-a': 'b' }
-  const jane = { username: 'jane', uid: '7', groups: ['system:authenticated'], extra: { a: ['b'] } }
-  await client.send('POST', PODS, pod('p'), headers)
-  const binding = { metadata: { name: 'p' }, target: { kind: 'Node', name: 'n' } }
-  assert.equal((await client.send('POST', `${PODS}/p/binding`, binding, headers)).httpStatus, 201)
-  assert.equal((await client.send('POST', `${PODS}/p/eviction`, { metadata: { name: 'p' } }, headers)).httpStatus, 201)
-  assert.deepEqual(users, [
-    ['CREATE', '', 'Pod', jane],
-    ['CREATE', 'binding', 'Binding', jane],
-    ['CREATE', 'eviction', 'Eviction', jane],
-  ])
-})
-
-test('a webhook that denies an eviction keeps the pod', async () => {
-  const client = new Client({
-    callWebhook: (_config, body) => {
-      const { request } = JSON.parse(String(body)) as Body
-      const response = { uid: request.uid, allowed: false, status: { message: 'not now' } }
-      const text = JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response })
-      return Promise.resolve({ status: 200, body: text })
-    },
-  })
-  await client.send('POST', PODS, pod('p'))
-  await client.send('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
-    metadata: { name: 'w' },
-    webhooks: [{
-      name: 'w.example.com',
-      clientConfig: { url: 'https://w.example.com' },
-      rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods/eviction'] }],
-      sideEffects: 'None',
-      admissionReviewVersions: ['v1'],
-    }],
-  })
-  const { message } = await client.send('POST', `${PODS}/p/eviction`, { metadata: { name: 'p' } })
-  assert.equal(message, 'admission webhook "w.example.com" denied the request: not now')
-  assert.equal((await client.send('GET', `${PODS}/p`)).httpStatus, 200)
-})
-
 test('an eviction with the uid of another pod is refused', async () => {
   const client = new Client()
   await client.send('POST', PODS, pod('p'))
@@ -274,12 +205,7 @@ test('bad bodies of subresources and reviews are refused, and nothing is stored'
       assert.ok(httpStatus < 500 || kind === 'Status', `${path} ${JSON.stringify(body)}: ${httpStatus}`)
       assert.notEqual(httpStatus, 200)
     }
-    const broken = await client.server.handle({
-      method: 'POST',
-      path,
-      headers: { 'content-type': 'application/json' },
-      body: '{"a":',
-    })
+    const broken = await send(client.server, 'POST', path, '{"a":')
     assert.equal(broken.status, 400, path)
   }
   assert.equal(JSON.stringify(client.server.save().store), before)

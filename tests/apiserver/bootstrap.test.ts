@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer, type ApiServerOptions } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { type Body, must } from './requests.ts'
 
 async function names(server: ApiServer, path: string): Promise<string[]> {
-  const response = await server.handle({ method: 'GET', path })
-  const list = JSON.parse(await response.body.text()) as { items: { metadata: { name: string } }[] }
-  return list.items.map(({ metadata }) => metadata.name)
+  return (await must(server, 'GET', path)).items.map(({ metadata }: Body) => metadata.name)
 }
 
 const start = (options: ApiServerOptions = {}): ApiServer => new ApiServer({ clock: new FakeClock(), ...options })
@@ -36,13 +35,8 @@ test('a new server has only its namespaces; with bootstrap, also the other objec
 
 test('aggregated roles have the rules of the roles that they collect', async () => {
   const server = start({ bootstrap: true })
-  const rulesOf = async (name: string): Promise<{ verbs: string[]; resources?: string[] }[]> => {
-    const response = await server.handle({
-      method: 'GET',
-      path: `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`,
-    })
-    return JSON.parse(await response.body.text()).rules
-  }
+  const rulesOf = async (name: string): Promise<{ verbs: string[]; resources?: string[] }[]> =>
+    (await must(server, 'GET', `/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`)).rules
   const reads = (each: { verbs: string[]; resources?: string[] }): boolean =>
     each.verbs.includes('get') && !!each.resources?.includes('configmaps')
   for (const name of ['view', 'edit', 'admin']) assert.ok((await rulesOf(name)).some(reads), name)

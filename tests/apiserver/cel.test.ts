@@ -5,37 +5,18 @@ import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { celEngine } from '../../lib/apiserver/cel/load.ts'
 import { Suspension } from '../../lib/apiserver/model/suspension.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { type Body, send } from './requests.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const WIDGETS = '/apis/example.com/v1/widgets'
-
-// deno-lint-ignore no-explicit-any -- tests read any path of a body
-type Body = any
 
 function definition(rules: readonly Body[], properties: Body = { a: { type: 'integer' } }): Body {
   const spec = { type: 'object', properties, ...(rules.length > 0 && { 'x-kubernetes-validations': rules }) }
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } }
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'widgets.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Cluster',
-      names: { plural: 'widgets', kind: 'Widget' },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  }
+  return definitionOf({ kind: 'Widget', properties: { spec } })
 }
 
 function widget(spec: Body): Body {
   return { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w' }, spec }
-}
-
-async function send(server: ApiServer, method: 'GET' | 'POST', path: string, body?: Body): Promise<Body> {
-  const headers = { 'content-type': 'application/json' }
-  const response = await server.handle({ method, path, headers, body: body && JSON.stringify(body) })
-  return { status: response.status, body: JSON.parse(await response.body.text()) }
 }
 
 function server(): ApiServer {

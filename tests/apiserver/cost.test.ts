@@ -3,6 +3,8 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { type Body, must, send } from './requests.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 
 /** Large enough that work in the square of it takes ten seconds, and linear work a fifth of one. */
 const MANY = 20_000
@@ -110,13 +112,11 @@ const COSTS: readonly (readonly [string, Request | undefined, Request])[] = [
 for (const [name, before, request] of COSTS) {
   test(`${name}: one request takes time by its length, and no more`, async () => {
     const server = new ApiServer({ clock: new FakeClock() })
-    const send = async ([method, path, body, type = 'application/json']: Request): Promise<number> => {
-      const text = typeof body === 'string' ? body : JSON.stringify(body)
-      return (await server.handle({ method, path, headers: { 'content-type': type }, body: text })).status
-    }
-    if (before) assert.equal(await send(before), 201)
+    const sent = async ([method, path, body, type = 'application/json']: Request): Promise<number> =>
+      (await send(server, method, path, body, { headers: { 'content-type': type } })).status
+    if (before) assert.equal(await sent(before), 201)
     const began = process.cpuUsage()
-    const status = await send(request)
+    const status = await sent(request)
     const { user, system } = process.cpuUsage(began)
     assert.ok(status >= 200 && status < 504, `status ${status}`)
     const ms = (user + system) / 1000
@@ -126,35 +126,12 @@ for (const [name, before, request] of COSTS) {
 
 test('an answer names the first 1000 faults; those of alternatives that fail do not count', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
-  const send = async (path: string, body: object): Promise<{ status: number; body: string }> => {
-    const answer = await server.handle({
-      method: 'POST',
-      path,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
-    return { status: answer.status, body: await answer.body.text() }
-  }
   const items = { type: 'string', anyOf: [{ maxLength: 0 }, { minLength: 1, maxLength: 1 }] }
-  const schema = {
-    type: 'object',
-    properties: { spec: { type: 'array', items } },
-  }
-  const definition = {
-    metadata: { name: 'foos.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Cluster',
-      names: { plural: 'foos', kind: 'Foo' },
-      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-    },
-  }
-  assert.equal((await send('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)).status, 201)
+  await must(server, 'POST', CRDS, definitionOf({ properties: { spec: { type: 'array', items } } }))
   const foos = async (value: string, count: number): Promise<{ status: number; causes: readonly string[] }> => {
     const foo = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: 'a' }, spec: Array(count).fill(value) }
-    const { status, body } = await send('/apis/example.com/v1/foos?dryRun=All', foo)
-    const { details } = JSON.parse(body) as { details?: { causes: readonly { message: string }[] } }
-    return { status, causes: (details?.causes ?? []).map(({ message }) => message) }
+    const { status, body } = await send(server, 'POST', '/apis/example.com/v1/foos?dryRun=All', foo)
+    return { status, causes: (body.details?.causes ?? []).map(({ message }: Body) => message) }
   }
   assert.equal((await foos('a', 3000)).status, 201)
   // Each has two: it fits no alternative, and it is not what the first one asks for.

@@ -3,17 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-
-// deno-lint-ignore no-explicit-any -- a wrong path fails an assertion
-type Body = any
-
-async function post(server: ApiServer, path: string, body: Body): Promise<Body> {
-  const headers = { 'content-type': 'application/json' }
-  const response = await server.handle({ method: 'POST', path, headers, body: JSON.stringify(body) })
-  const answer = JSON.parse(await response.body.text())
-  assert.equal(response.status, 201, answer.message)
-  return answer
-}
+import { type Body, must } from './requests.ts'
 
 const CLAIMS = '/api/v1/namespaces/default/persistentvolumeclaims'
 const claim = (name: string, spec: Body = {}): Body => ({
@@ -24,23 +14,26 @@ const claim = (name: string, spec: Body = {}): Body => ({
 test('a claim and an ingress without a class get the default one, the newest if there are several', async () => {
   const clock = new FakeClock()
   const server = new ApiServer({ clock })
-  assert.equal((await post(server, CLAIMS, claim('before'))).spec.storageClassName, undefined)
+  assert.equal((await must(server, 'POST', CLAIMS, claim('before'))).spec.storageClassName, undefined)
   for (const name of ['a', 'b']) {
     const annotations = {
       'storageclass.kubernetes.io/is-default-class': 'true',
       'ingressclass.kubernetes.io/is-default-class': 'true',
     }
-    await post(server, '/apis/storage.k8s.io/v1/storageclasses', { metadata: { name, annotations }, provisioner: 'p' })
-    await post(server, '/apis/networking.k8s.io/v1/ingressclasses', {
+    await must(server, 'POST', '/apis/storage.k8s.io/v1/storageclasses', {
+      metadata: { name, annotations },
+      provisioner: 'p',
+    })
+    await must(server, 'POST', '/apis/networking.k8s.io/v1/ingressclasses', {
       metadata: { name, annotations },
       spec: { controller: 'example.com/c' },
     })
     clock.advance(5000)
   }
-  assert.equal((await post(server, CLAIMS, claim('after'))).spec.storageClassName, 'b')
-  assert.equal((await post(server, CLAIMS, claim('none', { storageClassName: '' }))).spec.storageClassName, '')
+  assert.equal((await must(server, 'POST', CLAIMS, claim('after'))).spec.storageClassName, 'b')
+  assert.equal((await must(server, 'POST', CLAIMS, claim('none', { storageClassName: '' }))).spec.storageClassName, '')
   const defaultBackend = { service: { name: 's', port: { number: 80 } } }
   const ingresses = '/apis/networking.k8s.io/v1/namespaces/default/ingresses'
-  const ingress = await post(server, ingresses, { metadata: { name: 'i' }, spec: { defaultBackend } })
+  const ingress = await must(server, 'POST', ingresses, { metadata: { name: 'i' }, spec: { defaultBackend } })
   assert.equal(ingress.spec.ingressClassName, 'b')
 })

@@ -9,6 +9,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { type ClosableTransport, httpTransport } from '../../lib/runtime/net/transport.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { runCommand } from '../tools/run_command.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 
 const missing = process.env['KUBEBUILDER_ASSETS']
   ? false
@@ -41,65 +42,52 @@ const BUILT_IN: readonly string[] = [
 ]
 const CUSTOM: readonly string[] = ['widgets', 'widgets.spec', 'widgets.spec.parts', 'widgets.metadata.ownerReferences']
 
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const DEFINITION = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.explain.example.com' },
-  spec: {
-    group: 'explain.example.com',
-    scope: 'Namespaced',
-    names: { plural: 'widgets', kind: 'Widget' },
-    versions: [{
-      name: 'v1',
-      served: true,
-      storage: true,
-      selectableFields: [{ jsonPath: '.spec.size' }],
-      subresources: { status: {}, scale: { specReplicasPath: '.spec.count', statusReplicasPath: '.status.count' } },
-      schema: {
-        openAPIV3Schema: {
-          type: 'object',
-          description: 'A widget.',
-          required: ['spec'],
-          properties: {
-            metadata: { type: 'object' },
-            spec: {
+const DEFINITION = definitionOf({
+  ...{ kind: 'Widget', group: 'explain.example.com', scope: 'Namespaced' },
+  version: {
+    selectableFields: [{ jsonPath: '.spec.size' }],
+    subresources: { status: {}, scale: { specReplicasPath: '.spec.count', statusReplicasPath: '.status.count' } },
+  },
+  schema: {
+    type: 'object',
+    description: 'A widget.',
+    required: ['spec'],
+    properties: {
+      metadata: { type: 'object' },
+      spec: {
+        type: 'object',
+        description: 'What is wanted.\nIn two lines.',
+        required: ['size'],
+        properties: {
+          size: { type: 'string', enum: ['S', 'M'], default: 'M', description: 'The size.' },
+          count: { type: 'integer', format: 'int32', minimum: 0 },
+          port: { 'x-kubernetes-int-or-string': true, description: 'A port.' },
+          either: { 'x-kubernetes-int-or-string': true, anyOf: [{ pattern: 'a' }, { pattern: 'b' }] },
+          note: { type: 'string', nullable: true },
+          open: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+          labels: { type: 'object', additionalProperties: { type: 'string' }, 'x-kubernetes-map-type': 'atomic' },
+          template: {
+            type: 'object',
+            'x-kubernetes-embedded-resource': true,
+            'x-kubernetes-preserve-unknown-fields': true,
+          },
+          parts: {
+            type: 'array',
+            'x-kubernetes-list-type': 'map',
+            'x-kubernetes-list-map-keys': ['name'],
+            items: {
               type: 'object',
-              description: 'What is wanted.\nIn two lines.',
-              required: ['size'],
-              properties: {
-                size: { type: 'string', enum: ['S', 'M'], default: 'M', description: 'The size.' },
-                count: { type: 'integer', format: 'int32', minimum: 0 },
-                port: { 'x-kubernetes-int-or-string': true, description: 'A port.' },
-                either: { 'x-kubernetes-int-or-string': true, anyOf: [{ pattern: 'a' }, { pattern: 'b' }] },
-                note: { type: 'string', nullable: true },
-                open: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-                labels: { type: 'object', additionalProperties: { type: 'string' }, 'x-kubernetes-map-type': 'atomic' },
-                template: {
-                  type: 'object',
-                  'x-kubernetes-embedded-resource': true,
-                  'x-kubernetes-preserve-unknown-fields': true,
-                },
-                parts: {
-                  type: 'array',
-                  'x-kubernetes-list-type': 'map',
-                  'x-kubernetes-list-map-keys': ['name'],
-                  items: {
-                    type: 'object',
-                    required: ['name'],
-                    properties: { name: { type: 'string' }, on: { type: 'boolean', default: false } },
-                  },
-                },
-              },
-              'x-kubernetes-validations': [{ rule: 'self.size != ""', message: 'a size' }],
+              required: ['name'],
+              properties: { name: { type: 'string' }, on: { type: 'boolean', default: false } },
             },
-            status: { type: 'object', properties: { count: { type: 'integer' } } },
           },
         },
+        'x-kubernetes-validations': [{ rule: 'self.size != ""', message: 'a size' }],
       },
-    }],
+      status: { type: 'object', properties: { count: { type: 'integer' } } },
+    },
   },
-}
+})
 
 interface Side {
   readonly transport: Transport

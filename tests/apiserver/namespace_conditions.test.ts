@@ -2,27 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { type Body, type Method, must } from './requests.ts'
 
 const NAMESPACE = '/api/v1/namespaces/full'
 const CONFIG_MAPS = `${NAMESPACE}/configmaps`
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
-
 /** A server with a namespace that is being deleted, and config maps with a finalizer in it. */
 async function deletedNamespace(count: number) {
   const clock = new FakeClock()
-  const { handle } = new ApiServer({ clock })
-  const send = async (method: Method, path: string, body?: unknown) => {
-    const response = await handle({
-      method,
-      path,
-      headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    })
-    const text = await response.body.text()
-    assert.ok(response.status < 300, text)
-    return JSON.parse(text)
-  }
+  const server = new ApiServer({ clock })
+  const send = (method: Method, path: string, body?: Body) => must(server, method, path, body)
   await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'full' } })
   for (let i = 0; i < count; i++) {
     const metadata = { name: `map-${i}`, finalizers: ['example.com/hold'] }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { must } from './requests.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 import { builtinKinds } from '../../lib/apiserver/kinds/kinds.ts'
-
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 interface Document {
   readonly paths: Record<
@@ -13,38 +13,11 @@ interface Document {
   readonly components: { readonly schemas: Record<string, unknown> }
 }
 
-async function read(server: ApiServer, path: string): Promise<Document> {
-  const response = await server.handle({ method: 'GET', path })
-  assert.equal(response.status, 200, path)
-  return JSON.parse(await response.body.text()) as Document
-}
+const read = (server: ApiServer, path: string): Promise<Document> => must(server, 'GET', path)
 
 async function hashOf(server: ApiServer, name: string): Promise<string> {
   const { paths } = await read(server, '/openapi/v3')
   return paths[name]!.serverRelativeURL.split('hash=')[1]!
-}
-
-function definition(
-  names: { readonly plural: string; readonly kind: string },
-  properties: object = {},
-  group = 'example.com',
-): string {
-  return JSON.stringify({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${names.plural}.${group}` },
-    spec: {
-      group,
-      scope: 'Cluster',
-      names,
-      versions: [{
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties } },
-      }],
-    },
-  })
 }
 
 test('each built-in kind has a schema and its paths in the document of its version', async () => {
@@ -63,34 +36,27 @@ test('each built-in kind has a schema and its paths in the document of its versi
 
 test('a hash changes with the schema of a kind, and only that one', async () => {
   const server = new ApiServer()
-  const names = { plural: 'foos', kind: 'Foo' }
-  await server.handle({ method: 'POST', path: CRDS, body: definition(names) })
+  await must(server, 'POST', CRDS, definitionOf({ properties: {} }))
   const [foo, apps] = [await hashOf(server, 'apis/example.com/v1'), await hashOf(server, 'apis/apps/v1')]
   assert.equal(await hashOf(server, 'apis/example.com/v1'), foo)
-  const patch = JSON.stringify({ metadata: { labels: { a: 'b' } } })
-  const headers = { 'content-type': 'application/merge-patch+json' }
-  await server.handle({ method: 'PATCH', path: `${CRDS}/foos.example.com`, headers, body: patch })
+  await must(server, 'PATCH', `${CRDS}/foos.example.com`, { metadata: { labels: { a: 'b' } } })
   assert.equal(await hashOf(server, 'apis/example.com/v1'), foo)
   const other = new ApiServer()
-  await other.handle({ method: 'POST', path: CRDS, body: definition(names, { spec: { type: 'string' } }) })
+  await must(other, 'POST', CRDS, definitionOf({ properties: { spec: { type: 'string' } } }))
   assert.notEqual(await hashOf(other, 'apis/example.com/v1'), foo)
   assert.equal(await hashOf(other, 'apis/apps/v1'), apps)
-  await server.handle({ method: 'POST', path: CRDS, body: definition({ plural: 'bars', kind: 'Bar' }) })
+  await must(server, 'POST', CRDS, definitionOf({ kind: 'Bar', properties: {} }))
   assert.notEqual(await hashOf(server, 'apis/example.com/v1'), foo)
 })
 
 test('kinds of one version share a document; names are those of the definition', async () => {
   const server = new ApiServer()
   const group = 'my-apps.k8s.io'
-  const annotated = (text: string): string =>
-    text.replace('"metadata":{', '"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved"},')
   for (const [plural, kind] of [['apples', 'Apple'], ['dogs', 'Dogs'], ['classes', 'Class']] as const) {
-    const response = await server.handle({
-      method: 'POST',
-      path: CRDS,
-      body: annotated(definition({ plural, kind }, {}, group)),
-    })
-    assert.equal(response.status, 201, await response.body.text())
+    const annotations = { 'api-approved.kubernetes.io': 'unapproved' }
+    const metadata = { name: `${plural}.${group}`, annotations }
+    const definition = { ...definitionOf({ group, properties: {}, spec: { names: { plural, kind } } }), metadata }
+    await must(server, 'POST', CRDS, definition)
   }
   const { paths, components } = await read(server, `/openapi/v3/apis/${group}/v1`)
   assert.deepEqual(Object.keys(paths), [...Object.keys(paths)].sort())
@@ -120,7 +86,7 @@ test('int-or-string keeps its own alternatives; embedded objects get their metad
     },
     off: { type: 'boolean', default: false, nullable: false },
   }
-  await server.handle({ method: 'POST', path: CRDS, body: definition({ plural: 'foos', kind: 'Foo' }, properties) })
+  await must(server, 'POST', CRDS, definitionOf({ properties }))
   const { components } = await read(server, '/openapi/v3/apis/example.com/v1')
   const foo = components.schemas['com.example.v1.Foo'] as { properties: Record<string, Record<string, unknown>> }
   const types = [{ type: 'integer' }, { type: 'string' }]

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from 'kubeloop/apiserver'
 import { degreeOf, isPlainPattern, isQuick } from '../../lib/apiserver/cel/patterns.ts'
-import { fooDefinition } from './definitions.ts'
+import { must, send } from './requests.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 
 const DEGREES: readonly (readonly [pattern: string, degree: number])[] = [
   ['^([0-9]+(ns|us|µs|ms|s|m|h)?)+$', Infinity],
@@ -39,16 +40,14 @@ test('the degree of a pattern is that of its unbounded parts, and infinite for r
 })
 
 /** Returns what creates of objects with these values are answered, by a definition with this pattern. */
-async function answers(pattern: string, values: readonly string[]): Promise<(number | undefined)[]> {
+async function answers(pattern: string, values: readonly string[]): Promise<number[]> {
   const api = new ApiServer()
-  const send = async (path: string, body: object): Promise<number | undefined> =>
-    (await api.handle({ method: 'POST', path, body: JSON.stringify(body) })).status
-  const definition = fooDefinition('Cluster', { text: { type: 'string', pattern } })
-  await send('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition)
-  const statuses: (number | undefined)[] = []
+  const properties = { text: { type: 'string', pattern } }
+  await must(api, 'POST', CRDS, definitionOf({ properties }))
+  const statuses: number[] = []
   for (const [at, text] of values.entries()) {
     const object = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name: `a${at}` }, text }
-    statuses.push(await send('/apis/example.com/v1/foos', object))
+    statuses.push((await send(api, 'POST', '/apis/example.com/v1/foos', object)).status)
   }
   return statuses
 }

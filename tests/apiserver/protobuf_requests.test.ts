@@ -5,7 +5,7 @@ import { ApiServer } from '../../lib/apiserver/mod.ts'
 import type { HttpRequest } from '../../lib/core/transport.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { bodyOf, envelope, integer, joined, part, PROTOBUF, varint } from './protobuf_writer.ts'
-import { fooDefinition } from './definitions.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 
 const NAMESPACE = '/api/v1/namespaces/default'
 
@@ -41,10 +41,12 @@ const DEPLOYMENT = bodyOf({
   },
 })
 
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const DEFINITION = bodyOf(fooDefinition('Namespaced', {
-  a: { type: 'array', items: { type: 'string', enum: ['x'] } },
-  b: { type: 'number', maximum: 2 },
+const DEFINITION = bodyOf(definitionOf({
+  scope: 'Namespaced',
+  properties: {
+    a: { type: 'array', items: { type: 'string', enum: ['x'] } },
+    b: { type: 'number', maximum: 2 },
+  },
 }))
 
 test('10,000 mutated bodies end in an answer, and refused ones store nothing', async () => {

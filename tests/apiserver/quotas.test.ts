@@ -2,20 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
-
-// deno-lint-ignore no-explicit-any -- a wrong path fails an assertion
-type Body = any
+import { type Body, type Method, must } from './requests.ts'
 
 test('the status of a quota follows its spec, and the objects of its namespace', async () => {
   const server = new ApiServer()
-  const send = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: Body): Promise<Body> => {
-    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-    const sent = { method, path: `/api/v1/namespaces/default/${path}`, headers: { 'content-type': type } }
-    const response = await server.handle({ ...sent, body: body && JSON.stringify(body) })
-    const answer = JSON.parse(await response.body.text())
-    assert.ok(response.status < 300, answer.message)
-    return answer
-  }
+  const send = (method: Method, path: string, body?: Body) =>
+    must(server, method, `/api/v1/namespaces/default/${path}`, body)
   const status = async (): Promise<Body> => (await send('GET', 'resourcequotas/q')).status
   const resources = { requests: { cpu: '300m', memory: '1Gi' } }
   const pod = (name: string): Body => ({

@@ -114,24 +114,6 @@ test('a binding grants a role to users, groups and service accounts', () => {
   }
 })
 
-test('a RoleBinding grants rights in its namespace only, by a Role or a ClusterRole', () => {
-  const roles = rolesOf([], [bind('b', { name: 'jane' }), bind('c', { name: 'jim' }, 'own', 'Role')], {
-    read: [READ],
-    'x/own': [READ],
-  })
-  assert.deepEqual(decide(roles, action({ namespace: 'x' })), {
-    allowed: true,
-    reason: 'RBAC: allowed by RoleBinding "b/x" of ClusterRole "read" to User "jane"',
-  })
-  assert.equal(decide(roles, action({ namespace: 'y' })).allowed, false)
-  assert.equal(decide(roles, action({ namespace: '' })).allowed, false)
-  const jim: User = { name: 'jim', groups: [] }
-  assert.equal(
-    decide(roles, action({ user: jim, namespace: 'x' })).reason,
-    'RBAC: allowed by RoleBinding "c/x" of Role "own" to User "jim"',
-  )
-})
-
 test('missing roles are reported once, and do not hide the rights of other bindings', () => {
   const missing = [bind('a', { name: 'jane' }, 'gone'), bind('b', { name: 'jane' }, 'gone')]
   const local = [bind('c', { name: 'jane' }, 'lost', 'Role'), bind('d', { name: 'jane' }, 'odd', 'Other')]

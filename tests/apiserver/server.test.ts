@@ -2,10 +2,10 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
-import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { fooDefinition } from './definitions.ts'
+import { type Body, must, send } from './requests.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
 
@@ -14,79 +14,52 @@ function counting(): () => number {
   return () => (next = (next + 0.137) % 1)
 }
 
-async function send(
-  server: ApiServer,
-  method: HttpRequest['method'],
-  path: string,
-  body?: unknown,
-): Promise<{ response: HttpResponse; json: never }> {
-  const response = await server.handle(
-    {
-      method,
-      path,
-      headers: { 'content-type': 'application/json' },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    },
-  )
-  return { response, json: JSON.parse(await response.body.text()) as never }
-}
-
 const map = (name: string): unknown => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { k: 'v' } })
 
 test('equal requests with equal clocks get equal responses', async () => {
   const run = async (): Promise<unknown> => {
     const server = new ApiServer({ clock: new FakeClock(), random: counting() })
-    return [(await send(server, 'POST', MAPS, map('a'))).json, (await send(server, 'GET', MAPS)).json]
+    return [await must(server, 'POST', MAPS, map('a')), await must(server, 'GET', MAPS)]
   }
   assert.deepEqual(await run(), await run())
 })
 
 test('timestamps come from the clock', async () => {
   const server = new ApiServer({ clock: new FakeClock({ nowMs: Date.UTC(2030, 5, 1, 12) }) })
-  const { json } = await send(server, 'POST', MAPS, map('a'))
-  assert.equal((json as { metadata: { creationTimestamp: string } }).metadata.creationTimestamp, '2030-06-01T12:00:00Z')
+  const { metadata } = await must(server, 'POST', MAPS, map('a'))
+  assert.equal(metadata.creationTimestamp, '2030-06-01T12:00:00Z')
 })
 
 test('a saved state restores objects, uids, versions and custom kinds', async () => {
   const before = new ApiServer({ clock: new FakeClock() })
   await send(before, 'POST', MAPS, map('a'))
-  await send(before, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', fooDefinition('Cluster'))
-  await send(before, 'POST', '/apis/example.com/v1/foos', {
+  await must(before, 'POST', CRDS, definitionOf())
+  await must(before, 'POST', '/apis/example.com/v1/foos', {
     apiVersion: 'example.com/v1',
     kind: 'Foo',
     metadata: { name: 'f' },
   })
   const state = JSON.parse(JSON.stringify(before.save())) as ReturnType<ApiServer['save']>
   const after = new ApiServer({ clock: new FakeClock(), state })
-  for (
-    const path of [
-      MAPS,
-      '/apis/example.com/v1/foos',
-      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-      '/api/v1/namespaces',
-    ]
-  ) {
-    assert.deepEqual((await send(after, 'GET', path)).json, (await send(before, 'GET', path)).json, path)
+  for (const path of [MAPS, '/apis/example.com/v1/foos', CRDS, '/api/v1/namespaces']) {
+    assert.deepEqual(await must(after, 'GET', path), await must(before, 'GET', path), path)
   }
-  const next = (await send(after, 'POST', MAPS, map('b'))).json as { metadata: { resourceVersion: string } }
-  assert.equal(Number(next.metadata.resourceVersion), state.store.revision + 1)
+  const { metadata } = await must(after, 'POST', MAPS, map('b'))
+  assert.equal(Number(metadata.resourceVersion), state.store.revision + 1)
 })
 
 test('a server that is set back to a saved state has its objects and kinds, and watches of before get 410', async () => {
-  const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
   const server = new ApiServer({ clock: new FakeClock() })
   const names = async (path: string): Promise<unknown> => {
-    const { status, body } = await server.handle({ method: 'GET', path })
-    if (status !== 200) return status
-    const { items } = JSON.parse(await body.text()) as { items: { metadata: { name: string } }[] }
-    return items.map(({ metadata }) => metadata.name)
+    const { status, body } = await send(server, 'GET', path)
+    return status === 200 ? body.items.map(({ metadata }: Body) => metadata.name) : status
   }
   await send(server, 'POST', MAPS, map('a'))
-  await send(server, 'POST', DEFINITIONS, fooDefinition('Cluster'))
+  await must(server, 'POST', CRDS, definitionOf())
   const state = server.save()
   await send(server, 'DELETE', `${MAPS}/a`)
   await send(server, 'POST', MAPS, map('b'))
-  await send(server, 'DELETE', `${DEFINITIONS}/foos.example.com`)
+  await send(server, 'DELETE', `${CRDS}/foos.example.com`)
   const later = server.save()
   const open = await server.handle({ method: 'GET', path: `${MAPS}?watch=true` })
   server.restore(state)
@@ -96,9 +69,8 @@ test('a server that is set back to a saved state has its objects and kinds, and 
     const path = `${MAPS}?watch=true&resourceVersion=${store.revision}`
     assert.match(await (await server.handle({ method: 'GET', path })).body.text(), /"code":410/)
   }
-  const { json } = await send(server, 'POST', MAPS, map('c'))
-  const { resourceVersion } = (json as { metadata: { resourceVersion: string } }).metadata
-  assert.ok(Number(resourceVersion) > later.store.revision)
+  const { metadata } = await must(server, 'POST', MAPS, map('c'))
+  assert.ok(Number(metadata.resourceVersion) > later.store.revision)
   server.restore(later)
   assert.deepEqual([await names(MAPS), await names('/apis/example.com/v1/foos')], [['b'], 404])
 })
@@ -160,7 +132,7 @@ test('an aborted request is not executed', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const signal = AbortSignal.abort(new Error('too late'))
   await assert.rejects(server.handle({ method: 'DELETE', path: '/api/v1/namespaces/default', signal }), /too late/)
-  assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).response.status, 200)
+  assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).status, 200)
 })
 
 test('a request whose beforeSend throws is not executed', async () => {
@@ -169,34 +141,27 @@ test('a request whose beforeSend throws is not executed', async () => {
     throw new Error('fenced')
   }
   await assert.rejects(server.handle({ method: 'DELETE', path: '/api/v1/namespaces/default', beforeSend }), /fenced/)
-  assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).response.status, 200)
+  assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).status, 200)
 })
 
 test('a key named __proto__ is stored like any other', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
-  const response = await server.handle({
-    method: 'POST',
-    path: MAPS,
-    headers: { 'content-type': 'application/json' },
-    body: '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"__proto__":"x"}}',
-  })
-  assert.equal(response.status, 201)
-  assert.match(await response.body.text(), /"data":\{"__proto__":"x"\}/)
+  const body = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"__proto__":"x"}}'
+  assert.match(JSON.stringify(await must(server, 'POST', MAPS, body)), /"data":\{"__proto__":"x"\}/)
   assert.equal(({} as Record<string, unknown>)['x'], undefined)
 })
 
 test('a watch ends when its definition changes, and the next one uses the new one', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
-  const crd = (properties: object): object => fooDefinition('Namespaced', { spec: { type: 'object', properties } })
-  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const crd = (properties: object): Body =>
+    definitionOf({ scope: 'Namespaced', properties: { spec: { type: 'object', properties } } })
   const foos = '/apis/example.com/v1/namespaces/default/foos'
-  await send(server, 'POST', crds, crd({ a: { type: 'string' } }))
+  await must(server, 'POST', CRDS, crd({ a: { type: 'string' } }))
   const first = await server.handle({ method: 'GET', path: `${foos}?watch=true` })
-  const { response, json } = await send(server, 'GET', `${crds}/foos.example.com`)
-  assert.equal(response.status, 200)
-  await send(server, 'PUT', `${crds}/foos.example.com`, {
-    ...(json as object),
-    spec: (crd({ b: { type: 'array', items: { type: 'string' }, default: [] } }) as { spec: unknown }).spec,
+  const { spec } = crd({ b: { type: 'array', items: { type: 'string' }, default: [] } })
+  await must(server, 'PUT', `${CRDS}/foos.example.com`, {
+    ...await must(server, 'GET', `${CRDS}/foos.example.com`),
+    spec,
   })
   assert.equal(await first.body.text(), '')
   const watch = await server.handle({ method: 'GET', path: `${foos}?watch=true` })

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from 'kubeloop/apiserver'
 import { SharedEvents, type WatchEvent } from '../../lib/apiserver/verbs/shared_events.ts'
+import { type Method, must } from './requests.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 import type { Change } from '../../lib/apiserver/storage/store.ts'
 
 const PATH = '/api/v1/namespaces/default/configmaps'
@@ -45,10 +47,7 @@ test('an event is found once a selection and rendered once a form; nothing is ke
 
 test('two hundred watches with different selectors, forms and starts each get their own events', async () => {
   const api = new ApiServer()
-  const send = async (method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object): Promise<void> => {
-    const { status } = await api.handle({ method, path, ...(body && { body: JSON.stringify(body) }) })
-    assert.ok(status < 300, `${method} ${path}: ${status}`)
-  }
+  const send = (method: Method, path: string, body?: object) => must(api, method, path, body)
   const forms = [
     { query: '', accept: 'application/json', sees: ['x ADDED', 'y ADDED', 'x MODIFIED', 'y DELETED'] },
     { query: 'labelSelector=app%3Da', accept: 'application/json', sees: ['x ADDED', 'x DELETED'] },
@@ -83,55 +82,28 @@ test('two hundred watches with different selectors, forms and starts each get th
 
 test('watches of different versions of a kind share nothing, and end when their definition changes', async () => {
   const api = new ApiServer()
-  const definition = (columns: readonly string[], version?: string) => ({
-    metadata: { name: 'things.test.dev', ...(version && { resourceVersion: version }) },
-    spec: {
-      group: 'test.dev',
-      scope: 'Namespaced',
-      names: { plural: 'things', kind: 'Thing' },
-      versions: ['v1', 'v2'].map((name) => ({
-        name,
-        served: true,
-        storage: name === 'v1',
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-        additionalPrinterColumns: columns.map((each) => ({ name: each, type: 'string', jsonPath: `.${each}` })),
-      })),
-    },
-  })
-  const send = async (method: 'POST' | 'PUT', path: string, body: object) => {
-    const response = await api.handle({ method, path, body: JSON.stringify(body) })
-    const text = await response.body.text()
-    assert.ok(response.status < 300, text)
-    return JSON.parse(text) as { metadata: { resourceVersion: string } }
-  }
+  const definition = (...columns: readonly string[]) =>
+    definitionOf({
+      ...{ kind: 'Thing', group: 'test.dev', scope: 'Namespaced', versions: ['v1', 'v2'] },
+      version: { additionalPrinterColumns: columns.map((name) => ({ name, type: 'string', jsonPath: `.${name}` })) },
+    })
   const watch = async (version: string, accept: string) =>
     await api.handle({ method: 'GET', path: `/apis/test.dev/${version}/things?watch=1`, headers: { accept } })
-  const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-  const { metadata } = await send('POST', CRDS, {
-    ...definition(['one']),
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-  })
+  await must(api, 'POST', CRDS, definition('one'))
   const before = [
     await watch('v1', 'application/json'),
     await watch('v2', 'application/json'),
     await watch('v2', TABLE),
   ]
   const post = (name: string) =>
-    send('POST', '/apis/test.dev/v1/namespaces/default/things', {
+    must(api, 'POST', '/apis/test.dev/v1/namespaces/default/things', {
       apiVersion: 'test.dev/v1',
       kind: 'Thing',
       metadata: { name },
     })
   await post('a')
-  const current = await api.handle({ method: 'GET', path: `${CRDS}/things.test.dev` })
-  const { resourceVersion } =
-    (JSON.parse(await current.body.text()) as typeof before & { metadata: typeof metadata }).metadata
-  await send('PUT', `${CRDS}/things.test.dev`, {
-    ...definition(['two', 'three'], resourceVersion),
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-  })
+  const { metadata } = await must(api, 'GET', `${CRDS}/things.test.dev`)
+  await must(api, 'PUT', `${CRDS}/things.test.dev`, { ...definition('two', 'three'), metadata })
   const after = await watch('v2', TABLE)
   await post('b')
   api.closeWatches()

@@ -4,41 +4,25 @@ import { test } from 'node:test'
 import { ApiServer, type CallWebhook, type WebhookAnswer } from '../../lib/apiserver/mod.ts'
 import { encodeBase64 } from '../../lib/core/base64.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
-import type { HttpRequest } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
 import { answerText } from '../../lib/apiserver/wire/respond.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { serveHttps, type ServerRequest } from '../../lib/runtime/net/https_server.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-
-// deno-lint-ignore no-explicit-any -- tests read any path of a body
-type Body = any
+import { type Body, must, send } from './requests.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1'
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const BARS = '/apis/example.com/v1/namespaces/default/bars'
 const BARS_V2 = BARS.replace('/v1/', '/v2/')
-
-async function send(
-  server: ApiServer,
-  method: HttpRequest['method'],
-  path: string,
-  body?: unknown,
-  signal?: AbortSignal,
-): Promise<{ status: number; body: Body }> {
-  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-  const text = body === undefined ? undefined : JSON.stringify(body)
-  const response = await server.handle({ method, path, body: text, headers: { 'content-type': type }, signal })
-  return { status: response.status, body: JSON.parse(await response.body.text()) }
-}
 
 function configMap(name: string): Body {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: {} }
 }
 
 async function configure(server: ApiServer, kind: string, fields: Body = {}): Promise<void> {
-  const { status, body } = await send(server, 'POST', `${ADMISSION}/${kind.toLowerCase()}s`, {
+  await must(server, 'POST', `${ADMISSION}/${kind.toLowerCase()}s`, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind,
     metadata: { name: `config-${JSON.stringify(fields).length}` },
@@ -51,7 +35,6 @@ async function configure(server: ApiServer, kind: string, fields: Body = {}): Pr
       ...fields,
     }],
   })
-  assert.equal(status, 201, JSON.stringify(body))
 }
 
 const VALIDATING = 'ValidatingWebhookConfiguration'
@@ -79,27 +62,9 @@ function convert(body: string): WebhookAnswer {
 }
 
 async function defineBars(server: ApiServer): Promise<void> {
-  const { status, body } = await send(server, 'POST', CRDS, {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'bars.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Namespaced',
-      names: { plural: 'bars', kind: 'Bar' },
-      conversion: {
-        strategy: 'Webhook',
-        webhook: { clientConfig: { url: 'https://127.0.0.1:9443/convert' }, conversionReviewVersions: ['v1'] },
-      },
-      versions: ['v1', 'v2'].map((name) => ({
-        name,
-        served: true,
-        storage: name === 'v1',
-        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-      })),
-    },
-  })
-  assert.equal(status, 201, JSON.stringify(body))
+  const webhook = { clientConfig: { url: 'https://127.0.0.1:9443/convert' }, conversionReviewVersions: ['v1'] }
+  const spec = { conversion: { strategy: 'Webhook', webhook } }
+  await must(server, 'POST', CRDS, definitionOf({ kind: 'Bar', scope: 'Namespaced', versions: ['v1', 'v2'], spec }))
 }
 
 function bar(name: string, a: string): Body {
@@ -194,7 +159,7 @@ test('an aborted request rejects with its reason, aborts the webhook and stores 
   const server = new ApiServer({ clock: new FakeClock(), callWebhook })
   await configure(server, MUTATING)
   const stop = new AbortController()
-  const writing = send(server, 'POST', CONFIG_MAPS, configMap('a'), stop.signal)
+  const writing = send(server, 'POST', CONFIG_MAPS, configMap('a'), stop)
   const call = await next()
   stop.abort(new Error('enough'))
   await assert.rejects(writing, /enough/)
@@ -216,7 +181,7 @@ test('an aborted request aborts the conversion that it waits for', async () => {
   })
   await defineBars(server)
   await send(server, 'POST', BARS, bar('x', '1'))
-  await assert.rejects(send(server, 'GET', `${BARS_V2}/x`, undefined, stop.signal), /enough/)
+  await assert.rejects(send(server, 'GET', `${BARS_V2}/x`, undefined, stop), /enough/)
   assert.equal(isAborted, true)
 })
 

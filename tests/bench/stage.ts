@@ -9,6 +9,7 @@ import { ConfigMap, CustomResourceDefinition, Namespace } from 'kubeloop/kinds'
 import { kubeconfigText, startEnvtest } from '../../lib/testing/envtest.ts'
 import { fooOf, nameOf } from './objects.ts'
 import { Foo, namespaceOf } from './works/surroundings.ts'
+import { definitionOf } from '../tools/definitions.ts'
 
 export interface Stage {
   /** The name for the report. */
@@ -101,26 +102,8 @@ async function inParallel<T>(items: readonly T[], max: number, work: (item: T) =
   }))
 }
 
-const DEFINITION = {
-  metadata: { name: 'foos.bench.example.com' },
-  spec: {
-    group: 'bench.example.com',
-    scope: 'Namespaced',
-    names: { kind: 'Foo', plural: 'foos', singular: 'foo', listKind: 'FooList' },
-    versions: [{
-      name: 'v1',
-      served: true,
-      storage: true,
-      subresources: { status: {} },
-      schema: {
-        openAPIV3Schema: {
-          type: 'object',
-          properties: {
-            spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-            status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-          },
-        },
-      },
-    }],
-  },
-}
+const ANY = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+const DEFINITION = definitionOf({
+  ...{ group: 'bench.example.com', scope: 'Namespaced', properties: { spec: ANY, status: ANY } },
+  version: { subresources: { status: {} } },
+})

@@ -12,11 +12,13 @@ import { Api } from '../../lib/client/api.ts'
 import { formatKey, keyOf, type KubeObject } from '../../lib/core/objects.ts'
 import { type AnyResource, CRD, metadataOf } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
+import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { startEnvtest } from '../../lib/testing/envtest.ts'
 import { type BreakingProxy, breakingProxy } from './breaking_proxy.ts'
 import { Random, versionsOf } from './random_server.ts'
+import { definitionOf } from '../tools/definitions.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 const CHANGES = Number(process.env['CHANGES'] ?? 1000)
@@ -29,28 +31,9 @@ const SPEED = 20
 const BREAKS = Math.ceil(CHANGES / 200)
 const isLong = process.env['CHANGES'] !== undefined
 
-const CONFIG_MAP: AnyResource = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  scope: 'Namespaced',
-}
+const CONFIG_MAP: AnyResource = ConfigMap
 const FOO: AnyResource = { group: 'histories.dev', version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' }
-const FOO_CRD = {
-  metadata: { name: 'foos.histories.dev' },
-  spec: {
-    group: 'histories.dev',
-    scope: 'Namespaced',
-    names: { kind: 'Foo', listKind: 'FooList', plural: 'foos', singular: 'foo' },
-    versions: [{
-      name: 'v1',
-      served: true,
-      storage: true,
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-    }],
-  },
-}
+const FOO_CRD = definitionOf({ group: 'histories.dev', scope: 'Namespaced' })
 
 const fastClock: Clock = {
   now: () => systemClock.now(),

@@ -7,16 +7,10 @@ import { discoverKinds } from '../../lib/client/rest_mapper.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
+import { ConfigMap as CONFIG_MAP } from '../../lib/kinds/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { answer, recorder, refusal } from './transports.ts'
 
-const CONFIG_MAP: AnyResource = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  scope: 'Namespaced',
-}
 const NODE: AnyResource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }
 const TARGET = { resource: CONFIG_MAP, namespace: 'default', name: 'a' }
 

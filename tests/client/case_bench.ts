@@ -7,6 +7,7 @@ import { LiveReader } from '../../lib/client/live_reader.ts'
 import type { CustomObject, DesiredMeta, KubeObject } from '../../lib/core/objects.ts'
 import type { AnyResource, Resource } from '../../lib/core/resource.ts'
 import type { Transport } from '../../lib/core/transport.ts'
+import { definitionOf } from '../tools/definitions.ts'
 import { type Recorder, recorder } from './transports.ts'
 
 interface FooSpec {
@@ -69,65 +70,48 @@ export const NAMESPACE: AnyResource = {
   plural: 'namespaces',
   scope: 'Cluster',
 }
-export const CRD: AnyResource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
 
 /** The CRD of Foo. */
-export const FOO_CRD: object = {
-  metadata: { name: 'foos.cases.dev' },
-  spec: {
-    group: 'cases.dev',
-    scope: 'Namespaced',
-    names: { kind: 'Foo', listKind: 'FooList', plural: 'foos', singular: 'foo' },
-    versions: [{
-      name: 'v1',
-      served: true,
-      storage: true,
-      subresources: { status: {}, scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.count' } },
-      schema: {
-        openAPIV3Schema: {
-          type: 'object',
-          required: ['spec'],
-          properties: {
-            spec: {
+export const FOO_CRD: object = definitionOf({
+  ...{ group: 'cases.dev', scope: 'Namespaced' },
+  version: {
+    subresources: { status: {}, scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.count' } },
+  },
+  schema: {
+    type: 'object',
+    required: ['spec'],
+    properties: {
+      spec: {
+        type: 'object',
+        required: ['size'],
+        properties: {
+          size: { type: 'integer', minimum: 0 },
+          wide: { type: 'integer', format: 'int64' },
+          list: { type: 'array', items: { type: 'string' } },
+        },
+      },
+      status: {
+        type: 'object',
+        properties: {
+          phase: { type: 'string' },
+          count: { type: 'integer' },
+          nested: { type: 'object', properties: { a: { type: 'string' } } },
+          list: { type: 'array', items: { type: 'string' } },
+          conditions: {
+            type: 'array',
+            'x-kubernetes-list-type': 'map',
+            'x-kubernetes-list-map-keys': ['type'],
+            items: {
               type: 'object',
-              required: ['size'],
-              properties: {
-                size: { type: 'integer', minimum: 0 },
-                wide: { type: 'integer', format: 'int64' },
-                list: { type: 'array', items: { type: 'string' } },
-              },
-            },
-            status: {
-              type: 'object',
-              properties: {
-                phase: { type: 'string' },
-                count: { type: 'integer' },
-                nested: { type: 'object', properties: { a: { type: 'string' } } },
-                list: { type: 'array', items: { type: 'string' } },
-                conditions: {
-                  type: 'array',
-                  'x-kubernetes-list-type': 'map',
-                  'x-kubernetes-list-map-keys': ['type'],
-                  items: {
-                    type: 'object',
-                    required: ['type'],
-                    properties: { type: { type: 'string' }, message: { type: 'string' } },
-                  },
-                },
-              },
+              required: ['type'],
+              properties: { type: { type: 'string' }, message: { type: 'string' } },
             },
           },
         },
       },
-    }],
+    },
   },
-}
+})
 
 /** The parameters of a case. */
 export interface CaseContext {
@@ -184,4 +168,16 @@ export interface Case {
   /** Why the case runs on a real API server only. */
   readonly realOnly?: string
   run(context: CaseContext): Promise<void>
+}
+
+/** Returns cases by their names. Each gets a bench of its own, by default with caches. */
+export function casesOf(
+  runs: Readonly<Record<string, (it: Bench, context: CaseContext) => Promise<void>>>,
+  { caches, realOnly }: { readonly caches?: false; readonly realOnly?: string } = {},
+): readonly Case[] {
+  return Object.entries(runs).map(([name, run]) => ({
+    name,
+    ...(realOnly !== undefined && { realOnly }),
+    run: (context) => run(bench(context, caches), context),
+  }))
 }

@@ -7,6 +7,7 @@ import type { DesiredMeta, KubeObject } from '../../lib/core/objects.ts'
 import {
   bench,
   type Case,
+  casesOf,
   CLUSTER_ROLE,
   CONFIG_MAP,
   type ConfigMap,
@@ -19,11 +20,8 @@ import {
 import { refuses } from './transports.ts'
 
 export const CLIENT_CASES: readonly Case[] = [
-  {
-    name: 'create creates an object, and a second one of its name is AlreadyExists',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+  ...casesOf({
+    async 'create creates an object, and a second one of its name is AlreadyExists'(it, { namespace }) {
       const made = await it.client.create(CONFIG_MAP, {
         metadata: { name: 'a', namespace },
         data: { x: '1', gone: undefined },
@@ -43,23 +41,17 @@ export const CLIENT_CASES: readonly Case[] = [
       )
       assert.deepEqual(results(it), ['create ConfigMap created'])
     },
-  },
-  {
-    name: 'create lets the server generate a name',
-    async run(context) {
-      const it = bench(context)
+    async 'create lets the server generate a name'(it, { namespace }) {
       const made = await it.client.create(CONFIG_MAP, {
-        metadata: { generateName: 'gen-', namespace: context.namespace },
+        metadata: { generateName: 'gen-', namespace },
       })
       assert.match(made.metadata.name, /^gen-.{5}$/)
-      assert.equal(it.writes[0]!.key, `${context.namespace}/${made.metadata.name}`)
+      assert.equal(it.writes[0]!.key, `${namespace}/${made.metadata.name}`)
     },
-  },
-  {
-    name: 'update replaces the object at the version that was read, and conflicts if it has changed',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'update replaces the object at the version that was read, and conflicts if it has changed'(
+      it,
+      { namespace },
+    ) {
       const first = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1, list: ['x'] } })
       const second = await it.client.update(FOO, { ...first, spec: { size: 2 } })
       assert.deepEqual(second.spec, { size: 2 })
@@ -72,23 +64,13 @@ export const CLIENT_CASES: readonly Case[] = [
       assert.deepEqual(results(it), ['create Foo created', 'update Foo changed', 'update Foo unchanged'])
       await refuses('NotFound', it.client.update(FOO, { ...second, metadata: { ...second.metadata, name: 'nope' } }))
     },
-  },
-  {
-    name: 'update does not change the status, and setStatus does not change the spec',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'update does not change the status, and setStatus does not change the spec'({ client }, { namespace }) {
       const made = await client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       assert.equal((await client.update(FOO, { ...made, status: { phase: 'Forged' } })).status, undefined)
       const set = await client.setStatus(FOO, { namespace, name: 'a' }, { phase: 'Ready' })
       assert.deepEqual([set.spec, set.status], [{ size: 1 }, { phase: 'Ready' }])
     },
-  },
-  {
-    name: 'setStatus replaces the whole status, and sends nothing if the cache has it already',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'setStatus replaces the whole status, and sends nothing if the cache has it already'(it, { namespace }) {
       const made = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       results(it)
       const first = await it.client.setStatus(FOO, made, { phase: 'Ready', count: 1, nested: { a: 'x' } })
@@ -112,12 +94,7 @@ export const CLIENT_CASES: readonly Case[] = [
       const emptied = await it.client.setStatus(FOO, made, {})
       assert.deepEqual(emptied.status, {})
     },
-  },
-  {
-    name: 'setStatus of a deleted object does not change a later one of the same name',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'setStatus of a deleted object does not change a later one of the same name'(it, { namespace }) {
       const old = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       await it.client.delete(FOO, old)
       await refuses('NotFound', it.client.setStatus(FOO, old, { phase: 'Ready' }))
@@ -135,24 +112,17 @@ export const CLIENT_CASES: readonly Case[] = [
       await refuses('Conflict', it.client.setStatus(FOO, old, { phase: 'Ready' }))
       assert.equal((await it.client.setStatus(FOO, { namespace, name: 'a' }, { phase: 'Done' })).status?.phase, 'Done')
     },
-  },
-  {
-    name: 'the error for an invalid status names the field',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'the error for an invalid status names the field'({ client }, { namespace }) {
       const made = await client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       await assert.rejects(
         client.setStatus(FOO, made, { count: 'many' as never }),
         (error: Error) => isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'status.count'),
       )
     },
-  },
-  {
-    name: "apply creates an object, changes it, removes fields no longer desired, and keeps others' fields",
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async "apply creates an object, changes it, removes fields no longer desired, and keeps others' fields"(
+      it,
+      { namespace },
+    ) {
       const desired = (
         data: Record<string, string>,
       ): { metadata: DesiredMeta & { namespace: string }; data: Record<string, string> } => ({
@@ -170,12 +140,7 @@ export const CLIENT_CASES: readonly Case[] = [
       assert.deepEqual((it.cached.get('a') as ConfigMap).data, { x: '2', theirs: 'kept' })
       assert.deepEqual(results(it), ['apply ConfigMap created', 'patch ConfigMap changed', 'apply ConfigMap changed'])
     },
-  },
-  {
-    name: 'apply is forced by default',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'apply is forced by default'({ client }, { namespace }) {
       const ref = { namespace, name: 'a' }
       await client.apply(CONFIG_MAP, { metadata: ref, data: { x: '1' } })
       await client.patch(CONFIG_MAP, ref, { merge: { data: { x: '2' } } }, { fieldManager: 'other' })
@@ -186,12 +151,7 @@ export const CLIENT_CASES: readonly Case[] = [
       )
       assert.equal((await client.apply(CONFIG_MAP, { metadata: ref, data: { x: '3' } })).data?.['x'], '3')
     },
-  },
-  {
-    name: 'apply is not sent again while the object has the result of the last one',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'apply is not sent again while the object has the result of the last one'(it, { namespace }) {
       const desired = { metadata: { name: 'a', namespace }, spec: { selector: { app: 'a' }, ports: [{ port: 80 }] } }
       it.cached.set('a', await it.client.apply(SERVICE, desired))
       assert.equal(
@@ -248,12 +208,7 @@ export const CLIENT_CASES: readonly Case[] = [
       await it.client.apply(SERVICE, desired)
       assert.deepEqual(methods(it), ['PATCH'], 'without a cached object it is sent without a read')
     },
-  },
-  {
-    name: 'an owner sets the namespace and becomes the controller, once',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'an owner sets the namespace and becomes the controller, once'({ client }, { namespace }) {
       const owner = await client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
       const reference = {
         apiVersion: 'cases.dev/v1',
@@ -277,12 +232,7 @@ export const CLIENT_CASES: readonly Case[] = [
       const adopted = await client.live.edit(CONFIG_MAP, plain, () => {}, { owner })
       assert.deepEqual(adopted?.metadata.ownerReferences, [reference])
     },
-  },
-  {
-    name: 'owners that the API forbids throw before anything is sent',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'owners that the API forbids throw before anything is sent'(it, { namespace }) {
       const owner = await it.client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
       const other = await it.client.create(FOO, { metadata: { name: 'other', namespace }, spec: { size: 1 } })
       const owned = await it.client.create(CONFIG_MAP, { metadata: { name: 'a' } }, { owner })
@@ -301,12 +251,7 @@ export const CLIENT_CASES: readonly Case[] = [
       )
       assert.deepEqual(methods(it), [])
     },
-  },
-  {
-    name: 'edit changes a draft of the newest object, and sends nothing without a change',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'edit changes a draft of the newest object, and sends nothing without a change'(it, { namespace }) {
       const ref = { namespace, name: 'a' }
       it.cached.set('a', deepFreeze(await it.client.create(FOO, { metadata: ref, spec: { size: 1, list: ['x'] } })))
       results(it)
@@ -332,11 +277,9 @@ export const CLIENT_CASES: readonly Case[] = [
         undefined,
       )
     },
-  },
-  {
-    name: 'edit gives up after five conflicts, and at once on any other error',
-    async run(context) {
-      const it = bench(context, false)
+  }),
+  ...casesOf({
+    async 'edit gives up after five conflicts, and at once on any other error'(it, context) {
       const { namespace } = context
       const ref = { namespace, name: 'a' }
       await it.client.create(FOO, { metadata: ref, spec: { size: 0 } })
@@ -372,13 +315,11 @@ export const CLIENT_CASES: readonly Case[] = [
         /^Error: mine$/,
       )
     },
-  },
-  {
-    name: 'edit resolves with undefined if the object is deleted meanwhile',
-    async run(context) {
-      const it = bench(context)
+  }, { caches: false }),
+  ...casesOf({
+    async 'edit resolves with undefined if the object is deleted meanwhile'(it, { namespace }) {
       const made = await it.client.create(FOO, {
-        metadata: { name: 'a', namespace: context.namespace },
+        metadata: { name: 'a', namespace },
         spec: { size: 1 },
       })
       it.cached.set('a', made)
@@ -390,12 +331,8 @@ export const CLIENT_CASES: readonly Case[] = [
         undefined,
       )
     },
-  },
-  {
-    name: 'patch sends each format unchanged',
-    async run(context) {
-      const { client } = bench(context)
-      const ref = { namespace: context.namespace, name: 'a' }
+    async 'patch sends each format unchanged'({ client }, { namespace }) {
+      const ref = { namespace, name: 'a' }
       const made = await client.create(CONFIG_MAP, {
         metadata: { ...ref, finalizers: ['cases.dev/one'] },
         data: { x: '1', y: '1' },
@@ -417,13 +354,9 @@ export const CLIENT_CASES: readonly Case[] = [
       await client.create(FOO, { metadata: ref, spec: { size: 1 } })
       await refuses('UnsupportedMediaType', client.patch(FOO, ref, { strategic: {} }))
     },
-  },
-  {
-    name: 'patch of a subresource changes nothing else',
-    async run(context) {
-      const it = bench(context)
+    async 'patch of a subresource changes nothing else'(it, { namespace }) {
       const made = await it.client.create(FOO, {
-        metadata: { name: 'a', namespace: context.namespace },
+        metadata: { name: 'a', namespace },
         spec: { size: 1 },
       })
       const patched = await it.client.patch(FOO, made, { merge: { spec: { size: 9 }, status: { phase: 'Ready' } } }, {
@@ -433,13 +366,11 @@ export const CLIENT_CASES: readonly Case[] = [
       await it.client.patch(FOO, patched, { merge: { status: { phase: 'Ready' } } }, { subresource: 'status' })
       assert.deepEqual(results(it), ['create Foo created', 'status Foo changed', 'status Foo unchanged'])
     },
-  },
-  {
-    name:
-      'a patch that removes the last finalizer is a change, although the server keeps the version; an empty one is none',
-    async run(context) {
-      const it = bench(context)
-      const metadata = { name: 'a', namespace: context.namespace, finalizers: ['cases.dev/one', 'cases.dev/two'] }
+    async 'a patch that removes the last finalizer is a change, although the server keeps the version; an empty one is none'(
+      it,
+      { namespace },
+    ) {
+      const metadata = { name: 'a', namespace, finalizers: ['cases.dev/one', 'cases.dev/two'] }
       const made = await it.client.create(FOO, { metadata, spec: { size: 1 } })
       await it.client.delete(FOO, made)
       const going = await it.client.live.get(FOO, made)
@@ -448,26 +379,18 @@ export const CLIENT_CASES: readonly Case[] = [
       await it.client.patch(FOO, held, { merge: { metadata: { finalizers: null } } })
       assert.deepEqual(results(it).slice(2), ['patch Foo changed', 'patch Foo unchanged', 'patch Foo changed'])
     },
-  },
-  {
-    name: 'delete resolves with whether the object existed',
-    async run(context) {
-      const it = bench(context)
-      const made = await it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace: context.namespace } })
+    async 'delete resolves with whether the object existed'(it, { namespace }) {
+      const made = await it.client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
       assert.equal(await it.client.delete(CONFIG_MAP, made), true)
       assert.equal(await it.client.delete(CONFIG_MAP, made), false)
       assert.deepEqual(results(it), ['create ConfigMap created', 'delete ConfigMap deleted'])
       await assert.rejects(
-        it.client.delete(MISSING, { namespace: context.namespace, name: 'a' }),
+        it.client.delete(MISSING, { namespace, name: 'a' }),
         /it does not serve this kind/,
       )
     },
-  },
-  {
-    name: 'cluster-scoped objects have no namespace, and names keep their case and colons',
-    async run(context) {
-      const { client } = bench(context)
-      const name = `Cases:${context.namespace}`
+    async 'cluster-scoped objects have no namespace, and names keep their case and colons'({ client }, { namespace }) {
+      const name = `Cases:${namespace}`
       const made = await client.create(CLUSTER_ROLE, { metadata: { name } })
       assert.deepEqual([made.metadata.namespace, made.metadata.name], [undefined, name])
       assert.equal((await client.get(CLUSTER_ROLE, { name }))?.metadata.uid, made.metadata.uid)
@@ -479,12 +402,10 @@ export const CLIENT_CASES: readonly Case[] = [
       )
       assert.equal(await client.delete(CLUSTER_ROLE, made), true)
     },
-  },
-  {
-    name: 'a read resolves with undefined without the object, and throws if the kind is not served',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'a read resolves with undefined without the object, and throws if the kind is not served'(
+      { client },
+      { namespace },
+    ) {
       assert.equal(await client.live.get(FOO, { namespace, name: 'nope' }), undefined)
       assert.equal(await client.live.get(CONFIG_MAP, { namespace: 'no-such-namespace', name: 'nope' }), undefined)
       await refuses('NotFound', client.get(MISSING, { namespace, name: 'a' }), /it does not serve this kind/)
@@ -493,12 +414,7 @@ export const CLIENT_CASES: readonly Case[] = [
         /Cannot list nopes\.nope\.dev: .*does not serve this kind/,
       )
     },
-  },
-  {
-    name: 'lists select by namespace, labels and fields, and their items have a kind',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'lists select by namespace, labels and fields, and their items have a kind'({ client }, { namespace }) {
       for (const [name, team] of [['a', 'x'], ['b', 'y'], ['c', 'x']] as const) {
         await client.create(FOO, { metadata: { name, namespace, labels: { team } }, spec: { size: 1 } })
       }
@@ -510,12 +426,7 @@ export const CLIENT_CASES: readonly Case[] = [
       assert.deepEqual(await names({ fields: 'metadata.name=c' }), ['Foo c'])
       await refuses('BadRequest', names({ labels: 'team in' }))
     },
-  },
-  {
-    name: 'a missing name or namespace throws before anything is sent',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'a missing name or namespace throws before anything is sent'(it, { namespace }) {
       const calls: readonly (readonly [RegExp, () => Promise<unknown>])[] = [
         [
           /^Cannot create configmaps: the object has neither a name nor a generateName$/,
@@ -563,7 +474,7 @@ export const CLIENT_CASES: readonly Case[] = [
       }
       assert.deepEqual([methods(it), it.writes], [[], []])
     },
-  },
+  }),
 ]
 
 function deepFreeze<T>(value: T): T {

@@ -3,15 +3,12 @@ import assert from 'node:assert/strict'
 import { hasOwner } from '../../lib/core/owner_references.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import { intercepted, namespaced } from '../../lib/client/wrappers.ts'
-import { bench, type Case, CONFIG_MAP, FOO, type Foo, methods, results, SERVICE } from './case_bench.ts'
+import { type Case, casesOf, CONFIG_MAP, FOO, type Foo, methods, results, SERVICE } from './case_bench.ts'
 import { refusal, refuses } from './transports.ts'
 
 export const DRAFT_CASES: readonly Case[] = [
-  {
-    name: 'an integer beyond 2^53 is unchanged after an edit of its object',
-    realOnly: 'the embedded API keeps numbers as doubles',
-    async run(context) {
-      const it = bench(context)
+  ...casesOf({
+    async 'an integer beyond 2^53 is unchanged after an edit of its object'(it, context) {
       const ref = { namespace: context.namespace, name: 'wide' }
       await it.client.create(FOO, { metadata: ref, spec: { size: 1 } })
       const wide = '9007199254740993'
@@ -51,12 +48,10 @@ export const DRAFT_CASES: readonly Case[] = [
         /Cannot update Foo ".*": "wide" is an integer beyond 2\^53/,
       )
     },
-  },
-  {
-    name: 'createOrUpdate creates, changes nothing, and updates',
-    async run(context) {
-      const it = bench(context, false)
-      const ref = { namespace: context.namespace, name: 'a' }
+  }, { realOnly: 'the embedded API keeps numbers as doubles' }),
+  ...casesOf({
+    async 'createOrUpdate creates, changes nothing, and updates'(it, { namespace }) {
+      const ref = { namespace, name: 'a' }
       const created = await it.client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
         draft.data = { x: '1' }
       })
@@ -78,12 +73,11 @@ export const DRAFT_CASES: readonly Case[] = [
         'update ConfigMap changed',
       ]])
     },
-  },
-  {
-    name: 'createOrUpdate sends the changes of a draft, and reports unchanged if the server changed nothing',
-    async run(context) {
-      const it = bench(context, false)
-      const ref = { namespace: context.namespace, name: 'a' }
+    async 'createOrUpdate sends the changes of a draft, and reports unchanged if the server changed nothing'(
+      it,
+      { namespace },
+    ) {
+      const ref = { namespace, name: 'a' }
       await it.client.createOrUpdate(FOO, ref, (draft) => {
         draft.spec = { size: 1 }
       })
@@ -99,12 +93,7 @@ export const DRAFT_CASES: readonly Case[] = [
       assert.deepEqual([trial.result, trial.object.spec], ['updated', { size: 2 }])
       assert.equal((await it.client.get(FOO, ref))?.spec.size, 1)
     },
-  },
-  {
-    name: 'edit may not rename, before anything is written',
-    async run(context) {
-      const it = bench(context, false)
-      const { namespace } = context
+    async 'edit may not rename, before anything is written'(it, { namespace }) {
       const ref = { namespace, name: 'a' }
       await it.client.create(CONFIG_MAP, { metadata: ref })
       methods(it)
@@ -116,13 +105,10 @@ export const DRAFT_CASES: readonly Case[] = [
       }
       assert.deepEqual(methods(it), ['GET', 'GET'])
     },
-  },
-  {
-    name:
-      'createOrUpdate may not rename, must not wait, and passes on what the change throws, before anything is written',
-    async run(context) {
-      const it = bench(context, false)
-      const { namespace } = context
+    async 'createOrUpdate may not rename, must not wait, and passes on what the change throws, before anything is written'(
+      it,
+      { namespace },
+    ) {
       const ref = { namespace, name: 'a' }
       const what = `Cannot create or update ConfigMap "${namespace}/a": `
       for (const exists of [false, true]) {
@@ -155,13 +141,12 @@ export const DRAFT_CASES: readonly Case[] = [
         assert.deepEqual(methods(it), ['GET', 'GET', 'GET', 'GET'])
       }
     },
-  },
-  {
-    name:
-      'createOrUpdate retries on Conflict, and if the object was created or deleted meanwhile; other errors are thrown',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+  }, { caches: false }),
+  ...casesOf({
+    async 'createOrUpdate retries on Conflict, and if the object was created or deleted meanwhile; other errors are thrown'(
+      it,
+      { namespace },
+    ) {
       const made = await it.client.create(FOO, { metadata: { name: 'a', namespace }, spec: { size: 1 } })
       let calls = 0
       const change = (draft: { spec?: { size: number } }): void => {
@@ -200,11 +185,7 @@ export const DRAFT_CASES: readonly Case[] = [
       await refuses('NotFound', nowhere)
       assert.deepEqual(methods(it), ['POST'])
     },
-  },
-  {
-    name: 'createIfMissing creates, and leaves an existing object alone',
-    async run(context) {
-      const it = bench(context)
+    async 'createIfMissing creates, and leaves an existing object alone'(it, context) {
       const { client, cached } = it
       const { namespace } = context
       const owner = await client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
@@ -251,13 +232,9 @@ export const DRAFT_CASES: readonly Case[] = [
         TypeError,
       )
     },
-  },
-  {
-    name: 'a changed status that an update does not write is a TypeError',
-    async run(context) {
-      const it = bench(context)
+    async 'a changed status that an update does not write is a TypeError'(it, { namespace }) {
       const { client, cached } = it
-      const ref = { namespace: context.namespace, name: 'a' }
+      const ref = { namespace, name: 'a' }
       await client.create(FOO, { metadata: ref, spec: { size: 1 } })
       const made = await client.setStatus(FOO, ref, { phase: 'Ready' })
       const status = { phase: 'Forged' }
@@ -284,12 +261,7 @@ export const DRAFT_CASES: readonly Case[] = [
       await client.edit(FOO, ref, (draft) => void (draft.spec.size = 5))
       await client.update(FOO, { ...(await client.live.get(FOO, ref))!, status })
     },
-  },
-  {
-    name: 'a patch of an old version conflicts, in every format',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'a patch of an old version conflicts, in every format'({ client }, { namespace }) {
       const first = await client.create(SERVICE, {
         metadata: { name: 'a', namespace },
         spec: { ports: [{ port: 80 }] },
@@ -315,5 +287,5 @@ export const DRAFT_CASES: readonly Case[] = [
       }
       assert.equal(at.metadata.labels?.['a'], '2')
     },
-  },
+  }),
 ]

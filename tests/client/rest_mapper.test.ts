@@ -4,35 +4,13 @@ import { Api } from '../../lib/client/api.ts'
 import { discoverKinds, readKinds } from '../../lib/client/rest_mapper.ts'
 import { RestMapper } from '../../lib/client/rest_mapper.ts'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
-import type { KubeObject } from '../../lib/core/objects.ts'
-import type { Resource } from '../../lib/core/resource.ts'
+import { CRD } from '../../lib/core/resource.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { answer, recorder, refusal } from './transports.ts'
+import { definitionOf } from '../tools/definitions.ts'
 
-const CRD: Resource<KubeObject> = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-}
 const TARGET = { resource: CRD, name: 'foos.example.dev' }
-const FOO = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'foos.example.dev' },
-  spec: {
-    group: 'example.dev',
-    scope: 'Namespaced',
-    names: { plural: 'foos', kind: 'Foo', singular: 'foo', listKind: 'FooList' },
-    versions: [{
-      name: 'v1',
-      served: true,
-      storage: true,
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-    }],
-  },
-}
+const FOO = definitionOf({ group: 'example.dev', scope: 'Namespaced' })
 
 function setup() {
   const clock = new FakeClock()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { isReason } from '../../lib/core/errors.ts'
 import { CertificateSigningRequest, Deployment, Pod, PodDisruptionBudget, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { dryRun, namespaced } from '../../lib/client/wrappers.ts'
-import { bench, type Case, CONFIG_MAP, FOO, methods, results } from './case_bench.ts'
+import { type Case, casesOf, CONFIG_MAP, FOO, methods, results } from './case_bench.ts'
 import { refuses } from './transports.ts'
 
 const NOT_EMBEDDED = 'the embedded API has no such subresource'
@@ -33,12 +33,10 @@ QWBGc6Q4JPU3gJOMD5KRaw9K3klfDTYOTY4CIQC2H+niLlUgLY0Lpl+c3JkYZ3uH
 `
 
 export const SUBRESOURCE_CASES: readonly Case[] = [
-  {
-    name: 'apply of a subresource owns its fields and keeps those of others',
-    async run(context) {
-      const it = bench(context)
+  ...casesOf({
+    async 'apply of a subresource owns its fields and keeps those of others'(it, { namespace }) {
       const { client } = it
-      const ref = { namespace: context.namespace, name: 'applied' }
+      const ref = { namespace, name: 'applied' }
       const made = await client.create(FOO, { metadata: ref, spec: { size: 1 } })
       await client.subresource(FOO, ref, 'status').apply({ status: { phase: 'Ready', nested: { a: 'mine' } } })
       await client.subresource(FOO, ref, 'status').apply({ status: { count: 3 } }, { fieldManager: 'other' })
@@ -60,11 +58,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       const { metadata } = await dryRun(client).subresource(FOO, ref, 'status').apply({ status: { phase: 'Never' } })
       assert.equal((await client.live.get(FOO, ref))?.metadata.resourceVersion, metadata.resourceVersion)
     },
-  },
-  {
-    name: 'kindOf resolves with the kind as the server serves it',
-    async run(context) {
-      const { client, network } = bench(context)
+    async 'kindOf resolves with the kind as the server serves it'({ client, network }, { namespace }) {
       const Foo = await client.kindOf({ apiVersion: 'cases.dev/v1', kind: 'Foo' })
       const Role = await client.kindOf({ group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole' })
       assert.deepEqual([Foo.plural, Foo.scope, Role.plural, Role.scope], [
@@ -75,11 +69,11 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       ])
       network.take()
       const made = await client.create(Foo, {
-        metadata: { namespace: context.namespace, name: 'found' },
+        metadata: { namespace, name: 'found' },
         spec: { size: 1 },
       })
       assert.equal((await client.live.get(await client.live.kindOf(made), made))?.metadata.uid, made.metadata.uid)
-      assert.equal((await namespaced(client, context.namespace).kindOf(made)).plural, 'foos')
+      assert.equal((await namespaced(client, namespace).kindOf(made)).plural, 'foos')
       assert.equal(
         network.take().some((line) => !line.includes('/foos')),
         false,
@@ -102,12 +96,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
         )
       }
     },
-  },
-  {
-    name: 'scale is read and set for built-in and custom kinds',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'scale is read and set for built-in and custom kinds'(it, { namespace }) {
       const ref = { namespace, name: 'a' }
       await it.client.create(Deployment, deployment('a', namespace))
       await it.client.create(FOO, { metadata: ref, spec: { size: 2 } })
@@ -143,12 +132,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
         }),
       )
     },
-  },
-  {
-    name: 'the errors for a missing subresource and for a missing object differ',
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+    async 'the errors for a missing subresource and for a missing object differ'({ client }, { namespace }) {
       await client.create(CONFIG_MAP, { metadata: { name: 'a', namespace } })
       await assert.rejects(
         client.subresource(CONFIG_MAP, { namespace, name: 'a' }, 'scale').get(),
@@ -160,12 +144,10 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
         /foos\.cases\.dev "nope" not found/,
       )
     },
-  },
-  {
-    name: 'a subresource without a name or namespace, or with a path as its name, throws before anything is sent',
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'a subresource without a name or namespace, or with a path as its name, throws before anything is sent'(
+      it,
+      { namespace },
+    ) {
       assert.throws(
         () => it.client.subresource(FOO, { namespace, name: '' }, 'scale'),
         /^TypeError: Cannot address the scale of foos\.cases\.dev: the object has no name$/,
@@ -176,13 +158,9 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       )
       assert.deepEqual(methods(it), [])
     },
-  },
-  {
-    name: 'an eviction deletes a pod, unless a disruption budget forbids it',
-    realOnly: NOT_EMBEDDED,
-    async run(context) {
-      const { client } = bench(context)
-      const { namespace } = context
+  }),
+  ...casesOf({
+    async 'an eviction deletes a pod, unless a disruption budget forbids it'({ client }, { namespace }) {
       const made = await client.create(Pod, pod('a', namespace))
       await client.subresource(Pod, made, 'status').patch({
         merge: { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
@@ -220,13 +198,7 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       assert.equal(evicted.status, 'Success')
       assert.equal(await client.get(Pod, made), undefined)
     },
-  },
-  {
-    name: 'a token is created for a service account, and no error contains it',
-    realOnly: NOT_EMBEDDED,
-    async run(context) {
-      const it = bench(context)
-      const { namespace } = context
+    async 'a token is created for a service account, and no error contains it'(it, { namespace }) {
       const account = await it.client.create(ServiceAccount, { metadata: { name: 'a', namespace } })
       const { status, spec } = await it.client.subresource(ServiceAccount, account, 'token').create({
         spec: { expirationSeconds: 600 },
@@ -240,26 +212,16 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
           isReason(error, 'Invalid') && error.causes.some(({ field }) => field === 'spec.expirationSeconds'),
       )
     },
-  },
-  {
-    name: 'a pod is bound to a node, once',
-    realOnly: NOT_EMBEDDED,
-    async run(context) {
-      const { client } = bench(context)
-      const made = await client.create(Pod, pod('a', context.namespace))
+    async 'a pod is bound to a node, once'({ client }, { namespace }) {
+      const made = await client.create(Pod, pod('a', namespace))
       const binding = client.subresource(Pod, made, 'binding')
       await binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-1' } })
       assert.equal((await client.get(Pod, made))?.spec?.nodeName, 'node-1')
       await refuses('Conflict', binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-2' } }))
     },
-  },
-  {
-    name: 'a certificate signing request is approved',
-    realOnly: NOT_EMBEDDED,
-    async run(context) {
-      const { client } = bench(context)
+    async 'a certificate signing request is approved'({ client }, { namespace }) {
       const made = await client.create(CertificateSigningRequest, {
-        metadata: { name: context.namespace },
+        metadata: { name: namespace },
         spec: { request: btoa(REQUEST), signerName: 'cases.dev/nobody', usages: ['client auth'] },
       })
       const approved = { type: 'Approved', status: 'True', reason: 'Case', message: 'as the case wants it' }
@@ -270,5 +232,5 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       assert.equal((answer['status'] as { conditions: { type: string }[] }).conditions[0]?.type, 'Approved')
       await client.delete(CertificateSigningRequest, made)
     },
-  },
+  }, { realOnly: NOT_EMBEDDED }),
 ]

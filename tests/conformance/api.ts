@@ -29,6 +29,8 @@ export interface Case {
   readonly run: (api: Api) => Promise<void>
 }
 
+export const caseOf = (name: string, run: Case['run']): Case => ({ name, run })
+
 interface RequestOptions {
   readonly type?: string
   readonly accept?: string
@@ -45,6 +47,8 @@ let namespaces = 0
 export class Api {
   readonly group: string = GROUP
   readonly namespace: string
+  /** How many configurations of webhooks the case has installed. */
+  configurations = 0
   readonly #transport: Transport
   readonly #shared: SharedKinds
 

@@ -1,6 +1,6 @@
 /** Cases of validation of built-in kinds that operators write. */
 import type { Body, Case } from './api.ts'
-import { casesOf, type Step } from './transcript.ts'
+import { casesOf, script, type Step } from './transcript.ts'
 
 const QUOTAS: readonly Body[] = [
   { 'made-up': '1' },
@@ -25,14 +25,11 @@ const QUOTAS: readonly Body[] = [
 const RESOURCE_QUOTAS = '/api/v1/namespaces/{ns}/resourcequotas'
 
 export const BUILTIN_CASES: readonly Case[] = casesOf('builtin', [
-  {
-    name: 'a ResourceQuota accepts only known resources',
-    steps: [
-      ...QUOTAS.map((hard): Step => [`POST ${RESOURCE_QUOTAS}`, { metadata: { name: 'a' }, spec: { hard } }]),
-      ...['hard', 'used'].map((field): Step => [
-        `MERGE ${RESOURCE_QUOTAS}/a/status`,
-        { status: { [field]: { storage: '1' } } },
-      ]),
-    ],
-  },
+  script('a ResourceQuota accepts only known resources', [
+    ...QUOTAS.map((hard): Step => [`POST ${RESOURCE_QUOTAS}`, { metadata: { name: 'a' }, spec: { hard } }]),
+    ...['hard', 'used'].map((field): Step => [
+      `MERGE ${RESOURCE_QUOTAS}/a/status`,
+      { status: { [field]: { storage: '1' } } },
+    ]),
+  ]),
 ])

@@ -1,6 +1,7 @@
 /** Cases of rules in CEL: each rule, what is refused in a definition, and how rules are evaluated. */
 import assert from 'node:assert/strict'
-import { type Api, type Body, type Case, CRDS, MERGE } from './api.ts'
+import { type Api, type Body, type Case, caseOf, CRDS, MERGE } from './api.ts'
+import { definitionOf } from '../tools/definitions.ts'
 import { CONDITION_CASES } from './cel_conditions.ts'
 import { EXPRESSIONS } from './cel_expressions.ts'
 import { CHANGES, changingSchema, FORMS, OLD, SCHEMA, SPECS } from './cel_features.ts'
@@ -20,25 +21,7 @@ function definition(api: Api, name: string, schema: unknown): Definition {
   const plural = `${name}s`
   const kind = name[0]!.toUpperCase() + name.slice(1)
   return {
-    body: {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: `${plural}.${api.group}` },
-      spec: {
-        group: api.group,
-        scope: 'Cluster',
-        names: { plural, kind },
-        versions: [
-          {
-            name: 'v1',
-            served: true,
-            storage: true,
-            subresources: { status: {} },
-            schema: { openAPIV3Schema: schema },
-          },
-        ],
-      },
-    },
+    body: definitionOf({ kind, group: api.group, schema, version: { subresources: { status: {} } } }),
     path: `/apis/${api.group}/v1/${plural}`,
     object: (spec, more = {}) => ({
       apiVersion: `${api.group}/v1`,
@@ -156,39 +139,33 @@ const FEATURE_CASES: readonly Case[] = [
       yield lineOf(name, causesOf(body).replaceAll(name === 'total' ? EXPENSIVE : /$^/g, 'a rule contributed to'))
     }
   }),
-  {
-    name: 'rules at the root of an object are reported at the field <nil>',
-    async run(api) {
-      const rule = { rule: "self.metadata.name != 'bad' && self.kind != 'No'", message: 'root' }
-      const made = await install(api, 'rooted', { type: 'object', 'x-kubernetes-validations': [rule] })
-      const wrong = { ...made.object({}), metadata: { name: 'bad' } }
-      const { message, details } = await api.refused(422, 'Invalid', 'POST', made.path, wrong)
-      assert.deepEqual(details.causes, [
-        { reason: 'FieldValueInvalid', field: '<nil>', message: 'Invalid value: root' },
-      ])
-      assert.equal(message, `Rooted.${api.group} "bad" is invalid: <nil>: Invalid value: root`)
-    },
-  },
-  {
-    name: 'rules are evaluated for patches, applies and status updates',
-    async run(api) {
-      const made = await install(api, 'ruled', SCHEMA)
-      const created = await api.expect(201, 'POST', made.path, made.object({ a: { x: 2 } }))
-      const path = `${made.path}/${created.metadata.name}`
-      const broken = 'Invalid spec.a: Invalid value: x must be large'
-      const patched = await api.request('PATCH', path, { spec: { a: { x: 1 } } }, { type: MERGE })
-      assert.equal(causesOf(patched.body), broken)
-      const { managedFields: _, ...metadata } = created.metadata
-      const config = { ...made.object({ a: { x: 1 } }), metadata: { name: metadata.name } }
-      const applied = await api.request('PATCH', `${path}?fieldManager=m&force=true`, config, {
-        type: 'application/apply-patch+yaml',
-      })
-      assert.equal(causesOf(applied.body), broken)
-      const status = await api.request('PUT', `${path}/status`, { ...created, status: { n: 1 } })
-      assert.equal(causesOf(status.body), 'Invalid status: Invalid value: failed rule: self.n > 1')
-      assert.deepEqual((await api.expect(200, 'GET', path)).spec, { a: { x: 2 } }, 'nothing is stored')
-    },
-  },
+  caseOf('rules at the root of an object are reported at the field <nil>', async (api) => {
+    const rule = { rule: "self.metadata.name != 'bad' && self.kind != 'No'", message: 'root' }
+    const made = await install(api, 'rooted', { type: 'object', 'x-kubernetes-validations': [rule] })
+    const wrong = { ...made.object({}), metadata: { name: 'bad' } }
+    const { message, details } = await api.refused(422, 'Invalid', 'POST', made.path, wrong)
+    assert.deepEqual(details.causes, [
+      { reason: 'FieldValueInvalid', field: '<nil>', message: 'Invalid value: root' },
+    ])
+    assert.equal(message, `Rooted.${api.group} "bad" is invalid: <nil>: Invalid value: root`)
+  }),
+  caseOf('rules are evaluated for patches, applies and status updates', async (api) => {
+    const made = await install(api, 'ruled', SCHEMA)
+    const created = await api.expect(201, 'POST', made.path, made.object({ a: { x: 2 } }))
+    const path = `${made.path}/${created.metadata.name}`
+    const broken = 'Invalid spec.a: Invalid value: x must be large'
+    const patched = await api.request('PATCH', path, { spec: { a: { x: 1 } } }, { type: MERGE })
+    assert.equal(causesOf(patched.body), broken)
+    const { managedFields: _, ...metadata } = created.metadata
+    const config = { ...made.object({ a: { x: 1 } }), metadata: { name: metadata.name } }
+    const applied = await api.request('PATCH', `${path}?fieldManager=m&force=true`, config, {
+      type: 'application/apply-patch+yaml',
+    })
+    assert.equal(causesOf(applied.body), broken)
+    const status = await api.request('PUT', `${path}/status`, { ...created, status: { n: 1 } })
+    assert.equal(causesOf(status.body), 'Invalid status: Invalid value: failed rule: self.n > 1')
+    assert.deepEqual((await api.expect(200, 'GET', path)).spec, { a: { x: 2 } }, 'nothing is stored')
+  }),
   recordedCase('cel_features', 'rules that an unchanged value breaks are warnings', async function* (api) {
     const made = await install(api, 'changing', changingSchema(false))
     const created = await api.expect(201, 'POST', made.path, made.object(OLD))
@@ -206,33 +183,27 @@ const FEATURE_CASES: readonly Case[] = [
       yield lineOf(JSON.stringify(change), `${causesOf(body)}${warnings ? ` warnings: ${warnings}` : ''}`)
     }
   }),
-  {
-    name: 'a new object may use an optional oldSelf',
-    async run(api) {
-      const made = await install(api, 'optional', changingSchema(false))
-      const { body } = await api.request('POST', made.path, made.object({ o: 11 }))
-      assert.equal(causesOf(body), 'Invalid spec.o: Invalid value: 11: starts small')
-    },
-  },
-  {
-    name: 'an evaluation that costs too much is ended',
-    async run(api) {
-      const rule = 'self.l.all(x, self.l.all(y, x != y || x == y))'
-      const spec = {
-        type: 'object',
-        properties: { l: { type: 'array', maxItems: 1000, items: { type: 'integer' } } },
-        'x-kubernetes-validations': [{ rule }],
-      }
-      const made = await install(api, 'costly', { type: 'object', properties: { spec } })
-      const l = Array.from({ length: 900 }, (_, index) => index)
-      const { body } = await api.request('POST', made.path, made.object({ l }))
-      assert.equal(
-        causesOf(body),
-        `Invalid spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further ` +
-          `validation rules will be run due to call cost exceeds limit for rule: ${rule}`,
-      )
-    },
-  },
+  caseOf('a new object may use an optional oldSelf', async (api) => {
+    const made = await install(api, 'optional', changingSchema(false))
+    const { body } = await api.request('POST', made.path, made.object({ o: 11 }))
+    assert.equal(causesOf(body), 'Invalid spec.o: Invalid value: 11: starts small')
+  }),
+  caseOf('an evaluation that costs too much is ended', async (api) => {
+    const rule = 'self.l.all(x, self.l.all(y, x != y || x == y))'
+    const spec = {
+      type: 'object',
+      properties: { l: { type: 'array', maxItems: 1000, items: { type: 'integer' } } },
+      'x-kubernetes-validations': [{ rule }],
+    }
+    const made = await install(api, 'costly', { type: 'object', properties: { spec } })
+    const l = Array.from({ length: 900 }, (_, index) => index)
+    const { body } = await api.request('POST', made.path, made.object({ l }))
+    assert.equal(
+      causesOf(body),
+      `Invalid spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further ` +
+        `validation rules will be run due to call cost exceeds limit for rule: ${rule}`,
+    )
+  }),
 ]
 
 export const CEL_CASES: readonly Case[] = [

@@ -42,6 +42,11 @@ export const OTHER_ANSWERS: readonly { readonly line: string; readonly embedded:
     reason: 'the embedded API counts at once, as kube-controller-manager does after a moment',
   })),
   {
+    line: 'dial tcp 127.0.0.1:1: connect: connection refused | ',
+    embedded: 'connect: connection refused (Cannot connect to 127.0.0.1:1) | ',
+    reason: 'the embedded API does not know how the connection was opened',
+  },
+  {
     line: `does not match the expected API version ({group}/v1) warnings: "unknown field 'spec'"`,
     embedded: 'does not match the expected API version ({group}/v1)',
     reason: 'the real server decodes the body before it compares versions, and warns; the refusal is the same',

@@ -1,40 +1,31 @@
 /** Cases of discovery, health and the objects of a new server. kinds/scenarios.ts has discovery of built-in kinds. */
 import assert from 'node:assert/strict'
-import type { Body, Case } from './api.ts'
-import { casesOf, type Step } from './transcript.ts'
+import { type Body, type Case, caseOf } from './api.ts'
+import { casesOf, script, type Step } from './transcript.ts'
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 
 export const DISCOVERY_CASES: readonly Case[] = casesOf('discovery', [
-  {
-    name: 'discovery lists the group of a custom kind, its versions and subresources',
-    steps: [
-      'GET /apis/{group} ? kind versions.0.version versions.1.version',
-      'GET /apis/{group}/v1 ? kind groupVersion resources.0.name resources.0.verbs resources.0.shortNames resources.1 resources.2',
-    ],
-  },
-  {
-    name: 'aggregated discovery lists custom kinds',
-    async run(api) {
-      const answer = await api.request('GET', '/apis', undefined, { accept: AGGREGATED })
-      assert.match(answer.headers['content-type']!, /as=APIGroupDiscoveryList/)
-      const group = answer.body.items.find((each: Body) => each.metadata.name === api.group)
-      const [foos] = group.versions.find((each: Body) => each.version === 'v1').resources
-      assert.deepEqual(foos.responseKind, { group: api.group, version: 'v1', kind: 'Foo' })
-      assert.deepEqual([foos.resource, foos.scope], ['foos', 'Namespaced'])
-      assert.deepEqual(foos.subresources.map((each: Body) => each.subresource).toSorted(), ['scale', 'status'])
-    },
-  },
-  {
-    name: 'health, version and the system namespaces are served',
-    steps: [
-      'GET /healthz',
-      'GET /livez',
-      'GET /readyz',
-      'GET /version ? minor',
-      ...['default', 'kube-system', 'kube-public', 'kube-node-lease'].map((name): Step =>
-        `GET /api/v1/namespaces/${name} ? status spec metadata.labels`
-      ),
-    ],
-  },
+  script('discovery lists the group of a custom kind, its versions and subresources', [
+    'GET /apis/{group} ? kind versions.0.version versions.1.version',
+    'GET /apis/{group}/v1 ? kind groupVersion resources.0.name resources.0.verbs resources.0.shortNames resources.1 resources.2',
+  ]),
+  caseOf('aggregated discovery lists custom kinds', async (api) => {
+    const answer = await api.request('GET', '/apis', undefined, { accept: AGGREGATED })
+    assert.match(answer.headers['content-type']!, /as=APIGroupDiscoveryList/)
+    const group = answer.body.items.find((each: Body) => each.metadata.name === api.group)
+    const [foos] = group.versions.find((each: Body) => each.version === 'v1').resources
+    assert.deepEqual(foos.responseKind, { group: api.group, version: 'v1', kind: 'Foo' })
+    assert.deepEqual([foos.resource, foos.scope], ['foos', 'Namespaced'])
+    assert.deepEqual(foos.subresources.map((each: Body) => each.subresource).toSorted(), ['scale', 'status'])
+  }),
+  script('health, version and the system namespaces are served', [
+    'GET /healthz',
+    'GET /livez',
+    'GET /readyz',
+    'GET /version ? minor',
+    ...['default', 'kube-system', 'kube-public', 'kube-node-lease'].map((name): Step =>
+      `GET /api/v1/namespaces/${name} ? status spec metadata.labels`
+    ),
+  ]),
 ])

@@ -1,6 +1,7 @@
 /** Cases of what other projects' manifests have. */
 import type { Api, Body, Case } from './api.ts'
-import { casesOf, cm, foo, type Script, type Step } from './transcript.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
+import { casesOf, cm, foo, type Script, script, type Step } from './transcript.ts'
 
 const CONTAINER = { name: 'main', image: 'nginx:1' }
 const LABELS = { app: 'web' }
@@ -84,24 +85,12 @@ async function versionedKind(api: Api): Promise<Readonly<Record<string, string>>
     },
     ...more,
   })
-  await api.expect(201, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `things.${group}` },
-    spec: {
-      group,
-      scope: 'Namespaced',
-      names: { plural: 'things', kind: 'Thing' },
-      versions: [
-        version('v1alpha1', { old: text }, { deprecated: true }),
-        version('v1beta1', { middle: { ...text, default: 'm' } }, {
-          deprecated: true,
-          deprecationWarning: 'soon gone',
-        }),
-        version('v1', { added: { ...text, default: 'n' } }, { storage: true }),
-      ],
-    },
-  })
+  const versions = [
+    version('v1alpha1', { old: text }, { deprecated: true }),
+    version('v1beta1', { middle: { ...text, default: 'm' } }, { deprecated: true, deprecationWarning: 'soon gone' }),
+    version('v1', { added: { ...text, default: 'n' } }, { storage: true }),
+  ]
+  await api.expect(201, 'POST', CRDS, definitionOf({ kind: 'Thing', group, scope: 'Namespaced', versions }))
   await api.untilServed(`/apis/${group}/v1/namespaces/${api.namespace}/things`)
   return { things: `/apis/${group}`, thingGroup: group }
 }
@@ -118,23 +107,20 @@ const CASES: readonly Script[] = [
       workload('StatefulSet', mounting(name), { serviceName: 's', volumeClaimTemplates: [CLAIM] }),
     ]),
   },
-  {
-    name: 'an image without tag and digest is always pulled, but not a text that is no image',
-    steps: IMAGES.map((image): Step => [
+  script(
+    'an image without tag and digest is always pulled, but not a text that is no image',
+    IMAGES.map((image): Step => [
       'POST /api/v1/namespaces/{ns}/pods?dryRun=All ? spec.containers.0.imagePullPolicy',
       pod({ containers: [{ ...CONTAINER, image }] }),
     ]),
-  },
-  {
-    name: 'host ports are set in pods on the network of their host, but not in templates',
-    steps: [
-      ['POST /api/v1/namespaces/{ns}/pods?dryRun=All ? spec.containers.0.ports spec.initContainers.0.ports', pod(HOST)],
-      [
-        'POST /apis/apps/v1/namespaces/{ns}/daemonsets?dryRun=All ? spec.template.spec.containers.0.ports',
-        workload('DaemonSet', HOST),
-      ],
+  ),
+  script('host ports are set in pods on the network of their host, but not in templates', [
+    ['POST /api/v1/namespaces/{ns}/pods?dryRun=All ? spec.containers.0.ports spec.initContainers.0.ports', pod(HOST)],
+    [
+      'POST /apis/apps/v1/namespaces/{ns}/daemonsets?dryRun=All ? spec.template.spec.containers.0.ports',
+      workload('DaemonSet', HOST),
     ],
-  },
+  ]),
   {
     name: 'the older name of a service account is an alias of the newer one, which wins',
     steps: [{ serviceAccount: 'a' }, { serviceAccountName: 'a' }, { serviceAccount: 'a', serviceAccountName: 'b' }].map(
@@ -146,20 +132,17 @@ const CASES: readonly Script[] = [
       ],
     ),
   },
-  {
-    name: 'of a path of an Ingress without a type, only that is reported',
-    steps: [
-      [
-        'POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All',
-        {
-          apiVersion: 'networking.k8s.io/v1',
-          kind: 'Ingress',
-          metadata,
-          spec: { rules: [{ http: { paths: [{ path: '/', backend: { serviceName: 'a', servicePort: 80 } }] } }] },
-        },
-      ],
+  script('of a path of an Ingress without a type, only that is reported', [
+    [
+      'POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All',
+      {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'Ingress',
+        metadata,
+        spec: { rules: [{ http: { paths: [{ path: '/', backend: { serviceName: 'a', servicePort: 80 } }] } }] },
+      },
     ],
-  },
+  ]),
   {
     name: 'a dry run takes a resourceVersion, and a create does not; both report an invalid object first',
     steps: ['?dryRun=All', ''].flatMap((query): Step[] => [
@@ -167,18 +150,15 @@ const CASES: readonly Script[] = [
       [`POST /api/v1/namespaces/{ns}/configmaps${query}`, cm('Versioned_', {}, { resourceVersion: '5' })],
     ]),
   },
-  {
-    name: 'a patch copies 3 MiB, and no more',
-    steps: [
-      ['POST foos', foo('copied', { size: 1, free: { text: 'v'.repeat(1000) } })],
-      ...[['/spec/free/text', 2000], ['/spec/free/text', 4000], ['/spec/free', 5], ['/spec/free', 30]].map((
-        [from, count],
-      ): Step => [
-        'JSON foos/copied?dryRun=All ? metadata.name',
-        Array.from({ length: Number(count) }, (_, at) => ({ op: 'copy', from, path: `/spec/free/${at}` })),
-      ]),
-    ],
-  },
+  script('a patch copies 3 MiB, and no more', [
+    ['POST foos', foo('copied', { size: 1, free: { text: 'v'.repeat(1000) } })],
+    ...[['/spec/free/text', 2000], ['/spec/free/text', 4000], ['/spec/free', 5], ['/spec/free', 30]].map((
+      [from, count],
+    ): Step => [
+      'JSON foos/copied?dryRun=All ? metadata.name',
+      Array.from({ length: Number(count) }, (_, at) => ({ op: 'copy', from, path: `/spec/free/${at}` })),
+    ]),
+  ]),
   {
     name: 'a Namespace has its name as a label, a generated one too',
     steps: [['name', 'named'], ['generateName', 'gen-']].map(([field, name]): Step => [
@@ -245,38 +225,35 @@ const CASES: readonly Script[] = [
       'yes',
     ].flatMap((approved) => definition('manifests.k8s.io', approved)),
   },
-  {
-    name: 'the server warns of what is deprecated, ignored or not checked',
-    steps: [
-      ['POST /api/v1/namespaces/{ns}/endpoints?dryRun=All ? subsets', {
+  script('the server warns of what is deprecated, ignored or not checked', [
+    ['POST /api/v1/namespaces/{ns}/endpoints?dryRun=All ? subsets', {
+      apiVersion: 'v1',
+      kind: 'Endpoints',
+      metadata,
+    }],
+    ['POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All ? spec.rules', ingress({})],
+    ['POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All', ingress({ ingressClassName: 'own' })],
+    ...[
+      { externalIPs: ['10.1.1.1'] },
+      { externalIPs: ['10.1.1.1'], clusterIP: 'None', loadBalancerIP: '10.1.1.2', sessionAffinity: 'ClientIP' },
+      { externalIPs: ['10.1.1.1'], type: 'ExternalName', externalName: 'example.com' },
+      { externalName: 'example.com' },
+      { trafficDistribution: 'PreferClose' },
+    ].map((spec): Step => [
+      'POST /api/v1/namespaces/{ns}/services?dryRun=All ? spec.type',
+      { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }], ...spec } },
+    ]),
+    ...[['', ''], [PEM, ''], ['-----BEGIN CERTIFICATE-----', PEM]].map(([crt, key]): Step => [
+      'POST /api/v1/namespaces/{ns}/secrets?dryRun=All ? type',
+      {
         apiVersion: 'v1',
-        kind: 'Endpoints',
+        kind: 'Secret',
         metadata,
-      }],
-      ['POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All ? spec.rules', ingress({})],
-      ['POST /apis/networking.k8s.io/v1/namespaces/{ns}/ingresses?dryRun=All', ingress({ ingressClassName: 'own' })],
-      ...[
-        { externalIPs: ['10.1.1.1'] },
-        { externalIPs: ['10.1.1.1'], clusterIP: 'None', loadBalancerIP: '10.1.1.2', sessionAffinity: 'ClientIP' },
-        { externalIPs: ['10.1.1.1'], type: 'ExternalName', externalName: 'example.com' },
-        { externalName: 'example.com' },
-        { trafficDistribution: 'PreferClose' },
-      ].map((spec): Step => [
-        'POST /api/v1/namespaces/{ns}/services?dryRun=All ? spec.type',
-        { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }], ...spec } },
-      ]),
-      ...[['', ''], [PEM, ''], ['-----BEGIN CERTIFICATE-----', PEM]].map(([crt, key]): Step => [
-        'POST /api/v1/namespaces/{ns}/secrets?dryRun=All ? type',
-        {
-          apiVersion: 'v1',
-          kind: 'Secret',
-          metadata,
-          type: 'kubernetes.io/tls',
-          stringData: { 'tls.crt': crt, 'tls.key': key },
-        },
-      ]),
-    ],
-  },
+        type: 'kubernetes.io/tls',
+        stringData: { 'tls.crt': crt, 'tls.key': key },
+      },
+    ]),
+  ]),
   {
     name: 'the server warns of a format that it does not check, once, and not of one that the definition had',
     steps: [
@@ -324,22 +301,19 @@ const CASES: readonly Script[] = [
       },
     ]),
   },
-  {
-    name: 'the labels of an EndpointSlice count in its generation',
-    steps: [
-      ['POST /apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices ? metadata.generation', {
-        apiVersion: 'discovery.k8s.io/v1',
-        kind: 'EndpointSlice',
-        metadata,
-        addressType: 'IPv4',
-        endpoints: [],
-      }],
-      ...[{ labels: { a: 'b' } }, { annotations: { a: 'b' } }].map((more): Step => [
-        'MERGE /apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices/x ? metadata.generation',
-        { metadata: more },
-      ]),
-    ],
-  },
+  script('the labels of an EndpointSlice count in its generation', [
+    ['POST /apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices ? metadata.generation', {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata,
+      addressType: 'IPv4',
+      endpoints: [],
+    }],
+    ...[{ labels: { a: 'b' } }, { annotations: { a: 'b' } }].map((more): Step => [
+      'MERGE /apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices/x ? metadata.generation',
+      { metadata: more },
+    ]),
+  ]),
   {
     name: 'a dry run of a create keeps a resourceVersion',
     steps: ['7', 'x', ''].map((resourceVersion): Step => [
@@ -354,30 +328,27 @@ const CASES: readonly Script[] = [
       pod({ ...mounting('data'), volumes: [{ name: 'data', configMap: { name: 'x', defaultMode: 755 } }] }),
     ]],
   },
-  {
-    name: 'a Service with external addresses has the policy of external traffic, whatever its type',
-    steps: [
-      ...[{ externalIPs: ['10.1.1.1'] }, { externalIPs: ['10.1.1.1'], type: 'ExternalName', externalName: 'a.b' }].map((
-        spec,
-      ): Step => [
-        'POST /api/v1/namespaces/{ns}/services?dryRun=All ? spec.externalTrafficPolicy',
-        { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }], ...spec } },
-      ]),
-      ['POST /api/v1/namespaces/{ns}/services ? spec.externalTrafficPolicy', {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata,
-        spec: { type: 'NodePort', ports: [{ port: 80 }] },
-      }],
-      ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', {
-        spec: { type: 'ClusterIP', externalIPs: ['10.1.1.1'] },
-      }],
-      ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', { spec: { externalIPs: null } }],
-      ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', {
-        spec: { externalIPs: null, externalTrafficPolicy: null },
-      }],
-    ],
-  },
+  script('a Service with external addresses has the policy of external traffic, whatever its type', [
+    ...[{ externalIPs: ['10.1.1.1'] }, { externalIPs: ['10.1.1.1'], type: 'ExternalName', externalName: 'a.b' }].map((
+      spec,
+    ): Step => [
+      'POST /api/v1/namespaces/{ns}/services?dryRun=All ? spec.externalTrafficPolicy',
+      { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }], ...spec } },
+    ]),
+    ['POST /api/v1/namespaces/{ns}/services ? spec.externalTrafficPolicy', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { type: 'NodePort', ports: [{ port: 80 }] },
+    }],
+    ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', {
+      spec: { type: 'ClusterIP', externalIPs: ['10.1.1.1'] },
+    }],
+    ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', { spec: { externalIPs: null } }],
+    ['MERGE /api/v1/namespaces/{ns}/services/x ? spec.externalTrafficPolicy', {
+      spec: { externalIPs: null, externalTrafficPolicy: null },
+    }],
+  ]),
   {
     name: 'a definition without a spec lacks all names',
     steps: [['POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All', {

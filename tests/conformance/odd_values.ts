@@ -1,6 +1,6 @@
 /** Cases of values that are rare, and of rules that only some writes meet. */
 import type { Body, Case } from './api.ts'
-import { casesOf, foo, type Script, type Step } from './transcript.ts'
+import { casesOf, foo, type Script, script, type Step } from './transcript.ts'
 
 const CONTAINER = { name: 'main', image: 'nginx:1' }
 const metadata = { name: 'x' }
@@ -81,48 +81,42 @@ function applyScale(manager: string, spec: object, more: string): Step {
 }
 
 const CASES: readonly Script[] = [
-  {
-    name: 'an object beyond the limit of etcd is refused',
-    steps: [
-      ['POST foos', foo('big', { size: 1, free: { a: 'a'.repeat(1_600_000) } })],
-      ['POST foos ? metadata.name', foo('small', { size: 1 })],
-      ['MERGE foos/small ? metadata.name', { metadata: { annotations: { a: 'a'.repeat(200_000) } } }],
-      ['MERGE foos/small', { spec: { free: { a: 'a'.repeat(1_600_000) } } }],
-    ],
-  },
-  {
-    name: 'an Event of events.k8s.io is selected by its fields, and changes only its series',
-    steps: [
-      [`POST ${EVENTS} ? reason`, event],
-      ...[
-        'reason=Seen',
-        'type=Normal',
-        'type=Warning',
-        'regarding.name=p',
-        'regarding.kind=Pod',
-        'reportingController=example.com/seer',
-        'involvedObject.name=p',
-        'source=x',
-        'note=a',
-      ]
-        .map((each): Step => `GET ${EVENTS}?fieldSelector=${each} ? items.0.metadata.name`),
-      ...[
-        { note: 'other' },
-        { reason: 'Other' },
-        { type: 'Warning' },
-        { eventTime: '2026-01-02T00:00:00.000000Z' },
-        { reportingInstance: 'y' },
-        { deprecatedCount: 2 },
-        { series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' } },
-        { metadata: { labels: { a: 'b' } } },
-      ]
-        .map((change): Step => [`MERGE ${EVENTS}/x`, change]),
-      ['MERGE /api/v1/namespaces/{ns}/events/x ? message', { message: 'other' }],
-    ],
-  },
-  {
-    name: 'the targets of an autoscaler have a known type, and only its value',
-    steps: creates(
+  script('an object beyond the limit of etcd is refused', [
+    ['POST foos', foo('big', { size: 1, free: { a: 'a'.repeat(1_600_000) } })],
+    ['POST foos ? metadata.name', foo('small', { size: 1 })],
+    ['MERGE foos/small ? metadata.name', { metadata: { annotations: { a: 'a'.repeat(200_000) } } }],
+    ['MERGE foos/small', { spec: { free: { a: 'a'.repeat(1_600_000) } } }],
+  ]),
+  script('an Event of events.k8s.io is selected by its fields, and changes only its series', [
+    [`POST ${EVENTS} ? reason`, event],
+    ...[
+      'reason=Seen',
+      'type=Normal',
+      'type=Warning',
+      'regarding.name=p',
+      'regarding.kind=Pod',
+      'reportingController=example.com/seer',
+      'involvedObject.name=p',
+      'source=x',
+      'note=a',
+    ]
+      .map((each): Step => `GET ${EVENTS}?fieldSelector=${each} ? items.0.metadata.name`),
+    ...[
+      { note: 'other' },
+      { reason: 'Other' },
+      { type: 'Warning' },
+      { eventTime: '2026-01-02T00:00:00.000000Z' },
+      { reportingInstance: 'y' },
+      { deprecatedCount: 2 },
+      { series: { count: 2, lastObservedTime: '2026-01-01T00:00:01.000000Z' } },
+      { metadata: { labels: { a: 'b' } } },
+    ]
+      .map((change): Step => [`MERGE ${EVENTS}/x`, change]),
+    ['MERGE /api/v1/namespaces/{ns}/events/x ? message', { message: 'other' }],
+  ]),
+  script(
+    'the targets of an autoscaler have a known type, and only its value',
+    creates(
       SCALERS,
       [
         { type: 'Percentage', averageUtilization: 50 },
@@ -134,7 +128,7 @@ const CASES: readonly Script[] = [
         { type: 'Utilization', averageUtilization: 0 },
       ].map(target),
     ),
-  },
+  ),
   {
     name: 'a variable has a value or one source',
     steps: creates(
@@ -156,9 +150,9 @@ const CASES: readonly Script[] = [
       })]),
     ),
   },
-  {
-    name: 'a toleration has a known operator and effect, and a value only where it is compared',
-    steps: creates(
+  script(
+    'a toleration has a known operator and effect, and a value only where it is compared',
+    creates(
       PODS,
       [
         { key: 'a', operator: 'Equals', value: 'b' },
@@ -173,22 +167,19 @@ const CASES: readonly Script[] = [
       ].map((each) => pod({ tolerations: [each] })),
       ' ? spec.tolerations'.slice(0, 0),
     ),
-  },
-  {
-    name: 'a Service that is no load balancer any more loses its addresses',
-    steps: [
-      [`POST ${SERVICES} ? spec.type`, {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata,
-        spec: { type: 'LoadBalancer', ports: PORT },
-      }],
-      [`MERGE ${SERVICES}/x/status ? status`, { status: { loadBalancer: { ingress: [{ ip: '1.2.3.4' }] } } }],
-      [`MERGE ${SERVICES}/x ? status`, { spec: { type: 'ClusterIP' } }],
-      [`MERGE ${SERVICES}/x ? spec.sessionAffinityConfig`, { spec: { sessionAffinity: 'ClientIP' } }],
-      [`MERGE ${SERVICES}/x ? spec.sessionAffinityConfig`, { spec: { sessionAffinity: 'None' } }],
-    ],
-  },
+  ),
+  script('a Service that is no load balancer any more loses its addresses', [
+    [`POST ${SERVICES} ? spec.type`, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { type: 'LoadBalancer', ports: PORT },
+    }],
+    [`MERGE ${SERVICES}/x/status ? status`, { status: { loadBalancer: { ingress: [{ ip: '1.2.3.4' }] } } }],
+    [`MERGE ${SERVICES}/x ? status`, { spec: { type: 'ClusterIP' } }],
+    [`MERGE ${SERVICES}/x ? spec.sessionAffinityConfig`, { spec: { sessionAffinity: 'ClientIP' } }],
+    [`MERGE ${SERVICES}/x ? spec.sessionAffinityConfig`, { spec: { sessionAffinity: 'None' } }],
+  ]),
   {
     name: 'owner references of one uid are one, with a warning',
     steps: creates('cm', [
@@ -226,138 +217,114 @@ const CASES: readonly Script[] = [
       pod({ containers: [{ ...CONTAINER, resources: { requests: { cpu } } }] }),
     ]),
   },
-  {
-    name: 'the phase of a Namespace follows its deletion',
-    steps: [
-      ['POST /api/v1/namespaces?dryRun=All ? status', {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: '{ns}-phase' },
-        status: { phase: 'Terminating' },
-      }],
-      ['MERGE /api/v1/namespaces/{ns}/status?dryRun=All', { status: { phase: 'Terminating' } }],
-      ['PUT /api/v1/namespaces/{ns}/finalize?dryRun=All&fieldManager=m ? spec', {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: '{ns}' },
-        spec: { finalizers: ['kubernetes', 'example.com/own'] },
-      }],
+  script('the phase of a Namespace follows its deletion', [
+    ['POST /api/v1/namespaces?dryRun=All ? status', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: '{ns}-phase' },
+      status: { phase: 'Terminating' },
+    }],
+    ['MERGE /api/v1/namespaces/{ns}/status?dryRun=All', { status: { phase: 'Terminating' } }],
+    ['PUT /api/v1/namespaces/{ns}/finalize?dryRun=All&fieldManager=m ? spec', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: '{ns}' },
+      spec: { finalizers: ['kubernetes', 'example.com/own'] },
+    }],
+  ]),
+  script('the finalize subresource has a manager of its own', [
+    ['POST /api/v1/namespaces?fieldManager=m ? spec', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: '{ns}-managed' },
+    }],
+    ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: '{ns}-managed' },
+      spec: { finalizers: ['kubernetes', 'example.com/own'] },
+    }],
+    ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: '{ns}-managed' },
+      spec: { finalizers: [] },
+    }],
+  ]),
+  script('what a status had before the first apply belongs to the managers before', [
+    ['POST foos?fieldManager=old ? metadata.name', foo('a', { size: 1 })],
+    ['MERGE foos/a/status?fieldManager=old ? status', { status: { ready: 1 } }],
+    ['MERGE foos/a ? metadata.name', { metadata: { managedFields: [{}] } }],
+    ['APPLY foos/a/status?fieldManager=m ? metadata.managedFields', {
+      apiVersion: '{group}/v1',
+      kind: 'Foo',
+      metadata: { name: 'a' },
+      status: { ready: 2 },
+    }],
+    ['APPLY foos/a?fieldManager=n&force=true ? metadata.managedFields', foo('a', { size: 2 })],
+  ]),
+  script('a negative grace period is one second, and it can only change to that', [
+    [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: -1 })],
+    [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: 5 }, 'y')],
+    [`MERGE ${PODS}/y ? spec`, { spec: { terminationGracePeriodSeconds: 6 } }],
+  ]),
+  script('a written status of a pod keeps its class, and its conditions have qualified types', [
+    [`POST ${PODS} ? status`, pod({})],
+    [`PUT ${PODS}/x/status ? status`, { ...pod({}), status: { phase: 'Running' } }],
+    [`MERGE ${PODS}/x/status`, { status: { conditions: [{ type: 'a b', status: 'True' }] } }],
+    [`MERGE ${PODS}/x/status ? status`, { status: { conditions: [{ type: 'example.com/a', status: 'True' }] } }],
+  ]),
+  script('half of a surrogate pair becomes a replacement character', [
+    [
+      'POST cm?dryRun=All ? data',
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"a":"x\\ud83dy","b":"\\ude00","c":"\\ud83d\\ude00"}}',
     ],
-  },
-  {
-    name: 'the finalize subresource has a manager of its own',
-    steps: [
-      ['POST /api/v1/namespaces?fieldManager=m ? spec', {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: '{ns}-managed' },
-      }],
-      ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: '{ns}-managed' },
-        spec: { finalizers: ['kubernetes', 'example.com/own'] },
-      }],
-      ['PUT /api/v1/namespaces/{ns}-managed/finalize?fieldManager=f ? metadata.managedFields', {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: '{ns}-managed' },
-        spec: { finalizers: [] },
-      }],
+    [
+      'POST foos?dryRun=All ? spec.free',
+      '{"apiVersion":"{group}/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"size":1,"free":{"name":"x\\ud83dy"}}}',
     ],
-  },
-  {
-    name: 'what a status had before the first apply belongs to the managers before',
-    steps: [
-      ['POST foos?fieldManager=old ? metadata.name', foo('a', { size: 1 })],
-      ['MERGE foos/a/status?fieldManager=old ? status', { status: { ready: 1 } }],
-      ['MERGE foos/a ? metadata.name', { metadata: { managedFields: [{}] } }],
-      ['APPLY foos/a/status?fieldManager=m ? metadata.managedFields', {
-        apiVersion: '{group}/v1',
-        kind: 'Foo',
-        metadata: { name: 'a' },
-        status: { ready: 2 },
-      }],
-      ['APPLY foos/a?fieldManager=n&force=true ? metadata.managedFields', foo('a', { size: 2 })],
-    ],
-  },
-  {
-    name: 'a negative grace period is one second, and it can only change to that',
-    steps: [
-      [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: -1 })],
-      [`POST ${PODS} ? spec.terminationGracePeriodSeconds`, pod({ terminationGracePeriodSeconds: 5 }, 'y')],
-      [`MERGE ${PODS}/y ? spec`, { spec: { terminationGracePeriodSeconds: 6 } }],
-    ],
-  },
-  {
-    name: 'a written status of a pod keeps its class, and its conditions have qualified types',
-    steps: [
-      [`POST ${PODS} ? status`, pod({})],
-      [`PUT ${PODS}/x/status ? status`, { ...pod({}), status: { phase: 'Running' } }],
-      [`MERGE ${PODS}/x/status`, { status: { conditions: [{ type: 'a b', status: 'True' }] } }],
-      [`MERGE ${PODS}/x/status ? status`, { status: { conditions: [{ type: 'example.com/a', status: 'True' }] } }],
-    ],
-  },
-  {
-    name: 'half of a surrogate pair becomes a replacement character',
-    steps: [
-      [
-        'POST cm?dryRun=All ? data',
-        '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"a":"x\\ud83dy","b":"\\ude00","c":"\\ud83d\\ude00"}}',
-      ],
-      [
-        'POST foos?dryRun=All ? spec.free',
-        '{"apiVersion":"{group}/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"size":1,"free":{"name":"x\\ud83dy"}}}',
-      ],
-    ],
-  },
-  {
-    name: 'an applied scale has managers as the replicas of its object',
-    steps: [
-      CREATE_SET,
-      applyScale('s', { replicas: 2 }, ''),
-      applyScale('s', { replicas: 2 }, '&force=true ? spec'),
-      REPLICAS,
-      applyScale('other', { replicas: 2 }, ' ? spec'),
-      REPLICAS,
-      applyScale('s', {}, ' ? spec'),
-      REPLICAS,
-      applyScale('other', { replicas: 3 }, '&dryRun=All ? spec'),
-      ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', { apiVersion: 'autoscaling/v1', kind: 'Scale' }],
-      ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldManager=s', {
-        apiVersion: 'apps/v1',
-        kind: 'Scale',
-        metadata,
-      }],
-    ],
-  },
-  {
-    name: 'a scale is read as metadata, and checked as any other object',
-    steps: [
-      CREATE_SET,
-      ['GET /apis/apps/v1/namespaces/{ns}/replicasets/x/scale ? kind', undefined, {
-        accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
-      }],
-      ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', {
-        apiVersion: 'autoscaling/v1',
-        kind: 'Scale',
-        metadata: { name: 'x', uid: 'other' },
-        spec: { replicas: 2 },
-      }],
-      ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', {
-        apiVersion: 'autoscaling/v2',
-        kind: 'Scale',
-        metadata,
-        spec: { replicas: 2 },
-      }],
-      ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldValidation=Strict', {
-        apiVersion: 'autoscaling/v1',
-        kind: 'Scale',
-        metadata,
-        spec: { replicas: 2, unknown: 1 },
-      }],
-    ],
-  },
+  ]),
+  script('an applied scale has managers as the replicas of its object', [
+    CREATE_SET,
+    applyScale('s', { replicas: 2 }, ''),
+    applyScale('s', { replicas: 2 }, '&force=true ? spec'),
+    REPLICAS,
+    applyScale('other', { replicas: 2 }, ' ? spec'),
+    REPLICAS,
+    applyScale('s', {}, ' ? spec'),
+    REPLICAS,
+    applyScale('other', { replicas: 3 }, '&dryRun=All ? spec'),
+    ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', { apiVersion: 'autoscaling/v1', kind: 'Scale' }],
+    ['APPLY /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldManager=s', {
+      apiVersion: 'apps/v1',
+      kind: 'Scale',
+      metadata,
+    }],
+  ]),
+  script('a scale is read as metadata, and checked as any other object', [
+    CREATE_SET,
+    ['GET /apis/apps/v1/namespaces/{ns}/replicasets/x/scale ? kind', undefined, {
+      accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+    }],
+    ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', {
+      apiVersion: 'autoscaling/v1',
+      kind: 'Scale',
+      metadata: { name: 'x', uid: 'other' },
+      spec: { replicas: 2 },
+    }],
+    ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale', {
+      apiVersion: 'autoscaling/v2',
+      kind: 'Scale',
+      metadata,
+      spec: { replicas: 2 },
+    }],
+    ['PUT /apis/apps/v1/namespaces/{ns}/replicasets/x/scale?fieldValidation=Strict', {
+      apiVersion: 'autoscaling/v1',
+      kind: 'Scale',
+      metadata,
+      spec: { replicas: 2, unknown: 1 },
+    }],
+  ]),
   {
     name: 'many warnings are cut to 256 characters, up to 4096 of all',
     steps: [[300, 14], [300, 20], [100, 60]].map(([length, count]): Step => [

@@ -1,10 +1,11 @@
 /** Cases of protobuf request bodies. */
 import assert from 'node:assert/strict'
 import { bodyOf, envelope, integer, joined, part, PREFIX, PROTOBUF } from '../apiserver/protobuf_writer.ts'
-import { type Api, type Body, type Case, CRDS } from './api.ts'
+import { type Api, type Body, type Case, caseOf, CRDS } from './api.ts'
+import { definitionOf } from '../tools/definitions.ts'
 import { collectionOf, type Sample, SAMPLES } from './kinds/objects.ts'
 import { lineOf, recordedCase } from './recording.ts'
-import { casesOf, cm, deploy, foo, type Step, type StepBody, textOf } from './transcript.ts'
+import { casesOf, cm, deploy, foo, script, type Step, type StepBody, textOf } from './transcript.ts'
 
 const MAX_BODY_BYTES = 3_145_728
 
@@ -87,72 +88,57 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
       assert.equal((await send(api, 'PUT', `${path}/protobuf`, again)).body.metadata.resourceVersion, resourceVersion)
     },
   })),
-  {
-    name: 'protobuf: apiVersion and kind may be missing, and are those of the path',
-    steps: [
-      sending('POST cm', joined(PREFIX, part(2, named('a')))),
-      sending('POST cm', envelope('a/b/c', '', named('b'))),
-    ],
-  },
-  {
-    name: 'protobuf: unknown fields are skipped without a warning, also with fieldValidation=Strict',
-    steps: [
-      sending(
-        'POST cm?fieldValidation=Strict',
-        envelope('v1', 'ConfigMap', joined(named('a'), part(99, 'x'), integer(100, 1))),
-      ),
-    ],
-  },
-  {
-    name: 'protobuf: a field that occurs twice is merged if it is a message, else replaced',
-    steps: [
-      sending(
-        'POST cm ? metadata.name metadata.labels metadata.generateName',
-        envelope('v1', 'ConfigMap', joined(named('a', part(2, 'base')), part(1, part(1, 'b')))),
-      ),
-    ],
-  },
-  {
-    name: 'protobuf: a list of numbers may be packed, and mixed',
-    steps: [
-      sending(
-        'POST /api/v1/namespaces/{ns}/pods ? spec.securityContext',
-        envelope(
-          'v1',
-          'Pod',
-          joined(
-            named('a'),
-            part(
-              2,
-              joined(
-                part(2, joined(part(1, 'c'), part(2, 'i'))),
-                part(14, joined(part(4, Uint8Array.of(1, 0x80, 1)), integer(4, 3))),
-              ),
+  script('protobuf: apiVersion and kind may be missing, and are those of the path', [
+    sending('POST cm', joined(PREFIX, part(2, named('a')))),
+    sending('POST cm', envelope('a/b/c', '', named('b'))),
+  ]),
+  script('protobuf: unknown fields are skipped without a warning, also with fieldValidation=Strict', [
+    sending(
+      'POST cm?fieldValidation=Strict',
+      envelope('v1', 'ConfigMap', joined(named('a'), part(99, 'x'), integer(100, 1))),
+    ),
+  ]),
+  script('protobuf: a field that occurs twice is merged if it is a message, else replaced', [
+    sending(
+      'POST cm ? metadata.name metadata.labels metadata.generateName',
+      envelope('v1', 'ConfigMap', joined(named('a', part(2, 'base')), part(1, part(1, 'b')))),
+    ),
+  ]),
+  script('protobuf: a list of numbers may be packed, and mixed', [
+    sending(
+      'POST /api/v1/namespaces/{ns}/pods ? spec.securityContext',
+      envelope(
+        'v1',
+        'Pod',
+        joined(
+          named('a'),
+          part(
+            2,
+            joined(
+              part(2, joined(part(1, 'c'), part(2, 'i'))),
+              part(14, joined(part(4, Uint8Array.of(1, 0x80, 1)), integer(4, 3))),
             ),
           ),
         ),
       ),
-    ],
-  },
-  {
-    name: 'protobuf: invalid managedFields are dropped',
-    steps: [
-      sending(
-        'POST cm ? metadata.managedFields',
-        envelope(
-          'v1',
-          'ConfigMap',
-          named(
-            'a',
-            part(
-              17,
-              joined(part(1, 'm'), part(2, 'Update'), part(3, 'v1'), part(6, 'FieldsV1'), part(7, part(1, 'no'))),
-            ),
+    ),
+  ]),
+  script('protobuf: invalid managedFields are dropped', [
+    sending(
+      'POST cm ? metadata.managedFields',
+      envelope(
+        'v1',
+        'ConfigMap',
+        named(
+          'a',
+          part(
+            17,
+            joined(part(1, 'm'), part(2, 'Update'), part(3, 'v1'), part(6, 'FieldsV1'), part(7, part(1, 'no'))),
           ),
         ),
       ),
-    ],
-  },
+    ),
+  ]),
   recordedCase(
     'protobuf',
     'protobuf: bytes that are no body are refused with their first bytes',
@@ -205,90 +191,64 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
     // Definitions know no kinds of other servers.
     yield await refusal(api, CRDS, secret)
   }),
-  {
-    name: 'protobuf: a definition is created as from JSON',
-    async run(api) {
-      const group = `p-${api.namespace}.example.com`
-      const definition = {
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'CustomResourceDefinition',
-        metadata: { name: `bars.${group}` },
+  caseOf('protobuf: a definition is created as from JSON', async (api) => {
+    const group = `p-${api.namespace}.example.com`
+    const definition = definitionOf({
+      ...{ kind: 'Bar', group },
+      properties: {
         spec: {
-          group,
-          scope: 'Cluster',
-          names: { plural: 'bars', kind: 'Bar' },
-          versions: [{
-            name: 'v1',
-            served: true,
-            storage: true,
-            schema: {
-              openAPIV3Schema: {
-                type: 'object',
-                properties: {
-                  spec: {
-                    type: 'object',
-                    required: ['a'],
-                    properties: {
-                      a: { type: 'integer', minimum: 1, maximum: 7, default: 3, enum: [1, 2, 3] },
-                      f: { type: 'number', minimum: -0.5, maximum: 1e9, multipleOf: 0.25 },
-                      b: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
-                      c: { type: 'object', additionalProperties: { type: 'string', maxLength: 0 } },
-                      d: { 'x-kubernetes-int-or-string': true },
-                      e: { type: 'object', nullable: false, 'x-kubernetes-preserve-unknown-fields': true },
-                    },
-                  },
-                },
-              },
-            },
-          }],
+          type: 'object',
+          required: ['a'],
+          properties: {
+            a: { type: 'integer', minimum: 1, maximum: 7, default: 3, enum: [1, 2, 3] },
+            f: { type: 'number', minimum: -0.5, maximum: 1e9, multipleOf: 0.25 },
+            b: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
+            c: { type: 'object', additionalProperties: { type: 'string', maxLength: 0 } },
+            d: { 'x-kubernetes-int-or-string': true },
+            e: { type: 'object', nullable: false, 'x-kubernetes-preserve-unknown-fields': true },
+          },
         },
-      }
-      const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-      const { status, body } = await send(api, 'POST', `${path}?dryRun=All`, bodyOf(definition))
-      assert.equal(status, 201, JSON.stringify(body))
-      const expected = await api.expect(201, 'POST', `${path}?dryRun=All`, definition)
-      assert.deepEqual(body.spec, expected.spec)
-    },
-  },
-  {
-    name: 'protobuf: status and scale are updated',
-    steps: [
-      ['POST deploy', deploy('a')],
-      sending('PUT deploy/a/status ? status spec.replicas', ([{ metadata, ...rest }]: readonly Body[]) => ({
-        ...rest,
-        metadata: { name: 'a', resourceVersion: metadata.resourceVersion },
-        status: { observedGeneration: 1, replicas: 3, conditions: [{ type: 'Available', status: 'True' }] },
-      })),
-      ['POST foos', foo('a')],
-      ...['deploy', 'foos'].flatMap((path) =>
-        [{ replicas: 5 }, undefined].map((spec): Step =>
-          sending(`PUT ${path}/a/scale ? spec`, {
-            apiVersion: 'autoscaling/v1',
-            kind: 'Scale',
-            metadata: { name: 'a' },
-            ...(spec && { spec }),
-          })
-        )
-      ),
-      'GET foos/a ? spec.size',
-    ],
-  },
-  {
-    name: 'protobuf: a namespace is finalized',
-    steps: [
-      ['POST /api/v1/namespaces', { metadata: { name: '{ns}-x' } }],
-      sending(
-        'PUT /api/v1/namespaces/{ns}-x/finalize ? spec.finalizers',
-        ([{ metadata, apiVersion, kind }]: readonly Body[]) => ({
-          apiVersion,
-          kind,
-          metadata: { name: metadata.name },
-          spec: { finalizers: ['kubernetes', 'x.io/y'] },
-        }),
-      ),
-      sending('PUT /api/v1/namespaces/{ns}-x/finalize', envelope('v1', 'Secret', named('x'))),
-    ],
-  },
+      },
+    })
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    const { status, body } = await send(api, 'POST', `${path}?dryRun=All`, bodyOf(definition))
+    assert.equal(status, 201, JSON.stringify(body))
+    const expected = await api.expect(201, 'POST', `${path}?dryRun=All`, definition)
+    assert.deepEqual(body.spec, expected.spec)
+  }),
+  script('protobuf: status and scale are updated', [
+    ['POST deploy', deploy('a')],
+    sending('PUT deploy/a/status ? status spec.replicas', ([{ metadata, ...rest }]: readonly Body[]) => ({
+      ...rest,
+      metadata: { name: 'a', resourceVersion: metadata.resourceVersion },
+      status: { observedGeneration: 1, replicas: 3, conditions: [{ type: 'Available', status: 'True' }] },
+    })),
+    ['POST foos', foo('a')],
+    ...['deploy', 'foos'].flatMap((path) =>
+      [{ replicas: 5 }, undefined].map((spec): Step =>
+        sending(`PUT ${path}/a/scale ? spec`, {
+          apiVersion: 'autoscaling/v1',
+          kind: 'Scale',
+          metadata: { name: 'a' },
+          ...(spec && { spec }),
+        })
+      )
+    ),
+    'GET foos/a ? spec.size',
+  ]),
+  script('protobuf: a namespace is finalized', [
+    ['POST /api/v1/namespaces', { metadata: { name: '{ns}-x' } }],
+    sending(
+      'PUT /api/v1/namespaces/{ns}-x/finalize ? spec.finalizers',
+      ([{ metadata, apiVersion, kind }]: readonly Body[]) => ({
+        apiVersion,
+        kind,
+        metadata: { name: metadata.name },
+        spec: { finalizers: ['kubernetes', 'x.io/y'] },
+      }),
+    ),
+    sending('PUT /api/v1/namespaces/{ns}-x/finalize', envelope('v1', 'Secret', named('x'))),
+  ]),
   {
     name: 'protobuf: DeleteOptions work under every group version',
     steps: ['v1', 'apps/v1', 'meta.k8s.io/v1', 'policy/v1beta1', 'no.example/v3'].flatMap((apiVersion): Step[] => [
@@ -297,37 +257,31 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
       sending('DELETE cm/a', envelope(apiVersion, 'DeleteOptions')),
     ]),
   },
-  {
-    name: 'protobuf: DeleteOptions are obeyed, also for custom objects and collections',
-    steps: [
-      ['POST foos', foo('a')],
-      sending('DELETE foos/a', options(part(5, 'All'))),
-      'GET foos/a',
-      sending('DELETE foos/a ? metadata.finalizers', options(part(4, 'Orphan'))),
-      ['POST cm', cm('b', {}, { labels: { a: 'b' } })],
-      ['POST cm', cm('c')],
-      sending('DELETE cm?labelSelector=a', options(integer(1, 0))),
-      'GET cm',
-      sending('DELETE cm/c', ''),
-    ],
-  },
-  {
-    name: 'protobuf: bytes that are no DeleteOptions are refused, and nothing is deleted',
-    steps: [
-      ['POST cm', cm('a')],
-      ...['cm/a', 'cm'].flatMap((path) =>
-        [
-          PREFIX,
-          'no',
-          envelope('v1', 'DeleteOptions').subarray(0, 10),
-          options(integer(2, 0)),
-          envelope('v1', 'Secret'),
-          envelope('apps/v1', 'Nope'),
-        ].map((body) => sending(`DELETE ${path}`, body))
-      ),
-      'GET cm/a',
-    ],
-  },
+  script('protobuf: DeleteOptions are obeyed, also for custom objects and collections', [
+    ['POST foos', foo('a')],
+    sending('DELETE foos/a', options(part(5, 'All'))),
+    'GET foos/a',
+    sending('DELETE foos/a ? metadata.finalizers', options(part(4, 'Orphan'))),
+    ['POST cm', cm('b', {}, { labels: { a: 'b' } })],
+    ['POST cm', cm('c')],
+    sending('DELETE cm?labelSelector=a', options(integer(1, 0))),
+    'GET cm',
+    sending('DELETE cm/c', ''),
+  ]),
+  script('protobuf: bytes that are no DeleteOptions are refused, and nothing is deleted', [
+    ['POST cm', cm('a')],
+    ...['cm/a', 'cm'].flatMap((path) =>
+      [
+        PREFIX,
+        'no',
+        envelope('v1', 'DeleteOptions').subarray(0, 10),
+        options(integer(2, 0)),
+        envelope('v1', 'Secret'),
+        envelope('apps/v1', 'Nope'),
+      ].map((body) => sending(`DELETE ${path}`, body))
+    ),
+    'GET cm/a',
+  ]),
   {
     name: 'protobuf: bodies above the limit are refused',
     steps: ['POST cm', 'DELETE cm/a'].map((line) =>
@@ -341,41 +295,29 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
       )
     ),
   },
-  {
-    name: 'protobuf: other media types of bodies get 415, on which clients fall back',
-    steps: [
-      ['POST cm', cm('a')],
-      ...['application/cbor', 'text/plain', 'application/protobuf'].flatMap((type) =>
-        ['POST cm', 'DELETE cm/a'].map((line): Step => [line, 'x', { type }])
-      ),
-    ],
-  },
-  {
-    name: 'protobuf: a custom object cannot be created from it',
-    async run(api) {
-      const { body } = await send(api, 'POST', api.foos, envelope(`${api.group}/v1`, 'Foo', named('a')))
-      assert.equal(body.code, 415)
-      await api.refused(404, 'NotFound', 'GET', `${api.foos}/a`)
-    },
-  },
-  {
-    name: 'protobuf: a raw field that is not JSON is refused',
-    async run(api) {
-      const raw = joined(named('a'), part(2, part(1, '{no')), integer(3, 1))
-      const path = `/apis/apps/v1/namespaces/${api.namespace}/controllerrevisions`
-      const { status } = await send(api, 'POST', path, envelope('apps/v1', 'ControllerRevision', raw))
-      assert.equal(status, 400)
-      await api.refused(404, 'NotFound', 'GET', `${path}/a`)
-    },
-  },
-  {
-    name: 'protobuf: answers are JSON for clients that accept protobuf alone',
-    async run(api) {
-      const answer = await api.request('GET', api.configMaps, undefined, { accept: PROTOBUF })
-      assert.equal(answer.status, 200)
-      assert.match(answer.headers['content-type']!, /^application\/json/)
-      const missing = await api.request('GET', `${api.configMaps}/a`, undefined, { accept: PROTOBUF })
-      assert.equal(missing.body.code, 404)
-    },
-  },
+  script('protobuf: other media types of bodies get 415, on which clients fall back', [
+    ['POST cm', cm('a')],
+    ...['application/cbor', 'text/plain', 'application/protobuf'].flatMap((type) =>
+      ['POST cm', 'DELETE cm/a'].map((line): Step => [line, 'x', { type }])
+    ),
+  ]),
+  caseOf('protobuf: a custom object cannot be created from it', async (api) => {
+    const { body } = await send(api, 'POST', api.foos, envelope(`${api.group}/v1`, 'Foo', named('a')))
+    assert.equal(body.code, 415)
+    await api.refused(404, 'NotFound', 'GET', `${api.foos}/a`)
+  }),
+  caseOf('protobuf: a raw field that is not JSON is refused', async (api) => {
+    const raw = joined(named('a'), part(2, part(1, '{no')), integer(3, 1))
+    const path = `/apis/apps/v1/namespaces/${api.namespace}/controllerrevisions`
+    const { status } = await send(api, 'POST', path, envelope('apps/v1', 'ControllerRevision', raw))
+    assert.equal(status, 400)
+    await api.refused(404, 'NotFound', 'GET', `${path}/a`)
+  }),
+  caseOf('protobuf: answers are JSON for clients that accept protobuf alone', async (api) => {
+    const answer = await api.request('GET', api.configMaps, undefined, { accept: PROTOBUF })
+    assert.equal(answer.status, 200)
+    assert.match(answer.headers['content-type']!, /^application\/json/)
+    const missing = await api.request('GET', `${api.configMaps}/a`, undefined, { accept: PROTOBUF })
+    assert.equal(missing.body.code, 404)
+  }),
 ])

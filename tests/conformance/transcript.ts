@@ -15,10 +15,10 @@ export type StepBody = Body | ((answers: readonly Body[]) => Body)
 
 /**
  * One request. The line is `METHOD path`, followed by what the answer must show of the body: `?` and
- * paths, such as `GET cm/a ? data metadata.labels`. Paths begin with a short name (see {@link pathOf}) or a slash.
+ * paths, such as `GET cm/a ? data metadata.labels`, or `info|title` if keys have dots. Paths begin with a short name (see {@link pathOf}) or a slash.
  * `{0.metadata.uid}` inserts a value of the first step's body, `{-1.…}` of the previous one's. The method APPLY,
  * MERGE, JSON and STRATEGIC are patches; `WATCH n path` reads n events, `WATCH name path`
- * those up to an object of that name.
+ * those up to an object of that name. `CALLS` shows what each webhook of the script got since the last such line.
  */
 export type Step = string | readonly [line: string, body?: StepBody, options?: StepOptions]
 
@@ -27,15 +27,20 @@ export interface Script {
   readonly name: string
   /** Prepares the server. Resolves with names that stand in braces in lines, bodies and answers. */
   readonly setup?: (api: Api) => Promise<Readonly<Record<string, string>>>
+  /** Installs webhooks, after `setup`. Resolves with a function that returns what each got since its last call. */
+  readonly hooks?: (api: Api) => Promise<() => readonly (readonly Body[])[]>
   readonly steps: readonly Step[]
 }
+
+/** Returns a script on a server as it is. */
+export const script = (name: string, steps: readonly Step[]): Script => ({ name, steps })
 
 /** Returns the cases of scripts, whose recording has the name of the group, and cases as they are. */
 export function casesOf(group: string, cases: readonly (Script | Case)[]): readonly Case[] {
   return cases.map((each) => 'steps' in each ? recordedCase(group, each.name, (api) => playScript(api, each)) : each)
 }
 
-async function* playScript(api: Api, { setup, steps }: Script): AsyncGenerator<string> {
+async function* playScript(api: Api, { setup, hooks, steps }: Script): AsyncGenerator<string> {
   const answers: Body[] = []
   const seen: string[] = []
   const numbered = (whole: string, field: string): string => {
@@ -43,12 +48,21 @@ async function* playScript(api: Api, { setup, steps }: Script): AsyncGenerator<s
     return `{${field} ${seen.indexOf(whole)}}`
   }
   const names = await setup?.(api) ?? {}
+  const calls = await hooks?.(api)
   for (const step of steps) {
     const [line, body, options] = typeof step === 'string' ? [step] : step
-    const { text, answer } = await runStep(api, line, body, options, answers, names)
+    const { text, answer } = calls && line.startsWith('CALLS')
+      ? { text: callsText(api, calls(), line, names), answer: undefined }
+      : await runStep(api, line, body, options, answers, names)
     yield lineOf(shortened(line), text.replace(/\{(resourceVersion|uid) ([^}]*)\}/g, numbered))
     answers.push(answer)
   }
+}
+
+function callsText(api: Api, calls: readonly (readonly Body[])[], line: string, names: Names): string {
+  const picks = line.split(' ? ')[1] ?? ''
+  const all = { ns: api.namespace, group: api.group, ...names }
+  return neutral(all, calls.map((got) => got.map((each) => shown(each, picks)).join('; ') || 'none').join(' | '))
 }
 
 /** Keeps a long request, such as one with a list of selectors, out of the recording. */
@@ -86,7 +100,8 @@ export async function runStep(
   names: Readonly<Record<string, string>> = {},
 ): Promise<{ text: string; answer: Body; full: string }> {
   const all = { ns: api.namespace, group: api.group, ...names }
-  const [request = '', picks = ''] = line.split(' ? ')
+  const [request = '', paths = ''] = line.split(' ? ')
+  const picks = filled(all, paths)
   const [method = '', ...rest] = request.split(' ')
   if (method === 'WATCH') {
     return watchStep(api, rest[0]!, pathOf(api, rest[1]!, answers, all), picks, all, options?.accept)
@@ -159,7 +174,7 @@ function filled(names: Names, text: string): string {
 }
 
 function at(value: Body, path: string): Body {
-  return path.split('.').reduce((current, key) => current?.[key], value)
+  return path.split(path.includes('|') ? '|' : '.').reduce((current, key) => current?.[key], value)
 }
 
 /** Replaces what differs between runs. */

@@ -1,5 +1,5 @@
 /** Scripts of strict decoding: unknown and duplicate fields, wrong types. The answers are recorded. */
-import { cm, deploy, foo, type Script, type Step } from './transcript.ts'
+import { cm, deploy, foo, type Script, script, type Step } from './transcript.ts'
 
 const spec = (containers: unknown, rest: Record<string, unknown> = {}): Record<string, unknown> => ({
   template: { metadata: { labels: { app: 'a' } }, spec: { containers, ...rest } },
@@ -111,131 +111,107 @@ const WRONG_FOOS: readonly unknown[] = [
 ]
 
 export const DECODING_SCRIPTS: readonly Script[] = [
-  { name: 'verbs: values of a wrong type in a ConfigMap', steps: WRONG_TYPES.map((body): Step => ['POST cm', body]) },
-  {
-    name: 'verbs: values of a wrong type in a Deployment',
-    steps: WRONG_DEPLOYMENTS.map((body): Step => ['POST deploy', { metadata: { name: 'a' }, spec: body }]),
-  },
-  {
-    name: 'verbs: values of a wrong type in the metadata of a custom object',
-    steps: WRONG_FOOS.map((body): Step => ['POST foos', body]),
-  },
-  {
-    name: 'verbs: unknown fields of a built-in kind',
-    steps: [
-      ['POST cm?fieldValidation=Strict', ODD],
-      ['POST cm?fieldValidation=Warn', ODD],
-      ['PUT cm/a?fieldValidation=Strict', ODD],
-      ['PUT cm/a', ODD],
-      ['PUT cm/a?fieldValidation=Ignore', ODD],
-      ['MERGE cm/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 } }],
-      ['MERGE cm/a', { odd: 1, metadata: { odd: 2 } }],
-      ['STRATEGIC cm/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 } }],
-      ['STRATEGIC cm/a', { odd: 1, metadata: { odd: 2 } }],
-      ['JSON cm/a?fieldValidation=Strict', [{ op: 'add', path: '/odd', value: 1 }]],
-      ['JSON cm/a', [{ op: 'add', path: '/odd', value: 1 }]],
-      ['JSON cm/a?fieldValidation=Strict', [{ op: 'add', path: '/data/x', value: '1', odd: 1 }]],
+  script('verbs: values of a wrong type in a ConfigMap', WRONG_TYPES.map((body): Step => ['POST cm', body])),
+  script(
+    'verbs: values of a wrong type in a Deployment',
+    WRONG_DEPLOYMENTS.map((body): Step => ['POST deploy', { metadata: { name: 'a' }, spec: body }]),
+  ),
+  script(
+    'verbs: values of a wrong type in the metadata of a custom object',
+    WRONG_FOOS.map((body): Step => ['POST foos', body]),
+  ),
+  script('verbs: unknown fields of a built-in kind', [
+    ['POST cm?fieldValidation=Strict', ODD],
+    ['POST cm?fieldValidation=Warn', ODD],
+    ['PUT cm/a?fieldValidation=Strict', ODD],
+    ['PUT cm/a', ODD],
+    ['PUT cm/a?fieldValidation=Ignore', ODD],
+    ['MERGE cm/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 } }],
+    ['MERGE cm/a', { odd: 1, metadata: { odd: 2 } }],
+    ['STRATEGIC cm/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 } }],
+    ['STRATEGIC cm/a', { odd: 1, metadata: { odd: 2 } }],
+    ['JSON cm/a?fieldValidation=Strict', [{ op: 'add', path: '/odd', value: 1 }]],
+    ['JSON cm/a', [{ op: 'add', path: '/odd', value: 1 }]],
+    ['JSON cm/a?fieldValidation=Strict', [{ op: 'add', path: '/data/x', value: '1', odd: 1 }]],
+  ]),
+  script('verbs: unknown fields in lists of a built-in kind', [
+    ['POST deploy?fieldValidation=Strict', ODD_POD],
+    ['POST deploy', ODD_POD],
+    ['STRATEGIC deploy/a?fieldValidation=Strict', spec([{ name: 'main', odd: 1 }])],
+    ['STRATEGIC deploy/a', { spec: spec([{ name: 'main', odd: 1 }]) }],
+    ['STRATEGIC deploy/a?fieldValidation=Strict', { spec: spec([{ name: 'main', odd: 1 }]) }],
+    ['APPLY deploy/a?fieldManager=m&fieldValidation=Strict', deploy('a', { odd: 1 })],
+    ['APPLY deploy/a?fieldManager=m', deploy('a', spec([{ name: 'main', odd: 1 }]))],
+  ]),
+  script('verbs: unknown fields of a custom kind', [
+    ['POST foos?fieldValidation=Strict', ODD_FOO],
+    ['POST foos ? spec', ODD_FOO],
+    ['PUT foos/a?fieldValidation=Strict', ODD_FOO],
+    ['MERGE foos/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 }, spec: { odd: 3 } }],
+    ['MERGE foos/a', { odd: 1, metadata: { odd: 2 }, spec: { odd: 3 } }],
+    ['MERGE foos/a?fieldValidation=Ignore', { odd: 1, metadata: { odd: 2 }, spec: { odd: 3 } }],
+    ['JSON foos/a?fieldValidation=Strict', [{ op: 'add', path: '/spec/odd', value: 1 }]],
+    ['APPLY foos/a?fieldManager=m&fieldValidation=Strict', { ...foo('a'), extra: 1 }],
+    ['APPLY foos/a?fieldManager=m', foo('a', { parts: [{ name: 'b', odd: 1 }] })],
+    ['APPLY foos/a?fieldManager=m', foo('a', {}, { odd: 1 })],
+    ['POST foos2?fieldValidation=Strict', {
+      ...foo('b', { any: { thing: 1 } }, { odd: 1 }),
+      apiVersion: '{group}/v2',
+    }],
+  ]),
+  script('verbs: duplicate fields of a built-in kind', [
+    ['POST cm?fieldValidation=Strict', DUPLICATES],
+    ['POST cm ? data metadata.labels', DUPLICATES],
+    ['PUT cm/d?fieldValidation=Strict', DUPLICATES],
+    ['MERGE cm/d?fieldValidation=Strict', '{"data":{"a":"1","a":"2"},"metadata":{"labels":{"x":"1","x":"2"}}}'],
+    ['MERGE cm/d ? data metadata.labels', '{"data":{"a":"1","a":"2"},"metadata":{"labels":{"x":"1","x":"2"}}}'],
+    ['STRATEGIC cm/d?fieldValidation=Strict', '{"data":{"a":"1","a":"2"},"odd":1}'],
+    ['STRATEGIC cm/d', '{"data":{"a":"1","a":"2"},"odd":1}'],
+    ['JSON cm/d?fieldValidation=Strict', '[{"op":"add","op":"add","path":"/data/z","value":"1"}]'],
+  ]),
+  script('verbs: duplicate fields of a custom kind', [
+    ['POST foos?fieldValidation=Strict', FOO_DUPLICATES],
+    ['POST foos ? spec metadata.labels', FOO_DUPLICATES],
+    ['MERGE foos/d?fieldValidation=Strict', '{"spec":{"size":1,"size":2,"odd":1}}'],
+    ['MERGE foos/d ? spec.size', '{"spec":{"size":1,"size":2,"odd":1}}'],
+    ['POST foos?fieldValidation=Ignore', FOO_DUPLICATES.replaceAll('"d"', '"e"')],
+  ]),
+  script('verbs: many unknown fields', [
+    ['POST cm?fieldValidation=Strict', {
+      ...cm('m'),
+      ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`odd${i}`, i])),
+    }],
+    [
+      'POST foos?fieldValidation=Strict',
+      foo('m', { size: 1, ...Object.fromEntries(Array.from({ length: 110 }, (_, i) => [`odd${i}`, i])) }),
     ],
-  },
-  {
-    name: 'verbs: unknown fields in lists of a built-in kind',
-    steps: [
-      ['POST deploy?fieldValidation=Strict', ODD_POD],
-      ['POST deploy', ODD_POD],
-      ['STRATEGIC deploy/a?fieldValidation=Strict', spec([{ name: 'main', odd: 1 }])],
-      ['STRATEGIC deploy/a', { spec: spec([{ name: 'main', odd: 1 }]) }],
-      ['STRATEGIC deploy/a?fieldValidation=Strict', { spec: spec([{ name: 'main', odd: 1 }]) }],
-      ['APPLY deploy/a?fieldManager=m&fieldValidation=Strict', deploy('a', { odd: 1 })],
-      ['APPLY deploy/a?fieldManager=m', deploy('a', spec([{ name: 'main', odd: 1 }]))],
+    ['POST cm', { ...cm('m'), ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`odd${i}`, i])) }],
+    ['POST cm', { ...cm('n'), ['x'.repeat(300)]: 1 }],
+  ]),
+  script('verbs: a wrong type and unknown fields at once', [
+    ['POST cm?fieldValidation=Strict', { ...cm('a', { k: 5 }), odd: 1 }],
+    ['POST cm', { ...cm('a', { k: 5 }), odd: 1 }],
+    ['POST cm?fieldValidation=Strict', { ...cm('A'), odd: 1 }],
+    ['POST cm', { ...cm('A'), odd: 1 }],
+    ['POST foos?fieldValidation=Strict', foo('A', { size: 'x', odd: 1 })],
+    ['POST foos', foo('b', { mode: 'x', odd: 1, size: 1 })],
+    ['MERGE foos/nope?fieldValidation=Strict', { odd: 1 }],
+    ['POST cm?fieldValidation=Strict&dryRun=All', { ...cm('a'), odd: 1 }],
+    ['MERGE cm/nope', { odd: 1 }],
+  ]),
+  script('verbs: nulls in typed objects', [
+    ['POST cm ? data metadata.labels', cm('a', { k: null }, { labels: { x: null }, annotations: null })],
+    ['POST cm ? data binaryData immutable', { ...cm('b', null), binaryData: null, immutable: null }],
+    [
+      'POST deploy ? spec.replicas spec.template.spec.containers.0.command spec.paused',
+      deploy('a', {
+        replicas: null,
+        paused: null,
+        ...spec([{ name: 'main', image: 'x', command: null, ports: null, resources: null }]),
+      }),
     ],
-  },
-  {
-    name: 'verbs: unknown fields of a custom kind',
-    steps: [
-      ['POST foos?fieldValidation=Strict', ODD_FOO],
-      ['POST foos ? spec', ODD_FOO],
-      ['PUT foos/a?fieldValidation=Strict', ODD_FOO],
-      ['MERGE foos/a?fieldValidation=Strict', { odd: 1, metadata: { odd: 2 }, spec: { odd: 3 } }],
-      ['MERGE foos/a', { odd: 1, metadata: { odd: 2 }, spec: { odd: 3 } }],
-      ['MERGE foos/a?fieldValidation=Ignore', { odd: 1, metadata: { odd: 2 }, spec: { odd: 3 } }],
-      ['JSON foos/a?fieldValidation=Strict', [{ op: 'add', path: '/spec/odd', value: 1 }]],
-      ['APPLY foos/a?fieldManager=m&fieldValidation=Strict', { ...foo('a'), extra: 1 }],
-      ['APPLY foos/a?fieldManager=m', foo('a', { parts: [{ name: 'b', odd: 1 }] })],
-      ['APPLY foos/a?fieldManager=m', foo('a', {}, { odd: 1 })],
-      ['POST foos2?fieldValidation=Strict', {
-        ...foo('b', { any: { thing: 1 } }, { odd: 1 }),
-        apiVersion: '{group}/v2',
-      }],
-    ],
-  },
-  {
-    name: 'verbs: duplicate fields of a built-in kind',
-    steps: [
-      ['POST cm?fieldValidation=Strict', DUPLICATES],
-      ['POST cm ? data metadata.labels', DUPLICATES],
-      ['PUT cm/d?fieldValidation=Strict', DUPLICATES],
-      ['MERGE cm/d?fieldValidation=Strict', '{"data":{"a":"1","a":"2"},"metadata":{"labels":{"x":"1","x":"2"}}}'],
-      ['MERGE cm/d ? data metadata.labels', '{"data":{"a":"1","a":"2"},"metadata":{"labels":{"x":"1","x":"2"}}}'],
-      ['STRATEGIC cm/d?fieldValidation=Strict', '{"data":{"a":"1","a":"2"},"odd":1}'],
-      ['STRATEGIC cm/d', '{"data":{"a":"1","a":"2"},"odd":1}'],
-      ['JSON cm/d?fieldValidation=Strict', '[{"op":"add","op":"add","path":"/data/z","value":"1"}]'],
-    ],
-  },
-  {
-    name: 'verbs: duplicate fields of a custom kind',
-    steps: [
-      ['POST foos?fieldValidation=Strict', FOO_DUPLICATES],
-      ['POST foos ? spec metadata.labels', FOO_DUPLICATES],
-      ['MERGE foos/d?fieldValidation=Strict', '{"spec":{"size":1,"size":2,"odd":1}}'],
-      ['MERGE foos/d ? spec.size', '{"spec":{"size":1,"size":2,"odd":1}}'],
-      ['POST foos?fieldValidation=Ignore', FOO_DUPLICATES.replaceAll('"d"', '"e"')],
-    ],
-  },
-  {
-    name: 'verbs: many unknown fields',
-    steps: [
-      ['POST cm?fieldValidation=Strict', {
-        ...cm('m'),
-        ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`odd${i}`, i])),
-      }],
-      [
-        'POST foos?fieldValidation=Strict',
-        foo('m', { size: 1, ...Object.fromEntries(Array.from({ length: 110 }, (_, i) => [`odd${i}`, i])) }),
-      ],
-      ['POST cm', { ...cm('m'), ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`odd${i}`, i])) }],
-      ['POST cm', { ...cm('n'), ['x'.repeat(300)]: 1 }],
-    ],
-  },
-  {
-    name: 'verbs: a wrong type and unknown fields at once',
-    steps: [
-      ['POST cm?fieldValidation=Strict', { ...cm('a', { k: 5 }), odd: 1 }],
-      ['POST cm', { ...cm('a', { k: 5 }), odd: 1 }],
-      ['POST cm?fieldValidation=Strict', { ...cm('A'), odd: 1 }],
-      ['POST cm', { ...cm('A'), odd: 1 }],
-      ['POST foos?fieldValidation=Strict', foo('A', { size: 'x', odd: 1 })],
-      ['POST foos', foo('b', { mode: 'x', odd: 1, size: 1 })],
-      ['MERGE foos/nope?fieldValidation=Strict', { odd: 1 }],
-      ['POST cm?fieldValidation=Strict&dryRun=All', { ...cm('a'), odd: 1 }],
-      ['MERGE cm/nope', { odd: 1 }],
-    ],
-  },
-  {
-    name: 'verbs: nulls in typed objects',
-    steps: [
-      ['POST cm ? data metadata.labels', cm('a', { k: null }, { labels: { x: null }, annotations: null })],
-      ['POST cm ? data binaryData immutable', { ...cm('b', null), binaryData: null, immutable: null }],
-      [
-        'POST deploy ? spec.replicas spec.template.spec.containers.0.command spec.paused',
-        deploy('a', {
-          replicas: null,
-          paused: null,
-          ...spec([{ name: 'main', image: 'x', command: null, ports: null, resources: null }]),
-        }),
-      ],
-      ['POST deploy', deploy('b', spec(null))],
-      ['POST deploy', deploy('b', spec([null]))],
-      ['POST cm ? metadata.finalizers', cm('c', {}, { finalizers: [null] })],
-    ],
-  },
+    ['POST deploy', deploy('b', spec(null))],
+    ['POST deploy', deploy('b', spec([null]))],
+    ['POST cm ? metadata.finalizers', cm('c', {}, { finalizers: [null] })],
+  ]),
 ]

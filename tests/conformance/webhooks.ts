@@ -1,9 +1,10 @@
 /** Cases of admission webhooks: their configurations, which requests they get, and what their answers do. */
 import assert from 'node:assert/strict'
 import { encodeBase64 } from '../../lib/core/base64.ts'
-import { type Api, APPLY, type Body, type Case, JSON_PATCH, MERGE, STRATEGIC } from './api.ts'
+import { type Api, type Body, type Case, caseOf, MERGE } from './api.ts'
 import { CLOSED_URL, RawResponse, type Responder } from './hooks.ts'
 import { lineOf, recordedCase } from './recording.ts'
+import { casesOf, cm, deploy, foo, type Script, script, type Step } from './transcript.ts'
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1'
 const PATHS = {
@@ -12,6 +13,7 @@ const PATHS = {
 } as const
 
 type Type = keyof typeof PATHS
+const TYPES: readonly Type[] = ['Mutating', 'Validating']
 
 interface HookOptions {
   readonly respond?: Responder
@@ -33,13 +35,18 @@ export function deny(review: Body, status?: Record<string, unknown>): Body {
   return allow(review, { allowed: false, ...(status && { status }) })
 }
 
+/** Returns a responder that sends the JSON patch of a request. */
+function patching(operationsOf: (request: Body) => readonly unknown[]): Responder {
+  return (review) => allow(review, patchOf(operationsOf(review.request)))
+}
+
 function patchOf(operations: unknown): Record<string, unknown> {
   return { patchType: 'JSONPatch', patch: encodeBase64(JSON.stringify(operations)) }
 }
 
 /** Returns a responder that adds values to an object. */
-function adding(values: Record<string, unknown>): Responder {
-  return (review) => allow(review, patchOf(Object.entries(values).map(([path, value]) => ({ op: 'add', path, value }))))
+export function adding(values: Record<string, unknown>): Responder {
+  return patching(() => Object.entries(values).map(([path, value]) => ({ op: 'add', path, value })))
 }
 
 export function rule(resources: readonly string[], operations: readonly string[] = ['*'], more: Body = {}): Body {
@@ -48,9 +55,7 @@ export function rule(resources: readonly string[], operations: readonly string[]
 
 const CONFIG_MAPS = [rule(['configmaps'])]
 
-let configurations = 0
-
-function configuration(type: Type, name: string, webhooks: readonly unknown[]): Body {
+export function configuration(type: Type, name: string, webhooks: readonly unknown[]): Body {
   const kind = `${type}WebhookConfiguration`
   return { apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name }, webhooks }
 }
@@ -74,7 +79,7 @@ function webhook(api: Api, name: string, { respond = allow, rules = CONFIG_MAPS,
  * webhook. A last webhook denies a marked request: as soon as that is denied, the server uses the configuration.
  */
 export async function install(api: Api, type: Type, ...hooks: readonly HookOptions[]): Promise<Body[][]> {
-  const name = `${api.namespace}-${configurations++}`
+  const name = `${api.namespace}-${api.configurations++}`
   const requests: Body[][] = hooks.map(() => [])
   const webhooks = hooks.map((hook, index) =>
     webhook(api, `h${index}.${name}.example.com`, {
@@ -98,6 +103,35 @@ export async function install(api: Api, type: Type, ...hooks: readonly HookOptio
   }
   assert.fail('the server never used the configuration')
 }
+
+type Installed = readonly [type: Type, ...hooks: HookOptions[]]
+
+/** Returns a script whose webhooks are installed before its steps, one configuration after the other. */
+export function hooked(
+  name: string,
+  installed: readonly Installed[] | ((api: Api) => readonly Installed[]),
+  steps: readonly Step[],
+): Script {
+  const hooks = async (api: Api) => {
+    const requests: Body[][] = []
+    for (const [type, ...options] of typeof installed === 'function' ? installed(api) : installed) {
+      requests.push(...await install(api, type, ...options))
+    }
+    const counts = requests.map(() => 0)
+    return () =>
+      requests.map((each, index) => {
+        const since = each.slice(counts[index])
+        counts[index] = each.length
+        return since
+      })
+  }
+  return { name, hooks, steps }
+}
+
+/** Returns a webhook that appends a letter to the value of a ConfigMap. */
+const appending = (letter: string): HookOptions => ({
+  respond: patching(({ object }) => [{ op: 'add', path: '/data/k', value: `${object.data.k}${letter}` }]),
+})
 
 /** Adds a request, unless it repeats the last one: a real server repeats updates that it began with a cached object. */
 function addRequest(requests: Body[], request: Body): void {
@@ -213,36 +247,27 @@ const BAD_PATCHES: readonly Readonly<Record<string, unknown>>[] = [
   patchOf([{ op: 'replace', path: '/apiVersion', value: 'v2' }]),
 ]
 
-export const WEBHOOK_CASES: readonly Case[] = [
-  {
-    name: 'webhook configurations get their defaults',
-    async run(api) {
-      const given = {
-        name: 'a.b.c',
-        clientConfig: { service: { name: 'x', namespace: 'y' } },
-        rules: [rule(['pods'])],
-        sideEffects: 'None',
-        admissionReviewVersions: ['v1'],
-      }
-      const defaults = {
-        ...given,
-        clientConfig: { service: { name: 'x', namespace: 'y', port: 443 } },
-        rules: [{ ...rule(['pods']), scope: '*' }],
-        failurePolicy: 'Fail',
-        matchPolicy: 'Equivalent',
-        namespaceSelector: {},
-        objectSelector: {},
-        timeoutSeconds: 10,
-      }
-      for (const type of ['Mutating', 'Validating'] as const) {
-        const created = await api.expect(201, 'POST', `${PATHS[type]}?dryRun=All`, configuration(type, 'a', [given]))
-        assert.equal(created.metadata.generation, 1)
-        assert.deepEqual(created.webhooks, [
-          type === 'Mutating' ? { ...defaults, reinvocationPolicy: 'Never' } : defaults,
-        ])
-      }
-    },
-  },
+/** A webhook that is never called. */
+export const IDLE = {
+  name: 'ok.example.com',
+  clientConfig: { service: { name: 'x', namespace: 'y' } },
+  rules: [rule(['nothing'])],
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+}
+const ADD_X: HookOptions = { respond: adding({ '/data/x': 'y' }) }
+const HOOKED = adding({ '/metadata/labels': { hooked: 'yes' } })
+const CLOSED = { clientConfig: { url: CLOSED_URL } }
+const MANAGED = 'data metadata.managedFields'
+
+export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
+  script(
+    'webhook configurations get their defaults',
+    TYPES.map((type) => [
+      `POST ${PATHS[type]}?dryRun=All ? metadata.generation webhooks`,
+      configuration(type, 'a', [IDLE]),
+    ]),
+  ),
   recordedCase('webhooks', 'wrong webhook configurations', async function* (api) {
     const hook = webhook(api, 'ok.example.com', {})
     for (const wrong of BROKEN) {
@@ -251,401 +276,221 @@ export const WEBHOOK_CASES: readonly Case[] = [
       yield lineOf(JSON.stringify(wrong), status.message)
     }
   }),
-  {
-    name: 'a configuration with two webhooks of one name is Invalid',
-    async run(api) {
-      const hook = webhook(api, 'ok.example.com', {})
-      const twice = configuration('Mutating', 'a', [hook, hook])
-      const status = await api.refused(422, 'Invalid', 'POST', `${PATHS.Mutating}?dryRun=All`, twice)
-      assert.match(status.message, /webhooks\[1\]\.name: Duplicate value: "ok\.example\.com"$/)
-    },
-  },
-  {
-    name: 'an update of a webhook configuration needs a resourceVersion and counts generations',
-    async run(api) {
-      const name = `${api.namespace}-update`
-      const hook = webhook(api, 'ok.example.com', { rules: [rule(['nothing'])] })
-      const body = configuration('Validating', name, [hook])
-      const created = await api.expect(201, 'POST', PATHS.Validating, body)
-      const path = `${PATHS.Validating}/${name}`
-      await api.refused(422, 'Invalid', 'PUT', path, body)
-      const next = { ...body, metadata: created.metadata, webhooks: [{ ...hook, timeoutSeconds: 3 }] }
-      const updated = await api.expect(200, 'PUT', path, next)
-      assert.equal(updated.metadata.generation, 2)
-      assert.equal(updated.webhooks[0].timeoutSeconds, 3)
-      await api.expect(200, 'DELETE', path)
-    },
-  },
-  {
-    name: 'kubectl shows the number of webhooks of a configuration',
-    async run(api) {
-      for (const type of ['Mutating', 'Validating'] as const) {
-        const name = `${api.namespace}-table`
-        const hooks = ['a', 'b'].map((each) => webhook(api, `${each}.example.com`, { rules: [rule(['nothing'])] }))
-        await api.expect(201, 'POST', PATHS[type], configuration(type, name, hooks))
-        const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io'
-        const table = await api.expect(200, 'GET', `${PATHS[type]}/${name}`, undefined, { accept })
-        const columns = table.columnDefinitions.map((each: Body) => [each.name, each.type])
-        assert.deepEqual(columns, [['Name', 'string'], ['Webhooks', 'integer'], ['Age', 'string']])
-        assert.deepEqual(table.rows[0].cells.slice(0, 2), [name, 2])
-        await api.expect(200, 'DELETE', `${PATHS[type]}/${name}`)
-      }
-    },
-  },
-  {
-    name: 'a create is reviewed before and after the server completes the object',
-    async run(api) {
-      const [mutating] = await install(api, 'Mutating', { respond: adding({ '/data/added': 'yes' }) })
-      const [validating] = await install(api, 'Validating', {})
-      const created = await api.expect(201, 'POST', `${api.configMaps}?fieldManager=me`, api.configMap('a'))
-      assert.deepEqual(created.data, { k: 'v', added: 'yes' })
-      const [first, second] = [mutating![0]!, validating![0]!]
-      const { uid, userInfo, object, ...rest } = first
-      assert.match(uid, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
-      assert.notEqual(uid, second.uid)
-      assert.ok(userInfo.groups.includes('system:authenticated'))
-      assert.deepEqual(rest, {
-        kind: { group: '', version: 'v1', kind: 'ConfigMap' },
-        resource: { group: '', version: 'v1', resource: 'configmaps' },
-        requestKind: { group: '', version: 'v1', kind: 'ConfigMap' },
-        requestResource: { group: '', version: 'v1', resource: 'configmaps' },
-        name: 'a',
-        namespace: api.namespace,
-        operation: 'CREATE',
-        oldObject: null,
-        dryRun: false,
-        options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', fieldManager: 'me' },
-      })
-      assert.deepEqual(object.data, { k: 'v' })
-      assert.deepEqual(Object.keys(object.metadata).sort(), ['managedFields', 'name', 'namespace'])
-      const { resourceVersion: _, ...metadata } = created.metadata
-      assert.deepEqual(second.object, { ...created, metadata })
-    },
-  },
-  {
-    name: 'a mutating webhook gets no name that is not generated yet',
-    async run(api) {
-      const [mutating] = await install(api, 'Mutating', {})
-      const [validating] = await install(api, 'Validating', {})
-      const body = { ...api.configMap(''), metadata: { generateName: 'g-' } }
-      const created = await api.expect(201, 'POST', api.configMaps, body)
-      assert.equal(mutating![0]!.name, undefined)
-      assert.equal(mutating![0]!.object.metadata.name, undefined)
-      assert.equal(validating![0]!.name, created.metadata.name)
-      assert.equal(validating![0]!.object.metadata.uid, created.metadata.uid)
-    },
-  },
-  {
-    name: 'an update is reviewed with the old object',
-    async run(api) {
-      const old = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      const [mutating] = await install(api, 'Mutating', {})
-      const [validating] = await install(api, 'Validating', {})
-      const updated = await api.expect(200, 'PUT', `${api.configMaps}/a`, api.configMap('a', { k: 'w' }))
-      const [first, second] = [mutating![0]!, validating![0]!]
-      assert.equal(first.operation, 'UPDATE')
-      assert.deepEqual(first.options, { kind: 'UpdateOptions', apiVersion: 'meta.k8s.io/v1' })
-      assert.deepEqual(first.oldObject, old)
-      assert.equal(first.object.metadata.uid, undefined)
-      assert.deepEqual(first.object.data, { k: 'w' })
-      assert.equal(second.object.metadata.uid, updated.metadata.uid)
-      assert.equal(second.object.metadata.resourceVersion, old.metadata.resourceVersion)
-      assert.deepEqual(second.oldObject, old)
-    },
-  },
-  {
-    name: 'every kind of patch is an update; an apply of a missing object is a create',
-    async run(api) {
-      const deployments = [rule(['deployments'])]
-      const [mutating] = await install(api, 'Mutating', {
-        rules: deployments,
-        respond: adding({ '/metadata/labels': { hooked: 'yes' } }),
-      })
-      const path = `${api.deployments}/a`
-      const config = api.deployment('a')
-      const applied = await api.expect(201, 'PATCH', `${path}?fieldManager=m`, config, { type: APPLY })
-      assert.deepEqual(applied.metadata.labels, { hooked: 'yes' })
-      const again = { ...config, spec: { ...config.spec, replicas: 2 } }
-      await api.expect(200, 'PATCH', `${path}?fieldManager=m`, again, { type: APPLY })
-      await api.expect(200, 'PATCH', path, { spec: { replicas: 3 } }, { type: MERGE })
-      await api.expect(200, 'PATCH', path, { spec: { replicas: 4 } }, { type: STRATEGIC })
-      const operations = [{ op: 'replace', path: '/spec/replicas', value: 5 }]
-      const last = await api.expect(200, 'PATCH', path, operations, { type: JSON_PATCH })
-      assert.equal(last.spec.replicas, 5)
-      assert.deepEqual(mutating!.map((each) => [each.operation, each.options.kind, each.object.spec.replicas]), [
-        ['CREATE', 'CreateOptions', 1],
-        ['UPDATE', 'UpdateOptions', 2],
-        ['UPDATE', 'UpdateOptions', 3],
-        ['UPDATE', 'UpdateOptions', 4],
-        ['UPDATE', 'UpdateOptions', 5],
-      ])
-      assert.equal(mutating![0]!.options.fieldManager, 'm')
-    },
-  },
-  {
-    name: 'a deletion is reviewed with the old object, and can be denied',
-    async run(api) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      await api.expect(201, 'POST', api.configMaps, api.configMap('b', { keep: 'yes' }))
-      const respond: Responder = (review) =>
-        review.request.oldObject.data?.keep ? deny(review, { message: 'keep it', code: 403 }) : allow(review)
-      const [reviews] = await install(api, 'Validating', { respond, rules: [rule(['configmaps'], ['DELETE'])] })
-      await api.expect(200, 'DELETE', `${api.configMaps}/a`, { propagationPolicy: 'Background' })
-      const { operation, object, oldObject, name, options } = reviews![0]!
-      assert.deepEqual([operation, object, oldObject.metadata.name, name], ['DELETE', null, 'a', 'a'])
-      assert.deepEqual(options, {
-        kind: 'DeleteOptions',
-        apiVersion: 'meta.k8s.io/v1',
-        propagationPolicy: 'Background',
-      })
-      const status = await api.refused(403, '', 'DELETE', `${api.configMaps}/b`)
-      assert.match(status.message, /^admission webhook "h0\..*" denied the request: keep it$/)
-      await api.expect(200, 'GET', `${api.configMaps}/b`)
-      await api.refused(404, 'NotFound', 'DELETE', `${api.configMaps}/none`)
-      assert.equal(reviews!.length, 2)
-    },
-  },
-  {
-    name: 'the deletion of a collection is reviewed per object, without a name',
-    async run(api) {
-      for (const name of ['a', 'b', 'c']) await api.expect(201, 'POST', api.configMaps, api.configMap(name))
-      const [reviews] = await install(api, 'Validating', { rules: [rule(['configmaps'], ['DELETE'])] })
-      const query = 'fieldSelector=metadata.name%21%3Db'
-      const deleted = await api.expect(200, 'DELETE', `${api.configMaps}?${query}`)
-      const own = (objects: Body[]): string[] =>
-        objects.map((each) => each.metadata.name).filter((name) => name !== 'kube-root-ca.crt').sort()
-      assert.deepEqual(own(deleted.items), ['a', 'c'])
-      assert.deepEqual(own(reviews!.map((each) => each.oldObject)), ['a', 'c'])
-      assert.deepEqual(new Set(reviews!.map((each) => each.name)), new Set([undefined]))
-      const left = await api.expect(200, 'GET', api.configMaps)
-      assert.deepEqual(own(left.items), ['b'])
-    },
-  },
-  {
-    name: 'a patch for a deletion is an error',
-    async run(api) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      await install(api, 'Mutating', {
-        respond: adding({ '/data/x': 'y' }),
-        rules: [rule(['configmaps'], ['DELETE', 'CREATE'])],
-      })
-      const status = await api.refused(500, 'InternalError', 'DELETE', `${api.configMaps}/a`)
-      assert.match(
-        status.message,
-        /^Internal error occurred: admission webhook "h0\..*" attempted to modify the object, which is not supported for this operation$/,
-      )
-    },
-  },
-  {
-    name: 'rules match subresources only by name or by wildcard',
-    async run(api) {
-      const [main, status, both, any] = await install(
-        api,
-        'Validating',
-        { rules: [rule(['deployments'])] },
-        { rules: [rule(['deployments/status'])] },
-        { rules: [rule(['deployments/*'])] },
-        { rules: [rule(['*/*'], ['*'], { apiGroups: ['apps'] })] },
-      )
-      const count = (): number[] => [main, status, both, any].map((each) => each!.length)
-      await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      assert.deepEqual(count(), [1, 0, 1, 1])
-      const path = `${api.deployments}/a/status`
-      await api.expect(200, 'PATCH', path, { status: { replicas: 1 } }, { type: MERGE })
-      assert.deepEqual(count(), [1, 1, 2, 2])
-      const review = status![0]!
-      assert.deepEqual([review.subResource, review.requestSubResource], ['status', 'status'])
-      assert.equal(review.object.status.replicas, 1)
-    },
-  },
-  {
-    name: 'a write to scale is reviewed as a Scale, and a webhook can change it',
-    async run(api) {
-      await api.expect(201, 'POST', api.deployments, api.deployment('a'))
-      const [mutating, main] = await install(api, 'Mutating', {
+  script('a configuration with two webhooks of one name is Invalid', [[
+    `POST ${PATHS.Mutating}?dryRun=All`,
+    configuration('Mutating', 'a', [IDLE, IDLE]),
+  ]]),
+  script('an update of a webhook configuration needs a resourceVersion and counts generations', [
+    [`POST ${PATHS.Validating}`, configuration('Validating', '{ns}-update', [IDLE])],
+    [`PUT ${PATHS.Validating}/{ns}-update`, configuration('Validating', '{ns}-update', [IDLE])],
+    [
+      `PUT ${PATHS.Validating}/{ns}-update ? metadata.generation webhooks.0.timeoutSeconds`,
+      ([created]: readonly Body[]) => ({
+        ...configuration('Validating', '', [{ ...IDLE, timeoutSeconds: 3 }]),
+        metadata: created.metadata,
+      }),
+    ],
+    `DELETE ${PATHS.Validating}/{ns}-update`,
+  ]),
+  script(
+    'kubectl shows the number of webhooks of a configuration',
+    TYPES.flatMap((type): Step[] => [
+      [`POST ${PATHS[type]}`, configuration(type, '{ns}-table', [IDLE, { ...IDLE, name: 'b.example.com' }])],
+      [
+        `GET ${
+          PATHS[type]
+        }/{ns}-table ? columnDefinitions.1.name columnDefinitions.1.type columnDefinitions.2.name rows.0.cells.0 rows.0.cells.1`,
+        undefined,
+        { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+      ],
+      `DELETE ${PATHS[type]}/{ns}-table`,
+    ]),
+  ),
+  hooked('a create is reviewed before and after the server completes the object', [
+    ['Mutating', { respond: adding({ '/data/added': 'yes' }) }],
+    ['Validating', {}],
+  ], [
+    ['POST cm?fieldManager=me ? .', cm('a')],
+    'CALLS ? uid kind resource requestKind requestResource name namespace operation oldObject dryRun options object ' +
+    'userInfo.groups',
+  ]),
+  hooked('a mutating webhook gets no name that is not generated yet', [['Mutating', {}], ['Validating', {}]], [
+    ['POST cm ? metadata.uid metadata.name', { ...cm(''), metadata: { generateName: 'gen-' } }],
+    'CALLS ? name object.metadata.uid object.metadata.name object.metadata.generateName',
+  ]),
+  hooked('an update is reviewed with the old object', [['Mutating', {}], ['Validating', {}]], [
+    ['POST cm ? metadata.uid metadata.resourceVersion .', cm('a')],
+    'CALLS ? operation',
+    ['PUT cm/a ? metadata.uid', cm('a', { k: 'w' })],
+    'CALLS ? operation options object.metadata.uid object.metadata.resourceVersion object.data ' +
+    'oldObject.metadata.uid oldObject.metadata.resourceVersion oldObject',
+  ]),
+  hooked('every kind of patch is an update; an apply of a missing object is a create', [
+    ['Mutating', { rules: [rule(['deployments'])], respond: HOOKED }],
+  ], [
+    ['APPLY deploy/a?fieldManager=m ? metadata.labels', deploy('a')],
+    ['APPLY deploy/a?fieldManager=m', { ...deploy('a'), spec: { ...deploy('a').spec, replicas: 2 } }],
+    ['MERGE deploy/a', { spec: { replicas: 3 } }],
+    ['STRATEGIC deploy/a', { spec: { replicas: 4 } }],
+    ['JSON deploy/a ? spec.replicas', [{ op: 'replace', path: '/spec/replicas', value: 5 }]],
+    'CALLS ? operation options object.spec.replicas',
+  ]),
+  hooked('a deletion is reviewed with the old object, and can be denied', [['Validating', {
+    rules: [rule(['configmaps'], ['DELETE'])],
+    respond: (review) =>
+      review.request.oldObject.data.keep ? deny(review, { message: 'keep it', code: 403 }) : allow(review),
+  }]], [
+    ['POST cm', cm('a')],
+    ['POST cm', cm('b', { keep: 'yes' })],
+    ['DELETE cm/a', { propagationPolicy: 'Background' }],
+    'CALLS ? operation name options object oldObject',
+    'DELETE cm/b',
+    'GET cm/b',
+    'DELETE cm/none',
+    'CALLS ? name',
+  ]),
+  caseOf('the deletion of a collection is reviewed per object, without a name', async (api) => {
+    for (const name of ['a', 'b', 'c']) await api.expect(201, 'POST', api.configMaps, api.configMap(name))
+    const [reviews] = await install(api, 'Validating', { rules: [rule(['configmaps'], ['DELETE'])] })
+    const query = 'fieldSelector=metadata.name%21%3Db'
+    const deleted = await api.expect(200, 'DELETE', `${api.configMaps}?${query}`)
+    const own = (objects: Body[]): string[] =>
+      objects.map((each) => each.metadata.name).filter((name) => name !== 'kube-root-ca.crt').sort()
+    assert.deepEqual(own(deleted.items), ['a', 'c'])
+    assert.deepEqual(own(reviews!.map((each) => each.oldObject)), ['a', 'c'])
+    assert.deepEqual(new Set(reviews!.map((each) => each.name)), new Set([undefined]))
+    const left = await api.expect(200, 'GET', api.configMaps)
+    assert.deepEqual(own(left.items), ['b'])
+  }),
+  hooked('a patch for a deletion is an error', [
+    ['Mutating', { ...ADD_X, rules: [rule(['configmaps'], ['DELETE'])] }],
+  ], [['POST cm', cm('a')], 'DELETE cm/a']),
+  hooked('rules match subresources only by name or by wildcard', [[
+    'Validating',
+    { rules: [rule(['deployments'])] },
+    { rules: [rule(['deployments/status'])] },
+    { rules: [rule(['deployments/*'])] },
+    { rules: [rule(['*/*'], ['*'], { apiGroups: ['apps'] })] },
+  ]], [
+    ['POST deploy', deploy('a')],
+    'CALLS ? operation',
+    ['MERGE deploy/a/status', { status: { replicas: 1 } }],
+    'CALLS ? subResource requestSubResource object.status.replicas',
+  ]),
+  hooked('a write to scale is reviewed as a Scale, and a webhook can change it', [
+    [
+      'Mutating',
+      {
         rules: [rule(['deployments/scale'])],
-        respond: (review) => allow(review, patchOf([{ op: 'replace', path: '/spec/replicas', value: 7 }])),
-      }, { rules: [rule(['deployments'])] })
-      const [validating] = await install(api, 'Validating', { rules: [rule(['deployments', 'deployments/scale'])] })
-      const path = `${api.deployments}/a/scale`
-      const scaled = await api.expect(200, 'PATCH', path, { spec: { replicas: 3 } }, { type: MERGE })
-      assert.equal(scaled.spec.replicas, 7)
-      assert.equal((await api.expect(200, 'GET', `${api.deployments}/a`)).spec.replicas, 7)
-      const [first] = mutating!
-      assert.deepEqual(first!.kind, { group: 'autoscaling', version: 'v1', kind: 'Scale' })
-      assert.deepEqual(first!.resource, { group: 'apps', version: 'v1', resource: 'deployments' })
-      assert.deepEqual([first!.oldObject.spec.replicas, first!.object.spec.replicas], [1, 3])
-      assert.deepEqual(validating!.map((each) => [each.subResource, each.object.spec.replicas]), [['scale', 7]])
-      assert.equal(main!.length, 0)
+        respond: patching(() => [{ op: 'replace', path: '/spec/replicas', value: 7 }]),
+      },
+      { rules: [rule(['deployments'])] },
+    ],
+    ['Validating', { rules: [rule(['deployments', 'deployments/scale'])] }],
+  ], [
+    ['POST deploy', deploy('a')],
+    'CALLS ? operation',
+    ['MERGE deploy/a/scale ? spec.replicas', { spec: { replicas: 3 } }],
+    'GET deploy/a ? spec.replicas',
+    'CALLS ? kind resource subResource oldObject.spec.replicas object.spec.replicas',
+  ]),
+  hooked('mutating webhooks run in the order of names and lists, each on the result of those before', [
+    ['Mutating', ...['a', 'b'].map(appending)],
+    ['Mutating', appending('c')],
+  ], [['POST cm ? data', cm('a', { k: '' })]]),
+  hooked('a webhook with reinvocationPolicy IfNeeded runs again if a later one has changed the object', [[
+    'Mutating',
+    {
+      respond: patching((
+        { object: { data } },
+      ) => [{ op: 'add', path: '/data/n', value: `${Number(data.n ?? 0) + 1}` }]),
+      fields: { reinvocationPolicy: 'IfNeeded' },
     },
-  },
-  {
-    name: 'mutating webhooks run in the order of names and lists, each on the result of those before',
-    async run(api) {
-      const append = (letter: string): Responder => (review) =>
-        allow(review, patchOf([{ op: 'add', path: '/data/k', value: `${review.request.object.data.k}${letter}` }]))
-      await install(api, 'Mutating', { respond: append('a') }, { respond: append('b') })
-      await install(api, 'Mutating', { respond: append('c') })
-      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a', { k: '' }))
-      assert.equal(created.data.k, 'abc')
+    ADD_X,
+    { fields: { reinvocationPolicy: 'IfNeeded' } },
+  ]], [['POST cm ? data', cm('a')], 'CALLS ? object.data']),
+  caseOf('selectors choose by the labels of the namespace, and of the old or the new object', async (api) => {
+    const other = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }
+    const objectSelector = { matchExpressions: [{ key: 'app', operator: 'In', values: ['a', 'b'] }] }
+    const [never, labelled] = await install(api, 'Validating', { fields: other }, { fields: { objectSelector } })
+    await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
+    assert.equal(labelled!.length, 0)
+    await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: 'a' } } }, { type: MERGE })
+    await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: null } } }, { type: MERGE })
+    await api.expect(200, 'PATCH', `${api.configMaps}/a`, { data: { x: 'y' } }, { type: MERGE })
+    // A real server may try a write first on a cached state, which may still have the label, and then on the stored one.
+    const isStale = ({ object, oldObject }: Body): boolean =>
+      object.data.x === 'y' && oldObject.metadata.labels?.app === 'a'
+    assert.deepEqual([never!.length, labelled!.filter((each) => !isStale(each)).length], [0, 2])
+  }),
+  hooked(
+    'the scope of a rule excludes namespaced or cluster-scoped kinds; a Namespace counts as cluster-scoped',
+    [[
+      'Validating',
+      ...['Cluster', 'Namespaced'].map((scope) => ({ rules: [rule(['configmaps', 'namespaces'], ['*'], { scope })] })),
+    ]],
+    [
+      ['POST cm', cm('a')],
+      ['MERGE ns', { metadata: { labels: { a: 'b' } } }],
+      'CALLS ? kind.kind namespace name',
+    ],
+  ),
+  hooked(
+    'the namespaceSelector sees the new labels of a Namespace that is written, the stored ones of a deleted one',
+    (api) => {
+      const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': api.namespace, team: 'a' } }
+      return [['Validating', { rules: [rule(['namespaces'])], fields: { namespaceSelector } }]]
     },
-  },
-  {
-    name: 'a webhook with reinvocationPolicy IfNeeded runs again if a later one has changed the object',
-    async run(api) {
-      const count: Responder = (review) => {
-        const { data } = review.request.object
-        return allow(review, patchOf([{ op: 'add', path: '/data/n', value: `${Number(data.n ?? '0') + 1}` }]))
-      }
-      const ifNeeded = { fields: { reinvocationPolicy: 'IfNeeded' } }
-      const [first, never, last] = await install(
-        api,
-        'Mutating',
-        { respond: count, ...ifNeeded },
-        { respond: adding({ '/data/x': 'y' }) },
-        ifNeeded,
-      )
-      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      assert.deepEqual([first!.length, never!.length, last!.length], [2, 1, 2])
-      assert.deepEqual(created.data, { k: 'v', n: '2', x: 'y' })
+    [
+      ...['b', 'a'].flatMap((team): Step[] => [['MERGE ns', { metadata: { labels: { team } } }], 'CALLS ? operation']),
+      'DELETE ns?dryRun=All',
+      'CALLS ? operation',
+    ],
+  ),
+  hooked('a mutating webhook can rename a new object, but not move one or rename an old one', [['Mutating', {
+    respond: patching(({ operation, object: { metadata: { name } } }) => [
+      name === 'b'
+        ? { op: 'replace', path: '/metadata/namespace', value: 'default' }
+        : { op: 'replace', path: '/metadata/name', value: operation === 'CREATE' ? 'other' : 'third' },
+    ]),
+  }]], [['POST cm', cm('a')], ['MERGE cm/other', { data: { x: 'y' } }], ['POST cm', cm('b')]]),
+  hooked(
+    'a rule for another version matches as Equivalent, and gets the object in that version',
+    ({ group }) => {
+      const rules = (version: string) => [rule(['foos'], ['CREATE'], { apiGroups: [group], apiVersions: [version] })]
+      const exact = { fields: { matchPolicy: 'Exact' } }
+      return [
+        ['Mutating', { rules: rules('v1'), respond: HOOKED }, { rules: rules('v1'), ...exact }],
+        ['Validating', { rules: rules('v2'), ...exact }],
+      ]
     },
-  },
-  {
-    name: 'selectors choose by the labels of the namespace, and of the old or the new object',
-    async run(api) {
-      const other = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } } }
-      const objectSelector = { matchExpressions: [{ key: 'app', operator: 'In', values: ['a', 'b'] }] }
-      const [never, labelled] = await install(api, 'Validating', { fields: other }, { fields: { objectSelector } })
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      assert.equal(labelled!.length, 0)
-      await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: 'a' } } }, { type: MERGE })
-      await api.expect(200, 'PATCH', `${api.configMaps}/a`, { metadata: { labels: { app: null } } }, { type: MERGE })
-      await api.expect(200, 'PATCH', `${api.configMaps}/a`, { data: { x: 'y' } }, { type: MERGE })
-      // A real server may try a write first on a cached state, which may still have the label, and then on the stored one.
-      const isStale = ({ object, oldObject }: Body): boolean =>
-        object.data.x === 'y' && oldObject.metadata.labels?.app === 'a'
-      assert.deepEqual([never!.length, labelled!.filter((each) => !isStale(each)).length], [0, 2])
-    },
-  },
-  {
-    name: 'the scope of a rule excludes namespaced or cluster-scoped kinds; a Namespace counts as cluster-scoped',
-    async run(api) {
-      const [cluster, namespaced] = await install(
-        api,
-        'Validating',
-        { rules: [rule(['configmaps', 'namespaces'], ['*'], { scope: 'Cluster' })] },
-        { rules: [rule(['configmaps', 'namespaces'], ['*'], { scope: 'Namespaced' })] },
-      )
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      const path = `/api/v1/namespaces/${api.namespace}`
-      await api.expect(200, 'PATCH', path, { metadata: { labels: { a: 'b' } } }, { type: MERGE })
-      const kindOf = (each: Body): string => each.kind.kind
-      assert.deepEqual([cluster!.map(kindOf), namespaced!.map(kindOf)], [['Namespace'], ['ConfigMap']])
-      assert.deepEqual([cluster![0]!.namespace, cluster![0]!.name], [api.namespace, api.namespace])
-    },
-  },
-  {
-    name: 'the namespaceSelector sees the new labels of a Namespace that is written, the stored ones of a deleted one',
-    async run(api) {
-      const selector = { matchLabels: { 'kubernetes.io/metadata.name': api.namespace, team: 'a' } }
-      const [reviews] = await install(api, 'Validating', {
-        rules: [rule(['namespaces'])],
-        fields: { namespaceSelector: selector },
+    [
+      ['POST foos2 ? apiVersion metadata.labels', { ...foo('a'), apiVersion: '{group}/v2' }],
+      'CALLS ? kind resource requestKind requestResource object.apiVersion',
+    ],
+  ),
+  hooked('a webhook that cannot be reached fails the request, unless failurePolicy is Ignore', [
+    ...TYPES.map((type): Installed => [type, { fields: { ...CLOSED, failurePolicy: 'Ignore' } }]),
+    ['Validating', { rules: [rule(['configmaps'], ['UPDATE'])], fields: CLOSED }],
+  ], [['POST cm', cm('a')], ['PUT cm/a', cm('a', { k: 'w' })], 'GET cm/a ? data']),
+  hooked(
+    'a Service that does not exist cannot be called',
+    ({ namespace }) => [
+      ['Validating', { fields: { clientConfig: { service: { name: 'hook', namespace, path: '/p' } } } }],
+    ],
+    [['POST cm', cm('a')]],
+  ),
+  caseOf('a webhook that does not answer in time fails the request', async (api) => {
+    let answer: (() => void) | undefined
+    const respond: Responder = (review) =>
+      new Promise((resolve) => {
+        answer = () => resolve(allow(review))
       })
-      const path = `/api/v1/namespaces/${api.namespace}`
-      await api.expect(200, 'PATCH', path, { metadata: { labels: { team: 'b' } } }, { type: MERGE })
-      assert.equal(reviews!.length, 0)
-      await api.expect(200, 'PATCH', path, { metadata: { labels: { team: 'a' } } }, { type: MERGE })
-      assert.equal(reviews!.length, 1)
-      await api.expect(200, 'DELETE', `${path}?dryRun=All`)
-      assert.deepEqual(reviews!.map((each) => each.operation), ['UPDATE', 'DELETE'])
-    },
-  },
-  {
-    name: 'a mutating webhook can rename a new object, but not move one or rename an old one',
-    async run(api) {
-      let patch: unknown = [{ op: 'replace', path: '/metadata/name', value: 'other' }]
-      await install(api, 'Mutating', { respond: (review) => allow(review, patchOf(patch)) })
-      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      assert.equal(created.metadata.name, 'other')
-      patch = [{ op: 'replace', path: '/metadata/name', value: 'third' }]
-      const path = `${api.configMaps}/other`
-      const renamed = await api.refused(422, 'Invalid', 'PATCH', path, { data: { x: 'y' } }, { type: MERGE })
-      assert.match(renamed.message, /metadata\.name: Invalid value: "third": field is immutable/)
-      patch = [{ op: 'replace', path: '/metadata/namespace', value: 'default' }]
-      await api.refused(400, 'BadRequest', 'POST', api.configMaps, api.configMap('b'))
-    },
-  },
-  {
-    name: 'a rule for another version matches as Equivalent, and gets the object in that version',
-    async run(api) {
-      const rules = [rule(['foos'], ['CREATE'], { apiGroups: [api.group], apiVersions: ['v1'] })]
-      const [equivalent, exact] = await install(
-        api,
-        'Mutating',
-        { rules, respond: adding({ '/metadata/labels': { hooked: 'yes' } }) },
-        { rules, fields: { matchPolicy: 'Exact' } },
-      )
-      const path = api.foos.replace('/v1/', '/v2/')
-      const [validating] = await install(api, 'Validating', {
-        rules: [{ ...rules[0], apiVersions: ['v2'] }],
-        fields: { matchPolicy: 'Exact' },
-      })
-      const created = await api.expect(201, 'POST', path, { ...api.foo('a'), apiVersion: `${api.group}/v2` })
-      assert.equal(validating![0]!.object.apiVersion, `${api.group}/v2`)
-      assert.equal(created.apiVersion, `${api.group}/v2`)
-      assert.deepEqual(created.metadata.labels, { hooked: 'yes' })
-      assert.equal(exact!.length, 0)
-      const [review] = equivalent!
-      assert.deepEqual([review!.kind.version, review!.resource.version], ['v1', 'v1'])
-      assert.deepEqual([review!.requestKind.version, review!.requestResource.version], ['v2', 'v2'])
-      assert.equal(review!.object.apiVersion, `${api.group}/v1`)
-    },
-  },
-  {
-    name: 'a webhook that cannot be reached fails the request, unless failurePolicy is Ignore',
-    async run(api) {
-      const closed = { clientConfig: { url: CLOSED_URL } }
-      await install(api, 'Validating', { fields: { ...closed, failurePolicy: 'Ignore' } })
-      await install(api, 'Mutating', { fields: { ...closed, failurePolicy: 'Ignore' } })
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      await install(api, 'Validating', { fields: closed })
-      const status = await api.refused(500, 'InternalError', 'POST', api.configMaps, api.configMap('b'))
-      assert.match(
-        status.message,
-        /^Internal error occurred: failed calling webhook "h0\.[^"]*": failed to call webhook: Post "https:\/\/127\.0\.0\.1:1\/closed\?timeout=10s": .*connect: connection refused/,
-      )
-      assert.equal(`Internal error occurred: ${status.details.causes[0].message}`, status.message)
-      await api.refused(404, 'NotFound', 'GET', `${api.configMaps}/b`)
-    },
-  },
-  {
-    name: 'a Service that does not exist cannot be called',
-    async run(api) {
-      const clientConfig = { service: { name: 'hook', namespace: api.namespace, path: '/p' } }
-      await install(api, 'Validating', { fields: { clientConfig } })
-      const status = await api.refused(500, 'InternalError', 'POST', api.configMaps, api.configMap('a'))
-      const url = `https://hook.${api.namespace}.svc:443/p?timeout=10s`
-      assert.ok(
-        status.message.includes(`failed to call webhook: Post "${url}": service "hook" not found`),
-        status.message,
-      )
-    },
-  },
-  {
-    name: 'a webhook that does not answer in time fails the request',
-    async run(api) {
-      let answer: (() => void) | undefined
-      const respond: Responder = (review) =>
-        new Promise((resolve) => {
-          answer = () => resolve(allow(review))
-        })
-      await install(api, 'Validating', { respond, fields: { timeoutSeconds: 1 } })
-      const status = await api.refused(500, 'InternalError', 'POST', api.configMaps, api.configMap('a'))
-      answer?.()
-      assert.match(status.message, /: failed to call webhook: Post "[^"]*\?timeout=1s": context deadline exceeded$/)
-    },
-  },
+    await install(api, 'Validating', { respond, fields: { timeoutSeconds: 1 } })
+    const status = await api.refused(500, 'InternalError', 'POST', api.configMaps, api.configMap('a'))
+    answer?.()
+    assert.match(status.message, /: failed to call webhook: Post "[^"]*\?timeout=1s": context deadline exceeded$/)
+  }),
   recordedCase('webhooks', 'a malformed response fails the request, with the reason', async function* (api) {
     const statuses = await refusals(api, 'Validating', Object.values(MALFORMED))
     for (const [index, name] of Object.keys(MALFORMED).entries()) yield lineOf(name, refusalOf(statuses[index]))
@@ -657,156 +502,96 @@ export const WEBHOOK_CASES: readonly Case[] = [
       yield lineOf(JSON.stringify(given) ?? 'none', refusalOf(statuses[index]))
     }
   }),
-  {
-    name: 'failurePolicy Ignore does not allow what a webhook denies',
-    async run(api) {
-      await install(api, 'Validating', {
-        respond: (review) => deny(review, { message: 'no' }),
-        fields: { failurePolicy: 'Ignore' },
-      })
-      await api.refused(400, '', 'POST', api.configMaps, api.configMap('a'))
-    },
-  },
-  {
-    name: 'warnings of webhooks reach the client, also with a denial',
-    async run(api) {
-      const warn = (allowed: boolean): Responder => (review) =>
-        allow(review, { allowed, warnings: ['be "careful"', '', 'two\nlines'] })
-      let isAllowed = true
-      await install(api, 'Validating', { respond: (review) => warn(isAllowed)(review) })
-      const allowed = await api.request('POST', api.configMaps, api.configMap('a'))
-      assert.deepEqual([allowed.status, allowed.headers['warning']], [201, '299 - "be \\"careful\\""'])
-      isAllowed = false
-      const denied = await api.request('POST', api.configMaps, api.configMap('b'))
-      assert.deepEqual([denied.status, denied.headers['warning']], [400, '299 - "be \\"careful\\""'])
-    },
-  },
-  {
-    name: 'a dry run is reviewed as one, and stores nothing',
-    async run(api) {
-      const [reviews] = await install(api, 'Mutating', { respond: adding({ '/data/x': 'y' }) })
-      const created = await api.expect(201, 'POST', `${api.configMaps}?dryRun=All`, api.configMap('a'))
-      assert.equal(created.data.x, 'y')
-      assert.equal(reviews![0]!.dryRun, true)
-      assert.deepEqual(reviews![0]!.options.dryRun, ['All'])
-      await api.refused(404, 'NotFound', 'GET', `${api.configMaps}/a`)
-    },
-  },
+  hooked('failurePolicy Ignore does not allow what a webhook denies', [
+    ['Validating', { respond: (review) => deny(review, { message: 'no' }), fields: { failurePolicy: 'Ignore' } }],
+  ], [['POST cm', cm('a')]]),
+  hooked('warnings of webhooks reach the client, also with a denial', [['Validating', {
+    respond: (review) =>
+      allow(review, { allowed: review.request.name === 'a', warnings: ['be "careful"', '', 'two\nlines'] }),
+  }]], [['POST cm', cm('a')], ['POST cm', cm('b')]]),
+  hooked('a dry run is reviewed as one, and stores nothing', [['Mutating', ADD_X]], [
+    ['POST cm?dryRun=All ? data', cm('a')],
+    'CALLS ? dryRun options',
+    'GET cm/a',
+  ]),
   recordedCase('webhooks', 'a patch that cannot be applied fails the request, with the reason', async function* (api) {
     const responders = BAD_PATCHES.map((response): Responder => (review) => allow(review, response))
     for (const [index, { code, message }] of (await refusals(api, 'Mutating', responders)).entries()) {
       yield lineOf(JSON.stringify(BAD_PATCHES[index]), `${code} ${message.replace(/"h0\.[^"]*"/, '{webhook}')}`)
     }
   }),
-  {
-    name: 'a patch may add a missing key by replace, and an add without a value is null',
-    async run(api) {
-      const operations = [{ op: 'replace', path: '/data/x', value: 'y' }, { op: 'add', path: '/data/z' }]
-      await install(api, 'Mutating', { respond: (review) => allow(review, patchOf(operations)) })
-      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      assert.deepEqual(created.data, { k: 'v', x: 'y', z: '' })
-    },
-  },
-  {
-    name: 'what a mutating webhook returns is pruned, gets defaults, and is validated',
-    async run(api) {
-      const rules = [rule(['foos'])]
-      let patch: unknown = [
-        { op: 'remove', path: '/spec/mode' },
-        { op: 'add', path: '/spec/bogus', value: 1 },
-        { op: 'add', path: '/spec/nested', value: {} },
-      ]
-      await install(api, 'Mutating', { rules, respond: (review) => allow(review, patchOf(patch)) })
-      const [validating] = await install(api, 'Validating', { rules })
-      const answer = await api.request('POST', api.foos, api.foo('a'))
-      assert.equal(validating![0]!.object.spec.mode, 'fast')
-      assert.deepEqual(answer.body.spec, { size: 1, mode: 'fast', nested: { deep: 7 } })
-      assert.equal(answer.headers['warning'], undefined)
-      assert.equal(validating!.length, 1)
-      patch = [{ op: 'replace', path: '/spec/size', value: 99 }]
-      const status = await api.refused(422, 'Invalid', 'POST', api.foos, api.foo('b'))
-      assert.match(status.message, /spec\.size: Invalid value: 99/)
-      assert.equal(validating!.length, 1)
-    },
-  },
-  {
-    name: 'managedFields do not contain what a webhook adds, and survive a webhook that breaks them',
-    async run(api) {
-      let patch: unknown = [{ op: 'add', path: '/data/x', value: 'y' }]
-      await install(api, 'Mutating', { respond: (review) => allow(review, patchOf(patch)) })
-      const created = await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      const fields = [{ 'f:data': { '.': {}, 'f:k': {} } }]
-      assert.deepEqual(created.metadata.managedFields.map((each: Body) => each.fieldsV1), fields)
-      const path = `${api.configMaps}/a`
-      patch = [{ op: 'add', path: '/data/z', value: 'y' }]
-      const updated = await api.expect(200, 'PATCH', path, { data: { k: 'w' } }, { type: MERGE })
-      assert.equal(updated.data.z, 'y')
-      assert.deepEqual(updated.metadata.managedFields.map((each: Body) => each.fieldsV1), fields)
-      patch = [{ op: 'replace', path: '/metadata/managedFields', value: [{ manager: 'q', operation: 'Bad' }] }]
-      const broken = await api.request('POST', api.configMaps, api.configMap('b'))
-      assert.deepEqual(broken.body.metadata.managedFields.map((each: Body) => each.fieldsV1), fields)
-      assert.match(broken.headers['warning']!, /managedFields was in an invalid state after admission/)
-    },
-  },
-  {
-    name: 'webhook configurations are not reviewed',
-    async run(api) {
-      for (const type of ['Mutating', 'Validating'] as const) {
-        await install(api, type, {
-          respond: (review) => deny(review),
-          rules: [rule(['*'], ['*'], { apiGroups: ['admissionregistration.k8s.io'] })],
-        })
-      }
-      const hook = webhook(api, 'ok.example.com', { rules: [rule(['nothing'])] })
-      await api.expect(201, 'POST', `${PATHS.Validating}?dryRun=All`, configuration('Validating', 'a', [hook]))
-    },
-  },
-  {
-    name: 'a conflict is found after mutation and before validation; an existing name after both',
-    async run(api) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
-      const [mutating] = await install(api, 'Mutating', {})
-      const [validating] = await install(api, 'Validating', {})
-      const stale = api.configMap('a', {}, { resourceVersion: '1' })
-      await api.refused(409, 'Conflict', 'PUT', `${api.configMaps}/a`, stale)
-      assert.deepEqual([mutating!.length, validating!.length], [1, 0])
-      await api.refused(409, 'AlreadyExists', 'POST', api.configMaps, api.configMap('a'))
-      assert.deepEqual([mutating!.length, validating!.length], [2, 1])
-    },
-  },
-  {
-    name: 'a patch starts again if the object changes while a webhook is called',
-    async run(api) {
-      await api.expect(201, 'POST', api.configMaps, api.configMap('a'))
+  hooked('a patch may add a missing key by replace, and an add without a value is null', [['Mutating', {
+    respond: patching(() => [{ op: 'replace', path: '/data/x', value: 'y' }, { op: 'add', path: '/data/z' }]),
+  }]], [['POST cm ? data', cm('a')]]),
+  hooked('what a mutating webhook returns is pruned, gets defaults, and is validated', [
+    ['Mutating', {
+      rules: [rule(['foos'])],
+      respond: patching(({ name }) =>
+        name === 'a'
+          ? [
+            { op: 'remove', path: '/spec/mode' },
+            { op: 'add', path: '/spec/bogus', value: 1 },
+            { op: 'add', path: '/spec/nested', value: {} },
+          ]
+          : [{ op: 'replace', path: '/spec/size', value: 99 }]
+      ),
+    }],
+    ['Validating', { rules: [rule(['foos'])] }],
+  ], [['POST foos ? spec', foo('a')], 'CALLS ? object.spec.mode', ['POST foos', foo('b')], 'CALLS ? object.spec.mode']),
+  hooked('managedFields do not contain what a webhook adds, and survive a webhook that breaks them', [['Mutating', {
+    respond: patching(({ operation, name }) => [
+      name === 'a'
+        ? { op: 'add', path: operation === 'CREATE' ? '/data/x' : '/data/z', value: 'y' }
+        : { op: 'replace', path: '/metadata/managedFields', value: [{ manager: 'q', operation: 'Bad' }] },
+    ]),
+  }]], [
+    [`POST cm ? ${MANAGED}`, cm('a')],
+    [`MERGE cm/a ? ${MANAGED}`, { data: { k: 'w' } }],
+    [`POST cm ? ${MANAGED}`, cm('b')],
+  ]),
+  hooked(
+    'webhook configurations are not reviewed',
+    TYPES.map((type) => [type, {
+      respond: (review) => deny(review),
+      rules: [rule(['*'], ['*'], { apiGroups: ['admissionregistration.k8s.io'] })],
+    }]),
+    [[`POST ${PATHS.Validating}?dryRun=All`, configuration('Validating', 'a', [IDLE])]],
+  ),
+  hooked('a conflict is found after mutation and before validation; an existing name after both', [
+    ['Mutating', {}],
+    ['Validating', {}],
+  ], [
+    ['POST cm', cm('a')],
+    'CALLS ? operation',
+    ['PUT cm/a', cm('a', {}, { resourceVersion: '1' })],
+    'CALLS ? operation',
+    ['POST cm', cm('a')],
+    'CALLS ? operation',
+  ]),
+  hooked(
+    'a patch starts again if the object changes while a webhook is called',
+    (api) => {
       let isFirst = true
-      const [reviews] = await install(api, 'Validating', {
-        rules: [rule(['configmaps'], ['UPDATE', 'CREATE'])],
-        fields: { objectSelector: { matchExpressions: [{ key: 'other', operator: 'DoesNotExist' }] } },
+      return [['Validating', {
+        rules: [rule(['configmaps'], ['UPDATE'])],
         async respond(review) {
           if (isFirst) {
             isFirst = false
-            const other = { metadata: { labels: null }, data: { other: 'write' } }
-            await api.expect(200, 'PATCH', `${api.configMaps}/a`, other, { type: MERGE })
+            await api.expect(200, 'PATCH', `${api.configMaps}/a`, { data: { other: 'write' } }, { type: MERGE })
           }
           return allow(review)
         },
-      })
-      const patched = await api.expect(200, 'PATCH', `${api.configMaps}/a`, { data: { x: 'y' } }, { type: MERGE })
-      assert.deepEqual(patched.data, { k: 'v', other: 'write', x: 'y' })
-      assert.equal(reviews!.length, 3)
-      assert.deepEqual(reviews![2]!.object.data, patched.data)
+      }]]
     },
-  },
-  {
-    name: 'a server-side apply is reviewed with its result, and does not own what a webhook adds',
-    async run(api) {
-      await install(api, 'Mutating', { respond: adding({ '/data/x': 'y' }) })
-      const path = `${api.configMaps}/a?fieldManager=m`
-      await api.expect(201, 'PATCH', path, api.configMap('a', { k: 'v', l: 'w' }), { type: APPLY })
-      const applied = await api.expect(200, 'PATCH', path, api.configMap('a', { k: 'v' }), { type: APPLY })
-      assert.deepEqual(applied.data, { k: 'v', x: 'y' })
-      const entries = applied.metadata.managedFields.map((each: Body) => [each.manager, each.fieldsV1['f:data']])
-      assert.deepEqual(entries, [['m', { 'f:k': {} }]])
-    },
-  },
-]
+    [['POST cm', cm('a')], ['MERGE cm/a ? data', { data: { x: 'y' } }], 'CALLS ? object.data'],
+  ),
+  hooked(
+    'a server-side apply is reviewed with its result, and does not own what a webhook adds',
+    [['Mutating', ADD_X]],
+    [
+      ['APPLY cm/a?fieldManager=m', cm('a', { k: 'v', l: 'w' })],
+      [`APPLY cm/a?fieldManager=m ? ${MANAGED}`, cm('a', { k: 'v' })],
+      'CALLS ? object.data',
+    ],
+  ),
+])

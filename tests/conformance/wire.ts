@@ -1,8 +1,8 @@
 /** Cases of the wire: forms of answers, paths, methods and headers. */
 import assert from 'node:assert/strict'
-import type { Api, Body, Case } from './api.ts'
+import { type Api, type Body, type Case, caseOf } from './api.ts'
 import { lineOf, recordedCase } from './recording.ts'
-import { casesOf, cm, foo, type Script, type Step } from './transcript.ts'
+import { casesOf, cm, foo, type Script, script, type Step } from './transcript.ts'
 import { BODY_CASES } from './wire_bodies.ts'
 import { OPENAPI_CASES } from './wire_openapi.ts'
 
@@ -107,34 +107,25 @@ const FORM_CASES: readonly Case[] = casesOf('wire', [
       }
     }
   }),
-  {
-    name: 'a custom kind names the media types that it has',
-    steps: [
-      ...['text/html', 'application/cbor', 'application/json;as=Nope;v=v1;g=meta.k8s.io'].map((
-        accept,
-      ): Step => ['GET foos', undefined, { accept }]),
-    ],
-  },
-  {
-    name: 'a list names the types of watches, too',
-    steps: [
-      ['GET cm', undefined, { accept: 'text/html' }],
-      ['GET cm?watch=1', undefined, { accept: 'application/yaml' }],
-    ],
-  },
-  {
-    name: 'metadata of an object is not that of a list',
-    steps: [
-      ['POST cm', cm('a', {}, { labels: { x: 'y' } })],
-      ...['cm', 'cm/a'].flatMap((path) =>
-        ['PartialObjectMetadataList', 'PartialObjectMetadata'].map((kind): Step => [
-          `GET ${path} ? kind metadata.labels items.0.metadata.labels items.0.data`,
-          undefined,
-          { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
-        ])
-      ),
-    ],
-  },
+  script('a custom kind names the media types that it has', [
+    ...['text/html', 'application/cbor', 'application/json;as=Nope;v=v1;g=meta.k8s.io'].map((
+      accept,
+    ): Step => ['GET foos', undefined, { accept }]),
+  ]),
+  script('a list names the types of watches, too', [
+    ['GET cm', undefined, { accept: 'text/html' }],
+    ['GET cm?watch=1', undefined, { accept: 'application/yaml' }],
+  ]),
+  script('metadata of an object is not that of a list', [
+    ['POST cm', cm('a', {}, { labels: { x: 'y' } })],
+    ...['cm', 'cm/a'].flatMap((path) =>
+      ['PartialObjectMetadataList', 'PartialObjectMetadata'].map((kind): Step => [
+        `GET ${path} ? kind metadata.labels items.0.metadata.labels items.0.data`,
+        undefined,
+        { accept: `application/json;as=${kind};v=v1;g=meta.k8s.io` },
+      ])
+    ),
+  ]),
   recordedCase('wire', 'YAML has the styles of the Go library', async function* (api) {
     const path = await createStyles(api)
     const { body } = await api.request('GET', path, undefined, { accept: 'application/yaml' })
@@ -152,22 +143,19 @@ const FORM_CASES: readonly Case[] = casesOf('wire', [
       yield text.replaceAll(api.namespace, '{ns}').replaceAll(/conformance[^|]*/g, '{group}')
     }
   }),
-  {
-    name: 'a created object is answered as YAML, and an error in a form without errors as JSON',
-    async run(api) {
-      const created = await api.request('POST', api.configMaps, api.configMap('a'), { accept: 'application/yaml' })
-      assert.equal(created.status, 201)
-      assert.match(created.body, /^apiVersion: v1\ndata:\n {2}k: v\nkind: ConfigMap\n/)
-      const missing = await api.request('GET', `${api.configMaps}/b`, undefined, {
-        accept: `application/json;${TABLE}`,
-      })
-      assert.equal(missing.status, 404)
-      assert.equal(missing.headers['content-type'], 'application/json')
-      assert.equal(missing.body.reason, 'NotFound')
-      const text = await api.text('GET', `${api.configMaps}/b`, { accept: `application/json;${TABLE}` })
-      assert.ok(text.startsWith('{\n  "kind": "Status",\n') && text.endsWith('\n}'))
-    },
-  },
+  caseOf('a created object is answered as YAML, and an error in a form without errors as JSON', async (api) => {
+    const created = await api.request('POST', api.configMaps, api.configMap('a'), { accept: 'application/yaml' })
+    assert.equal(created.status, 201)
+    assert.match(created.body, /^apiVersion: v1\ndata:\n {2}k: v\nkind: ConfigMap\n/)
+    const missing = await api.request('GET', `${api.configMaps}/b`, undefined, {
+      accept: `application/json;${TABLE}`,
+    })
+    assert.equal(missing.status, 404)
+    assert.equal(missing.headers['content-type'], 'application/json')
+    assert.equal(missing.body.reason, 'NotFound')
+    const text = await api.text('GET', `${api.configMaps}/b`, { accept: `application/json;${TABLE}` })
+    assert.ok(text.startsWith('{\n  "kind": "Status",\n') && text.endsWith('\n}'))
+  }),
   recordedCase('wire', 'which queries and clients get indented JSON', async function* (api) {
     for (const userAgent of ['tester/1', 'curl/8.0', 'Wget/1.0', 'Mozilla/5.0 (X11)']) {
       for (const query of ['', 'pretty=true', 'pretty=1', 'pretty=false', 'pretty=maybe', 'pretty=']) {
@@ -240,103 +228,84 @@ const PATH_CASES: readonly Case[] = casesOf('wire', [
       yield lineOf(path, `${status} ${headers['content-type']} ${headers['x-content-type-options']} ${body}`)
     }
   }),
-  {
-    name: 'paths below a custom group that do not exist have no page',
-    steps: [
-      ...['v9', 'v9/foos', 'v1/nopes', 'v1/foos/a'].map((path): Step => `GET /apis/{group}/${path}`),
-      'GET foos//a ? code',
-      ['POST /apis/{group}/v1/foos', {}],
-    ],
-  },
-  {
-    name: 'a custom kind names the verb that it does not support, and the object of an unknown subresource',
-    steps: [
-      'OPTIONS foos',
-      ['POST foos/a/status', {}],
-      'DELETE foos/a/status',
-      ['PUT foos', foo('a')],
-      ['MERGE foos', {}],
-      ['PATCH foos', {}],
-      ['PATCH foos/a', {}],
-      ['POST foos', foo('a')],
-      'GET foos/a/nope',
-    ],
-  },
-  {
-    name: 'watch has no effect on the path of one object',
-    steps: [['POST cm', cm('a')], ['POST foos', foo('a')], 'GET cm/a?watch=true', 'GET foos/a?watch=true'],
-  },
-  {
-    name: 'the prefix /watch is the same as watch=true',
-    steps: [
-      ['POST cm', cm('a')],
-      'WATCH 1 /api/v1/watch/namespaces/{ns}/configmaps ? metadata.namespace',
-      'WATCH 1 /api/v1/watch/namespaces/{ns}/configmaps/a ? metadata.namespace',
-    ],
-  },
-  {
-    name: 'a query parameter with a semicolon or a malformed escape is ignored',
-    steps: [
-      ['POST cm', cm('a')],
-      ...['limit=1;watch=1', '%zz=1', 'limit=%zz', 'labelSelector=x%3Dy;&fieldSelector=metadata.name%3Da'].map((
-        query,
-      ): Step => `GET cm?${query} ? items.length`),
-    ],
-  },
-  { name: 'a malformed escape in the path is a bad request', steps: ['GET cm/%zz ? .'] },
-  {
-    name: 'each answer has an audit id, the one of the request if it has one',
-    async run(api) {
-      const first = await api.request('GET', api.configMaps)
-      const second = await api.request('GET', api.configMaps)
-      assert.match(first.headers['audit-id']!, /^[\da-f-]{36}$/)
-      assert.notEqual(first.headers['audit-id'], second.headers['audit-id'])
-      const own = await api.request('GET', `${api.configMaps}/none`, undefined, { headers: { 'audit-id': 'mine' } })
-      assert.equal(own.headers['audit-id'], 'mine')
-      assert.equal(own.headers['cache-control'], 'no-cache, private')
-      const nothing = await api.request('GET', '/nope')
-      assert.equal(nothing.headers['cache-control'], 'no-cache, private')
-    },
-  },
-  {
-    name: 'version and root are indented, and version is JSON only',
-    async run(api) {
-      assert.match(await api.text('GET', '/version'), /^\{\n {2}"major": "1",\n {2}"minor": "36",\n[^]*\n\}$/)
-      const root = await api.text('GET', '/', { accept: 'text/html' })
-      assert.match(root, /^\{\n {2}"paths": \[\n[^]*\n\}$/)
-      const { paths } = JSON.parse(root) as Body
-      for (
-        const path of ['/api', '/api/v1', '/apis', '/apis/', '/apis/apps', '/apis/apps/v1', '/livez/ping', '/version']
-      ) {
-        assert.ok(paths.includes(path), path)
-      }
-      assert.deepEqual(paths, [...paths].sort())
-      const status = await api.refused(406, 'NotAcceptable', 'GET', '/version', undefined, { accept: 'text/html' })
-      assert.equal(status.message, '406: Not Acceptable\n\nAvailable representations: application/json')
-      const yaml = await api.request('GET', '/version', undefined, { accept: 'application/yaml' })
-      assert.match(yaml.body, /^message: \|-\n {2}406: Not Acceptable\n\n {2}Available/m)
-    },
-  },
-  {
-    name: 'health has details and single checks',
-    async run(api) {
-      for (const name of ['livez', 'readyz', 'healthz']) {
-        assert.equal(await api.expect(200, 'GET', `/${name}/ping`), 'ok')
-        assert.equal(await api.expect(200, 'POST', `/${name}/etcd`), 'ok')
-        const lines = (await api.expect(200, 'GET', `/${name}?verbose`)).split('\n')
-        assert.deepEqual(lines.slice(0, 2), ['[+]ping ok', '[+]log ok'])
-        assert.ok(lines.includes('[+]etcd ok'))
-        assert.deepEqual(lines.slice(-2), [`${name} check passed`, ''])
-      }
-      const excluded = await api.expect(200, 'GET', '/livez?verbose&exclude=etcd&exclude=nope')
-      assert.match(excluded, /^\[\+\]etcd excluded: ok$/m)
-      assert.match(
-        excluded,
-        /^warn: some health checks cannot be excluded: no matches for "nope"\nlivez check passed$/m,
-      )
-      assert.equal(await api.expect(200, 'GET', '/livez?exclude=nope'), 'ok')
-    },
-  },
+  script('paths below a custom group that do not exist have no page', [
+    ...['v9', 'v9/foos', 'v1/nopes', 'v1/foos/a'].map((path): Step => `GET /apis/{group}/${path}`),
+    'GET foos//a ? code',
+    ['POST /apis/{group}/v1/foos', {}],
+  ]),
+  script('a custom kind names the verb that it does not support, and the object of an unknown subresource', [
+    'OPTIONS foos',
+    ['POST foos/a/status', {}],
+    'DELETE foos/a/status',
+    ['PUT foos', foo('a')],
+    ['MERGE foos', {}],
+    ['PATCH foos', {}],
+    ['PATCH foos/a', {}],
+    ['POST foos', foo('a')],
+    'GET foos/a/nope',
+  ]),
+  script('watch has no effect on the path of one object', [
+    ['POST cm', cm('a')],
+    ['POST foos', foo('a')],
+    'GET cm/a?watch=true',
+    'GET foos/a?watch=true',
+  ]),
+  script('the prefix /watch is the same as watch=true', [
+    ['POST cm', cm('a')],
+    'WATCH 1 /api/v1/watch/namespaces/{ns}/configmaps ? metadata.namespace',
+    'WATCH 1 /api/v1/watch/namespaces/{ns}/configmaps/a ? metadata.namespace',
+  ]),
+  script('a query parameter with a semicolon or a malformed escape is ignored', [
+    ['POST cm', cm('a')],
+    ...['limit=1;watch=1', '%zz=1', 'limit=%zz', 'labelSelector=x%3Dy;&fieldSelector=metadata.name%3Da'].map((
+      query,
+    ): Step => `GET cm?${query} ? items.length`),
+  ]),
+  script('a malformed escape in the path is a bad request', ['GET cm/%zz ? .']),
+  caseOf('each answer has an audit id, the one of the request if it has one', async (api) => {
+    const first = await api.request('GET', api.configMaps)
+    const second = await api.request('GET', api.configMaps)
+    assert.match(first.headers['audit-id']!, /^[\da-f-]{36}$/)
+    assert.notEqual(first.headers['audit-id'], second.headers['audit-id'])
+    const own = await api.request('GET', `${api.configMaps}/none`, undefined, { headers: { 'audit-id': 'mine' } })
+    assert.equal(own.headers['audit-id'], 'mine')
+    assert.equal(own.headers['cache-control'], 'no-cache, private')
+    const nothing = await api.request('GET', '/nope')
+    assert.equal(nothing.headers['cache-control'], 'no-cache, private')
+  }),
+  caseOf('version and root are indented, and version is JSON only', async (api) => {
+    assert.match(await api.text('GET', '/version'), /^\{\n {2}"major": "1",\n {2}"minor": "36",\n[^]*\n\}$/)
+    const root = await api.text('GET', '/', { accept: 'text/html' })
+    assert.match(root, /^\{\n {2}"paths": \[\n[^]*\n\}$/)
+    const { paths } = JSON.parse(root) as Body
+    for (
+      const path of ['/api', '/api/v1', '/apis', '/apis/', '/apis/apps', '/apis/apps/v1', '/livez/ping', '/version']
+    ) {
+      assert.ok(paths.includes(path), path)
+    }
+    assert.deepEqual(paths, [...paths].sort())
+    const status = await api.refused(406, 'NotAcceptable', 'GET', '/version', undefined, { accept: 'text/html' })
+    assert.equal(status.message, '406: Not Acceptable\n\nAvailable representations: application/json')
+    const yaml = await api.request('GET', '/version', undefined, { accept: 'application/yaml' })
+    assert.match(yaml.body, /^message: \|-\n {2}406: Not Acceptable\n\n {2}Available/m)
+  }),
+  caseOf('health has details and single checks', async (api) => {
+    for (const name of ['livez', 'readyz', 'healthz']) {
+      assert.equal(await api.expect(200, 'GET', `/${name}/ping`), 'ok')
+      assert.equal(await api.expect(200, 'POST', `/${name}/etcd`), 'ok')
+      const lines = (await api.expect(200, 'GET', `/${name}?verbose`)).split('\n')
+      assert.deepEqual(lines.slice(0, 2), ['[+]ping ok', '[+]log ok'])
+      assert.ok(lines.includes('[+]etcd ok'))
+      assert.deepEqual(lines.slice(-2), [`${name} check passed`, ''])
+    }
+    const excluded = await api.expect(200, 'GET', '/livez?verbose&exclude=etcd&exclude=nope')
+    assert.match(excluded, /^\[\+\]etcd excluded: ok$/m)
+    assert.match(
+      excluded,
+      /^warn: some health checks cannot be excluded: no matches for "nope"\nlivez check passed$/m,
+    )
+    assert.equal(await api.expect(200, 'GET', '/livez?exclude=nope'), 'ok')
+  }),
   recordedCase('wire', 'custom kinds answer HEAD like GET, built-in kinds refuse it', async function* (api) {
     await api.expect(201, 'POST', api.foos, api.foo('a'))
     const paths = [api.foos, `/apis/${api.group}/v1/foos`, `${api.foos}/a`, `${api.foos}/a/status`, `${api.foos}/b`]
@@ -345,27 +314,24 @@ const PATH_CASES: readonly Case[] = casesOf('wire', [
       yield `HEAD ${path.replace(api.namespace, '{ns}').replace(api.group, '{group}')} => ${status}`
     }
   }),
-  {
-    name: 'aggregated discovery is cached by its content',
-    async run(api) {
-      const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
-      const first = await api.request('GET', '/apis', undefined, { accept })
-      assert.equal(first.headers['cache-control'], 'public')
-      assert.match(first.headers['etag']!, /^"[\dA-F]{128}"$/)
-      const headers = { 'if-none-match': first.headers['etag']! }
-      const again = await api.request('GET', '/api', undefined, { accept, headers })
-      assert.equal(again.status, 200)
-      const unknown = await api.refused(406, 'NotAcceptable', 'GET', '/apis', undefined, {
-        accept: accept.replace('v2', 'v3'),
-      })
-      assert.equal(unknown.message, `${ONLY} ${MEDIA}`)
-      const yaml = await api.request('GET', '/api', undefined, { accept: accept.replace('json', 'yaml') })
-      assert.equal(yaml.headers['content-type'], accept.replace('json', 'yaml'))
-      assert.match(yaml.body, /^apiVersion: apidiscovery.k8s.io\/v2\nitems:\n/)
-      const older = await api.request('GET', '/apis', undefined, { accept: `${accept.replace('v2', 'v2beta1')},*/*` })
-      assert.equal(older.body.kind, 'APIGroupList')
-    },
-  },
+  caseOf('aggregated discovery is cached by its content', async (api) => {
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+    const first = await api.request('GET', '/apis', undefined, { accept })
+    assert.equal(first.headers['cache-control'], 'public')
+    assert.match(first.headers['etag']!, /^"[\dA-F]{128}"$/)
+    const headers = { 'if-none-match': first.headers['etag']! }
+    const again = await api.request('GET', '/api', undefined, { accept, headers })
+    assert.equal(again.status, 200)
+    const unknown = await api.refused(406, 'NotAcceptable', 'GET', '/apis', undefined, {
+      accept: accept.replace('v2', 'v3'),
+    })
+    assert.equal(unknown.message, `${ONLY} ${MEDIA}`)
+    const yaml = await api.request('GET', '/api', undefined, { accept: accept.replace('json', 'yaml') })
+    assert.equal(yaml.headers['content-type'], accept.replace('json', 'yaml'))
+    assert.match(yaml.body, /^apiVersion: apidiscovery.k8s.io\/v2\nitems:\n/)
+    const older = await api.request('GET', '/apis', undefined, { accept: `${accept.replace('v2', 'v2beta1')},*/*` })
+    assert.equal(older.body.kind, 'APIGroupList')
+  }),
 ])
 
 export const WIRE_CASES: readonly Case[] = casesOf('wire', [

@@ -1,7 +1,7 @@
 /** Cases of request bodies: malformed JSON, YAML, media types. */
 import assert from 'node:assert/strict'
-import type { Case } from './api.ts'
-import { casesOf, cm, type Script, type Step } from './transcript.ts'
+import { type Case, caseOf } from './api.ts'
+import { casesOf, cm, type Script, script, type Step } from './transcript.ts'
 
 /** Bodies that are not JSON. */
 const MALFORMED: readonly (readonly [name: string, body: string])[] = [
@@ -92,32 +92,26 @@ export const BODY_CASES: readonly Case[] = casesOf('wire_bodies', [
     name: `a JSON body is refused: ${name}`,
     steps: [['POST cm', body], ['POST foos', body], 'GET cm', 'GET foos'],
   })),
-  {
-    name: 'null is an empty object, which a custom kind refuses',
-    steps: [['POST cm', 'null'], ...['null', '{}'].map((body): Step => ['POST foos', body])],
-  },
-  {
-    name: 'invalid UTF-8 is replaced',
-    steps: [
-      [
-        'POST cm ? data',
-        new TextEncoder().encode('{"metadata":{"name":"a"},"data":{"a":"__"}}').map((byte) =>
-          byte === '_'.charCodeAt(0) ? 0xff : byte
-        ),
-      ],
+  script('null is an empty object, which a custom kind refuses', [
+    ['POST cm', 'null'],
+    ...['null', '{}'].map((body): Step => ['POST foos', body]),
+  ]),
+  script('invalid UTF-8 is replaced', [
+    [
+      'POST cm ? data',
+      new TextEncoder().encode('{"metadata":{"name":"a"},"data":{"a":"__"}}').map((byte) =>
+        byte === '_'.charCodeAt(0) ? 0xff : byte
+      ),
     ],
-  },
-  {
-    name: 'a body above 3 MiB is too large',
-    async run(api) {
-      const body = JSON.stringify(api.configMap('a', { a: 'x'.repeat(3 * 1024 * 1024) }))
-      for (const path of [api.configMaps, api.foos]) {
-        const status = await api.refused(413, 'RequestEntityTooLarge', 'POST', path, body)
-        assert.equal(status.message, 'Request entity too large: limit is 3145728')
-        assert.equal(status.details, undefined)
-      }
-    },
-  },
+  ]),
+  caseOf('a body above 3 MiB is too large', async (api) => {
+    const body = JSON.stringify(api.configMap('a', { a: 'x'.repeat(3 * 1024 * 1024) }))
+    for (const path of [api.configMaps, api.foos]) {
+      const status = await api.refused(413, 'RequestEntityTooLarge', 'POST', path, body)
+      assert.equal(status.message, 'Request entity too large: limit is 3145728')
+      assert.equal(status.details, undefined)
+    }
+  }),
   ...['text/plain', 'application/cbor', 'garbage', 'application/json;;', 'application/json; charset'].map((
     type,
   ): Script => ({
@@ -136,89 +130,74 @@ export const BODY_CASES: readonly Case[] = casesOf('wire_bodies', [
       ['APPLY cm/a?fieldManager=m ? data', document],
     ],
   })),
-  {
-    name: 'YAML merges mappings',
-    steps: [
-      [
-        'POST cm ? metadata.annotations',
-        `${yaml('a')}  labels: &l\n    a: b\n    c: d\n  annotations:\n    <<: *l\n    c: e\n`,
-        YAML,
-      ],
+  script('YAML merges mappings', [
+    [
+      'POST cm ? metadata.annotations',
+      `${yaml('a')}  labels: &l\n    a: b\n    c: d\n  annotations:\n    <<: *l\n    c: e\n`,
+      YAML,
     ],
-  },
-  {
-    name: 'YAML values are those of YAML 1.1',
-    async run(api) {
-      const values =
-        'a: 1\n    b: yes\n    c: 1.50\n    d: 1e3\n    e: 2020-01-01\n    f: 0777\n    g: 0o7\n    h: off\n' +
-        '    i: 1_000\n    j: 0x1F\n    k: "on"\n    l: 1:30\n    m: .5\n    x: "1"\n    o: =\n    p: 0b11\n    q: +1\n    r: -0x10\n'
-      const document =
-        `apiVersion: ${api.group}/v1\nkind: Foo\nmetadata:\n  name: a\nspec:\n  size: 1\n  free:\n    ${values}`
-      const { spec } = await api.expect(201, 'POST', api.foos, document, YAML)
-      assert.deepEqual(spec.free, {
-        a: 1,
-        b: true,
-        c: 1.5,
-        d: 1000,
-        e: '2020-01-01',
-        f: 511,
-        g: 7,
-        h: false,
-        i: 1000,
-        j: 31,
-        k: 'on',
-        l: '1:30',
-        m: 0.5,
-        x: '1',
-        o: '=',
-        p: 3,
-        q: 1,
-        r: -16,
-      })
-    },
-  },
-  {
-    name: 'an empty YAML body is an empty object',
-    steps: [
-      ...['', 'null\n', '# comment\n', '---\n'].map((body): Step => ['POST cm', body, YAML]),
-      ['POST foos', 'spec: 1\n', YAML],
-    ],
-  },
-  {
-    name: 'repeated keys of YAML are warned of, and refused by strict validation',
-    steps: [
-      ['POST cm?dryRun=All ? data', REPEATED, YAML],
-      ['POST cm?fieldValidation=Strict', REPEATED, YAML],
-      ['APPLY cm/a?fieldManager=m&fieldValidation=Strict', REPEATED],
-      'GET cm',
-    ],
-  },
+  ]),
+  caseOf('YAML values are those of YAML 1.1', async (api) => {
+    const values =
+      'a: 1\n    b: yes\n    c: 1.50\n    d: 1e3\n    e: 2020-01-01\n    f: 0777\n    g: 0o7\n    h: off\n' +
+      '    i: 1_000\n    j: 0x1F\n    k: "on"\n    l: 1:30\n    m: .5\n    x: "1"\n    o: =\n    p: 0b11\n    q: +1\n    r: -0x10\n'
+    const document =
+      `apiVersion: ${api.group}/v1\nkind: Foo\nmetadata:\n  name: a\nspec:\n  size: 1\n  free:\n    ${values}`
+    const { spec } = await api.expect(201, 'POST', api.foos, document, YAML)
+    assert.deepEqual(spec.free, {
+      a: 1,
+      b: true,
+      c: 1.5,
+      d: 1000,
+      e: '2020-01-01',
+      f: 511,
+      g: 7,
+      h: false,
+      i: 1000,
+      j: 31,
+      k: 'on',
+      l: '1:30',
+      m: 0.5,
+      x: '1',
+      o: '=',
+      p: 3,
+      q: 1,
+      r: -16,
+    })
+  }),
+  script('an empty YAML body is an empty object', [
+    ...['', 'null\n', '# comment\n', '---\n'].map((body): Step => ['POST cm', body, YAML]),
+    ['POST foos', 'spec: 1\n', YAML],
+  ]),
+  script('repeated keys of YAML are warned of, and refused by strict validation', [
+    ['POST cm?dryRun=All ? data', REPEATED, YAML],
+    ['POST cm?fieldValidation=Strict', REPEATED, YAML],
+    ['APPLY cm/a?fieldManager=m&fieldValidation=Strict', REPEATED],
+    'GET cm',
+  ]),
   ...UNREADABLE.map(([name, document]): Script => ({
     name: `a YAML body is refused: ${name}`,
     steps: [['POST cm', document, YAML], ['POST foos', document, YAML]],
   })),
-  {
-    name: 'aliases that multiply are refused',
-    steps: [
-      [
-        'POST cm',
-        yaml(
-          'a',
-          `data:\n${
-            Array.from(
-              { length: 9 },
-              (_, i) => `  k${i}: &a${i} [${Array(10).fill(i === 0 ? 'x' : `*a${i - 1}`).join(', ')}]`,
-            ).join('\n')
-          }\n`,
-        ),
-        YAML,
-      ],
+  script('aliases that multiply are refused', [
+    [
+      'POST cm',
+      yaml(
+        'a',
+        `data:\n${
+          Array.from(
+            { length: 9 },
+            (_, i) => `  k${i}: &a${i} [${Array(10).fill(i === 0 ? 'x' : `*a${i - 1}`).join(', ')}]`,
+          ).join('\n')
+        }\n`,
+      ),
+      YAML,
     ],
-  },
-  {
-    name: 'an apply of something else than an object is refused',
-    steps: [...['a: b: c', '- a'].map((body): Step => ['APPLY cm/a?fieldManager=m', body]), 'GET cm'],
-  },
+  ]),
+  script('an apply of something else than an object is refused', [
+    ...['a: b: c', '- a'].map((body): Step => ['APPLY cm/a?fieldManager=m', body]),
+    'GET cm',
+  ]),
   ...OPTIONS.map((body): Script => ({
     name: `the options of a delete are refused: ${body}`,
     steps: [
@@ -227,18 +206,15 @@ export const BODY_CASES: readonly Case[] = casesOf('wire_bodies', [
       'GET cm/a',
     ],
   })),
-  {
-    name: 'the options of a delete may be of any version, and YAML',
-    steps: [
-      ...[
-        'null',
-        '{}',
-        '{"kind":"DeleteOptions"}',
-        '{"kind":"DeleteOptions","apiVersion":"apps/v1"}',
-        '{"nope":1}',
-      ].flatMap((body): Step[] => [['POST cm', cm('a')], ['DELETE cm/a', body]]),
-      ['POST cm', cm('a')],
-      ['DELETE cm/a', 'kind: DeleteOptions\napiVersion: v1\npreconditions:\n  uid: other\n', YAML],
-    ],
-  },
+  script('the options of a delete may be of any version, and YAML', [
+    ...[
+      'null',
+      '{}',
+      '{"kind":"DeleteOptions"}',
+      '{"kind":"DeleteOptions","apiVersion":"apps/v1"}',
+      '{"nope":1}',
+    ].flatMap((body): Step[] => [['POST cm', cm('a')], ['DELETE cm/a', body]]),
+    ['POST cm', cm('a')],
+    ['DELETE cm/a', 'kind: DeleteOptions\napiVersion: v1\npreconditions:\n  uid: other\n', YAML],
+  ]),
 ])

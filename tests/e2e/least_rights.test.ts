@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ApiServer } from 'kubeloop/apiserver'
-import { type OpenStage, recordedRights, removals, withRights } from './least_rights.ts'
+import { type OpenStage, recordedRights, removals, type Scenario, withRights } from './least_rights.ts'
 import { GRANTS, REPLICATOR, SAMPLE, SITES, TEAMS } from './rights_scenarios.ts'
 
 const open: OpenStage = () => {
@@ -27,13 +27,20 @@ const SCENARIOS = {
   'roles of its own': GRANTS,
 }
 
-for (const [title, scenario] of Object.entries(SCENARIOS)) {
-  test(`${title}: the least roles are enough, and none of their rights is too much`, async () => {
-    const recorded = await recordedRights(scenario, open)
-    assert.deepEqual(await withRights(scenario, open, recorded.grants), [])
-    // The embedded API has no OwnerReferencesPermissionEnforcement, which asks for it; real_rights.test.ts has it.
-    const found = await removals(scenario, open, recorded, ({ resource }) => resource.endsWith('/finalizers'))
-    assert.deepEqual(found.filter(({ isNamed }) => !isNamed), [])
-    assert.ok(found.length > 10, `${found.length}`)
-  })
+async function prove(scenario: Scenario): Promise<void> {
+  const recorded = await recordedRights(scenario, open)
+  assert.deepEqual(await withRights(scenario, open, recorded.grants), [])
+  // The embedded API has no OwnerReferencesPermissionEnforcement, which asks for it; real_rights.test.ts has it.
+  const skip = ({ resource }: { resource: string }) => resource.endsWith('/finalizers')
+  const found = await removals(scenario, open, recorded, skip, 6)
+  assert.deepEqual(found.filter(({ isNamed }) => !isNamed), [])
+  assert.ok(found.length > 10, `${found.length}`)
+}
+
+// Most of a run is waiting, for a back-off or for the lease: all scenarios run at the same time.
+const proofs = Object.entries(SCENARIOS).map(([title, scenario]) => ({ title, proof: prove(scenario) }))
+for (const { title, proof } of proofs) {
+  // Its test reports it.
+  proof.catch(() => {})
+  test(`${title}: the least roles are enough, and none of their rights is too much`, () => proof)
 }

@@ -222,29 +222,36 @@ export interface Removal {
   readonly isNamed: boolean
 }
 
-/** Takes away one right after the other. */
+/** Takes away each right, `parallel` at a time: more than one needs stages that share nothing. */
 export async function removals(
   scenario: Scenario,
   open: OpenStage,
   { grants, phasesOf }: Recorded,
   skip: (grant: Right) => boolean = () => false,
+  parallel = 1,
 ): Promise<readonly Removal[]> {
   const found: Removal[] = []
-  for (const grant of grants) {
-    const { verb, group, resource, namespace, name } = grant
-    // The watch of one Lease or Secret only makes a change known sooner.
-    if (skip(grant) || (verb === 'watch' && name !== undefined)) continue
-    const right = `${verb} ${resource}.${group}${name === undefined ? '' : ` "${name}"`}${
-      namespace === undefined ? '' : ` in ${namespace}`
-    }`
-    const problems = await withRights(scenario, open, grants.filter((each) => each !== grant), phasesOf(grant))
-    const refusal = resource.endsWith('/finalizers')
-      ? "you can't set finalizers on"
-      : `cannot ${verb} resource "${resource}"`
-    // What a role grants is refused with the rule that is missing.
-    const rule = `Resources:["${resource}"], Verbs:["${verb}"]}; its role lacks these rules`
-    const names = [refusal, rule, ...(verb === 'bind' ? ['verbs: ["bind"]'] : [])]
-    found.push({ right, problems, isNamed: problems.some((each) => names.some((name) => each.includes(name))) })
+  // The watch of one Lease or Secret only makes a change known sooner.
+  const left = grants.filter((each) => !skip(each) && (each.verb !== 'watch' || each.name === undefined)).values()
+  const work = async (): Promise<void> => {
+    for (const grant of left) {
+      const problems = await withRights(scenario, open, grants.filter((each) => each !== grant), phasesOf(grant))
+      found.push(removalOf(grant, problems))
+    }
   }
+  await Promise.all(Array.from({ length: parallel }, work))
   return found
+}
+
+function removalOf({ verb, group, resource, namespace, name }: Right, problems: Problems): Removal {
+  const right = `${verb} ${resource}.${group}${name === undefined ? '' : ` "${name}"`}${
+    namespace === undefined ? '' : ` in ${namespace}`
+  }`
+  const refusal = resource.endsWith('/finalizers')
+    ? "you can't set finalizers on"
+    : `cannot ${verb} resource "${resource}"`
+  // What a role grants is refused with the rule that is missing.
+  const rule = `Resources:["${resource}"], Verbs:["${verb}"]}; its role lacks these rules`
+  const names = [refusal, rule, ...(verb === 'bind' ? ['verbs: ["bind"]'] : [])]
+  return { right, problems, isNamed: problems.some((each) => names.some((name) => each.includes(name))) }
 }

@@ -9,6 +9,7 @@ import { Api } from '../../lib/client/api.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import { EventRecorder } from '../../lib/events/event_recorder.ts'
+import { ConfigMap as CONFIG_MAP } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
@@ -20,13 +21,6 @@ const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is 
 
 const CORE_EVENT: AnyResource = { group: '', version: 'v1', kind: 'Event', plural: 'events', scope: 'Namespaced' }
 const NAMESPACE: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
-const CONFIG_MAP: AnyResource = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  scope: 'Namespaced',
-}
 
 interface Running {
   readonly events: EventRecorder

@@ -13,14 +13,19 @@ const missing = programs ? false : 'KUBEBUILDER_ASSETS is not set: no real kube-
 /** Commands wait for the server more than they compute. */
 const PARALLEL = 4
 
+/** What depends on how a runtime serves, on Bun and Deno: long answers and streams. Node runs all lanes. */
+const SERVED = ['discovery', 'reading', 'watching']
+const lanes = 'Deno' in globalThis || 'Bun' in globalThis ? LANES.filter(({ name }) => SERVED.includes(name)) : LANES
 const names = LANES.flatMap((lane) => lane.steps.map((step) => stepName(lane, step)))
+const served = new Set(lanes.flatMap((lane) => lane.steps.map((step) => stepName(lane, step))))
+const elsewhere = 'what the embedded API answers is the same on each runtime: Node runs this lane'
 let running: readonly RunningTarget[] = []
 let outputs: readonly ReadonlyMap<string, Output>[] = []
 
 before(async () => {
   if (missing) return
   running = [await startReal(programs), await startEmbedded(programs)]
-  outputs = await Promise.all(running.map((target) => runSession(target, LANES, PARALLEL)))
+  outputs = await Promise.all(running.map((target) => runSession(target, lanes, PARALLEL)))
 })
 
 after(async () => {
@@ -28,7 +33,7 @@ after(async () => {
 })
 
 for (const name of names) {
-  test(`kubectl ${name}`, { skip: missing }, () => {
+  test(`kubectl ${name}`, { skip: missing || (!served.has(name) && elsewhere) }, () => {
     const [real, embedded] = outputs.map((each) => each.get(name))
     assert.ok(real && embedded, 'the step did not run')
     const wrong = compareStep(name, real, embedded, DIFFERENCES)

@@ -6,7 +6,6 @@ import {
   Cluster,
   type ClusterConfig,
   defineResource,
-  dynamicResource,
   NetworkError,
   type Operator,
   operator,
@@ -15,7 +14,7 @@ import {
   predicates,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Secret } from 'kubeloop/kinds'
+import { ConfigMap, CustomResourceDefinition as CRD, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import { Registry } from 'prom-client'
 import * as z from 'zod'
@@ -30,13 +29,6 @@ import { answer, type Recorder, refusal, silence } from '../client/transports.ts
 import { create, only, ours, ref, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
 
 const nowhere = { server: 'https://127.0.0.1:1' }
-const CRD = dynamicResource({
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-})
 const spec = z.object({ size: z.int32().default(1) })
 const Thing = defineResource({ group: 'test.dev', version: 'v1', kind: 'Thing', spec })
 const [thingCrd] = crdOf([Thing])

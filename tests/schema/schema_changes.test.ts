@@ -189,7 +189,7 @@ test('pruning a stored value finds nothing', () => {
       const crd = structuralSchema(schema, { kind: 'Random', path: 'spec' }) as Record<string, unknown>
       if (schema.safeParse(value).success) assert.equal(prunedField(stored(crd, value), crd), undefined)
     }),
-    { numRuns: tries(500, 'everywhere') },
+    { numRuns: tries(500) },
   )
 })
 
@@ -227,6 +227,6 @@ test('a schema does not differ from itself', () => {
         [],
       )
     }),
-    { numRuns: tries(200, 'everywhere') },
+    { numRuns: tries(200) },
   )
 })

@@ -279,12 +279,15 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       }
       return
     }
-    case 'restore':
+    case 'restore': {
       if (!of.restore) return
       of.isCertain = false
       // Until an owner that was undone has left the cache, its dependents are made and collected again: not in no time.
-      for (const replica of stage.running) stage.slow(replica, 50, of.calm)
+      const noticed = new AbortController()
+      stage.clock.after(60_000, () => noticed.abort())
+      for (const replica of stage.running) stage.slow(replica, 50, noticed.signal)
       return of.restore()
+    }
     case 'gap': {
       // What happens meanwhile comes by a list, if the history is gone by then.
       const resource = [Foo, Foo, Service, Secret][number % 4]!

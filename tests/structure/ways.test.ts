@@ -6,7 +6,7 @@ import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
 import { type Clock, nextTurn, systemClock } from '../../lib/async/clock.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
-import { fooDefinition } from '../apiserver/definitions.ts'
+import { CRDS, definitionOf } from '../tools/definitions.ts'
 import { restingClock, starting } from '../operator/starting.ts'
 import { pageText } from '../tools/docs.ts'
 
@@ -128,7 +128,7 @@ test('requests to the embedded API pass the files that the docs list', { skip: s
     const answer = await server.handle({ method, path, headers, body: text })
     assert.ok(answer.status < 300, await answer.body.text())
   }
-  await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', fooDefinition('Namespaced', SIZE))
+  await send('POST', CRDS, definitionOf({ scope: 'Namespaced', properties: SIZE }))
   const account = (name: string) => ({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } })
   const foo = (name: string) => ({ apiVersion: 'example.com/v1', kind: 'Foo', metadata: { name }, spec: { size: 1 } })
   const applied = (name: string) => `/apis/example.com/v1/namespaces/default/foos/${name}?fieldManager=x`

@@ -46,24 +46,20 @@ const MATCH = {
   resourceRules: [{ apiGroups: ['x.example.com'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nones'] }],
 }
 
+const sample = (name: string, resource: string, object: Body): Sample => ({ name, resource, object })
+
 export const SAMPLES: readonly Sample[] = [
-  { name: 'config map', resource: 'v1/configmaps', object: { data: { a: '1', b: '2' }, binaryData: { c: 'AA==' } } },
-  {
-    name: 'endpoints',
-    resource: 'v1/endpoints',
-    object: {
-      subsets: [{
-        addresses: [{ ip: '192.0.2.1' }, { ip: '192.0.2.2' }],
-        ports: [{ port: 80, name: 'a' }, { port: 81, name: 'b' }],
-      }],
-    },
-  },
-  {
-    name: 'limit range',
-    resource: 'v1/limitranges',
-    object: { spec: { limits: [{ type: 'Container', max: { cpu: '1' }, min: { memory: '1Mi' } }] } },
-  },
-  { name: 'namespace', resource: '/v1/namespaces', object: {} },
+  sample('config map', 'v1/configmaps', { data: { a: '1', b: '2' }, binaryData: { c: 'AA==' } }),
+  sample('endpoints', 'v1/endpoints', {
+    subsets: [{
+      addresses: [{ ip: '192.0.2.1' }, { ip: '192.0.2.2' }],
+      ports: [{ port: 80, name: 'a' }, { port: 81, name: 'b' }],
+    }],
+  }),
+  sample('limit range', 'v1/limitranges', {
+    spec: { limits: [{ type: 'Container', max: { cpu: '1' }, min: { memory: '1Mi' } }] },
+  }),
+  sample('namespace', '/v1/namespaces', {}),
   {
     name: 'node',
     resource: '/v1/nodes',
@@ -89,12 +85,10 @@ export const SAMPLES: readonly Sample[] = [
       },
     },
   },
-  { name: 'bare node', resource: '/v1/nodes', object: {} },
-  {
-    name: 'claim',
-    resource: 'v1/persistentvolumeclaims',
-    object: { spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } },
-  },
+  sample('bare node', '/v1/nodes', {}),
+  sample('claim', 'v1/persistentvolumeclaims', {
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  }),
   {
     name: 'bound claim',
     resource: 'v1/persistentvolumeclaims',
@@ -109,11 +103,9 @@ export const SAMPLES: readonly Sample[] = [
     },
     status: { phase: 'Bound', accessModes: ['ReadWriteOnce', 'ReadOnlyMany'], capacity: { storage: '2Gi' } },
   },
-  {
-    name: 'volume',
-    resource: '/v1/persistentvolumes',
-    object: { spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/tmp' } } },
-  },
+  sample('volume', '/v1/persistentvolumes', {
+    spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/tmp' } },
+  }),
   {
     name: 'claimed volume',
     resource: '/v1/persistentvolumes',
@@ -129,7 +121,7 @@ export const SAMPLES: readonly Sample[] = [
     },
     status: { phase: 'Bound', reason: 'Because' },
   },
-  { name: 'pod', resource: 'v1/pods', object: { spec: { containers: [CONTAINER] } } },
+  sample('pod', 'v1/pods', { spec: { containers: [CONTAINER] } }),
   {
     name: 'pod with everything',
     resource: 'v1/pods',
@@ -273,8 +265,8 @@ export const SAMPLES: readonly Sample[] = [
       }],
     },
   },
-  { name: 'pod template', resource: 'v1/podtemplates', object: { template: TEMPLATE } },
-  { name: 'replication controller', resource: 'v1/replicationcontrollers', object: { spec: { template: TEMPLATE } } },
+  sample('pod template', 'v1/podtemplates', { template: TEMPLATE }),
+  sample('replication controller', 'v1/replicationcontrollers', { spec: { template: TEMPLATE } }),
   {
     name: 'quota',
     resource: 'v1/resourcequotas',
@@ -284,94 +276,66 @@ export const SAMPLES: readonly Sample[] = [
       used: { pods: '1', 'limits.cpu': '1' },
     },
   },
-  { name: 'secret', resource: 'v1/secrets', object: { stringData: { a: 'b' }, data: { c: 'ZA==' } } },
-  {
-    name: 'typed secret',
-    resource: 'v1/secrets',
-    object: { type: 'kubernetes.io/basic-auth', stringData: { username: 'u' } },
-  },
-  { name: 'service account', resource: 'v1/serviceaccounts', object: {} },
-  { name: 'service', resource: 'v1/services', object: { spec: { selector: LABELS, ports: [{ port: 80 }] } } },
-  { name: 'headless service', resource: 'v1/services', object: { spec: { clusterIP: 'None', selector: LABELS } } },
-  {
-    name: 'node port service',
-    resource: 'v1/services',
-    object: {
-      spec: {
-        type: 'NodePort',
-        externalIPs: ['192.0.2.9'],
-        sessionAffinity: 'ClientIP',
-        ports: [{ name: 'a', port: 80, targetPort: 'http' }, {
-          name: 'b',
-          port: 53,
-          protocol: 'UDP',
-          appProtocol: 'x',
-        }],
-      },
+  sample('secret', 'v1/secrets', { stringData: { a: 'b' }, data: { c: 'ZA==' } }),
+  sample('typed secret', 'v1/secrets', { type: 'kubernetes.io/basic-auth', stringData: { username: 'u' } }),
+  sample('service account', 'v1/serviceaccounts', {}),
+  sample('service', 'v1/services', { spec: { selector: LABELS, ports: [{ port: 80 }] } }),
+  sample('headless service', 'v1/services', { spec: { clusterIP: 'None', selector: LABELS } }),
+  sample('node port service', 'v1/services', {
+    spec: {
+      type: 'NodePort',
+      externalIPs: ['192.0.2.9'],
+      sessionAffinity: 'ClientIP',
+      ports: [{ name: 'a', port: 80, targetPort: 'http' }, {
+        name: 'b',
+        port: 53,
+        protocol: 'UDP',
+        appProtocol: 'x',
+      }],
     },
-  },
+  }),
   {
     name: 'load balancer',
     resource: 'v1/services',
     object: { spec: { type: 'LoadBalancer', ports: [{ port: 443 }] } },
     status: { loadBalancer: { ingress: [{ ip: '192.0.2.5' }, { hostname: 'lb.example.com' }] } },
   },
-  {
-    name: 'local load balancer',
-    resource: 'v1/services',
-    object: {
-      spec: {
-        type: 'LoadBalancer',
-        externalTrafficPolicy: 'Local',
-        allocateLoadBalancerNodePorts: false,
-        ports: [{ port: 443 }],
-      },
+  sample('local load balancer', 'v1/services', {
+    spec: {
+      type: 'LoadBalancer',
+      externalTrafficPolicy: 'Local',
+      allocateLoadBalancerNodePorts: false,
+      ports: [{ port: 443 }],
     },
-  },
-  {
-    name: 'external name',
-    resource: 'v1/services',
-    object: { spec: { type: 'ExternalName', externalName: 'example.com' } },
-  },
-  {
-    name: 'core event',
-    resource: 'v1/events',
-    object: {
-      involvedObject: { kind: 'Pod', name: 'p', namespace: '{ns}', fieldPath: 'spec.containers{main}' },
-      reason: 'Started',
-      message: ' it runs ',
-      type: 'Normal',
-      source: { component: 'kubelet', host: 'n' },
-      count: 3,
-      firstTimestamp: TIME,
-      lastTimestamp: TIME,
+  }),
+  sample('external name', 'v1/services', { spec: { type: 'ExternalName', externalName: 'example.com' } }),
+  sample('core event', 'v1/events', {
+    involvedObject: { kind: 'Pod', name: 'p', namespace: '{ns}', fieldPath: 'spec.containers{main}' },
+    reason: 'Started',
+    message: ' it runs ',
+    type: 'Normal',
+    source: { component: 'kubelet', host: 'n' },
+    count: 3,
+    firstTimestamp: TIME,
+    lastTimestamp: TIME,
+  }),
+  sample('event', 'events.k8s.io/v1/events', {
+    regarding: { kind: 'Pod', name: 'p', namespace: '{ns}' },
+    reason: 'Started',
+    action: 'Start',
+    note: 'it runs',
+    type: 'Normal',
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reportingController: 'example.com/c',
+    reportingInstance: 'c-1',
+  }),
+  sample('controller revision', 'apps/v1/controllerrevisions', {
+    metadata: {
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 's', uid: 'u', controller: true }],
     },
-  },
-  {
-    name: 'event',
-    resource: 'events.k8s.io/v1/events',
-    object: {
-      regarding: { kind: 'Pod', name: 'p', namespace: '{ns}' },
-      reason: 'Started',
-      action: 'Start',
-      note: 'it runs',
-      type: 'Normal',
-      eventTime: '2026-01-01T00:00:00.000000Z',
-      reportingController: 'example.com/c',
-      reportingInstance: 'c-1',
-    },
-  },
-  {
-    name: 'controller revision',
-    resource: 'apps/v1/controllerrevisions',
-    object: {
-      metadata: {
-        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 's', uid: 'u', controller: true }],
-      },
-      revision: 3,
-      data: { a: [1] },
-    },
-  },
+    revision: 3,
+    data: { a: [1] },
+  }),
   {
     name: 'daemon set',
     resource: 'apps/v1/daemonsets',
@@ -384,30 +348,24 @@ export const SAMPLES: readonly Sample[] = [
     object: { spec: { selector: { matchLabels: LABELS }, template: TEMPLATE } },
     status: { observedGeneration: 1, replicas: 1, readyReplicas: 1, updatedReplicas: 1, availableReplicas: 1 },
   },
-  {
-    name: 'deployment with expressions',
-    resource: 'apps/v1/deployments',
-    object: {
-      spec: {
-        replicas: 0,
-        paused: true,
-        strategy: { rollingUpdate: { maxSurge: 2 } },
-        selector: {
-          matchLabels: LABELS,
-          matchExpressions: [{ key: 'app', operator: 'Exists' }, { key: 'a', operator: 'NotIn', values: ['y', 'x'] }],
-        },
-        template: {
-          metadata: { labels: LABELS },
-          spec: { containers: [CONTAINER, { name: 'b', image: 'b:1', resources: { limits: { cpu: '1' } } }] },
-        },
+  sample('deployment with expressions', 'apps/v1/deployments', {
+    spec: {
+      replicas: 0,
+      paused: true,
+      strategy: { rollingUpdate: { maxSurge: 2 } },
+      selector: {
+        matchLabels: LABELS,
+        matchExpressions: [{ key: 'app', operator: 'Exists' }, { key: 'a', operator: 'NotIn', values: ['y', 'x'] }],
+      },
+      template: {
+        metadata: { labels: LABELS },
+        spec: { containers: [CONTAINER, { name: 'b', image: 'b:1', resources: { limits: { cpu: '1' } } }] },
       },
     },
-  },
-  {
-    name: 'recreated deployment',
-    resource: 'apps/v1/deployments',
-    object: { spec: { strategy: { type: 'Recreate' }, selector: { matchLabels: LABELS }, template: TEMPLATE } },
-  },
+  }),
+  sample('recreated deployment', 'apps/v1/deployments', {
+    spec: { strategy: { type: 'Recreate' }, selector: { matchLabels: LABELS }, template: TEMPLATE },
+  }),
   {
     name: 'replica set',
     resource: 'apps/v1/replicasets',
@@ -430,41 +388,29 @@ export const SAMPLES: readonly Sample[] = [
     },
     status: { replicas: 1, readyReplicas: 1, availableReplicas: 1 },
   },
-  {
-    name: 'stateful set on delete',
-    resource: 'apps/v1/statefulsets',
-    object: { spec: { updateStrategy: { type: 'OnDelete' }, selector: { matchLabels: LABELS }, template: TEMPLATE } },
-  },
+  sample('stateful set on delete', 'apps/v1/statefulsets', {
+    spec: { updateStrategy: { type: 'OnDelete' }, selector: { matchLabels: LABELS }, template: TEMPLATE },
+  }),
   {
     name: 'job',
     resource: 'batch/v1/jobs',
     object: { spec: { template: JOB_TEMPLATE } },
     status: { startTime: TIME, active: 1 },
   },
-  {
-    name: 'indexed job',
-    resource: 'batch/v1/jobs',
-    object: {
-      spec: {
-        completionMode: 'Indexed',
-        completions: 3,
-        parallelism: 2,
-        backoffLimitPerIndex: 1,
-        podFailurePolicy: { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] },
-        template: { ...JOB_TEMPLATE, metadata: { labels: { a: 'b' } } },
-      },
+  sample('indexed job', 'batch/v1/jobs', {
+    spec: {
+      completionMode: 'Indexed',
+      completions: 3,
+      parallelism: 2,
+      backoffLimitPerIndex: 1,
+      podFailurePolicy: { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] },
+      template: { ...JOB_TEMPLATE, metadata: { labels: { a: 'b' } } },
     },
-  },
-  {
-    name: 'work queue',
-    resource: 'batch/v1/jobs',
-    object: { spec: { parallelism: 3, suspend: true, template: JOB_TEMPLATE } },
-  },
-  {
-    name: 'cron job',
-    resource: 'batch/v1/cronjobs',
-    object: { spec: { schedule: '*/5 * * * *', jobTemplate: { spec: { template: JOB_TEMPLATE } } } },
-  },
+  }),
+  sample('work queue', 'batch/v1/jobs', { spec: { parallelism: 3, suspend: true, template: JOB_TEMPLATE } }),
+  sample('cron job', 'batch/v1/cronjobs', {
+    spec: { schedule: '*/5 * * * *', jobTemplate: { spec: { template: JOB_TEMPLATE } } },
+  }),
   {
     name: 'suspended cron job',
     resource: 'batch/v1/cronjobs',
@@ -478,11 +424,9 @@ export const SAMPLES: readonly Sample[] = [
     },
     status: { active: [{ kind: 'Job', name: 'j' }] },
   },
-  {
-    name: 'autoscaler',
-    resource: 'autoscaling/v2/horizontalpodautoscalers',
-    object: { spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } } },
-  },
+  sample('autoscaler', 'autoscaling/v2/horizontalpodautoscalers', {
+    spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' } },
+  }),
   {
     name: 'autoscaler with metrics',
     resource: 'autoscaling/v2/horizontalpodautoscalers',
@@ -531,30 +475,18 @@ export const SAMPLES: readonly Sample[] = [
     object: { spec: { maxReplicas: 3, scaleTargetRef: { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' } } },
     status: { currentReplicas: 1, desiredReplicas: 2, currentCPUUtilizationPercentage: 33 },
   },
-  {
-    name: 'autoscaler v1 with a target',
-    resource: 'autoscaling/v1/horizontalpodautoscalers',
-    object: {
-      spec: {
-        maxReplicas: 3,
-        targetCPUUtilizationPercentage: 55,
-        scaleTargetRef: { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' },
-      },
+  sample('autoscaler v1 with a target', 'autoscaling/v1/horizontalpodautoscalers', {
+    spec: {
+      maxReplicas: 3,
+      targetCPUUtilizationPercentage: 55,
+      scaleTargetRef: { kind: 'Deployment', name: 'd', apiVersion: 'apps/v1' },
     },
-  },
-  {
-    name: 'ingress class',
-    resource: '/networking.k8s.io/v1/ingressclasses',
-    object: { spec: { controller: 'example.com/c' } },
-  },
-  {
-    name: 'ingress class with parameters',
-    resource: '/networking.k8s.io/v1/ingressclasses',
-    object: {
-      metadata: { annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
-      spec: { controller: 'example.com/c', parameters: { apiGroup: 'example.com', kind: 'P', name: 'p' } },
-    },
-  },
+  }),
+  sample('ingress class', '/networking.k8s.io/v1/ingressclasses', { spec: { controller: 'example.com/c' } }),
+  sample('ingress class with parameters', '/networking.k8s.io/v1/ingressclasses', {
+    metadata: { annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
+    spec: { controller: 'example.com/c', parameters: { apiGroup: 'example.com', kind: 'P', name: 'p' } },
+  }),
   {
     name: 'ingress',
     resource: 'networking.k8s.io/v1/ingresses',
@@ -572,257 +504,164 @@ export const SAMPLES: readonly Sample[] = [
     },
     status: { loadBalancer: { ingress: [{ ip: '192.0.2.5', ports: [{ port: 80, protocol: 'TCP' }] }] } },
   },
-  {
-    name: 'default backend',
-    resource: 'networking.k8s.io/v1/ingresses',
-    object: { spec: { defaultBackend: { service: { name: 's', port: { name: 'http' } } } } },
-  },
-  {
-    name: 'network policy',
-    resource: 'networking.k8s.io/v1/networkpolicies',
-    object: {
-      spec: {
-        podSelector: { matchLabels: LABELS },
-        ingress: [{ ports: [{ port: 80 }], from: [{ podSelector: {} }] }],
-        egress: [{ to: [{ ipBlock: { cidr: '192.0.2.0/24' } }] }],
-      },
+  sample('default backend', 'networking.k8s.io/v1/ingresses', {
+    spec: { defaultBackend: { service: { name: 's', port: { name: 'http' } } } },
+  }),
+  sample('network policy', 'networking.k8s.io/v1/networkpolicies', {
+    spec: {
+      podSelector: { matchLabels: LABELS },
+      ingress: [{ ports: [{ port: 80 }], from: [{ podSelector: {} }] }],
+      egress: [{ to: [{ ipBlock: { cidr: '192.0.2.0/24' } }] }],
     },
-  },
-  {
-    name: 'closed network policy',
-    resource: 'networking.k8s.io/v1/networkpolicies',
-    object: { spec: { podSelector: {} } },
-  },
-  {
-    name: 'service range',
-    resource: '/networking.k8s.io/v1/servicecidrs',
-    object: { spec: { cidrs: ['198.51.100.0/24'] } },
-  },
+  }),
+  sample('closed network policy', 'networking.k8s.io/v1/networkpolicies', { spec: { podSelector: {} } }),
+  sample('service range', '/networking.k8s.io/v1/servicecidrs', { spec: { cidrs: ['198.51.100.0/24'] } }),
   {
     name: 'disruption budget',
     resource: 'policy/v1/poddisruptionbudgets',
     object: { spec: { minAvailable: 1, selector: { matchLabels: LABELS } } },
     status: { disruptionsAllowed: 2, currentHealthy: 3, desiredHealthy: 1, expectedPods: 3 },
   },
-  {
-    name: 'disruption budget in percent',
-    resource: 'policy/v1/poddisruptionbudgets',
-    object: { spec: { maxUnavailable: '20%', unhealthyPodEvictionPolicy: 'AlwaysAllow' } },
-  },
-  { name: 'role', resource: 'rbac.authorization.k8s.io/v1/roles', object: {} },
-  {
-    name: 'cluster role',
-    resource: '/rbac.authorization.k8s.io/v1/clusterroles',
-    object: { rules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }] },
-  },
-  {
-    name: 'aggregated cluster role',
-    resource: '/rbac.authorization.k8s.io/v1/clusterroles',
-    object: { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] }, rules: [] },
-  },
-  {
-    name: 'role binding',
-    resource: 'rbac.authorization.k8s.io/v1/rolebindings',
-    object: {
-      roleRef: { kind: 'ClusterRole', name: 'view' },
-      subjects: [
-        { kind: 'User', name: 'ann' },
-        { kind: 'User', name: 'bob' },
-        { kind: 'Group', name: 'devs' },
-        { kind: 'ServiceAccount', name: 'sa', namespace: 'default' },
-      ],
+  sample('disruption budget in percent', 'policy/v1/poddisruptionbudgets', {
+    spec: { maxUnavailable: '20%', unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+  }),
+  sample('role', 'rbac.authorization.k8s.io/v1/roles', {}),
+  sample('cluster role', '/rbac.authorization.k8s.io/v1/clusterroles', {
+    rules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }],
+  }),
+  sample('aggregated cluster role', '/rbac.authorization.k8s.io/v1/clusterroles', {
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] },
+    rules: [],
+  }),
+  sample('role binding', 'rbac.authorization.k8s.io/v1/rolebindings', {
+    roleRef: { kind: 'ClusterRole', name: 'view' },
+    subjects: [
+      { kind: 'User', name: 'ann' },
+      { kind: 'User', name: 'bob' },
+      { kind: 'Group', name: 'devs' },
+      { kind: 'ServiceAccount', name: 'sa', namespace: 'default' },
+    ],
+  }),
+  sample('cluster role binding', '/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    roleRef: { kind: 'ClusterRole', name: 'view', apiGroup: 'rbac.authorization.k8s.io' },
+  }),
+  sample('driver', '/storage.k8s.io/v1/csidrivers', {}),
+  sample('driver with tokens', '/storage.k8s.io/v1/csidrivers', {
+    spec: {
+      attachRequired: false,
+      podInfoOnMount: true,
+      volumeLifecycleModes: ['Persistent', 'Ephemeral'],
+      tokenRequests: [{ audience: 'a' }, { audience: 'b' }],
     },
-  },
-  {
-    name: 'cluster role binding',
-    resource: '/rbac.authorization.k8s.io/v1/clusterrolebindings',
-    object: { roleRef: { kind: 'ClusterRole', name: 'view', apiGroup: 'rbac.authorization.k8s.io' } },
-  },
-  { name: 'driver', resource: '/storage.k8s.io/v1/csidrivers', object: {} },
-  {
-    name: 'driver with tokens',
-    resource: '/storage.k8s.io/v1/csidrivers',
-    object: {
-      spec: {
-        attachRequired: false,
-        podInfoOnMount: true,
-        volumeLifecycleModes: ['Persistent', 'Ephemeral'],
-        tokenRequests: [{ audience: 'a' }, { audience: 'b' }],
-      },
-    },
-  },
-  {
-    name: 'driver node',
-    resource: '/storage.k8s.io/v1/csinodes',
-    object: { spec: { drivers: [{ name: 'csi.example.com', nodeID: 'n', topologyKeys: ['zone'] }] } },
-  },
-  {
-    name: 'storage capacity',
-    resource: 'storage.k8s.io/v1/csistoragecapacities',
-    object: { storageClassName: 'fast', capacity: '1024Mi' },
-  },
-  { name: 'storage class', resource: '/storage.k8s.io/v1/storageclasses', object: { provisioner: 'csi.example.com' } },
-  {
-    name: 'default storage class',
-    resource: '/storage.k8s.io/v1/storageclasses',
-    object: {
-      metadata: { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
-      provisioner: 'csi.example.com',
-      allowVolumeExpansion: true,
-      reclaimPolicy: 'Retain',
-      volumeBindingMode: 'WaitForFirstConsumer',
-    },
-  },
+  }),
+  sample('driver node', '/storage.k8s.io/v1/csinodes', {
+    spec: { drivers: [{ name: 'csi.example.com', nodeID: 'n', topologyKeys: ['zone'] }] },
+  }),
+  sample('storage capacity', 'storage.k8s.io/v1/csistoragecapacities', {
+    storageClassName: 'fast',
+    capacity: '1024Mi',
+  }),
+  sample('storage class', '/storage.k8s.io/v1/storageclasses', { provisioner: 'csi.example.com' }),
+  sample('default storage class', '/storage.k8s.io/v1/storageclasses', {
+    metadata: { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+    provisioner: 'csi.example.com',
+    allowVolumeExpansion: true,
+    reclaimPolicy: 'Retain',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  }),
   {
     name: 'volume attachment',
     resource: '/storage.k8s.io/v1/volumeattachments',
     object: { spec: { attacher: 'csi.example.com', nodeName: 'n', source: { persistentVolumeName: 'pv' } } },
     status: { attached: true },
   },
-  {
-    name: 'volume attributes class',
-    resource: '/storage.k8s.io/v1/volumeattributesclasses',
-    object: { driverName: 'csi.example.com', parameters: { iops: '1' } },
-  },
-  { name: 'priority class', resource: '/scheduling.k8s.io/v1/priorityclasses', object: { value: 100 } },
-  {
-    name: 'priority class zero',
-    resource: '/scheduling.k8s.io/v1/priorityclasses',
-    object: { preemptionPolicy: 'Never' },
-  },
-  { name: 'lease', resource: 'coordination.k8s.io/v1/leases', object: { spec: { holderIdentity: 'me' } } },
-  { name: 'empty lease', resource: 'coordination.k8s.io/v1/leases', object: {} },
-  { name: 'runtime class', resource: '/node.k8s.io/v1/runtimeclasses', object: { handler: 'runsc' } },
-  {
-    name: 'endpoint slice',
-    resource: 'discovery.k8s.io/v1/endpointslices',
-    object: {
-      addressType: 'IPv4',
-      ports: [{ port: 80 }, { name: 'b', port: 81, protocol: 'UDP' }],
-      endpoints: [{ addresses: ['192.0.2.1', '192.0.2.2'] }, { addresses: ['192.0.2.3'] }, {
-        addresses: ['192.0.2.4'],
-      }],
-    },
-  },
-  {
-    name: 'empty endpoint slice',
-    resource: 'discovery.k8s.io/v1/endpointslices',
-    object: { addressType: 'IPv6', endpoints: [] },
-  },
-  {
-    name: 'device class',
-    resource: '/resource.k8s.io/v1/deviceclasses',
-    object: { spec: { selectors: [{ cel: { expression: 'device.driver == "d"' } }] } },
-  },
-  {
-    name: 'resource claim',
-    resource: 'resource.k8s.io/v1/resourceclaims',
-    object: { spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] } } },
-  },
-  {
-    name: 'resource claim template',
-    resource: 'resource.k8s.io/v1/resourceclaimtemplates',
-    object: {
+  sample('volume attributes class', '/storage.k8s.io/v1/volumeattributesclasses', {
+    driverName: 'csi.example.com',
+    parameters: { iops: '1' },
+  }),
+  sample('priority class', '/scheduling.k8s.io/v1/priorityclasses', { value: 100 }),
+  sample('priority class zero', '/scheduling.k8s.io/v1/priorityclasses', { preemptionPolicy: 'Never' }),
+  sample('lease', 'coordination.k8s.io/v1/leases', { spec: { holderIdentity: 'me' } }),
+  sample('empty lease', 'coordination.k8s.io/v1/leases', {}),
+  sample('runtime class', '/node.k8s.io/v1/runtimeclasses', { handler: 'runsc' }),
+  sample('endpoint slice', 'discovery.k8s.io/v1/endpointslices', {
+    addressType: 'IPv4',
+    ports: [{ port: 80 }, { name: 'b', port: 81, protocol: 'UDP' }],
+    endpoints: [{ addresses: ['192.0.2.1', '192.0.2.2'] }, { addresses: ['192.0.2.3'] }, {
+      addresses: ['192.0.2.4'],
+    }],
+  }),
+  sample('empty endpoint slice', 'discovery.k8s.io/v1/endpointslices', { addressType: 'IPv6', endpoints: [] }),
+  sample('device class', '/resource.k8s.io/v1/deviceclasses', {
+    spec: { selectors: [{ cel: { expression: 'device.driver == "d"' } }] },
+  }),
+  sample('resource claim', 'resource.k8s.io/v1/resourceclaims', {
+    spec: { devices: { requests: [{ name: 'r', exactly: { deviceClassName: 'c' } }] } },
+  }),
+  sample('resource claim template', 'resource.k8s.io/v1/resourceclaimtemplates', {
+    spec: {
+      metadata: { labels: { a: 'b' } },
       spec: {
-        metadata: { labels: { a: 'b' } },
-        spec: {
-          devices: {
-            requests: [{ name: 'r', firstAvailable: [{ name: 's', deviceClassName: 'c', allocationMode: 'All' }] }],
-          },
+        devices: {
+          requests: [{ name: 'r', firstAvailable: [{ name: 's', deviceClassName: 'c', allocationMode: 'All' }] }],
         },
       },
     },
-  },
-  {
-    name: 'resource slice',
-    resource: '/resource.k8s.io/v1/resourceslices',
-    object: {
-      spec: {
-        driver: 'd.example.com',
-        nodeName: 'n',
-        pool: { name: 'n', generation: 1, resourceSliceCount: 1 },
-        devices: [{ name: 'd0', attributes: { model: { string: 'x' } }, capacity: { memory: { value: '1Gi' } } }],
-      },
+  }),
+  sample('resource slice', '/resource.k8s.io/v1/resourceslices', {
+    spec: {
+      driver: 'd.example.com',
+      nodeName: 'n',
+      pool: { name: 'n', generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: 'd0', attributes: { model: { string: 'x' } }, capacity: { memory: { value: '1Gi' } } }],
     },
-  },
-  {
-    name: 'flow schema',
-    resource: '/flowcontrol.apiserver.k8s.io/v1/flowschemas',
-    object: {
-      spec: {
-        priorityLevelConfiguration: { name: 'workload-low' },
-        distinguisherMethod: { type: 'ByUser' },
-        rules: [{
-          subjects: [{ kind: 'User', user: { name: 'ann' } }],
-          resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'] }],
-        }],
-      },
+  }),
+  sample('flow schema', '/flowcontrol.apiserver.k8s.io/v1/flowschemas', {
+    spec: {
+      priorityLevelConfiguration: { name: 'workload-low' },
+      distinguisherMethod: { type: 'ByUser' },
+      rules: [{
+        subjects: [{ kind: 'User', user: { name: 'ann' } }],
+        resourceRules: [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'], namespaces: ['*'] }],
+      }],
     },
-  },
-  {
-    name: 'priority level',
-    resource: '/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
-    object: { spec: { type: 'Limited', limited: { limitResponse: { type: 'Queue', queuing: {} } } } },
-  },
-  {
-    name: 'rejecting priority level',
-    resource: '/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
-    object: { spec: { type: 'Limited', limited: { nominalConcurrencyShares: 5, limitResponse: { type: 'Reject' } } } },
-  },
-  {
-    name: 'mutating webhook',
-    resource: '/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
-    object: { webhooks: [HOOK] },
-  },
-  {
-    name: 'validating webhook',
-    resource: '/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
-    object: { webhooks: [HOOK, { ...HOOK, name: 'b.example.com', timeoutSeconds: 3, failurePolicy: 'Ignore' }] },
-  },
-  {
-    name: 'validating policy',
-    resource: '/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
-    object: {
-      spec: {
-        paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
-        matchConstraints: MATCH,
-        validations: [{ expression: 'true' }],
-      },
+  }),
+  sample('priority level', '/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations', {
+    spec: { type: 'Limited', limited: { limitResponse: { type: 'Queue', queuing: {} } } },
+  }),
+  sample('rejecting priority level', '/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations', {
+    spec: { type: 'Limited', limited: { nominalConcurrencyShares: 5, limitResponse: { type: 'Reject' } } },
+  }),
+  sample('mutating webhook', '/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', { webhooks: [HOOK] }),
+  sample('validating webhook', '/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
+    webhooks: [HOOK, { ...HOOK, name: 'b.example.com', timeoutSeconds: 3, failurePolicy: 'Ignore' }],
+  }),
+  sample('validating policy', '/admissionregistration.k8s.io/v1/validatingadmissionpolicies', {
+    spec: {
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      matchConstraints: MATCH,
+      validations: [{ expression: 'true' }],
     },
-  },
-  {
-    name: 'validating policy binding',
-    resource: '/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
-    object: {
-      spec: {
-        policyName: 'p',
-        validationActions: ['Deny'],
-        paramRef: { name: 'c', namespace: 'default', parameterNotFoundAction: 'Deny' },
-        matchResources: MATCH,
-      },
+  }),
+  sample('validating policy binding', '/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings', {
+    spec: {
+      policyName: 'p',
+      validationActions: ['Deny'],
+      paramRef: { name: 'c', namespace: 'default', parameterNotFoundAction: 'Deny' },
+      matchResources: MATCH,
     },
-  },
-  {
-    name: 'mutating policy',
-    resource: '/admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
-    object: {
-      spec: {
-        matchConstraints: MATCH,
-        reinvocationPolicy: 'Never',
-        mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: 'Object{}' } }],
-      },
+  }),
+  sample('mutating policy', '/admissionregistration.k8s.io/v1/mutatingadmissionpolicies', {
+    spec: {
+      matchConstraints: MATCH,
+      reinvocationPolicy: 'Never',
+      mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: 'Object{}' } }],
     },
-  },
-  {
-    name: 'mutating policy binding',
-    resource: '/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings',
-    object: { spec: { policyName: 'p' } },
-  },
-  {
-    name: 'signing request',
-    resource: '/certificates.k8s.io/v1/certificatesigningrequests',
-    object: {
-      spec: { request: REQUEST, signerName: 'example.com/signer', usages: ['client auth'], expirationSeconds: 7200 },
-    },
-  },
+  }),
+  sample('mutating policy binding', '/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings', {
+    spec: { policyName: 'p' },
+  }),
+  sample('signing request', '/certificates.k8s.io/v1/certificatesigningrequests', {
+    spec: { request: REQUEST, signerName: 'example.com/signer', usages: ['client auth'], expirationSeconds: 7200 },
+  }),
 ]

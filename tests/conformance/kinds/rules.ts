@@ -41,11 +41,15 @@ const role = (...rules: Body[]): Body => ({ rules })
 const binding = (...subjects: Body[]): Body => ({ roleRef: { kind: 'Role', name: 'r' }, subjects })
 const slice = (more: Body): Body => ({ addressType: 'IPv4', endpoints: [{ addresses: ['192.0.2.1'] }], ...more })
 
+const rules = (
+  name: string,
+  resource: string,
+  object: Body,
+  more: Pick<RuleSample, 'creates' | 'patches'>,
+): RuleSample => ({ name, resource, object, ...more })
+
 export const RULE_SAMPLES: readonly RuleSample[] = [
-  {
-    name: 'pods',
-    resource: 'v1/pods',
-    object: pod({}),
+  rules('pods', 'v1/pods', pod({}), {
     creates: [
       {},
       { spec: { containers: [] } },
@@ -147,11 +151,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { tolerations: [] } },
       { metadata: { labels: { a: 'b' } } },
     ],
-  },
-  {
-    name: 'services',
-    resource: 'v1/services',
-    object: service({ selector: LABELS }),
+  }),
+  rules('services', 'v1/services', service({ selector: LABELS }), {
     creates: [
       { spec: {} },
       service({ type: 'Funny' }),
@@ -193,11 +194,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { ports: [] } },
       { spec: { type: 'ExternalName', externalName: 'example.com' } },
     ],
-  },
-  {
-    name: 'deployments',
-    resource: 'apps/v1/deployments',
-    object: workload(),
+  }),
+  rules('deployments', 'apps/v1/deployments', workload(), {
     creates: [
       {},
       { spec: { template: TEMPLATE } },
@@ -222,22 +220,16 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { replicas: 3 } },
       { metadata: { annotations: { a: 'b' } } },
     ],
-  },
-  {
-    name: 'replica sets',
-    resource: 'apps/v1/replicasets',
-    object: workload(),
+  }),
+  rules('replica sets', 'apps/v1/replicasets', workload(), {
     creates: [
       { spec: { selector: { matchLabels: LABELS } } },
       workload({ replicas: -1, minReadySeconds: -1 }),
       workload({ selector: {} }),
     ],
     patches: [{ spec: { selector: { matchLabels: { app: 'web', more: 'x' } } } }],
-  },
-  {
-    name: 'replication controllers',
-    resource: 'v1/replicationcontrollers',
-    object: { spec: { selector: LABELS, template: TEMPLATE } },
+  }),
+  rules('replication controllers', 'v1/replicationcontrollers', { spec: { selector: LABELS, template: TEMPLATE } }, {
     creates: [
       {},
       { spec: { selector: LABELS } },
@@ -245,11 +237,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { replicas: -1, template: TEMPLATE } },
     ],
     patches: [{ spec: { replicas: 2 } }, { spec: { selector: { app: 'web', more: 'x' } } }],
-  },
-  {
-    name: 'stateful sets',
-    resource: 'apps/v1/statefulsets',
-    object: workload({ serviceName: 's' }),
+  }),
+  rules('stateful sets', 'apps/v1/statefulsets', workload({ serviceName: 's' }), {
     creates: [
       workload({ podManagementPolicy: 'Random' }),
       workload({ updateStrategy: { type: 'Random' } }),
@@ -268,11 +257,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { volumeClaimTemplates: [{ metadata: { name: 'a' }, spec: claim().spec }] } },
       { spec: { replicas: 2, minReadySeconds: 3 } },
     ],
-  },
-  {
-    name: 'daemon sets',
-    resource: 'apps/v1/daemonsets',
-    object: workload(),
+  }),
+  rules('daemon sets', 'apps/v1/daemonsets', workload(), {
     creates: [
       workload({ updateStrategy: { type: 'Random' } }),
       workload({ updateStrategy: { rollingUpdate: { maxUnavailable: 0 } } }),
@@ -284,18 +270,12 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { selector: { matchLabels: { app: 'web', more: 'x' } } } },
       { spec: { template: { metadata: { labels: { app: 'web', b: 'c' } } } } },
     ],
-  },
-  {
-    name: 'controller revisions',
-    resource: 'apps/v1/controllerrevisions',
-    object: { revision: 1, data: { a: 1 } },
+  }),
+  rules('controller revisions', 'apps/v1/controllerrevisions', { revision: 1, data: { a: 1 } }, {
     creates: [{ revision: -1, data: {} }, { revision: 1 }],
     patches: [{ data: { a: 2 } }, { revision: 2 }],
-  },
-  {
-    name: 'jobs',
-    resource: 'batch/v1/jobs',
-    object: job(),
+  }),
+  rules('jobs', 'batch/v1/jobs', job(), {
     creates: [
       {},
       job({ template: { spec: { containers: [CONTAINER] } } }),
@@ -323,11 +303,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { suspend: true } },
       { spec: { backoffLimit: 2, activeDeadlineSeconds: 7, ttlSecondsAfterFinished: 4 } },
     ],
-  },
-  {
-    name: 'cron jobs',
-    resource: 'batch/v1/cronjobs',
-    object: cron(),
+  }),
+  rules('cron jobs', 'batch/v1/cronjobs', cron(), {
     creates: [
       {},
       cron({ schedule: '* * *' }),
@@ -344,11 +321,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { ...cron(), metadata: { name: 'a'.repeat(53) } },
     ],
     patches: [{ spec: { schedule: '0 0 * * *', suspend: true } }, { spec: { schedule: 'x' } }],
-  },
-  {
-    name: 'config maps',
-    resource: 'v1/configmaps',
-    object: { data: { a: '1' } },
+  }),
+  rules('config maps', 'v1/configmaps', { data: { a: '1' } }, {
     creates: [
       { data: { 'a b': '1' } },
       { data: { a: '1' }, binaryData: { a: 'AA==' } },
@@ -363,11 +337,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { binaryData: { b: 'AA==' } },
       { metadata: { labels: { a: 'b' } } },
     ],
-  },
-  {
-    name: 'secrets',
-    resource: 'v1/secrets',
-    object: { stringData: { a: '1' } },
+  }),
+  rules('secrets', 'v1/secrets', { stringData: { a: '1' } }, {
     creates: [
       { stringData: { 'a b': '1' } },
       { type: 'kubernetes.io/tls' },
@@ -387,11 +358,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { stringData: { b: '3' } },
       { immutable: null },
     ],
-  },
-  {
-    name: 'claims',
-    resource: 'v1/persistentvolumeclaims',
-    object: claim(),
+  }),
+  rules('claims', 'v1/persistentvolumeclaims', claim(), {
     creates: [
       {},
       claim({ accessModes: [] }),
@@ -413,11 +381,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { storageClassName: 'fast' } },
       { spec: { volumeMode: 'Block' } },
     ],
-  },
-  {
-    name: 'volumes',
-    resource: '/v1/persistentvolumes',
-    object: persistentVolume(),
+  }),
+  rules('volumes', '/v1/persistentvolumes', persistentVolume(), {
     creates: [
       {},
       persistentVolume({ hostPath: null }),
@@ -437,20 +402,14 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { volumeMode: 'Block' } },
       { spec: { capacity: { storage: '2Gi' }, persistentVolumeReclaimPolicy: 'Delete' } },
     ],
-  },
-  {
-    name: 'namespaces',
-    resource: '/v1/namespaces',
-    object: {},
+  }),
+  rules('namespaces', '/v1/namespaces', {}, {
     creates: [{ metadata: { name: 'a.b' } }, { metadata: { name: 'a'.repeat(64) } }, { spec: { finalizers: ['a b'] } }],
     patches: [{ spec: { finalizers: ['example.com/x'] } }, {
       metadata: { labels: { 'kubernetes.io/metadata.name': 'x' } },
     }],
-  },
-  {
-    name: 'nodes',
-    resource: '/v1/nodes',
-    object: { spec: { podCIDR: '192.0.2.0/24', podCIDRs: ['192.0.2.0/24'] } },
+  }),
+  rules('nodes', '/v1/nodes', { spec: { podCIDR: '192.0.2.0/24', podCIDRs: ['192.0.2.0/24'] } }, {
     creates: [
       { spec: { podCIDR: 'x', podCIDRs: ['x'] } },
       { spec: { taints: [{ key: 'a', effect: 'Never' }] } },
@@ -463,11 +422,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { providerID: 'b' } },
       { spec: { unschedulable: true } },
     ],
-  },
-  {
-    name: 'endpoints',
-    resource: 'v1/endpoints',
-    object: {},
+  }),
+  rules('endpoints', 'v1/endpoints', {}, {
     creates: [
       { subsets: [{}] },
       { subsets: [{ addresses: [{ ip: 'x' }], ports: [{ port: 80 }] }] },
@@ -476,11 +432,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { subsets: [{ addresses: [{ ip: '192.0.2.1' }], ports: [{ port: 80, protocol: 'X' }] }] },
     ],
     patches: [],
-  },
-  {
-    name: 'limit ranges',
-    resource: 'v1/limitranges',
-    object: { spec: { limits: [{ type: 'Pod', max: { cpu: '1' } }] } },
+  }),
+  rules('limit ranges', 'v1/limitranges', { spec: { limits: [{ type: 'Pod', max: { cpu: '1' } }] } }, {
     creates: [
       { spec: { limits: [{ type: 'Container', max: { cpu: '1' }, min: { cpu: '2' } }] } },
       { spec: { limits: [{ type: 'Pod', default: { cpu: '1' } }] } },
@@ -489,18 +442,12 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { limits: [{ type: 'Container', max: { apples: '1' } }] } },
     ],
     patches: [],
-  },
-  {
-    name: 'pod templates',
-    resource: 'v1/podtemplates',
-    object: { template: TEMPLATE },
+  }),
+  rules('pod templates', 'v1/podtemplates', { template: TEMPLATE }, {
     creates: [{}, { template: { spec: { containers: [{ name: 'a' }] } } }],
     patches: [{ template: { metadata: { labels: { b: 'c' } } } }],
-  },
-  {
-    name: 'ingresses',
-    resource: 'networking.k8s.io/v1/ingresses',
-    object: ingress({ path: '/', pathType: 'Prefix', backend: BACKEND }),
+  }),
+  rules('ingresses', 'networking.k8s.io/v1/ingresses', ingress({ path: '/', pathType: 'Prefix', backend: BACKEND }), {
     creates: [
       {},
       ingress(),
@@ -523,11 +470,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { tls: [{ hosts: ['a_b'], secretName: 'Bad_Name' }], defaultBackend: BACKEND } },
     ],
     patches: [{ spec: { rules: null, defaultBackend: BACKEND } }, { spec: { defaultBackend: null } }],
-  },
-  {
-    name: 'ingress classes',
-    resource: '/networking.k8s.io/v1/ingressclasses',
-    object: { spec: { controller: 'example.com/c' } },
+  }),
+  rules('ingress classes', '/networking.k8s.io/v1/ingressclasses', { spec: { controller: 'example.com/c' } }, {
     creates: [
       {},
       { spec: { controller: 'nothing' } },
@@ -536,11 +480,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { controller: 'example.com/c', parameters: { kind: 'K', name: 'n', scope: 'World' } } },
     ],
     patches: [{ spec: { controller: 'example.com/other' } }, { spec: { parameters: { kind: 'K', name: 'n' } } }],
-  },
-  {
-    name: 'network policies',
-    resource: 'networking.k8s.io/v1/networkpolicies',
-    object: policy({}),
+  }),
+  rules('network policies', 'networking.k8s.io/v1/networkpolicies', policy({}), {
     creates: [
       policy({ podSelector: { matchLabels: { 'a b': 'c' } } }),
       policy({ policyTypes: ['Sideways'] }),
@@ -556,31 +497,22 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       policy({ egress: [{ ports: [{ endPort: 5 }] }] }),
     ],
     patches: [{ spec: { policyTypes: ['Egress'] } }],
-  },
-  {
-    name: 'service ranges',
-    resource: '/networking.k8s.io/v1/servicecidrs',
-    object: { spec: { cidrs: ['198.51.100.0/24'] } },
+  }),
+  rules('service ranges', '/networking.k8s.io/v1/servicecidrs', { spec: { cidrs: ['198.51.100.0/24'] } }, {
     creates: [{ spec: { cidrs: [] } }, { spec: { cidrs: ['x'] } }, { spec: { cidrs: ['192.0.2.1/24'] } }],
     patches: [{ spec: { cidrs: ['192.0.2.0/24'] } }],
-  },
-  {
-    name: 'addresses',
-    resource: '/networking.k8s.io/v1/ipaddresses',
-    object: {
-      metadata: { name: '192.0.2.77' },
-      spec: { parentRef: { resource: 'services', name: 's', namespace: 'default' } },
-    },
+  }),
+  rules('addresses', '/networking.k8s.io/v1/ipaddresses', {
+    metadata: { name: '192.0.2.77' },
+    spec: { parentRef: { resource: 'services', name: 's', namespace: 'default' } },
+  }, {
     creates: [
       { metadata: { name: 'x' }, spec: { parentRef: { resource: 'services', name: 's' } } },
       { metadata: { name: '192.0.2.78' }, spec: { parentRef: { name: '' } } },
       { metadata: { name: '192.0.2.79' } },
     ],
-  },
-  {
-    name: 'disruption budgets',
-    resource: 'policy/v1/poddisruptionbudgets',
-    object: budget({ minAvailable: 1 }),
+  }),
+  rules('disruption budgets', 'policy/v1/poddisruptionbudgets', budget({ minAvailable: 1 }), {
     creates: [
       {},
       budget({ minAvailable: 1, maxUnavailable: 1 }),
@@ -591,11 +523,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { minAvailable: 1, selector: { matchLabels: { 'a b': 'c' } } } },
     ],
     patches: [{ spec: { minAvailable: 2 } }, { spec: { selector: { matchLabels: { b: 'c' } } } }],
-  },
-  {
-    name: 'autoscalers',
-    resource: 'autoscaling/v2/horizontalpodautoscalers',
-    object: scaler({}),
+  }),
+  rules('autoscalers', 'autoscaling/v2/horizontalpodautoscalers', scaler({}), {
     creates: [
       {},
       scaler({ maxReplicas: 0 }),
@@ -617,11 +546,8 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       scaler({ behavior: { scaleUp: { policies: [{ type: 'Any', value: 0, periodSeconds: 0 }] } } }),
     ],
     patches: [{ spec: { maxReplicas: 9 } }, { spec: { minReplicas: 10 } }],
-  },
-  {
-    name: 'roles',
-    resource: 'rbac.authorization.k8s.io/v1/roles',
-    object: role(),
+  }),
+  rules('roles', 'rbac.authorization.k8s.io/v1/roles', role(), {
     creates: [
       role({ apiGroups: [''], resources: ['pods'] }),
       role({ verbs: ['get'], resources: ['pods'] }),
@@ -630,22 +556,16 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { metadata: { name: 'a/b' } },
     ],
     patches: [{ rules: [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }] }],
-  },
-  {
-    name: 'cluster roles',
-    resource: '/rbac.authorization.k8s.io/v1/clusterroles',
-    object: role(),
+  }),
+  rules('cluster roles', '/rbac.authorization.k8s.io/v1/clusterroles', role(), {
     creates: [
       role({ verbs: ['get'], nonResourceURLs: ['/x'], resources: ['pods'], apiGroups: [''] }),
       role({ verbs: [] }),
       { aggregationRule: {} },
       { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { 'a b': 'c' } }] } },
     ],
-  },
-  {
-    name: 'role bindings',
-    resource: 'rbac.authorization.k8s.io/v1/rolebindings',
-    object: binding(),
+  }),
+  rules('role bindings', 'rbac.authorization.k8s.io/v1/rolebindings', binding(), {
     creates: [
       {},
       { roleRef: { kind: 'Funny', name: '' } },
@@ -658,18 +578,17 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       binding({ kind: 'User', name: 'a', apiGroup: 'y' }),
     ],
     patches: [{ roleRef: { name: 'other' } }, { subjects: [{ kind: 'User', name: 'ann' }] }],
-  },
-  {
-    name: 'cluster role bindings',
-    resource: '/rbac.authorization.k8s.io/v1/clusterrolebindings',
-    object: { roleRef: { kind: 'ClusterRole', name: 'r' } },
+  }),
+  rules('cluster role bindings', '/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    roleRef: { kind: 'ClusterRole', name: 'r' },
+  }, {
     creates: [{ roleRef: { kind: 'Role', name: 'r' } }, { roleRef: { kind: 'ClusterRole', name: '' } }],
     patches: [{ roleRef: { name: 'other' } }],
-  },
-  {
-    name: 'storage classes',
-    resource: '/storage.k8s.io/v1/storageclasses',
-    object: { provisioner: 'example.com/p', parameters: { a: 'b' } },
+  }),
+  rules('storage classes', '/storage.k8s.io/v1/storageclasses', {
+    provisioner: 'example.com/p',
+    parameters: { a: 'b' },
+  }, {
     creates: [
       {},
       { provisioner: 'a b' },
@@ -684,22 +603,16 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { volumeBindingMode: 'WaitForFirstConsumer' },
       { allowVolumeExpansion: true, mountOptions: ['ro'] },
     ],
-  },
-  {
-    name: 'priority classes',
-    resource: '/scheduling.k8s.io/v1/priorityclasses',
-    object: { value: 5 },
+  }),
+  rules('priority classes', '/scheduling.k8s.io/v1/priorityclasses', { value: 5 }, {
     creates: [
       { value: 2000000000 },
       { metadata: { name: 'system-x' }, value: 5 },
       { value: 5, preemptionPolicy: 'Always' },
     ],
     patches: [{ value: 6 }, { preemptionPolicy: 'Never' }, { description: 'x' }],
-  },
-  {
-    name: 'leases',
-    resource: 'coordination.k8s.io/v1/leases',
-    object: {},
+  }),
+  rules('leases', 'coordination.k8s.io/v1/leases', {}, {
     creates: [
       { spec: { leaseDurationSeconds: 0 } },
       { spec: { leaseTransitions: -1 } },
@@ -708,18 +621,12 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { spec: { preferredHolder: 'x' } },
     ],
     patches: [{ spec: { holderIdentity: 'me' } }],
-  },
-  {
-    name: 'runtime classes',
-    resource: '/node.k8s.io/v1/runtimeclasses',
-    object: { handler: 'runsc' },
+  }),
+  rules('runtime classes', '/node.k8s.io/v1/runtimeclasses', { handler: 'runsc' }, {
     creates: [{}, { handler: 'Bad_Name' }, { handler: 'a', overhead: { podFixed: { cpu: '-1' } } }],
     patches: [{ handler: 'other' }],
-  },
-  {
-    name: 'endpoint slices',
-    resource: 'discovery.k8s.io/v1/endpointslices',
-    object: slice({}),
+  }),
+  rules('endpoint slices', 'discovery.k8s.io/v1/endpointslices', slice({}), {
     creates: [
       {},
       slice({ addressType: 'Mail' }),
@@ -731,5 +638,5 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       slice({ endpoints: [{ addresses: ['192.0.2.1'], hostname: 'A_b' }] }),
     ],
     patches: [{ addressType: 'IPv6' }, { ports: [{ port: 80 }] }],
-  },
+  }),
 ]

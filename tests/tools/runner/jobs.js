@@ -13,6 +13,10 @@ const ONCE = [
   'tests/apiserver/explain.test.ts',
   // Which rights operators need: their requests are the same everywhere.
   'tests/e2e/least_rights.test.ts',
+  'tests/testing/world_account.test.ts',
+  // Texts about definitions and roles; the other files of this room start the command under each runtime.
+  'tests/cli/crd_check.test.ts',
+  'tests/cli/deploy.test.ts',
 ]
 
 /** Files that have a process of their own, with the reasons. */
