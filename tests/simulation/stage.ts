@@ -255,7 +255,7 @@ export class Stage {
     const { seed } = this.#options
     const log = this.#options.logOf(number)
     const connectionsOf: WorldClusters['connectionsOf'] = (replica) => {
-      const { transport, transports = {}, ...rest } = this.#clusters.connectionsOf(replica)
+      const { transport, transports = {}, connect, ...rest } = this.#clusters.connectionsOf(replica)
       const observed = (inner: Transport, cluster: string | null): Transport => async (request) => {
         if (this.#ended.has(number)) this.#options.onProblem(`replica ${number} has ended, and sends ${request.path}`)
         // Begun before a suspension: the fence was checked then.
@@ -269,6 +269,7 @@ export class Stage {
       return {
         ...rest,
         transport: observed(transport!, null),
+        connect: (name) => observed(connect!(name)!, name),
         transports: Object.fromEntries(
           Object.entries(transports).map(([name, each]) => [name, observed(each, name)] as const),
         ),
