@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { tries } from '../tools/fuzz.ts'
+import { ROOT } from '../tools/tree.ts'
+import { BUGS } from './bugs.ts'
 import { NOT_DRAWN, OPTIONS, publicOptions } from './options.ts'
 import { planOf, runPlan } from './run.ts'
 
@@ -12,6 +16,14 @@ test('each public option of an operator is drawn, or has a reason why not', () =
     'a new option needs a row in OPTIONS, an old one goes from there',
   )
   assert.deepEqual(Object.keys(NOT_DRAWN).filter((name) => covered.includes(name)), [], 'drawn, and with a reason')
+})
+
+test('each bug that the simulation must find can be planted', () => {
+  const counts = BUGS.map(([name, file, from, to]) => {
+    assert.notEqual(from, to, name)
+    return [name, readFileSync(join(ROOT, `lib/${file}.ts`), 'utf8').split(from).length - 1]
+  })
+  assert.deepEqual(counts.filter(([, count]) => count !== 1), [], 'its line is not once in its file')
 })
 
 test('a seed alone repeats a run', async () => {
