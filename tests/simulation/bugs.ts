@@ -1,4 +1,7 @@
-/** Bugs of the library that the simulation must find. */
+/**
+ * Bugs of the library that the simulation must find: what cannot be seen from outside, such as a watch that begins
+ * earlier than it must, or one of two locks of a lease, is left to the tests of the parts.
+ */
 
 /** The lines `from` become `to` in the file. */
 export const BUGS: readonly (readonly [name: string, file: string, from: string, to: string])[] = [
@@ -31,12 +34,6 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     'cache/watch_state',
     'if (!isBlind && canBeReopened(error, accepted)) {',
     'if (!isBlind) {',
-  ],
-  [
-    'the last seen version is forgotten',
-    'cache/watch_state',
-    'if (!state.afterGone && !state.silent) return { ...state, resourceVersion }',
-    'if (!state.afterGone && !state.silent) return state',
   ],
   [
     'the mark of a key in work is lost',
@@ -98,12 +95,6 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     'operator/assemble',
     'clientsOf(clusters, everyReplica ? undefined : manager.fence, writer)',
     'clientsOf(clusters, undefined, writer)',
-  ],
-  [
-    'a lease is released before the work ends',
-    'leader/leader_elector',
-    'await this.#release(mayRelease() ? settled ? undefined : LATE_WRITE : UNFINISHED_WORK)',
-    'await this.#release(undefined)',
   ],
   [
     'a namespace for all others has all',
