@@ -78,6 +78,8 @@ export class Stage {
   readonly #asleep = new Map<number, number>()
   /** The requests and answers that a suspension or a slow network holds. */
   #held = 0
+  /** An answer that was held makes a client wait for longer than the fault that it carries says. */
+  #wasSlow = false
   /** When a cluster was set back, by the clock of the world: before, versions go up, and a leader knows its Lease. */
   restoredMs = -Infinity
   /** What each replica, also one that has ended, sends and receives. */
@@ -121,7 +123,7 @@ export class Stage {
       watch({
         idle: () => true,
         busyWith: () => [],
-        waits: () => this.#held > 0 || this.running.some((each) => this.#sleepMs(each) > 0),
+        waits: () => this.#held > 0 || this.#wasSlow || this.running.some((each) => this.#sleepMs(each) > 0),
       })
       await new Promise<void>((resolve) => this.#end.signal.addEventListener('abort', () => resolve()))
     })
@@ -192,6 +194,7 @@ export class Stage {
   slow(number: number, maxMs: number, until: AbortSignal): void {
     const wire = this.#wires.get(number)
     if (!wire) return
+    this.#wasSlow = true
     wire.maxDelayMs = maxMs
     until.addEventListener('abort', () => (wire.maxDelayMs = 0), { once: true })
   }
