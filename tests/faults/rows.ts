@@ -250,6 +250,10 @@ const PROCESSES: readonly Row[] = [
       await pause(3000)
       await restore()
     },
+    // As a garbage collector would; the operators make those of their Notes again.
+    async after({ plane, lanes }) {
+      for (const { namespace } of lanes) await plane.envtest.client.deleteAll(ConfigMap, { namespace })
+    },
   },
 ]
 
