@@ -191,11 +191,15 @@ async function listenTo(
       if (!all.some(({ metadata }) => metadata.name === name)) generations.delete(name)
     }
   }
+  // The line of a definition comes before those of the objects that waited for it.
+  let reported: Promise<unknown> = Promise.resolve()
   return async (request) => {
     const response = await inner(request)
     if (request.method === 'GET' || response.status >= 400) return response
+    const own = CRD_PATH.test(request.path) ? checkDefinitions() : undefined
+    if (own) reported = own.catch(() => {}) // the write of the definition rejects
+    await (own ?? reported)
     onWrite()
-    if (CRD_PATH.test(request.path)) await checkDefinitions()
     return response
   }
 }
