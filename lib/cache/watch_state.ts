@@ -94,7 +94,7 @@ export type WatchInput =
     readonly lastedMs: number
     readonly silent?: boolean
   }
-  /** The back-off is over. `restored`: the server was restored to an older state than that of the next watch. */
+  /** The back-off is over. `restored`: the server's history is not the one that the next watch would continue. */
   | { readonly kind: 'waited'; readonly restored?: boolean | undefined }
 
 type Failure = Extract<WatchInput, { kind: 'failed' }>

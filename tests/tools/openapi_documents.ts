@@ -16,6 +16,7 @@ import {
   TEMPLATE_NAMES,
 } from '../../lib/apiserver/discovery/openapi/template.ts'
 import { type ApiServer, withApiServer } from './api_server.ts'
+import { CRDS, definitionOf } from './definitions.ts'
 
 interface Document {
   readonly openapi: string
@@ -55,41 +56,25 @@ function share(values: readonly unknown[]): { readonly shared: unknown[]; readon
 
 const SMALLEST = 20
 
-const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-
-function templateDefinition(group: string, scope: string): unknown {
+function templateDefinition(group: string, scope: 'Cluster' | 'Namespaced'): unknown {
   const { version, kind, listKind, plural } = TEMPLATE_NAMES
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
-    spec: {
-      group,
-      scope,
-      names: { plural, kind, listKind },
-      versions: [{
-        name: version,
-        served: true,
-        storage: true,
-        subresources: { status: {}, scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' } },
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: { type: 'object', properties: { n: { type: 'integer' } } },
-              status: { type: 'object', properties: { n: { type: 'integer' } } },
-              // Its generated fields are the template for embedded objects.
-              embedded: {
-                type: 'object',
-                'x-kubernetes-embedded-resource': true,
-                'x-kubernetes-preserve-unknown-fields': true,
-              },
-            },
-          },
-        },
-      }],
+  return definitionOf({
+    ...{ group, scope, kind, plural, versions: [version] },
+    spec: { names: { plural, kind, listKind } },
+    version: {
+      subresources: { status: {}, scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' } },
     },
-  }
+    properties: {
+      spec: { type: 'object', properties: { n: { type: 'integer' } } },
+      status: { type: 'object', properties: { n: { type: 'integer' } } },
+      // Its generated fields are the template for embedded objects.
+      embedded: {
+        type: 'object',
+        'x-kubernetes-embedded-resource': true,
+        'x-kubernetes-preserve-unknown-fields': true,
+      },
+    },
+  })
 }
 
 async function main({ version, ask }: ApiServer): Promise<void> {

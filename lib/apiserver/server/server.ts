@@ -172,8 +172,6 @@ export class ApiServer {
    * @throws TypeError if it is no saved state.
    */
   restore(state: SavedState): void {
-    checkFormat(state)
-    for (const crd of this.#store.list(CRDS, '')) removeDefinition(this.#context, crd)
     this.#restore(state)
     this.closeWatches()
   }
@@ -249,18 +247,16 @@ export class ApiServer {
   }
 
   #restore(state: SavedState): void {
-    checkFormat(state)
+    if (state.format !== 'kubeloop-apiserver/1') {
+      throw new TypeError(
+        `Cannot restore the API server: the format of the saved state is "${String(state.format)}", ` +
+          'expected "kubeloop-apiserver/1"; start without a saved state',
+      )
+    }
+    for (const crd of this.#store.list(CRDS, '')) removeDefinition(this.#context, crd)
     this.#store.restore(structuredClone(state.store))
     for (const crd of this.#store.list(CRDS, '')) applyDefinition(this.#context, crd)
   }
-}
-
-function checkFormat({ format }: SavedState): void {
-  if (format === 'kubeloop-apiserver/1') return
-  throw new TypeError(
-    `Cannot restore the API server: the format of the saved state is "${String(format)}", ` +
-      'expected "kubeloop-apiserver/1"; start without a saved state',
-  )
 }
 
 /** Returns a function that creates the objects of a new cluster once. Their data is loaded for no other server. */

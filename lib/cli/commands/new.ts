@@ -129,7 +129,8 @@ interface NewOptions {
 /** @throws Error if the file is not a TypeScript file, or one of the files exists; nothing is written then. */
 export async function newOperator(file: string, options: NewOptions): Promise<void> {
   const { runtime, folder = '.', print, names: stated = {} } = options
-  const names = { ...SAMPLE_NAMES, ...JSON.parse(JSON.stringify(stated)) as Partial<SampleNames> }
+  const { name = SAMPLE_NAMES.name, group = SAMPLE_NAMES.group, kind = SAMPLE_NAMES.kind } = stated
+  const names = { name, group, kind }
   const match = /^(.*)\.ts$/.exec(file)
   if (!match || /\.(test|d)\.ts$/.test(file)) {
     throw new Error(`Cannot write ${file}: an operator is a TypeScript file, as in "kubeloop new operator.ts"`)
@@ -148,9 +149,10 @@ export async function newOperator(file: string, options: NewOptions): Promise<vo
 }
 
 /**
- * Writes the configuration files that neither the folder nor one above it has, as runtimes search them, and adds to
- * that of the folder what it lacks. Such a folder gets the other files of a project, too. Prints what it wrote, and
- * what it left. Returns what is to be done by hand.
+ * Writes the configuration files that neither the folder nor one above it has, as runtimes search them, and adds what
+ * is missing to the configuration file of the folder. Unless the configuration is that of a folder above, the other
+ * files of a project are written, too. Prints the files that were written, and those that were left. Returns the
+ * commands that the user has to run.
  */
 async function writeProject(folder: string, own: readonly string[], options: NewOptions): Promise<readonly string[]> {
   const { runtime, version, print } = options

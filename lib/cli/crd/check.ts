@@ -13,8 +13,8 @@ interface Committed {
 const WEBHOOKS = /^(?:Mutating|Validating)WebhookConfiguration$/
 
 /**
- * Resolves with the differences between the objects that `kubeloop crd` prints and those of a file or folder, and
- * with the number of those that break, or may break, stored objects or clients.
+ * Compares the objects that `kubeloop crd` prints with the objects of a file or folder. Resolves with the differences,
+ * and with the number of differences that break, or may break, stored objects or clients.
  *
  * @throws Error if nothing is at the path, a file cannot be read, an object is there twice, or there is no definition.
  */
