@@ -5,8 +5,15 @@ import fc from 'fast-check'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { typesOf } from '../../lib/cli/crd_types.ts'
-import { selectorMatches } from '../../lib/apiserver/model/selectors.ts'
+import { NUMBERS } from '../../lib/apiserver/cel/functions/numbers.ts'
+import { scheduleProblem } from '../../lib/apiserver/kinds/jobs/schedules.ts'
+import { nanosOf } from '../../lib/apiserver/kinds/quotas/amounts.ts'
+import type { Kind } from '../../lib/apiserver/model/kinds.ts'
+import { fieldSelector, labelSelector, selectorMatches } from '../../lib/apiserver/model/selectors.ts'
+import { StatusError } from '../../lib/apiserver/model/status.ts'
+import { canonicalQuantity } from '../../lib/apiserver/schema/quantities.ts'
 import { isFields } from '../../lib/core/clone.ts'
+import { parseLabelSelector } from '../../lib/core/selectors.ts'
 import { requestedAction } from '../../lib/core/requested_action.ts'
 import { yamlText } from '../../lib/core/yaml_text.ts'
 import { jsonPatch } from '../../lib/webhook/json_patch.ts'
@@ -115,6 +122,64 @@ test('a name of Object.prototype in any place of any kind is an ordinary text', 
     }
   }
 })
+
+const LABELS: readonly Readonly<Record<string, string>>[] = [{}, { app: 'a' }, { app: 'b', tier: 'web' }, {
+  tier: 'db',
+  'x.io/y': '5',
+}, { app: '' }]
+
+function unlessRefused<T>(refusal: new (...args: never) => Error, run: () => T): T | undefined {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof refusal) return undefined
+    throw error
+  }
+}
+
+/** Texts of one form with changes: what parses them, and what must hold for those that it takes. */
+const TEXTS: readonly (readonly [string, readonly string[], (text: string) => void])[] = [
+  ['quantities', ['100m', '1.5Gi', '12E6', '-0.5k', '1e5000000', '1e-2000000000', '1e4294967297'], (text) => {
+    const canonical = canonicalQuantity(text)
+    const [isQuantity] = NUMBERS.flatMap(([name, , , run]) => name === 'isQuantity' ? [run] : [])
+    assert.equal((isQuantity as (text: string) => unknown)(text), canonical !== undefined)
+    if (canonical === undefined) return
+    assert.equal(canonicalQuantity(canonical), canonical)
+    assert.ok(nanosOf(canonical) === 0n || canonical.startsWith('-') === nanosOf(canonical) < 0n)
+  }],
+  [
+    'label selectors',
+    ['app=a', 'app in (a,b),tier!=db', 'x.io/y,!app', 'x.io/y>4,tier notin (db)', 'app==a'],
+    (text) => {
+      const served = unlessRefused(StatusError, () => labelSelector(text))
+      const sent = unlessRefused(TypeError, () => parseLabelSelector(text))
+      assert.equal(served === undefined, sent === undefined, `the client and the server differ: ${text}`)
+      for (const labels of LABELS) assert.equal(served?.matches(labels), sent?.(labels))
+    },
+  ],
+  ['field selectors', ['metadata.name=a', 'metadata.name!=a,metadata.namespace==b', 'metadata.name=a\\,b'], (text) => {
+    const kind = { namespaced: true, custom: false, rules: {} } as Kind
+    const { matches } = unlessRefused(StatusError, () => fieldSelector(text, kind)) ?? {}
+    assert.notEqual(matches?.({ apiVersion: 'v1', kind: 'A', metadata: { name: 'a' } }), null)
+  }],
+  ['schedules', ['0 2 * * *', '*/5 1-3,7 * JAN-MAR mon', '@daily', '@every 1h30m', 'TZ=UTC 0 2 * * *'], (text) => {
+    assert.notEqual(scheduleProblem(text), '')
+  }],
+]
+
+for (const [what, examples, check] of TEXTS) {
+  test(`fuzz: ${what} are read within 50 ms, or refused`, () => {
+    const text = fc.oneof(fc.constantFrom(...examples), mutatedText(...examples))
+    fc.assert(
+      fc.property(text, (each) => {
+        const began = performance.now()
+        check(each)
+        assert.ok(performance.now() - began < 50, `${each}: ${performance.now() - began} ms`)
+      }),
+      { numRuns: tries(300), examples: examples.map((each) => [each]) },
+    )
+  })
+}
 
 /** A definition with every kind of schema, and rules. */
 const DEFINITION = {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cron } from 'croner'
+import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { type Operator, operator, type ScheduleOptions, TerminalError, type WorkContext } from 'kubeloop'
 import { Lease } from 'kubeloop/kinds'
@@ -8,6 +9,8 @@ import type { FakeClock } from 'kubeloop/testing'
 import { ApiServer } from 'kubeloop/apiserver'
 import { aborted } from '../../lib/async/abort.ts'
 import { Latch } from '../../lib/async/latch.ts'
+import { tries } from '../tools/fuzz.ts'
+import { mutatedText } from '../tools/hostile.ts'
 import { failures, messages, restingClock, type Started, starting } from './starting.ts'
 
 /** Returns an operator with a schedule, and the times at which it ran as `HH:MM`, with the date if it is not the first. */
@@ -101,15 +104,29 @@ test('an expression is refused where it is declared, or else by the start, and w
     for (
       const cron of [`${part} 0 * * *`, `0 0 ${part} * *`, `0 0 * ${part} *`, `0 0 * * ${part}`, `0 0 0 * ${part} *`]
     ) {
-      try {
-        new Cron(cron, { paused: true, mode: '5-or-6-parts' })
-      } catch {
-        continue
-      }
-      declare(cron)()
+      if (isTaken(cron)) declare(cron)()
     }
   }
+  const changed = mutatedText('0 2 * * *', '*/5 1-3,7 * JAN-MAR mon', '@daily', '0 0 29 2 *', '0 0 L * MON#2')
+  fc.assert(
+    fc.property(changed, (cron) => {
+      const began = performance.now()
+      if (isTaken(cron)) declare(cron)()
+      assert.ok(performance.now() - began < 100, cron)
+    }),
+    { numRuns: tries(200) },
+  )
 })
+
+/** Whether croner reads the expression, and finds a time or none in a bounded time. */
+function isTaken(cron: string): boolean {
+  try {
+    new Cron(cron, { paused: true, mode: '5-or-6-parts' }).nextRun()
+    return true
+  } catch {
+    return false
+  }
+}
 
 test('an expression that no date fits ends the start before anything runs, with the place', async () => {
   for (const [cron, problem] of [['9-5 * * * *', /9-5/], ['0 0 31 2 *', /no date fits/]] as const) {

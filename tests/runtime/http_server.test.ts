@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
-import { connect, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
@@ -12,6 +12,9 @@ import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
 import { type HttpServer, type HttpServerOptions, serveHttp } from '../../lib/runtime/net/http_server.ts'
+import fc from 'fast-check'
+import { tries } from '../tools/fuzz.ts'
+import { mutatedBytes } from '../tools/hostile.ts'
 import { type Answer, ask1, ask2, noHttp2, openSession } from './https_clients.ts'
 
 const buffers = 'Deno' in globalThis ? 'Deno takes a response into memory before its client reads it' : false
@@ -408,4 +411,50 @@ test('with a certificate the server speaks TLS, over HTTP/1.1 and HTTP/2', async
     serving({ tls: { cert: tls.cert, key: other.key } }, async () => {}),
     /^TypeError: Cannot serve TLS: the private key does not belong/,
   )
+})
+
+/** Returns the first bytes that a TLS client sends. */
+async function clientHello(): Promise<Uint8Array> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  const client = connectTls({ host: '127.0.0.1', port, servername: 'localhost', ALPNProtocols: ['h2', 'http/1.1'] })
+  client.on('error', () => {})
+  const [socket] = await once(server, 'connection') as [Socket]
+  const [bytes] = await once(socket, 'data') as [Uint8Array]
+  for (const each of [client, socket]) each.destroy()
+  server.close()
+  return bytes
+}
+
+/** The preface of HTTP/2, empty settings, a request without fields, a ping and a window of 1. */
+const FRAMES = new Uint8Array([
+  ...new TextEncoder().encode('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+  ...[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x82, 0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+  ...[0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+])
+
+test('fuzz: any bytes on a TLS port, also behind the handshake, end the connection alone', async () => {
+  const [{ ca, tls }, hello] = [await certificate(), await clientHello()]
+  const request = new TextEncoder().encode('POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello')
+  const bytes = (protocol: string): fc.Arbitrary<readonly [string, Uint8Array]> =>
+    mutatedBytes(protocol === 'none' ? hello : protocol === 'h2' ? FRAMES : request).map((each) => [protocol, each])
+  await serving({ tls }, async ({ port }, errors) => {
+    const inputs = fc.oneof(bytes('none'), bytes('http/1.1'), ...(noHttp2 ? [] : [bytes('h2')]))
+    await fc.assert(
+      fc.asyncProperty(inputs, async ([protocol, sent]) => {
+        const to = { host: '127.0.0.1', port }
+        const socket = protocol === 'none' ? connect(to) : connectTls({ ...to, ca, ALPNProtocols: [protocol] })
+        const closed = new Promise((resolve) => socket.on('close', resolve))
+        socket.on('error', () => {})
+        socket.resume()
+        socket.write(sent, () => socket.end())
+        assert.equal((await ask(port, { ca })).text, 'hello')
+        socket.destroy()
+        await closed
+      }),
+      { numRuns: tries(60), endOnFailure: true },
+    )
+    assert.deepEqual(errors, [])
+  })
 })

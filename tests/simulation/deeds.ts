@@ -72,12 +72,14 @@ const WEIGHTS = {
   close: 8,
   compact: 6,
   backup: 5,
-  restore: 4,
+  restore: 8,
   fault: 30,
   gap: 14,
   slow: 5,
   garble: 5,
   stale: 5,
+  behind: 5,
+  'hand over': 2,
   'lose lease': 4,
   kill: 6,
   stop: 5,
@@ -92,6 +94,7 @@ const UNSTEADY: readonly string[] = [
   'lose lease',
   'kill',
   'stop',
+  'hand over',
   'suspend',
   'skew',
   'slow',
@@ -108,16 +111,38 @@ const WAITS = [0, 0, 100, 500, 2000, 15_000, 40_000]
 /** What happens while nobody watches. */
 const UNSEEN = ['delete', 'delete', 'edit', 'edit', 'remove', 'drift', 'leave', 'join', 'poke'] as const
 
+/** The numbers, modulo 8, of deletions that are undone by a restore: of a state before, or of one after. */
+const [SAVED_BEFORE, SAVED_AFTER] = [2, 5]
+/** How often a deed concerns the object of the one before. */
+const SAME_KEY = 0.5
+
 export function drawDeeds(chance: Chance): readonly Deed[] {
+  let key: Key | undefined
   return Array.from({ length: 4 + chance.below(20) }, () => {
+    const other = { namespace: chance.pick(NAMESPACES), name: chance.pick(NAMES) }
+    if (!key || chance.below(100) >= SAME_KEY * 100) key = other
     const each: Deed = {
       deed: chance.weighted(WEIGHTS),
-      key: { namespace: chance.pick(NAMESPACES), name: chance.pick(NAMES) },
+      key,
       number: chance.below(1_000_000),
       waitMs: chance.pick(WAITS),
     }
-    return each.deed === 'gap' ? [{ ...each, waitMs: 0 }, { ...each, deed: chance.pick(UNSEEN) }] : [each]
-  }).flat()
+    switch (each.deed) {
+      case 'gap':
+        return [{ ...each, waitMs: 0 }, { ...each, deed: chance.pick(UNSEEN) }]
+      case 'behind':
+        // The next leader has not seen what the one before made.
+        return [{ ...each, waitMs: 0 }, { ...each, deed: 'create', waitMs: 500 }, { ...each, deed: 'hand over' }]
+      case 'hide':
+        return each.number % 2 === 0 ? [each, { ...each, deed: 'delete' }] : [each]
+      case 'delete':
+        return each.number % 8 === SAVED_BEFORE || each.number % 8 === SAVED_AFTER
+          ? [each, { ...each, deed: 'restore' }]
+          : [each]
+      default:
+        return [each]
+    }
+  }).flat() as readonly Deed[]
 }
 
 export const textOf = ({ deed, key, number, waitMs }: Deed): string => {
@@ -197,7 +222,9 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return
     }
     case 'delete':
-      return void await client.delete(Foo, key, number % 3 === 0 ? { propagation: 'Foreground' } : {})
+      if (number % 8 === SAVED_BEFORE) await backup(of)
+      await client.delete(Foo, key, number % 3 === 0 ? { propagation: 'Foreground' } : {})
+      return number % 8 === SAVED_AFTER ? await backup(of) : undefined
     case 'pass':
     case 'hide':
       if (own && deed === 'pass') own.passed = true
@@ -259,26 +286,8 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return stage.closeWatches(of.place)
     case 'compact':
       return stage.compact(of.place)
-    case 'backup': {
-      if (!await client.get(CRD, { namespace: '', name: `foos.${Foo.group}` })) return
-      const [then, restore] = [structuredClone(known), stage.backup(of.place)]
-      of.restore = () => {
-        restore()
-        for (const [key, now] of known) {
-          const before = then.get(key) ?? now
-          known.set(key, {
-            ...before,
-            drifted: true,
-            restored: true,
-            wasSelected: before.wasSelected || now.wasSelected,
-            passed: before.passed || now.passed,
-            named: before.named || now.named,
-            disowned: before.disowned || now.disowned,
-          })
-        }
-      }
-      return
-    }
+    case 'backup':
+      return await backup(of)
     case 'restore': {
       if (!of.restore) return
       of.isCertain = false
@@ -320,6 +329,11 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       if (fault.cut || fault.drop || fault.resource === Lease || fault.delay) of.isCertain = false
       return stage.fault({ ...fault, until: of.calm })
     }
+    case 'behind':
+      return stage.fault({ resource: ConfigMap, verb: 'watch', lag: '5s', until: of.calm })
+    case 'hand over':
+      if (stage.leader !== undefined) stage.stop(stage.leader)
+      return
     case 'kill':
     case 'stop':
     case 'suspend': {
@@ -369,6 +383,28 @@ async function sent(write: Promise<unknown>): Promise<boolean> {
   } catch (error) {
     if (isReason(error, 'NotFound') || isReason(error, 'Invalid') || isReason(error, 'InternalError')) return false
     throw error
+  }
+}
+
+/** Keeps the state of the cluster for a restore. */
+async function backup(of: Play): Promise<void> {
+  const { client, known, stage } = of
+  if (!await client.get(CRD, { namespace: '', name: `foos.${Foo.group}` })) return
+  const [then, restore] = [structuredClone(known), stage.backup(of.place)]
+  of.restore = () => {
+    restore()
+    for (const [key, now] of known) {
+      const before = then.get(key) ?? now
+      known.set(key, {
+        ...before,
+        drifted: true,
+        restored: true,
+        wasSelected: before.wasSelected || now.wasSelected,
+        passed: before.passed || now.passed,
+        named: before.named || now.named,
+        disowned: before.disowned || now.disowned,
+      })
+    }
   }
 }
 

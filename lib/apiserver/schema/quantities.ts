@@ -1,5 +1,6 @@
 /** Quantities, such as `100m` and `1.5Gi`, in the server's canonical form. */
 import type { Json } from '../model/json.ts'
+import { exponentOf } from '../model/powers_of_ten.ts'
 
 /** The message for a string that is not a quantity. */
 export const INVALID_QUANTITY =
@@ -33,7 +34,10 @@ export function canonicalQuantity(text: string): string | undefined {
       binaryAsDecimal(sign!, whole, fraction, binary),
     )
   }
-  const power = exponent !== undefined ? Number(exponent) : DECIMAL.find(([suffix]) => suffix === (decimal ?? ''))![1]
+  const power = exponent !== undefined
+    ? exponentOf(exponent)
+    : DECIMAL.find(([suffix]) => suffix === (decimal ?? ''))![1]
+  if (power === undefined) return undefined
   return canonicalDecimal(sign!, whole + fraction, power - fraction.length, exponent !== undefined)
 }
 

@@ -1,4 +1,5 @@
 /** Quantities of Kubernetes, and semantic versions. */
+import { exponentOf, tenTo } from '../../model/powers_of_ten.ts'
 import { CelError, type LibraryValue } from '../values.ts'
 import type { Row } from './table.ts'
 
@@ -27,13 +28,15 @@ function parseQuantity(text: string): Quantity | undefined {
   if (!match) return undefined
   const [, sign, digits, binary, decimal = '', exponent] = match
   const [whole = '', fraction = ''] = digits!.split('.')
-  const power = exponent === undefined ? (DECIMAL.indexOf(decimal) - 3) * 3 : Number(exponent)
+  const power = exponent === undefined ? (DECIMAL.indexOf(decimal) - 3) * 3 : exponentOf(exponent)
+  if (power === undefined) return undefined
   const scale = binary ? 1024n ** BigInt(BINARY.indexOf(binary)) : 1n
   let value = BigInt(whole + fraction) * scale * NANO
   const shift = (binary ? 0 : power) - fraction.length
-  if (shift >= 0) value *= 10n ** BigInt(shift)
+  if (shift >= 0) value *= tenTo(shift)
   else {
-    const divisor = 10n ** BigInt(-shift)
+    // What has fewer digits than are cut is rounded up.
+    const divisor = 10n ** BigInt(Math.min(-shift, text.length + 40))
     value = (value + divisor - 1n) / divisor
   }
   return new Quantity(sign === '-' ? -value : value)

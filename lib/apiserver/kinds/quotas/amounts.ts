@@ -1,5 +1,6 @@
 /** Adds and compares amounts of resources exactly. */
 import { at, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { tenTo } from '../../model/powers_of_ten.ts'
 import { canonicalQuantity } from '../../schema/quantities.ts'
 import { list } from '../common/columns.ts'
 import { DECIMALS } from '../common/resources.ts'
@@ -18,7 +19,7 @@ export function nanosOf(quantity = '0'): bigint {
   const [, digits, suffix] = /^(-?\d+)(.*)$/.exec(quantity)!
   if (suffix!.endsWith('i')) return BigInt(digits!) * 1024n ** BigInt(1 + 'KMGTPE'.indexOf(suffix![0]!)) * NANO
   const power = /^e[+-]?\d/.test(suffix!) ? Number(suffix!.slice(1)) : DECIMALS[suffix!] ?? 0
-  return BigInt(digits!) * 10n ** BigInt(power + 9)
+  return BigInt(digits!) * tenTo(power + 9)
 }
 
 /** Returns the sum of two quantities in the form of the first one, unless that is zero. */
