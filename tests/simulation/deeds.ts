@@ -113,6 +113,8 @@ const UNSEEN = ['delete', 'delete', 'edit', 'edit', 'remove', 'drift', 'leave', 
 
 /** The numbers, modulo 8, of deletions that are undone by a restore: of a state before, or of one after. */
 const [SAVED_BEFORE, SAVED_AFTER] = [2, 5]
+/** The number of a creation whose object is selected, and passes. */
+const PASSING = 0
 /** How often a deed concerns the object of the one before. */
 const SAME_KEY = 0.5
 
@@ -134,7 +136,9 @@ export function drawDeeds(chance: Chance): readonly Deed[] {
         // The next leader has not seen what the one before made.
         return [{ ...each, waitMs: 0 }, { ...each, deed: 'create', waitMs: 500 }, { ...each, deed: 'hand over' }]
       case 'hide':
-        return each.number % 2 === 0 ? [each, { ...each, deed: 'delete' }] : [each]
+        return each.number % 2 === 0
+          ? [{ ...each, deed: 'create', number: PASSING, waitMs: 2000 }, each, { ...each, deed: 'delete' }]
+          : [each]
       case 'delete':
         return each.number % 8 === SAVED_BEFORE || each.number % 8 === SAVED_AFTER
           ? [each, { ...each, deed: 'restore' }]

@@ -3,7 +3,7 @@
  *
  *   npm run simulate:planted [-- NAME… --seeds 1000 --jobs 2]
  *
- * A bug that no seed finds is printed; the exit code is their number.
+ * A bug that no seed finds is printed; the exit code is their number. Without names, the seeds also run without a bug.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -56,7 +56,7 @@ async function work(): Promise<void> {
   }
 }
 
-console.log(`without a bug: ${(await firstFailing(ROOT)) ?? 'no seed fails'}`)
+if (positionals.length === 0) console.log(`without a bug: ${(await firstFailing(ROOT)) ?? 'no seed fails'}`)
 await Promise.all(Array.from({ length: Number(values.jobs) }, work))
 console.log(`${missed.length} not found`)
 process.exit(Math.min(missed.length, 100))
