@@ -134,7 +134,11 @@ export function drawDeeds(chance: Chance): readonly Deed[] {
         return [{ ...each, waitMs: 0 }, { ...each, deed: chance.pick(UNSEEN) }]
       case 'behind':
         // The next leader has not seen what the one before made.
-        return [{ ...each, waitMs: 0 }, { ...each, deed: 'create', waitMs: 500 }, { ...each, deed: 'hand over' }]
+        return [
+          { ...each, waitMs: 0 },
+          { ...each, deed: 'create', number: PASSING, waitMs: 2000 },
+          { ...each, deed: 'hand over' },
+        ]
       case 'hide':
         return each.number % 2 === 0
           ? [{ ...each, deed: 'create', number: PASSING, waitMs: 2000 }, each, { ...each, deed: 'delete' }]
@@ -334,7 +338,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return stage.fault({ ...fault, until: of.calm })
     }
     case 'behind':
-      return stage.fault({ resource: ConfigMap, verb: 'watch', lag: '5s', until: of.calm })
+      return stage.lagStandbys(3000, of.calm)
     case 'hand over':
       if (stage.leader !== undefined) stage.stop(stage.leader)
       return

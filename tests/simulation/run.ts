@@ -276,7 +276,8 @@ class Run {
     if (error instanceof LeadershipLost || (isStormy && isOfServer(error))) return
     // The grace period of a suspended process goes on.
     const isSuspended = this.#plan.deeds.some(({ deed }) => deed === 'suspend')
-    if (isSuspended && error instanceof Error && error.name === 'StopTimeout') return
+    const all: readonly unknown[] = error instanceof AggregateError ? error.errors : [error]
+    if (isSuspended && all.every((each) => each instanceof Error && each.name === 'StopTimeout')) return
     this.problem(`a replica ended: ${error}`)
   }
 

@@ -199,6 +199,15 @@ export class Stage {
     until.addEventListener('abort', () => (wire.maxDelayMs = 0), { once: true })
   }
 
+  /** Delays each part of each watch of the replicas that do not lead. */
+  lagStandbys(ms: number, until: AbortSignal): void {
+    for (const number of this.running.filter((each) => each !== this.leader)) {
+      const wire = this.#wires.get(number)!
+      wire.lagMs = ms
+      until.addEventListener('abort', () => (wire.lagMs = 0), { once: true })
+    }
+  }
+
   /** Garbles the next bytes that a replica receives on an open watch, or of the next answer to another request. */
   garble(number: number, what: 'watch' | 'answer'): void {
     this.#wires.get(number)?.garble(what)
@@ -250,7 +259,7 @@ export class Stage {
         }
       },
     }
-    const wire = new Wire(seededRandom(this.#options.seed + number))
+    const wire = new Wire(seededRandom(this.#options.seed + number), (ms) => this.#hold(ms))
     this.#wires.set(number, wire)
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, this.#end.signal])

@@ -10,10 +10,14 @@ export class Wire {
   readonly #random: () => number
   readonly #open = new Map<object, string>()
   #garbled: 'watch' | 'answer' | undefined
+  readonly #hold: (ms: number) => Promise<void>
   maxDelayMs = 0
+  /** The time that each part of a watch takes. */
+  lagMs = 0
 
-  constructor(random: () => number) {
+  constructor(random: () => number, hold: (ms: number) => Promise<void>) {
     this.#random = random
+    this.#hold = hold
   }
 
   /** The open watches: the cluster, the path and the selectors of each. */
@@ -49,6 +53,7 @@ export class Wire {
       this.#garbled = undefined
       return chunk.map((byte, at) => at > chunk.length / 2 && at < chunk.length / 2 + 9 ? 1 : byte)
     }
+    const lag = (): Promise<void> => this.#hold(this.lagMs)
     const received: HttpBody = {
       endless: body.endless,
       text: async () => new TextDecoder().decode(chunkOf(new TextEncoder().encode(await body.text()))),
@@ -58,7 +63,10 @@ export class Wire {
       },
       async *[Symbol.asyncIterator]() {
         try {
-          for await (const chunk of body) yield chunkOf(chunk)
+          for await (const chunk of body) {
+            if (isWatch) await lag()
+            yield chunkOf(chunk)
+          }
         } finally {
           end()
         }
