@@ -328,7 +328,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
           control: this.#control,
           target: { resource, namespace },
           prepare: this.#prepare,
-          replace: (objects, resourceVersion) => this.#replace(objects, resourceVersion, scope.signal),
+          replace: (objects, ...list) => this.#replace(objects, ...list, scope.signal),
           apply: (event, resourceVersion) => this.#apply(event, resourceVersion),
           store: this.#store,
           onOpen: () => this.#recovered(),
@@ -361,7 +361,12 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.#ownWrites.end()
   }
 
-  async #replace(objects: Map<string, KubeObject>, resourceVersion: string, signal: AbortSignal): Promise<void> {
+  async #replace(
+    objects: Map<string, KubeObject>,
+    resourceVersion: string,
+    beganMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
     const steps = this.#store.replacing(objects as Map<string, T>, !this.#isListed)
     const change = await turnBudgetOf(this.#options.clock).run(steps)
     signal.throwIfAborted()
@@ -370,7 +375,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     const deltas = lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true })).concat(change())
     this.#isListed = true
     this.#lastSeen = resourceVersion
-    this.#ownWrites.listed(resourceVersion)
+    this.#ownWrites.listed(resourceVersion, beganMs)
     if (!isFirst) this.#reportDeleted(deltas)
     this.#recovered()
     // Not awaited: events that come meanwhile go into the store at once, and to the handlers after the list.

@@ -103,9 +103,9 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     return this.#state.lost(list, resourceVersion)
   }
 
-  /** Called for each list after the store was replaced and before handlers are called. */
-  listed(resourceVersion: string): void {
-    this.#state.listed(resourceVersion, this.#options.clock.monotonic())
+  /** Called for each list, which began at this time, after the store was replaced and before handlers are called. */
+  listed(resourceVersion: string, beganMs: number): void {
+    this.#state.listed(resourceVersion, this.#options.clock.monotonic(), beganMs)
   }
 
   /** Forgets everything, because the watch has ended. */

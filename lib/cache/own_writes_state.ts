@@ -15,7 +15,7 @@
  * | event or bookmark at s     | ends if v ≤ s                  | stays                                                     | ends if v ≤ s         |
  * | DELETED event of the uid   | ends if v ≤ s                  | ends, without a selector                                  | ends, likewise        |
  * | list at s, without the uid | ends if v ≤ s                  | ends if a version ≤ s is known, without a selector        | ends if v ≤ s         |
- * | another list               | ends if v ≤ s                  | ends, as that list began after the answer                 | ends                  |
+ * | list begun after the answer| ends if v ≤ s                  | ends: a restored server has the object again              | ends                  |
  * | much later bookmark, list  | ends                           | ends                                                      | ends                  |
  *
  * With a selector, a DELETED event may mean that the object no longer matches, and the object may come back.
@@ -45,8 +45,6 @@ export interface Unclear {
   readonly version: string | undefined
   readonly uid: string | undefined
   readonly atMs: number
-  /** As in {@link Gone}. */
-  listed?: true
 }
 
 interface Answer<T> {
@@ -63,8 +61,6 @@ interface Gone {
   /** The newest known version of the object. */
   readonly version: string | undefined
   readonly atMs: number
-  /** One list came since the answer. The next one began after the answer, so it is right. */
-  listed?: true
 }
 
 /** The max age of an answer. A silent watch ends after 150 s, so a bookmark after this time includes the write. */
@@ -255,8 +251,8 @@ export class OwnWritesState<T extends KubeObject> {
     return lost
   }
 
-  /** Called after the store was replaced by a list of this version. */
-  listed(version: string, nowMs: number): void {
+  /** Called after the store was replaced by a list of this version, which began at this time. */
+  listed(version: string, nowMs: number, beganMs: number): void {
     const isEnded = (key: string, uid: string, known: string | undefined): boolean =>
       !this.#selective && known !== undefined && this.#stored(key)?.metadata.uid !== uid &&
       !isNewerVersion(known, version)
@@ -264,13 +260,9 @@ export class OwnWritesState<T extends KubeObject> {
     if (isNewerVersion(this.#seen, version)) this.clear()
     this.bookmark(version, nowMs)
     for (const [uid, gone] of this.#gone) {
-      if (gone.listed || isEnded(gone.key, uid, gone.version)) this.#gone.delete(uid)
-      else gone.listed = true
+      if (gone.atMs < beganMs || isEnded(gone.key, uid, gone.version)) this.#gone.delete(uid)
     }
-    for (const [key, unclear] of this.#unclear) {
-      if (unclear.listed) this.#unclear.delete(key)
-      else unclear.listed = true
-    }
+    for (const [key, { atMs }] of this.#unclear) if (atMs < beganMs) this.#unclear.delete(key)
     for (const { key, known, ended } of this.#inFlight) {
       for (const [uid, last] of known) if (isEnded(key!, uid, last)) ended.add(uid)
     }

@@ -1,6 +1,6 @@
 /** Drives the watch state machine: keeps a store equal to what the server has, by lists and watches. */
 import { isNotCapable, type NetworkError } from '../core/errors.ts'
-import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
 import { abortScope } from '../async/abort.ts'
 import { pause, type TurnBudget, turnBudgetOf } from '../async/clock.ts'
 import type { Deadline } from '../async/deadline.ts'
@@ -17,8 +17,13 @@ export interface ReflectorOptions extends StoredObjects {
   readonly control: WatchControl
   /**
    * Called with all objects, which it may keep: before the first event, and after every new list. Events wait for it.
+   * `beganMs`: when they were requested, by the monotonic clock.
    */
-  readonly replace: (objects: Map<string, KubeObject>, resourceVersion: string) => Promise<void> | void
+  readonly replace: (
+    objects: Map<string, KubeObject>,
+    resourceVersion: string,
+    beganMs: number,
+  ) => Promise<void> | void
   /** Called for each event, with its prepared object. `resourceVersion` is that of the event. */
   readonly apply: (event: WatchEvent, resourceVersion: string) => void
   /** Called when the server accepts a watch from a version. */
@@ -31,6 +36,7 @@ export interface ReflectorOptions extends StoredObjects {
 
 /** Ends what a reflector does now. */
 export interface WatchControl {
+  deleted?: ObjectMeta
   /** Ends the back-off after at most this time; undefined while there is none. */
   retry?: ((withinMs: number) => void) | undefined
   /** Opens the watch again at its last version; undefined while there is none. */
@@ -107,7 +113,7 @@ async function list(options: ReflectorOptions, signal: AbortSignal): Promise<Wat
     const { objects, resourceVersion } = await listPages(options, signal)
     // The last page may have come together with the abort.
     signal.throwIfAborted()
-    await options.replace(objects, resourceVersion)
+    await options.replace(objects, resourceVersion, began)
     return { kind: 'listed', resourceVersion }
   } catch (error) {
     return { kind: 'failed', error, accepted: false, lastedMs: options.clock.monotonic() - began }
@@ -248,6 +254,7 @@ class WatchRun {
     // Read before `prepare`, which may remove fields.
     const resourceVersion = event.kind === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion
     if (event.kind !== 'bookmark') this.#options.prepare(event.object)
+    if (event.kind === 'deleted') this.#options.control.deleted = event.object.metadata
     this.#options.apply(event, resourceVersion)
     const bookmark = event.kind === 'bookmark'
     this.#onInput({ kind: 'seen', resourceVersion, bookmark })
@@ -278,7 +285,7 @@ class WatchRun {
     this.#initialSilence?.cancel()
     this.#collected = undefined
     this.#advanced = true
-    await this.#pauseDeadline(this.#options.replace(objects, resourceVersion))
+    await this.#pauseDeadline(this.#options.replace(objects, resourceVersion, this.#beganMs))
     this.#onInput({ kind: 'listed', resourceVersion })
   }
 }

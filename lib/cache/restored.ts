@@ -5,11 +5,15 @@ import { isTooLarge } from './watch_state.ts'
 
 export interface StoredObjects extends ListPagesOptions {
   readonly store: { values(): Iterable<KubeObject> }
+  readonly control: {
+    /** The last deletion that a watch has delivered, with its version. */
+    deleted?: ObjectMeta
+  }
 }
 
 /**
- * Returns whether the server has not reached the version `from`, or had another version of the newest stored object
- * there: it was restored, and has passed `from` again. Resolves with false if the request fails otherwise: the next
+ * Returns whether the server has not reached the version `from`, or lacks the last known change there, of an object or a
+ * deletion: it was restored, and has passed `from` again. Resolves with false if the request fails otherwise: the next
  * watch reports that.
  *
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
@@ -19,21 +23,21 @@ export async function isRestored(
   from: string,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
-  const { target } = options
-  let newest: Partial<ObjectMeta> = {}
+  const { target, fields, control: { deleted } } = options
+  let last = deleted
   for (const { metadata } of options.store.values()) {
-    if (isNewerVersion(metadata.resourceVersion, newest.resourceVersion)) newest = metadata
+    if (isNewerVersion(metadata.resourceVersion, last?.resourceVersion)) last = metadata
   }
-  // An empty name selects nothing: the version alone.
-  const { name = '', namespace = target.namespace, resourceVersion } = newest
   const one = {
     ...options,
     at: { resourceVersion: from, resourceVersionMatch: 'Exact' as const },
-    target: { ...target, namespace },
-    fields: `metadata.name=${name}`,
+    target: { ...target, namespace: last?.namespace ?? target.namespace },
+    fields: [fields, last && `metadata.name=${last.name}`].filter(Boolean).join(),
   }
+  // Without a known change, there is no object at all.
+  const expected = last === deleted ? undefined : last!.resourceVersion
   return await listPages(one, signal).then(
-    ({ objects: [entry] }) => entry?.[1].metadata.resourceVersion !== resourceVersion,
+    ({ objects: [entry] }) => entry?.[1].metadata.resourceVersion !== expected,
     isTooLarge,
   )
 }

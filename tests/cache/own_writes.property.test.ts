@@ -127,7 +127,9 @@ class Model {
   readonly deleted = new Set<string>()
   /** The version of the store; undefined before the first list. */
   seen: number | undefined
-  list: { readonly revision: number; readonly objects: readonly KubeObject[] } | undefined
+  list: { readonly revision: number; readonly objects: readonly KubeObject[]; readonly beganMs: number } | undefined
+  /** Time passes with each look at the clock. */
+  ms = 0
   /** Reads of unclear keys, with what the server had when they began. */
   readonly reads: { readonly keys: NonNullable<ReturnType<OwnWrites['unclear']>>; readonly list: ListBody }[] = []
 
@@ -138,7 +140,8 @@ class Model {
       resource: POD,
       ...selection,
       store: this.store,
-      clock: new FakeClock(),
+      // A list began before an answer, or after it.
+      clock: Object.assign(new FakeClock(), { monotonic: () => (this.ms += 0.001) }),
       prepare: Object.freeze,
     })
   }
@@ -208,7 +211,7 @@ class Model {
   }
 
   beginList(): void {
-    this.list ??= { revision: this.server.revision, objects: this.#listed() }
+    this.list ??= { revision: this.server.revision, objects: this.#listed(), beganMs: this.ms += 0.001 }
   }
 
   beginRead(key?: string): void {
@@ -226,8 +229,8 @@ class Model {
     if (!this.list) return
     this.seen = this.list.revision
     this.store.replace(byKey(this.list.objects), false)
+    this.own.listed(String(this.seen), this.list.beganMs)
     this.list = undefined
-    this.own.listed(String(this.seen))
   }
 
   check(): void {

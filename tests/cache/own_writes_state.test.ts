@@ -15,7 +15,7 @@ function knowing(stored?: string, seen?: string) {
   const put = (text: string | undefined): void =>
     void (text === undefined ? store.delete(KEY) : store.set(KEY, at(text)))
   put(stored)
-  if (seen !== undefined) own.listed(seen, 0)
+  if (seen !== undefined) own.listed(seen, 0, 0)
   return {
     own,
     get shown() {
@@ -34,9 +34,9 @@ function knowing(stored?: string, seen?: string) {
       const { uid, resourceVersion } = at(text).metadata
       own.deleted(KEY, uid, resourceVersion)
     },
-    listed: (version: string, text?: string, nowMs = 0) => {
+    listed: (version: string, text?: string, beganMs = 0) => {
       put(text)
-      own.listed(version, nowMs)
+      own.listed(version, beganMs, beganMs)
     },
   }
 }
@@ -95,6 +95,7 @@ const AFTER_DELETION: readonly (readonly [string, (k: Known) => void, string | u
   ['a late answer about it', (k) => k.answered('a@9'), undefined, 2],
   ['an answer about a successor', (k) => k.answered('b@12'), 'b@12', 2],
   ['a list with it', (k) => k.listed('9', 'a@9'), undefined, 1],
+  ['a list with it that began after the answer, as etcd was restored', (k) => k.listed('12', 'a@5', 1), 'a@5', 0],
   ['a list without it', (k) => k.listed('12'), undefined, 0],
   ['a list with a successor', (k) => k.listed('12', 'b@11'), 'b@11', 0],
   ['a bookmark', (k) => k.own.bookmark('9', 4 * MINUTE), undefined, 1],
@@ -121,7 +122,8 @@ const AFTER_HIDDEN: readonly (readonly [string, (k: Known) => void, whenKnown: b
   ['a bookmark', (k) => k.own.bookmark('9', 4 * MINUTE), true, true],
   ['a bookmark much later', (k) => k.own.bookmark('9', 6 * MINUTE), false, false],
   ['an older list', (k) => k.listed('9', 'a@9'), true, true],
-  ['two older lists', (k) => (k.listed('9', 'a@9'), k.listed('9', 'a@9')), false, false],
+  ['two older lists', (k) => (k.listed('9', 'a@9'), k.listed('9', 'a@9')), true, true],
+  ['a list that began after the answer', (k) => k.listed('9', 'a@9', 1), false, false],
   ['a newer list', (k) => k.listed('10', 'a@10'), false, true],
   ['an older answer', (k) => k.answered('a@9'), true, true],
   ['a newer answer', (k) => k.answered('a@11'), false, true],
@@ -375,20 +377,20 @@ test('without a list, answers are forgotten after five minutes; without any inpu
   assert.equal(blind.own.size, 50_000)
 })
 
-test('a deletion of an unknown object survives one list, which may be older, and not a second one', () => {
+test('a deletion of an unknown object survives a list that may be older, and none that began after the answer', () => {
   const k = knowing(undefined, '8')
   k.own.gone(k.own.begin(KEY), 'a', 0)
   k.listed('9')
   k.applied('a@10')
   assert.deepEqual([k.shown, k.own.size], [undefined, 1])
-  k.listed('12')
+  k.listed('12', undefined, 1)
   assert.equal(k.own.size, 0)
 })
 
 test('with a label selector, an own deletion stays hidden after a DELETED event, as the object may come back', () => {
   const store = new Map([[KEY, at('a@5')]])
   const own = new OwnWritesState<KubeObject>((key) => store.get(key), true)
-  own.listed('8', 0)
+  own.listed('8', 0, 0)
   own.gone(own.begin(KEY), 'a', 0)
   store.delete(KEY)
   own.deleted(KEY, 'a', '9')

@@ -216,15 +216,46 @@ test('after a failure the server is compared: without the last version, or with 
   }
 })
 
-test('with an empty store, the version alone is compared, in the namespace of the reflector', async () => {
-  const stream = new Stream()
-  await using r = await watching([stream], { target: { resource: POD, namespace: 'ours' } })
-  stream.fail(new NetworkError('cut', { phase: 'body' }))
-  r.server.lists.push(list('5'))
-  await r.clock.advance(800)
-  assert.deepEqual(r.server.recorded(), ['list', 'watch 5', 'list', 'watch 5'])
-  const { path } = r.server.requests.at(-2)!
-  assert.ok(path.startsWith('/api/v1/namespaces/ours/pods?fieldSelector=metadata.name%3D&'), path)
+test('with an empty store, no object may be there, or not the one that was deleted last', async () => {
+  const [watched, read] = [['list', 'watch 5'], ['list', 'list', 'watch 4']]
+  for (
+    const [deletion, answer, path, requests] of [
+      [undefined, [], '?', watched],
+      [undefined, [pod('a', '3')], '?', read],
+      [pod('b', '5'), [], '?fieldSelector=metadata.name%3Db&', watched],
+      // The deletion was undone by a restore.
+      [pod('b', '5'), [pod('b', '4')], '?fieldSelector=metadata.name%3Db&', read],
+    ] as const
+  ) {
+    const stream = new Stream()
+    await using r = await watching([stream], { target: { resource: POD, namespace: 'default' } })
+    if (deletion) stream.send('DELETED', deletion)
+    await r.clock.advance(0)
+    stream.fail(new NetworkError('cut', { phase: 'body' }))
+    await r.clock.advance(0)
+    r.server.recorded()
+    r.server.lists.push(list('5', answer), list('4'))
+    await r.clock.advance(800)
+    assert.deepEqual(r.server.recorded(), requests)
+    const asked = r.server.requests.find((each) => each.path.includes('resourceVersionMatch=Exact'))!.path
+    assert.ok(asked.startsWith(`/api/v1/namespaces/default/pods${path}`), asked)
+  }
+})
+
+test('the newest change counts, with the fields of the reflector: a deletion, or an object that came after it', async () => {
+  for (const [deleted, name] of [['6', 'b'], ['4', 'a']] as const) {
+    const stream = new Stream()
+    const store = new Map([['a', pod('a', '5')]])
+    await using r = await watching([stream], { store, fields: 'spec.nodeName=n' })
+    stream.send('DELETED', pod('b', deleted))
+    await r.clock.advance(0)
+    stream.fail(new NetworkError('cut', { phase: 'body' }))
+    r.server.lists.push(list(deleted, name === 'a' ? [pod('a', '5')] : []))
+    await r.clock.advance(800)
+    const asked = new URL(r.server.requests.at(-2)!.path, 'http://server').searchParams
+    assert.equal(asked.get('fieldSelector'), `spec.nodeName=n,metadata.name=${name}`)
+    assert.deepEqual(r.server.recorded().slice(-1), [`watch ${deleted}`])
+  }
 })
 
 test('an answer that does not come in time is not waited for, nor after a stop', async () => {

@@ -299,15 +299,13 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'restore': {
       if (!of.restore) return
       of.isCertain = false
-      // Until an owner that was undone has left the cache, its dependents are made and collected again: not in no time.
-      const noticed = new AbortController()
-      stage.clock.after(60_000, () => noticed.abort())
-      for (const replica of stage.running) stage.slow(replica, 50, noticed.signal)
+      delayWrites(of, 60_000)
       return of.restore()
     }
     case 'gap': {
       // What happens meanwhile comes by a list, if the history is gone by then.
       const resource = [Foo, Foo, Service, Secret][number % 4]!
+      delayWrites(of, 5000)
       stage.fault({ resource, verb: 'watch', delay: '3s', times: 2 * stage.running.length, until: of.calm })
       stage.closeWatches(of.place)
       if (number % 3 !== 0) stage.clock.after(2500, () => stage.compact(of.place))
@@ -392,6 +390,16 @@ async function sent(write: Promise<unknown>): Promise<boolean> {
     if (isReason(error, 'NotFound') || isReason(error, 'Invalid') || isReason(error, 'InternalError')) return false
     throw error
   }
+}
+
+/**
+ * Until an owner that is gone has left the cache, its dependents are made and collected again, as by other controllers:
+ * not in no time.
+ */
+function delayWrites({ stage }: Play, ms: number): void {
+  const noticed = new AbortController()
+  stage.clock.after(ms, () => noticed.abort())
+  for (const replica of stage.running) stage.slow(replica, 50, noticed.signal)
 }
 
 /** Keeps the state of the cluster for a restore. */
