@@ -9,6 +9,12 @@ export interface BackoffOptions {
   readonly jitter?: number
 }
 
+/**
+ * As client-go's reflector: 800 ms doubling to 30 s, plus up to 100 % jitter, so that many clients do not return at
+ * once.
+ */
+export const SERVER_BACKOFF: BackoffOptions = { baseMs: 800, maxMs: 30_000, jitter: 1 }
+
 /** Returns the delay before retry `attempt` (0 is the first): `baseMs * 2^attempt`, at most `maxMs`, plus jitter. */
 export function backoffMs(attempt: number, options: BackoffOptions, random: () => number): number {
   const { baseMs, maxMs, jitter = 0 } = options

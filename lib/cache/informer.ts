@@ -2,13 +2,13 @@
 import { ApiError, messageOf, NetworkError } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
-import { type AnyResource, groupResourceOf, metadataOf, wholeOf } from '../core/resource.ts'
-import type { Runnable } from '../core/runnable.ts'
+import { type AnyResource, metadataOf, wholeOf } from '../core/resource.ts'
+import { OPTIONAL_MS, type Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import { type Log, safeLog } from '../observe/log.ts'
-import { type Api, clusterSuffix, type WriteInFlight } from '../client/api.ts'
+import type { Api, WriteInFlight } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WatchEvent } from '../client/watch_events.ts'
@@ -50,9 +50,6 @@ export interface InformerOptions extends SelectOptions {
 
 /** Retries after an outage are spread over this time. */
 const SPREAD_MS = 500
-
-/** How long a start waits for an optional informer. */
-export const OPTIONAL_MS = 5_000
 
 /** A registered handler. */
 export interface HandlerRegistration {
@@ -106,9 +103,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.resource = resource
     this.namespace = namespace
     this.optional = optional
-    this.#name = `${groupResourceOf(resource)}${namespace === undefined ? '' : ` in namespace "${namespace}"`}${
-      clusterSuffix(options.api)
-    }`
+    this.#name = options.api.describe({ resource, namespace })
     this.#options = { ...options, clock, log }
     this.#random = random
     const place = { clock, log, cluster: options.api.cluster }
@@ -126,7 +121,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
       outages: outageLogOf(options.api, clock),
     })
     this.#handlers = new HandlerSet({
-      name: `${groupResourceOf(resource)}${clusterSuffix(options.api)}`,
+      name: options.api.describe({ resource }),
       store: this.#store,
       clock,
       random,

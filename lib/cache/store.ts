@@ -106,18 +106,9 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     return [{ kind: 'deleted', object, stale: false }]
   }
 
-  /** Replaces all objects at once; see {@link replacing}. */
-  replace(objects: Map<string, T>, initial: boolean): readonly Delta<T>[] {
-    const steps = this.replacing(objects, initial)
-    for (;;) {
-      const { done, value } = steps.next()
-      if (done) return value()
-    }
-  }
-
   /**
    * Prepares the replacement of all objects, a few objects per step. The returned function makes the change, so that
-   * readers never see a mixture; it returns the difference, deletions first. `objects` is keyed as by {@link byKey} and
+   * readers never see a mixture; it returns the difference, deletions first. `objects` is keyed by `formatKey` and
    * belongs to the store from then on. Between the steps the store must not be changed; its indexes may be used.
    */
   *replacing(objects: Map<string, T>, initial: boolean): Generator<undefined, () => readonly Delta<T>[], undefined> {
@@ -181,15 +172,6 @@ function noteChange<T extends KubeObject>(old: T | undefined, object: T, initial
     if (old) deltas.push({ kind: 'deleted', object: old, stale: true })
     deltas.push({ kind: 'added', object, initial })
   }
-}
-
-/**
- * Returns the objects of a list by their keys.
- *
- * @throws TypeError if an object has no name.
- */
-export function byKey<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
-  return new Map(objects.map((object) => [formatKey(keyOf(object)), object]))
 }
 
 /** Objects without a resourceVersion (of metrics servers) always count as changed. */

@@ -1,10 +1,9 @@
 /** Tracks the current failure of a watch and decides what is logged. */
 import { ApiError, isExpired, messageOf, NetworkError } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
-import { type AnyResource, groupResourceOf } from '../core/resource.ts'
+import { type AnyResource, clusterSuffix, groupResourceOf } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
-import { clusterSuffix } from '../client/api.ts'
 import { isMissingKind, withRule } from '../client/codec.ts'
 
 /**

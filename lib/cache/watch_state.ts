@@ -13,7 +13,7 @@
  */
 import { ApiError, isExpired, NetworkError } from '../core/errors.ts'
 import { isNewerVersion } from '../core/objects.ts'
-import { backoffMs } from '../async/backoff.ts'
+import { backoffMs, SERVER_BACKOFF } from '../async/backoff.ts'
 
 /**
  * What all states but `waiting` have. Which field survives what:
@@ -101,11 +101,6 @@ type Failure = Extract<WatchInput, { kind: 'failed' }>
 
 export const initialWatchState: WatchState = { kind: 'streaming', failures: 0 }
 
-/**
- * As client-go's reflector: 800 ms doubling to 30 s, plus up to 100 % jitter, so that many clients do not return at
- * once.
- */
-const BACKOFF = { baseMs: 800, maxMs: 30_000, jitter: 1 } as const
 /** A watch that lasts this long ends a series of failures. */
 const HEALTHY_AFTER_MS = 120_000
 /**
@@ -284,7 +279,7 @@ const MAX_RETRY_AFTER_MS = 300_000
 
 function retryAfter(next: Active, retryAfterMs: number | undefined, random: () => number): WatchState {
   const requestedMs = Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS)
-  return { kind: 'waiting', ms: Math.max(backoffMs(next.failures - 1, BACKOFF, random), requestedMs), next }
+  return { kind: 'waiting', ms: Math.max(backoffMs(next.failures - 1, SERVER_BACKOFF, random), requestedMs), next }
 }
 
 function seriesOf(

@@ -2,7 +2,8 @@
 import { messageOf } from '../core/errors.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { isInTime, systemClock } from '../async/clock.ts'
-import { compileErrors, placeOfError } from '../observe/stack.ts'
+import { compileErrors, placeOfError } from '../observe/error_place.ts'
+import { userFrames } from '../observe/stack.ts'
 import { readDescribed } from '../operator/tool_hooks.ts'
 import { hasWebhooks, type OperatorDescription } from '../operator/description.ts'
 import { ownKinds } from '../operator/used_kinds.ts'
@@ -175,7 +176,7 @@ async function imported(url: string, limitMs: number): Promise<Record<string, un
 
 function failure(file: string, error: unknown, isImported: boolean): string {
   const [message = ''] = messageOf(error).split('\n')
-  const place = placeOfError(error)
+  const place = placeOfError(error, userFrames)
   // What is wrong with a description or a record says what cannot be done.
   if (isImported && message.startsWith('Cannot ')) return message
   const hint = /import statement outside a module/.test(message)

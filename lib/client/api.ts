@@ -4,7 +4,7 @@ import { ApiError } from '../core/errors.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { apiVersionOf } from '../core/resource.ts'
+import { apiVersionOf, clusterSuffix } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
@@ -62,11 +62,6 @@ export interface WriteInFlight {
   deleted(answer: unknown): void
   /** Called last, exactly once, whatever happened. */
   end(): void
-}
-
-/** Returns ` in cluster "west"` for error texts, or nothing for a cluster without a name. */
-export function clusterSuffix({ cluster }: Pick<ApiOptions, 'cluster'>): string {
-  return cluster === undefined ? '' : ` in cluster "${cluster}"`
 }
 
 /** A written object, and whether the write created it. */

@@ -1,4 +1,5 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
+import { clusterSuffix } from '../core/resource.ts'
 import { asJson } from '../core/equal.ts'
 import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
@@ -16,7 +17,7 @@ import {
   type Writable,
 } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
-import { type Api, clusterSuffix, resultOf, type Written } from './api.ts'
+import { type Api, resultOf, type Written } from './api.ts'
 import { ApplyCache } from './apply_cache.ts'
 import type {
   CachingReader,

@@ -1,5 +1,5 @@
 /** A small file that is replaced from outside: a projected token, a CA bundle, a client certificate. */
-import { ConfigError, messageOf } from '../core/errors.ts'
+import { ConfigError, messageOf, NOT_CAPABLE } from '../core/errors.ts'
 import type { Log } from '../observe/log.ts'
 import { isMissing } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
@@ -61,13 +61,13 @@ export class RotatingFile {
 /** Returns the ConfigError for a file that cannot be read. ConfigErrors pass through. */
 export function readFailure(file: string, what: string, error: unknown): ConfigError {
   if (error instanceof ConfigError) return error
-  if (isMissing(error)) return new ConfigError(`Cannot read ${what} ${file}: there is no such file`, { cause: error })
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (code === 'EACCES' || code === 'EPERM') {
-    return new ConfigError(`Cannot read ${what} ${file}: permission denied`, { cause: error })
-  }
-  if (error instanceof Error && error.name === 'NotCapable') {
-    return new ConfigError(`Cannot read ${what} ${file}: Deno needs --allow-read=${file}`, { cause: error })
-  }
-  return new ConfigError(`Cannot read ${what} ${file}: ${messageOf(error)}`, { cause: error })
+  const { code, name } = (error instanceof Error ? error : {}) as { readonly code?: unknown; readonly name?: string }
+  const why = isMissing(error)
+    ? 'there is no such file'
+    : code === 'EACCES' || code === 'EPERM'
+    ? 'permission denied'
+    : name === NOT_CAPABLE
+    ? `Deno needs --allow-read=${file}`
+    : messageOf(error)
+  return new ConfigError(`Cannot read ${what} ${file}: ${why}`, { cause: error })
 }

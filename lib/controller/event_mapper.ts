@@ -60,7 +60,7 @@ export class EventMapper {
   readonly #parked = new FailedEvents()
   /** Retries of parked objects. */
   readonly #retries: WorkQueue<string>
-  readonly #limited: RateLimitedLog
+  readonly #limitedLog: RateLimitedLog
   /** Callers of {@link drained} that wait until no event is parked. */
   #onEmpty: (() => void)[] = []
 
@@ -68,7 +68,7 @@ export class EventMapper {
     this.#options = options
     this.#limits = { what: 'The map function', maxMs: MAX_MAP_MS, clock: options.clock, signal: options.signal }
     this.#retries = new WorkQueue({ clock: options.clock, limiter: exponentialLimiter(BACKOFF) })
-    this.#limited = new RateLimitedLog(options.clock)
+    this.#limitedLog = new RateLimitedLog(options.clock, options.log)
   }
 
   /**
@@ -228,14 +228,14 @@ export class EventMapper {
     const what = `Too many deleted objects wait for a retry of their map function: ${
       nameOf(dropped.delta.object)
     } is dropped (${dropped.why})`
-    this.#limited.line((more) => this.#options.log.error(`${what}${more}`))
+    this.#limitedLog.error(what)
   }
 
   /** Logs failures 1, 2, 4, 8, … of an object, at a limited rate for all objects. */
   #logFailure({ object }: Delta, error: unknown, waitMs: number, attempt: number): void {
     if ((attempt & (attempt - 1)) !== 0) return
     const text = `Cannot map ${nameOf(object)} to keys: ${messageOf(error)} (retry ${attempt} in ${formatMs(waitMs)})`
-    this.#limited.line((more) => this.#options.log.error(`${text}${more}`, { attempt, waitMs, error }))
+    this.#limitedLog.error(text, { attempt, waitMs, error })
   }
 
   #notifyIfEmpty(): void {

@@ -1,5 +1,5 @@
 /** A controller's metrics, with controller-runtime's names, labels and buckets, so that its dashboards work. */
-import { type HistogramDefinition, type Meter, type MetricDefinition, OwnSeries } from '../observe/metrics.ts'
+import { type Meter, type MetricDefinition, OwnSeries } from '../observe/metrics.ts'
 import type { QueueMeter } from '../queue/metrics.ts'
 import type { Disposition } from './result.ts'
 
@@ -32,16 +32,22 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   }
   inUse.set(meter, names.add(controller))
 
-  const runs = meter.counter(TOTAL)
+  const runs = meter.counter<Label | 'result'>({
+    ...metric('controller_runtime_reconcile_total'),
+    labels: ['controller', 'result'],
+  })
   const [success, requeueAfter, error, requeue] = RESULTS.map((result) => runs.with({ controller, result }))
   const series = new OwnSeries(meter, { controller })
-  const errors = series.counter(ERRORS)
-  const terminal = series.counter(TERMINAL_ERRORS)
-  const timeouts = series.counter(TIMEOUTS)
-  series.counter(PANICS)
-  const time = series.histogram(TIME)
-  const active = series.gauge(ACTIVE)
-  series.gauge(MAX_CONCURRENT).set(concurrency)
+  const errors = series.counter(metric('controller_runtime_reconcile_errors_total'))
+  const terminal = series.counter(metric('controller_runtime_terminal_reconcile_errors_total'))
+  const timeouts = series.counter(metric('controller_runtime_reconcile_timeouts_total'))
+  series.counter(metric('controller_runtime_reconcile_panics_total'))
+  const time = series.histogram({
+    ...metric('controller_runtime_reconcile_time_seconds'),
+    buckets: [...BELOW_1_S, ...FROM_1_S],
+  })
+  const active = series.gauge(metric('controller_runtime_active_workers'))
+  series.gauge(metric('controller_runtime_max_concurrent_reconciles')).set(concurrency)
 
   return {
     begin: () => active.inc(),
@@ -77,46 +83,21 @@ const RESULTS = ['success', 'requeue_after', 'error', 'requeue'] as const
 const LABELS = ['controller'] as const
 type Label = (typeof LABELS)[number]
 
-const TOTAL: MetricDefinition<Label | 'result'> = {
-  name: 'controller_runtime_reconcile_total',
-  help: 'Number of reconcile runs, by controller and result',
-  labels: ['controller', 'result'],
+const HELP = {
+  controller_runtime_reconcile_total: 'Number of reconcile runs, by controller and result',
+  controller_runtime_reconcile_errors_total: 'Number of reconcile runs that threw',
+  controller_runtime_terminal_reconcile_errors_total:
+    'Number of reconcile runs that threw a TerminalError and are not retried',
+  controller_runtime_reconcile_panics_total: 'Always 0: JavaScript has no panics, all throws count as errors',
+  controller_runtime_reconcile_timeouts_total: 'Number of reconcile runs that exceeded the timeout',
+  controller_runtime_max_concurrent_reconciles: 'Maximum number of concurrent reconcile runs',
+  controller_runtime_active_workers: 'Number of reconcile runs in progress',
+  controller_runtime_reconcile_time_seconds: 'Duration of reconcile runs in seconds',
 }
-const ERRORS: MetricDefinition<Label> = {
-  name: 'controller_runtime_reconcile_errors_total',
-  help: 'Number of reconcile runs that threw',
-  labels: LABELS,
+
+function metric(name: keyof typeof HELP): MetricDefinition<Label> {
+  return { name, help: HELP[name], labels: LABELS }
 }
-const TERMINAL_ERRORS: MetricDefinition<Label> = {
-  name: 'controller_runtime_terminal_reconcile_errors_total',
-  help: 'Number of reconcile runs that threw a TerminalError and are not retried',
-  labels: LABELS,
-}
-const PANICS: MetricDefinition<Label> = {
-  name: 'controller_runtime_reconcile_panics_total',
-  help: 'Always 0: JavaScript has no panics, all throws count as errors',
-  labels: LABELS,
-}
-const TIMEOUTS: MetricDefinition<Label> = {
-  name: 'controller_runtime_reconcile_timeouts_total',
-  help: 'Number of reconcile runs that exceeded the timeout',
-  labels: LABELS,
-}
-const MAX_CONCURRENT: MetricDefinition<Label> = {
-  name: 'controller_runtime_max_concurrent_reconciles',
-  help: 'Maximum number of concurrent reconcile runs',
-  labels: LABELS,
-}
-const ACTIVE: MetricDefinition<Label> = {
-  name: 'controller_runtime_active_workers',
-  help: 'Number of reconcile runs in progress',
-  labels: LABELS,
-}
+
 const BELOW_1_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9]
 const FROM_1_S = [1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60]
-const TIME: HistogramDefinition<Label> = {
-  name: 'controller_runtime_reconcile_time_seconds',
-  help: 'Duration of reconcile runs in seconds',
-  labels: LABELS,
-  buckets: [...BELOW_1_S, ...FROM_1_S],
-}

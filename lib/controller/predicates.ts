@@ -78,16 +78,13 @@ export function guardedPredicate(
   parts: { readonly clock: Clock; readonly log: Log },
 ): (delta: Delta) => boolean {
   if (!when) return () => true
-  const { clock, log } = parts
-  const limited = new RateLimitedLog(clock)
+  const limitedLog = new RateLimitedLog(parts.clock, parts.log)
   return (delta) => {
     try {
       return when(delta.object, delta.kind === 'updated' ? delta.old : undefined, delta)
     } catch (error) {
       const what = `${delta.object.kind} "${formatKey(keyOf(delta.object))}"`
-      limited.line((more) =>
-        log.error(`A predicate threw for ${what}, so the event passes: ${messageOf(error)}${more}`, { error })
-      )
+      limitedLog.error(`A predicate threw for ${what}, so the event passes: ${messageOf(error)}`, { error })
       return true
     }
   }

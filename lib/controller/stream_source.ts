@@ -50,14 +50,14 @@ const ITEMS_PER_TURN = 128
 export class StreamSource implements Source {
   readonly name: string
   readonly #options: StreamSourceOptions & { readonly clock: Clock; readonly log: Log }
-  readonly #malformed: RateLimitedLog
+  readonly #limitedLog: RateLimitedLog
   #failure: readonly SourceFailure[] = []
   #started = false
 
   constructor(options: StreamSourceOptions) {
     const { clock = systemClock } = options
     this.#options = { ...options, clock, log: safeLog(options.log) }
-    this.#malformed = new RateLimitedLog(clock)
+    this.#limitedLog = new RateLimitedLog(clock, this.#options.log)
     this.name = options.name
   }
 
@@ -124,12 +124,11 @@ export class StreamSource implements Source {
 
   /** Logs an item without a name and goes on: opening the stream again would not help. */
   #add(sink: Sink, item: ObjectKey | Pick<KubeObject, 'metadata'>): void {
-    const { log, priority, name } = this.#options
+    const { priority, name } = this.#options
     try {
       sink.add(keyOf(item), { priority, cause: () => name })
     } catch (error) {
-      const text = `Cannot queue an item of the source "${name}": ${messageOf(error)}`
-      this.#malformed.line((more) => log.error(`${text}${more}`, { error }))
+      this.#limitedLog.error(`Cannot queue an item of the source "${name}": ${messageOf(error)}`, { error })
     }
   }
 

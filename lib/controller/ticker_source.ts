@@ -45,7 +45,7 @@ const KEYS_PER_TURN = 256
 export class TickerSource implements Source {
   readonly name: string
   readonly #options: TickerSourceOptions & { readonly clock: Clock; readonly log: Log }
-  readonly #limited: RateLimitedLog
+  readonly #limitedLog: RateLimitedLog
   #failure: readonly SourceFailure[] = []
   #started = false
   #calling = false
@@ -60,7 +60,7 @@ export class TickerSource implements Source {
     }
     this.name = name
     this.#options = { ...options, clock, log: safeLog(options.log) }
-    this.#limited = new RateLimitedLog(clock)
+    this.#limitedLog = new RateLimitedLog(clock, this.#options.log)
   }
 
   get failing(): readonly SourceFailure[] {
@@ -93,7 +93,7 @@ export class TickerSource implements Source {
   }
 
   async #tick(sink: Sink, signal: AbortSignal): Promise<void> {
-    const { name, everyMs, keys, priority = LOW_PRIORITY, clock, log } = this.#options
+    const { name, everyMs, keys, priority = LOW_PRIORITY, clock } = this.#options
     this.#failure = []
     const cause = (): string => `every ${formatMs(everyMs)}`
     try {
@@ -108,9 +108,7 @@ export class TickerSource implements Source {
     } catch (error) {
       if (signal.aborted) return
       this.#failure = [{ error }]
-      this.#limited.line((more) =>
-        log.error(`Cannot get the keys of the source "${name}": ${messageOf(error)}${more}`, { error })
-      )
+      this.#limitedLog.error(`Cannot get the keys of the source "${name}": ${messageOf(error)}`, { error })
     }
   }
 }

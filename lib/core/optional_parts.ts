@@ -2,6 +2,7 @@
  * The parts that a bundle has only if the operator's file imports them: `import 'kubeloop/webhooks'`. Elsewhere each is
  * a file beside mod.js that is loaded at its first use, by a URL, which no bundler follows.
  */
+import { fileMissing } from './errors.ts'
 
 /** Each is an entry of the package. */
 export type OptionalPart = 'webhooks' | 'metrics' | 'secure-metrics' | 'profiling' | 'tracing' | 'schedules'
@@ -21,7 +22,15 @@ export function providePart(name: OptionalPart, load: () => Promise<unknown>): v
   provided().set(name, load)
 }
 
-/** Loads a part as the user's import provides it, or else by `load`. Rejects as these do. */
-export async function loadPart<T>(name: OptionalPart, load: () => Promise<T>): Promise<T> {
-  return await ((provided().get(name) ?? load)() as Promise<T>)
+/**
+ * Loads a part as the user's import provides it, or else by `load`, from that file. Rejects with a ConfigError that
+ * begins with `cannot`.
+ */
+export async function loadPart<T>(
+  name: OptionalPart,
+  load: () => Promise<T>,
+  cannot: string,
+  file: string,
+): Promise<T> {
+  return await ((provided().get(name) ?? load)() as Promise<T>).catch(fileMissing(cannot, file, name))
 }

@@ -229,3 +229,8 @@ export type Writable<D> = [D] extends [never] ? { readonly only: 'a kind that ca
 
 /** The type of an object read through {@link metadataOf}. */
 export type MetadataOf<T extends KubeObject> = Pick<T, 'apiVersion' | 'kind' | 'metadata'>
+
+/** Returns ` in cluster "west"` for error texts, or nothing for a cluster without a name. */
+export function clusterSuffix({ cluster }: { readonly cluster?: string | undefined }): string {
+  return cluster === undefined ? '' : ` in cluster "${cluster}"`
+}

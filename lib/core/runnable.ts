@@ -33,3 +33,6 @@ export interface Runnable {
  * preparation runs on the leader once the lease is won; the leader's other work starts when it is ready.
  */
 export type RunnableRole = 'server' | 'webhook' | 'cache' | 'recorder' | 'preparation'
+
+/** How long a start waits for what it can do without: an optional informer or cluster. */
+export const OPTIONAL_MS = 5_000

@@ -45,7 +45,7 @@ export function formatLabels(labels: string | Labels | LabelSelector): string {
     ...((matchExpressions ?? []) as readonly LabelExpression[]).map(expressionText),
   ]
   const text = terms.filter(Boolean).join(',')
-  new LabelParser(text).parse()
+  parseRequirements(text)
   return text
 }
 
@@ -80,110 +80,66 @@ function equalities(labels: Labels): string {
  * ```
  */
 export function parseLabelSelector(selector: string | Labels | LabelSelector): Selector {
-  const requirements = new LabelParser(formatLabels(selector)).parse()
+  const requirements = parseRequirements(formatLabels(selector))
   return (labels) => requirements.every((requirement) => satisfies(requirement, labels))
 }
 
-type Token = { readonly kind: 'word' | 'symbol' | 'end'; readonly text: string }
-
 /** Parses requirements as apimachinery does: `in` and `notin` are words wherever an operator is not allowed. */
-class LabelParser {
-  readonly #text: string
-  readonly #tokens: readonly Token[]
-  #at = 0
-
-  constructor(text: string) {
-    this.#text = text
-    const tokens = text.match(/==|!=|[=!(),<>]|[^\s=!(),<>]+/g) ?? []
-    this.#tokens = tokens.map((token) => ({ kind: /^[=!(),<>]/.test(token) ? 'symbol' : 'word', text: token }))
+function parseRequirements(selector: string): readonly LabelRequirement[] {
+  const tokens: readonly (string | undefined)[] = selector.match(/==|!=|[=!(),<>]|[^\s=!(),<>]+/g) ?? []
+  let at = 0
+  const refuse = (what: string): TypeError => new TypeError(`Cannot read label selector "${selector}": ${what}`)
+  const unexpected = (expected: string): TypeError =>
+    refuse(`found ${at < tokens.length ? `"${tokens[at]}"` : 'the end'} where ${expected} was expected`)
+  const take = (token: string): boolean => tokens[at] === token && ++at > 0
+  const word = (expected: string): string => {
+    const token = tokens[at]
+    if (token === undefined || /^[=!(),<>]/.test(token)) throw unexpected(expected)
+    at++
+    return token
   }
-
-  parse(): readonly LabelRequirement[] {
-    const requirements: LabelRequirement[] = []
-    if (this.#peek().kind === 'end') return requirements
-    do requirements.push(this.#requirement())
-    while (this.#take(','))
-    if (this.#peek().kind !== 'end') throw this.#unexpected('a comma or the end')
-    return requirements
+  const commaSeparated = <T>(read: () => T): T[] => {
+    const all = [read()]
+    while (take(',')) all.push(read())
+    return all
   }
-
-  #requirement(): LabelRequirement {
-    const absent = this.#take('!')
-    const key = this.#word('a label')
-    const problem = keyProblem(key)
-    if (problem) throw this.#refuse(`"${key}" is not a label: ${problem}`)
-    if (absent) return { key, operator: 'absent', values: [] }
-    const { kind, text } = this.#peek()
-    if (kind === 'end' || text === ',') return { key, operator: 'exists', values: [] }
-    this.#at++
-    switch (text) {
-      case '=':
-      case '==':
-        return { key, operator: 'in', values: [this.#value()] }
-      case '!=':
-        return { key, operator: 'notin', values: [this.#value()] }
-      case '>':
-      case '<':
-        return { key, operator: text === '>' ? 'gt' : 'lt', values: [this.#integer()] }
-      case 'in':
-      case 'notin':
-        return { key, operator: text, values: this.#values() }
-    }
-    this.#at--
-    throw this.#unexpected('=, ==, !=, in, notin, > or <')
-  }
-
-  /** `(a, b)`. Nothing between two commas or parentheses is the empty value. */
-  #values(): readonly string[] {
-    if (!this.#take('(')) throw this.#unexpected('(')
-    const values: string[] = []
-    do values.push(this.#value())
-    while (this.#take(','))
-    if (!this.#take(')')) throw this.#unexpected('a comma or )')
-    return values
-  }
-
-  /** A value. It may be empty: `app=` is a requirement. */
-  #value(): string {
-    const { kind, text } = this.#peek()
-    if (kind === 'end' || text === ',' || text === ')') return ''
-    const value = this.#word('a value')
-    const problem = valueProblem(value)
-    if (problem) throw this.#refuse(`"${value}" is not a label value: ${problem}`)
-    return value
-  }
-
-  #integer(): string {
-    const value = this.#value()
-    if (!INTEGER.test(value)) throw this.#refuse(`"${value}" is not an integer; > and < need one`)
-    return value
-  }
-
-  #word(expected: string): string {
-    const { kind, text } = this.#peek()
-    if (kind !== 'word') throw this.#unexpected(expected)
-    this.#at++
+  /** Nothing before a comma, a parenthesis or the end is the empty value: `app=` is a requirement. */
+  const value = (): string => {
+    if ([undefined, ',', ')'].includes(tokens[at])) return ''
+    const text = word('a value')
+    const problem = valueProblem(text)
+    if (problem) throw refuse(`"${text}" is not a label value: ${problem}`)
     return text
   }
-
-  #take(symbol: string): boolean {
-    const found = this.#peek().kind === 'symbol' && this.#peek().text === symbol
-    if (found) this.#at++
-    return found
+  const integer = (): string => {
+    const text = value()
+    if (!INTEGER.test(text)) throw refuse(`"${text}" is not an integer; > and < need one`)
+    return text
   }
-
-  #peek(): Token {
-    return this.#tokens[this.#at] ?? { kind: 'end', text: '' }
+  const values = (): readonly string[] => {
+    if (!take('(')) throw unexpected('(')
+    const all = commaSeparated(value)
+    if (!take(')')) throw unexpected('a comma or )')
+    return all
   }
-
-  #unexpected(expected: string): TypeError {
-    const { kind, text } = this.#peek()
-    return this.#refuse(`found ${kind === 'end' ? 'the end' : `"${text}"`} where ${expected} was expected`)
+  const requirement = (): LabelRequirement => {
+    const isAbsent = take('!')
+    const key = word('a label')
+    const problem = keyProblem(key)
+    if (problem) throw refuse(`"${key}" is not a label: ${problem}`)
+    if (isAbsent) return { key, operator: 'absent', values: [] }
+    if (at === tokens.length || tokens[at] === ',') return { key, operator: 'exists', values: [] }
+    if (take('=') || take('==')) return { key, operator: 'in', values: [value()] }
+    if (take('!=')) return { key, operator: 'notin', values: [value()] }
+    if (take('>')) return { key, operator: 'gt', values: [integer()] }
+    if (take('<')) return { key, operator: 'lt', values: [integer()] }
+    for (const operator of ['in', 'notin'] as const) if (take(operator)) return { key, operator, values: values() }
+    throw unexpected('=, ==, !=, in, notin, > or <')
   }
-
-  #refuse(what: string): TypeError {
-    return new TypeError(`Cannot read label selector "${this.#text}": ${what}`)
-  }
+  if (tokens.length === 0) return []
+  const requirements = commaSeparated(requirement)
+  if (at < tokens.length) throw unexpected('a comma or the end')
+  return requirements
 }
 
 const TEXT = '63 letters, digits, "-", "_" and ".", and begins and ends with a letter or digit'

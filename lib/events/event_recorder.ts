@@ -100,7 +100,7 @@ export class EventRecorder implements Runnable, Recorder {
   readonly #options: EventRecorderOptions & { readonly clock: Clock; readonly log: Log; readonly instance: string }
   readonly #state: EventState
   readonly #dropped: DroppedEvents
-  readonly #invalid: RateLimitedLog
+  readonly #invalidLog: RateLimitedLog
   readonly #active = new Set<Promise<void>>()
   #phase: 'new' | 'running' | 'ended' = 'new'
   #lastSerial = 0n
@@ -119,7 +119,7 @@ export class EventRecorder implements Runnable, Recorder {
     const limits = { ...DEFAULT_LIMITS, ...options.limits }
     const log = safeLog(options.log)
     this.#options = { ...options, clock, log, instance: cutInstance(instance) }
-    this.#invalid = new RateLimitedLog(clock)
+    this.#invalidLog = new RateLimitedLog(clock, log)
     this.#dropped = new DroppedEvents({ log, meter: options.meter, limits })
     this.#state = new EventState(limits, (cause, count) => this.#dropped.count(cause, count))
   }
@@ -262,7 +262,7 @@ export class EventRecorder implements Runnable, Recorder {
     } catch (error) {
       // A mistake in a message about the work must not fail the work.
       this.#dropped.count('refused', 1)
-      this.#invalid.line((more) => this.#options.log.error(`${messageOf(error)}${more}`, { error }))
+      this.#invalidLog.error(messageOf(error), { error })
       return
     }
     if (this.#phase === 'ended') return this.#dropped.late(what)

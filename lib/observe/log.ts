@@ -146,11 +146,22 @@ const RATE = { burst: 5, refillMs: 60_000 } as const
 /** Limits the lines about one thing that may happen thousands of times a second. It has no timer. */
 export class RateLimitedLog {
   readonly #clock: Clock
+  readonly #log: Log
   readonly #bucket = new TokenBucket(RATE)
   #skipped = 0
 
-  constructor(clock: Clock) {
+  /** `log`: that of {@link warn} and {@link error}. */
+  constructor(clock: Clock, log?: Log) {
     this.#clock = clock
+    this.#log = safeLog(log)
+  }
+
+  warn(text: string, fields?: LogFields): void {
+    this.line((more) => this.#log.warn(text + more, fields))
+  }
+
+  error(text: string, fields?: LogFields): void {
+    this.line((more) => this.#log.error(text + more, fields))
   }
 
   /**

@@ -18,38 +18,6 @@ export function callerFrame(): () => string | undefined {
   return () => userFrames(called.stack)[0]
 }
 
-/**
- * Returns the place of an error that ended a process or the loading of a file: the user's innermost frame, or a
- * compiler's position. Bun has it in `position`, Node in the first line of a SyntaxError's stack.
- */
-export function placeOfError(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null) return undefined
-  const { position, stack } = error as { position?: unknown; stack?: unknown }
-  if (isPosition(position) && position.file) return `${position.file}:${position.line}:${position.column}`
-  if (typeof stack !== 'string') return undefined
-  const compiled = /^(?:file:\/\/)?(\/[^\n]*?):(\d+)\n/.exec(stack)
-  if (compiled && !isOurs(`${compiled[1]}:${compiled[2]}:1`)) return `${compiled[1]}:${compiled[2]}`
-  return userFrames(stack)[0]
-}
-
-/** Returns the separate errors of a compiler. Bun throws several as one error without their messages and positions. */
-export function compileErrors(error: unknown): readonly unknown[] {
-  const { errors } = (typeof error === 'object' && error !== null ? error : {}) as { errors?: unknown }
-  const isCompilers = Array.isArray(errors) && errors.length > 0 &&
-    errors.every((each) => isPosition((each as { position?: unknown } | null)?.position))
-  return isCompilers ? errors : [error]
-}
-
-interface Position {
-  readonly file?: string
-  readonly line: number
-  readonly column: number
-}
-
-function isPosition(value: unknown): value is Position {
-  return typeof value === 'object' && value !== null && 'line' in value && 'column' in value
-}
-
 /** Whether our code is bundled into the user's file, so that frames cannot be distinguished. */
 const IS_BUNDLED = !/\/(?:mod\.js|stack\.ts)$/.test(import.meta.url)
 

@@ -18,9 +18,9 @@ import { disposition, GONE, type Result, type Run } from '../controller/result.t
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
-import type { HealthServer } from '../manager/servers/health.ts'
 import { Server } from '../manager/servers/server.ts'
-import { boundTo, type Clients, clientsOf, fencedCluster, logOf, sleepOn } from './clusters.ts'
+import { fencedCluster } from './clusters.ts'
+import { boundTo, type Clients, clientsOf, logOf, sleepOn } from './work.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
 import type { OperatorOptions } from './options.ts'
 import {
@@ -36,7 +36,7 @@ import { isOptional } from './used_kinds.ts'
 import type { Definitions } from './definitions.ts'
 import type { LoadedParts } from './loaded_parts.ts'
 import type { OperatorWebhooks } from './webhooks/setup.ts'
-import { mapped, sourcesOf } from './sources.ts'
+import { sourcesOf } from './sources.ts'
 import type { TaskSetup } from './tasks.ts'
 
 export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
@@ -83,7 +83,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const converted = new Set(description.conversions.map(({ hub }) => groupResourceOf(hub)))
   const endpoints = loaded.endpoints
     ?.addEndpoints(options, { Server, manager, clusters, elector, converted, meter, clock, log })
-  if (setup.webhooks) addWebhooks(setup.webhooks, setup, endpoints?.health, manager)
+  if (setup.webhooks) loaded.webhooks!.addWebhooks(setup.webhooks, setup, endpoints?.health, manager)
   if (elector) manager.add(leaseCheck(elector, clock))
   for (const cluster of setup.running) manager.add(cluster)
   for (const { recorder } of clusters.all) manager.add(recorder)
@@ -107,14 +107,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     }),
     controller: (each, manager) => controllerOf(each, options, manager, { ...setup, isOnly: false }),
     waiting,
-    read: (name, open, change) =>
-      new loaded.otherSources!.StreamSource({
-        name,
-        open: (signal) => mapped(open(signal), async (each) => (await change(each), { name })),
-        clock,
-        log,
-        random: setup.random,
-      }),
+    read: (name, open, change) => loaded.otherSources!.changesOf(name, open, change, setup),
   })
   return {
     manager,
@@ -128,31 +121,6 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
     clusterOf: (cluster) => fencedCluster(clusters.of(cluster), manager.fence),
     controllers: named,
   }
-}
-
-/** Adds the server of webhooks, its readiness check, and the leader's care for its certificate. */
-function addWebhooks(
-  { server, rotate, check }: OperatorWebhooks,
-  { clusters: { main }, afterWebhooks }: AssemblySetup,
-  health: HealthServer | undefined,
-  manager: Manager,
-): void {
-  const { name, role } = server
-  manager.add({
-    name,
-    role,
-    start: (signal) => server.start(signal),
-    async ready(signal) {
-      await server.ready(signal)
-      await afterWebhooks(signal)
-    },
-  })
-  health?.addReadiness('webhooks', async (signal) => {
-    // The Service must leave this replica out before the port is closed.
-    if (manager.stopping.aborted) throw new Error('the operator is stopping')
-    await check(signal)
-  })
-  manager.add({ name: 'certificates of webhooks', start: (signal) => rotate(main.api.fenced(manager.fence), signal) })
 }
 
 /** Returns a controller that, if it runs only on the leader, starts when the latch is open. */

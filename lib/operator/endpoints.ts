@@ -1,5 +1,4 @@
 /** Adds the servers for monitoring an operator: probes, metrics and profiles. */
-import { fileMissing } from '../core/errors.ts'
 import { loadPart } from '../core/optional_parts.ts'
 import { aborted } from '../async/abort.ts'
 import type { Cache } from '../cache/cache.ts'
@@ -80,8 +79,12 @@ function metricsOf(
   const certs = typeof tls === 'object' ? tls.certs : undefined
   const secure = { certs, api: auth ? clusters.main.api : undefined, clock, log, meter }
   const listen: Listen = async (...of) => {
-    const { serveSecurely } = await loadPart('secure-metrics', () => import('../manager/servers/secure_metrics.ts'))
-      .catch(fileMissing('Cannot serve metrics over TLS', 'metrics_over_tls.js', 'secure-metrics'))
+    const { serveSecurely } = await loadPart(
+      'secure-metrics',
+      () => import('../manager/servers/secure_metrics.ts'),
+      'Cannot serve metrics over TLS',
+      'metrics_over_tls.js',
+    )
     return await serveSecurely(secure, ...of)
   }
   const options = { address, registry: meter.registry, clock, log, ...(tls && { listen }) }
@@ -95,8 +98,11 @@ function metricsOf(
 export function profilingServer(Class: typeof Server, options: ListenOptions = {}): Server {
   let handler: Promise<Fetch> | undefined
   const load = async (): Promise<Fetch> => {
-    const { profilingHandler } = await loadPart('profiling', () => import('../manager/servers/profiling.ts')).catch(
-      fileMissing('Cannot profile', 'profiles.js', 'profiling'),
+    const { profilingHandler } = await loadPart(
+      'profiling',
+      () => import('../manager/servers/profiling.ts'),
+      'Cannot profile',
+      'profiles.js',
     )
     return profilingHandler(options)
   }

@@ -2,8 +2,7 @@
 import { isReason } from '../core/errors.ts'
 import { formatKey, type KubeObject, type OwnerReference } from '../core/objects.ts'
 import { refersTo } from '../core/owners.ts'
-import type { AnyResource } from '../core/resource.ts'
-import { clusterSuffix } from '../client/api.ts'
+import { type AnyResource, clusterSuffix } from '../core/resource.ts'
 import type { OwnerCheck } from '../client/kube_client.ts'
 import type { Cluster } from '../manager/cluster.ts'
 

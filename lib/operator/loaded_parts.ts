@@ -12,7 +12,7 @@ export interface LoadedParts {
   readonly webhooks: typeof import('./webhooks/open.ts') | undefined
   readonly definitions: typeof import('./definitions.ts') | undefined
   readonly endpoints: typeof import('./endpoints.ts') | undefined
-  readonly otherSources: typeof import('../controller/other_sources.ts') | undefined
+  readonly otherSources: typeof import('./other_sources.ts') | undefined
   readonly finalizers: typeof import('../controller/finalizer.ts') | undefined
   readonly otherClusters: typeof import('./other_clusters.ts') | undefined
   readonly tasks: typeof import('./tasks.ts') | undefined
@@ -35,9 +35,7 @@ export async function loadParts(description: OperatorDescription, serves: boolea
   const [webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules] = await Promise
     .all([
       hasWebhooks(description)
-        ? loadPart('webhooks', () => import('./webhooks/open.ts')).catch(
-          fileMissing('Cannot serve webhooks', 'webhook_server.js', 'webhooks'),
-        )
+        ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'Cannot serve webhooks', 'webhook_server.js')
         : undefined,
       // Without kinds, an operator may have lost its last admission.
       hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
@@ -47,7 +45,7 @@ export async function loadParts(description: OperatorDescription, serves: boolea
         ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
         : undefined,
       hasOtherSource || groups.length > 0
-        ? import('../controller/other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
+        ? import('./other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
         : undefined,
       hasFinalizer
         ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
@@ -59,9 +57,7 @@ export async function loadParts(description: OperatorDescription, serves: boolea
         ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js'))
         : undefined,
       description.tasks.some(({ schedule }) => schedule)
-        ? loadPart('schedules', () => import('./schedules.ts')).catch(
-          fileMissing('Cannot schedule', 'cron.js', 'schedules'),
-        )
+        ? loadPart('schedules', () => import('./schedules.ts'), 'Cannot schedule', 'cron.js')
         : undefined,
     ])
   return { webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules }
@@ -74,9 +70,7 @@ function definesKinds(description: OperatorDescription): boolean {
 /** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */
 export async function loadTracing({ tracing }: OperatorOptions): Promise<Tracing | undefined> {
   if (!tracing) return undefined
-  const { openTracing } = await loadPart('tracing', () => import('../observe/tracing.ts')).catch(
-    fileMissing('Cannot trace', 'spans.js', 'tracing'),
-  )
+  const { openTracing } = await loadPart('tracing', () => import('../observe/tracing.ts'), 'Cannot trace', 'spans.js')
   return await openTracing()
 }
 
@@ -87,8 +81,11 @@ export async function loadTracing({ tracing }: OperatorOptions): Promise<Tracing
  */
 export async function loadMeter({ metrics }: OperatorOptions): Promise<OperatorMeter | undefined> {
   if (metrics === undefined) return undefined
-  const { prometheusMeter } = await loadPart('metrics', () => import('../manager/metrics.ts')).catch(
-    fileMissing('Cannot serve metrics', 'metrics.js', 'metrics'),
+  const { prometheusMeter } = await loadPart(
+    'metrics',
+    () => import('../manager/metrics.ts'),
+    'Cannot serve metrics',
+    'metrics.js',
   )
   return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)
 }

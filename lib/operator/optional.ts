@@ -1,23 +1,21 @@
 /** Runs clusters that an operator can start without, and retries what they need. */
 import { isNotCapable, messageOf } from '../core/errors.ts'
-import type { Runnable } from '../core/runnable.ts'
+import type { ClusterConfig } from '../core/cluster_config.ts'
+import { OPTIONAL_MS, type Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
-import { backoffMs } from '../async/backoff.ts'
+import { backoffMs, SERVER_BACKOFF } from '../async/backoff.ts'
 import { sleep } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
-import { OPTIONAL_MS } from '../cache/informer.ts'
 import type { ClosableTransport } from '../runtime/net/transport.ts'
-import type { Cluster } from '../manager/cluster.ts'
+import type { Cluster, ClusterOptions } from '../manager/cluster.ts'
+import type { ClusterDescription, OperatorDescription } from './description.ts'
 import type { Environment } from './environment.ts'
 
 export interface OptionalSetup extends Environment {
   /** The name given to `app.cluster`. */
   readonly name: string
 }
-
-/** The same as an informer's. */
-const BACKOFF = { baseMs: 800, maxMs: 30_000, jitter: 1 } as const
 
 /**
  * Returns the runnable of an optional cluster. Its caches start after `prepare`, which is retried until it succeeds. It
@@ -81,7 +79,7 @@ export async function untilDone(
       if (reason === last) log.debug(reason)
       else report(last = reason)
     }
-    await sleep(clock, backoffMs(failures, BACKOFF, random), signal)
+    await sleep(clock, backoffMs(failures, SERVER_BACKOFF, random), signal)
   }
 }
 
@@ -96,4 +94,46 @@ export function lateConnection(open: () => Promise<ClosableTransport>): Closable
   const send: Transport = async (request) => await (await untilAborted(connect(), request.signal))(request)
   // Also closes a connection that is opened only later.
   return Object.assign(send, { close: () => void opening?.then((connection) => connection.close(), () => {}) })
+}
+
+/** As in `StartOptions`. */
+export interface Replacements {
+  readonly clusters?: Readonly<Record<string, ClusterConfig>>
+  readonly transports?: Readonly<Record<string, Transport>>
+}
+
+/**
+ * Opens the stated clusters. A failing configuration of an optional one is retried later: such connections are added to
+ * `late`.
+ */
+export async function openOthers(
+  { clusters }: OperatorDescription,
+  { clusters: configs = {}, transports = {} }: Replacements,
+  { late, add, connect }: {
+    readonly late: ClosableTransport[]
+    readonly add: (other: ClusterDescription, at: Pick<ClusterOptions, 'config' | 'transport'>) => void
+    readonly connect: (config: ClusterConfig) => ClosableTransport
+  },
+): Promise<void> {
+  for (const other of clusters) {
+    let replacement = transports[other.name]
+    const config = replacement
+      ? undefined
+      : configs[other.name] ?? await configOf(other).catch((error: unknown): undefined => {
+        if (!other.optional) throw error
+      })
+    if (!replacement && !config) {
+      late.push(replacement = lateConnection(async () => connect(await configOf(other))))
+    }
+    add(other, { config, transport: replacement })
+  }
+}
+
+async function configOf({ name, config }: ClusterDescription): Promise<ClusterConfig> {
+  if (typeof config !== 'function') return config
+  try {
+    return await config()
+  } catch (cause) {
+    throw new Error(`Cannot find the cluster "${name}": ${messageOf(cause)}`, { cause })
+  }
 }

@@ -4,7 +4,7 @@ import { abortScope } from '../async/abort.ts'
 import { systemClock } from '../async/clock.ts'
 import { formatJson } from '../observe/format_log.ts'
 import { levelOf, type Log, LOG_LEVELS, type LogLevel, silentLog } from '../observe/log.ts'
-import { placeOfError } from '../observe/stack.ts'
+import { userFrames } from '../observe/stack.ts'
 import { loadConfig } from '../config/load.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { optionalEnv, unreadable } from '../runtime/os/env.ts'
@@ -150,8 +150,8 @@ function logFrom(lowest: LogLevel, terminal: TerminalLog | undefined): Log {
     if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(lowest)) return
     const line = { level, message, fields, timeMs: systemClock.now() }
     writeLogLine((terminal?.formatPretty ?? formatJson)(line))
-    const place = terminal && placeOfError(fields['error'])
-    if (place) writeLogLine(terminal.placeLine(place))
+    const place = terminal?.placeOfError(fields['error'], userFrames)
+    if (place) writeLogLine(terminal!.placeLine(place))
   }
   const lines = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
   return { ...lines, level: lowest, withLevel: (level) => logFrom(level, terminal) }

@@ -53,7 +53,7 @@ export async function loadSchedules({ tasks }: OperatorDescription, clock: Clock
   return {
     annotations: memory.annotations,
     async start({ name }, { run, skipped, elector, log }, signal) {
-      const skips = new RateLimitedLog(clock)
+      const limitedLog = new RateLimitedLog(clock, log)
       const scope = abortScope(signal)
       let running: Promise<void> | undefined
       try {
@@ -66,7 +66,7 @@ export async function loadSchedules({ tasks }: OperatorDescription, clock: Clock
           if (running) {
             skipped?.()
             const due = new Date(dueMs).toISOString()
-            skips.line((more) => log.warn(`The schedule "${name}" skips ${due}, as its last run has not ended${more}`))
+            limitedLog.warn(`The schedule "${name}" skips ${due}, as its last run has not ended`)
             continue
           }
           running = run(signal).then(() => {

@@ -9,10 +9,11 @@ import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/
 import { KindSource, type KindSourceOptions } from '../controller/kind_source.ts'
 import { and, guardedPredicate, type Predicate } from '../controller/predicates.ts'
 import type { Source } from '../controller/source.ts'
-import { formatMs, toMs } from '../core/duration.ts'
+import { toMs } from '../core/duration.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Environment } from './environment.ts'
-import { boundTo, type Clients, type Clusters, logOf, sleepOn } from './clusters.ts'
+import type { Clusters } from './clusters.ts'
+import { boundTo, type Clients, logOf, sleepOn } from './work.ts'
 import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
 import { type ControllerDescription, controllerTitle, homeOf, type SourceDescription } from './description.ts'
 import { isOptional } from './used_kinds.ts'
@@ -47,7 +48,7 @@ function sourceOf(
   when: Predicate | undefined,
 ): Source {
   const { resource, options } = description
-  const { clock, log, random, loaded: { otherSources } } = setup
+  const { clock, loaded: { otherSources } } = setup
   const home = homeOf(description)
   const context = { ...setup, home, cluster: options.cluster }
   const isHere = (key: ObjectKey): boolean => [undefined, home?.name].includes((key as { cluster?: string }).cluster)
@@ -68,39 +69,18 @@ function sourceOf(
       const parts = { map, own: false, optional, when, cluster: cluster?.name }
       return kindSource(source.resource, cluster, parts, queue, setup)
     }
-    case 'from':
-      return new otherSources!.StreamSource({
-        name: source.name,
-        open: (signal) => {
-          const stream = source.open(mapContext(context, { signal }))
-          return home ? mapped(stream, (item) => (isHere(item) ? item : undefined)) : stream
-        },
-        clock,
-        log,
-        random,
+    default:
+      return otherSources!.otherSource(source, {
+        ...setup,
+        title: controllerTitle(description),
+        isHere: home && isHere,
+        keysHere,
+        context: (call) => mapContext(context, call),
+        list: async (call) => await setup.clients(options.cluster).bound(call).list<KubeObject>(resource),
+        // As for the objects of a first list.
+        passes: guardedPredicate(and(...[when, setup.eventFilter].filter((each) => each !== undefined)), setup),
+        budget: turnBudgetOf(clock),
       })
-    case 'every': {
-      const everything = async ({ signal }: Call): Promise<Iterable<ObjectKey>> => {
-        const budget = turnBudgetOf(clock)
-        const found: ObjectKey[] = []
-        for (const object of await setup.clients(options.cluster).bound({ signal }).list(resource)) {
-          if (passes({ kind: 'added', object, initial: true })) found.push(keyOf(object))
-          if (budget.isSpent) await budget.turn()
-        }
-        return found
-      }
-      const { keys } = source
-      // As for the objects of a first list.
-      const passes = guardedPredicate(and(...[when, setup.eventFilter].filter((each) => each !== undefined)), setup)
-      const name = `${controllerTitle(description)} every ${formatMs(source.ms)}`
-      return new otherSources!.TickerSource({
-        name,
-        everyMs: source.ms,
-        keys: keys ? (call) => keysHere(keys(mapContext(context, call))) : everything,
-        clock,
-        log,
-      })
-    }
   }
 }
 
@@ -113,7 +93,7 @@ function kindSource(
   { clusters, clock, log: common }: SourceSetup,
 ): KindSource {
   const log = logOf(common, cluster)
-  const limited = new RateLimitedLog(clock)
+  const limitedLog = new RateLimitedLog(clock, log)
   const guarded: KindSourceOptions['queue'] = queue && ((event) => {
     try {
       const { priority, after, rateLimited } = queue(event.object, event) ?? {}
@@ -121,30 +101,12 @@ function kindSource(
       return { priority, afterMs: after === undefined ? after : toMs(after), rateLimited }
     } catch (error) {
       const what = `Cannot use what queue returned for ${event.object.kind} "${formatKey(keyOf(event.object))}"`
-      limited.line((more) => log.error(`${what}: ${messageOf(error)}${more}`, { error }))
+      limitedLog.error(`${what}: ${messageOf(error)}`, { error })
       return undefined
     }
   })
   const informers = clusters.of(cluster).cache.declare(resource)
   return new KindSource({ ...parts, informers, queue: guarded, clock, log })
-}
-
-/** Converts items; leaves out those of `undefined`. A generator would keep its `return` waiting for a `next`. */
-export function mapped<T, R>(
-  stream: AsyncIterable<T>,
-  map: (item: T) => R | undefined | Promise<R | undefined>,
-): AsyncIterable<R> {
-  const items = stream[Symbol.asyncIterator]()
-  const next = async (): Promise<IteratorResult<R>> => {
-    for (;;) {
-      const result = await items.next()
-      if (result.done) return result
-      const value = await map(result.value)
-      if (value !== undefined) return { value }
-    }
-  }
-  const end = items.return?.bind(items) as (() => Promise<IteratorResult<R>>) | undefined
-  return { [Symbol.asyncIterator]: () => ({ next, ...(end && { return: end }) }) }
 }
 
 interface MapSetup extends SourceSetup {

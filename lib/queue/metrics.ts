@@ -1,12 +1,5 @@
 /** The metrics of a work queue, with the names of client-go and controller-runtime, so that their dashboards work. */
-import {
-  type Gauge,
-  type HistogramDefinition,
-  type Meter,
-  type MetricDefinition,
-  OwnSeries,
-  type Series,
-} from '../observe/metrics.ts'
+import { type Gauge, type Meter, type MetricDefinition, OwnSeries, type Series } from '../observe/metrics.ts'
 
 /** @internal */
 type Label = 'name' | 'controller'
@@ -40,14 +33,17 @@ export interface QueueMetrics {
 
 export function queueMetrics(meter: Meter, ...[labels, state, now]: Parameters<QueueMeter['queue']>): QueueMetrics {
   const series = new OwnSeries(meter, labels)
-  const adds = series.counter(ADDS)
-  const retries = series.counter(RETRIES)
-  const queueDuration = series.histogram(QUEUE_DURATION)
-  const workDuration = series.histogram(WORK_DURATION)
-  const unfinished = series.gauge(UNFINISHED)
-  const longest = series.gauge(LONGEST)
-  const delayed = series.gauge(DELAYED)
-  const depth = depthByPriority(meter.gauge(DEPTH), labels)
+  const adds = series.counter(metric('workqueue_adds_total'))
+  const retries = series.counter(metric('workqueue_retries_total'))
+  const queueDuration = series.histogram({ ...metric('workqueue_queue_duration_seconds'), buckets: BUCKETS })
+  const workDuration = series.histogram({ ...metric('workqueue_work_duration_seconds'), buckets: BUCKETS })
+  const unfinished = series.gauge(metric('workqueue_unfinished_work_seconds'))
+  const longest = series.gauge(metric('workqueue_longest_running_processor_seconds'))
+  const delayed = series.gauge(metric('workqueue_delayed_items'))
+  const depth = depthByPriority(
+    meter.gauge<Label | 'priority'>({ ...metric('workqueue_depth'), labels: [...LABELS, 'priority'] }),
+    labels,
+  )
   let ended = false
 
   const endScrape = meter.onScrape(() => {
@@ -128,41 +124,18 @@ const OTHER_PRIORITIES = 'exceeded_cardinality_limit'
 const BUCKETS = Array.from({ length: 12 }, (_, at) => Number(`1e${at - 8}`))
 const LABELS = ['name', 'controller'] as const
 
-const DEPTH: MetricDefinition<Label | 'priority'> = {
-  name: 'workqueue_depth',
-  help: 'Keys that wait in the queue, by priority',
-  labels: [...LABELS, 'priority'],
+const HELP = {
+  workqueue_depth: 'Keys that wait in the queue, by priority',
+  workqueue_adds_total: 'Keys added to the queue',
+  workqueue_retries_total: 'Keys added with a delay',
+  workqueue_queue_duration_seconds: 'How long a key waited in the queue before it was handed out',
+  workqueue_work_duration_seconds: 'How long the work on a key took',
+  workqueue_unfinished_work_seconds:
+    'How long the keys in work have been in work, in total: work that work_duration does not include yet',
+  workqueue_longest_running_processor_seconds: 'How long the longest running key has been in work',
+  workqueue_delayed_items: 'Keys whose delay is not over; workqueue_depth does not include them',
 }
-const ADDS: MetricDefinition<Label> = { name: 'workqueue_adds_total', help: 'Keys added to the queue', labels: LABELS }
-const RETRIES: MetricDefinition<Label> = {
-  name: 'workqueue_retries_total',
-  help: 'Keys added with a delay',
-  labels: LABELS,
-}
-const QUEUE_DURATION: HistogramDefinition<Label> = {
-  name: 'workqueue_queue_duration_seconds',
-  help: 'How long a key waited in the queue before it was handed out',
-  labels: LABELS,
-  buckets: BUCKETS,
-}
-const WORK_DURATION: HistogramDefinition<Label> = {
-  name: 'workqueue_work_duration_seconds',
-  help: 'How long the work on a key took',
-  labels: LABELS,
-  buckets: BUCKETS,
-}
-const UNFINISHED: MetricDefinition<Label> = {
-  name: 'workqueue_unfinished_work_seconds',
-  help: 'How long the keys in work have been in work, in total: work that work_duration does not include yet',
-  labels: LABELS,
-}
-const LONGEST: MetricDefinition<Label> = {
-  name: 'workqueue_longest_running_processor_seconds',
-  help: 'How long the longest running key has been in work',
-  labels: LABELS,
-}
-const DELAYED: MetricDefinition<Label> = {
-  name: 'workqueue_delayed_items',
-  help: 'Keys whose delay is not over; workqueue_depth does not include them',
-  labels: LABELS,
+
+function metric(name: keyof typeof HELP): MetricDefinition<Label> {
+  return { name, help: HELP[name], labels: LABELS }
 }

@@ -6,7 +6,8 @@ import { messageOf } from '../core/errors.ts'
 import { keyOf, type ObjectKey, parseKey } from '../core/objects.ts'
 import type { HttpBody } from '../core/transport.ts'
 import { type LogLevel, withFields } from '../observe/log.ts'
-import { placeOfError } from '../observe/stack.ts'
+import { placeOfError } from '../observe/error_place.ts'
+import { userFrames } from '../observe/stack.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { foldFailures, logFailure } from '../controller/failures.ts'
 import { type WriteLoops, writeLoops } from '../controller/write_loops.ts'
@@ -286,14 +287,14 @@ export class ReplicaRuns {
     this.#keys.delete(id)
     if ('error' in disposition) {
       const { error } = disposition
-      this.#keys.set(id, { controller, kind, key: parseKey(key), error, place: placeOfError(error) })
+      this.#keys.set(id, { controller, kind, key: parseKey(key), error, place: placeOfError(error, userFrames) })
     }
     this.problem ??= this.#loops.ended(id, report)
   }
 
   /** Notes the failure of a task; without one, its next call. */
   task(task: string, failure?: { readonly error: unknown }): void {
-    if (failure) this.#tasks.set(task, { task, ...failure, place: placeOfError(failure.error) })
+    if (failure) this.#tasks.set(task, { task, ...failure, place: placeOfError(failure.error, userFrames) })
     else this.#tasks.delete(task)
   }
 
@@ -305,7 +306,7 @@ export class ReplicaRuns {
         source,
         ...(object && { kind: object.kind, key: keyOf(object) }),
         error,
-        place: placeOfError(error),
+        place: placeOfError(error, userFrames),
       }))
     )
     return [...this.#keys.values(), ...ofSources, ...this.#tasks.values()]

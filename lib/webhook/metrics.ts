@@ -1,55 +1,26 @@
 /** The metrics of webhooks. A file of its own: it is loaded only if metrics are on. */
-import type { Counter, Gauge, Histogram, HistogramDefinition, Meter, MetricDefinition } from '../observe/metrics.ts'
+import type { Counter, Gauge, Histogram, Meter, MetricDefinition } from '../observe/metrics.ts'
 
-const LATENCY: HistogramDefinition<'webhook'> = {
-  name: 'controller_runtime_webhook_latency_seconds',
-  help: 'Time to answer a request to a webhook.',
-  labels: ['webhook'],
-  // From 10 ns to 1,000 s, as in controller-runtime.
-  buckets: Array.from({ length: 12 }, (_, exponent) => Number(`1e${exponent - 8}`)),
+const HELP = {
+  controller_runtime_webhook_latency_seconds: 'Time to answer a request to a webhook.',
+  controller_runtime_webhook_requests_total: 'Number of requests to a webhook by HTTP status code.',
+  controller_runtime_webhook_requests_in_flight: 'Number of requests to a webhook that are being answered.',
+  controller_runtime_webhook_panics_total:
+    'Number of admission requests whose function threw an error that is not an API error.',
+  controller_runtime_conversion_webhook_panics_total: 'Number of conversion requests whose function threw an error.',
+  certwatcher_read_certificate_total: 'Number of reads of the serving certificate.',
+  certwatcher_read_certificate_errors_total:
+    'Number of reads of the serving certificate that failed, or found a pair that cannot be used.',
+  kubeloop_certificate_expiration_timestamp_seconds:
+    'When the serving certificate ends, in seconds since 1970, by server (webhooks or metrics).',
 }
 
-const REQUESTS: MetricDefinition<'webhook' | 'code'> = {
-  name: 'controller_runtime_webhook_requests_total',
-  help: 'Number of requests to a webhook by HTTP status code.',
-  labels: ['webhook', 'code'],
+function metric<L extends string = never>(name: keyof typeof HELP, ...labels: readonly L[]): MetricDefinition<L> {
+  return { name, help: HELP[name], labels }
 }
 
-const IN_FLIGHT: MetricDefinition<'webhook'> = {
-  name: 'controller_runtime_webhook_requests_in_flight',
-  help: 'Number of requests to a webhook that are being answered.',
-  labels: ['webhook'],
-}
-
-const PANICS: MetricDefinition<never> = {
-  name: 'controller_runtime_webhook_panics_total',
-  help: 'Number of admission requests whose function threw an error that is not an API error.',
-  labels: [],
-}
-
-const CONVERSION_PANICS: MetricDefinition<never> = {
-  name: 'controller_runtime_conversion_webhook_panics_total',
-  help: 'Number of conversion requests whose function threw an error.',
-  labels: [],
-}
-
-const READS: MetricDefinition<never> = {
-  name: 'certwatcher_read_certificate_total',
-  help: 'Number of reads of the serving certificate.',
-  labels: [],
-}
-
-const READ_ERRORS: MetricDefinition<never> = {
-  name: 'certwatcher_read_certificate_errors_total',
-  help: 'Number of reads of the serving certificate that failed, or found a pair that cannot be used.',
-  labels: [],
-}
-
-const NOT_AFTER: MetricDefinition<'server'> = {
-  name: 'kubeloop_certificate_expiration_timestamp_seconds',
-  help: 'When the serving certificate ends, in seconds since 1970, by server (webhooks or metrics).',
-  labels: ['server'],
-}
+/** From 10 ns to 1,000 s, as in controller-runtime. */
+const BUCKETS = Array.from({ length: 12 }, (_, exponent) => Number(`1e${exponent - 8}`))
 
 /** Creates the metrics of webhooks. */
 export interface WebhookMeter extends CertificateMeter {
@@ -89,9 +60,12 @@ export interface PathMetrics {
 
 /** Returns the metrics under controller-runtime's names, with its labels and buckets. */
 export function webhookMetrics(meter: Meter): WebhookMetrics {
-  const latency = meter.histogram(LATENCY)
-  const inFlight = meter.gauge(IN_FLIGHT)
-  const requests = meter.counter(REQUESTS)
+  const latency = meter.histogram({
+    ...metric('controller_runtime_webhook_latency_seconds', 'webhook'),
+    buckets: BUCKETS,
+  })
+  const inFlight = meter.gauge(metric('controller_runtime_webhook_requests_in_flight', 'webhook'))
+  const requests = meter.counter(metric('controller_runtime_webhook_requests_total', 'webhook', 'code'))
   return {
     path(webhook) {
       const counters = new Map<number, Counter>()
@@ -109,15 +83,18 @@ export function webhookMetrics(meter: Meter): WebhookMetrics {
         requests: counter,
       }
     },
-    panics: { admission: meter.counter(PANICS).with({}), conversion: meter.counter(CONVERSION_PANICS).with({}) },
+    panics: {
+      admission: meter.counter(metric('controller_runtime_webhook_panics_total')).with({}),
+      conversion: meter.counter(metric('controller_runtime_conversion_webhook_panics_total')).with({}),
+    },
   }
 }
 
 /** Returns the metrics of a server's certificate. */
 export function certificateMetrics(meter: Meter, server: string): CertificateMetrics {
   return {
-    reads: meter.counter(READS).with({}),
-    readErrors: meter.counter(READ_ERRORS).with({}),
-    notAfter: meter.gauge(NOT_AFTER).with({ server }),
+    reads: meter.counter(metric('certwatcher_read_certificate_total')).with({}),
+    readErrors: meter.counter(metric('certwatcher_read_certificate_errors_total')).with({}),
+    notAfter: meter.gauge(metric('kubeloop_certificate_expiration_timestamp_seconds', 'server')).with({ server }),
   }
 }

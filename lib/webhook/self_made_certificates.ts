@@ -132,7 +132,7 @@ export class SelfMadeCertificates implements CertificateSource {
   constructor(options: SelfMadeOptions) {
     this.#options = options
     this.#timings = { ...TIMINGS, ...options.timings }
-    this.#lines = new RateLimitedLog(options.clock)
+    this.#lines = new RateLimitedLog(options.clock, options.log)
     this.#title = `Secret "${options.namespace}/${options.secret}"`
   }
 
@@ -345,7 +345,7 @@ export class SelfMadeCertificates implements CertificateSource {
   }
 
   #warn(message: string): void {
-    this.#lines.line((more) => this.#options.log.warn(message + more))
+    this.#lines.warn(message)
   }
 }
 

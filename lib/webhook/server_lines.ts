@@ -10,45 +10,38 @@ import { pathOf } from './webhook_request.ts'
 const MAX_TEXT = 200
 
 export class ServerLines {
-  readonly #log: Log
-  readonly #clientErrors: RateLimitedLog
-  readonly #refusals: RateLimitedLog
-  readonly #failures: RateLimitedLog
+  readonly #clientLog: RateLimitedLog
+  readonly #refusalLog: RateLimitedLog
+  readonly #failureLog: RateLimitedLog
 
   constructor(clock: Clock, log: Log) {
-    this.#log = log
-    this.#clientErrors = new RateLimitedLog(clock)
-    this.#refusals = new RateLimitedLog(clock)
-    this.#failures = new RateLimitedLog(clock)
+    this.#clientLog = new RateLimitedLog(clock, log)
+    this.#refusalLog = new RateLimitedLog(clock, log)
+    this.#failureLog = new RateLimitedLog(clock, log)
   }
 
   refused({ path, method }: RequestHead, status: number, why: string): void {
-    this.#refusals.line((more) => {
-      const fields = { path: shown(pathOf(path)), method, status }
-      this.#log.warn(`Refused a request to a webhook: ${why}${more}`, fields)
-    })
+    this.#refusalLog.warn(`Refused a request to a webhook: ${why}`, { path: shown(pathOf(path)), method, status })
   }
 
   /** Reports a handler that did not respond in time: `why`. */
   late(why: string, webhook: string): void {
-    this.#refusals.line((more) => this.#log.warn(`${why}${more}`, { webhook }))
+    this.#refusalLog.warn(why, { webhook })
   }
 
   /** Reports a handler that threw. */
   failed(what: string, error: unknown): void {
-    this.#failures.line((more) => this.#log.error(`${what}: ${messageOf(error)}${more}`, { error }))
+    this.#failureLog.error(`${what}: ${messageOf(error)}`, { error })
   }
 
   /** Reports a client that could not connect. Probes that only open a connection are not reported. */
   clientFailed(error: Error & { readonly code?: string }): void {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return
-    this.#clientErrors.line((more) => {
-      const hint = /alert|ALERT|unknown.?ca|certificate/i.test(`${error.code} ${error.message}`)
-        ? "; check the caBundle of the webhook configurations and of the CRDs' conversion"
-        : ''
-      this.#log.warn(`A client of the webhooks could not connect, or did not speak TLS and HTTP${hint}${more}`, {
-        error: shown(error.code ?? error.message),
-      })
+    const hint = /alert|ALERT|unknown.?ca|certificate/i.test(`${error.code} ${error.message}`)
+      ? "; check the caBundle of the webhook configurations and of the CRDs' conversion"
+      : ''
+    this.#clientLog.warn(`A client of the webhooks could not connect, or did not speak TLS and HTTP${hint}`, {
+      error: shown(error.code ?? error.message),
     })
   }
 }

@@ -6,9 +6,9 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { HandlerSet, type Membership } from '../../lib/cache/handler_set.ts'
-import { byKey, type Delta, Store } from '../../lib/cache/store.ts'
+import { type Delta, Store } from '../../lib/cache/store.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
-import { pod } from './scripted_server.ts'
+import { pod, replaceAll } from './scripted_server.ts'
 import { tries } from '../tools/fuzz.ts'
 
 const name = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f')
@@ -98,7 +98,7 @@ test('with anything between its turns, a handler gets each change once and in or
             )
           }
           if (each.do === 'list') {
-            const deltas = store.replace(byKey(each.states.map(make)), !listed)
+            const deltas = replaceAll(store, each.states.map(make), !listed)
             for (const listener of listeners) listener.due ??= idsOf(store.values())
             const notified = set.notifyOfList(deltas)
             listed ??= notified.then(() => void (isToldToAll = true))

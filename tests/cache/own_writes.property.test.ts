@@ -11,10 +11,10 @@ import type { WriteInFlight } from '../../lib/client/api.ts'
 import type { ListBody } from '../../lib/client/codec.ts'
 import type { SelectOptions } from '../../lib/client/requests.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
-import { byKey, Store } from '../../lib/cache/store.ts'
+import { Store } from '../../lib/cache/store.ts'
 import type { WatchEvent } from '../../lib/client/watch_events.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
-import { POD, pod } from './scripted_server.ts'
+import { POD, pod, replaceAll } from './scripted_server.ts'
 import { tries } from '../tools/fuzz.ts'
 
 const KEYS = ['default/a', 'default/b']
@@ -228,7 +228,7 @@ class Model {
   endList(): void {
     if (!this.list) return
     this.seen = this.list.revision
-    this.store.replace(byKey(this.list.objects), false)
+    replaceAll(this.store, this.list.objects, false)
     this.own.listed(String(this.seen), this.list.beganMs)
     this.list = undefined
   }

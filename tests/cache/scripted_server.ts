@@ -1,8 +1,9 @@
 /** An API server for tests: it answers lists and watches from queues, over a Transport without a network. */
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
-import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type OwnerReference } from '../../lib/core/objects.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import type { Log } from '../../lib/observe/log.ts'
+import type { Delta, Store } from '../../lib/cache/store.ts'
 
 export const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 export const NODE: AnyResource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }
@@ -23,6 +24,24 @@ export function pod(name: string, resourceVersion: string, fields: Fields = {}):
     kind: 'Pod',
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp: '2026-01-01T00:00:00Z', ...metadata },
     ...(spec === undefined ? {} : { spec }),
+  }
+}
+
+/** Returns the objects of a list as a store has them. */
+export function byKey<T extends KubeObject>(objects: readonly T[]): Map<string, T> {
+  return new Map(objects.map((object) => [formatKey(keyOf(object)), object]))
+}
+
+/** Replaces the objects of a store, at once. */
+export function replaceAll<T extends KubeObject>(
+  store: Store<T>,
+  objects: readonly T[],
+  initial: boolean,
+): readonly Delta<T>[] {
+  const steps = store.replacing(byKey(objects), initial)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value()
   }
 }
 

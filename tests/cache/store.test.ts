@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { defineIndex, type Index } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { byKey, type Delta, Store } from '../../lib/cache/store.ts'
-import { POD, pod } from './scripted_server.ts'
+import { type Delta, Store } from '../../lib/cache/store.ts'
+import { byKey, POD, pod, replaceAll } from './scripted_server.ts'
 
 const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
 const byLabel: Index<KubeObject> = defineIndex(
@@ -54,14 +54,13 @@ test('a deletion returns the object of the event, and no delta for an unknown ob
 
 test('a new list returns exactly the differences, deletions first', () => {
   const store = new Store()
-  store.replace(
-    byKey([pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })]),
-    true,
-  )
-  const deltas = store.replace(
-    byKey([pod('new', '9'), pod('same', '2'), pod('changed', '8'), pod('again', '7', { uid: 'new' })]),
-    false,
-  )
+  replaceAll(store, [pod('gone', '1'), pod('same', '2'), pod('changed', '3'), pod('again', '4', { uid: 'old' })], true)
+  const deltas = replaceAll(store, [
+    pod('new', '9'),
+    pod('same', '2'),
+    pod('changed', '8'),
+    pod('again', '7', { uid: 'new' }),
+  ], false)
   assert.deepEqual(kinds(deltas), [
     'deleted gone uid-gone',
     'added new uid-new',
@@ -75,8 +74,8 @@ test('a new list returns exactly the differences, deletions first', () => {
 
 test('a list with an object without a name is refused', () => {
   const store = new Store()
-  store.replace(byKey([pod('a', '1')]), true)
-  assert.throws(() => store.replace(byKey([pod('b', '2'), pod('', '3')]), false), /its name is missing/)
+  replaceAll(store, [pod('a', '1')], true)
+  assert.throws(() => replaceAll(store, [pod('b', '2'), pod('', '3')], false), /its name is missing/)
   assert.deepEqual(names(store.values()), ['a'])
 })
 
@@ -98,7 +97,7 @@ test('an object for which a key function throws is left out of the index until i
       : object.metadata.name),
   )
   assert.deepEqual(store.lookup(picky, 'a'), [])
-  assert.deepEqual(kinds(store.replace(byKey([pod('a', '1'), pod('bad', '2'), pod('c', '3')]), true)), [
+  assert.deepEqual(kinds(replaceAll(store, [pod('a', '1'), pod('bad', '2'), pod('c', '3')], true)), [
     'added a uid-a',
     'added bad uid-bad',
     'added c uid-c',
@@ -157,7 +156,7 @@ test('for random operations, store, deltas and indexes agree with a simple model
         const objects = each.do === 'relist'
           ? [...model.values()].map((object) => structuredClone(object))
           : each.states.map(make)
-        deltas = store.replace(byKey(objects), false)
+        deltas = replaceAll(store, objects, false)
         if (each.do === 'relist') assert.deepEqual(deltas, [])
         model.clear()
         for (const object of objects) model.set(object.metadata.name, object)
@@ -196,7 +195,7 @@ test('for random operations, store, deltas and indexes agree with a simple model
 test('a list is prepared in invisible steps and replaces the store at once, with its indexes, also those first used meanwhile', () => {
   const store = new Store()
   const of = (name: string, version: string, team: string): KubeObject => pod(name, version, { labels: { team } })
-  store.replace(byKey([of('a', '1', 'red'), of('b', '2', 'red'), of('c', '3', 'blue')]), true)
+  replaceAll(store, [of('a', '1', 'red'), of('b', '2', 'red'), of('c', '3', 'blue')], true)
   assert.deepEqual(names(store.lookup(byTeam, 'red')), ['a', 'b'])
   const steps = store.replacing(byKey([of('b', '2', 'red'), of('c', '9', 'red'), of('d', '8', 'red')]), false)
   let change: (() => readonly Delta[]) | undefined
@@ -221,25 +220,25 @@ test('a list calls the key function only for changed objects', () => {
     return metadata.name === 'bad' ? assert.fail('mine') : 'all'
   })
   const store = new Store()
-  store.replace(byKey([pod('a', '1'), pod('b', '2')]), true)
+  replaceAll(store, [pod('a', '1'), pod('b', '2')], true)
   store.lookup(index, 'all')
   indexed.length = 0
-  store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
+  replaceAll(store, [pod('a', '1'), pod('b', '5'), pod('bad', '6')], false)
   assert.deepEqual(indexed.splice(0).sort(), ['b', 'bad'])
   // Also not those for which it threw.
-  store.replace(byKey([pod('a', '1'), pod('b', '5'), pod('bad', '6')]), false)
+  replaceAll(store, [pod('a', '1'), pod('b', '5'), pod('bad', '6')], false)
   assert.deepEqual([indexed, names(store.lookup(index, 'all'))], [[], ['a', 'b']])
-  store.replace(byKey([pod('a', '1')]), false)
+  replaceAll(store, [pod('a', '1')], false)
   assert.deepEqual(names(store.lookup(index, 'all')), ['a'])
 })
 
 test('an object of a list with a known version and another content has changed, as after a restore of etcd', () => {
   const store = new Store()
   const [a, b] = [pod('a', '105', { labels: { team: 'red' } }), pod('b', '2')]
-  store.replace(byKey([a, b]), true)
+  replaceAll(store, [a, b], true)
   assert.deepEqual(names(store.lookup(byTeam, 'red')), ['a'])
   const restored = pod('a', '105', { labels: { team: 'blue' } })
-  assert.deepEqual(store.replace(byKey([restored, pod('b', '2')]), false), [{
+  assert.deepEqual(replaceAll(store, [restored, pod('b', '2')], false), [{
     kind: 'updated',
     object: restored,
     old: a,
@@ -252,7 +251,7 @@ test('an index that was completed by a lookup is not built again, and its functi
   let indexed = 0
   const index: Index<KubeObject> = defineIndex(POD as never, ({ metadata }: KubeObject) => (indexed++, metadata.name))
   const store = new Store()
-  store.replace(byKey(['a', 'b', 'c', 'd'].map((name) => pod(name, '1'))), true)
+  replaceAll(store, ['a', 'b', 'c', 'd'].map((name) => pod(name, '1')), true)
   const building = store.building(index)
   building.next()
   assert.deepEqual([store.has(index), indexed], [false, 1])
@@ -297,9 +296,9 @@ test('with any changes between the steps, a built index equals the store', () =>
       if (each.do === 'step') building.next()
       if (each.do === 'apply') store.apply(make(each.state))
       if (each.do === 'delete') store.delete(make(each.state))
-      if (each.do === 'replace') store.replace(byKey(each.states.map(make)), false)
+      if (each.do === 'replace') replaceAll(store, each.states.map(make), false)
       if (each.do === 'relist') {
-        store.replace(byKey([...store.values()].map((object) => structuredClone(object))), false)
+        replaceAll(store, [...store.values()].map((object) => structuredClone(object)), false)
       }
       if (each.do === 'lookup') check()
       if (store.has(byTeam)) check()
@@ -329,7 +328,7 @@ test('the objects of a namespace have the order of all objects, after any change
     for (const each of operations) {
       if (each.do === 'apply') store.apply(make(each.state))
       else if (each.do === 'delete') store.delete(make(each.state))
-      else store.replace(byKey(each.states.map(make)), false)
+      else replaceAll(store, each.states.map(make), false)
       for (const namespace of ['one', 'two', 'none']) {
         assert.deepEqual(
           [...store.values(namespace)],

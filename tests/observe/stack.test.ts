@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileErrors, placeOfError, userFrames } from '../../lib/observe/stack.ts'
+import { compileErrors, placeOfError as place } from '../../lib/observe/error_place.ts'
+import { userFrames } from '../../lib/observe/stack.ts'
+
+const placeOfError = (error: unknown): string | undefined => place(error, userFrames)
 
 const OWN = new URL('../../lib/client/api.ts', import.meta.url)
 

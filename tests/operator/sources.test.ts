@@ -6,7 +6,7 @@ import { type CacheDeclaration } from 'kubeloop/parts'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import { nextTurn } from '../../lib/async/clock.ts'
-import { mapped } from '../../lib/operator/sources.ts'
+import { mapped } from '../../lib/operator/other_sources.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { create, restingClock, starting } from './starting.ts'
 

@@ -52,7 +52,7 @@ export function allMessages(source: ts.SourceFile): ReadonlySet<string> {
 
 /** `log.warn` is a warn, and `log[quiet ? 'debug' : 'warn']` too. */
 function levelOf(callee: ts.Expression): string | undefined {
-  const isLog = (node: ts.Expression): boolean => /(?:^|[.#])(?:log|lines)$/i.test(node.getText())
+  const isLog = (node: ts.Expression): boolean => /(?:^|[.#])(?:log|lines)$|[a-z]Log$/.test(node.getText())
   if (ts.isPropertyAccessExpression(callee) && isLog(callee.expression)) {
     return LEVELS.find((level) => level === callee.name.text)
   }

@@ -15,7 +15,7 @@ const MAX_STEPS = 20
 
 /** Folders that a reader looks up but does not pass: types, data structures, logs, and the other side of the test. */
 const BELOW =
-  /^(?:core|async|observe|kinds|apiserver|testing|simcluster)\/|^runtime\/(?:os\/|net\/(?:server|http_server|https|listen|certif|der|body_limits))/
+  /^(?:core|async|observe|kinds|apiserver|testing|simcluster)\/|^runtime\/(?:os\/|net\/(?:server|http_server|https|tls_server|listen|certif|der|body_limits))/
 
 const skip = 'Deno' in globalThis || 'Bun' in globalThis
   ? 'only Node has coverage by node:inspector within the process: https://github.com/oven-sh/bun/issues/2445'

@@ -60,7 +60,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For the option `metrics`.
   metrics: 'lib/manager/metrics.ts',
   // For servers with a certificate, other than that of webhooks.
-  https: 'lib/runtime/net/https_server.ts',
+  https: 'lib/runtime/net/tls_server.ts',
   // For the option `tracing`.
   spans: 'lib/observe/tracing.ts',
   // For metrics over TLS.
@@ -80,7 +80,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For health, metrics and profiles.
   endpoints: 'lib/operator/endpoints.ts',
   // For `from`, `every` and groups of clusters.
-  streams: 'lib/controller/other_sources.ts',
+  streams: 'lib/operator/other_sources.ts',
   // For `finalize`.
   finalizer: 'lib/controller/finalizer.ts',
   // For operators with several clusters.
@@ -113,7 +113,6 @@ const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   Exchange: 'an open request inside one server; nothing tests what it is an instance of',
   held: 'keeps requests alive that its own bundle has made',
   Heap: 'an internal data structure, without instanceof checks',
-  LabelParser: 'the same',
   Latch: 'the same',
   LazyAbort: 'the same',
   RateLimitedLog: 'the same',
@@ -150,7 +149,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
     await tsup(options)
     packages.add(JSON.parse(readFileSync(join(folder, 'metafile-esm.json'), 'utf8')) as Metafile)
   }
-  await bundle({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [fromSibling, loadedLater] })
+  await bundle({ ...common, entry: { mod: join(ROOT, 'mod.ts') }, esbuildPlugins: [ordered, fromSibling, loadedLater] })
   const ownedByMod = new Set(inputsOf(folder))
   await bundle({
     ...common,
@@ -260,6 +259,34 @@ function madeTwice(folder: string, ownedByMod: ReadonlySet<string>): string[] {
 
 /** esbuild turns top-level classes into `var Name = class …`. */
 const MAKES_IDENTITY = /^var (\w+) = (?:\/\* @__PURE__ \*\/ )?(?:class\b|Symbol\(|new (?:Weak)?(?:Map|Set)\(\))/gm
+
+/** The modules of mod.js, one a line, in the order in which they compress best: order_bundle.ts writes it. */
+export const ORDER_FILE: string = join(import.meta.dirname, 'bundle_order.txt')
+
+/** Brings the modules of mod.js into the order of `ORDER_FILE`, as far as their imports allow; others follow. */
+const ordered: Plugin = {
+  name: 'ordered',
+  setup(bundler) {
+    bundler.onResolve(
+      { filter: /.*/ },
+      ({ path, kind }) => kind === 'entry-point' ? { path, namespace: 'ordered' } : undefined,
+    )
+    bundler.onLoad({ filter: /.*/, namespace: 'ordered' }, ({ path }) => {
+      const inMod = new Set<string>(['mod.ts'])
+      for (const file of inMod) importsOf(file).forEach((each) => inMod.add(each))
+      const files = readFileSync(ORDER_FILE, 'utf8').split('\n').filter((file) => inMod.has(file))
+      const lines = files.map((file) => `import './${file}'`)
+      return { contents: [...lines, `export * from ${JSON.stringify(path)}`].join('\n'), resolveDir: ROOT }
+    })
+  },
+}
+
+/** Returns the modules that a file imports statically, by their paths from the top. */
+export function importsOf(file: string): readonly string[] {
+  return readFacts(file, readFileSync(join(ROOT, file), 'utf8')).imports
+    .filter(({ how, specifier }) => how === 'static' && specifier?.startsWith('.'))
+    .map(({ specifier }) => join(file, '..', specifier!))
+}
 
 /** Resolves dynamic imports of `LOADED_LATER` to their files in dist. */
 const loadedLater: Plugin = {

@@ -1,7 +1,7 @@
 /** Answers requests that are not for resources: discovery, version, health, OpenAPI. */
 import type { HttpResponse } from '../../core/transport.ts'
 import type { Context } from '../context/context.ts'
-import { builtins } from '../../runtime/os/builtins.ts'
+import { nodeCrypto } from '../../runtime/os/builtins.ts'
 import {
   type AcceptedForm,
   acceptedForm,
@@ -119,7 +119,7 @@ function answerRoot(call: Call, kinds: readonly Kind[], core: boolean): HttpResp
   const form = accept ? acceptedForm(accept, isAggregated) : undefined
   if (!form || !isAggregated(form)) return undefined
   const json = JSON.stringify(aggregatedDiscovery(kinds, core))
-  const hash = builtins.crypto().createHash('sha512').update(json).digest('hex').toUpperCase()
+  const hash = nodeCrypto().createHash('sha512').update(json).digest('hex').toUpperCase()
   const headers = { etag: `"${hash}"`, vary: 'Accept', 'cache-control': 'public' }
   if (call.headers['if-none-match'] === headers.etag) return answerEmpty(304, headers)
   const answer = answerJson(200, json, call.warnings, `application/json;${AGGREGATED}`)

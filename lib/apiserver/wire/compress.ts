@@ -1,6 +1,6 @@
 /** Compresses large answers for clients that accept it, with the limit of the real server. */
 import type { HttpBody, HttpResponse } from '../../core/transport.ts'
-import { builtins } from '../../runtime/os/builtins.ts'
+import { nodeZlib } from '../../runtime/os/builtins.ts'
 import { ListBody } from './list_body.ts'
 import { TextBody } from './respond.ts'
 
@@ -47,7 +47,7 @@ class GzipBody implements HttpBody {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-    const gzip = builtins.zlib().createGzip({ level: LEVEL })
+    const gzip = nodeZlib().createGzip({ level: LEVEL })
     const ready: Uint8Array[] = []
     gzip.on('data', (chunk: Uint8Array) => void ready.push(chunk))
     try {

@@ -1,7 +1,7 @@
 /** `kubeloop build FILE`. */
 import { messageOf } from '../../core/errors.ts'
 import { denoFlags } from '../../operator/permissions.ts'
-import { builtins } from '../../runtime/os/builtins.ts'
+import { nodeZlib } from '../../runtime/os/builtins.ts'
 import { exists, readText } from '../../runtime/os/files.ts'
 import { absolutePath, createFolder, fileName, remove, renameFile, writeNew } from '../../runtime/os/user_files.ts'
 import { type BuildFacts, type Bundle, bundle } from '../build/bundle.ts'
@@ -104,7 +104,7 @@ async function write(
 
 /** Returns the lines for the user: the files, their sizes, and how the bundle is run. */
 function reportOf({ code, map }: Bundle, facts: BuildFacts, path: string): string[] {
-  const zipped = builtins.zlib().gzipSync(code, { level: 9 }).byteLength
+  const zipped = nodeZlib().gzipSync(code, { level: 9 }).byteLength
   const { name, ...parts } = facts
   const left = Object.entries(parts).filter(([part, used]) => !used && !(part === 'metricsOverTls' && !facts.metrics))
     .map(([part]) => part === 'metricsOverTls' ? 'metrics over TLS' : part)

@@ -69,7 +69,7 @@ export class AccessReviews {
   readonly #hash = secretHash()
   readonly #users: Answers<User | undefined>
   readonly #rights: Answers<boolean>
-  readonly #failures: RateLimitedLog
+  readonly #failureLog: RateLimitedLog
   readonly #refusals: RateLimitedLog
   #running = 0
 
@@ -78,7 +78,7 @@ export class AccessReviews {
     this.#options = options
     this.#users = new Answers(clock, (user) => user ? KNOWN_TOKEN_MS : REFUSED_TOKEN_MS)
     this.#rights = new Answers(clock, (isAllowed) => isAllowed ? ALLOWED_MS : DENIED_MS)
-    this.#failures = new RateLimitedLog(clock)
+    this.#failureLog = new RateLimitedLog(clock, options.log)
     this.#refusals = new RateLimitedLog(clock)
   }
 
@@ -119,9 +119,7 @@ export class AccessReviews {
       ? '; its ServiceAccount needs the right to create tokenreviews.authentication.k8s.io and ' +
         'subjectaccessreviews.authorization.k8s.io: kubeloop manifests prints the rule'
       : ''
-    this.#failures.line((more) =>
-      this.#options.log.error(`Cannot authorize a request to an endpoint: ${messageOf(error)}${hint}${more}`)
-    )
+    this.#failureLog.error(`Cannot authorize a request to an endpoint: ${messageOf(error)}${hint}`)
   }
 
   /** Resolves with the user of a token; undefined if the API server does not accept it. */

@@ -70,11 +70,11 @@ class HealthChecks {
     failing: new Map(),
   }))
 
-  readonly #failures: RateLimitedLog
+  readonly #failureLog: RateLimitedLog
 
   constructor(options: HealthOptions) {
     this.#options = options
-    this.#failures = new RateLimitedLog(options.clock ?? systemClock)
+    this.#failureLog = new RateLimitedLog(options.clock ?? systemClock, options.log)
   }
 
   /**
@@ -140,7 +140,7 @@ class HealthChecks {
       if (signal.aborted) return failure
       const message = `The check "${name}" of ${path} fails: ${withCauses(failure)}`
       // A message may be another one at each probe.
-      if (failing.get(name) !== message) this.#failures.line((more) => log.warn(`${message}${more}`))
+      if (failing.get(name) !== message) this.#failureLog.warn(message)
       failing.set(name, message)
       return failure
     }

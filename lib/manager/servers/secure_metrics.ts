@@ -13,7 +13,8 @@ import {
   refusal,
   TIMEOUTS,
 } from '../../runtime/net/http_server.ts'
-import type { HttpsServer } from '../../runtime/net/https_server.ts'
+import { SERVER_PARTS } from '../../runtime/net/listen.ts'
+import type { HttpsServer } from '../../runtime/net/tls_server.ts'
 import type { RequestHead, ServerResponse } from '../../runtime/net/server_exchange.ts'
 import { validityOf } from '../../runtime/os/builtins.ts'
 import { FileCertificates } from '../../webhook/file_certificates.ts'
@@ -43,7 +44,7 @@ export async function serveSecurely(
   signal: AbortSignal,
 ): Promise<HttpServer> {
   const { clock } = options
-  const { serveHttps } = await import('../../runtime/net/https_server.ts').catch(
+  const { serveTls } = await import('../../runtime/net/tls_server.ts').catch(
     fileMissing('Cannot serve TLS', 'https.js'),
   )
   const scope = abortScope()
@@ -56,7 +57,7 @@ export async function serveSecurely(
   }
   try {
     const pair = await Promise.race([certificate.first, aborted(signal).then(() => Promise.reject(signal.reason))])
-    server = await serveHttps({
+    server = await serveTls({
       ...exchangeOf({ ...http, fetch: guarded(http.fetch, options, scope.signal) }, 'https'),
       ...TIMEOUTS,
       ...pair,
@@ -67,7 +68,7 @@ export async function serveSecurely(
       maxConnections: http.maxConnections,
       refuse: options.api && refuseWithoutToken,
       onClientError: reporting(options),
-    })
+    }, SERVER_PARTS)
     // Replaced while the server began to listen.
     const { cert, key } = certificate.current() ?? pair
     if (cert !== pair.cert || key !== pair.key) server.setCertificate(cert, key)
@@ -155,13 +156,11 @@ function refuseWithoutToken({ headers }: RequestHead): ServerResponse | undefine
 
 /** Reports clients that could not connect. Probes that only open a connection are not reported. */
 function reporting({ clock, log }: SecureMetricsOptions): (error: Error & { readonly code?: string }) => void {
-  const errors = new RateLimitedLog(clock)
+  const limitedLog = new RateLimitedLog(clock, log)
   return (error) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') return
-    errors.line((more) =>
-      log.warn(`A client of the metrics could not connect, or did not speak TLS and HTTP${more}`, {
-        error: printable(error.code ?? messageOf(error)).slice(0, 200),
-      })
-    )
+    limitedLog.warn('A client of the metrics could not connect, or did not speak TLS and HTTP', {
+      error: printable(error.code ?? messageOf(error)).slice(0, 200),
+    })
   }
 }

@@ -111,11 +111,9 @@ export class Server implements Runnable {
     this.#started = true
     let server: HttpServer
     try {
-      const failures = new RateLimitedLog(clock)
+      const limitedLog = new RateLimitedLog(clock, log)
       const onError = (error: unknown): void =>
-        failures.line((more) =>
-          log.error(`The server "${name}" could not answer a request: ${messageOf(error)}${more}`, { error })
-        )
+        limitedLog.error(`The server "${name}" could not answer a request: ${messageOf(error)}`, { error })
       const fetch: Fetch = (request) => this.#options.fetch(request)
       server = await listen({ ...this.#address, tls, maxBodyBytes, maxConnections, clock, fetch, onError }, signal)
     } catch (cause) {

@@ -24,9 +24,8 @@ export function addHandlers(
     server.handle(path, handler, { name: `${phase === 'mutate' ? 'default' : 'validate'} of ${resource.kind}` })
   }
   if (conversions.length > 0) {
-    const failures = new RateLimitedLog(clock)
-    const onThrow = (error: unknown, what: string): void =>
-      failures.line((more) => log.error(`${what}${more}`, { error }))
+    const limitedLog = new RateLimitedLog(clock, log)
+    const onThrow = (error: unknown, what: string): void => limitedLog.error(what, { error })
     const handler = conversionHandler({ conversions, budget, onThrow })
     handlers.set(CONVERT_PATH, handler)
     // A hint, which must not delay the start.

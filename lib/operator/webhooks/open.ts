@@ -3,6 +3,9 @@ import { messageOf } from '../../core/errors.ts'
 import { within } from '../../async/clock.ts'
 import { safeLog } from '../../observe/log.ts'
 import type { Api } from '../../client/api.ts'
+import type { Cluster } from '../../manager/cluster.ts'
+import type { Manager } from '../../manager/manager.ts'
+import type { HealthServer } from '../../manager/servers/health.ts'
 import { namesOf } from '../../webhook/configurations.ts'
 import { WEBHOOK_PORT } from '../../webhook/defaults.ts'
 import { withMissingCas } from '../../webhook/trusted_cas.ts'
@@ -83,4 +86,32 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
       : undefined,
     rotate: (api, signal) => installation.rotate(api, signal),
   }
+}
+
+/** Adds the server of webhooks, its readiness check, and the leader's care for its certificate. */
+export function addWebhooks(
+  { server, rotate, check }: OperatorWebhooks,
+  { clusters: { main }, afterWebhooks }: {
+    readonly clusters: { readonly main: Cluster }
+    readonly afterWebhooks: (signal: AbortSignal) => Promise<void>
+  },
+  health: HealthServer | undefined,
+  manager: Manager,
+): void {
+  const { name, role } = server
+  manager.add({
+    name,
+    role,
+    start: (signal) => server.start(signal),
+    async ready(signal) {
+      await server.ready(signal)
+      await afterWebhooks(signal)
+    },
+  })
+  health?.addReadiness('webhooks', async (signal) => {
+    // The Service must leave this replica out before the port is closed.
+    if (manager.stopping.aborted) throw new Error('the operator is stopping')
+    await check(signal)
+  })
+  manager.add({ name: 'certificates of webhooks', start: (signal) => rotate(main.api.fenced(manager.fence), signal) })
 }

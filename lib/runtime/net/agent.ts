@@ -8,7 +8,7 @@ import type { Agent } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
 import { messageOf, NetworkError } from '../../core/errors.ts'
-import { builtins, isPair } from '../os/builtins.ts'
+import { isPair, nodeHttp } from '../os/builtins.ts'
 import type { Proxy, ServerAddress } from './address.ts'
 import { networkError } from './network_error.ts'
 import type { tunnelThrough } from './tunnel.ts'
@@ -44,7 +44,7 @@ export class AgentPool {
     if (this.#current && (!address.tls || sameMaterial(this.#current.material, material))) return this.#current.agent
     if (address.tls) checkPair(material, address.authority)
     this.#retire()
-    const agent = address.tls ? this.#tlsAgent(material) : new (builtins.http().Agent)(AGENT_OPTIONS)
+    const agent = address.tls ? this.#tlsAgent(material) : new (nodeHttp().Agent)(AGENT_OPTIONS)
     if (proxy) {
       tunnel!(agent, {
         proxy,

@@ -13,7 +13,7 @@ import { type Deadline, deadline } from '../../async/deadline.ts'
 import { NetworkError } from '../../core/errors.ts'
 import { type HttpRequest, type HttpResponse, mayPause } from '../../core/transport.ts'
 import type { TunnelRequest } from './tunnel.ts'
-import { builtins } from '../os/builtins.ts'
+import { nodeHttp } from '../os/builtins.ts'
 import { type OpenBody, openBody } from './http_body.ts'
 import { codeOf, networkError, type Phase } from './network_error.ts'
 import type { ServerAddress } from './address.ts'
@@ -124,7 +124,7 @@ class Attempt implements Exchange {
       onTunnel: (cancel) => (this.#cancelTunnel = cancel),
     }
     try {
-      return (address.tls ? https : builtins.http()).request(target)
+      return (address.tls ? https : nodeHttp()).request(target)
     } catch (error) {
       throw networkError(error, this.#phase, address.authority)
     }

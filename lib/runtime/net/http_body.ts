@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { HttpBody } from '../../core/transport.ts'
-import { builtins } from '../os/builtins.ts'
+import { nodeZlib } from '../os/builtins.ts'
 
 export interface BodyOptions {
   /** Whether the body is compressed. */
@@ -70,7 +70,7 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
   answer.on('error', fail)
   answer.on('close', () => onWhole(() => {}))
   if (options.gzip) {
-    const gunzip = builtins.zlib().createGunzip()
+    const gunzip = nodeZlib().createGunzip()
     gunzip.on('data', (chunk: Uint8Array) => queue.push(chunk))
     gunzip.on('end', end)
     gunzip.on('error', fail)

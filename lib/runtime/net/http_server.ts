@@ -2,8 +2,8 @@
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { fileMissing } from '../../core/errors.ts'
 import { BodyLimits } from './body_limits.ts'
-import { builtins } from '../os/builtins.ts'
-import { closeServer, listen, trackSockets } from './listen.ts'
+import { nodeHttp } from '../os/builtins.ts'
+import { closeServer, listen, SERVER_PARTS, trackSockets } from './listen.ts'
 import {
   type BodyRefusal,
   type ExchangeOptions,
@@ -54,10 +54,10 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const { host, port, tls, maxConnections = Infinity } = options
   const exchange = exchangeOf(options, tls ? 'https' : 'http')
   if (tls) {
-    const { serveHttps } = await import('./https_server.ts').catch(fileMissing('Cannot serve TLS', 'https.js'))
-    return await serveHttps({ ...exchange, ...TIMEOUTS, ...tls, host, port, maxConnections })
+    const { serveTls } = await import('./tls_server.ts').catch(fileMissing('Cannot serve TLS', 'https.js'))
+    return await serveTls({ ...exchange, ...TIMEOUTS, ...tls, host, port, maxConnections }, SERVER_PARTS)
   }
-  const server = builtins.http().createServer({
+  const server = nodeHttp().createServer({
     keepAliveTimeout: TIMEOUTS.idleTimeoutMs,
     headersTimeout: TIMEOUTS.headerTimeoutMs,
   })

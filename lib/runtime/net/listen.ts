@@ -3,7 +3,7 @@ import type { Server, Socket } from 'node:net'
 import { untilAborted } from '../../async/abort.ts'
 import { ConfigError, messageOf } from '../../core/errors.ts'
 import { requireListening } from '../os/env.ts'
-import type { Exchanges } from './server_exchange.ts'
+import { type Exchanges, newExchanges } from './server_exchange.ts'
 
 /**
  * Starts listening; an undefined host means all interfaces. Resolves to the bound address. Rejects with a ConfigError
@@ -80,3 +80,13 @@ export async function closeServer(
   for (const each of connections.flatMap((some) => [...some])) each.destroy()
   await closed
 }
+
+/** What servers with TLS and without have: given to the former, so that a bundle has it once. */
+export interface ServerParts {
+  readonly closeServer: typeof closeServer
+  readonly listen: typeof listen
+  readonly newExchanges: typeof newExchanges
+  readonly trackSockets: typeof trackSockets
+}
+
+export const SERVER_PARTS: ServerParts = { closeServer, listen, newExchanges, trackSockets }

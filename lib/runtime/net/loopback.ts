@@ -1,5 +1,5 @@
 /** Finds a free port for a server on loopback, and asks a server whether it is ready. */
-import { builtins } from '../os/builtins.ts'
+import { nodeCrypto, nodeHttp, nodeHttps, nodeNet } from '../os/builtins.ts'
 
 const MAX_ATTEMPTS = 50
 const PROBE_TIMEOUT_MS = 5000
@@ -13,7 +13,7 @@ const PROBE_TIMEOUT_MS = 5000
 export async function freePort(): Promise<number> {
   for (let left = MAX_ATTEMPTS;; left--) {
     try {
-      return await listenOnce(builtins.crypto().randomInt(20_000, 30_000))
+      return await listenOnce(nodeCrypto().randomInt(20_000, 30_000))
     } catch (cause) {
       if (left === 0) {
         throw new Error(
@@ -28,7 +28,7 @@ export async function freePort(): Promise<number> {
 
 function listenOnce(port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const server = builtins.net().createServer()
+    const server = nodeNet().createServer()
     server.once('error', reject)
     server.listen(port, '127.0.0.1', () => server.close(() => resolve(port)))
   })
@@ -46,8 +46,8 @@ export function probe(url: string, tls: ProbeTls): Promise<boolean> {
   return new Promise((resolve) => {
     const options = { agent: false as const, timeout: PROBE_TIMEOUT_MS }
     const sent = url.startsWith('https:')
-      ? builtins.https().request(url, { ...options, ...tls })
-      : builtins.http().request(url, options)
+      ? nodeHttps().request(url, { ...options, ...tls })
+      : nodeHttp().request(url, options)
     sent.once('response', (answer) => {
       answer.resume()
       resolve(answer.statusCode === 200)

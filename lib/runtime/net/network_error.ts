@@ -12,17 +12,9 @@ export function networkError(thrown: unknown, phase: Phase, address: string): Ne
     const why = isNotCapable(thrown)
       ? messageOf(thrown)
       : `Deno needs --allow-net=${address.slice(address.lastIndexOf(' ') + 1)}`
-    return new NetworkError(`${HEADLINE.connect(address)}: ${why}`, {
-      phase: 'connect',
-      code: NOT_CAPABLE,
-      cause: thrown,
-    })
+    return failed(why, 'connect', address, NOT_CAPABLE, thrown)
   }
-  return new NetworkError(`${HEADLINE[phase](address)}: ${explain(thrown, code, phase)}`, {
-    phase,
-    code,
-    cause: thrown,
-  })
+  return failed(explain(thrown, code, phase), phase, address, code, thrown)
 }
 
 /** Tests whether a connection failed as the server's certificate is not signed by a trusted CA. Nothing was sent. */
@@ -37,10 +29,14 @@ export function codeOf(thrown: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-const HEADLINE: Readonly<Record<Phase, (address: string) => string>> = {
-  connect: (address) => `Cannot connect to ${address}`,
-  response: (address) => `Cannot get an answer from ${address}`,
-  body: (address) => `Cannot read the answer of ${address}`,
+function failed(why: string, phase: Phase, address: string, code: string | undefined, cause: unknown): NetworkError {
+  return new NetworkError(`Cannot ${ACTION[phase]} ${address}: ${why}`, { phase, code, cause })
+}
+
+const ACTION: Readonly<Record<Phase, string>> = {
+  connect: 'connect to',
+  response: 'get an answer from',
+  body: 'read the answer of',
 }
 
 function explain(thrown: unknown, code: string | undefined, phase: Phase): string {
@@ -57,7 +53,7 @@ const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|ERR_SOCKET_CLOSED|ERR_STREAM_PREMA
 
 const LOST_IN: Readonly<Record<Phase, string>> = {
   connect:
-    'the connection was closed before it was ready; check that the server speaks TLS on this port and that no firewall is in between',
+    'the connection was closed before it was ready; check that this port speaks TLS, and for a firewall in between',
   response: 'the connection was lost after the request was sent; the server may have processed it',
   body: 'it broke off before its end',
 }
@@ -65,9 +61,8 @@ const LOST_IN: Readonly<Record<Phase, string>> = {
 const NOT_SIGNED = 'its certificate is not signed by a CA that is trusted here'
 const WRONG_CA = `${NOT_SIGNED}; check certificate-authority-data of the cluster`
 const CLIENT_CERTIFICATE =
-  'the server refuses the client certificate, or asks for one that is missing; check client-certificate-data of the user'
-const NOT_TLS =
-  'the server does not speak TLS on this port; check that it is the https port, or write http:// in its address'
+  'the server refuses the client certificate, or asks for one; check client-certificate-data of the user'
+const NOT_TLS = 'the server does not speak TLS on this port; use its https port, or http:// in its address'
 const UNREACHABLE = 'there is no route to it; check the network, the VPN or whether it needs a proxy-url'
 const UNKNOWN_NAME = 'its name cannot be resolved; check the address of the server and the DNS'
 

@@ -4,7 +4,7 @@ import https from 'node:https'
 import type { Duplex } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
 import type { NetworkError } from '../../core/errors.ts'
-import { builtins } from '../os/builtins.ts'
+import { nodeHttp, nodeTls } from '../os/builtins.ts'
 import type { Proxy, ServerAddress } from './address.ts'
 
 /** A request option that all three runtimes pass to `createConnection`: gets the function that cancels the tunnel. */
@@ -20,7 +20,7 @@ export function tunnelThrough(agent: Agent, route: Route): void {
       onSocket: (socket) =>
         callback?.(
           null,
-          route.target.tls ? builtins.tls().connect({ ...(options as ConnectionOptions), socket }) : socket,
+          route.target.tls ? nodeTls().connect({ ...(options as ConnectionOptions), socket }) : socket,
         ),
       // Node's types require a socket here, but there is none.
       onError: (error) => callback?.(error, undefined as unknown as Duplex),
@@ -50,14 +50,14 @@ interface TunnelOptions extends Route {
 function openTunnel(options: TunnelOptions): () => void {
   const { proxy, target, ca, error, explain, onSocket, onError } = options
   const name = `${target.authority} through proxy ${proxy.address.authority}`
-  const request = (proxy.address.tls ? https : builtins.http()).request({
+  const request = (proxy.address.tls ? https : nodeHttp()).request({
     host: proxy.address.host,
     port: proxy.address.port,
     method: 'CONNECT',
     path: target.authority,
     agent: false,
     headers: { host: target.authority, ...(proxy.authorization && { 'proxy-authorization': proxy.authorization }) },
-    ...(proxy.address.tls && ca && { ca: [...builtins.tls().rootCertificates, ca] }),
+    ...(proxy.address.tls && ca && { ca: [...nodeTls().rootCertificates, ca] }),
   })
   let isOver = false
   const fail = (reason: NetworkError): void => {

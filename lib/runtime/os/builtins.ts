@@ -16,27 +16,26 @@ import process from 'node:process'
 import type tls from 'node:tls'
 import type zlib from 'node:zlib'
 
-export const builtins = {
-  childProcess: (): typeof childProcess => process.getBuiltinModule('node:child_process'),
-  crypto: (): typeof crypto => process.getBuiltinModule('node:crypto'),
-  fs: (): typeof fs => process.getBuiltinModule('node:fs'),
-  http: (): typeof http => process.getBuiltinModule('node:http'),
-  http2: (): typeof http2 => process.getBuiltinModule('node:http2'),
-  https: (): typeof https => process.getBuiltinModule('node:https'),
-  net: (): typeof net => process.getBuiltinModule('node:net'),
-  tls: (): typeof tls => process.getBuiltinModule('node:tls'),
-  zlib: (): typeof zlib => process.getBuiltinModule('node:zlib'),
-} as const
+// Each is a function of its own, so that a bundle has those that it calls.
+export const nodeChildProcess = (): typeof childProcess => process.getBuiltinModule('node:child_process')
+export const nodeCrypto = (): typeof crypto => process.getBuiltinModule('node:crypto')
+export const nodeFs = (): typeof fs => process.getBuiltinModule('node:fs')
+export const nodeHttp = (): typeof http => process.getBuiltinModule('node:http')
+export const nodeHttp2 = (): typeof http2 => process.getBuiltinModule('node:http2')
+export const nodeHttps = (): typeof https => process.getBuiltinModule('node:https')
+export const nodeNet = (): typeof net => process.getBuiltinModule('node:net')
+export const nodeTls = (): typeof tls => process.getBuiltinModule('node:tls')
+export const nodeZlib = (): typeof zlib => process.getBuiltinModule('node:zlib')
 
 /** Tests whether a private key belongs to a certificate. Both are PEM. Throws if one of them cannot be parsed. */
 export function isPair(cert: string, key: string): boolean {
-  const { createPrivateKey, X509Certificate } = builtins.crypto()
+  const { createPrivateKey, X509Certificate } = nodeCrypto()
   return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
 }
 
 /** Returns when the first certificate of a PEM text is valid, in milliseconds since 1970. Throws if there is none. */
 export function validityOf(cert: string): { readonly fromMs: number; readonly toMs: number } {
-  const { X509Certificate } = builtins.crypto()
+  const { X509Certificate } = nodeCrypto()
   const { validFrom, validTo } = new X509Certificate(cert)
   return { fromMs: Date.parse(validFrom), toMs: Date.parse(validTo) }
 }

@@ -2,7 +2,7 @@
 import type { ChildProcess as NodeChild } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import process from 'node:process'
-import { builtins } from './builtins.ts'
+import { nodeChildProcess } from './builtins.ts'
 
 export interface ChildProcess {
   readonly pid: number
@@ -55,7 +55,7 @@ function start(
   stdio: 'inherit' | ['ignore', number, number],
 ): Promise<ChildProcess> {
   return new Promise((resolve, reject) => {
-    const child: NodeChild = builtins.childProcess().spawn(command, args, { stdio, env: { ...process.env, ...env } })
+    const child: NodeChild = nodeChildProcess().spawn(command, args, { stdio, env: { ...process.env, ...env } })
     const ended = new Promise<ProcessEnd>((settle) => child.once('exit', (code, signal) => settle({ code, signal })))
     child.once('error', (cause) => reject(new Error(`Cannot start "${command}": ${cause.message}`, { cause })))
     child.once('spawn', () => {
@@ -85,7 +85,7 @@ export function guardProcesses(folder: string): ProcessGuard {
 [ -n "$last" ] && kill -9 $last 2>/dev/null
 rm -rf -- "$1" 2>/dev/null || { sleep 1; rm -rf -- "$1"; }`
   // Detached, because Deno kills its other children when it ends with an exception.
-  const guard = builtins.childProcess().spawn('/bin/sh', ['-c', script, 'kubeloop-guard', folder], {
+  const guard = nodeChildProcess().spawn('/bin/sh', ['-c', script, 'kubeloop-guard', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   })

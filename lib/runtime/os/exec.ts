@@ -7,7 +7,7 @@
 import process from 'node:process'
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
-import { builtins } from './builtins.ts'
+import { nodeChildProcess } from './builtins.ts'
 
 /** How a program is run. */
 export interface ExecOptions {
@@ -115,7 +115,7 @@ const NONE: AsyncIterable<Uint8Array> = {
 
 function startOnNode(command: string, args: readonly string[], { env, stdin, interactive }: ExecOptions): Child {
   const shared = interactive ? 'inherit' : 'pipe'
-  const child = builtins.childProcess().spawn(command, args, {
+  const child = nodeChildProcess().spawn(command, args, {
     env: { ...process.env, ...env },
     stdio: [shared, 'pipe', shared],
     windowsHide: true,

@@ -7,7 +7,7 @@ import { access, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import process from 'node:process'
-import { builtins } from './builtins.ts'
+import { nodeFs } from './builtins.ts'
 import { optionalEnv } from './env.ts'
 
 /** Reads a file. Rejects with the system's error, which has a `code`. */
@@ -42,7 +42,7 @@ export async function exists(file: string): Promise<boolean> {
  */
 export function watchFolder(folder: string, onChange: () => void): () => void {
   try {
-    const watcher = builtins.fs().watch(folder, { persistent: false }, () => onChange())
+    const watcher = nodeFs().watch(folder, { persistent: false }, () => onChange())
     watcher.on('error', () => watcher.close())
     return () => watcher.close()
   } catch {

@@ -1,12 +1,12 @@
 /** Hashes secrets, so that they can be keys of a map without being kept. */
-import { builtins } from './builtins.ts'
+import { nodeCrypto } from './builtins.ts'
 
 /**
  * Returns a hash function (HMAC-SHA-256) with a random key of its own: its results cannot be computed elsewhere, and
  * mean nothing to another process.
  */
 export function secretHash(): (secret: string) => string {
-  const { createHmac, randomBytes } = builtins.crypto()
+  const { createHmac, randomBytes } = nodeCrypto()
   const key = randomBytes(32)
   return (secret) => createHmac('sha256', key).update(secret).digest('base64url')
 }

@@ -1,6 +1,6 @@
 /** Signs and verifies tokens with an ECDSA key on the curve P-256 (ES256 of RFC 7518). */
 import type { KeyObject } from 'node:crypto'
-import { builtins } from './builtins.ts'
+import { nodeCrypto } from './builtins.ts'
 
 /** A key that signs tokens. */
 export interface TokenKey {
@@ -18,7 +18,7 @@ export interface TokenKey {
 
 /** Returns the key of a PEM text, or a new one. Throws if the text cannot be parsed. */
 export function tokenKey(pem?: string): TokenKey {
-  const crypto = builtins.crypto()
+  const crypto = nodeCrypto()
   const privateKey = pem === undefined
     ? crypto.generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
     : crypto.createPrivateKey(pem)

@@ -1,5 +1,5 @@
 /** Builds the OpenAPI v3 documents of the served kinds. Loaded at the first request for one of them. */
-import { builtins } from '../../../runtime/os/builtins.ts'
+import { nodeCrypto } from '../../../runtime/os/builtins.ts'
 import { resourceList } from '../discovery.ts'
 import { type Json, type JsonObject, sortedByKey } from '../../model/json.ts'
 import type { Kind } from '../../model/kinds.ts'
@@ -98,7 +98,7 @@ function fieldsOf(kind: Kind): readonly string[] {
 }
 
 function sha512(text: string): string {
-  return builtins.crypto().createHash('sha512').update(text).digest('hex').toUpperCase()
+  return nodeCrypto().createHash('sha512').update(text).digest('hex').toUpperCase()
 }
 
 /** Returns the resources and subresources of discovery, such as `pods` and `pods/status`. */

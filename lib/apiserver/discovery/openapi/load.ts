@@ -1,5 +1,5 @@
 /** Decompresses the documents of the real API server. */
-import { builtins } from '../../../runtime/os/builtins.ts'
+import { nodeZlib } from '../../../runtime/os/builtins.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json.ts'
 import { OPENAPI_DATA, OPENAPI_DIGEST } from './data.ts'
 
@@ -62,7 +62,7 @@ function inflate(base64: string): Promise<string> {
   const binary = atob(base64)
   const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0))
   return new Promise((resolve, reject) => {
-    builtins.zlib().brotliDecompress(bytes, (error, result) => {
+    nodeZlib().brotliDecompress(bytes, (error, result) => {
       if (error) reject(error)
       else resolve(new TextDecoder().decode(result))
     })

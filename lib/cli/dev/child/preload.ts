@@ -8,7 +8,8 @@ import { messageOf } from '../../../core/errors.ts'
 import { systemClock } from '../../../async/clock.ts'
 import { formatJson } from '../../../observe/format_log.ts'
 import { formatPretty } from '../../../observe/pretty_log.ts'
-import { compileErrors, placeOfError } from '../../../observe/stack.ts'
+import { compileErrors, placeOfError } from '../../../observe/error_place.ts'
+import { userFrames } from '../../../observe/stack.ts'
 import { optionalEnv } from '../../../runtime/os/env.ts'
 import { exitProcess, onOwnEnd, onUncaught } from '../../../runtime/os/signals.ts'
 import { placeLine, shortPath } from '../../../runtime/os/source_place.ts'
@@ -62,7 +63,7 @@ function reportEnd(file: string, pretty: boolean): void {
     if (reported) return
     const errors = compileErrors(error)
     for (const each of errors.slice(0, MAX_ERRORS)) {
-      report(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each))
+      report(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each, userFrames))
     }
     if (errors.length > MAX_ERRORS) report(`… and ${errors.length - MAX_ERRORS} more`)
     void endReported()

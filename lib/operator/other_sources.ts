@@ -1,0 +1,87 @@
+/** Makes the sources besides those of kinds, for controllers with `from` or `every`, and for groups of clusters. */
+import { formatMs } from '../core/duration.ts'
+import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
+import type { TurnBudget } from '../async/clock.ts'
+import type { Call } from '../controller/bounded_call.ts'
+import type { Sink, Source } from '../controller/source.ts'
+import { StreamSource } from '../controller/stream_source.ts'
+import { TickerSource } from '../controller/ticker_source.ts'
+import type { MapContext } from './context.ts'
+import type { SourceDescription } from './description.ts'
+import type { Environment } from './environment.ts'
+
+type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
+
+interface OtherSourceSetup extends Environment {
+  /** The title of the controller. */
+  readonly title: string
+  /** Tests for a key of the controller's cluster. Undefined for a controller of one cluster. */
+  readonly isHere: ((key: ObjectKey) => boolean) | undefined
+  readonly keysHere: (keys: Keys) => Keys
+  readonly context: (call: Call) => MapContext
+  /** Lists the objects of the controller's own kind. */
+  readonly list: (call: Call) => Promise<readonly KubeObject[]>
+  /** Tests an object as an event of the first list. */
+  readonly passes: Sink['passes']
+  readonly budget: TurnBudget
+}
+
+export function otherSource(
+  source: Extract<SourceDescription, { readonly kind: 'from' | 'every' }>,
+  setup: OtherSourceSetup,
+): Source {
+  const { isHere, keysHere, context, list, passes, budget, clock, log, random } = setup
+  if (source.kind === 'from') {
+    const open = (signal: AbortSignal): AsyncIterable<ObjectKey> => {
+      const stream = source.open(context({ signal }))
+      return isHere ? mapped(stream, (item) => (isHere(item) ? item : undefined)) : stream
+    }
+    return new StreamSource({ name: source.name, open, clock, log, random })
+  }
+  const everything = async (call: Call): Promise<Iterable<ObjectKey>> => {
+    const found: ObjectKey[] = []
+    for (const object of await list(call)) {
+      if (passes({ kind: 'added', object, initial: true })) found.push(keyOf(object))
+      if (budget.isSpent) await budget.turn()
+    }
+    return found
+  }
+  const { ms: everyMs, keys } = source
+  return new TickerSource({
+    name: `${setup.title} every ${formatMs(everyMs)}`,
+    everyMs,
+    keys: keys ? (call) => keysHere(keys(context(call))) : everything,
+    clock,
+    log,
+  })
+}
+
+/** Returns a source without keys, which calls `change` with the items of a stream, one after another. */
+export function changesOf<T>(
+  name: string,
+  open: (signal: AbortSignal) => AsyncIterable<T>,
+  change: (item: T) => Promise<void>,
+  { clock, log, random }: Environment,
+): Source {
+  const changed = (signal: AbortSignal): AsyncIterable<ObjectKey> =>
+    mapped(open(signal), async (each) => (await change(each), { name }))
+  return new StreamSource({ name, open: changed, clock, log, random })
+}
+
+/** Converts items; leaves out those of `undefined`. A generator would keep its `return` waiting for a `next`. */
+export function mapped<T, R>(
+  stream: AsyncIterable<T>,
+  map: (item: T) => R | undefined | Promise<R | undefined>,
+): AsyncIterable<R> {
+  const items = stream[Symbol.asyncIterator]()
+  const next = async (): Promise<IteratorResult<R>> => {
+    for (;;) {
+      const result = await items.next()
+      if (result.done) return result
+      const value = await map(result.value)
+      if (value !== undefined) return { value }
+    }
+  }
+  const end = items.return?.bind(items) as (() => Promise<IteratorResult<R>>) | undefined
+  return { [Symbol.asyncIterator]: () => ({ next, ...(end && { return: end }) }) }
+}
