@@ -18,10 +18,4 @@ export interface Internals {
 }
 
 /** What kubeloop's own commands and test worlds use. */
-export const internals: Internals = {
-  answerJson,
-  faultsOfVersions,
-  jsonPatch,
-  newUid,
-  objectCheckOf,
-}
+export const internals: Internals = { answerJson, faultsOfVersions, jsonPatch, newUid, objectCheckOf }

@@ -31,9 +31,16 @@ test('the status of a quota follows its spec, and the objects of its namespace',
     metadata: { name: 'scoped' },
     spec: { hard: { pods: '0' }, scopes: ['BestEffort'] },
   })
+  await send('POST', 'resourcequotas', {
+    metadata: { name: 'others' },
+    spec: { hard: { pods: '9', 'count/configmaps': '9' }, scopes: ['NotBestEffort'] },
+  })
   await send('DELETE', 'pods/b')
   await send('POST', 'pods', pod('d'))
   await send('POST', 'configmaps', { metadata: { name: 'c' } })
   assert.deepEqual((await status()).used, { pods: '2', configmaps: '1', 'requests.memory': '2Gi' })
   assert.deepEqual((await send('GET', 'resourcequotas/scoped')).status.used, { pods: '0' })
+  // Only pods have this scope.
+  const { used } = (await send('GET', 'resourcequotas/others')).status
+  assert.deepEqual(used, { pods: '2', 'count/configmaps': '0' })
 })

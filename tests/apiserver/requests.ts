@@ -14,7 +14,7 @@ export interface Answer {
   readonly body: Body
 }
 
-/** Sends a request with a JSON body, or with a text as it is. */
+/** Sends a request with a JSON body, or with a text or bytes as they are. */
 export async function send(
   { handle }: Pick<ApiServer, 'handle'>,
   method: Method,
@@ -23,7 +23,8 @@ export async function send(
   { headers, signal }: Pick<HttpRequest, 'headers' | 'signal'> = {},
 ): Promise<Answer> {
   const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
-  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  const isSent = body === undefined || typeof body === 'string' || body instanceof Uint8Array
+  const text = isSent ? body : JSON.stringify(body)
   const response = await handle({ method, path, headers: { 'content-type': type, ...headers }, body: text, signal })
   const answer = await response.body.text()
   return {

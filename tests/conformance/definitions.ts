@@ -119,6 +119,22 @@ const VERSIONS: readonly (readonly [name: string, versions: readonly Body[]])[] 
   ['col format bad', column({ format: 'nope' })],
   ['col cel', column({ jsonPath: '{.spec.s}' })],
   ['sel ok', selectable('.spec.s', '.spec.n', '.spec.b')],
+  [
+    'sel of one version',
+    ['v1', 'v2'].map((name) => ({
+      name,
+      storage: name === 'v1',
+      ...(name === 'v2' && { selectableFields: [{ jsonPath: '.spec.s' }] }),
+    })),
+  ],
+  [
+    'sel of both versions',
+    ['.spec.s', '.spec.n'].map((jsonPath) => ({
+      name: jsonPath === '.spec.s' ? 'v1' : 'v2',
+      storage: jsonPath === '.spec.s',
+      selectableFields: [{ jsonPath }],
+    })),
+  ],
   ['sel dup', selectable('.spec.s', '.spec.s')],
   ['sel nodot', selectable('spec.s')],
   ['sel missing', selectable('.spec.nope')],

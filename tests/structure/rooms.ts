@@ -68,7 +68,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   'apiserver/webhooks': 'calls of admission and conversion webhooks',
   'apiserver/access': 'users, tokens, roles, impersonation',
   'apiserver/wire': 'bytes in and out: media types, bodies, YAML, tables',
-  'apiserver/wire/protobuf': 'protobuf, by a generated table',
+  'apiserver/wire/protobuf': 'protobuf bodies, by the numbers in the schemas',
   'apiserver/apply': 'server-side apply, managed fields',
   'apiserver/storage': 'objects with their versions and history',
   'apiserver/schema': 'decoding and pruning by a schema',

@@ -10,10 +10,7 @@ const HEALTH = ['/healthz', '/livez', '/readyz', '/version', '/version/']
 const ISSUER = ['/.well-known/openid-configuration', '/openid/v1/jwks']
 
 export const DEFAULT_ROLES: ReadonlyMap<string, readonly PolicyRule[]> = new Map<string, readonly PolicyRule[]>([
-  ['cluster-admin', [
-    { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-    { verbs: ['*'], nonResourceURLs: ['*'] },
-  ]],
+  ['cluster-admin', [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }, { verbs: ['*'], nonResourceURLs: ['*'] }]],
   ['system:basic-user', [
     {
       verbs: ['create'],

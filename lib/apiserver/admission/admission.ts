@@ -11,6 +11,7 @@ import {
   type ManagedFieldsEntry,
   newUid,
 } from '../model/json.ts'
+import { jsonType, unregistered } from '../model/go_text.ts'
 import { type Kind } from '../model/kinds.ts'
 import { type Call, type ResourceRoute, routeOf } from '../model/routes.ts'
 import { badRequest, fault, forbidden, internal, invalid, StatusError } from '../model/status.ts'
@@ -173,7 +174,9 @@ async function callHook(
   const { dryRun } = admission
   const uid = newUid(context.random)
   const review = await reviewOf(session, target, admission, uid)
-  if (!meetsConditions(hook, admission, review['request'] as JsonObject)) return undefined
+  if (!meetsConditions(hook, admission, review['request'] as JsonObject, authorityOf(context, session))) {
+    return undefined
+  }
   if (dryRun && hook.sideEffects !== 'None' && hook.sideEffects !== 'NoneOnDryRun') {
     throw badRequest(`admission webhook ${JSON.stringify(hook.name)} does not support dry run`)
   }
@@ -182,6 +185,12 @@ async function callHook(
   }
   const answer = await post(context, hook, review, session.signal)
   return admissionResponse(answer, uid, mutating)
+}
+
+type Authority = PolicyRequest['authority']
+
+function authorityOf({ access }: Context, { call }: Session): Authority {
+  return { user: call!.user, decide: (attributes) => access.decideByMode(attributes) }
 }
 
 /**
@@ -193,10 +202,11 @@ function meetsConditions(
   { matchConditions = [], failurePolicy }: Hook,
   { kind, name }: Admission,
   { object = null, oldObject = null, ...request }: JsonObject,
+  authority: Authority,
 ): boolean {
   if (matchConditions.length === 0) return true
   const expressions = matchConditions.map(({ expression }) => expression.trim())
-  const result = celEngine().evaluateConditions(expressions, { object, oldObject, request })
+  const result = celEngine().evaluateConditions(expressions, { object, oldObject, request, authority })
   if (typeof result === 'boolean') return result
   if (failurePolicy === 'Ignore') return false
   throw forbidden(kind, name, result.length === 1 ? result[0]! : `[${result.join(', ')}]`)
@@ -240,10 +250,7 @@ function patched(
     if (!isObject(result)) throw internal('the patched document is not an object')
     if (result['apiVersion'] !== object.apiVersion || result['kind'] !== object.kind) {
       const { apiVersion, kind: given } = result
-      throw internal(
-        `no kind ${JSON.stringify(given)} is registered for version ${JSON.stringify(apiVersion)} in scheme ` +
-          '"pkg/runtime/scheme.go:111"',
-      )
+      throw internal(unregistered(given, apiVersion))
     }
     if (objectKind) return result as ApiObject
     const { object: decoded } = decodeObject(kind, result)
@@ -267,8 +274,7 @@ function parsePatch(patch: string): Json[] {
     throw Object.assign(undecodable(`invalid character '${first}' looking for beginning of value`), { cause })
   }
   if (Array.isArray(value)) return value
-  const type = typeof value === 'boolean' ? 'bool' : typeof value
-  throw undecodable(`json: cannot unmarshal ${type} into Go value of type jsonpatch.Patch`)
+  throw undecodable(`json: cannot unmarshal ${jsonType(value)} into Go value of type jsonpatch.Patch`)
 }
 
 /**
@@ -305,7 +311,7 @@ export function validated(context: Context, admission: Admission): ApiObject {
         const inVersion = { ...sent, object: await converted(kept, admission.kind, target, admission) }
         const review = await reviewOf(session, target, inVersion, '')
         const { object = null, oldObject = null, ...request } = review['request'] as JsonObject
-        return { object, oldObject, request }
+        return { object, oldObject, request, authority: authorityOf(context, session) }
       },
     )
     const results = await Promise.allSettled(called.map(({ hook, target }) =>

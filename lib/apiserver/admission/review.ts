@@ -1,5 +1,6 @@
 /** Builds AdmissionReviews, and checks the responses. */
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { jsonType, unregistered } from '../model/go_text.ts'
 import type { Kind } from '../model/kinds.ts'
 import { type User, userInfo } from '../model/user.ts'
 import type { Call } from '../model/routes.ts'
@@ -117,7 +118,7 @@ export function admissionResponse(review: JsonObject, uid: string, mutating: boo
   if (!response) throw invalidResponse('webhook response was absent')
   const text = (field: string): string | undefined =>
     typed(response, field, 'string', `AdmissionResponse.response.${field}`) as string | undefined
-  const allowed = typed(response, 'allowed', 'boolean', 'AdmissionResponse.response.allowed') === true
+  const allowed = typed(response, 'allowed', 'bool', 'AdmissionResponse.response.allowed') === true
   const status = typed(response, 'status', 'object', 'AdmissionResponse.response.status') as JsonObject | undefined
   const patch = decodePatch(text('patch') ?? '')
   const patchType = text('patchType')
@@ -156,16 +157,14 @@ function decodePatch(patch: string): string {
   }
 }
 
-const GO_TYPES: Readonly<Record<string, string>> = { boolean: 'bool', string: 'string', object: 'struct' }
-
-function typed(of: JsonObject, field: string, type: 'boolean' | 'string' | 'object', path: string): Json | undefined {
+function typed(of: JsonObject, field: string, type: 'bool' | 'string' | 'object', path: string): Json | undefined {
   const value = of[field]
   if (value === undefined || value === null) return undefined
-  const actual = Array.isArray(value) ? 'array' : typeof value
-  if (actual === type) return value
-  const name = actual === 'boolean' ? 'bool' : actual
+  const name = jsonType(value)
+  if (name === type) return value
+  const goType = type === 'object' ? 'struct' : type
   throw new CallError(
-    `failed to call webhook: json: cannot unmarshal ${name} into Go struct field ${path} of type ${GO_TYPES[type]}`,
+    `failed to call webhook: json: cannot unmarshal ${name} into Go struct field ${path} of type ${goType}`,
   )
 }
 
@@ -178,8 +177,7 @@ function checkType(review: JsonObject, apiVersion: string, kind: string): void {
   const isKnown = given === 'Status' || (given === kind && other === 'v1beta1')
   const reason = isKnown
     ? `converting (${other}.${String(given)}) to (${version}.${kind}): unknown conversion`
-    : `no kind ${JSON.stringify(given)} is registered for version ${JSON.stringify(givenVersion)} in scheme ` +
-      '"pkg/runtime/scheme.go:111"'
+    : unregistered(given, givenVersion)
   throw new CallError(`failed to call webhook: ${reason}`)
 }
 

@@ -48,17 +48,8 @@ const SERVER_OWNED: FieldSet = (() => {
   const builder = new FieldSetBuilder()
   for (const path of ['f:apiVersion', 'f:kind', 'f:metadata']) builder.insert([path])
   for (
-    const name of [
-      'name',
-      'namespace',
-      'creationTimestamp',
-      'selfLink',
-      'uid',
-      'clusterName',
-      'generation',
-      'managedFields',
-      'resourceVersion',
-    ]
+    const name of ('name namespace creationTimestamp selfLink uid clusterName generation managedFields ' +
+      'resourceVersion').split(' ')
   ) {
     builder.insert(['f:metadata', `f:${name}`])
   }

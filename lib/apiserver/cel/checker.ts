@@ -98,14 +98,7 @@ class Checker {
     for (const [node, type] of this.#types) this.#types.set(node, this.#bindings.resolve(type, DYN))
     const type = this.#types.get(expr)!
     if (this.#problems.length === 0) this.#checkLiterals()
-    return {
-      expr,
-      type,
-      problems: this.#problems,
-      types: this.#types,
-      overloads: this.#overloads,
-      names: this.#names,
-    }
+    return { expr, type, problems: this.#problems, types: this.#types, overloads: this.#overloads, names: this.#names }
   }
 
   #report(node: { readonly at: number }, message: string): void {

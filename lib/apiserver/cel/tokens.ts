@@ -90,15 +90,7 @@ export class Tokens {
 }
 
 const PIECE = new RegExp(String.raw`${ESCAPE}|[^\\]+`, 'g')
-const CONTROLS: Readonly<Record<string, string>> = {
-  a: '\x07',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  v: '\v',
-}
+const CONTROLS: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
 
 /** Returns the value of a text or bytes. */
 export function unquote({ kind, text, at }: Token): string | Uint8Array {

@@ -100,7 +100,7 @@ export class Entries implements MapValue {
   }
 
   keys(): Iterable<Value> {
-    return [...this.#entries.keys()].map(fromKey)
+    return this.#entries.keys()
   }
 
   get(key: Value): Value | undefined {
@@ -123,10 +123,6 @@ export class Entries implements MapValue {
 function toKey(key: Value): Value {
   if (key instanceof Uint) return key.value
   return typeof key === 'number' && Number.isInteger(key) ? BigInt(key) : key
-}
-
-function fromKey(key: Value): Value {
-  return key
 }
 
 export type Value =

@@ -4,6 +4,7 @@ import { applyDefaults } from '../../core/schema_defaults.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Access } from '../access/access.ts'
 import { type ApiObject, at, instant, isObject, type Json, type JsonObject, jsonOf } from '../model/json.ts'
+import { jsonType, unregistered } from '../model/go_text.ts'
 import type { Kind } from '../model/kinds.ts'
 import type { Call, Kinds, ResourceRoute } from '../model/routes.ts'
 import type { Schema } from '../model/schema.ts'
@@ -74,7 +75,6 @@ export function readObject(context: Context, kind: Kind, route: ResourceRoute): 
   return fromStored(kind, stored)
 }
 
-/** Stores an object. Returns the stored object in `kind`'s version. */
 /** The limit of etcd for a request, which holds one object. */
 const MAX_BYTES = 1.5 * 2 ** 20
 
@@ -85,6 +85,7 @@ function checkSize({ webhooks }: Context, object: ApiObject): void {
   throw errorWithoutReason(500, 'etcdserver: request is too large')
 }
 
+/** Stores an object. Returns the stored object in `kind`'s version. */
 export function putObject(context: Context, kind: Kind, object: ApiObject): ApiObject {
   const next = toStored(kind, object)
   // A conversion webhook is called before the write: a request cannot wait for it after the write.
@@ -247,10 +248,6 @@ function nameOf(value: JsonObject): string {
   return String(at(value, 'metadata', 'name') ?? '')
 }
 
-function unregistered(given: string, apiVersion: string): string {
-  return `no kind "${given}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:111"`
-}
-
 /** The real server stops counting the unknown fields of a built-in kind here. */
 const MAX_STRICT_FAULTS = 100
 
@@ -288,8 +285,7 @@ export function decodeByKind(kind: Kind, value: JsonObject): DecodedObject {
     }
   }
   if (metadata !== null && !isObject(metadata)) {
-    const type = Array.isArray(metadata) ? 'array' : typeof metadata === 'boolean' ? 'bool' : typeof metadata
-    throw new DecodeError(`json: cannot unmarshal ${type} into Go value of type v1.ObjectMeta`)
+    throw new DecodeError(`json: cannot unmarshal ${jsonType(metadata)} into Go value of type v1.ObjectMeta`)
   }
   const meta = decodeTyped(OBJECT_META, metadata ?? {}, 'metadata')
   const pruned = prune(kind.schema, rest)

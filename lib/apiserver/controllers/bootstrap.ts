@@ -11,11 +11,7 @@ const ADDRESS = '10.96.0.1'
 /** The Service of the API server itself. Nothing serves its address. */
 const NETWORK: readonly Collection[] = [
   ['services', 'v1', 'Service', [{
-    metadata: {
-      name: 'kubernetes',
-      namespace: 'default',
-      labels: { component: 'apiserver', provider: 'kubernetes' },
-    },
+    metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
     spec: {
       clusterIP: ADDRESS,
       clusterIPs: [ADDRESS],

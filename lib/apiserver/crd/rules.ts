@@ -26,11 +26,7 @@ export const CRD_RULES: Readonly<Record<string, Partial<Rules>>> = {
     prepareUpdate(crd, old) {
       const before = at(old, 'status', 'storedVersions')
       if (isObject(crd['status'])) {
-        put(
-          crd['status'],
-          'storedVersions',
-          storedVersionsOf(crd, Array.isArray(before) ? before.map(String) : []),
-        )
+        put(crd['status'], 'storedVersions', storedVersionsOf(crd, Array.isArray(before) ? before.map(String) : []))
       }
     },
     prepareRules: prepareEngine,
@@ -122,9 +118,7 @@ function nameFaults(crd: ApiObject, spec: JsonObject, names: JsonObject, isNew: 
     }
   }
   if (isNew && crd.metadata.name !== required) {
-    faults.unshift(
-      fault.invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'),
-    )
+    faults.unshift(fault.invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'))
   }
   return faults
 }

@@ -107,7 +107,15 @@ function partsFaults(versions: readonly JsonObject[], old: JsonObject | undefine
           columnFaults(column, `${path}[${index}]`)
         ),
     ),
-    ...each('selectableFields', 'selectableFields', (version, path) => selectableFaults(version, path)),
+    // Selectable fields of a version need a schema of the version, which a common one is not.
+    ...each(
+      'selectableFields',
+      'selectableFields',
+      (version, path) =>
+        isCommon('schema') && !isCommon('selectableFields')
+          ? objects(version['selectableFields']).slice(0, 1).map(() => fault.invalid(path, '', NO_OWN_SCHEMA))
+          : selectableFaults(version, path),
+    ),
   ]
 }
 
@@ -203,6 +211,7 @@ function columnFaults({ name, type, format, jsonPath }: JsonObject, path: string
 }
 
 const MAX_SELECTABLE = 8
+const NO_OWN_SCHEMA = 'may only be set when `version.schema.openAPIV3Schema` is not included'
 
 function selectableFaults(version: JsonObject, path: string): Cause[] {
   const schema = schemaOf(version)

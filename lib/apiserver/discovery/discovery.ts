@@ -123,9 +123,7 @@ function aggregatedResource(kind: Kind): JsonObject {
     scope: kind.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: kind.singular,
     verbs: [...kind.verbs],
-    ...(kind.shortNames.length > 0 && {
-      shortNames: [...kind.shortNames],
-    }),
+    ...(kind.shortNames.length > 0 && { shortNames: [...kind.shortNames] }),
     ...(kind.categories.length > 0 && { categories: [...kind.categories] }),
     ...(subresources.length > 0 && { subresources }),
   }

@@ -43,6 +43,21 @@ export const isObject: (value: unknown) => value is JsonObject = isFields as (va
 /** Returns a deep copy. */
 export const clone: <T extends Json | undefined>(value: T) => T = cloneJson
 
+/** How many fields and items an object may have: at 1.5 MiB, the limit of etcd, that is one in 20 bytes. */
+export const MAX_VALUES = 80_000
+
+/** Returns the number of fields and items in a value, or one above {@link MAX_VALUES}. */
+export function countValues(value: Json | undefined, count = 0): number {
+  if (typeof value !== 'object' || value === null) return count
+  const values = Object.values(value)
+  let sum = count + values.length
+  for (const each of values) {
+    if (sum > MAX_VALUES) return MAX_VALUES + 1
+    sum = countValues(each, sum)
+  }
+  return sum
+}
+
 /** Sets a field; safe for every name, also `__proto__`. */
 export const put: (object: JsonObject, key: string, value: Json | undefined) => void = setField
 

@@ -10,9 +10,13 @@ export interface GroupTable {
   /** Empty for the core group. */
   readonly group: string
   readonly version: string
-  /** The prefix of the names of definitions in OpenAPI documents, such as `apps.v1`. */
-  readonly definitions: string
   readonly kinds: readonly KindTable[]
+}
+
+/** Returns the table of a group and version, such as `apps/v1`. */
+export function groupTable(apiVersion: string, kinds: readonly KindTable[]): GroupTable {
+  const [version = '', group = ''] = apiVersion.split('/').reverse()
+  return { group, version, kinds }
 }
 
 /** A row: what is left out has its usual value. */
@@ -41,6 +45,24 @@ interface KindTable {
   readonly rules?: Partial<Rules>
 }
 
+/**
+ * Returns a row. `names`: the kind, its plural and its short names; behind a bar stand `Cluster` for its scope,
+ * `returned` if the answer to a deletion is the object, and its categories.
+ */
+export function kind(names: string, more: Omit<KindTable, 'kind' | 'plural'> = {}): KindTable {
+  const [[name, plural, ...shortNames] = [], marks = []] = names.split(' | ').map((part) => part.split(' '))
+  const categories = marks.filter((mark) => mark !== 'Cluster' && mark !== 'returned')
+  return {
+    kind: name!,
+    plural: plural!,
+    shortNames,
+    ...(categories.length > 0 && { categories }),
+    ...(marks.includes('Cluster') && { scope: 'Cluster' }),
+    ...(marks.includes('returned') && { returnsDeleted: true }),
+    ...more,
+  }
+}
+
 /** A subresource of a kind's own bodies, if `kind` is left out. */
 type NamedSubresource = Omit<Subresource, 'kind'> & Partial<Pick<Subresource, 'kind'>>
 
@@ -63,7 +85,8 @@ const DEFAULT_RULES: Rules = {
 }
 
 /** Returns the kinds of a table. */
-export function kindsOf({ group, version, definitions, kinds }: GroupTable): readonly Kind[] {
+export function kindsOf({ group, version, kinds }: GroupTable): readonly Kind[] {
+  const prefix = `${group.split('.')[0] || 'core'}.${version}`
   return kinds.map((row) => {
     const { kind, plural, subresources = [], storedAs = { group, version, plural } } = row
     return {
@@ -79,8 +102,8 @@ export function kindsOf({ group, version, definitions, kinds }: GroupTable): rea
       namespaced: row.scope !== 'Cluster',
       verbs: row.verbs ?? ALL_VERBS,
       subresources: subresources.map((each) => subresourceOf(each, kind)),
-      schema: definition(`${definitions}.${kind}`),
-      definition: `${definitions}.${kind}`,
+      schema: definition(`${prefix}.${kind}`),
+      definition: `${prefix}.${kind}`,
       status: subresources.includes('status'),
       scale: subresources.includes('scale') ? SCALE_PATHS : undefined,
       custom: false,

@@ -166,9 +166,7 @@ function ownerFaults(meta: Meta): Cause[] {
   let controller: string | undefined
   for (const [index, owner] of (meta.ownerReferences ?? []).entries()) {
     const path = `metadata.ownerReferences[${index}]`
-    const [group, version] = String(
-        owner['apiVersion'] ?? '',
-      ).includes('/')
+    const [group, version] = String(owner['apiVersion'] ?? '').includes('/')
       ? String(owner['apiVersion']).split('/')
       : ['', owner['apiVersion']]
     if (!version) {

@@ -89,16 +89,7 @@ export function routeOf(path: string): Route {
     }
   }
   const [plural, name = '', ...sub] = rest
-  return {
-    type: 'resource',
-    group,
-    version,
-    plural: plural!,
-    namespace: '',
-    name,
-    subresource: sub.join('/'),
-    isWatch,
-  }
+  return { type: 'resource', group, version, plural: plural!, namespace: '', name, subresource: sub.join('/'), isWatch }
 }
 
 function decode(path: string): string {

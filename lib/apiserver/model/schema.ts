@@ -25,13 +25,26 @@ export interface Schema {
   readonly keepEmpty?: boolean
   /** Whether a zero number or a false boolean is omitted. */
   readonly omitZero?: boolean
-  /** The definition that decodes an object in a field without a type. */
+  /** The definition that decodes an object, or those in a list, in a field without a type. */
   readonly objectAs?: string
+  /** The form in protobuf of a field without a type. */
+  readonly wire?: 'fields' | 'json' | 'raw' | 'schema-or-array' | 'schema-or-bool' | 'schema-or-strings'
+  /** The number of a built-in field in protobuf. */
+  readonly number?: number
+  /** The Go structs that hold the field and are inlined in JSON, with their numbers, from the outside in. */
+  readonly within?: readonly Inlined[]
   /** Validation keywords of custom kinds, read by crd/validate.ts. */
   readonly [keyword: string]: unknown
 }
 
+export interface Inlined {
+  readonly number: number
+  readonly name: string
+}
+
 const ANYTHING: Schema = { 'x-kubernetes-preserve-unknown-fields': true }
+
+const SCHEMA_PROPS = 'apiextensions.v1.JSONSchemaProps'
 
 const ATOMS: Readonly<Record<string, Schema>> = {
   string: { type: 'string' },
@@ -44,7 +57,13 @@ const ATOMS: Readonly<Record<string, Schema>> = {
   microtime: { type: 'string', format: 'micro-time' },
   quantity: { format: 'quantity' },
   intorstring: { format: 'int-or-string', 'x-kubernetes-int-or-string': true },
-  any: ANYTHING,
+  any: { ...ANYTHING, wire: 'raw' },
+  json: { ...ANYTHING, wire: 'json' },
+  fields: { ...ANYTHING, wire: 'fields' },
+  // Their type in OpenAPI is empty: they hold a schema, or a list or a boolean. Objects in them are schemas.
+  schemaOrArray: { ...ANYTHING, wire: 'schema-or-array', objectAs: SCHEMA_PROPS },
+  schemaOrBool: { ...ANYTHING, wire: 'schema-or-bool', objectAs: SCHEMA_PROPS },
+  schemaOrStrings: { ...ANYTHING, wire: 'schema-or-strings', objectAs: SCHEMA_PROPS },
 }
 
 const LINES: ReadonlyMap<string, string> = new Map(
@@ -56,30 +75,19 @@ const LINES: ReadonlyMap<string, string> = new Map(
 
 const parsed = new Map<string, Schema>()
 
+export function isDefined(name: string): boolean {
+  return LINES.has(name)
+}
+
 /** Returns a built-in definition, such as `apps.v1.Deployment`. */
 export function definition(name: string): Schema {
   let schema = parsed.get(name)
   if (!schema) {
     const line = LINES.get(name)
-    if (line === undefined) throw new TypeError(`Cannot find schema "${name}": builtin/schemas.ts does not define it`)
-    schema = name === SCHEMA_PROPS ? withNestedSchemas(parseDefinition(line)) : parseDefinition(line)
-    parsed.set(name, schema)
+    if (line === undefined) throw new TypeError(`Cannot find schema "${name}": builtin_schemas.ts does not define it`)
+    parsed.set(name, schema = parseDefinition(line))
   }
   return schema
-}
-
-const SCHEMA_PROPS = 'apiextensions.v1.JSONSchemaProps'
-
-/**
- * Lets these fields hold a schema: their type in OpenAPI is empty, because they hold a schema, a boolean or a list of
- * schemas. The server decodes any object in them as a schema.
- */
-function withNestedSchemas(schema: Schema): Schema {
-  const nested: Schema = { ...ANYTHING, objectAs: SCHEMA_PROPS }
-  return {
-    ...schema,
-    properties: { ...schema.properties, items: nested, additionalItems: nested, additionalProperties: nested },
-  }
 }
 
 /** Returns the schema, or the definition that it references. Does not merge the keywords beside the reference. */
@@ -109,11 +117,12 @@ export function isEmbeddedStruct(schema: Schema): boolean {
 /** The defaults of required scalars, which Go always writes. */
 const ZERO: Readonly<Record<string, Json>> = { string: '', int32: 0, int64: 0, double: 0, bool: false }
 
-/** The format of a field in builtin/schemas.ts. */
+/** The format of a field in builtin_schemas.ts. */
 const FIELD =
-  /^([^!:]+)(!?):([^%~|=*-]+?)([*-]?)(?:%(\w+)(?:\(([^)]*)\))?)?(?:~([\w,]+)\((\w*)\))?((?:\|[^|=]*)*)(?:=(.*))?$/
+  /^((?:\d+[A-Za-z]\w*\.)*)(\d*)([^!:]+)(!?):([^%~|=*-]+?)([*-]?)(?:%(\w+)(?:\(([^)]*)\))?)?(?:~([\w,]+)\((\w*)\))?((?:\|[^|=]*)*)(?:=(.*))?$/
 
-function parseDefinition(line: string): Schema {
+/** Parses the fields of a definition, without its name. */
+export function parseDefinition(line: string): Schema {
   const properties: Record<string, Schema> = {}
   const required: string[] = []
   let atomic = false
@@ -123,11 +132,14 @@ function parseDefinition(line: string): Schema {
       continue
     }
     const match = FIELD.exec(text)
-    if (!match) throw new TypeError(`Cannot parse schema field "${text}": regenerate builtin/schemas.ts`)
-    const [, name, mark, type, zeroMark, topology, keys, strategy, mergeKey, values, defaultJson] = match
+    if (!match) throw new TypeError(`Cannot parse schema field "${text}": regenerate builtin_schemas.ts`)
+    const [, inlined, number, name, mark, type, zeroMark, topology, keys, strategy, mergeKey, values, defaultJson] =
+      match
     if (mark) required.push(name!)
     properties[name!] = {
       ...parseType(type!),
+      ...(number && { number: Number(number) }),
+      ...(inlined && { within: parseInlined(inlined) }),
       ...(zeroMark === '*' && { keepEmpty: true }),
       ...(zeroMark === '-' && { omitZero: true }),
       ...(mark && zeroMark !== '*' && ZERO[type!] !== undefined && { default: ZERO[type!]! }),
@@ -148,6 +160,11 @@ function parseDefinition(line: string): Schema {
   }
 }
 
+/** Parses `2VolumeSource.`. */
+function parseInlined(text: string): Inlined[] {
+  return [...text.matchAll(/(\d+)(\w+)\./g)].map(([, number, name]) => ({ number: Number(number), name: name! }))
+}
+
 function parseType(text: string): Schema {
   // A plus after anything but a reference: the field is always written, null or zero if it is unset.
   if (text.endsWith('+') && !text.startsWith('@')) {
@@ -160,6 +177,6 @@ function parseType(text: string): Schema {
     return text.endsWith('+') ? { $ref: text.slice(1, -1), default: {} } : { $ref: text.slice(1) }
   }
   const atom = ATOMS[text]
-  if (!atom) throw new TypeError(`Cannot parse schema type "${text}": regenerate builtin/schemas.ts`)
+  if (!atom) throw new TypeError(`Cannot parse schema type "${text}": regenerate builtin_schemas.ts`)
   return atom
 }

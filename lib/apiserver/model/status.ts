@@ -1,6 +1,6 @@
 /** API errors with the messages of kube-apiserver. */
 import { invalidStatus } from '../../core/invalid_status.ts'
-import type { JsonObject, Meta } from './json.ts'
+import { type JsonObject, MAX_VALUES, type Meta } from './json.ts'
 
 /** One invalid field. */
 export interface Cause {
@@ -9,18 +9,12 @@ export interface Cause {
   readonly field: string
 }
 
+type FieldValue = 'Required' | 'Invalid' | 'NotSupported' | 'Forbidden' | 'Duplicate' | 'TooLong' | 'TooMany'
+
 type CauseReason =
-  | 'FieldValueRequired'
-  | 'FieldValueInvalid'
-  | 'FieldValueNotSupported'
-  | 'FieldValueForbidden'
-  | 'FieldValueDuplicate'
-  | 'FieldValueTooLong'
-  | 'FieldValueTooMany'
-  | 'FieldValueTypeInvalid'
+  | `FieldValue${FieldValue | 'TypeInvalid' | 'NotFound'}`
   | 'FieldManagerConflict'
   | 'UnexpectedServerResponse'
-  | 'FieldValueNotFound'
   | 'ResourceVersionTooLarge'
   | 'InternalError'
 
@@ -76,12 +70,8 @@ export function notFound(of: Pick<Named, 'group' | 'plural'>, name: string): Sta
 }
 
 export function alreadyExists(of: Named, name: string, prefix = ''): StatusError {
-  return new StatusError(
-    409,
-    'AlreadyExists',
-    `${prefix}${qualified(of)} "${name}" already exists`,
-    detailsOf(of, name),
-  )
+  const message = `${prefix}${qualified(of)} "${name}" already exists`
+  return new StatusError(409, 'AlreadyExists', message, detailsOf(of, name))
 }
 
 export function generateNameConflict(of: Named, name: string): StatusError {
@@ -92,12 +82,8 @@ export function generateNameConflict(of: Named, name: string): StatusError {
 }
 
 export function conflict(of: Pick<Named, 'group' | 'plural'>, name: string, reason: string): StatusError {
-  return new StatusError(
-    409,
-    'Conflict',
-    `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${reason}`,
-    detailsOf(of, name),
-  )
+  const message = `Operation cannot be fulfilled on ${qualified(of)} "${name}": ${reason}`
+  return new StatusError(409, 'Conflict', message, detailsOf(of, name))
 }
 
 export const MODIFIED_MESSAGE =
@@ -128,13 +114,7 @@ function causeJson({ reason, message, field }: Cause): JsonObject {
 }
 
 export function methodNotAllowed(): StatusError {
-  const details: JsonObject = {}
-  return new StatusError(
-    405,
-    'MethodNotAllowed',
-    'the server does not allow this method on the requested resource',
-    details,
-  )
+  return new StatusError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
 }
 
 /** The error of a path that does not exist below an API group. */
@@ -162,6 +142,12 @@ export function notAcceptable(message: string, details?: JsonObject): StatusErro
 
 export function tooLarge(limit: number): StatusError {
   return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)
+}
+
+/** The error of a body or an object with too many fields and items: the server works on it in one turn. */
+export function tooManyValues(): StatusError {
+  const limit = `limit is ${MAX_VALUES} fields and items of the embedded API server`
+  return new StatusError(413, 'RequestEntityTooLarge', `Request entity too large: ${limit}`)
 }
 
 /** Returns an error without a reason, as the real server sends for errors that it does not classify. */
@@ -193,71 +179,31 @@ export const MORE_FAULTS: Cause = {
 /** The faults that the check of an object has made; undefined while they do not count. Checks do not wait. */
 export const counted: { faults: Cause[] | undefined } = { faults: undefined }
 
-function noted(cause: Cause): Cause {
+function noted(reason: CauseReason, field: string, message: string): Cause {
+  const cause = { reason, field, message }
   if (counted.faults && counted.faults.push(cause) > MAX_FAULTS) throw TOO_MANY_FAULTS
   return cause
 }
 
-export const fault: {
-  required(field: string, detail?: string): Cause
-  invalid(field: string, value: unknown, detail: string): Cause
-  notSupported(field: string, value: unknown, supported: readonly string[]): Cause
-  forbidden(field: string, detail: string): Cause
-  duplicate(field: string, value: unknown): Cause
-  tooLong(field: string, max: number): Cause
-  tooMany(field: string, count: number, max: number): Cause
-  typeInvalid(field: string, value: unknown, detail: string): Cause
-} = {
-  required: (field: string, detail = '') =>
-    noted({
-      reason: 'FieldValueRequired',
-      field,
-      message: `Required value${detail && `: ${detail}`}`,
-    }),
-  invalid: (field: string, value: unknown, detail: string) =>
-    noted({
-      reason: 'FieldValueInvalid',
-      field,
-      message: `Invalid value: ${quote(value)}: ${detail}`,
-    }),
-  notSupported: (field: string, value: unknown, supported: readonly string[]) =>
-    noted({
-      reason: 'FieldValueNotSupported',
-      field,
-      message: `Unsupported value: ${quote(value)}: supported values: ${
-        supported.map((each) => JSON.stringify(each)).join(', ')
-      }`,
-    }),
-  forbidden: (field: string, detail: string) =>
-    noted({
-      reason: 'FieldValueForbidden',
-      field,
-      message: `Forbidden: ${detail}`,
-    }),
-  duplicate: (field: string, value: unknown) =>
-    noted({
-      reason: 'FieldValueDuplicate',
-      field,
-      message: `Duplicate value: ${quote(value)}`,
-    }),
-  tooLong: (field: string, max: number) =>
-    noted({
-      reason: 'FieldValueTooLong',
-      field,
-      message: `Too long: may not be more than ${max} bytes`,
-    }),
-  tooMany: (field: string, count: number, max: number) =>
-    noted({
-      reason: 'FieldValueTooMany',
-      field,
-      message: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
-    }),
-  typeInvalid: (field: string, value: unknown, detail: string) =>
-    noted({
-      reason: 'FieldValueTypeInvalid',
-      field,
-      message: `Invalid value: ${quote(value)}: ${detail}`,
-    }),
+/** The faults of fields, in the words of apimachinery's `field` package. */
+export const fault = {
+  required: (field: string, detail = ''): Cause =>
+    noted('FieldValueRequired', field, `Required value${detail && `: ${detail}`}`),
+  invalid: (field: string, value: unknown, detail: string): Cause =>
+    noted('FieldValueInvalid', field, `Invalid value: ${quote(value)}: ${detail}`),
+  notSupported(field: string, value: unknown, supported: readonly string[]): Cause {
+    const values = supported.map((each) => JSON.stringify(each)).join(', ')
+    return noted('FieldValueNotSupported', field, `Unsupported value: ${quote(value)}: supported values: ${values}`)
+  },
+  forbidden: (field: string, detail: string): Cause => noted('FieldValueForbidden', field, `Forbidden: ${detail}`),
+  duplicate: (field: string, value: unknown): Cause =>
+    noted('FieldValueDuplicate', field, `Duplicate value: ${quote(value)}`),
+  tooLong: (field: string, max: number): Cause =>
+    noted('FieldValueTooLong', field, `Too long: may not be more than ${max} bytes`),
+  tooMany: (field: string, count: number, max: number): Cause =>
+    noted('FieldValueTooMany', field, `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`),
+  typeInvalid: (field: string, value: unknown, detail: string): Cause =>
+    noted('FieldValueTypeInvalid', field, `Invalid value: ${quote(value)}: ${detail}`),
 }
 
 /** The reason of a text that cannot be parsed. Go's names the character, which no client reads. */

@@ -1,5 +1,6 @@
 /** Applies JSON Patch (RFC 6902) and JSON Merge Patch (RFC 7386), with the API server's errors. */
 import { jsonEqual } from '../../core/equal.ts'
+import { jsonType } from '../model/go_text.ts'
 import { clone, isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { badRequest, StatusError } from '../model/status.ts'
 
@@ -42,8 +43,7 @@ function checkOperation(operation: Json): void {
 }
 
 function undecodable(value: Json, target: string): StatusError {
-  const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
-  return badRequest(`error decoding patch: json: cannot unmarshal ${type} into Go ${target}`)
+  return badRequest(`error decoding patch: json: cannot unmarshal ${jsonType(value)} into Go ${target}`)
 }
 
 function applyOperation(document: Json, operation: Json, copy: (value: Json) => Json): Json {

@@ -1,8 +1,8 @@
 /** Decodes objects like Go decodes JSON into typed structs. */
 import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
-import { goTypeOf } from '../model/go_text.ts'
+import { goTypeOf, jsonType } from '../model/go_text.ts'
 import { isAlwaysWritten, isEmbeddedStruct, resolve, type Schema } from '../model/schema.ts'
-import { canonicalQuantity, INVALID_QUANTITY, resourceAmount } from './quantities.ts'
+import { canonicalQuantity, INVALID_QUANTITY, resourceAmount } from '../model/quantities.ts'
 
 /** A decoded object, and the paths of its unknown fields, which are dropped. */
 export interface Decoded {
@@ -97,9 +97,10 @@ function decodeStruct(schema: Schema, value: JsonObject, place: Place, unknown: 
     }
     if (child === null || child === undefined) continue
     const property = properties[name]!
-    const inline = inlineStruct(struct, name)
-    const fields = [place.fields, inline, name].filter(Boolean).join('.')
-    const decoded = decodeValue(property, child, { path, fields, struct: inline || struct }, unknown)
+    // Go's errors name the structs that are inlined.
+    const inlined = property.within?.map((each) => each.name) ?? []
+    const fields = [place.fields, ...inlined, name].filter(Boolean).join('.')
+    const decoded = decodeValue(property, child, { path, fields, struct: inlined.at(-1) ?? struct }, unknown)
     if (required.includes(name) || !isOmitted(property, decoded)) put(result, name, decoded)
   }
   for (const { name, property } of writtenFields(target)) {
@@ -157,9 +158,16 @@ function decodeValue(schema: Schema, value: Json, place: Place, unknown: string[
     case 'object':
       return decodeObject(schema, target, value, place, unknown, refuse)
     default:
-      if (target.objectAs && isObject(value)) return decodeStruct({ $ref: target.objectAs }, value, place, unknown)
-      return decodeSpecial(target, value, refuse)
+      return target.objectAs
+        ? decodeNested(target.objectAs, value, place, unknown)
+        : decodeSpecial(target, value, refuse)
   }
+}
+
+/** Decodes an object, or those in a list. */
+function decodeNested($ref: string, value: Json, place: Place, unknown: string[]): Json {
+  if (Array.isArray(value)) return value.map((each) => decodeNested($ref, each, place, unknown))
+  return isObject(value) ? decodeStruct({ $ref }, value, place, unknown) : value
 }
 
 /** Returns the error of converting a value without JSON, as the real server does it for a strategic merge patch. */
@@ -272,13 +280,6 @@ function decodeSpecial(target: Schema, value: Json, refuse: (type: string, given
   return value
 }
 
-function jsonType(value: Json): string {
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'array'
-  if (typeof value === 'boolean') return 'bool'
-  return typeof value
-}
-
 /** Returns the Go name of a struct: the last part of its definition name. */
 function structName(schema: Schema): string {
   return schema.$ref?.split('.').pop() ?? ''
@@ -295,28 +296,4 @@ function goType(schema: Schema): string {
   }
   if (target.format === 'byte') return '[]uint8'
   return target.type === 'boolean' ? 'bool' : target.format ?? target.type ?? 'interface {}'
-}
-
-/** The Go structs that are inlined into others, with the fields they do not have, or those that they have alone. */
-const INLINE: Readonly<
-  Record<string, { readonly name: string; readonly not?: readonly string[]; readonly only?: readonly string[] }>
-> = {
-  Volume: { name: 'VolumeSource', not: ['name'] },
-  Probe: { name: 'ProbeHandler', only: ['exec', 'grpc', 'httpGet', 'tcpSocket'] },
-  EphemeralContainer: { name: 'EphemeralContainerCommon', not: ['targetContainerName'] },
-  RuleWithOperations: { name: 'Rule', not: ['operations'] },
-  ConfigMapEnvSource: { name: 'LocalObjectReference', only: ['name'] },
-  ConfigMapKeySelector: { name: 'LocalObjectReference', only: ['name'] },
-  ConfigMapProjection: { name: 'LocalObjectReference', only: ['name'] },
-  ConfigMapVolumeSource: { name: 'LocalObjectReference', only: ['name'] },
-  SecretEnvSource: { name: 'LocalObjectReference', only: ['name'] },
-  SecretKeySelector: { name: 'LocalObjectReference', only: ['name'] },
-  SecretProjection: { name: 'LocalObjectReference', only: ['name'] },
-}
-
-/** Returns the Go struct that holds a field, if it is inlined into another: Go's errors name it. */
-function inlineStruct(struct: string, field: string): string {
-  const inline = INLINE[struct]
-  if (!inline || inline.not?.includes(field) || (inline.only && !inline.only.includes(field))) return ''
-  return inline.name
 }

@@ -43,11 +43,7 @@ function pruneObject(
     if (isEmbedded && (name === 'apiVersion' || name === 'kind' || name === 'metadata')) continue
     if (Object.hasOwn(properties, name)) put(result, name, pruneValue(properties[name]!, child, childPath, unknown))
     else if (isObject(additionalProperties as Json)) {
-      put(
-        result,
-        name,
-        pruneValue(additionalProperties as Schema, child, childPath, unknown),
-      )
+      put(result, name, pruneValue(additionalProperties as Schema, child, childPath, unknown))
     } else if (keepsUnknown) put(result, name, child)
     else unknown.push(childPath)
   }

@@ -9,7 +9,7 @@ import type { Kind } from '../model/kinds.ts'
 import { setCondition } from './conditions.ts'
 import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
 
-const BINDING = { group: '', version: 'v1', kind: 'Binding', definitions: 'core.v1' }
+const BINDING = { group: '', version: 'v1', kind: 'Binding' }
 
 export const SUCCESS: string = JSON.stringify({
   kind: 'Status',

@@ -158,10 +158,7 @@ export function checkPreconditions(
 function deleteOptions(call: Call): DeleteOptions {
   const body = readOptions(call)
   // A body stands for all options: those of the query are ignored.
-  return readDeleteOptions(
-    body,
-    call.body === undefined || call.body.length === 0 ? call.query : new URLSearchParams(),
-  )
+  return readDeleteOptions(body, call.body === undefined || call.body.length === 0 ? call.query : new URLSearchParams())
 }
 
 /** Parses the options of a delete from a body, or else from a query. */

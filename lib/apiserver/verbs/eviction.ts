@@ -23,7 +23,7 @@ import { checkPreconditions, deleteObject, type DeleteOptions, readDeleteOptions
 import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
 import { updateObject } from './update.ts'
 
-const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction', definitions: 'policy.v1' }
+const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction' }
 const BETA = 'policy/v1beta1'
 
 /** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/eviction.go */

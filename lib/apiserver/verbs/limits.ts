@@ -3,9 +3,10 @@ import { jsonEqual } from '../../core/equal.ts'
 import type { Context } from '../context/context.ts'
 import { type Amounts, amounts, minus, nanosOf, plus } from '../kinds/quotas/amounts.ts'
 import { limitProblems, setLimitDefaults } from '../kinds/quotas/limits.ts'
-import { isScoped, missingProblem, usageOf } from '../kinds/quotas/usage.ts'
+import { isInScopes, missingProblem, usageOf } from '../kinds/quotas/usage.ts'
 import { containersOf, violations } from '../kinds/pods/security.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { nameWarnings, podWarnings } from '../kinds/pods/warnings.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject, type Meta } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { fault, forbidden, invalid } from '../model/status.ts'
 
@@ -26,9 +27,22 @@ interface LimitedWrite {
 
 /** Throws 403 if a LimitRange or Pod Security does not allow an object, and warns as Pod Security does. */
 export function checkLimits(context: Context, write: LimitedWrite): void {
+  warnOfPods(write)
   checkRanges(context, write)
-  if (write.kind.storage.id === 'namespaces') checkLabels(write)
+  if (write.kind.storage.id === 'namespaces') checkLabels(context, write)
   else checkSecurity(context, write)
+}
+
+/** Warns of the pods of a new object, or of a changed template. */
+function warnOfPods({ kind, object, old, subresource, warnings }: LimitedWrite): void {
+  const template = kind.storage.id === 'pods' ? [] : TEMPLATES[kind.storage.id]
+  if (!template || subresource || !warnings) return
+  const path = [...template, 'spec']
+  const spec = at(object, ...path)
+  if (!old) warnings.push(...nameWarnings(object))
+  const isChanged = template.length > 0 && object.metadata.generation !== old?.metadata.generation &&
+    (kind.kind !== 'DaemonSet' || !jsonEqual(spec, at(old, ...path)))
+  if (isObject(spec) && (!old || isChanged)) warnings.push(...podWarnings(spec, path.join('.')))
 }
 
 function checkRanges({ store }: Context, { kind, object, old, subresource }: LimitedWrite): void {
@@ -81,7 +95,10 @@ function checkSecurity({ store }: Context, { kind, object, old, subresource, war
 
 const SECURITY = 'pod-security.kubernetes.io/'
 
-function checkLabels({ kind, object: { metadata }, old }: LimitedWrite): void {
+function checkLabels(
+  { store }: Context,
+  { kind, object: { metadata }, old, subresource, warnings }: LimitedWrite,
+): void {
   const faults = ['enforce', 'audit', 'warn'].flatMap((mode) =>
     [
       [mode, /^(privileged|baseline|restricted)$/, 'must be one of privileged, baseline, restricted'],
@@ -93,6 +110,34 @@ function checkLabels({ kind, object: { metadata }, old }: LimitedWrite): void {
     })
   )
   if (faults.length > 0) throw invalid(kind, metadata.name!, faults)
+  if (old && !subresource) warnings?.push(...stricterLevel(store, metadata, old.metadata))
+}
+
+const LEVELS = ['privileged', 'baseline', 'restricted']
+/** How many pods are checked by a stricter level. */
+const MAX_CHECKED = 3000
+
+/** Returns the warnings of a stricter level than before: of the pods that break it. */
+function stricterLevel(store: Context['store'], { name = '', labels }: Meta, before: Meta): string[] {
+  const [level, version, oldLevel, oldVersion] = [labels, before.labels].flatMap((each) => [
+    each?.[`${SECURITY}enforce`] ?? 'privileged',
+    each?.[`${SECURITY}enforce-version`] ?? 'latest',
+  ])
+  if (level === 'privileged' || (version === oldVersion && LEVELS.indexOf(level!) <= LEVELS.indexOf(oldLevel!))) {
+    return []
+  }
+  const all = store.list('pods', `${name}/`)
+  const pods = all.slice(0, MAX_CHECKED).map(({ metadata, spec }) =>
+    [metadata.name!, violations(level!, spec as JsonObject, 'reasons')] as const
+  )
+  const broken = [...Map.groupBy(pods.filter(([, reason]) => reason), ([, reason]) => reason)].map(([reason, same]) => {
+    const others = same.length - 1
+    return `${same[0]![0]}${others > 0 ? ` (and ${others} other pod${others > 1 ? 's' : ''})` : ''}: ${reason}`
+  })
+  const first = `existing pods in namespace "${name}" violate the new PodSecurity enforce level "${level}:${version}"`
+  const limit =
+    `new PodSecurity enforce level only checked against the first ${MAX_CHECKED} of ${all.length} existing pods`
+  return [...(all.length > MAX_CHECKED ? [limit] : []), ...(broken.length > 0 ? [first, ...broken.sort()] : [])]
 }
 
 /** The kinds whose updates may take more of a quota. */
@@ -108,7 +153,7 @@ export function checkQuotas({ store }: Context, { kind, object, old, subresource
   if (!isCounted) return
   const added = minus(usageOf(kind, object), old ? usageOf(kind, old) : {})
   for (const quota of store.list('resourcequotas', `${namespace}/`)) {
-    if (isScoped(quota)) continue
+    if (!isInScopes(quota, kind, object)) continue
     const [hard, used] = [amounts(at(quota, 'status', 'hard')), amounts(at(quota, 'status', 'used'))]
     const missing = isPod ? missingProblem(object, Object.keys(hard)) : undefined
     if (missing) throw forbidden(kind, name, `failed quota: ${quota.metadata.name}: ${missing}`)
@@ -127,11 +172,10 @@ export function checkQuotas({ store }: Context, { kind, object, old, subresource
 export function quotaStatus({ store, kinds }: Context, quota: ApiObject): JsonObject {
   const { metadata, spec, status } = quota
   const hard = amounts(at(spec, 'hard'))
-  const all = isScoped(quota)
-    ? {}
-    : kinds.stored().filter(({ namespaced }) => namespaced).flatMap((kind) =>
-      store.list(kind.storage.id, `${metadata.namespace}/`).map((object) => usageOf(kind, object))
-    ).reduce(plus, {})
+  const all = kinds.stored().filter(({ namespaced }) => namespaced).flatMap((kind) =>
+    store.list(kind.storage.id, `${metadata.namespace}/`).filter((object) => isInScopes(quota, kind, object))
+      .map((object) => usageOf(kind, object))
+  ).reduce(plus, {})
   const used = Object.fromEntries(Object.keys(hard).map((name) => [name, all[name] ?? '0']))
   return { ...(isObject(status) ? status : {}), hard, used }
 }

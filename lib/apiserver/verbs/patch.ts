@@ -12,9 +12,9 @@ import { LAST_APPLIED } from '../apply/last_applied.ts'
 import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
 import { listProblems, typeProblem } from '../apply/typed.ts'
-import { mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
+import { checkCount, mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
 import { conversionError, DecodeError, zeroValue } from '../schema/decode.ts'
-import { goText } from '../model/go_text.ts'
+import { goText, jsonType } from '../model/go_text.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
@@ -72,6 +72,7 @@ function patchObject(context: Context, kind: Kind, route: ResourceRoute, call: C
   if (!old) throw notFound(kind, route.name)
   const { value, duplicates } = parsePatch(call, type)
   const patched = patchedJson(kind, old, value, type)
+  checkCount(patched)
   const refuse = (reason: string): StatusError =>
     invalid({ group: '', kind: '' }, '', [fault.invalid('patch', patchText(type, value, patched), reason)])
   const { object, unknown } = decodePatched(context, kind, patched, type, refuse)
@@ -191,8 +192,7 @@ function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): Jso
     throw badRequest('Invalid JSON Patch')
   }
   if (!isObject(value)) {
-    const given = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
-    throw undecodable(type, `json: cannot unmarshal ${given} into Go value of type map[string]interface {}`)
+    throw undecodable(type, `json: cannot unmarshal ${jsonType(value)} into Go value of type map[string]interface {}`)
   }
   return type === MERGE ? mergePatch(old, value) as JsonObject : strategicPatch(kind.schema, old, value)
 }
@@ -237,6 +237,8 @@ function apply(context: Context, kind: Kind, route: ResourceRoute, call: Call): 
     return createObject(context, kind, object, writer, dryRun, applied.managedFields)
   }
   const applied = applyManagedFields(typing, old, old.metadata.managedFields, config, writer, force)
+  // A new object has no more fields than the body.
+  checkCount(applied.object ?? old)
   const object = decodeMerged(kind, route, withLastApplied(applied.object ?? old, value, writer), namespace)
   object.metadata.resourceVersion ??= old.metadata.resourceVersion!
   return updateObject(context, kind, route.subresource, old, object, writer, dryRun, applied.managedFields)

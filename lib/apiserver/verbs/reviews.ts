@@ -35,11 +35,7 @@ export const REVIEWS: Readonly<Record<string, Answer>> = {
     return { ...review, status: accessStatus(context, review, subjectOf(review)) }
   }),
   'localsubjectaccessreviews.authorization.k8s.io': reviewing((context, review) => {
-    refuse([
-      ...specFaults(review),
-      ...metadataFaults(review, ['managedFields', 'namespace']),
-      ...placeFaults(review),
-    ])
+    refuse([...specFaults(review), ...metadataFaults(review, ['managedFields', 'namespace']), ...placeFaults(review)])
     return { ...review, status: accessStatus(context, review, subjectOf(review)) }
   }),
   'selfsubjectrulesreviews.authorization.k8s.io': reviewing((context, review, call) => ({

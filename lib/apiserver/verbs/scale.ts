@@ -13,6 +13,7 @@ import {
   type Meta,
   putAt,
 } from '../model/json.ts'
+import { unregistered } from '../model/go_text.ts'
 import type { Kind, ScalePaths } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
@@ -157,12 +158,9 @@ function checkScale(context: Context, given: JsonObject, { name }: ResourceRoute
   const { apiVersion = 'autoscaling/v1', kind = 'Scale' } = given
   if (apiVersion !== 'autoscaling/v1' || kind !== 'Scale') {
     const version = String(apiVersion)
-    throw badRequest(
-      `${String(kind)} in version ${JSON.stringify(version.split('/').at(-1))} cannot be handled as a Scale: ` +
-        `no kind ${JSON.stringify(kind)} is registered for version ${
-          JSON.stringify(version)
-        } in scheme "pkg/runtime/scheme.go:111"`,
-    )
+    const name = JSON.stringify(version.split('/').at(-1))
+    const reason = unregistered(kind, version)
+    throw badRequest(`${String(kind)} in version ${name} cannot be handled as a Scale: ${reason}`)
   }
   try {
     const { unknown } = decodeTyped(definition('autoscaling.v1.Scale'), given, '', 'Scale')

@@ -22,12 +22,7 @@ const CUSTOM: readonly Column[] = [
 function countColumns(desired: string, available: string): readonly Column[] {
   return ([['Desired', 'spec', desired], ['Available', 'status', available]] as const).map((
     [name, part, description],
-  ) => ({
-    name,
-    type: 'integer',
-    description,
-    value: (scaled) => (at(scaled, part, 'replicas') ?? 0) as Json,
-  }))
+  ) => ({ name, type: 'integer', description, value: (scaled) => (at(scaled, part, 'replicas') ?? 0) as Json }))
 }
 
 export function scaleTable(scaled: JsonObject, isCustom: boolean, options: TableOptions): JsonObject {

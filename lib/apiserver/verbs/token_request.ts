@@ -10,12 +10,7 @@ import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
 import { type Claims, ISSUER, type Ref } from '../access/tokens.ts'
 
 const GROUP = 'authentication.k8s.io'
-const TOKEN_REQUEST = {
-  group: GROUP,
-  version: 'v1',
-  kind: 'TokenRequest',
-  definitions: 'authentication.v1',
-}
+const TOKEN_REQUEST = { group: GROUP, version: 'v1', kind: 'TokenRequest' }
 
 const DEFAULT_SECONDS = 3600
 const MIN_SECONDS = 600

@@ -16,14 +16,12 @@ interface BodyType {
   readonly group: string
   readonly version: string
   readonly kind: string
-  /** The prefix of its definition, such as `policy.v1`. */
-  readonly definitions: string
 }
 
 /** Returns the kind of a subresource's body, which no path serves by itself. */
-export function bodyKind({ group, version, kind, definitions }: BodyType): Kind {
+export function bodyKind({ group, version, kind }: BodyType): Kind {
   const row = { kind, plural: `${kind.toLowerCase()}s`, verbs: [], stored: false } as const
-  return kindsOf({ group, version, definitions, kinds: [row] })[0]!
+  return kindsOf({ group, version, kinds: [row] })[0]!
 }
 
 /** Returns the object of a body. `defaults` sets default values, in place, before the managedFields are computed. */
@@ -59,7 +57,7 @@ export function admitted(
   context: Context,
   kind: Kind,
   route: ResourceRoute,
-  { group, version, kind: name }: Pick<BodyType, 'group' | 'version' | 'kind'>,
+  { group, version, kind: name }: BodyType,
   object: ApiObject,
   dryRun: boolean,
 ): ApiObject {

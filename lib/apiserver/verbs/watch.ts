@@ -328,17 +328,9 @@ function sharedSelection(version: number, { name }: ResourceRoute, { query }: Ca
 }
 
 /** The parameters that do not change how an event looks. */
-const NOT_FORM: readonly string[] = [
-  'allowWatchBookmarks',
-  'fieldSelector',
-  'labelSelector',
-  'limit',
-  'resourceVersion',
-  'resourceVersionMatch',
-  'sendInitialEvents',
-  'timeoutSeconds',
-  'watch',
-]
+const NOT_FORM: readonly string[] =
+  ('allowWatchBookmarks fieldSelector labelSelector limit resourceVersion resourceVersionMatch ' +
+    'sendInitialEvents timeoutSeconds watch').split(' ')
 
 /** Returns what decides how the events of a watch look: the kind, the accepted media types and parameters. */
 function formOf(version: number, { headers, query }: Call): string {

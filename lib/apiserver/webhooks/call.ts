@@ -1,4 +1,6 @@
 /** How a webhook is called, and its failures, described as a real API server does. */
+import { jsonType } from '../model/go_text.ts'
+import { TYPE_META } from '../wire/body.ts'
 import type { NetworkError } from '../../core/errors.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import { NOT_JSON } from '../model/status.ts'
@@ -86,12 +88,8 @@ export function responseText(status: number, body: string): JsonObject {
     throw new CallError(`couldn't get version/kind; json parse error: ${NOT_JSON}`, { cause })
   }
   if (isObject(value)) return value
-  const type = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
-  const struct =
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-  throw new CallError(
-    `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type ${struct}`,
-  )
+  const reason = `json: cannot unmarshal ${jsonType(value)} into Go value of type ${TYPE_META}`
+  throw new CallError(`couldn't get version/kind; json parse error: ${reason}`)
 }
 
 function statusWords(status: number, body: string): string {

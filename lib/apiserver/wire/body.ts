@@ -1,6 +1,7 @@
 /** Reads request bodies: media type, JSON or YAML, and duplicate fields. */
-import { isObject, type Json, type JsonObject } from '../model/json.ts'
-import { badRequest, NOT_JSON, StatusError, tooLarge } from '../model/status.ts'
+import { countValues, isObject, type Json, type JsonObject, MAX_VALUES } from '../model/json.ts'
+import { jsonType, summary, unregistered } from '../model/go_text.ts'
+import { badRequest, NOT_JSON, StatusError, tooLarge, tooManyValues } from '../model/status.ts'
 import type { Kind } from '../model/kinds.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { loadedLater } from '../model/loaded_later.ts'
@@ -64,6 +65,7 @@ export function parseBody(call: Call, kind?: Expected): JsonBody {
     value = parseJson(text)
     duplicates = duplicateFields(text)
   } catch (cause) {
+    if (cause instanceof StatusError) throw cause
     const reason = cause instanceof RangeError ? 'exceeded max depth' : NOT_JSON
     throw Object.assign(unrecognized(kind, text, `${VERSION_ERROR}: ${reason}`), { cause })
   }
@@ -87,6 +89,7 @@ export const YAML_FAULTS = 'yaml: unmarshal errors:'
 function yamlBody(text: string, refuse: (message: string) => StatusError): JsonBody {
   try {
     const { value, duplicates } = readYaml(text)
+    checkCount(value)
     // One message for all of them, as the Go library joins them.
     return {
       value,
@@ -105,7 +108,7 @@ export function readApplyBody(call: Call): { readonly value: JsonObject; readonl
     yamlBody(text, (message) => badRequest(`error decoding YAML: error converting YAML to JSON: ${message}`))
   if (value === null) return { value: {}, duplicates }
   if (isObject(value)) return { value, duplicates }
-  const reason = `json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`
+  const reason = `json: cannot unmarshal ${jsonType(value)} into Go value of type map[string]interface {}`
   throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${reason}`)
 }
 
@@ -121,12 +124,19 @@ function isFiniteJson(value: Json): boolean {
 const SURROGATE = /\\u[dD][89a-fA-F]/
 const ESCAPES = /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[dD][89a-fA-F][\da-fA-F]{2}|.)/g
 
-/** Parses JSON. Half of a surrogate pair becomes a replacement character, as in Go. */
+/** Throws 413 if a body or an object has too many fields and items. */
+export function checkCount(value: Json): void {
+  if (countValues(value) > MAX_VALUES) throw tooManyValues()
+}
+
+/** Parses JSON. Half of a surrogate pair becomes a replacement character, as in Go. Throws 413 for too many values. */
 function parseJson(text: string): Json {
   const whole = SURROGATE.test(text)
     ? text.replaceAll(ESCAPES, (escape) => (escape.length === 6 && SURROGATE.test(escape) ? '\\ufffd' : escape))
     : text
-  return JSON.parse(whole) as Json
+  const value = JSON.parse(whole) as Json
+  checkCount(value)
+  return value
 }
 
 /** Returns a JSON body without the parser of YAML; undefined if that parser has something to report. */
@@ -134,14 +144,15 @@ function plainJson(text: string): JsonBody | undefined {
   try {
     const value = parseJson(text)
     return duplicateFields(text).length === 0 ? { value, duplicates: [] } : undefined
-  } catch {
+  } catch (error) {
+    if (error instanceof StatusError) throw error
     // Read as YAML, which reports the error.
     return undefined
   }
 }
 
 const VERSION_ERROR = "couldn't get version/kind; json parse error"
-const TYPE_META =
+export const TYPE_META: string =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 /** Checks what the server reads first: an object whose apiVersion and kind are text. Null is an empty object. */
@@ -151,7 +162,7 @@ function checkTop(kind: Expected | undefined, text: string, body: JsonBody): Jso
     throw unrecognized(kind, text, reason)
   }
   if (value !== null && !isObject(value)) {
-    refuse(`${VERSION_ERROR}: json: cannot unmarshal ${goType(value)} into Go value of type ${TYPE_META}`)
+    refuse(`${VERSION_ERROR}: json: cannot unmarshal ${jsonType(value)} into Go value of type ${TYPE_META}`)
   }
   const object = (value ?? {}) as JsonObject
   const wrong = wrongTypeMeta(object)
@@ -165,33 +176,19 @@ export function wrongTypeMeta(object: JsonObject): { readonly given: Json; reado
   for (const field of ['apiVersion', 'kind']) {
     const given = object[field]
     if (given === undefined || given === null || typeof given === 'string') continue
-    const reason = `json: cannot unmarshal ${goType(given)} into Go struct field .${field} of type string`
+    const reason = `json: cannot unmarshal ${jsonType(given)} into Go struct field .${field} of type string`
     return { given, message: `${VERSION_ERROR}: ${reason}` }
   }
   return undefined
 }
 
-function goType(value: Json): string {
-  if (Array.isArray(value)) return 'array'
-  return typeof value === 'boolean' ? 'bool' : typeof value
-}
-
 function unrecognized(kind: Expected | undefined, text: string, reason: string): StatusError {
   if (!kind) return badRequest(reason)
-  return badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${reason} (${summary(text)})`)
-}
-
-const SUMMARY_BYTES = 30
-
-/** Returns the first bytes of a body: as text if it looks like JSON, otherwise in hexadecimal. */
-function summary(text: string): string {
-  if (text === '') return '<empty>'
-  const bytes = new TextEncoder().encode(text.slice(0, SUMMARY_BYTES + 1))
-  const shown = bytes.subarray(0, SUMMARY_BYTES)
-  const start = text.startsWith('{')
-    ? new TextDecoder().decode(shown)
-    : Array.from(shown, (byte) => byte.toString(16).padStart(2, '0')).join('')
-  return bytes.length > SUMMARY_BYTES ? `${start} ...` : start
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${kind.kind}): ${reason} (${
+      summary(new TextEncoder().encode(text))
+    })`,
+  )
 }
 
 function bodyText(call: Call): string {
@@ -221,11 +218,7 @@ export function readOptions(call: Call): JsonObject {
   const value = readJsonBody(call).value as JsonObject
   const { kind, apiVersion = 'v1' } = value
   if (kind && kind !== OPTIONS_KIND) {
-    throw badRequest(
-      `no kind ${JSON.stringify(kind)} is registered for version "${
-        String(apiVersion)
-      }" in scheme "pkg/runtime/scheme.go:111"`,
-    )
+    throw badRequest(unregistered(kind, apiVersion))
   }
   checkOptionTypes(value)
   try {

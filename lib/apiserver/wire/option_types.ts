@@ -1,4 +1,5 @@
 /** The types of DeleteOptions, by the names that Go's errors have. */
+import { jsonType } from '../model/go_text.ts'
 import type { JsonObject } from '../model/json.ts'
 import { badRequest } from '../model/status.ts'
 
@@ -6,7 +7,7 @@ import { badRequest } from '../model/status.ts'
 const OPTION_TYPES: Readonly<Record<string, readonly [type: string, goType: string]>> = {
   gracePeriodSeconds: ['number', 'int64'],
   propagationPolicy: ['string', 'v1.DeletionPropagation'],
-  orphanDependents: ['boolean', 'bool'],
+  orphanDependents: ['bool', 'bool'],
   preconditions: ['object', 'v1.Preconditions'],
   dryRun: ['array', '[]string'],
 }
@@ -16,9 +17,8 @@ export function checkOptionTypes(body: JsonObject): void {
   for (const [name, [type, goType]] of Object.entries(OPTION_TYPES)) {
     const value = body[name]
     if (value === undefined || value === null) continue
-    const given = Array.isArray(value) ? 'array' : typeof value
+    const given = jsonType(value)
     if (given === type) continue
-    const shown = given === 'boolean' ? 'bool' : given
-    throw badRequest(`json: cannot unmarshal ${shown} into Go struct field DeleteOptions.${name} of type ${goType}`)
+    throw badRequest(`json: cannot unmarshal ${given} into Go struct field DeleteOptions.${name} of type ${goType}`)
   }
 }

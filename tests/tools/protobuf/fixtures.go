@@ -117,9 +117,6 @@ func (c coverage) add(value reflect.Value) bool {
 			isNew = c.add(value.MapIndex(key)) || isNew
 		}
 	case reflect.Struct:
-		if _, ok := substitutes[value.Type()]; ok {
-			return false
-		}
 		for _, f := range fieldsOf(value.Type()) {
 			field := value.FieldByName(f.goName)
 			isNew = isSet(field) && c.mark(value.Type(), f.goName) || isNew

@@ -2,6 +2,7 @@ package main
 
 import (
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 
@@ -21,7 +22,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -39,23 +39,15 @@ type groupVersion struct {
 	types map[string]reflect.Type
 }
 
-// metaKinds are registered for every group version; the table has them once, at meta.k8s.io/v1.
-var metaKinds = []string{"CreateOptions", "DeleteOptions", "GetOptions", "ListOptions", "PatchOptions", "UpdateOptions", "Status"}
+// metaKinds are registered for every group version; here they are once, at meta.k8s.io/v1.
+var metaKinds = []string{"DeleteOptions", "Status"}
 
-// groupVersions returns the kinds that a default kube-apiserver serves, and one old version that it still accepts:
-// Eviction of policy/v1beta1. Lists are left out, because no request has one as its body.
+// groupVersions returns the kinds that a default kube-apiserver serves. Lists are left out, because no request has one as
+// its body.
 func groupVersions() []groupVersion {
 	meta := groupVersion{gv: metav1.SchemeGroupVersion, kinds: metaKinds, types: map[string]reflect.Type{
-		"CreateOptions": reflect.TypeOf(metav1.CreateOptions{}),
 		"DeleteOptions": reflect.TypeOf(metav1.DeleteOptions{}),
-		"GetOptions":    reflect.TypeOf(metav1.GetOptions{}),
-		"ListOptions":   reflect.TypeOf(metav1.ListOptions{}),
-		"PatchOptions":  reflect.TypeOf(metav1.PatchOptions{}),
-		"UpdateOptions": reflect.TypeOf(metav1.UpdateOptions{}),
 		"Status":        reflect.TypeOf(metav1.Status{}),
-	}}
-	old := groupVersion{gv: policyv1beta1.SchemeGroupVersion, kinds: []string{"Eviction"}, types: map[string]reflect.Type{
-		"Eviction": reflect.TypeOf(policyv1beta1.Eviction{}),
 	}}
 	result := []groupVersion{meta}
 	scheme := newScheme()
@@ -71,7 +63,7 @@ func groupVersions() []groupVersion {
 		result = append(result, each)
 	}
 	sort.Slice(result, func(i, j int) bool { return order(result[i].gv) < order(result[j].gv) })
-	return append(result, old)
+	return result
 }
 
 // order puts the messages that others refer to first.
@@ -85,12 +77,15 @@ func order(gv schema.GroupVersion) string {
 	return "2" + gv.String()
 }
 
+// unserved has kinds that no request has as its body.
+var unserved = []string{"ConversionReview", "PodStatusResult", "RangeAllocation", "SerializedReference"}
+
 func isOwn(name string, goType reflect.Type) bool {
 	if strings.HasSuffix(goType.PkgPath(), "/meta/v1") || strings.HasSuffix(name, "Options") {
 		return false
 	}
 	_, isList := goType.FieldByName("Items")
-	return !isList
+	return !isList && !slices.Contains(unserved, name)
 }
 
 func newScheme() *runtime.Scheme {

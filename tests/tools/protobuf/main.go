@@ -1,6 +1,4 @@
-// Command protobuf writes the table of protobuf messages for lib/apiserver/protobuf, and the fixtures of its tests.
-//
-// tests/tools/protobuf.ts runs it.
+// Command protobuf writes the numbers of protobuf fields for lib/apiserver/model, and the fixtures of tests of protobuf.
 package main
 
 import (
@@ -11,14 +9,14 @@ import (
 
 func main() {
 	switch {
-	case len(os.Args) == 2 && os.Args[1] == "table":
-		writeTable(os.Stdout)
+	case len(os.Args) == 2 && os.Args[1] == "numbers":
+		writeNumbers(os.Stdout)
 	case len(os.Args) == 2 && os.Args[1] == "fixtures":
 		out := bufio.NewWriter(os.Stdout)
 		writeFixtures(out)
 		check(out.Flush())
 	default:
-		fmt.Fprintln(os.Stderr, "usage: protobuf table|fixtures")
+		fmt.Fprintln(os.Stderr, "usage: protobuf numbers|fixtures")
 		os.Exit(2)
 	}
 }

@@ -65,6 +65,13 @@ function contains(list: ListValue, part: ListValue): boolean {
   return part.items.every((item) => has(list, item))
 }
 
+const total = (zero: Value) => ({ items }: ListValue): Value => items.reduce(add, zero)
+const indexOf = ({ items }: ListValue, item: Value): bigint => BigInt(items.findIndex((each) => equal(each, item)))
+const lastIndexOf = ({ items }: ListValue, item: Value): bigint =>
+  BigInt(items.findLastIndex((each) => equal(each, item)))
+const equivalent = (a: ListValue, b: ListValue): boolean => contains(a, b) && contains(b, a)
+const intersects = (a: ListValue, b: ListValue): boolean => a.items.some((item) => has(b, item))
+
 export const LISTS: readonly Row[] = [
   ...COMPARABLE.flatMap((type): Row[] => [
     ['isSorted', `list<${type}>.() -> bool`, `list_${type}_is_sorted_bool`, sorted],
@@ -73,24 +80,11 @@ export const LISTS: readonly Row[] = [
     ['sort', `list<${type}>.() -> list<${type}>`, `list_${type}_sort`, (list) => sort(list, list)],
     ['@sortByAssociatedKeys', `list<A>.(list<${type}>) -> list<A>`, `list_${type}_sortByAssociatedKeys`, sort],
   ]),
-  ...Object.entries(ZERO).map(([type, zero]): Row => [
-    'sum',
-    `list<${type}>.() -> ${type}`,
-    `list_${type}_sum_${type}`,
-    ({ items }: ListValue) => items.reduce(add, zero),
-  ]),
-  [
-    'indexOf',
-    'list<A>.(A) -> int',
-    'list_a_index_of_int',
-    ({ items }: ListValue, item: Value) => BigInt(items.findIndex((each) => equal(each, item))),
-  ],
-  [
-    'lastIndexOf',
-    'list<A>.(A) -> int',
-    'list_a_last_index_of_int',
-    ({ items }: ListValue, item: Value) => BigInt(items.findLastIndex((each) => equal(each, item))),
-  ],
+  ...Object.entries(ZERO).map((
+    [type, zero],
+  ): Row => ['sum', `list<${type}>.() -> ${type}`, `list_${type}_sum_${type}`, total(zero)]),
+  ['indexOf', 'list<A>.(A) -> int', 'list_a_index_of_int', indexOf],
+  ['lastIndexOf', 'list<A>.(A) -> int', 'list_a_last_index_of_int', lastIndexOf],
   ['slice', 'list<A>.(int, int) -> list<A>', 'list_slice', slice],
   ['flatten', 'list<list<A>>.() -> list<A>', 'list_flatten', flatten],
   ['flatten', 'list<dyn>.(int) -> list<dyn>', 'list_flatten_int', flatten],
@@ -98,16 +92,6 @@ export const LISTS: readonly Row[] = [
   ['reverse', 'list<A>.() -> list<A>', 'list_reverse', ({ items }: ListValue) => new ListValue(items.toReversed())],
   ['distinct', 'list<A>.() -> list<A>', 'list_distinct', distinct],
   ['sets.contains', '(list<A>, list<A>) -> bool', 'list_sets_contains_list', contains],
-  [
-    'sets.equivalent',
-    '(list<A>, list<A>) -> bool',
-    'list_sets_equivalent_list',
-    (a, b) => contains(a, b) && contains(b, a),
-  ],
-  [
-    'sets.intersects',
-    '(list<A>, list<A>) -> bool',
-    'list_sets_intersects_list',
-    (a: ListValue, b: ListValue) => a.items.some((item) => has(b, item)),
-  ],
+  ['sets.equivalent', '(list<A>, list<A>) -> bool', 'list_sets_equivalent_list', equivalent],
+  ['sets.intersects', '(list<A>, list<A>) -> bool', 'list_sets_intersects_list', intersects],
 ]

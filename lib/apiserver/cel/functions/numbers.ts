@@ -1,5 +1,5 @@
 /** Quantities of Kubernetes, and semantic versions. */
-import { exponentOf, tenTo } from '../../model/powers_of_ten.ts'
+import { INVALID_QUANTITY, nanosOf } from '../../model/quantities.ts'
 import { CelError, type LibraryValue } from '../values.ts'
 import type { Row } from './table.ts'
 
@@ -18,40 +18,11 @@ class Quantity implements LibraryValue {
   }
 }
 
-const QUANTITY = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d+))?$/
-const DECIMAL = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
-const BINARY = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
-
-/** Parses a quantity; a fraction of a nano is rounded up. Returns undefined if it is none. */
-function parseQuantity(text: string): Quantity | undefined {
-  const match = QUANTITY.exec(text)
-  if (!match) return undefined
-  const [, sign, digits, binary, decimal = '', exponent] = match
-  const [whole = '', fraction = ''] = digits!.split('.')
-  const power = exponent === undefined ? (DECIMAL.indexOf(decimal) - 3) * 3 : exponentOf(exponent)
-  if (power === undefined) return undefined
-  const scale = binary ? 1024n ** BigInt(BINARY.indexOf(binary)) : 1n
-  let value = BigInt(whole + fraction) * scale * NANO
-  const shift = (binary ? 0 : power) - fraction.length
-  if (shift >= 0) value *= tenTo(shift)
-  else {
-    // What has fewer digits than are cut is rounded up.
-    const divisor = 10n ** BigInt(Math.min(-shift, text.length + 40))
-    value = (value + divisor - 1n) / divisor
-  }
-  return new Quantity(sign === '-' ? -value : value)
-}
-
 function quantity(text: string): Quantity {
-  const value = parseQuantity(text)
-  if (value) return value
-  throw new CelError(
-    text === ''
-      ? "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-      : /^[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)$/.test(text)
-      ? "unable to parse quantity's suffix"
-      : "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
-  )
+  const nanos = nanosOf(text)
+  if (nanos !== undefined) return new Quantity(nanos)
+  const isForm = /^[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)$/.test(text)
+  throw new CelError(isForm ? "unable to parse quantity's suffix" : INVALID_QUANTITY)
 }
 
 function isInteger({ nanos }: Quantity): boolean {
@@ -148,54 +119,30 @@ function comparePart(a: string, b: string): bigint {
   return a === b ? 0n : a > b ? 1n : -1n
 }
 
+const amount = (value: Quantity | bigint): bigint => typeof value === 'bigint' ? value * NANO : value.nanos
+const plus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos + amount(b))
+const minus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos - amount(b))
+const order = (a: Quantity, b: Quantity): bigint => sign(a.nanos - b.nanos)
+const isSemver = (text: string, normalize?: boolean): boolean => typeof parseSemver(text, normalize) !== 'string'
+
 export const NUMBERS: readonly Row[] = [
   ['quantity', '(string) -> Quantity', 'string_to_quantity', quantity],
-  ['isQuantity', '(string) -> bool', 'is_quantity_string', (text) => parseQuantity(text) !== undefined],
+  ['isQuantity', '(string) -> bool', 'is_quantity_string', (text) => nanosOf(text) !== undefined],
   ['sign', '(Quantity) -> int', 'quantity_sign', ({ nanos }: Quantity) => sign(nanos)],
   ['isGreaterThan', 'Quantity.(Quantity) -> bool', 'quantity_is_greater_than', (a, b) => a.nanos > b.nanos],
   ['isLessThan', 'Quantity.(Quantity) -> bool', 'quantity_is_less_than', (a, b) => a.nanos < b.nanos],
-  [
-    'compareTo',
-    'Quantity.(Quantity) -> int',
-    'quantity_compare_to',
-    (a: Quantity, b: Quantity) => sign(a.nanos - b.nanos),
-  ],
+  ['compareTo', 'Quantity.(Quantity) -> int', 'quantity_compare_to', order],
   ['asApproximateFloat', 'Quantity.() -> double', 'quantity_get_float', ({ nanos }: Quantity) => Number(nanos) / 1e9],
   ['asInteger', 'Quantity.() -> int', 'quantity_get_int', asInteger],
   ['isInteger', 'Quantity.() -> bool', 'quantity_is_integer', isInteger],
-  [
-    'add',
-    'Quantity.(Quantity) -> Quantity',
-    'quantity_add',
-    (a: Quantity, b: Quantity) => new Quantity(a.nanos + b.nanos),
-  ],
-  [
-    'add',
-    'Quantity.(int) -> Quantity',
-    'quantity_add_int',
-    (a: Quantity, b: bigint) => new Quantity(a.nanos + b * NANO),
-  ],
-  [
-    'sub',
-    'Quantity.(Quantity) -> Quantity',
-    'quantity_sub',
-    (a: Quantity, b: Quantity) => new Quantity(a.nanos - b.nanos),
-  ],
-  [
-    'sub',
-    'Quantity.(int) -> Quantity',
-    'quantity_sub_int',
-    (a: Quantity, b: bigint) => new Quantity(a.nanos - b * NANO),
-  ],
+  ['add', 'Quantity.(Quantity) -> Quantity', 'quantity_add', plus],
+  ['add', 'Quantity.(int) -> Quantity', 'quantity_add_int', plus],
+  ['sub', 'Quantity.(Quantity) -> Quantity', 'quantity_sub', minus],
+  ['sub', 'Quantity.(int) -> Quantity', 'quantity_sub_int', minus],
   ['semver', '(string) -> Semver', 'string_to_semver', semver],
   ['semver', '(string, bool) -> Semver', 'string_bool_to_semver', semver],
-  ['isSemver', '(string) -> bool', 'is_semver_string', (text) => typeof parseSemver(text) !== 'string'],
-  [
-    'isSemver',
-    '(string, bool) -> bool',
-    'is_semver_string_bool',
-    (text, normalize) => typeof parseSemver(text, normalize) !== 'string',
-  ],
+  ['isSemver', '(string) -> bool', 'is_semver_string', isSemver],
+  ['isSemver', '(string, bool) -> bool', 'is_semver_string_bool', isSemver],
   ['isGreaterThan', 'Semver.(Semver) -> bool', 'semver_is_greater_than', (a, b) => compare(a, b) > 0n],
   ['isLessThan', 'Semver.(Semver) -> bool', 'semver_is_less_than', (a, b) => compare(a, b) < 0n],
   ['compareTo', 'Semver.(Semver) -> int', 'semver_compare_to', compare],

@@ -5,9 +5,4 @@ export const NAMESPACED_TEMPLATE = 'qqnamed.qqgroup.example'
 export const CLUSTER_TEMPLATE = 'qqwhole.qqgroup.example'
 
 /** No other word in the documents contains one of these names. */
-export const TEMPLATE_NAMES = {
-  version: 'v7alpha7',
-  kind: 'Qqkind',
-  listKind: 'Qqlist',
-  plural: 'qqplurals',
-} as const
+export const TEMPLATE_NAMES = { version: 'v7alpha7', kind: 'Qqkind', listKind: 'Qqlist', plural: 'qqplurals' } as const

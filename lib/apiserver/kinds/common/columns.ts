@@ -63,10 +63,7 @@ function field(path: string, none: Json): Value {
 export function containerColumns(...path: readonly string[]): readonly Column[] {
   const join = (object: ApiObject, name: string): string =>
     list(object, ...path, 'spec', 'containers').map((each) => String(each[name] ?? '')).join(',')
-  return [
-    text('Containers', (object) => join(object, 'name')),
-    text('Images', (object) => join(object, 'image')),
-  ]
+  return [text('Containers', (object) => join(object, 'name')), text('Images', (object) => join(object, 'image'))]
 }
 
 /** The columns of the containers and the selector of a workload, for `-o wide`. */

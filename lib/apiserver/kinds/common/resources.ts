@@ -1,19 +1,13 @@
 /** Validation of amounts of resources: requests and limits of containers, and limits of a namespace. */
 import { type Cause, fault } from '../../model/status.ts'
 import { isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { nanosOf } from '../../model/quantities.ts'
 import { qualifiedNameProblems } from '../../model/names.ts'
 
 /** Returns a quantity in canonical form as a number; rounding does not matter for comparisons in practice. */
 export function amountOf(text: Json | undefined): number {
-  const match = /^([+-]?[\d.]+)(?:e([+-]?\d+)|([KMGTPE]i)|([numkMGTPE]))?$/.exec(String(text ?? '0'))
-  if (!match) return 0
-  const [, digits, exponent, binary, decimal] = match
-  if (binary) return Number(digits) * 1024 ** (1 + 'KMGTPE'.indexOf(binary[0]!))
-  const power = exponent !== undefined ? Number(exponent) : decimal ? DECIMALS[decimal]! : 0
-  return Number(digits) * 10 ** power
+  return Number(nanosOf(String(text ?? '0')) ?? 0n) / 1e9
 }
-
-export const DECIMALS: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }
 
 const STANDARD = ['cpu', 'memory', 'ephemeral-storage']
 

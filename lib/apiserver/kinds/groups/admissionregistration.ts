@@ -4,7 +4,7 @@ import { selectorText } from '../../model/selectors.ts'
 import type { Column } from '../../model/columns.ts'
 import { WEBHOOK_RULES } from '../../webhooks/rules.ts'
 import { AGE, count, NAME, size, str, text } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import {
   POLICY_BINDING_RULES,
   POLICY_RULES,
@@ -37,53 +37,36 @@ const BINDING_COLUMNS: readonly Column[] = [
   AGE,
 ]
 
-export const ADMISSIONREGISTRATION: GroupTable = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  definitions: 'admissionregistration.v1',
-  kinds: [
-    {
-      kind: 'MutatingAdmissionPolicy',
-      plural: 'mutatingadmissionpolicies',
-      ...COMMON,
-      columns: [NAME, count('Mutations', (policy) => size(at(policy, 'spec', 'mutations'))), PARAM_KIND, AGE],
-      rules: POLICY_RULES,
-    },
-    {
-      kind: 'MutatingAdmissionPolicyBinding',
-      plural: 'mutatingadmissionpolicybindings',
-      ...COMMON,
-      columns: BINDING_COLUMNS,
-      rules: POLICY_BINDING_RULES,
-    },
-    {
-      kind: 'MutatingWebhookConfiguration',
-      plural: 'mutatingwebhookconfigurations',
-      ...COMMON,
-      columns: WEBHOOK_COLUMNS,
-      rules: WEBHOOK_RULES['mutatingwebhookconfigurations.admissionregistration.k8s.io']!,
-    },
-    {
-      kind: 'ValidatingAdmissionPolicy',
-      plural: 'validatingadmissionpolicies',
-      ...COMMON,
-      subresources: ['status'],
-      columns: [NAME, count('Validations', (policy) => size(at(policy, 'spec', 'validations'))), PARAM_KIND, AGE],
-      rules: VALIDATING_POLICY_RULES,
-    },
-    {
-      kind: 'ValidatingAdmissionPolicyBinding',
-      plural: 'validatingadmissionpolicybindings',
-      ...COMMON,
-      columns: BINDING_COLUMNS,
-      rules: VALIDATING_BINDING_RULES,
-    },
-    {
-      kind: 'ValidatingWebhookConfiguration',
-      plural: 'validatingwebhookconfigurations',
-      ...COMMON,
-      columns: WEBHOOK_COLUMNS,
-      rules: WEBHOOK_RULES['validatingwebhookconfigurations.admissionregistration.k8s.io']!,
-    },
-  ],
-}
+export const ADMISSIONREGISTRATION: GroupTable = groupTable('admissionregistration.k8s.io/v1', [
+  kind('MutatingAdmissionPolicy mutatingadmissionpolicies', {
+    ...COMMON,
+    columns: [NAME, count('Mutations', (policy) => size(at(policy, 'spec', 'mutations'))), PARAM_KIND, AGE],
+    rules: POLICY_RULES,
+  }),
+  kind('MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings', {
+    ...COMMON,
+    columns: BINDING_COLUMNS,
+    rules: POLICY_BINDING_RULES,
+  }),
+  kind('MutatingWebhookConfiguration mutatingwebhookconfigurations', {
+    ...COMMON,
+    columns: WEBHOOK_COLUMNS,
+    rules: WEBHOOK_RULES['mutatingwebhookconfigurations.admissionregistration.k8s.io']!,
+  }),
+  kind('ValidatingAdmissionPolicy validatingadmissionpolicies', {
+    ...COMMON,
+    subresources: ['status'],
+    columns: [NAME, count('Validations', (policy) => size(at(policy, 'spec', 'validations'))), PARAM_KIND, AGE],
+    rules: VALIDATING_POLICY_RULES,
+  }),
+  kind('ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings', {
+    ...COMMON,
+    columns: BINDING_COLUMNS,
+    rules: VALIDATING_BINDING_RULES,
+  }),
+  kind('ValidatingWebhookConfiguration validatingwebhookconfigurations', {
+    ...COMMON,
+    columns: WEBHOOK_COLUMNS,
+    rules: WEBHOOK_RULES['validatingwebhookconfigurations.admissionregistration.k8s.io']!,
+  }),
+])

@@ -1,8 +1,9 @@
-/** The kinds of apiregistration.k8s.io/v1. They are stored; requests are not forwarded by them. */
+/** The kinds of apiregistration.k8s.io/v1: stored, unchecked, and without effect on requests. */
 import { type ApiObject, at } from '../../model/json.ts'
 import { AGE, list, NAME, str, text } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
-import { API_SERVICE_RULES } from '../rules/api_services.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
+import type { Rules } from '../../model/kinds.ts'
+import { fill } from '../common/fill.ts'
 
 function availability(service: ApiObject): string {
   const condition = list(service, 'status', 'conditions').find((each) => each['type'] === 'Available')
@@ -10,27 +11,24 @@ function availability(service: ApiObject): string {
   return condition['status'] === 'True' ? 'True' : `${str(condition, 'status')} (${str(condition, 'reason')})`
 }
 
-export const APIREGISTRATION: GroupTable = {
-  group: 'apiregistration.k8s.io',
-  version: 'v1',
-  definitions: 'apiregistration.v1',
-  kinds: [
-    {
-      kind: 'APIService',
-      plural: 'apiservices',
-      scope: 'Cluster',
-      categories: ['api-extensions'],
-      subresources: ['status'],
-      columns: [
-        NAME,
-        text('Service', (service) => {
-          const target = at(service, 'spec', 'service')
-          return target ? `${str(target, 'namespace')}/${str(target, 'name')}` : 'Local'
-        }),
-        text('Available', availability),
-        AGE,
-      ],
-      rules: API_SERVICE_RULES,
-    },
-  ],
+const API_SERVICE_RULES: Partial<Rules> = {
+  unconditionalUpdate: false,
+  nameRule: 'path',
+  defaults: (service) => fill(service, { 'spec.service.port': 443 }),
 }
+
+export const APIREGISTRATION: GroupTable = groupTable('apiregistration.k8s.io/v1', [
+  kind('APIService apiservices | Cluster api-extensions', {
+    subresources: ['status'],
+    columns: [
+      NAME,
+      text('Service', (service) => {
+        const target = at(service, 'spec', 'service')
+        return target ? `${str(target, 'namespace')}/${str(target, 'name')}` : 'Local'
+      }),
+      text('Available', availability),
+      AGE,
+    ],
+    rules: API_SERVICE_RULES,
+  }),
+])

@@ -13,7 +13,7 @@ import {
   wide,
   WORKLOAD_COLUMNS,
 } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import {
   DAEMON_SET_RULES,
   DEPLOYMENT_RULES,
@@ -34,82 +34,54 @@ function controllerText({ metadata }: ApiObject): string {
   return `${`${str(owner, 'kind')}${group && `.${group}`}`.toLowerCase()}/${str(owner, 'name')}`
 }
 
-export const APPS: GroupTable = {
-  group: 'apps',
-  version: 'v1',
-  definitions: 'apps.v1',
-  kinds: [
-    {
-      kind: 'ControllerRevision',
-      plural: 'controllerrevisions',
-      columns: [
-        NAME,
-        text('Controller', controllerText),
-        text('Revision', (revision) => revision['revision'] ?? 0),
-        AGE,
-      ],
-      rules: REVISION_RULES,
-    },
-    {
-      kind: 'DaemonSet',
-      plural: 'daemonsets',
-      shortNames: ['ds'],
-      categories: ['all'],
-      subresources: ['status'],
-      columns: [
-        NAME,
-        count('Desired', 'status.desiredNumberScheduled'),
-        count('Current', 'status.currentNumberScheduled'),
-        count('Ready', 'status.numberReady'),
-        count('Up-to-date', 'status.updatedNumberScheduled'),
-        count('Available', 'status.numberAvailable'),
-        text('Node Selector', (set) => labelsText(at(set, 'spec', 'template', 'spec', 'nodeSelector'))),
-        AGE,
-        ...WORKLOAD_COLUMNS,
-      ],
-      rules: DAEMON_SET_RULES,
-    },
-    {
-      kind: 'Deployment',
-      plural: 'deployments',
-      shortNames: ['deploy'],
-      categories: ['all'],
-      subresources: ['scale', 'status'],
-      columns: [
-        NAME,
-        READY,
-        // Numbers in string columns, as on the real server.
-        text('Up-to-date', (deployment) => num(deployment, 'status', 'updatedReplicas')),
-        text('Available', (deployment) => num(deployment, 'status', 'availableReplicas')),
-        AGE,
-        ...WORKLOAD_COLUMNS,
-      ],
-      rules: DEPLOYMENT_RULES,
-    },
-    {
-      kind: 'ReplicaSet',
-      plural: 'replicasets',
-      shortNames: ['rs'],
-      categories: ['all'],
-      subresources: ['scale', 'status'],
-      columns: [
-        NAME,
-        count('Desired', 'spec.replicas'),
-        count('Current', 'status.replicas'),
-        count('Ready', 'status.readyReplicas'),
-        AGE,
-        ...WORKLOAD_COLUMNS,
-      ],
-      rules: REPLICA_SET_RULES,
-    },
-    {
-      kind: 'StatefulSet',
-      plural: 'statefulsets',
-      shortNames: ['sts'],
-      categories: ['all'],
-      subresources: ['scale', 'status'],
-      columns: [NAME, READY, AGE, ...containerColumns('spec', 'template').map(wide)],
-      rules: STATEFUL_SET_RULES,
-    },
-  ],
-}
+export const APPS: GroupTable = groupTable('apps/v1', [
+  kind('ControllerRevision controllerrevisions', {
+    columns: [NAME, text('Controller', controllerText), text('Revision', (revision) => revision['revision'] ?? 0), AGE],
+    rules: REVISION_RULES,
+  }),
+  kind('DaemonSet daemonsets ds | all', {
+    subresources: ['status'],
+    columns: [
+      NAME,
+      count('Desired', 'status.desiredNumberScheduled'),
+      count('Current', 'status.currentNumberScheduled'),
+      count('Ready', 'status.numberReady'),
+      count('Up-to-date', 'status.updatedNumberScheduled'),
+      count('Available', 'status.numberAvailable'),
+      text('Node Selector', (set) => labelsText(at(set, 'spec', 'template', 'spec', 'nodeSelector'))),
+      AGE,
+      ...WORKLOAD_COLUMNS,
+    ],
+    rules: DAEMON_SET_RULES,
+  }),
+  kind('Deployment deployments deploy | all', {
+    subresources: ['scale', 'status'],
+    columns: [
+      NAME,
+      READY,
+      // Numbers in string columns, as on the real server.
+      text('Up-to-date', (deployment) => num(deployment, 'status', 'updatedReplicas')),
+      text('Available', (deployment) => num(deployment, 'status', 'availableReplicas')),
+      AGE,
+      ...WORKLOAD_COLUMNS,
+    ],
+    rules: DEPLOYMENT_RULES,
+  }),
+  kind('ReplicaSet replicasets rs | all', {
+    subresources: ['scale', 'status'],
+    columns: [
+      NAME,
+      count('Desired', 'spec.replicas'),
+      count('Current', 'status.replicas'),
+      count('Ready', 'status.readyReplicas'),
+      AGE,
+      ...WORKLOAD_COLUMNS,
+    ],
+    rules: REPLICA_SET_RULES,
+  }),
+  kind('StatefulSet statefulsets sts | all', {
+    subresources: ['scale', 'status'],
+    columns: [NAME, READY, AGE, ...containerColumns('spec', 'template').map(wide)],
+    rules: STATEFUL_SET_RULES,
+  }),
+])

@@ -2,7 +2,7 @@
 import type { Column } from '../../model/columns.ts'
 import { metricsText } from '../autoscalers/columns.ts'
 import { AGE, NAME, num, str, text } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import { AUTOSCALER_RULES, AUTOSCALER_V1_RULES, fromV1 } from '../autoscalers/rules.ts'
 
 const COLUMNS: readonly Column[] = [
@@ -18,31 +18,17 @@ const COLUMNS: readonly Column[] = [
   AGE,
 ]
 
-const AUTOSCALER = {
-  kind: 'HorizontalPodAutoscaler',
-  plural: 'horizontalpodautoscalers',
-  shortNames: ['hpa'],
-  categories: ['all'],
-  subresources: ['status'],
-} as const
+const AUTOSCALER = 'HorizontalPodAutoscaler horizontalpodautoscalers hpa | all'
 
-export const AUTOSCALING_V2: GroupTable = {
-  group: 'autoscaling',
-  version: 'v2',
-  definitions: 'autoscaling.v2',
-  kinds: [{ ...AUTOSCALER, columns: COLUMNS, rules: AUTOSCALER_RULES }],
-}
+export const AUTOSCALING_V2: GroupTable = groupTable('autoscaling/v2', [
+  kind(AUTOSCALER, { subresources: ['status'], columns: COLUMNS, rules: AUTOSCALER_RULES }),
+])
 
-export const AUTOSCALING_V1: GroupTable = {
-  group: 'autoscaling',
-  version: 'v1',
-  definitions: 'autoscaling.v1',
-  kinds: [
-    {
-      ...AUTOSCALER,
-      storedAs: { group: 'autoscaling', version: 'v2', plural: 'horizontalpodautoscalers' },
-      columns: COLUMNS.map((column) => ({ ...column, value: (scaler, nowMs) => column.value(fromV1(scaler), nowMs) })),
-      rules: AUTOSCALER_V1_RULES,
-    },
-  ],
-}
+export const AUTOSCALING_V1: GroupTable = groupTable('autoscaling/v1', [
+  kind(AUTOSCALER, {
+    subresources: ['status'],
+    storedAs: { group: 'autoscaling', version: 'v2', plural: 'horizontalpodautoscalers' },
+    columns: COLUMNS.map((column) => ({ ...column, value: (scaler, nowMs) => column.value(fromV1(scaler), nowMs) })),
+    rules: AUTOSCALER_V1_RULES,
+  }),
+])

@@ -15,7 +15,7 @@ import {
   wide,
   WORKLOAD_COLUMNS,
 } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import { CRON_JOB_RULES, JOB_RULES } from '../jobs/rules.ts'
 import { selectorText } from '../../model/selectors.ts'
 
@@ -40,50 +40,38 @@ function jobDuration(job: ApiObject, nowMs: number): string {
   return start ? humanDuration((end ? Date.parse(end) : nowMs) - Date.parse(start)) : ''
 }
 
-export const BATCH: GroupTable = {
-  group: 'batch',
-  version: 'v1',
-  definitions: 'batch.v1',
-  kinds: [
-    {
-      kind: 'CronJob',
-      plural: 'cronjobs',
-      shortNames: ['cj'],
-      categories: ['all'],
-      subresources: ['status'],
-      columns: [
-        NAME,
-        text('Schedule', 'spec.schedule'),
-        text('Timezone', 'spec.timeZone', '<none>'),
-        {
-          ...flag('Suspend', 'spec.suspend'),
-          value: (cron) => (at(cron, 'spec', 'suspend') === true ? 'True' : 'False'),
-        },
-        count('Active', (cron) => size(at(cron, 'status', 'active'))),
-        text('Last Schedule', (cron, nowMs) => {
-          const last = str(cron, 'status', 'lastScheduleTime')
-          return last ? age(last, nowMs) : '<none>'
-        }),
-        AGE,
-        ...containerColumns('spec', 'jobTemplate', 'spec', 'template').map(wide),
-        wide(text('Selector', (cron) => selectorText(at(cron, 'spec', 'jobTemplate', 'spec', 'selector')) || '<none>')),
-      ],
-      rules: CRON_JOB_RULES,
-    },
-    {
-      kind: 'Job',
-      plural: 'jobs',
-      categories: ['all'],
-      subresources: ['status'],
-      columns: [
-        NAME,
-        text('Status', jobStatus),
-        text('Completions', completions),
-        text('Duration', jobDuration),
-        AGE,
-        ...WORKLOAD_COLUMNS,
-      ],
-      rules: JOB_RULES,
-    },
-  ],
-}
+export const BATCH: GroupTable = groupTable('batch/v1', [
+  kind('CronJob cronjobs cj | all', {
+    subresources: ['status'],
+    columns: [
+      NAME,
+      text('Schedule', 'spec.schedule'),
+      text('Timezone', 'spec.timeZone', '<none>'),
+      {
+        ...flag('Suspend', 'spec.suspend'),
+        value: (cron) => (at(cron, 'spec', 'suspend') === true ? 'True' : 'False'),
+      },
+      count('Active', (cron) => size(at(cron, 'status', 'active'))),
+      text('Last Schedule', (cron, nowMs) => {
+        const last = str(cron, 'status', 'lastScheduleTime')
+        return last ? age(last, nowMs) : '<none>'
+      }),
+      AGE,
+      ...containerColumns('spec', 'jobTemplate', 'spec', 'template').map(wide),
+      wide(text('Selector', (cron) => selectorText(at(cron, 'spec', 'jobTemplate', 'spec', 'selector')) || '<none>')),
+    ],
+    rules: CRON_JOB_RULES,
+  }),
+  kind('Job jobs | all', {
+    subresources: ['status'],
+    columns: [
+      NAME,
+      text('Status', jobStatus),
+      text('Completions', completions),
+      text('Duration', jobDuration),
+      AGE,
+      ...WORKLOAD_COLUMNS,
+    ],
+    rules: JOB_RULES,
+  }),
+])

@@ -2,7 +2,7 @@
 import { type ApiObject, at } from '../../model/json.ts'
 import { humanDuration } from '../../model/columns.ts'
 import { AGE, list, NAME, num, str, text } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import { CERTIFICATE_RULES } from '../../access/certificates.ts'
 
 function conditionText(request: ApiObject): string {
@@ -12,32 +12,23 @@ function conditionText(request: ApiObject): string {
   return `${decision}${has('Failed') ? ',Failed' : ''}${issued}`
 }
 
-export const CERTIFICATES: GroupTable = {
-  group: 'certificates.k8s.io',
-  version: 'v1',
-  definitions: 'certificates.v1',
-  kinds: [
-    {
-      kind: 'CertificateSigningRequest',
-      plural: 'certificatesigningrequests',
-      scope: 'Cluster',
-      shortNames: ['csr'],
-      subresources: [{ name: 'approval', verbs: ['get', 'patch', 'update'] }, 'status'],
-      columns: [
-        NAME,
-        AGE,
-        text('SignerName', 'spec.signerName', '<none>'),
-        text('Requestor', 'spec.username'),
-        text(
-          'RequestedDuration',
-          (request) =>
-            at(request, 'spec', 'expirationSeconds') === undefined
-              ? '<none>'
-              : humanDuration(num(request, 'spec', 'expirationSeconds') * 1000),
-        ),
-        text('Condition', conditionText),
-      ],
-      rules: CERTIFICATE_RULES,
-    },
-  ],
-}
+export const CERTIFICATES: GroupTable = groupTable('certificates.k8s.io/v1', [
+  kind('CertificateSigningRequest certificatesigningrequests csr | Cluster', {
+    subresources: [{ name: 'approval', verbs: ['get', 'patch', 'update'] }, 'status'],
+    columns: [
+      NAME,
+      AGE,
+      text('SignerName', 'spec.signerName', '<none>'),
+      text('Requestor', 'spec.username'),
+      text(
+        'RequestedDuration',
+        (request) =>
+          at(request, 'spec', 'expirationSeconds') === undefined
+            ? '<none>'
+            : humanDuration(num(request, 'spec', 'expirationSeconds') * 1000),
+      ),
+      text('Condition', conditionText),
+    ],
+    rules: CERTIFICATE_RULES,
+  }),
+])

@@ -2,27 +2,20 @@
 import { type ApiObject, isObject, type JsonObject } from '../../model/json.ts'
 import { type Cause, fault } from '../../model/status.ts'
 import { AGE, NAME, text } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 
-export const COORDINATION: GroupTable = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  definitions: 'coordination.v1',
-  kinds: [
-    {
-      kind: 'Lease',
-      plural: 'leases',
-      columns: [NAME, text('Holder', 'spec.holderIdentity'), AGE],
-      rules: {
-        createOnUpdate: true,
-        unconditionalUpdate: false,
-        prepareCreate: dropDisabled,
-        prepareUpdate: dropDisabled,
-        validate: leaseFaults,
-      },
+export const COORDINATION: GroupTable = groupTable('coordination.k8s.io/v1', [
+  kind('Lease leases', {
+    columns: [NAME, text('Holder', 'spec.holderIdentity'), AGE],
+    rules: {
+      createOnUpdate: true,
+      unconditionalUpdate: false,
+      prepareCreate: dropDisabled,
+      prepareUpdate: dropDisabled,
+      validate: leaseFaults,
     },
-  ],
-}
+  }),
+])
 
 /** Removes the fields of coordinated leader election, which is off by default, in place. */
 function dropDisabled(lease: ApiObject): void {

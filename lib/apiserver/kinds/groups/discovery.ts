@@ -1,7 +1,7 @@
 /** The kinds of discovery.k8s.io/v1. */
 import { type ApiObject, at } from '../../model/json.ts'
 import { AGE, firstOf, list, NAME, text } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import { ENDPOINT_SLICE_RULES } from '../services/endpoints.ts'
 
 function portsText(slice: ApiObject): string {
@@ -16,22 +16,15 @@ function addressesText(slice: ApiObject): string {
   return firstOf(addresses, 3) || '<unset>'
 }
 
-export const DISCOVERY: GroupTable = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  definitions: 'discovery.v1',
-  kinds: [
-    {
-      kind: 'EndpointSlice',
-      plural: 'endpointslices',
-      columns: [
-        NAME,
-        text('AddressType', 'addressType'),
-        text('Ports', portsText),
-        text('Endpoints', addressesText),
-        AGE,
-      ],
-      rules: ENDPOINT_SLICE_RULES,
-    },
-  ],
-}
+export const DISCOVERY: GroupTable = groupTable('discovery.k8s.io/v1', [
+  kind('EndpointSlice endpointslices', {
+    columns: [
+      NAME,
+      text('AddressType', 'addressType'),
+      text('Ports', portsText),
+      text('Endpoints', addressesText),
+      AGE,
+    ],
+    rules: ENDPOINT_SLICE_RULES,
+  }),
+])

@@ -3,7 +3,7 @@ import { type ApiObject, at } from '../../model/json.ts'
 import { selectorText } from '../../model/selectors.ts'
 import { loadBalancerText } from './columns.ts'
 import { AGE, defaultMarked, list, NAME, str, text } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import { INGRESS_CLASS_RULES, IP_ADDRESS_RULES, NETWORK_POLICY_RULES, SERVICE_CIDR_RULES } from '../networking/rules.ts'
 import { INGRESS_RULES } from '../networking/ingresses.ts'
 
@@ -32,71 +32,46 @@ function parentText(address: ApiObject): string {
   return [resource, str(parent, 'namespace'), str(parent, 'name')].filter(Boolean).join('/')
 }
 
-export const NETWORKING: GroupTable = {
-  group: 'networking.k8s.io',
-  version: 'v1',
-  definitions: 'networking.v1',
-  kinds: [
-    {
-      kind: 'IngressClass',
-      plural: 'ingressclasses',
-      scope: 'Cluster',
-      columns: [
-        defaultMarked('ingressclass.kubernetes.io/is-default-class'),
-        text('Controller', 'spec.controller'),
-        text('Parameters', parametersText),
-        AGE,
-      ],
-      rules: INGRESS_CLASS_RULES,
-    },
-    {
-      kind: 'Ingress',
-      plural: 'ingresses',
-      shortNames: ['ing'],
-      subresources: ['status'],
-      columns: [
-        NAME,
-        text('Class', 'spec.ingressClassName', '<none>'),
-        text('Hosts', hostsText),
-        text('Address', loadBalancerText),
-        text('Ports', (ingress) => (list(ingress, 'spec', 'tls').length > 0 ? '80, 443' : '80')),
-        AGE,
-      ],
-      rules: INGRESS_RULES,
-    },
-    {
-      kind: 'IPAddress',
-      plural: 'ipaddresses',
-      scope: 'Cluster',
-      shortNames: ['ip'],
-      columns: [NAME, text('ParentRef', parentText)],
-      rules: IP_ADDRESS_RULES,
-    },
-    {
-      kind: 'NetworkPolicy',
-      plural: 'networkpolicies',
-      shortNames: ['netpol'],
-      columns: [
-        NAME,
-        text('Pod-Selector', (policy) => selectorText(at(policy, 'spec', 'podSelector')) || '<none>'),
-        AGE,
-      ],
-      rules: NETWORK_POLICY_RULES,
-    },
-    {
-      kind: 'ServiceCIDR',
-      plural: 'servicecidrs',
-      scope: 'Cluster',
-      subresources: ['status'],
-      columns: [
-        NAME,
-        text('CIDRs', (range) => {
-          const cidrs = at(range, 'spec', 'cidrs')
-          return Array.isArray(cidrs) ? cidrs.join(',') : ''
-        }),
-        AGE,
-      ],
-      rules: SERVICE_CIDR_RULES,
-    },
-  ],
-}
+export const NETWORKING: GroupTable = groupTable('networking.k8s.io/v1', [
+  kind('IngressClass ingressclasses | Cluster', {
+    columns: [
+      defaultMarked('ingressclass.kubernetes.io/is-default-class'),
+      text('Controller', 'spec.controller'),
+      text('Parameters', parametersText),
+      AGE,
+    ],
+    rules: INGRESS_CLASS_RULES,
+  }),
+  kind('Ingress ingresses ing', {
+    subresources: ['status'],
+    columns: [
+      NAME,
+      text('Class', 'spec.ingressClassName', '<none>'),
+      text('Hosts', hostsText),
+      text('Address', loadBalancerText),
+      text('Ports', (ingress) => (list(ingress, 'spec', 'tls').length > 0 ? '80, 443' : '80')),
+      AGE,
+    ],
+    rules: INGRESS_RULES,
+  }),
+  kind('IPAddress ipaddresses ip | Cluster', {
+    columns: [NAME, text('ParentRef', parentText)],
+    rules: IP_ADDRESS_RULES,
+  }),
+  kind('NetworkPolicy networkpolicies netpol', {
+    columns: [NAME, text('Pod-Selector', (policy) => selectorText(at(policy, 'spec', 'podSelector')) || '<none>'), AGE],
+    rules: NETWORK_POLICY_RULES,
+  }),
+  kind('ServiceCIDR servicecidrs | Cluster', {
+    subresources: ['status'],
+    columns: [
+      NAME,
+      text('CIDRs', (range) => {
+        const cidrs = at(range, 'spec', 'cidrs')
+        return Array.isArray(cidrs) ? cidrs.join(',') : ''
+      }),
+      AGE,
+    ],
+    rules: SERVICE_CIDR_RULES,
+  }),
+])

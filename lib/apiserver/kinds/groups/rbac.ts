@@ -2,7 +2,7 @@
 import { type ApiObject } from '../../model/json.ts'
 import type { Column } from '../../model/columns.ts'
 import { AGE, CREATED_AT, list, NAME, str, text, wide } from '../common/columns.ts'
-import type { GroupTable } from '../../model/kind_table.ts'
+import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
 import { BINDING_RULES, ROLE_RULES } from '../rules/rbac.ts'
 
 const ROLE_COLUMNS: readonly Column[] = [NAME, CREATED_AT]
@@ -22,20 +22,9 @@ const BINDING_COLUMNS: readonly Column[] = [
   wide(text('ServiceAccounts', (binding) => subjects(binding, 'ServiceAccount'))),
 ]
 
-export const RBAC: GroupTable = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  definitions: 'rbac.v1',
-  kinds: [
-    {
-      kind: 'ClusterRoleBinding',
-      plural: 'clusterrolebindings',
-      scope: 'Cluster',
-      columns: BINDING_COLUMNS,
-      rules: BINDING_RULES,
-    },
-    { kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster', columns: ROLE_COLUMNS, rules: ROLE_RULES },
-    { kind: 'RoleBinding', plural: 'rolebindings', columns: BINDING_COLUMNS, rules: BINDING_RULES },
-    { kind: 'Role', plural: 'roles', columns: ROLE_COLUMNS, rules: ROLE_RULES },
-  ],
-}
+export const RBAC: GroupTable = groupTable('rbac.authorization.k8s.io/v1', [
+  kind('ClusterRoleBinding clusterrolebindings | Cluster', { columns: BINDING_COLUMNS, rules: BINDING_RULES }),
+  kind('ClusterRole clusterroles | Cluster', { columns: ROLE_COLUMNS, rules: ROLE_RULES }),
+  kind('RoleBinding rolebindings', { columns: BINDING_COLUMNS, rules: BINDING_RULES }),
+  kind('Role roles', { columns: ROLE_COLUMNS, rules: ROLE_RULES }),
+])

@@ -27,19 +27,9 @@ const ENV_MESSAGE = "a valid environment variable name must consist only of prin
 const envName: Check = (value, path) =>
   /^[ -<>-~]+$/.test(String(value)) ? [] : [fault.invalid(path, value, ENV_MESSAGE)]
 
-const FIELDS: readonly string[] = [
-  'metadata.name',
-  'metadata.namespace',
-  'metadata.uid',
-  'metadata.labels',
-  'metadata.annotations',
-  'spec.nodeName',
-  'spec.serviceAccountName',
-  'status.hostIP',
-  'status.hostIPs',
-  'status.podIP',
-  'status.podIPs',
-]
+const FIELDS: readonly string[] =
+  ('metadata.name metadata.namespace metadata.uid metadata.labels metadata.annotations ' +
+    'spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs status.podIP status.podIPs').split(' ')
 
 const fieldPath: Check = (value, path) => {
   const field = String(value ?? '').replace(/\['.*'\]$/, '')
@@ -272,20 +262,8 @@ function mountFaults(container: JsonObject, path: string, volumes: readonly stri
 /** The fields of the value in the message are those of the real server's internal type. */
 function privilegeFaults(context: Json | undefined, path: string): Cause[] {
   if (!isObject(context) || context['allowPrivilegeEscalation'] !== false || context['privileged'] !== true) return []
-  const names = [
-    'capabilities',
-    'privileged',
-    'seLinuxOptions',
-    'windowsOptions',
-    'runAsUser',
-    'runAsGroup',
-    'runAsNonRoot',
-    'readOnlyRootFilesystem',
-    'allowPrivilegeEscalation',
-    'procMount',
-    'seccompProfile',
-    'appArmorProfile',
-  ]
+  const names = ('capabilities privileged seLinuxOptions windowsOptions runAsUser runAsGroup runAsNonRoot ' +
+    'readOnlyRootFilesystem allowPrivilegeEscalation procMount seccompProfile appArmorProfile').split(' ')
   const internal = Object.fromEntries(names.map((each) => {
     const title = each === 'seLinuxOptions' ? 'SELinuxOptions' : each[0]!.toUpperCase() + each.slice(1)
     return [title, context[each] ?? null]

@@ -14,11 +14,7 @@ export function podSpecDefaults(spec: JsonObject): void {
   const account = spec['serviceAccountName'] || spec['serviceAccount']
   if (account !== undefined) Object.assign(spec, { serviceAccountName: account, serviceAccount: account })
   for (
-    const name of [
-      'initContainers',
-      'containers',
-      'ephemeralContainers',
-    ]
+    const name of ['initContainers', 'containers', 'ephemeralContainers']
   ) for (const container of objects(spec[name])) containerDefaults(container)
   for (const volume of objects(spec['volumes'])) volumeDefaults(volume)
 }

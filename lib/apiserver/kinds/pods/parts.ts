@@ -72,16 +72,8 @@ function resized(pod: ApiObject, old: ApiObject, list: List): Json | undefined {
 }
 
 /** In the order of Go's type. */
-const FORBIDDEN_FIELDS: readonly string[] = [
-  'ports',
-  'resources',
-  'resizePolicy',
-  'restartPolicy',
-  'livenessProbe',
-  'readinessProbe',
-  'startupProbe',
-  'lifecycle',
-]
+const FORBIDDEN_FIELDS: readonly string[] =
+  'ports resources resizePolicy restartPolicy livenessProbe readinessProbe startupProbe lifecycle'.split(' ')
 const NOT_EPHEMERAL = 'cannot be set for an Ephemeral Container'
 
 function ephemeralFaults(pod: ApiObject): Cause[] {

@@ -48,24 +48,19 @@ export const POD_RULES: Partial<Rules> = {
     ),
   parts: podParts(qosClass),
   // A pod without a node is removed at once.
-  gracePeriod: (pod, requested) => (at(pod, 'spec', 'nodeName')
-    ? requested ?? Number(
-      at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30,
-    )
-    : 0),
+  gracePeriod: (
+    pod,
+    requested,
+  ) => (at(pod, 'spec', 'nodeName') ? requested ?? Number(at(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30) : 0),
   fields: (pod) => ({
     'spec.nodeName': String(at(pod, 'spec', 'nodeName') ?? ''),
     'spec.restartPolicy': String(at(pod, 'spec', 'restartPolicy') ?? ''),
     'spec.schedulerName': String(at(pod, 'spec', 'schedulerName') ?? ''),
-    'spec.serviceAccountName': String(
-      at(pod, 'spec', 'serviceAccountName') ?? '',
-    ),
+    'spec.serviceAccountName': String(at(pod, 'spec', 'serviceAccountName') ?? ''),
     'spec.hostNetwork': String(at(pod, 'spec', 'hostNetwork') ?? false),
     'status.phase': String(at(pod, 'status', 'phase') ?? ''),
     'status.podIP': String(at(pod, 'status', 'podIP') ?? ''),
-    'status.nominatedNodeName': String(
-      at(pod, 'status', 'nominatedNodeName') ?? '',
-    ),
+    'status.nominatedNodeName': String(at(pod, 'status', 'nominatedNodeName') ?? ''),
   }),
 }
 
@@ -156,13 +151,7 @@ const IMMUTABLE_SPEC = 'pod updates may not change fields other than `spec.conta
   'tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
 /** The fields of the spec that may change, each by its own rule. */
-const CHANGEABLE = [
-  'activeDeadlineSeconds',
-  'tolerations',
-  'schedulingGates',
-  'nodeSelector',
-  'affinity',
-]
+const CHANGEABLE = ['activeDeadlineSeconds', 'tolerations', 'schedulingGates', 'nodeSelector', 'affinity']
 
 /** Returns the faults of an update that changes an immutable field of a pod's spec. */
 function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {

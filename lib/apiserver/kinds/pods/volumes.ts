@@ -60,34 +60,9 @@ export function sourceFaults(volume: JsonObject, path: string, sources: readonly
 }
 
 /** The sources of volumes, in the order in which the server looks at them. */
-const SOURCES = [
-  'emptyDir',
-  'hostPath',
-  'gitRepo',
-  'gcePersistentDisk',
-  'awsElasticBlockStore',
-  'secret',
-  'nfs',
-  'iscsi',
-  'glusterfs',
-  'persistentVolumeClaim',
-  'rbd',
-  'cinder',
-  'cephfs',
-  'downwardAPI',
-  'fc',
-  'flexVolume',
-  'configMap',
-  'azureFile',
-  'vsphereVolume',
-  'azureDisk',
-  'storageos',
-  'projected',
-  'scaleIO',
-  'csi',
-  'ephemeral',
-  'image',
-]
+const SOURCES = ('emptyDir hostPath gitRepo gcePersistentDisk awsElasticBlockStore secret nfs iscsi glusterfs ' +
+  'persistentVolumeClaim rbd cinder cephfs downwardAPI fc flexVolume configMap azureFile ' +
+  'vsphereVolume azureDisk storageos projected scaleIO csi ephemeral image').split(' ')
 
 /** Returns the faults of volumes, and the names of those without: only these can be mounted. */
 export function volumesFaults(spec: JsonObject, path: string): { faults: readonly Cause[]; names: readonly string[] } {

@@ -1,9 +1,7 @@
 /** Adds and compares amounts of resources exactly. */
 import { at, isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { tenTo } from '../../model/powers_of_ten.ts'
-import { canonicalQuantity } from '../../schema/quantities.ts'
+import { canonicalQuantity, nanosOf as parsed } from '../../model/quantities.ts'
 import { list } from '../common/columns.ts'
-import { DECIMALS } from '../common/resources.ts'
 
 /** Quantities in canonical form by the names of their resources. */
 export type Amounts = Readonly<Record<string, string>>
@@ -14,12 +12,9 @@ export function amounts(value: Json | undefined): Amounts {
 
 const NANO = 10n ** 9n
 
-/** Returns a quantity in billionths. */
+/** Returns a quantity in billionths; a missing one is zero. */
 export function nanosOf(quantity = '0'): bigint {
-  const [, digits, suffix] = /^(-?\d+)(.*)$/.exec(quantity)!
-  if (suffix!.endsWith('i')) return BigInt(digits!) * 1024n ** BigInt(1 + 'KMGTPE'.indexOf(suffix![0]!)) * NANO
-  const power = /^e[+-]?\d/.test(suffix!) ? Number(suffix!.slice(1)) : DECIMALS[suffix!] ?? 0
-  return BigInt(digits!) * tenTo(power + 9)
+  return parsed(quantity)!
 }
 
 /** Returns the sum of two quantities in the form of the first one, unless that is zero. */

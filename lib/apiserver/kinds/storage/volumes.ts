@@ -116,30 +116,9 @@ function fixedClaim(spec: JsonObject, before: JsonObject, old: ApiObject): JsonO
 }
 
 /** The sources of persistent volumes, in the order in which the server looks at them. */
-const SOURCES = [
-  'hostPath',
-  'gcePersistentDisk',
-  'awsElasticBlockStore',
-  'glusterfs',
-  'flocker',
-  'nfs',
-  'rbd',
-  'quobyte',
-  'cephfs',
-  'iscsi',
-  'cinder',
-  'fc',
-  'flexVolume',
-  'azureFile',
-  'vsphereVolume',
-  'photonPersistentDisk',
-  'portworxVolume',
-  'azureDisk',
-  'scaleIO',
-  'local',
-  'storageos',
-  'csi',
-]
+const SOURCES = ('hostPath gcePersistentDisk awsElasticBlockStore glusterfs flocker nfs rbd quobyte cephfs iscsi ' +
+  'cinder fc flexVolume azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk ' +
+  'scaleIO local storageos csi').split(' ')
 
 function volumeFaults(volume: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = (volume['spec'] ?? {}) as JsonObject

@@ -168,15 +168,8 @@ function updateStrategyFaults(strategy: Json | undefined): Cause[] {
   return isObject(rolling) ? checked(rolling, [['partition', atLeast(0)]], `${path}.rollingUpdate`) : []
 }
 
-const STATEFUL_MUTABLE: readonly string[] = [
-  'replicas',
-  'ordinals',
-  'template',
-  'updateStrategy',
-  'revisionHistoryLimit',
-  'persistentVolumeClaimRetentionPolicy',
-  'minReadySeconds',
-]
+const STATEFUL_MUTABLE: readonly string[] = ('replicas ordinals template updateStrategy revisionHistoryLimit ' +
+  'persistentVolumeClaimRetentionPolicy minReadySeconds').split(' ')
 
 function statefulChangeFaults(spec: JsonObject, old: JsonObject): Cause[] {
   const fixed = (value: JsonObject): JsonObject =>

@@ -1,10 +1,12 @@
 /** Decodes protobuf request bodies: the envelope, then the object by its apiVersion and kind. */
 import { badRequest, type StatusError } from '../../model/status.ts'
+import { summary, unregistered } from '../../model/go_text.ts'
 import type { JsonObject } from '../../model/json.ts'
 import { apiVersionOf } from '../../../core/resource.ts'
 import type { Kind } from '../../model/kinds.ts'
+import { decodeTyped } from '../../schema/decode.ts'
 import { Decoded, decodeMessage } from './decode.ts'
-import { ENVELOPE, type Message, messageAt, messageOfKind } from './messages.ts'
+import { envelope, type Message, messageOfKind } from './messages.ts'
 import { renderMessage } from './render.ts'
 import { WireError, WireReader } from './wire.ts'
 
@@ -24,15 +26,18 @@ export function decodeBody(bytes: Uint8Array, expected: BodyKind | undefined): J
   )
   const refused = (reason: string): StatusError => cannotHandle(kind, expected, reason)
   const apiVersion = apiVersionOf(kind)
-  const message = isSameScheme(kind, expected) ? messageOfKind(apiVersion, kind.kind) : undefined
-  if (!message) throw refused(isKnownList(kind) ? conversion(kind, expected) : unregistered(kind))
+  const accepted = ACCEPTED[`${apiVersion} ${kind.kind}`]
+  const message = isSameScheme(kind, expected) ? messageOfKind(accepted ?? apiVersion, kind.kind) : undefined
+  if (!message) {
+    throw refused(isKnownList(kind) ? conversion(kind, expected) : unregistered(kind.kind, apiVersionOf(kind)))
+  }
   const object = within(() => decodeObject(message, raw), refused)
   if (!expected || isSame(kind, expected)) return { apiVersion, kind: kind.kind, ...object }
   const wanted = apiVersionOf(expected)
   if (kind.kind !== expected.kind || internalPackage(kind) !== internalPackage(expected)) {
     throw refused(conversion(kind, expected))
   }
-  if (ACCEPTED[`${apiVersion} ${kind.kind}`] === wanted) return { apiVersion: wanted, kind: kind.kind, ...object }
+  if (accepted === wanted) return { apiVersion: wanted, kind: kind.kind, ...object }
   throw badRequest(`the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`)
 }
 
@@ -41,7 +46,7 @@ const OPTIONS: BodyKind = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOp
 /** Decodes the DeleteOptions of a delete, at any apiVersion: clients send that of the deleted object. Throws 400. */
 export function decodeOptions(bytes: Uint8Array): JsonObject {
   const { kind, raw } = within(() => openEnvelope(bytes, OPTIONS), badRequest)
-  if (kind.kind !== OPTIONS.kind) throw badRequest(unregistered(kind))
+  if (kind.kind !== OPTIONS.kind) throw badRequest(unregistered(kind.kind, apiVersionOf(kind)))
   return within(() => decodeObject(messageOfKind(apiVersionOf(OPTIONS), OPTIONS.kind)!, raw), badRequest)
 }
 
@@ -49,7 +54,8 @@ export function decodeOptions(bytes: Uint8Array): JsonObject {
 export function decodeObject(message: Message, raw: Uint8Array): JsonObject {
   const decoded = new Decoded()
   decodeMessage(new WireReader(raw), message, raw.byteLength, decoded)
-  return renderMessage(message, decoded) as JsonObject
+  // Go's zero values are on the wire; the schema has what JSON leaves out of them.
+  return decodeTyped(message.schema!, renderMessage(message, decoded) as JsonObject).object
 }
 
 function within<T>(decode: () => T, refuse: (reason: string) => StatusError): T {
@@ -79,10 +85,9 @@ function openEnvelope(bytes: Uint8Array, defaults: BodyKind): { readonly kind: B
   }
   if (bytes.length === PREFIX.length) throw new WireError('empty body')
   const content = bytes.subarray(PREFIX.length)
-  const envelope = new Decoded()
-  decodeMessage(new WireReader(content), messageAt(ENVELOPE), content.byteLength, envelope)
-  const type = envelope.slots[0] as Decoded | undefined
-  const raw = envelope.slots[1] as Uint8Array | undefined ?? new Uint8Array(0)
+  const decoded = new Decoded()
+  decodeMessage(new WireReader(content), envelope(), content.byteLength, decoded)
+  const [raw = new Uint8Array(0), type] = decoded.slots as [Uint8Array?, Decoded?]
   const [apiVersion = '', kind = ''] = (type?.slots ?? []) as (string | undefined)[]
   return { kind: kindOf(apiVersion, kind, defaults), raw }
 }
@@ -91,11 +96,7 @@ function openEnvelope(bytes: Uint8Array, defaults: BodyKind): { readonly kind: B
 function kindOf(apiVersion: string, kind: string, defaults: BodyKind): BodyKind {
   const parts = apiVersion.split('/')
   const [group, version] = parts.length === 1 ? ['', parts[0]] : parts.length === 2 ? parts : []
-  return {
-    group: version ? group! : defaults.group,
-    version: version || defaults.version,
-    kind: kind || defaults.kind,
-  }
+  return { group: version ? group! : defaults.group, version: version || defaults.version, kind: kind || defaults.kind }
 }
 
 function isSame(a: BodyKind, b: BodyKind): boolean {
@@ -135,25 +136,7 @@ function unrecognized(expected: BodyKind | undefined, reason: string, bytes: Uin
   )
 }
 
-function unregistered(kind: BodyKind): string {
-  return `no kind "${kind.kind}" is registered for version "${
-    apiVersionOf(kind)
-  }" in scheme "pkg/runtime/scheme.go:111"`
-}
-
 function conversion(from: BodyKind, to: BodyKind | undefined): string {
   if (!to) return `a ${from.kind} cannot be the body of a request`
   return `converting (${from.version}.${from.kind}) to (${internalPackage(to)}.${to.kind}): unknown conversion`
-}
-
-const SUMMARY_BYTES = 30
-
-/** Returns the first bytes of a body, in hexadecimal unless they begin like JSON. */
-function summary(bytes: Uint8Array): string {
-  if (bytes.length === 0) return '<empty>'
-  const shown = bytes.subarray(0, SUMMARY_BYTES)
-  const text = shown[0] === 0x7b
-    ? new TextDecoder().decode(shown)
-    : Array.from(shown, (byte) => byte.toString(16).padStart(2, '0')).join('')
-  return bytes.length > SUMMARY_BYTES ? `${text} ...` : text
 }

@@ -1,18 +1,12 @@
 /** Decodes protobuf messages, as Go's generated decoders do. */
-import { canonicalQuantity, INVALID_QUANTITY } from '../../schema/quantities.ts'
-import { type Field, type Message, messageAt } from './messages.ts'
+import { MAX_VALUES } from '../../model/json.ts'
+import { tooManyValues } from '../../model/status.ts'
+import { canonicalQuantity, INVALID_QUANTITY } from '../../model/quantities.ts'
+import type { Field, Message } from './messages.ts'
 import { END_GROUP, FIXED64, LENGTH, VARINT, WireError, type WireReader } from './wire.ts'
 
 /** The value of a field. Lists and maps have one kind of values. */
-export type Slot =
-  | string
-  | number
-  | bigint
-  | boolean
-  | Uint8Array
-  | Decoded
-  | Slot[]
-  | ReadonlyMap<string, Slot>
+export type Slot = string | number | boolean | Uint8Array | Decoded | Slot[] | ReadonlyMap<string, Slot>
 
 /** A decoded message: the values of its fields, and whether it had any bytes. */
 export class Decoded {
@@ -30,7 +24,7 @@ const MAX_DEPTH = 400
 export function decodeMessage(reader: WireReader, message: Message, end: number, into: Decoded, depth = 0): void {
   if (depth > MAX_DEPTH) throw new WireError('exceeded max depth')
   // A time is replaced as a whole, and one without bytes is no time.
-  if (message.special === 'time' || message.special === 'micro-time') into.slots.length = 0
+  if (message.special === 'date-time' || message.special === 'micro-time') into.slots.length = 0
   into.isEmpty = reader.at === end
   while (reader.at < end) {
     const start = reader.at
@@ -77,7 +71,7 @@ function readField(
     const list = (slots[index] ??= []) as Slot[]
     if (isVarint(type) && wireType === LENGTH) {
       const after = reader.boundedEnd(end)
-      while (reader.at < after) list.push(readScalar(reader, field, end))
+      while (reader.at < after) list.push(readValue(reader, field, end, undefined, depth))
     } else {
       expectWireType(field, wireType, wireTypeOf(type))
       list.push(readValue(reader, field, end, undefined, depth))
@@ -89,51 +83,52 @@ function readField(
 }
 
 function isVarint(type: Field['type']): boolean {
-  return type === 'i' || type === 'l' || type === 'L' || type === 'b'
+  return type === 'int32' || type === 'int64' || type === 'boolean'
 }
 
 function wireTypeOf(type: Field['type']): number {
-  return isVarint(type) ? VARINT : type === 'd' ? FIXED64 : LENGTH
+  return isVarint(type) ? VARINT : type === 'double' ? FIXED64 : LENGTH
 }
 
-function expectWireType({ goName }: Field, given: number, expected: number): void {
-  if (given !== expected) throw new WireError(`proto: wrong wireType = ${given} for field ${goName}`)
+function expectWireType({ name }: Field, given: number, expected: number): void {
+  if (given === expected) return
+  // The name in Go, but for initialisms inside.
+  const goName = name === 'metadata'
+    ? 'ObjectMeta'
+    : name.replace(/^(?:api|ip|uid|url|.)/, (word) => word.toUpperCase())
+  throw new WireError(`proto: wrong wireType = ${given} for field ${goName}`)
 }
 
 function readValue(reader: WireReader, field: Field, end: number, before: Slot | undefined, depth: number): Slot {
-  if (field.type !== 'm') return readScalar(reader, field, end)
+  if (++reader.values > MAX_VALUES) throw tooManyValues()
+  if (field.type !== 'message') return readScalar(reader, field, end)
   const after = reader.boundedEnd(end)
   const value = before instanceof Decoded ? before : new Decoded()
-  decodeMessage(reader, messageAt(field.ref), after, value, depth + 1)
+  decodeMessage(reader, field.message(), after, value, depth + 1)
   reader.at = after
   return value
 }
 
 function readScalar(reader: WireReader, { type }: Field, end: number): Slot {
   switch (type) {
-    case 's': {
+    case 'string': {
       const after = reader.boundedEnd(end)
       const text = utf8(reader.bytes, reader.at, after)
       reader.at = after
       return text
     }
-    case 'y': {
+    case 'byte': {
       const after = reader.boundedEnd(end)
       const bytes = reader.bytes.subarray(reader.at, after)
       reader.at = after
       return bytes
     }
-    case 'd':
+    case 'double':
       return reader.double(end)
     default:
       reader.varint(end)
-      return type === 'b'
-        ? (reader.low | reader.high) !== 0
-        : type === 'i'
-        ? reader.low | 0
-        : type === 'L'
-        ? reader.exact()
-        : reader.signed()
+      if (type === 'boolean') return (reader.low | reader.high) !== 0
+      return type === 'int32' ? reader.low | 0 : reader.signed()
   }
 }
 
@@ -171,16 +166,14 @@ const NO_BYTES = new Uint8Array(0)
 
 function zeroOf(type: Field['type']): Slot {
   switch (type) {
-    case 's':
+    case 'string':
       return ''
-    case 'y':
+    case 'byte':
       return NO_BYTES
-    case 'b':
+    case 'boolean':
       return false
-    case 'm':
+    case 'message':
       return new Decoded()
-    case 'L':
-      return 0n
     default:
       return 0
   }

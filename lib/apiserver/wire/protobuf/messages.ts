@@ -1,140 +1,129 @@
-/** Looks up the protobuf messages of the built-in kinds in the generated table. */
-import { PROTOBUF_TABLE } from './table.ts'
+/** The protobuf messages of the built-in kinds, by the numbers in their schemas. */
+import { definition, type Inlined, isDefined, parseDefinition, type Schema } from '../../model/schema.ts'
 
-/** What a field holds: string, bool, 32-bit or 64-bit integer, exact 64-bit integer, double, bytes, message. */
-type FieldType = 's' | 'b' | 'i' | 'l' | 'L' | 'd' | 'y' | 'm'
+/** What a field holds: a scalar by its type or format in the schema, or a message. */
+type FieldType = 'string' | 'boolean' | 'int32' | 'int64' | 'double' | 'byte' | 'message'
 
 export interface Field {
   /** The place of its value in the slots of a message. */
   readonly index: number
   /** The name in JSON. */
   readonly name: string
-  /** The name in Go's errors. */
-  readonly goName: string
   readonly type: FieldType
   readonly many: '' | 'list' | 'map'
-  /** The message of a field of type `m`. */
-  readonly ref: number
-  /** Whether Go holds a pointer: then a zero value is in the JSON, and no value is not. */
-  readonly pointer: boolean
   /** Whether the fields of the message are fields of its owner in JSON. */
-  readonly inline: boolean
-  /** Whether a missing value is in the JSON, as null or zero. */
-  readonly keep: boolean
-  /** Whether a null is left out, as a zero time is. */
-  readonly omitNull: boolean
+  readonly isInline: boolean
+  /** Returns the message of a field of type `message`. */
+  message(): Message
 }
 
-/** The types whose JSON differs from their fields. */
-export type Special =
-  | 'quantity'
-  | 'int-or-string'
-  | 'time'
-  | 'micro-time'
-  | 'duration'
-  | 'json'
-  | 'raw'
-  | 'fields'
-  | 'schema-or-array'
-  | 'schema-or-bool'
-  | 'schema-or-strings'
-  | 'items'
+/** The messages whose JSON differs from their fields, as schemas would have them. */
+const SPECIAL = {
+  quantity: 'Quantity 1text:string',
+  'int-or-string': 'IntOrString 1type:int64 2int:int32 3text:string',
+  'date-time': 'Timestamp 1seconds:int64 2nanos:int32',
+  'micro-time': 'Timestamp 1seconds:int64 2nanos:int32',
+  raw: 'RawExtension 1raw:byte',
+  json: 'JSON 1raw:byte',
+  fields: 'FieldsV1 1raw:byte',
+  'schema-or-array':
+    'JSONSchemaPropsOrArray 1schema:@apiextensions.v1.JSONSchemaProps 2schemas:[]@apiextensions.v1.JSONSchemaProps',
+  'schema-or-bool': 'JSONSchemaPropsOrBool 1allows:bool 2schema:@apiextensions.v1.JSONSchemaProps',
+  'schema-or-strings': 'JSONSchemaPropsOrStringArray 1schema:@apiextensions.v1.JSONSchemaProps 2texts:[]string',
+  items: 'ExtraValue 1items:[]string',
+} as const
+
+export type Special = keyof typeof SPECIAL
 
 export interface Message {
   /** The name in Go's errors. */
   readonly name: string
   readonly special: Special | undefined
+  /** The schema of its JSON, if it has a definition. */
+  readonly schema: Schema | undefined
   readonly fields: readonly Field[]
   /** The fields by number; numbers without a field are undefined. */
   readonly byNumber: readonly (Field | undefined)[]
 }
 
+const messages = new Map<string, Message>()
+
+function kept(key: string, make: () => Message): Message {
+  let message = messages.get(key)
+  if (!message) messages.set(key, message = make())
+  return message
+}
+
+/** Returns the message of a line: its name in Go's errors, then its fields as in builtin_schemas.ts. */
+function messageOfLine(line: string, special?: Special): Message {
+  const at = line.indexOf(' ')
+  const places = (): Place[] => fieldsOf(parseDefinition(line.slice(at + 1)))
+  return kept(special ?? line, () => messageOf(line.slice(0, at), places(), { special }))
+}
+
+function messageOfDefinition(name: string): Message {
+  const schema = { $ref: name }
+  return kept(name, () => messageOf(name.slice(name.lastIndexOf('.') + 1), fieldsOf(definition(name)), { schema }))
+}
+
 /** The message of a body: its kind, and the bytes of the object. */
-export const ENVELOPE = 0
-
-interface Table {
-  readonly lines: string[]
-  readonly messages: (Message | undefined)[]
-  /** References by `apiVersion kind`. */
-  readonly kinds: ReadonlyMap<string, number>
-  readonly groupVersions: ReadonlySet<string>
+export function envelope(): Message {
+  return messageOfLine('Unknown 1TypeMeta.1apiVersion:string 1TypeMeta.2kind:string 2raw:byte')
 }
 
-let table: Table | undefined
+const GROUP = /^(?:|apps|autoscaling|batch|policy|(\w+)(?:\.\w+)?\.k8s\.io)$/
 
-/** Splits the table; each of its lines is parsed when it is first needed. */
-function open(): Table {
-  if (table) return table
-  const lines: string[] = []
-  const kinds = new Map<string, number>()
-  const groupVersions = new Set<string>()
-  let groupVersion = ''
-  for (const line of PROTOBUF_TABLE.split('\n')) {
-    if (line.startsWith('#')) {
-      groupVersion = line.slice(1)
-      if (groupVersion) groupVersions.add(groupVersion)
-    } else if (line) {
-      if (line.startsWith('+')) kinds.set(`${groupVersion} ${line.slice(1, line.indexOf(' '))}`, lines.length)
-      lines.push(line.replace('+', ''))
-    }
-  }
-  return table = { lines, messages: [], kinds, groupVersions }
-}
-
-export function messageAt(ref: number): Message {
-  const { lines, messages } = open()
-  return messages[ref] ??= parseMessage(lines[ref]!)
-}
-
-const META = 'meta.k8s.io/v1'
-
-/** Returns the message of a kind; undefined for an unknown one. Every group version has the kinds of meta.k8s.io/v1. */
+/** Returns the message of a kind; undefined for an unknown one. All group versions have the kinds of meta.k8s.io/v1. */
 export function messageOfKind(apiVersion: string, kind: string): Message | undefined {
-  const { kinds, groupVersions } = open()
-  const ref = kinds.get(`${apiVersion} ${kind}`) ??
-    (groupVersions.has(apiVersion) ? kinds.get(`${META} ${kind}`) : undefined)
-  return ref === undefined ? undefined : messageAt(ref)
+  const [version = '', group = ''] = apiVersion.split('/').reverse()
+  const name = GROUP.exec(group)
+  const own = name && `${(name[1] ?? group) || 'core'}.${version}.${kind}`
+  const found = [own, `meta.v1.${kind}`].find((each) => each && isDefined(each))
+  if (!found) return undefined
+  const { apiVersion: first, metadata } = definition(found).properties ?? {}
+  return first && (metadata || kind === 'DeleteOptions') ? messageOfDefinition(found) : undefined
 }
 
-/** Returns all kinds of the table as `apiVersion kind`. */
-export function knownKinds(): readonly string[] {
-  return [...open().kinds.keys()]
+interface Place {
+  readonly name: string
+  readonly schema: Schema
+  /** The messages around the field that JSON does not have. */
+  readonly within: readonly Inlined[]
 }
 
-function parseMessage(line: string): Message {
-  const words = line.split(' ')
-  const special = words[0]!.startsWith('@') ? words.shift()!.slice(1) as Special : undefined
-  const name = words.shift()!
+function fieldsOf({ properties = {} }: Schema): Place[] {
+  return Object.entries(properties).filter(([, { number }]) => number !== undefined)
+    .map(([name, schema]) => ({ name, schema, within: schema.within ?? [] }))
+}
+
+function messageOf(
+  name: string,
+  places: readonly Place[],
+  { special, schema }: Partial<Pick<Message, 'special' | 'schema'>> = {},
+): Message {
+  const fields: Field[] = []
   const byNumber: (Field | undefined)[] = []
-  let number = 0
-  const fields = words.map((word, index) => {
-    const parsed = parseField(word, index)
-    number = parsed.number ?? number + 1
-    return byNumber[number] = parsed.field
-  })
-  return { name, special, fields, byNumber }
+  const add = (number: number, field: Omit<Field, 'index'>): void =>
+    void fields.push(byNumber[number] = { index: fields.length, ...field })
+  for (const { name, schema, within } of places) if (within.length === 0) add(schema.number!, fieldOf(name, schema))
+  const inlined = places.filter(({ within }) => within.length > 0)
+  for (const [number, inner] of Map.groupBy(inlined, ({ within }) => within[0]!.number)) {
+    const { name } = inner[0]!.within[0]!
+    const message = messageOf(name, inner.map((each) => ({ ...each, within: each.within.slice(1) })))
+    add(number, { name, type: 'message', many: '', isInline: true, message: () => message })
+  }
+  return { name, special, schema, fields, byNumber }
 }
 
-const FIELD = /^(\d*)([%*]?)([sbilLdym])(\d*)([?<]?)([!~]?):([^=]+)=?(.*)$/
+function fieldOf(name: string, schema: Schema): Omit<Field, 'index'> {
+  const { items, additionalProperties: values } = schema
+  const element = items ?? (typeof values === 'object' ? values : schema)
+  const special = specialOf(element)
+  const message = (): Message => special ? messageOfLine(SPECIAL[special], special) : messageOfDefinition(element.$ref!)
+  const type = special || element.$ref ? 'message' : (element.format ?? element.type) as FieldType
+  return { name, type, many: items ? 'list' : typeof values === 'object' ? 'map' : '', isInline: false, message }
+}
 
-/** Parses `[number][%*]type[?<][!~]:name[=GoName]`. Without a number, it is that of the field before plus one. */
-function parseField(word: string, index: number): { readonly number: number | undefined; readonly field: Field } {
-  const match = FIELD.exec(word)
-  if (!match) throw new TypeError(`The table of protobuf messages has the invalid field "${word}"`)
-  const [, number, many, type, ref, kind, flag, name, goName] = match
-  return {
-    number: number ? Number(number) : undefined,
-    field: {
-      index,
-      name: name!,
-      goName: goName || name![0]!.toUpperCase() + name!.slice(1),
-      type: type as FieldType,
-      many: many === '*' ? 'list' : many === '%' ? 'map' : '',
-      ref: Number(ref),
-      pointer: kind === '?',
-      inline: kind === '<',
-      keep: flag === '!',
-      omitNull: flag === '~',
-    },
-  }
+function specialOf({ items, wire, format = '' }: Schema): Special | undefined {
+  return items ? 'items' : wire ?? (format in SPECIAL ? format as Special : undefined)
 }

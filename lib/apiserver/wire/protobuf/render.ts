@@ -1,10 +1,9 @@
-/** Renders decoded messages as JSON, as Go marshals the structs of the same types. */
+/** Renders decoded messages as JSON. What Go leaves out, or writes although it is missing, is up to the schema. */
+import { encodeBytes } from '../../../core/base64.ts'
 import { type Json, type JsonObject, put } from '../../model/json.ts'
 import { Decoded, type Slot } from './decode.ts'
-import { type Field, type Message, messageAt } from './messages.ts'
+import type { Message } from './messages.ts'
 import { renderSpecial } from './special.ts'
-
-const NOTHING = new Decoded()
 
 /** Returns the JSON of a message. */
 export function renderMessage(message: Message, decoded: Decoded): Json {
@@ -15,55 +14,23 @@ export function renderMessage(message: Message, decoded: Decoded): Json {
 }
 
 function addFields({ fields }: Message, { slots }: Decoded, result: JsonObject): void {
-  for (const field of fields) {
-    const slot = slots[field.index]
-    if (field.inline) addFields(messageAt(field.ref), slot instanceof Decoded ? slot : NOTHING, result)
-    else {
-      const value = fieldJson(field, slot)
-      if (value !== undefined) put(result, field.name, value)
-    }
+  for (const { index, name, isInline, message } of fields) {
+    const slot = slots[index]
+    if (slot === undefined) continue
+    if (isInline) addFields(message(), slot as Decoded, result)
+    else put(result, name, slotJson(message, slot))
   }
 }
 
-/** Returns the JSON of a field, or undefined if Go leaves it out. */
-function fieldJson(field: Field, slot: Slot | undefined): Json | undefined {
-  if (slot === undefined) return missingJson(field)
+function slotJson(message: () => Message, slot: Slot): Json {
+  if (slot instanceof Decoded) return renderMessage(message(), slot)
+  if (slot instanceof Uint8Array) return encodeBytes(slot)
+  if (Array.isArray(slot)) return slot.map((each) => slotJson(message, each))
   if (slot instanceof Map) {
     const result: JsonObject = {}
-    for (const [key, value] of slot) put(result, key, valueJson(field, value))
+    for (const [key, value] of slot) put(result, key, slotJson(message, value))
     return result
   }
-  if (Array.isArray(slot)) return slot.map((value) => valueJson(field, value))
-  const value = valueJson(field, slot)
-  if (field.omitNull && value === null) return undefined
-  if (field.keep || field.pointer || field.type === 'm') return value
-  return isZero(value) ? undefined : value
-}
-
-function missingJson({ type, ref, many, pointer, keep, omitNull }: Field): Json | undefined {
-  if (pointer || many) return keep ? null : undefined
-  if (type === 'm') return omitNull ? undefined : renderMessage(messageAt(ref), NOTHING)
-  if (!keep) return undefined
-  return type === 's' ? '' : type === 'b' ? false : type === 'y' ? null : 0
-}
-
-function isZero(value: Json): boolean {
-  return value === '' || value === 0 || value === false
-}
-
-function valueJson({ ref }: Field, slot: Slot): Json {
-  if (slot instanceof Decoded) return renderMessage(messageAt(ref), slot)
-  if (slot instanceof Uint8Array) return base64(slot)
   // -0 is 0 in JSON.
   return typeof slot === 'number' ? slot + 0 : slot as Json
-}
-
-const CHUNK = 0x2000
-
-function base64(bytes: Uint8Array): string {
-  let binary = ''
-  for (let at = 0; at < bytes.length; at += CHUNK) {
-    binary += String.fromCharCode(...bytes.subarray(at, at + CHUNK))
-  }
-  return btoa(binary)
 }

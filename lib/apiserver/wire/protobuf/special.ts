@@ -1,7 +1,7 @@
 /** Renders the types whose JSON differs from their fields. */
 import type { Json } from '../../model/json.ts'
 import type { Decoded } from './decode.ts'
-import { type Message, messageAt, type Special } from './messages.ts'
+import type { Message, Special } from './messages.ts'
 import { WireError } from './wire.ts'
 
 type Render = (message: Message, decoded: Decoded) => Json
@@ -14,12 +14,10 @@ export function renderSpecial(message: Message, special: Special, { slots, isEmp
       return (first as string | undefined) ?? '0'
     case 'int-or-string':
       return intOrString(first, second, third)
-    case 'time':
+    case 'date-time':
       return isEmpty ? null : timeJson(Number(first ?? 0))
     case 'micro-time':
       return isEmpty ? null : timeJson(Number(first ?? 0), Number(second ?? 0))
-    case 'duration':
-      return durationText((first ?? 0n) as bigint)
     case 'json':
     case 'raw':
       return rawJson(first as Uint8Array | undefined)
@@ -38,7 +36,7 @@ export function renderSpecial(message: Message, special: Special, { slots, isEmp
   }
 
   function schemaJson(schema: Decoded): Json {
-    return render(messageAt(message.fields.find((field) => field.type === 'm')!.ref), schema)
+    return render(message.fields.find(({ type }) => type === 'message')!.message(), schema)
   }
 }
 
@@ -67,30 +65,6 @@ function timeJson(seconds: number, nanos?: number): string | null {
   if (!(whole >= ZERO_SECONDS && whole <= MAX_SECONDS)) throw new WireError(`the time ${seconds} is out of range`)
   const text = new Date(whole * 1000).toISOString().slice(0, 19)
   return nanos === undefined ? `${text}Z` : `${text}.${String(rest).padStart(6, '0')}Z`
-}
-
-const NANOS_PER_SECOND = 1_000_000_000n
-
-/** Returns a duration in nanoseconds as Go writes it: `1h30m0s`, `1.5s`, `20ms`, `3µs`. */
-function durationText(nanos: bigint): string {
-  if (nanos === 0n) return '0s'
-  const sign = nanos < 0n ? '-' : ''
-  const all = nanos < 0n ? -nanos : nanos
-  if (all < NANOS_PER_SECOND) {
-    const [unit, digits] = all < 1000n ? ['ns', 0] as const : all < 1_000_000n ? ['µs', 3] as const : ['ms', 6] as const
-    return `${sign}${withFraction(all, digits)}${unit}`
-  }
-  const minutes = all / (60n * NANOS_PER_SECOND)
-  const seconds = `${withFraction(all % (60n * NANOS_PER_SECOND), 9)}s`
-  if (minutes === 0n) return `${sign}${seconds}`
-  return minutes < 60n ? `${sign}${minutes}m${seconds}` : `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`
-}
-
-/** Returns `value / 10^digits` without trailing zeros. */
-function withFraction(value: bigint, digits: number): string {
-  const text = String(value).padStart(digits + 1, '0')
-  const fraction = text.slice(text.length - digits, text.length).replace(/0+$/, '')
-  return `${text.slice(0, text.length - digits)}${fraction && digits > 0 ? `.${fraction}` : ''}`
 }
 
 function rawJson(bytes: Uint8Array | undefined): Json {

@@ -19,6 +19,8 @@ const MAX_SHIFT = 63
 export class WireReader {
   readonly bytes: Uint8Array
   at = 0
+  /** The number of values that were read. */
+  values = 0
   /** The two halves of the last varint, unsigned. */
   low = 0
   high = 0
@@ -52,11 +54,6 @@ export class WireReader {
   /** Returns the last varint as a 64-bit integer with sign; the nearest number if it is not exact. */
   signed(): number {
     return (this.high | 0) * TWO_32 + this.low
-  }
-
-  /** Returns the last varint as an exact 64-bit integer with sign. */
-  exact(): bigint {
-    return BigInt(this.high | 0) * BigInt(TWO_32) + BigInt(this.low)
   }
 
   /** Returns the last varint without sign, for messages. */

@@ -1,6 +1,5 @@
-/** Quantities, such as `100m` and `1.5Gi`, in the server's canonical form. */
-import type { Json } from '../model/json.ts'
-import { exponentOf } from '../model/powers_of_ten.ts'
+/** Quantities, such as `100m` and `1.5Gi`: in the server's canonical form, and as numbers. */
+import type { Json } from './json.ts'
 
 /** The message for a string that is not a quantity. */
 export const INVALID_QUANTITY =
@@ -23,6 +22,32 @@ const DECIMAL: readonly (readonly [string, number])[] = [
 ]
 const BINARY: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
+/** Returns the power of ten; undefined for an exponent beyond 64 bits, of which Go keeps 32. */
+function powerOf(suffix: string, exponent: string | undefined): number | undefined {
+  if (exponent === undefined) return DECIMAL.find(([name]) => name === suffix)![1]
+  const value = BigInt(exponent.replace('+', ''))
+  return BigInt.asIntN(64, value) === value ? Number(BigInt.asIntN(32, value)) : undefined
+}
+
+/** Exponents beyond it change nothing that is compared or shown. */
+const MAX_POWER = 1000
+const NANO = 10n ** 9n
+
+/** Returns a quantity in billionths, rounded up; undefined if it is invalid. */
+export function nanosOf(text: string): bigint | undefined {
+  const match = QUANTITY.exec(text)
+  if (!match) return undefined
+  const [, sign, digits, binary, decimal = '', exponent] = match
+  const [whole = '', fraction = ''] = digits!.split('.')
+  const power = binary ? 0 : powerOf(decimal, exponent)
+  if (power === undefined) return undefined
+  const shift = Math.max(Math.min(power, MAX_POWER), -MAX_POWER) - fraction.length
+  const value = BigInt(whole + fraction) * 1024n ** BigInt(BINARY.indexOf(binary ?? '')) * NANO
+  const divisor = 10n ** BigInt(Math.max(-shift, 0))
+  const nanos = shift >= 0 ? value * 10n ** BigInt(shift) : (value + divisor - 1n) / divisor
+  return sign === '-' ? -nanos : nanos
+}
+
 /** Returns the API server's canonical form; undefined for an invalid quantity. */
 export function canonicalQuantity(text: string): string | undefined {
   const match = QUANTITY.exec(text)
@@ -34,9 +59,7 @@ export function canonicalQuantity(text: string): string | undefined {
       binaryAsDecimal(sign!, whole, fraction, binary),
     )
   }
-  const power = exponent !== undefined
-    ? exponentOf(exponent)
-    : DECIMAL.find(([suffix]) => suffix === (decimal ?? ''))![1]
+  const power = powerOf(decimal ?? '', exponent)
   if (power === undefined) return undefined
   return canonicalDecimal(sign!, whole + fraction, power - fraction.length, exponent !== undefined)
 }
