@@ -12,9 +12,9 @@ export interface StoredObjects extends ListPagesOptions {
 }
 
 /**
- * Returns whether the server has not reached the version `from`, or lacks the last known change there, of an object or a
- * deletion: it was restored, and has passed `from` again. Resolves with false if the request fails otherwise: the next
- * watch reports that.
+ * Returns whether the server has not reached the version `from`, or lacks the last known change there, of an object or
+ * a deletion: it was restored, and has passed `from` again. Resolves with false if the request fails otherwise: the
+ * next watch reports that.
  *
  * @see https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list
  */

@@ -48,10 +48,14 @@ function changedFields(old: unknown, now: unknown, path: string): Change[] {
   return [...keys].flatMap((key) => changedFields(old[key], now[key], path ? `${path}.${key}` : key))
 }
 
-/** Returns the object without the metadata that every write changes. */
+/**
+ * Returns the object without the metadata that every write changes, and without the annotation that a cluster writes
+ * with the status of a Deployment.
+ */
 function withoutServerFields(object: KubeObject): Record<string, unknown> {
   const { metadata, ...rest } = object
-  const { labels, annotations, finalizers, ownerReferences } = metadata
+  const { labels, finalizers, ownerReferences } = metadata
+  const { 'deployment.kubernetes.io/revision': _revision, ...annotations } = metadata.annotations ?? {}
   return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } }
 }
 

@@ -125,14 +125,14 @@ const OTHER_REASONS: readonly string[] = ['AlreadyExists', 'Expired', 'ServerTim
 const CODE_DECIDES: ReadonlySet<number> = new Set([413, 429])
 
 /**
- * Tests whether an error, or one of its causes, is the API server's refusal for this reason. Decides as apimachinery's
- * predicates do: by the reason, or by the HTTP code if the reason is unknown.
+ * Tests whether an error, or one of its causes, is the API server's refusal for one of these reasons. Decides as
+ * apimachinery's predicates do: by the reason, or by the HTTP code if the reason is unknown.
  */
-export function isReason(error: unknown, reason: Reason): error is ApiError {
+export function isReason(error: unknown, ...reasons: readonly [Reason, ...Reason[]]): error is ApiError {
   for (const at of causesOf(error)) {
     if (!(at instanceof ApiError)) continue
-    const byCode = REASON_OF_CODE[at.code] === reason
-    return at.reason === reason || (byCode && (CODE_DECIDES.has(at.code) || !isKnown(at.reason)))
+    const byCode = CODE_DECIDES.has(at.code) || !isKnown(at.reason) ? REASON_OF_CODE[at.code] : undefined
+    return reasons.some((reason) => reason === at.reason || reason === byCode)
   }
   return false
 }

@@ -6,6 +6,8 @@
 export { admit, type AdmitOptions, type Admitted } from './admit.ts'
 export { checkConversion, type ConversionCheckOptions, type Converting } from './check_conversion.ts'
 export { type World, world, type WorldOptions } from './world.ts'
+export type { WorkloadTimes } from './world_pods.ts'
+export type { PodFailure, Pods } from '../simcluster/workloads/pod_script.ts'
 export type { Failing, Ran } from './replica.ts'
 export { FakeClock, type FakeClockOptions } from '../async/fake_clock.ts'
 export type { Fault } from './faults.ts'

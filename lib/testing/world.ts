@@ -10,6 +10,7 @@ import { usedResources } from '../operator/used_kinds.ts'
 import { ownLog } from '../operator/own_log.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { crdOf } from '../schema/crds.ts'
+import type { Pods } from '../simcluster/workloads/pod_script.ts'
 import { Activity } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import { FakeClock } from '../async/fake_clock.ts'
@@ -21,6 +22,7 @@ import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
 import { Services } from './services.ts'
 import { startReplica } from './start_replica.ts'
 import { missingNamespace, trialOf } from './world_account.ts'
+import { simulate, type WorkloadTimes } from './world_pods.ts'
 import { advanceUntil, endings, firstRest } from './world_time.ts'
 import { WorldClusters } from './world_clusters.ts'
 
@@ -71,6 +73,26 @@ export interface WorldOptions {
    */
   seed?: number
   /**
+   * Whether the clusters have controllers of workloads and a node: Deployments get ReplicaSets and pods, which become
+   * Running and Ready by themselves, 1 s after their start on the world's clock. {@link World.pods} makes them fail.
+   * Default: false, a test writes the statuses that it needs.
+   *
+   * @example
+   * ```ts
+   * import assert from 'node:assert/strict'
+   * import { Deployment } from 'kubeloop/kinds'
+   * import { world } from 'kubeloop/testing'
+   * import app, { Foo } from './operator.ts'
+   * const w = await world(app, { workloads: true })
+   * await w.client.create(Foo, { metadata: { namespace: 'default', name: 'a' }, spec: { deploymentName: 'b' } })
+   * await w.advance('1s')
+   * const deployment = await w.client.get(Deployment, { namespace: 'default', name: 'b' })
+   * assert.equal(deployment?.status?.readyReplicas, 1)
+   * await w.stop()
+   * ```
+   */
+  workloads?: boolean | WorkloadTimes
+  /**
    * Faults from the start, for example for an unreachable cluster; {@link World.fault} adds more later.
    */
   faults?: readonly Fault[]
@@ -83,6 +105,7 @@ export interface WorldOptions {
 
 const SHAPE: ShapeOf<WorldOptions> = {
   ...{ objects: [[]], as: 0, replicas: 0, now: 0, seed: 0, faults: [[]], log: 0, services: 0, realTimeout: 0 },
+  workloads: { readyAfter: 0, completeAfter: 0 },
 }
 
 /**
@@ -185,6 +208,8 @@ export interface World extends AsyncDisposable {
    * ```
    */
   kill(replica?: number): void
+  /** Makes the simulated pods fail or wait. @throws Error if the world has no `workloads`. */
+  readonly pods: Pods
   /**
    * Makes requests of the operator fail, also those to its other clusters.
    *
@@ -292,7 +317,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     await callIn([...running.keys()], address, body, signal)
   const account = trialOf(description, options.as)
   const common = { description, clock, random, log, faults, recorder, account, activity }
-  const clusters = new WorldClusters({ ...common, callWebhook, signal: stopping.signal })
+  const simulation = options.workloads ? await simulate(options.workloads, { clock, random, seed }) : undefined
+  const clusters = new WorldClusters({ ...common, callWebhook, simulation, signal: stopping.signal })
   const { client } = clusters.main.admin
   const own = () => crdOf(usedResources(description), { conversions: description.conversions })
   await createObjects(clusters.main.admin, missingNamespace(account, objects), own)
@@ -324,6 +350,10 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       const ms = await advanceUntil(clock, ran)
       await checkSynced()
       return { ms, ran: ran.splice(0) }
+    },
+    get pods() {
+      if (simulation) return simulation.pods
+      throw new Error('Cannot change pods: the world runs none; start it by world(app, { workloads: true })')
     },
     service: (url, handler) => services.add(url, handler),
     async fetch(server: string, request: Request | string = server, init?: RequestInit) {

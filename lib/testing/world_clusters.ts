@@ -1,4 +1,4 @@
-/** The API servers of a world, each with its garbage collector. */
+/** The API servers of a world, each with its control loops. */
 import { Cluster, isReason, type Log, type OtherCluster, type Transport } from 'kubeloop'
 import { ApiServer, type CallWebhook } from 'kubeloop/apiserver'
 import { messageOf } from '../core/errors.ts'
@@ -7,15 +7,18 @@ import type { OperatorDescription } from '../operator/description.ts'
 import type { StartOptions } from '../operator/start.ts'
 import type { TrialAccount } from '../rights/trial.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
+import type { Workloads } from '../simcluster/workloads/workloads.ts'
 import type { Activity } from './activity.ts'
 import type { FakeClock } from '../async/fake_clock.ts'
 import type { Faults } from './faults.ts'
 import type { Replica } from './replica.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
 import { withAccount } from './world_account.ts'
+import type { Simulation } from './world_pods.ts'
 
 interface WorldCluster {
   readonly server: ApiServer
+  readonly workloads: Workloads | undefined
   /** Not affected by faults. */
   readonly handle: Transport
   readonly admin: Cluster
@@ -34,7 +37,9 @@ interface WorldClustersOptions {
   readonly account: TrialAccount | undefined
   readonly activity: Activity
   readonly callWebhook: CallWebhook
-  /** Ends the garbage collectors. */
+  /** Runs workloads in all clusters. Default: none run. */
+  readonly simulation?: Simulation | undefined
+  /** Ends the garbage collectors and the controllers of workloads. */
   readonly signal: AbortSignal
 }
 
@@ -51,10 +56,10 @@ export class WorldClusters {
     this.main = this.#create(undefined)
   }
 
-  /** Starts the garbage collector of the own cluster, and all clusters that the operator names. */
+  /** Starts the control loops of the own cluster, and all clusters that the operator names. */
   open(): void {
     this.#isOpen = true
-    this.#collectIn(this.main)
+    this.#startLoops(this.main)
     for (const { name } of this.#options.description.clusters) this.#other(name)
   }
 
@@ -117,27 +122,39 @@ export class WorldClusters {
     let cluster = this.#others.get(name)
     if (!cluster) {
       cluster = this.#create(name)
-      this.#collectIn(cluster)
+      this.#startLoops(cluster)
       this.#others.set(name, cluster)
     }
     return cluster
   }
 
   #create(name: string | undefined): WorldCluster {
-    const { clock, random, callWebhook, account } = this.#options
-    const server = new ApiServer({ clock, random, callWebhook, endlessWatches: true, keepsStated: () => !this.#isOpen })
+    const { clock, log, random, callWebhook, account, activity } = this.#options
+    const { simulation } = this.#options
+    const { podLog } = simulation ?? {}
+    const server = new ApiServer({
+      ...{ clock, random, callWebhook, endlessWatches: true, keepsStated: () => !this.#isOpen },
+      ...(podLog && { podLog }),
+    })
     const { handle } = server
+    const workloads = simulation?.workloads({ transport: activity.counting(handle), clock, log })
     const options = { transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random } as const
     const admin = new Cluster(options)
-    return { server, handle, admin, operator: account ? withAccount(handle, admin, account, name) : handle }
+    return { server, workloads, handle, admin, operator: account ? withAccount(handle, admin, account, name) : handle }
   }
 
-  #collectIn({ handle }: WorldCluster): void {
+  #startLoops({ handle, workloads }: WorldCluster): void {
     const { activity, clock, log, random, signal } = this.#options
     const collector = new GarbageCollector({ transport: activity.counting(handle), clock, log, random })
     activity.run((watch) => {
       watch({ idle: () => collector.idle, busyWith: () => ['the garbage collector collects dependents'] })
       return collector.start(signal)
+    })
+    if (!workloads) return
+    activity.run((watch) => {
+      const busyWith = (): string[] => workloads.busy.map(({ name }) => `the controller "${name}" of the cluster works`)
+      watch({ idle: () => !workloads.loads && workloads.busy.length === 0, busyWith, loads: () => workloads.loads })
+      return workloads.start(signal)
     })
   }
 }

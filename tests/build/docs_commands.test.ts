@@ -150,8 +150,31 @@ test('Getting started: the operator finds its cluster in ~/.kube/config, and end
 
 const LOOP = 'docs/dev-loop.md'
 const [LOOP_DEV, LOOP_AS] = ['foo.yaml', '--as-service-account'].map((end) => lineOf(LOOP, 'npx kubeloop dev', end))
-const [GET, PATCH, DELETE_DEPLOYMENT, DELETE_FOO] = ['get', 'patch', 'delete deployment', 'delete foo']
+const [GET, PATCH, DELETE_DEPLOYMENT, DELETE_FOO, ROLLOUT, LOGS] = [
+  'get',
+  'patch',
+  'delete deployment',
+  'delete foo',
+  'rollout status',
+  'logs',
+]
   .map((verb) => lineOf(LOOP, `kubectl --kubeconfig .kubeloop/kubeconfig ${verb}`))
+
+test(
+  'The dev loop: the Deployment of the sample becomes ready, and kubectl follows it',
+  { skip: elsewhere || noKubectl },
+  () =>
+    inProject(async (project) => {
+      await project.run(NEW)
+      project.write('foo.yaml', blockOf(START, 'yaml'))
+      const dev = project.start(LOOP_DEV!)
+      await dev.until(/reconcile/)
+      assert.match(await project.run(ROLLOUT!), /successfully rolled out/)
+      assert.match(await project.run(LOGS!), /kubeloop simulates this container: the image nginx:1 does not run/)
+      assert.match(await project.run(GET!), /\/example +1 [^]*\/example-foo +1\/1 /)
+      assert.equal(await dev.stop(), 0, dev.output())
+    }),
+)
 
 test(
   'The dev loop: the shown output comes from the shown commands',
@@ -165,7 +188,8 @@ test(
       const thrown = /throw new Error.*/.exec(shown)![0]
       const failing = working.replace(/^(.*reconcile\(.*\n)/m, `$1  if (foo.spec.replicas === 3) ${thrown}\n`)
 
-      const dev = project.start(LOOP_DEV!, { terminal: true })
+      // Pods add lines when they become ready, between others.
+      const dev = project.start(`${LOOP_DEV} --no-workloads`, { terminal: true })
       await dev.until(/reconcile #2 .*/)
       assert.match(await project.run(GET!), /\/example +1 [^]*\/example-foo +0\/1 /)
       await project.run(DELETE_DEPLOYMENT!)

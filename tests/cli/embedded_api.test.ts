@@ -4,7 +4,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Client, Cluster, defineResource, loadConfig } from 'kubeloop'
-import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
+import { CoreV1Api } from '@kubernetes/client-node'
+import { makeApiClient } from 'kubeloop/client-node'
+import { ConfigMap, Deployment, Namespace, Node, Pod, Secret } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { systemClock } from '../../lib/async/clock.ts'
 import { type EmbeddedApi, type EmbeddedApiOptions, startEmbeddedApi } from '../../lib/cli/dev/embedded_api.ts'
@@ -38,7 +40,7 @@ function inFolder(use: (run: (options?: Partial<EmbeddedApiOptions>) => Promise<
       const reported: DevEvent[] = []
       const hooks = { changed: () => undefined, prepare: () => Promise.resolve({}), onStart() {} }
       const api = await startEmbeddedApi({
-        ...{ folder, port: undefined, fresh: false, clock: systemClock, log: silentLog },
+        ...{ folder, port: undefined, fresh: false, workloads: false, clock: systemClock, log: silentLog },
         sessions: new SessionHost({ clock: systemClock, ...hooks }),
         report: (event) => void reported.push(event),
         ...options,
@@ -151,6 +153,39 @@ test("definitions, owned objects and watches work in another cluster as in the o
     assert.equal((await gone)?.object.metadata.name, 'owned')
     stop.abort()
     await watch.return?.().catch(() => {})
+  })
+})
+
+test('pods of all clusters run and have logs, over the API and after a restart; without workloads there are none', () => {
+  const labels = { app: 'web' }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'web:1' }] } }
+  const web = { metadata: ref('web'), spec: { replicas: 1, selector: { matchLabels: labels }, template } }
+  /** Waits for the first Deployment that is as wanted. */
+  const until = async (client: Client, isWanted: (status: { readyReplicas?: number } | undefined) => boolean) => {
+    for await (const { object } of client.watch(Deployment)) if (isWanted(object.status)) return
+  }
+  return inFolder(async (run) => {
+    const { api, reported, clientOf, folder } = await run({ workloads: true })
+    await api.setClusters(['west'])
+    for (const context of [undefined, 'west']) {
+      const client = await clientOf(context)
+      await client.create(Deployment, web)
+      await until(client, (status) => status?.readyReplicas === 1)
+      const { cluster: config } = await loadConfig({ kubeconfig: join(folder, 'kubeconfig'), context })
+      const core = await makeApiClient(CoreV1Api, new Cluster({ name: 'test', config }))
+      const [pod] = await client.list(Pod)
+      const log = await core.readNamespacedPodLog({ namespace: 'default', name: pod!.metadata.name })
+      assert.equal(log, 'kubeloop simulates this container: the image web:1 does not run\n')
+    }
+    assert.deepEqual(reported.filter(({ kind }) => kind === 'problem'), [])
+    const second = await (await run({ workloads: true })).clientOf()
+    await second.patch(Deployment, ref('web'), { merge: { spec: { replicas: 2 } } })
+    await until(second, (status) => status?.readyReplicas === 2)
+    const ips = (await second.list(Pod)).map(({ status }) => status?.podIP)
+    assert.equal(new Set(ips).size, 2)
+    const without = await (await run({ fresh: true })).clientOf()
+    await without.create(Deployment, web)
+    assert.deepEqual(await without.list(Node), [])
   })
 })
 

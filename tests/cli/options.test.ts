@@ -39,12 +39,13 @@ for (
   const [line, values] of [
     ['dev a.ts', { file: 'a.ts' }],
     ['dev operator.ts', {}],
-    ['dev --elect --apply x.yaml operator.ts --apply=y.json --port=8443 --runtime deno --fresh --json', {
+    ['dev --elect --apply x.yaml operator.ts --apply=y.json --port=8443 --runtime deno --fresh --no-workloads --json', {
       elect: true,
       apply: ['x.yaml', 'y.json'],
       port: 8443,
       runtime: 'deno',
       fresh: true,
+      noWorkloads: true,
       json: true,
     }],
     ['dev --as-service-account operator.ts', { asServiceAccount: '' }],

@@ -32,6 +32,10 @@ test('a change is described in a few words', () => {
   assert.equal(updated({ spec: [1] }, { spec: [2] }), 'spec changed')
   assert.equal(updated({ spec: 'x'.repeat(100) }, { spec: '' }), 'spec changed')
   assert.equal(updated({}, {}), 'metadata changed')
+  const annotated = (annotations: object) => ({ metadata: { ...pod('a', '2').metadata, annotations } })
+  assert.equal(updated({}, annotated({ a: '1' })), 'metadata.annotations.a none→1')
+  // It is written with the status of a Deployment.
+  assert.equal(updated({}, annotated({ 'deployment.kubernetes.io/revision': '1' })), 'metadata changed')
   assert.equal(updated({}, { metadata: { ...pod('a', '2').metadata, deletionTimestamp: 'now' } }), 'deletion began')
 })
 

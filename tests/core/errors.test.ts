@@ -28,6 +28,8 @@ test('a refusal is classified by its reason, not its code', () => {
   assert.equal(isReason(refusal(404, 'NotFound'), 'NotFound'), true)
   // A reason of another code decides, too.
   assert.equal(isReason(refusal(409, 'NotFound'), 'Conflict'), false)
+  assert.equal(isReason(refusal(404, 'NotFound'), 'Conflict', 'NotFound'), true)
+  assert.equal(isReason(refusal(404, 'NotFound'), 'Conflict', 'Gone'), false)
 })
 
 test('for a missing or unknown reason the code decides', () => {

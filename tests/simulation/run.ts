@@ -180,11 +180,11 @@ class Run {
         if (wrong.length > 0) this.problem(`replica ${replica} lists ${wrong.join()}: not selected, or twice`)
       },
       saw: (controller, { kind, metadata: { namespace, name, uid, resourceVersion } }) => {
-        // A process that was killed reads nothing.
-        if (!this.#stage.running.includes(replica)) return
         const id = `${controller} ${uid}`
         // A new leader begins when its cache has what the one before has read.
-        const seen = controller === 'second' && second === 'every replica' ? own : this.#seen
+        const isOfEach = controller === 'second' && second === 'every replica'
+        if (!isOfEach && !this.#stage.leadsAlone(replica)) return
+        const seen = isOfEach ? own : this.#seen
         const version = BigInt(resourceVersion!)
         if (version < (seen.get(id) ?? 0n) && this.#stage.restoredMs === -Infinity) {
           this.problem(

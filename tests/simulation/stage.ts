@@ -138,7 +138,16 @@ export class Stage {
   }
 
   get leader(): number | undefined {
-    return this.running.find((number) => this.#replicas.get(number)!.replica.parts?.manager.isElected)
+    return this.#leaders[0]
+  }
+
+  /** Whether a replica leads, and no other one believes the same, such as one that was suspended. */
+  leadsAlone(number: number): boolean {
+    return this.#leaders.join() === String(number)
+  }
+
+  get #leaders(): readonly number[] {
+    return this.running.filter((number) => this.#replicas.get(number)!.replica.parts?.manager.isElected)
   }
 
   fault(fault: Fault): void {

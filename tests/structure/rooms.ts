@@ -14,6 +14,7 @@ export const ROWS: readonly (readonly string[])[] = [
 
 /** The rows inside a folder, from the lowest up; its own files are above them. The rule is that of the rows outside. */
 export const INSIDE: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  simcluster: [['workloads']],
   apiserver: [
     ['model'],
     ['storage', 'schema', 'cel', 'patch'],
@@ -41,6 +42,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   'cli/crd': 'definitions, compared with committed files and stored objects, and what an API server would refuse',
   testing: 'tests of operators: worlds, clocks, faults, checks of conversions, real control planes',
   simcluster: 'control loops of a cluster, for `dev` and worlds: the garbage collector',
+  'simcluster/workloads': 'Deployments, Jobs and other workloads, and a node that simulates their pods',
   parts: 'the entry `kubeloop/parts`: types and sources that few operators name',
   rights: 'the rights that follow from a description, as rules and roles, and the account that has them',
   apiserver: 'the embedded Kubernetes API, behind `mod.ts`; it uses core, async, observe and runtime only',

@@ -37,11 +37,19 @@ export interface Context {
   readonly endlessWatches: boolean
   /** Whether a create keeps the status and the metadata that a server sets. */
   keepsStated(): boolean
+  /** Returns the log of a container of a pod; see the option of the server. */
+  readonly podLog: PodLog | undefined
   /** Called after every write: registers and removes custom kinds, and empties deleted namespaces. */
   afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void
   /** Ends the watches of a kind: `storage` is its id in the store. */
   endWatches(storage: string): void
 }
+
+/** Returns the lines of a container's log. Undefined: nothing runs the pod. */
+export type PodLog = (
+  pod: ApiObject,
+  container: string,
+) => readonly { readonly atMs: number; readonly text: string }[] | undefined
 
 /** What happens to unknown and duplicate fields. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../async/clock.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { Access, type AuthorizationMode } from '../access/access.ts'
-import type { Context, FieldValidation } from '../context/context.ts'
+import type { Context, FieldValidation, PodLog } from '../context/context.ts'
 import { builtinKinds } from '../kinds/kinds.ts'
 import { applyDefinition, finalizeDefinition, removeDefinition } from '../controllers/establish.ts'
 import { dispatch } from './dispatch.ts'
@@ -71,6 +71,11 @@ export interface ApiServerOptions {
    * `creationTimestamp`, as for the objects that a test begins with. Default: never.
    */
   readonly keepsStated?: () => boolean
+  /**
+   * Returns the log of a container of a pod that has a node, for `kubectl logs`. Default: none, so that such a request
+   * fails as one to a kubelet that cannot be reached.
+   */
+  readonly podLog?: PodLog
 }
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -131,6 +136,7 @@ export class ApiServer {
       fieldValidation,
       endlessWatches: options.endlessWatches === true,
       keepsStated: options.keepsStated ?? (() => false),
+      podLog: options.podLog,
       endWatches: (storage) => this.#watches.endOf(storage),
       afterWrite: (kind, object, type) => {
         const isWatched = kind.storage.id === CRDS || kind.storage.id === NAMESPACES

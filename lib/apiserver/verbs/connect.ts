@@ -1,6 +1,7 @@
 /** Answers requests that a real server forwards to a kubelet, a pod or a service, of which there are none. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Context, readObject } from '../context/context.ts'
+import { type Context, type PodLog, readObject } from '../context/context.ts'
+import { flag } from '../../core/requested_action.ts'
 import { admitConnect } from '../admission/admission.ts'
 import { answerText } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
@@ -48,14 +49,45 @@ export const logs: Answer = (context, kind, route, call) => {
   })
   if (faults.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, route.name, faults)
   const pod = readObject(context, kind, route)
-  checkContainer(pod, call.query.get('container') ?? '')
+  const container = checkedContainer(pod, call.query.get('container') ?? '')
   // No container of a pod without a node has ever run.
   if (!at(pod, 'spec', 'nodeName')) return answerText(204, '')
-  throw podError(context, kind, pod)
+  const lines = context.podLog?.(pod, container)
+  if (!lines) throw podError(context, kind, pod)
+  checkStarted(pod, container, flag(call.query, 'previous'))
+  return answerText(200, logText(lines, call.query, context.clock.now()))
 }
 
-/** Throws 400 if a pod has no such container, or several ones and none is chosen. */
-function checkContainer(pod: ApiObject, name: string): void {
+/** Throws 400 with a kubelet's message if a container has not run yet, or not before with `previous`. */
+function checkStarted(pod: ApiObject, container: string, previous: boolean): void {
+  const statuses = ['containerStatuses', 'initContainerStatuses'].flatMap((field) =>
+    at(pod, 'status', field) as Json[] ?? []
+  )
+  const status = statuses.filter(isObject).find(({ name }) => name === container)
+  const name = `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod.metadata.name)}`
+  const ended = at(status, 'lastState', 'terminated')
+  if (previous && !ended) throw badRequest(`previous terminated ${name} not found`)
+  if (ended || at(status, 'state', 'running') || at(status, 'state', 'terminated')) return
+  throw badRequest(
+    `${name} is waiting to start: ${String(at(status, 'state', 'waiting', 'reason') ?? 'ContainerCreating')}`,
+  )
+}
+
+/** Returns the lines that the options of a request select. */
+function logText(lines: ReturnType<PodLog> & object, query: URLSearchParams, nowMs: number): string {
+  const number = (name: string): number => query.has(name) ? Number(query.get(name)) : Infinity
+  const sinceMs = Math.max(nowMs - number('sinceSeconds') * 1000, Date.parse(query.get('sinceTime') ?? '') || -Infinity)
+  const tail = number('tailLines')
+  const chosen = lines.filter(({ atMs }) => atMs >= sinceMs)
+  const text = chosen.slice(Math.max(0, chosen.length - tail)).map(({ atMs, text }) =>
+    `${flag(query, 'timestamps') ? `${new Date(atMs).toISOString().replace('Z', '000000Z')} ` : ''}${text}\n`
+  ).join('')
+  const limit = number('limitBytes')
+  return limit === Infinity ? text : new TextDecoder().decode(new TextEncoder().encode(text).subarray(0, limit))
+}
+
+/** Returns the container. Throws 400 if a pod has no such container, or several ones and none is chosen. */
+function checkedContainer(pod: ApiObject, name: string): string {
   const of = (field: string): string[] => {
     const list = at(pod, 'spec', field)
     return (Array.isArray(list) ? list as Json[] : []).filter(isObject).map((each) => String(each['name']))
@@ -70,6 +102,7 @@ function checkContainer(pod: ApiObject, name: string): void {
   if (![...names, ...of('initContainers'), ...of('ephemeralContainers')].includes(chosen)) {
     throw badRequest(`container ${chosen} is not valid for pod ${pod.metadata.name}`)
   }
+  return chosen
 }
 
 /** Answers exec, attach and portforward. */

@@ -76,7 +76,7 @@ async function runWith(
   const { options, manifests, denoConfig } = run
   const path = run.folder ?? FOLDER
   const kubeconfig = kubeconfigIn(path)
-  const { file: title, port, fresh, elect, passed } = options
+  const { file: title, port, fresh, elect, noWorkloads, passed } = options
   const file = absolutePath(title)
   if (fresh) await remove(rightsIn(path))
   const sessions = new SessionHost({
@@ -93,6 +93,7 @@ async function runWith(
     folder: path,
     port,
     fresh,
+    workloads: !noWorkloads,
     sessions,
     clock: systemClock,
     log: silentLog,

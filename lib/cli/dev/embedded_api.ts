@@ -3,7 +3,7 @@
  * definitions of kinds.
  */
 import { Cluster, type Transport } from 'kubeloop'
-import { ApiServer, internals, type SavedState } from 'kubeloop/apiserver'
+import { ApiServer, internals, type PodLog, type SavedState } from 'kubeloop/apiserver'
 import type { KubeObject } from '../../core/objects.ts'
 import { CRD } from '../../core/resource.ts'
 import type { HttpRequest, HttpResponse } from '../../core/transport.ts'
@@ -39,6 +39,8 @@ export interface EmbeddedApiOptions {
   readonly folder: string
   readonly port: number | undefined
   readonly fresh: boolean
+  /** Whether pods run. */
+  readonly workloads: boolean
   readonly sessions: SessionHost
   readonly clock: Clock
   readonly log: Log
@@ -56,17 +58,23 @@ interface OneApi {
   readonly transport: Transport
 }
 
-/** The garbage collector starts later: its watches of all kinds would delay the operator's start by 25 ms. */
-const COLLECT_AFTER_MS = 300
+/** The control loops start later: their watches and files would delay the operator's start by 25 ms and more. */
+const LOOPS_AFTER_MS = 300
 
 /** @throws Error if the port is in use. */
 export async function startEmbeddedApi(
-  { folder, port, fresh, sessions, clock, log, report }: EmbeddedApiOptions,
+  { folder, port, fresh, workloads, sessions, clock, log, report }: EmbeddedApiOptions,
 ): Promise<EmbeddedApi> {
   const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
   const problem = (message: string): void => report({ kind: 'problem', message })
   if (fresh) await remove(state)
-  const serverOf = (saved: SavedState): ApiServer => new ApiServer({ clock, log, bootstrap: true, state: saved })
+  /** Set when the controllers of workloads are loaded. */
+  let podLog: PodLog | undefined
+  const serverOf = (saved?: SavedState): ApiServer =>
+    new ApiServer({
+      ...{ clock, log, bootstrap: true, podLog: (pod, container) => podLog?.(pod, container) },
+      ...(saved && { state: saved }),
+    })
   const restored = await readState(state, (saved) => {
     const others = Object.entries((saved as DevState).clusters ?? {})
     return { own: serverOf(saved as DevState), others: others.map(([name, each]) => [name, serverOf(each)] as const) }
@@ -80,14 +88,29 @@ export async function startEmbeddedApi(
   const onError = (error: unknown): void => problem(`Cannot save the state of the API: ${messageOf(error)}`)
   const file = new StateFile(state, { clock, save, onError })
   const loops = abortScope()
-  const collecting: Promise<void>[] = []
+  const running: Promise<void>[] = []
   const open = async (server: ApiServer, cluster?: string): Promise<OneApi> => {
     const transport = await listenTo(server.handle, { onWrite: () => file.changed(), report }, cluster)
-    const collector = new GarbageCollector({ transport, clock, log: loopLog(problem) })
-    collecting.push(pause(clock, COLLECT_AFTER_MS, loops.signal).then(() => collector.start(loops.signal)))
+    const common = { transport, clock, log: loopLog(problem) }
+    const start = async (): Promise<void> => {
+      await pause(clock, LOOPS_AFTER_MS, loops.signal)
+      const collector = new GarbageCollector(common)
+      await Promise.all([collector.start(loops.signal), workloads ? runWorkloads() : undefined])
+    }
+    const runWorkloads = async (): Promise<void> => {
+      const { podLogOf, PodScript, TIMES, Workloads } = await import('../../simcluster/workloads/workloads.ts')
+      const script = new PodScript(() => clock.now())
+      podLog ??= podLogOf(script)
+      await new Workloads({ ...common, script, times: TIMES }).start(loops.signal)
+    }
+    running.push(
+      start().catch((error: unknown) => {
+        if (!loops.signal.aborted) problem(`A control loop of the cluster has ended: ${messageOf(error)}`)
+      }),
+    )
     return { server, transport }
   }
-  const own = await open(restored?.own ?? new ApiServer({ clock, log, bootstrap: true }))
+  const own = await open(restored?.own ?? serverOf())
   for (const [name, server] of restored?.others ?? []) others.set(name, await open(server, name))
   const routed = byPath(own.transport, (name) => others.get(name)?.transport)
   const refuse = (request: HttpRequest): HttpResponse | undefined => {
@@ -109,7 +132,7 @@ export async function startEmbeddedApi(
     transportOf: (cluster) => (cluster === undefined ? own : others.get(cluster))?.transport,
     async setClusters(names) {
       for (const name of names) {
-        if (!others.has(name)) others.set(name, await open(new ApiServer({ clock, log, bootstrap: true }), name))
+        if (!others.has(name)) others.set(name, await open(serverOf(), name))
       }
       await writeKubeconfig(names)
       for (const name of names) {
@@ -122,7 +145,7 @@ export async function startEmbeddedApi(
     async close() {
       sessions.close()
       loops.abort(new DOMException('kubeloop dev is stopping', 'AbortError'))
-      await Promise.all(collecting)
+      await Promise.all(running)
       for (const { server } of [own, ...others.values()]) server.closeWatches()
       await served.close()
       await file.close()

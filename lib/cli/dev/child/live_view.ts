@@ -149,10 +149,13 @@ export class LiveView {
   }
 }
 
-/** Returns the first causes, without the namespace of the key. */
+/** Returns the first causes, without the namespace of the key. Writes of a status are named only if nothing else is. */
 function describeCauses({ causes, key }: ReconcileReport): string {
   const [namespace] = splitKey(key)
-  const named = causes.map((cause) => namespace ? cause.replace(` ${namespace}/`, ' ') : cause)
+  const others = causes.filter((cause) => !OF_STATUS.test(cause))
+  const named = (others.length > 0 ? others : causes).map((cause) =>
+    namespace ? cause.replace(` ${namespace}/`, ' ') : cause
+  )
   return firstOf(named, MAX_CAUSES).join(', ') || 'queued'
 }
 
@@ -189,11 +192,11 @@ function wroteNothing({ writes }: Pick<ReconcileReport, 'writes'>): boolean {
  */
 function isEcho(report: ReconcileReport): boolean {
   if (report.count === 1 || !isQuiet(report)) return false
-  return report.causes.length > 0 &&
-    report.causes.every((cause) =>
-      /^(?:[A-Z]\w* [^ :]+(?: in .+)?: )?(?:status\.|status changed$|metadata changed$)/.test(cause)
-    )
+  return report.causes.length > 0 && report.causes.every((cause) => OF_STATUS.test(cause))
 }
+
+/** The cause is a write of a status, of the object or of one that it follows. */
+const OF_STATUS = /^(?:[A-Z]\w* [^ :]+(?: in .+)?: )?(?:status\.|status changed$|metadata changed$)/
 
 function outcomeOf(report: ReconcileReport): string {
   const { disposition, attempt, retryInMs } = report

@@ -1,0 +1,67 @@
+/** The history of templates of StatefulSets and DaemonSets: ControllerRevisions. */
+import { type Client, defineIndex, type Index, owners } from 'kubeloop'
+import {
+  ControllerRevision,
+  type V1ControllerRevision,
+  type V1DaemonSet,
+  type V1PodTemplateSpec,
+  type V1StatefulSet,
+} from 'kubeloop/kinds'
+import { jsonEqual } from '../../core/equal.ts'
+import { hashText } from './instant.ts'
+
+const revisionsByOwner: Index<V1ControllerRevision> = defineIndex(
+  ControllerRevision,
+  (each) => owners.controllerOf(each)?.uid,
+)
+
+interface Data {
+  readonly spec: { readonly template: V1PodTemplateSpec }
+}
+
+/**
+ * Resolves with the revision of the present template, and all, the newest first. Creates it, or makes an older one the
+ * newest. `label`: the label with its hash.
+ */
+export async function revise(
+  client: Client,
+  owner: V1StatefulSet | V1DaemonSet,
+  label: string,
+): Promise<{ readonly update: V1ControllerRevision; readonly all: readonly V1ControllerRevision[] }> {
+  const { metadata, spec, status } = owner
+  const { namespace, name, uid, annotations } = metadata
+  const known = (await client.lookup(revisionsByOwner, uid)).toSorted((a, b) => b.revision - a.revision)
+  const data = { spec: { template: { ...spec?.template, $patch: 'replace' } } }
+  const same = known.find((each) => jsonEqual(each.data, data))
+  if (same && same === known[0]) return { update: same, all: known }
+  const revision = (known[0]?.revision ?? 0) + 1
+  if (same) {
+    const update = await client.patch(ControllerRevision, same, { merge: { revision } })
+    return { update, all: [update, ...known.filter((each) => each !== same)] }
+  }
+  const hash = hashText(JSON.stringify(data) + (status?.collisionCount ?? ''))
+  const labels = { ...spec?.template.metadata?.labels, [label]: hash }
+  const own = { namespace, name: `${name.slice(0, 223)}-${hash}`, labels, annotations }
+  const { object } = await client.createIfMissing(ControllerRevision, { metadata: own, data, revision }, { owner })
+  return { update: object, all: [object, ...known] }
+}
+
+/** Returns the template of a revision. */
+export function templateOf({ data }: V1ControllerRevision): V1PodTemplateSpec {
+  const { $patch: _patch, ...template } = (data as Data).spec.template as V1PodTemplateSpec & {
+    readonly $patch?: string
+  }
+  return template
+}
+
+/** Deletes the oldest revisions beyond the limit that are not in use. */
+export async function truncate(
+  client: Client,
+  all: readonly V1ControllerRevision[],
+  isUsed: (revision: V1ControllerRevision) => boolean,
+  limit = 10,
+): Promise<void> {
+  for (const { metadata } of all.filter((each) => !isUsed(each)).slice(limit)) {
+    await client.delete(ControllerRevision, { metadata })
+  }
+}

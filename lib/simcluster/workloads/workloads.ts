@@ -1,0 +1,89 @@
+/** The controllers of workloads that a cluster has, for the embedded API: an operator of kubeloop's own words. */
+import { type Clock, type Controller, type Log, type Operator, operator, type Parts, type Transport } from 'kubeloop'
+import type { PodLog } from 'kubeloop/apiserver'
+import { Pod, type V1Pod } from 'kubeloop/kinds'
+import { silentLog } from '../../observe/log.ts'
+import { addDaemonSets } from './daemon_sets.ts'
+import { addDeployments } from './deployments.ts'
+import { addJobs } from './jobs.ts'
+import { PodScript } from './pod_script.ts'
+import { type PodTimes, TIMES } from './pod_plan.ts'
+import { addNode, addPods, logOf } from './pods.ts'
+import { addReplicaSets } from './replica_sets.ts'
+import { addServiceAccounts } from './service_accounts.ts'
+import { addStatefulSets } from './stateful_sets.ts'
+
+export { PodScript, TIMES }
+
+export interface WorkloadsOptions {
+  readonly transport: Transport
+  readonly clock: Clock
+  /** Receives errors. */
+  readonly log: Log
+  readonly script: PodScript
+  readonly times: PodTimes
+  /** Source of back-off jitter: returns numbers in [0, 1). Default: Math.random. */
+  readonly random?: (() => number) | undefined
+  /** Makes ids of runs. Default: crypto.randomUUID. */
+  readonly uuid?: (() => string) | undefined
+}
+
+/** Returns what answers requests for the logs of pods. */
+export function podLogOf(script: PodScript): PodLog {
+  return (pod, container) => logOf(pod as unknown as V1Pod, container, script)
+}
+
+/** Runs the controllers and the node of one cluster. */
+export class Workloads {
+  readonly #options: WorkloadsOptions
+  readonly #app: Operator = operator({ name: 'workloads', grace: '1s' })
+  #parts: Parts | undefined
+  #loaded = false
+
+  constructor(options: WorkloadsOptions) {
+    this.#options = options
+    const { script, times } = options
+    const app = this.#app
+    addNode(app)
+    const queue = addPods(app, script, times)
+    addReplicaSets(app)
+    addDeployments(app)
+    addJobs(app)
+    addStatefulSets(app)
+    addDaemonSets(app)
+    addServiceAccounts(app)
+    script.onChange(() => queue([...this.#pods()].map(({ metadata }) => metadata)))
+  }
+
+  /** Whether its files are being loaded, in real time. */
+  get loads(): boolean {
+    return !this.#loaded
+  }
+
+  /** The controllers with keys that wait or are in work. Those that wait for a time do not count. */
+  get busy(): readonly Controller[] {
+    return [...this.#parts?.controllers.values() ?? []].filter(({ idle, isWaiting }) => !idle && !isWaiting)
+  }
+
+  /** Runs until the signal is aborted. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { transport, clock, log, random, uuid } = this.#options
+    await this.#app.start(signal, {
+      transport,
+      clock,
+      log: { ...silentLog, error: log.error },
+      ...(random && { random }),
+      ...(uuid && { uuid }),
+      instance: 'kubeloop',
+      leaderElection: false,
+      serves: false,
+      onLoaded: () => void (this.#loaded = true),
+      onAssembled: (parts) => void (this.#parts = parts),
+    })
+  }
+
+  #pods(): Iterable<V1Pod> {
+    const [informer] = this.#parts?.cluster.cache.informersOf(Pod) ?? []
+    return (informer?.store.values() ?? []) as Iterable<V1Pod>
+  }
+}

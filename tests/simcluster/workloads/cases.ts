@@ -1,0 +1,293 @@
+/** Cases of workloads: what a user does, one step after the other. What there is after each step is compared. */
+import { type AnyResource, type Client, draft, type KubeObject, operator } from 'kubeloop'
+import {
+  ControllerRevision,
+  DaemonSet,
+  Deployment,
+  Job,
+  Namespace,
+  PersistentVolumeClaim,
+  Pod,
+  ReplicaSet,
+  ServiceAccount,
+  StatefulSet,
+} from 'kubeloop/kinds'
+import { type Pods, world } from 'kubeloop/testing'
+
+interface Step {
+  readonly client: Client
+  readonly namespace: string
+  readonly pods: Pods
+}
+
+/** By a name that is a namespace: steps, each with its title. */
+export type Cases = Readonly<Record<string, Readonly<Record<string, (step: Step) => Promise<unknown>>>>>
+
+const labels = { app: 'web' }
+const template = (image: string) => ({ metadata: { labels }, spec: { containers: [{ name: 'web', image }] } })
+const web = (namespace: string, spec: object = {}, image = 'web:1') => ({
+  metadata: { namespace, name: 'web', annotations: { note: 'x' } },
+  spec: { replicas: 3, selector: { matchLabels: labels }, template: template(image), ...spec },
+})
+const edit = (spec: object) => ({ client, namespace }: Step) =>
+  client.patch(Deployment, { namespace, name: 'web' }, { merge: { spec } })
+const create = (spec: object = {}) => ({ client, namespace }: Step) => client.create(Deployment, web(namespace, spec))
+const image = (image: string) => edit({ template: template(image) })
+
+const job = (spec: object = {}, template: object = {}) => ({ client, namespace }: Step) =>
+  client.create(Job, {
+    metadata: { namespace, name: 'web' },
+    spec: {
+      ...spec,
+      template: {
+        spec: {
+          restartPolicy: 'Never',
+          terminationGracePeriodSeconds: 1,
+          containers: [{ name: 'web', image: 'web:1' }],
+          ...template,
+        },
+      },
+    },
+  })
+const failing = (step: (step: Step) => Promise<unknown>) => (given: Step) => {
+  given.pods.fail(`${given.namespace}/web-*`, { exitCode: 3 })
+  return step(given)
+}
+const held = (step: (step: Step) => Promise<unknown>) => (given: Step) => {
+  given.pods.hold(`${given.namespace}/web-*`)
+  return step(given)
+}
+const suspend = (suspend: boolean) => ({ client, namespace }: Step) =>
+  client.patch(Job, { namespace, name: 'web' }, { merge: { spec: { suspend } } })
+
+const stateful = (spec: object = {}) => ({ client, namespace }: Step) =>
+  client.create(StatefulSet, web(namespace, { serviceName: 'web', ...spec }))
+const restate = (spec: object) => ({ client, namespace }: Step) =>
+  client.patch(StatefulSet, { namespace, name: 'web' }, { merge: { spec } })
+const daemon = (spec: object) => ({ client, namespace }: Step) =>
+  client.patch(DaemonSet, { namespace, name: 'web' }, { merge: { spec } })
+const data = {
+  metadata: { name: 'data' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+}
+/** The kinds that are compared. */
+export const KINDS: readonly AnyResource[] = [
+  ControllerRevision,
+  DaemonSet,
+  Deployment,
+  Job,
+  PersistentVolumeClaim,
+  Pod,
+  ReplicaSet,
+  ServiceAccount,
+  StatefulSet,
+]
+
+export const CASES: Cases = {
+  stateful: {
+    'it is created': stateful({ volumeClaimTemplates: [data] }),
+    'it is scaled down': restate({ replicas: 1 }),
+    'it is scaled up': restate({ replicas: 2 }),
+    'another image': restate({ template: template('web:2') }),
+    'back to the first': restate({ template: template('web:1') }),
+    'a pod is deleted': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-1' }),
+    'it is deleted': ({ client, namespace }) => client.delete(StatefulSet, { namespace, name: 'web' }),
+  },
+  'stateful-waits': {
+    'its first pod does not start': held(stateful()),
+  },
+  'stateful-parallel': {
+    'all start at once': held(stateful({ podManagementPolicy: 'Parallel', ordinals: { start: 5 } })),
+    'and go at once': restate({ replicas: 0 }),
+  },
+  'stateful-partition': {
+    'it is created': stateful({ updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } } }),
+    'some pods get another image': restate({ template: template('web:2') }),
+    'one with the first image comes back': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-0' }),
+  },
+  'stateful-on-delete': {
+    'it is created': stateful({ replicas: 2, updateStrategy: { type: 'OnDelete' }, revisionHistoryLimit: 0 }),
+    'another image': restate({ template: template('web:2') }),
+    'a pod is deleted': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-0' }),
+  },
+  daemon: {
+    'it is created': ({ client, namespace }) => {
+      const { spec: { replicas: _replicas, ...spec }, ...rest } = web(namespace)
+      return client.create(DaemonSet, { ...rest, spec })
+    },
+    'another image': daemon({ template: template('web:2') }),
+    'no node': daemon({
+      template: { ...template('web:2'), spec: { ...template('web:2').spec, nodeSelector: { disk: 'ssd' } } },
+    }),
+    'it is deleted': ({ client, namespace }) => client.delete(DaemonSet, { namespace, name: 'web' }),
+  },
+
+  job: { 'it completes': job({ completions: 3, parallelism: 2 }) },
+  'job-queue': { 'one success is enough': job({ parallelism: 2 }) },
+  'job-indexed': { 'each index completes': job({ completions: 4, parallelism: 3, completionMode: 'Indexed' }) },
+  'job-fails': { 'its pods fail': failing(job({ backoffLimit: 1 })) },
+  'job-restarts': { 'its containers fail': failing(job({ backoffLimit: 1 }, { restartPolicy: 'OnFailure' })) },
+  'job-deadline': { 'it takes too long': held(job({ activeDeadlineSeconds: 2 })) },
+  'job-suspended': {
+    'it is suspended from the start': job({ suspend: true, completions: 2 }),
+    'it is resumed': suspend(false),
+  },
+  'job-deleted': {
+    'it runs': held(job()),
+    'it is suspended while it runs': suspend(true),
+    'it is resumed': suspend(false),
+    'it is deleted': ({ client, namespace }) => client.delete(Job, { namespace, name: 'web' }),
+  },
+  'job-ttl': { 'it goes after its time': job({ ttlSecondsAfterFinished: 1 }) },
+
+  deployment: {
+    'it is created': create(),
+    'it is scaled up': edit({ replicas: 5 }),
+    'it is scaled down': edit({ replicas: 2 }),
+    'another image': image('web:2'),
+    'a third one': image('web:3'),
+    'back to the first': image('web:1'),
+    'a pod is deleted': async ({ client, namespace }) => {
+      const [pod] = await client.list(Pod, { namespace })
+      await client.delete(Pod, pod!)
+    },
+    'it is scaled to zero': edit({ replicas: 0 }),
+    'it is deleted': ({ client, namespace }) => client.delete(Deployment, { namespace, name: 'web' }),
+  },
+  bad: {
+    'it is created': create({ replicas: 4 }),
+    'an image that does not exist': ({ pods, ...step }) => {
+      pods.fail('bad/web-*', { reason: 'ImagePullBackOff' })
+      return image('web:2')({ ...step, pods })
+    },
+    'it is scaled during the rollout': edit({ replicas: 8 }),
+    'back again': ({ pods, ...step }) => image('web:1')({ pods, ...step }),
+  },
+  paused: {
+    'it is created': create(),
+    'it is paused': edit({ paused: true }),
+    'another image and size': edit({ replicas: 4, template: template('web:2') }),
+    'it is resumed': edit({ paused: false }),
+  },
+  recreate: {
+    'it is created': create({ strategy: { type: 'Recreate' } }),
+    'another image': image('web:2'),
+  },
+  history: {
+    'it is created': create({ replicas: 1, revisionHistoryLimit: 1, minReadySeconds: 1 }),
+    'a second image': image('web:2'),
+    'a third image': image('web:3'),
+  },
+  deadline: {
+    'it is created': create({ replicas: 1, progressDeadlineSeconds: 2 }),
+    'a rollout without progress': ({ pods, ...step }) => {
+      pods.hold('deadline/web-*')
+      return image('web:2')({ ...step, pods })
+    },
+  },
+  sets: {
+    'an orphan is adopted': async ({ client, namespace }) => {
+      await client.create(Pod, { metadata: { namespace, name: 'orphan', labels }, spec: template('web:1').spec })
+      await client.create(ReplicaSet, web(namespace, { replicas: 2 }))
+    },
+    'a pod is released': ({ client, namespace }) =>
+      client.patch(Pod, { namespace, name: 'orphan' }, { merge: { metadata: { labels: { app: 'other' } } } }),
+    'a pod fails': async ({ client, namespace, pods }) => {
+      const [pod] = (await client.list(Pod, { namespace })).filter(({ metadata }) => metadata.name !== 'orphan')
+      pods.fail(`sets/${pod!.metadata.name}`, { reason: 'Evicted' })
+    },
+  },
+}
+
+/** An operator that does nothing. */
+export const idle = operator({ name: 'idle' }).add(
+  'wait',
+  ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+)
+/** Resolves with what there is after each step in a world, by `NAMESPACE: STEP`. */
+export async function embeddedStates(): Promise<Map<string, readonly string[]>> {
+  const states = new Map<string, readonly string[]>()
+  const w = await world(idle, { workloads: true })
+  for (const [namespace, steps] of Object.entries(CASES)) {
+    await w.client.create(Namespace, { metadata: { name: namespace } })
+    for (const [title, step] of Object.entries(steps)) {
+      await step({ client: w.client, namespace, pods: w.pods })
+      await w.advance('30s')
+      states.set(`${namespace}: ${title}`, snapshot(await objectsIn(w.client, namespace)))
+    }
+  }
+  await w.stop()
+  return states
+}
+
+async function objectsIn(client: Client, namespace: string): Promise<KubeObject[]> {
+  return (await Promise.all(KINDS.map((kind) => client.list<KubeObject>(kind, { namespace })))).flat()
+}
+
+/** Returns objects as lines: without uids, times, hashes and random names. */
+export function snapshot(objects: Iterable<KubeObject>): readonly string[] {
+  return [...objects].map(lineOf).toSorted()
+}
+
+function lineOf(object: KubeObject): string {
+  const { kind, metadata, spec, status } = draft(object) as unknown as Record<string, Record<string, unknown>> & {
+    kind: string
+    metadata: KubeObject['metadata']
+  }
+  const { labels, annotations, ownerReferences, finalizers, generation, deletionTimestamp } = metadata
+  const own = ownerReferences?.map(({ uid: _uid, ...each }) => each)
+  if (status?.['observedGeneration'] !== undefined) {
+    status['observedGeneration'] = status['observedGeneration'] === generation
+  }
+  const shown = kind === 'PersistentVolumeClaim' ? undefined : kind === 'Pod'
+    ? {
+      phase: status?.['phase'],
+      node: spec?.['nodeName'],
+      hostname: spec?.['hostname'],
+      subdomain: spec?.['subdomain'],
+    }
+    : status
+  const size = { replicas: spec?.['replicas'], minReadySeconds: spec?.['minReadySeconds'] }
+  const text = JSON.stringify(
+    sorted({
+      kind,
+      name: metadata.name,
+      labels,
+      annotations,
+      own,
+      finalizers: kind === 'PersistentVolumeClaim' ? undefined : finalizers,
+      ...(deletionTimestamp && { ending: true }),
+      ...size,
+      status: shown,
+    }),
+  )
+  return text
+}
+
+const LETTERS = '[bcdfghjklmnpqrstvwxz2456789]'
+/** Names with the hash of a ReplicaSet, and perhaps a suffix for its pods, or with that alone. */
+const NAMES = new RegExp(`\\bweb-(?:\\d-)?(?:${LETTERS}{6,10}(-${LETTERS}{5})?|${LETTERS}{5})\\b`, 'g')
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(sorted).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+  }
+  if (typeof value === 'string') {
+    return value.replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'UID').replaceAll(NAMES, 'web-*').replace(
+      new RegExp(`^${LETTERS}{6,10}$`),
+      'HASH',
+    )
+  }
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).filter(([name]) => !/Time$/.test(name)).toSorted(([a], [b]) => (a < b ? -1 : 1)).map((
+      [name, each],
+    ) => [name, sorted(each)]),
+  )
+}
+
+/** Returns the lines that another list has fewer times. */
+export function lacking(lines: readonly string[], other: readonly string[]): string[] {
+  const left = [...other]
+  return lines.filter((line) => left.includes(line) ? left.splice(left.indexOf(line), 1).length === 0 : true)
+}

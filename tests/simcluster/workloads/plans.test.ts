@@ -1,0 +1,551 @@
+/** The decisions of the controllers of workloads, as tables: objects seen, writes wanted. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { V1Deployment, V1Pod, V1ReplicaSet } from 'kubeloop/kinds'
+import { planDeployment } from '../../../lib/simcluster/workloads/deployment_plan.ts'
+import { untilDeadline } from '../../../lib/simcluster/workloads/deployment_status.ts'
+import { planPod, type PodSeen, untilAvailable } from '../../../lib/simcluster/workloads/pod_plan.ts'
+import type { PodRule } from '../../../lib/simcluster/workloads/pod_script.ts'
+import { instant } from '../../../lib/simcluster/workloads/instant.ts'
+import { planReplicas, statusOfSet } from '../../../lib/simcluster/workloads/replica_sets.ts'
+import { boundsOf, scale, type Sized } from '../../../lib/simcluster/workloads/rollout.ts'
+
+const NOW = Date.UTC(2026, 0, 1, 12)
+const ago = (seconds: number): string => instant(NOW - seconds * 1000)
+
+interface PodFacts {
+  readonly spec?: object
+  readonly status?: object
+  readonly metadata?: object
+}
+const pod = ({ spec, status, metadata }: PodFacts = {}): V1Pod =>
+  ({
+    metadata: { name: 'a', namespace: 'default', uid: 'u', creationTimestamp: ago(60), ...metadata },
+    spec: {
+      containers: [{ name: 'web', image: 'web:1' }],
+      nodeName: 'kubeloop',
+      schedulerName: 'default-scheduler',
+      ...spec,
+    },
+    ...(status && { status }),
+  }) as unknown as V1Pod
+
+/** Returns the steps until a pod needs nothing or waits: `phase/readiness/state` for a status. */
+function steps(
+  first: V1Pod,
+  { rule, sinceMs = NOW - 60_000, limit = 5 }: { rule?: PodRule; sinceMs?: number; limit?: number } = {},
+): string[] {
+  const seen = { nowMs: NOW, sinceMs, rule, times: { readyMs: 1000, completeMs: 2000 }, node: 'kubeloop' }
+  let next = first
+  const found: string[] = []
+  for (;;) {
+    const step = planPod({ ...seen, pod: next, ip: '10.244.0.1', hostIP: '10.0.0.1' } as PodSeen)
+    if (step.do === 'nothing') return found
+    if (step.do !== 'status') return [...found, step.do === 'wait' ? `wait ${step.ms}` : step.do]
+    found.push(textOf({ ...next, status: step.status }))
+    if (found.length === limit) return found
+    next = { ...next, status: step.status }
+  }
+}
+
+function textOf({ status }: V1Pod): string {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready')
+  const states = [...status?.initContainerStatuses ?? [], ...status?.containerStatuses ?? []]
+    .map(({ state, restartCount }) => {
+      const what = state?.waiting?.reason ??
+        (state?.running ? 'running' : `${state?.terminated?.reason} ${state?.terminated?.exitCode}`)
+      return restartCount > 0 ? `${what} x${restartCount}` : what
+    })
+  return [status?.phase, ready?.status, ...states, ...(status?.reason ? [status.reason] : [])].join(', ')
+}
+
+const started = {
+  phase: 'Pending',
+  startTime: ago(60),
+  containerStatuses: [{ name: 'web', restartCount: 0, state: { waiting: { reason: 'ContainerCreating' } } }],
+}
+const running = {
+  phase: 'Running',
+  startTime: ago(60),
+  conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: ago(50) }],
+  containerStatuses: [{ name: 'web', restartCount: 0, imageID: 'web:1', state: { running: { startedAt: ago(50) } } }],
+}
+const crashed = (restartCount: number, seconds: number) => ({
+  ...running,
+  conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: ago(seconds) }],
+  containerStatuses: [{
+    name: 'web',
+    restartCount,
+    imageID: 'web:1',
+    state: { waiting: { reason: 'CrashLoopBackOff' } },
+    lastState: { terminated: { exitCode: 1, finishedAt: ago(seconds) } },
+  }],
+})
+const FAIL: PodRule = { does: 'fail' }
+const HOLD: PodRule = { does: 'hold' }
+const deleted = { deletionTimestamp: instant(NOW + 30_000), deletionGracePeriodSeconds: 30 }
+
+const PODS: readonly (readonly [string, V1Pod, Parameters<typeof steps>[1], string[]])[] = [
+  ['no node', pod({ spec: { nodeName: undefined } }), {}, ['bind']],
+  ['a scheduler of its own', pod({ spec: { nodeName: undefined, schedulerName: 'mine' } }), {}, []],
+  ['scheduling gates', pod({ spec: { nodeName: undefined, schedulingGates: [{ name: 'x' }] } }), {}, []],
+  ['no node, and deleted', pod({ spec: { nodeName: undefined }, metadata: deleted }), {}, []],
+  ['another node', pod({ spec: { nodeName: 'other' } }), {}, []],
+  ['another node, and deleted', pod({ spec: { nodeName: 'other' }, metadata: deleted }), {}, []],
+  ['new', pod(), { sinceMs: NOW }, ['Pending, False, ContainerCreating', 'wait 1000']],
+  ['started', pod({ status: started }), {}, ['Running, True, running']],
+  ['held', pod(), { rule: HOLD }, ['Pending, False, ContainerCreating']],
+  ['held while it runs', pod({ status: running, spec: { restartPolicy: 'Never' } }), { rule: HOLD }, []],
+  ['held, and deleted', pod({ status: running, metadata: deleted }), { rule: HOLD }, ['wait 30000']],
+  ['held, and its grace is over', pod({ status: running, metadata: { ...deleted, deletionTimestamp: ago(0) } }), {
+    rule: HOLD,
+  }, ['remove']],
+  ['deleted', pod({ status: running, metadata: deleted }), {}, ['remove']],
+  ['deleted, with a finalizer', pod({ status: running, metadata: { ...deleted, finalizers: ['x/y'] } }), {}, [
+    'Failed, False, Error 143',
+    'remove',
+  ]],
+  [
+    'deleted without grace, with a finalizer',
+    pod({
+      status: { ...running, phase: 'Failed' },
+      metadata: { ...deleted, finalizers: ['x/y'], deletionGracePeriodSeconds: 0 },
+    }),
+    {},
+    [],
+  ],
+  ['failing', pod({ status: running }), { rule: FAIL }, ['Running, False, CrashLoopBackOff', 'wait 10000']],
+  ['failing at its start', pod({ status: started }), { rule: { ...FAIL, reason: 'OOMKilled' } }, [
+    'Running, False, CrashLoopBackOff',
+    'wait 10000',
+  ]],
+  ['failing again', pod({ status: crashed(0, 10) }), { rule: FAIL }, [
+    'Running, False, CrashLoopBackOff x1',
+    'wait 20000',
+  ]],
+  ['failing for long', pod({ status: crashed(9, 299) }), { rule: FAIL }, ['wait 1000']],
+  ['mended during the back-off', pod({ status: crashed(1, 5) }), {}, ['wait 15000']],
+  ['mended', pod({ status: crashed(1, 20) }), {}, ['Running, True, running x2']],
+  ['failing, Never', pod({ status: running, spec: { restartPolicy: 'Never' } }), { rule: { ...FAIL, exitCode: 3 } }, [
+    'Failed, False, Error 3',
+  ]],
+  ['out of memory, Never', pod({ status: running, spec: { restartPolicy: 'Never' } }), {
+    rule: { ...FAIL, reason: 'OOMKilled' },
+  }, ['Failed, False, OOMKilled 137']],
+  ['failing, OnFailure', pod({ status: running, spec: { restartPolicy: 'OnFailure' } }), { rule: FAIL }, [
+    'Running, False, CrashLoopBackOff',
+    'wait 10000',
+  ]],
+  ['no image', pod({ status: started }), { rule: { ...FAIL, reason: 'ImagePullBackOff' } }, [
+    'Pending, False, ImagePullBackOff',
+  ]],
+  ['no image for one that runs', pod({ status: running }), { rule: { ...FAIL, reason: 'ImagePullBackOff' } }, []],
+  ['evicted', pod({ status: running }), { rule: { ...FAIL, reason: 'Evicted' } }, [
+    'Failed, False, Error 137, Evicted',
+  ]],
+  ['Never, and new', pod({ status: running, spec: { restartPolicy: 'Never' } }), { sinceMs: NOW }, ['wait 2000']],
+  ['Never', pod({ status: running, spec: { restartPolicy: 'Never' } }), {}, ['Succeeded, False, Completed 0']],
+  ['OnFailure', pod({ status: running, spec: { restartPolicy: 'OnFailure' } }), {}, ['Succeeded, False, Completed 0']],
+  ['over', pod({ status: { phase: 'Failed' } }), { rule: FAIL }, []],
+  [
+    'with init containers',
+    pod({ spec: { initContainers: [{ name: 'i', image: 'i' }, { name: 's', image: 's', restartPolicy: 'Always' }] } }),
+    {},
+    [
+      'Pending, False, PodInitializing, PodInitializing, PodInitializing',
+      'Running, True, Completed 0, running, running',
+    ],
+  ],
+  ['a gate', pod({ spec: { readinessGates: [{ conditionType: 'x/y' }] } }), {}, [
+    'Pending, False, ContainerCreating',
+    'Running, False, running',
+  ]],
+  [
+    'an open gate',
+    pod({
+      spec: { readinessGates: [{ conditionType: 'x/y' }] },
+      status: { ...running, conditions: [{ type: 'Ready', status: 'False' }, { type: 'x/y', status: 'True' }] },
+    }),
+    {},
+    ['Running, True, running'],
+  ],
+]
+
+for (const [name, seen, options, wanted] of PODS) {
+  test(`a pod: ${name}`, () => assert.deepEqual(steps(seen, options), wanted))
+}
+
+test('a pod keeps the conditions of others, and the times of its own', () => {
+  const others = [{ type: 'x/y', status: 'True' }, { type: 'Initialized', status: 'True', lastTransitionTime: ago(90) }]
+  const step = planPod({
+    ...{ pod: pod({ status: { ...started, conditions: others } }), nowMs: NOW, sinceMs: 0, rule: undefined },
+    ...{ times: { readyMs: 0, completeMs: 0 }, node: 'kubeloop', ip: '1', hostIP: '2' },
+  })
+  assert.equal(step.do, 'status')
+  const { conditions = [] } = step.do === 'status' ? step.status : {}
+  const times = Object.fromEntries(conditions.map(({ type, lastTransitionTime }) => [type, lastTransitionTime]))
+  const now = instant(NOW)
+  assert.deepEqual(times, {
+    'x/y': undefined,
+    Initialized: ago(90),
+    PodReadyToStartContainers: now,
+    Ready: now,
+    ContainersReady: now,
+  })
+})
+
+const set = (
+  name: string,
+  replicas: number,
+  status: object = {},
+  more: { metadata?: object; spec?: object } = {},
+): V1ReplicaSet =>
+  ({
+    metadata: { name, uid: name, generation: 1, creationTimestamp: ago(60), ...more.metadata },
+    spec: {
+      replicas,
+      selector: {},
+      template: {
+        metadata: { labels: { app: 'web', 'pod-template-hash': name } },
+        spec: { containers: [{ name: 'web', image: name }] },
+      },
+      ...more.spec,
+    },
+    status: { replicas, availableReplicas: replicas, readyReplicas: replicas, observedGeneration: 1, ...status },
+  }) as unknown as V1ReplicaSet
+
+test('a ReplicaSet lacks pods, or has too many: those of least use go first', () => {
+  const of = (name: string, facts: PodFacts) =>
+    pod({ ...facts, metadata: { name, uid: name, creationTimestamp: ago(60), ...facts.metadata } })
+  const ready = (seconds: number) => ({
+    ...running,
+    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: ago(seconds) }],
+  })
+  const restarted = { ...ready(50), containerStatuses: [{ restartCount: 3 }] }
+  const pods = [
+    of('old', { status: ready(50) }),
+    of('young', { status: ready(50), metadata: { creationTimestamp: ago(10) } }),
+    of('restarted', { status: restarted }),
+    of('new', { status: ready(5) }),
+    of('cheap', {
+      status: ready(50),
+      metadata: { annotations: { 'controller.kubernetes.io/pod-deletion-cost': '-1' } },
+    }),
+    of('not-ready', { status: { phase: 'Running' } }),
+    of('pending', { status: { phase: 'Pending' } }),
+    of('unassigned', { spec: { nodeName: undefined } }),
+    of('failed', { status: { phase: 'Failed' } }),
+    of('ending', { status: ready(50), metadata: deleted }),
+  ]
+  const removed = planReplicas(set('s', 1), pods).remove.map(({ metadata }) => metadata.name)
+  assert.deepEqual(removed, ['unassigned', 'pending', 'not-ready', 'cheap', 'new', 'restarted', 'young'])
+  assert.deepEqual([planReplicas(set('s', 10), pods).create, planReplicas(set('s', 1000), []).create], [2, 500])
+  assert.deepEqual(planReplicas(set('s', 10, {}, { metadata: { deletionTimestamp: ago(1) } }), []), {
+    create: 0,
+    remove: [],
+  })
+})
+
+test('the status of a ReplicaSet counts pods by what they are', () => {
+  const labels = { app: 'web', 'pod-template-hash': 's' }
+  const ready = (seconds: number) => ({
+    ...running,
+    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: ago(seconds) }],
+  })
+  const pods = [
+    pod({ status: ready(50), metadata: { labels } }),
+    pod({ status: ready(5) }),
+    pod({ status: { phase: 'Pending' }, metadata: { labels: { app: 'web' } } }),
+    pod({ status: ready(50), metadata: { labels, ...deleted } }),
+    pod({ status: { phase: 'Succeeded' } }),
+  ]
+  const slow = set('s', 3, {}, { spec: { minReadySeconds: 10, template: { metadata: { labels } } } })
+  const counts = {
+    replicas: 3,
+    fullyLabeledReplicas: 1,
+    readyReplicas: 2,
+    availableReplicas: 1,
+    terminatingReplicas: 1,
+    observedGeneration: 1,
+  }
+  assert.deepEqual(statusOfSet(slow, pods, NOW), counts)
+  assert.equal(untilAvailable(pods, 10, NOW), 5000)
+  assert.equal(untilAvailable(pods, 0, NOW), undefined)
+  const failure = { reason: 'FailedCreate', message: 'no' }
+  const { conditions } = statusOfSet(slow, pods, NOW, failure)
+  assert.deepEqual(conditions, [{
+    type: 'ReplicaFailure',
+    status: 'True',
+    lastTransitionTime: instant(NOW),
+    ...failure,
+  }])
+  assert.equal(
+    statusOfSet({ ...slow, status: { replicas: 0, conditions } } as V1ReplicaSet, pods, NOW).conditions,
+    undefined,
+  )
+})
+
+interface DeploymentFacts {
+  readonly replicas?: number
+  readonly image?: string
+  readonly strategy?: object
+  readonly spec?: object
+  readonly status?: object
+  readonly metadata?: object
+}
+const deployment = ({ replicas = 10, image = 'new', strategy, ...more }: DeploymentFacts = {}): V1Deployment =>
+  ({
+    metadata: { name: 'web', uid: 'd', generation: 1, ...more.metadata },
+    spec: {
+      replicas,
+      template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', image }] } },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' }, ...strategy },
+      progressDeadlineSeconds: 600,
+      ...more.spec,
+    },
+    ...(more.status && { status: more.status }),
+  }) as unknown as V1Deployment
+
+const sized = (desired: number, max: number) => ({
+  metadata: {
+    annotations: {
+      'deployment.kubernetes.io/desired-replicas': String(desired),
+      'deployment.kubernetes.io/max-replicas': String(max),
+    },
+  },
+})
+const plan = (seen: V1Deployment, sets: readonly V1ReplicaSet[]) =>
+  planDeployment({ deployment: seen, sets, nowMs: NOW })
+/** Returns `create N`, and the new sizes of ReplicaSets. */
+const writes = (seen: V1Deployment, sets: readonly V1ReplicaSet[]): string[] => {
+  const { create, changes } = plan(seen, sets)
+  const sizes = changes.flatMap(({ set: { metadata, spec }, replicas }) =>
+    spec?.replicas === replicas ? [] : [`${metadata.name} ${replicas}`]
+  )
+  return [...(create ? [`create ${create.replicas}`] : []), ...sizes]
+}
+
+const ROLLOUTS: readonly (readonly [string, V1Deployment, readonly V1ReplicaSet[], string[]])[] = [
+  ['nothing yet', deployment(), [], ['create 10']],
+  ['a new template', deployment(), [set('old', 10)], ['create 3']],
+  ['no surge', deployment({ strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 2 } } }), [set('old', 10)], [
+    'create 0',
+  ]],
+  ['no surge, next', deployment({ strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 2 } } }), [
+    set('new', 0),
+    set('old', 10),
+  ], ['old 8']],
+  ['the new one grows', deployment(), [set('new', 3), set('old', 8)], ['new 5']],
+  ['the old one shrinks', deployment(), [set('new', 5), set('old', 8)], ['old 3']],
+  ['new pods that are not available', deployment(), [set('new', 5, { availableReplicas: 0 }), set('old', 8)], []],
+  ['old pods that are not available', deployment(), [
+    set('new', 5, { availableReplicas: 0 }),
+    set('old', 8, { availableReplicas: 6 }),
+    set('older', 2, { availableReplicas: 0 }),
+  ], ['old 6']],
+  ['too many', deployment({ replicas: 5 }), [set('new', 8)], ['new 5']],
+  ['scaled up', deployment({ replicas: 20 }), [set('new', 10, {}, sized(10, 13))], ['new 20']],
+  ['scaled up without pods', deployment({ replicas: 2 }), [set('new', 0)], ['new 2']],
+  ['scaled to zero', deployment({ replicas: 0 }), [set('new', 10, {}, sized(10, 13))], ['new 0']],
+  ['scaled during a rollout', deployment({ replicas: 20 }), [
+    set('new', 5, { availableReplicas: 0 }, sized(10, 13)),
+    set('old', 8, {}, sized(10, 13)),
+  ], ['new 10', 'old 15']],
+  ['scaled down during a rollout', deployment({ replicas: 5 }), [
+    set('new', 5, { availableReplicas: 0 }, sized(10, 13)),
+    set('old', 8, {}, sized(10, 13)),
+  ], ['new 3', 'old 4']],
+  ['paused', deployment({ spec: { paused: true } }), [set('old', 10)], []],
+  ['paused and scaled', deployment({ replicas: 4, spec: { paused: true } }), [set('old', 10)], ['old 4']],
+  ['Recreate', deployment({ strategy: { type: 'Recreate', rollingUpdate: undefined } }), [set('old', 10)], ['old 0']],
+  ['Recreate, while old pods end', deployment({ strategy: { type: 'Recreate' } }), [
+    set('old', 0, { terminatingReplicas: 1 }),
+  ], []],
+  [
+    'Recreate, while pods are counted',
+    deployment({ strategy: { type: 'Recreate' } }),
+    [set('old', 0, { replicas: 1 })],
+    [],
+  ],
+  ['Recreate, without old pods', deployment({ strategy: { type: 'Recreate' } }), [set('old', 0)], ['create 10']],
+  [
+    'Recreate, back to an old template',
+    deployment({ strategy: { type: 'Recreate' } }),
+    [set('new', 0), set('old', 0)],
+    ['new 10'],
+  ],
+  [
+    'Recreate, back while old pods end',
+    deployment({ strategy: { type: 'Recreate' } }),
+    [set('new', 0), set('old', 0, { terminatingReplicas: 1 })],
+    [],
+  ],
+  ['deleted', deployment({ metadata: { deletionTimestamp: ago(1) } }), [], []],
+]
+for (const [name, seen, sets, wanted] of ROLLOUTS) {
+  test(`a Deployment: ${name}`, () => assert.deepEqual(writes(seen, sets), wanted))
+}
+
+test('surge is rounded up, unavailability down, and one of them is at least 1', () => {
+  const bounds = (replicas: number, maxSurge: number | string, maxUnavailable: number | string) => {
+    const { surge, unavailable } = boundsOf(
+      deployment({ replicas, strategy: { rollingUpdate: { maxSurge, maxUnavailable } } }),
+    )
+    return [surge, unavailable]
+  }
+  assert.deepEqual(bounds(10, '25%', '25%'), [3, 2])
+  assert.deepEqual(bounds(1, '25%', '25%'), [1, 0])
+  assert.deepEqual(bounds(2, 0, '1%'), [0, 1])
+  assert.deepEqual(bounds(2, 0, 5), [0, 2])
+})
+
+test('a saturated new ReplicaSet lets the others go when the Deployment is scaled', () => {
+  const [fresh, old]: Sized[] = [{ set: set('new', 4, {}, sized(4, 5)), size: 4 }, { set: set('old', 2), size: 2 }]
+  scale(deployment({ replicas: 4 }), fresh, [old!])
+  assert.deepEqual([fresh!.size, old!.size], [4, 0])
+})
+
+const REVISION = 'deployment.kubernetes.io/revision'
+test('a revision is one more than all others; going back to a ReplicaSet keeps its history', () => {
+  const annotated = (annotations: object) => ({ metadata: { annotations } })
+  const annotations = { note: 'x', [REVISION]: '9', 'kubectl.kubernetes.io/last-applied-configuration': '{}' }
+  const first = plan(deployment({ metadata: { annotations } }), [set('old', 10, {}, annotated({ [REVISION]: '4' }))])
+  assert.equal(first.revision, '5')
+  const sizes = { 'deployment.kubernetes.io/desired-replicas': '10', 'deployment.kubernetes.io/max-replicas': '13' }
+  assert.deepEqual(first.create?.annotations, { note: 'x', [REVISION]: '5', ...sizes })
+  const history = 'deployment.kubernetes.io/revision-history'
+  const back = plan(deployment(), [
+    set('new', 0, {}, annotated({ [REVISION]: '2', [history]: '1' })),
+    set('old', 10, {}, annotated({ [REVISION]: '4' })),
+  ])
+  assert.equal(back.revision, '5')
+  assert.deepEqual(back.changes[0]?.annotations, { [REVISION]: '5', [history]: '1,2', ...sizes })
+  // The highest one stays when older ReplicaSets are gone.
+  assert.equal(plan(deployment(), [set('new', 10, {}, annotated({ [REVISION]: '7' }))]).revision, '7')
+})
+
+test('old ReplicaSets beyond the limit go, the oldest revision first, if they have no pods', () => {
+  const old = (name: string, revision: number, replicas = 0) =>
+    set(name, replicas, {}, { metadata: { annotations: { [REVISION]: String(revision) } } })
+  const done = { replicas: 10, updatedReplicas: 10, availableReplicas: 10, observedGeneration: 1 }
+  const sets = [set('new', 10), old('c', 3), old('a', 1), old('b', 2)]
+  const removed = (seen: V1Deployment, from = sets) => plan(seen, from).remove.map(({ metadata }) => metadata.name)
+  assert.deepEqual(removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: done })), ['a', 'b'])
+  assert.deepEqual(
+    removed(deployment({ spec: { revisionHistoryLimit: 1 }, status: { ...done, availableReplicas: 9 } })),
+    [],
+  )
+  assert.deepEqual(removed(deployment({ status: done })), [])
+  const busy = [set('new', 10), set('a', 0, { replicas: 1 }), set('b', 0, { observedGeneration: 0 })]
+  assert.deepEqual(removed(deployment({ spec: { revisionHistoryLimit: 0 }, status: done }), busy), [])
+})
+
+const progress = (reason: string, status = 'True', seconds = 0) => ({
+  type: 'Progressing',
+  status,
+  reason,
+  message: '',
+  lastUpdateTime: ago(seconds),
+  lastTransitionTime: ago(seconds),
+})
+const CONDITIONS: readonly (readonly [string, DeploymentFacts, readonly V1ReplicaSet[], string[]])[] = [
+  ['new', {}, [], ['True NewReplicaSetCreated', 'False MinimumReplicasUnavailable']],
+  ['a known ReplicaSet', {}, [set('new', 10, { replicas: 0, readyReplicas: 0, availableReplicas: 0 })], [
+    'True FoundNewReplicaSet',
+    'False MinimumReplicasUnavailable',
+  ]],
+  ['more pods', { status: { replicas: 4, updatedReplicas: 4, conditions: [progress('NewReplicaSetCreated')] } }, [
+    set('new', 10, { replicas: 10, availableReplicas: 8 }),
+  ], ['True ReplicaSetUpdated', 'True MinimumReplicasAvailable']],
+  ['complete', { status: { conditions: [progress('ReplicaSetUpdated')] } }, [set('new', 10)], [
+    'True NewReplicaSetAvailable',
+    'True MinimumReplicasAvailable',
+  ]],
+  [
+    'complete, and a pod is lost',
+    {
+      status: {
+        replicas: 10,
+        updatedReplicas: 10,
+        readyReplicas: 10,
+        availableReplicas: 10,
+        conditions: [progress('NewReplicaSetAvailable', 'True', 900)],
+      },
+    },
+    [set('new', 10, { readyReplicas: 7, availableReplicas: 7 })],
+    ['True NewReplicaSetAvailable', 'False MinimumReplicasUnavailable'],
+  ],
+  [
+    'no progress yet',
+    { status: { replicas: 10, updatedReplicas: 10, conditions: [progress('ReplicaSetUpdated', 'True', 600)] } },
+    [set('new', 10, { readyReplicas: 0, availableReplicas: 0 })],
+    ['True ReplicaSetUpdated', 'False MinimumReplicasUnavailable'],
+  ],
+  [
+    'no progress',
+    { status: { replicas: 10, updatedReplicas: 10, conditions: [progress('ReplicaSetUpdated', 'True', 601)] } },
+    [set('new', 10, { readyReplicas: 0, availableReplicas: 0 })],
+    ['False ProgressDeadlineExceeded', 'False MinimumReplicasUnavailable'],
+  ],
+  [
+    'no deadline',
+    { spec: { progressDeadlineSeconds: 2147483647 }, status: { conditions: [progress('ReplicaSetUpdated')] } },
+    [set('new', 10)],
+    ['True MinimumReplicasAvailable'],
+  ],
+  ['paused', { spec: { paused: true }, status: { conditions: [progress('ReplicaSetUpdated')] } }, [set('new', 10)], [
+    'Unknown DeploymentPaused',
+    'True MinimumReplicasAvailable',
+  ]],
+  [
+    'resumed',
+    {
+      status: {
+        replicas: 10,
+        updatedReplicas: 10,
+        readyReplicas: 10,
+        availableReplicas: 9,
+        conditions: [progress('DeploymentPaused', 'Unknown')],
+      },
+    },
+    [set('new', 10, { availableReplicas: 9 })],
+    ['Unknown DeploymentResumed', 'True MinimumReplicasAvailable'],
+  ],
+  ['a ReplicaSet that fails', {
+    status: {
+      replicas: 10,
+      updatedReplicas: 10,
+      readyReplicas: 10,
+      availableReplicas: 9,
+      conditions: [progress('ReplicaSetUpdated')],
+    },
+  }, [
+    set('new', 10, {
+      availableReplicas: 9,
+      conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate' }],
+    }),
+  ], ['True ReplicaSetUpdated', 'True MinimumReplicasAvailable', 'True FailedCreate']],
+]
+for (const [name, facts, sets, wanted] of CONDITIONS) {
+  test(`the conditions of a Deployment: ${name}`, () => {
+    const { conditions = [] } = plan(deployment(facts), sets).status
+    assert.deepEqual(new Set(conditions.map(({ status, reason }) => `${status} ${reason}`)), new Set(wanted))
+  })
+}
+
+test('progress is checked again a second after its deadline, while there is one', () => {
+  const left = (seen: V1Deployment) => untilDeadline(seen, seen.status ?? {}, NOW)
+  const status = { conditions: [progress('ReplicaSetUpdated', 'True', 100)] }
+  assert.equal(left(deployment({ status })), 501_000)
+  assert.equal(left(deployment({ status, spec: { progressDeadlineSeconds: 2147483647 } })), undefined)
+  assert.equal(left(deployment({ status, spec: { paused: true } })), undefined)
+  assert.equal(left(deployment({ status: { conditions: [progress('ProgressDeadlineExceeded', 'False')] } })), undefined)
+  assert.equal(
+    left(
+      deployment({
+        status: { ...status, replicas: 10, updatedReplicas: 10, availableReplicas: 10, observedGeneration: 1 },
+      }),
+    ),
+    undefined,
+  )
+})
