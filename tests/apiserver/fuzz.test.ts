@@ -168,13 +168,13 @@ const TEXTS: readonly (readonly [string, readonly string[], (text: string) => vo
 ]
 
 for (const [what, examples, check] of TEXTS) {
-  test(`fuzz: ${what} are read within 50 ms, or refused`, () => {
+  test(`fuzz: ${what} are read in a moment, or refused`, () => {
     const text = fc.oneof(fc.constantFrom(...examples), mutatedText(...examples))
     fc.assert(
       fc.property(text, (each) => {
         const began = performance.now()
         check(each)
-        assert.ok(performance.now() - began < 50, `${each}: ${performance.now() - began} ms`)
+        assert.ok(performance.now() - began < MAX_MS, `${each}: ${performance.now() - began} ms`)
       }),
       { numRuns: tries(300), examples: examples.map((each) => [each]) },
     )

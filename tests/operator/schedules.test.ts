@@ -112,7 +112,7 @@ test('an expression is refused where it is declared, or else by the start, and w
     fc.property(changed, (cron) => {
       const began = performance.now()
       if (isTaken(cron)) declare(cron)()
-      assert.ok(performance.now() - began < 100, cron)
+      assert.ok(performance.now() - began < 2000, cron)
     }),
     { numRuns: tries(200) },
   )
