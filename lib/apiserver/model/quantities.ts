@@ -42,9 +42,13 @@ export function nanosOf(text: string): bigint | undefined {
   const power = binary ? 0 : powerOf(decimal, exponent)
   if (power === undefined) return undefined
   const shift = Math.max(Math.min(power, MAX_POWER), -MAX_POWER) - fraction.length
-  const value = BigInt(whole + fraction) * 1024n ** BigInt(BINARY.indexOf(binary ?? '')) * NANO
-  const divisor = 10n ** BigInt(Math.max(-shift, 0))
-  const nanos = shift >= 0 ? value * 10n ** BigInt(shift) : (value + divisor - 1n) / divisor
+  let nanos = BigInt(whole + fraction) * NANO
+  if (binary) nanos *= 1024n ** BigInt(BINARY.indexOf(binary))
+  if (shift > 0) nanos *= 10n ** BigInt(shift)
+  if (shift < 0) {
+    const divisor = 10n ** BigInt(-shift)
+    nanos = (nanos + divisor - 1n) / divisor
+  }
   return sign === '-' ? -nanos : nanos
 }
 
