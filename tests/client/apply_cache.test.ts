@@ -173,3 +173,15 @@ test('an entry is small, whatever the size of its object', { skip: uncollected }
   assert.equal(all.size, count)
   assert.ok(each < 335, `${each} bytes for each`)
 })
+
+test('all other controllers that apply an object are named', () => {
+  const all = new ApplyCache()
+  const sharedBy = (writer: string) => all.sharedBy(POD, KEY, 'me', writer, { of: writer })
+  const names = ['one', 'two', 'three', 'four']
+  const found = names.map((name) => {
+    const { others, judged } = sharedBy(name)
+    judged()
+    return others
+  })
+  assert.deepEqual(found, [[], ['one'], ['one', 'two'], ['one', 'two', 'three']])
+})

@@ -171,6 +171,16 @@ test('results, errors and durations are counted', async () => {
     0,
     0.25,
   ])
+  // The buckets of controller-runtime and of client-go's work queue.
+  assert.equal(
+    meter.buckets.get('controller_runtime_reconcile_time_seconds')?.join(' '),
+    '0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 ' +
+      '5 6 7 8 9 10 15 20 25 30 40 50 60',
+  )
+  for (const name of ['queue', 'work']) {
+    const limits = meter.buckets.get(`workqueue_${name}_duration_seconds`)
+    assert.equal(limits?.join(' '), '1e-8 1e-7 0.000001 0.00001 0.0001 0.001 0.01 0.1 1 10 100 1000')
+  }
   assert.equal(value('active_workers'), 0)
   await c.end()
 })

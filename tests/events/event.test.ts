@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cutInstance, cutNote, eventOf, isControllerName, nextName, occurrence } from '../../lib/events/event.ts'
+import {
+  cutInstance,
+  cutNote,
+  eventOf,
+  identityOf,
+  isControllerName,
+  nextName,
+  occurrence,
+  topicOf,
+} from '../../lib/events/event.ts'
 import { foo } from './fixture.ts'
 
 const bytes = (text: string): number => new TextEncoder().encode(text).length
@@ -53,4 +62,29 @@ test('a controller name must be a qualified name', () => {
   for (
     const name of ['', '-a', 'a-', 'a b', 'x'.repeat(64), '/a', 'a/', 'a/b/c', 'Example.dev/a', `${'a'.repeat(254)}/x`]
   ) assert.ok(!isControllerName(name), name)
+})
+
+test('occurrences of one Event are equal in each part, those of one limit in each but action, note and related', () => {
+  const of = { apiVersion: 'v1', kind: 'Foo', metadata: { namespace: 'a', name: 'b', uid: 'c' } }
+  const whole = {
+    ...{ type: 'Normal' as const, reason: 'A', action: 'B', note: 'n', controller: 'c', regarding: of, related: of },
+    ...{ wallMs: 0 },
+  }
+  const other = (part: string) =>
+    [
+      { ...of, apiVersion: 'v2' },
+      { ...of, kind: 'Bar' },
+      ...['namespace', 'name', 'uid'].map((name) => ({ ...of, metadata: { ...of.metadata, [name]: 'other' } })),
+    ].map((each) => ({ ...whole, [part]: each }))
+  const ofLimit = [
+    { ...whole, type: 'Warning' as const },
+    { ...whole, reason: 'other' },
+    { ...whole, controller: 'other' },
+    ...other('regarding'),
+  ]
+  const beside = [{ ...whole, action: 'other' }, { ...whole, note: 'other' }, ...other('related')]
+  const differing = <T>(all: readonly T[], key: (each: T) => string) =>
+    all.filter((each) => key(each) !== key(whole as T)).length
+  assert.deepEqual([differing(ofLimit, identityOf), differing(beside, identityOf)], [ofLimit.length, beside.length])
+  assert.deepEqual([differing(ofLimit, topicOf), differing(beside, topicOf)], [ofLimit.length, 0])
 })

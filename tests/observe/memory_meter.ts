@@ -7,6 +7,8 @@ export interface MemoryMeter extends Meter, PartMeter {
   value(name: string, labels?: LabelValues): number | undefined
   /** Returns the observations of a histogram, in order. */
   observed(name: string, labels?: LabelValues): readonly number[]
+  /** The limits of the buckets of each histogram, by its name. */
+  readonly buckets: ReadonlyMap<string, readonly number[]>
   /** Returns the names of all series, such as `workqueue_depth{controller="foo",name="foo"}`. */
   series(): string[]
   /** Calls the functions added with `onScrape`. */
@@ -16,6 +18,7 @@ export interface MemoryMeter extends Meter, PartMeter {
 export function memoryMeter(): MemoryMeter {
   const numbers = new Map<string, number>()
   const observations = new Map<string, number[]>()
+  const buckets = new Map<string, readonly number[]>()
   const updates = new Set<() => void>()
   const idOf = (name: string, labels: LabelValues = {}): string => {
     const pairs = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -41,11 +44,13 @@ export function memoryMeter(): MemoryMeter {
   const meter: Meter = {
     counter: (definition) => seriesOf(definition, number),
     gauge: (definition) => seriesOf(definition, number),
-    histogram: (definition) =>
-      seriesOf(definition, (id) => {
+    histogram(definition) {
+      buckets.set(definition.name, definition.buckets)
+      return seriesOf(definition, (id) => {
         if (!observations.has(id)) observations.set(id, [])
         return { observe: (value) => void observations.get(id)?.push(value) }
-      }),
+      })
+    },
     onScrape(update) {
       updates.add(update)
       return () => void updates.delete(update)
@@ -56,6 +61,7 @@ export function memoryMeter(): MemoryMeter {
     ...partMeter(meter),
     value: (name, labels) => numbers.get(idOf(name, labels)) ?? observations.get(idOf(name, labels))?.length,
     observed: (name, labels) => observations.get(idOf(name, labels)) ?? [],
+    buckets,
     series: () => [...numbers.keys(), ...observations.keys()].sort(),
     scrape,
   }
