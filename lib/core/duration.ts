@@ -27,14 +27,14 @@ export function toMs(duration: Duration): number {
     throw new RangeError(`Cannot read duration ${duration}: it must be finite and not negative`)
   }
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(duration)
-  const unit = match && UNITS[match[2]!]
-  if (!unit) {
+  const ms = match ? Number(match[1]) * UNITS[match[2]!]! : Infinity
+  if (ms === Infinity) {
     throw new RangeError(
       `Cannot read duration "${duration}": write a number and ms, s, m, h or d, such as "30s"; durationMs of ` +
         'kubeloop/schema reads "1h30m"',
     )
   }
-  return Number(match[1]) * unit
+  return ms
 }
 
 /** Formats milliseconds for people: `8 ms`, `1.5 s`, `2 m`, `1 d`. */

@@ -26,7 +26,7 @@ test('an invalid duration throws with examples', () => {
       wrong,
     )
   }
-  for (const wrong of [-1, NaN, Infinity]) assert.throws(() => toMs(wrong), RangeError)
+  for (const wrong of [-1, NaN, Infinity, `${'9'.repeat(309)}s` as '30s']) assert.throws(() => toMs(wrong), RangeError)
 })
 
 test('a duration is formatted in a fitting unit', () => {
