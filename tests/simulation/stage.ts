@@ -285,6 +285,11 @@ export class Stage {
         request.signal?.throwIfAborted()
         const response = await inner(request)
         await this.#awake(number)
+        // As a connection does that is closed while the answer is on its way.
+        if (request.signal?.aborted) {
+          response.body.cancel()
+          throw request.signal.reason
+        }
         return wire.receive(response, cluster, request.path)
       }
       return {
