@@ -56,7 +56,11 @@ const INITIAL_SILENCE_MS = 30_000
  */
 export async function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
   let state: WatchState = initialWatchState
-  const advance = (input: WatchInput): void => void (state = step(state, input, options.random))
+  const advance = (input: WatchInput): void => {
+    // A list may have what was deleted again, at versions that are lower.
+    if (input.kind === 'listed') delete options.control.deleted
+    state = step(state, input, options.random)
+  }
   while (!signal.aborted) {
     let input: WatchInput
     switch (state.kind) {

@@ -5,6 +5,7 @@ import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { silence } from '../client/transports.ts'
+import type { WatchControl } from '../../lib/cache/reflector.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { reflecting, streaming, watching } from './reflecting.ts'
 import { type Answer, failing, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
@@ -228,7 +229,8 @@ test('with an empty store, no object may be there, or not the one that was delet
     ] as const
   ) {
     const stream = new Stream()
-    await using r = await watching([stream], { target: { resource: POD, namespace: 'default' } })
+    const control: WatchControl = {}
+    await using r = await watching([stream], { target: { resource: POD, namespace: 'default' }, control })
     if (deletion) stream.send('DELETED', deletion)
     await r.clock.advance(0)
     stream.fail(new NetworkError('cut', { phase: 'body' }))
@@ -239,6 +241,8 @@ test('with an empty store, no object may be there, or not the one that was delet
     assert.deepEqual(r.server.recorded(), requests)
     const asked = r.server.requests.find((each) => each.path.includes('resourceVersionMatch=Exact'))!.path
     assert.ok(asked.startsWith(`/api/v1/namespaces/default/pods${path}`), asked)
+    // A list that followed has what was deleted again, or not.
+    assert.equal('deleted' in control, deletion !== undefined && requests === watched)
   }
 })
 

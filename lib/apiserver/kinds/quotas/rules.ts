@@ -41,7 +41,7 @@ const EXISTS_ONLY = "must be 'Exists' when scope is any of ResourceQuotaScopeTer
   'ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ' +
   'ResourceQuotaScopeCrossNamespacePodAffinity'
 
-/** Returns the faults of a quota's scopes: those of the list, then those of the selector. */
+/** Returns the faults of the scopes in a quota's list, then the faults of its selector. */
 function scopeFaults({ spec }: ApiObject): Cause[] {
   const [scopes, selector] = [at(spec, 'scopes') as string[] ?? [], list(spec, 'scopeSelector', 'matchExpressions')]
   const path = 'spec.scopeSelector.matchExpressions'
