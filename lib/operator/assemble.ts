@@ -1,5 +1,4 @@
 /** Assembles the manager of one start from an operator's description and its clusters. */
-import { type Duration, toMs } from '../core/duration.ts'
 import { TerminalError } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
@@ -16,7 +15,6 @@ import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import type { Finalizer } from '../controller/finalizer.ts'
 import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
-import { DEFAULT_TIMINGS } from '../leader/lease_state.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import { Server } from '../manager/servers/server.ts'
 import { fencedCluster } from './clusters.ts'
@@ -31,6 +29,8 @@ import {
   homeOf,
   leaseOf,
   type OperatorDescription,
+  optionalMs,
+  timingsOf,
 } from './description.ts'
 import { isOptional } from './used_kinds.ts'
 import type { Definitions } from './definitions.ts'
@@ -314,18 +314,10 @@ export function electorOf(
     callbacks: {
       onNewLeader: onOther ? (holder) => void (holder && holder !== candidate && onOther()) : own.onNewLeader,
     },
-    timings: {
-      durationMs: optionalMs(own.duration) ?? DEFAULT_TIMINGS.durationMs,
-      renewDeadlineMs: optionalMs(own.renewDeadline) ?? DEFAULT_TIMINGS.renewDeadlineMs,
-      retryPeriodMs: optionalMs(own.retryPeriod) ?? DEFAULT_TIMINGS.retryPeriodMs,
-    },
+    timings: timingsOf(leaderElection),
   })
 }
 
 function graceOf({ grace }: OperatorOptions): number | undefined {
   return grace === 'forever' ? Infinity : optionalMs(grace)
-}
-
-function optionalMs(duration: Duration | undefined): number | undefined {
-  return duration === undefined ? undefined : toMs(duration)
 }

@@ -1,10 +1,12 @@
 /** Refuses mistakes in an operator's description, with their places in the user's file. */
 import { toMs } from '../core/duration.ts'
+import { isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { checkOptionNames, type OptionShape, type ShapeOf } from '../core/option_names.ts'
 import { groupResourceOf, resourceId } from '../core/resource.ts'
 import { LOG_LEVELS } from '../observe/log.ts'
 import { callerFrame } from '../observe/stack.ts'
+import { checkTimings } from '../leader/lease_state.ts'
 import { type CacheOptions, checkOptions, describeOptions, isSubsumed, scopesOf } from '../cache/cache_options.ts'
 import { parseAddress } from '../manager/servers/address.ts'
 import { placeOf, refuseAt, rethrowAt } from './places.ts'
@@ -27,6 +29,7 @@ import {
   hasWebhooks,
   type OperatorDescription,
   type TaskDescription,
+  timingsOf,
 } from './description.ts'
 import { usedResources } from './used_kinds.ts'
 
@@ -36,12 +39,18 @@ function concurrency(value: number): void {
   throw new RangeError(`its concurrency is ${value}, and must be an integer of at least 1`)
 }
 
+/** @throws TypeError for a name that does not fit into a Lease, or into the source of an Event. */
+export function checkName(name: string): void {
+  if (name.length <= 63 && isDomainName(name)) return
+  throw new TypeError(`Cannot use the name "${name}": it must be at most 63 lower-case letters, digits and dashes`)
+}
+
 // The names of all options, and the values of those that have a choice.
 const BOOLEAN = [true, false]
 const LIST = [] as const
 const LEADER_ELECTION: ShapeOf<LeaderElectionOptions> = {
-  lease: 0,
-  namespace: 0,
+  lease: checkName,
+  namespace: checkName,
   duration: toMs,
   renewDeadline: toMs,
   retryPeriod: toMs,
@@ -76,7 +85,7 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   profiling: parseAddress,
   tracing: BOOLEAN,
   webhooks: {
-    port: 0,
+    port: parseAddress,
     host: 0,
     certs: {
       ...{ secret: 0, namespace: 0, ca: { secret: 0, namespace: 0 } },
@@ -152,14 +161,18 @@ export function checkCache(
   refuseAt(declaredAt, `Cannot cache ${groupResourceOf(resource)} twice: ${before}, ${now}; declare it once`)
 }
 
-/** Checks the cache options of all kinds in the same way. */
-export function checkCacheDefaults({ cache, namespaces }: OperatorOptions, declaredAt: () => string | undefined): void {
-  if (!cache) return
+/** Checks the name, the cache options of all kinds, and the timings of an election. */
+export function checkDefaults(
+  { name, cache, namespaces, leaderElection }: OperatorOptions,
+  declaredAt: () => string | undefined,
+): void {
   rethrowAt(declaredAt, () => {
-    if (namespaces && cache.namespaces) {
+    checkName(name ?? '')
+    if (namespaces && cache?.namespaces) {
       throw new TypeError('Cannot cache by two lists of namespaces: give namespaces or cache.namespaces')
     }
-    checkOptions('all kinds', cache as CacheOptions)
+    checkOptions('all kinds', { namespaces, ...cache } as CacheOptions)
+    checkTimings(timingsOf(leaderElection))
   })
 }
 

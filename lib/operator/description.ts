@@ -1,8 +1,10 @@
 /** An operator's description, which each start reads, and the names in it. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
+import { type Duration, toMs } from '../core/duration.ts'
 import type { KubeObject, ObjectKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
+import { DEFAULT_TIMINGS, type LeaseTimings } from '../leader/lease_state.ts'
 import type { ConversionDescription } from '../schema/conversions.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { Result } from '../controller/result.ts'
@@ -145,6 +147,20 @@ export function leaseOf(
 ): { readonly lease: string; readonly namespace: string | undefined } {
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   return { lease: own.lease ?? name, namespace: own.namespace ?? (configured || undefined) }
+}
+
+/** Returns the timings of an election, as they are or by default. */
+export function timingsOf(leaderElection: OperatorOptions['leaderElection']): LeaseTimings {
+  const own = typeof leaderElection === 'object' ? leaderElection : {}
+  return {
+    durationMs: optionalMs(own.duration) ?? DEFAULT_TIMINGS.durationMs,
+    renewDeadlineMs: optionalMs(own.renewDeadline) ?? DEFAULT_TIMINGS.renewDeadlineMs,
+    retryPeriodMs: optionalMs(own.retryPeriod) ?? DEFAULT_TIMINGS.retryPeriodMs,
+  }
+}
+
+export function optionalMs(duration: Duration | undefined): number | undefined {
+  return duration === undefined ? undefined : toMs(duration)
 }
 
 /** Returns what a start does with the CRDs. */

@@ -1,6 +1,5 @@
 /** Implements `operator()`: describes an operator without side effects, so that its file can also be imported. */
 import type { ClusterConfig } from '../core/cluster_config.ts'
-import { isDomainName } from '../core/names.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf, type Resource } from '../core/resource.ts'
 import { callerFrame } from '../observe/stack.ts'
@@ -12,10 +11,11 @@ import {
   CACHE_SHAPE,
   checkAdmission,
   checkCache,
-  checkCacheDefaults,
+  checkDefaults,
   checkDescription,
   checkLog,
   checkMetrics,
+  checkName,
   checkSchedule,
   checkShape,
   CLUSTER_SHAPE,
@@ -194,15 +194,8 @@ export interface Operator {
   readonly description: OperatorDescription
 }
 
-/** Tests whether a text is a domain name that fits into the source of an Event. */
-function isName(text: string): boolean {
-  return text.length <= 63 && isDomainName(text)
-}
-
 function checkClusterName({ clusters, groups }: OperatorDescription, name: string): void {
-  if (!isName(name)) {
-    throw new TypeError(`Cannot name a cluster "${name}": the name must be lower-case letters, digits and dashes`)
-  }
+  checkName(name)
   if ([...clusters, ...groups].some((known) => known.name === name)) {
     throw new TypeError(`Cannot name two clusters "${name}"`)
   }
@@ -328,12 +321,7 @@ export function operator(options: OperatorOptions): Operator {
 function checkOptions(options: OperatorOptions): void {
   const { name } = (options as OperatorOptions | undefined) ?? {}
   checkShape(`Cannot describe operator "${name}"`, options, OPERATOR_SHAPE)
-  if (!isName(name ?? '')) {
-    throw new TypeError(
-      `Cannot describe an operator called "${name}": the name must be at most 63 lower-case letters, digits and dashes, as it names a Lease`,
-    )
-  }
-  checkCacheDefaults(options, callerFrame())
+  checkDefaults(options, callerFrame())
   checkMetrics(options, callerFrame())
   checkLog(options)
 }

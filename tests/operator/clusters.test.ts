@@ -39,7 +39,7 @@ test('the name of a cluster is unique, and only its own operator can use it', as
   const app = operator({ name: 'x' })
   app.cluster('west', nowhere)
   assert.throws(() => app.cluster('west', nowhere), /Cannot name two clusters "west"/)
-  assert.throws(() => app.cluster('Far West', nowhere), /Cannot name a cluster "Far West"/)
+  assert.throws(() => app.cluster('Far West', nowhere), /Cannot use the name "Far West"/)
   const other = operator({ name: 'y' })
   other.controllerFor(ConfigMap, { cluster: { name: 'west' } }).reconcile(async () => {})
   await assert.rejects(world(other), /Cannot use the cluster "west": this operator has no such cluster/)

@@ -17,8 +17,10 @@ assert.ok(app.description)
 const controller = (options?: unknown) => app.controllerFor(ConfigMap, options)
 const of = (options: object) => () => describe({ name: 'x', ...options })
 const [DESCRIBE, CONTROL, CACHE] = ['Cannot describe operator "x"', 'Cannot control ConfigMap', 'Cannot cache secrets']
+const ELECT = 'Cannot elect a leader'
 
 const DURATION = 'write a number and ms, s, m, h or d, such as "30s"; durationMs of kubeloop/schema reads "1h30m"'
+const NAME = 'it must be at most 63 lower-case letters, digits and dashes'
 const ADDRESS = 'write a port as a number, ":8080" for all interfaces, "host:8080" or "[::1]:8080"'
 
 /** Returns options with a value at a path. */
@@ -135,6 +137,28 @@ const VALUES: readonly (readonly [describe: () => unknown, problem: string, cann
   ...['health', 'metrics', 'metrics.address', 'profiling'].map(
     (path) => [of(at(path, 'eighty')), `${path}: Cannot listen on "eighty": ${ADDRESS}`] as const,
   ),
+  [
+    of({ leaderElection: { duration: '1500ms' } }),
+    'duration is 1500 ms, and must be a whole number of seconds, at least 1',
+    ELECT,
+  ],
+  [
+    of({ leaderElection: { duration: '5s' } }),
+    'duration (5000 ms) must be longer than renewDeadline (10000 ms)',
+    ELECT,
+  ],
+  [
+    of({ leaderElection: { renewDeadline: '2s' } }),
+    'renewDeadline (2000 ms) must be longer than 1.2 × retryPeriod (2000 ms)',
+    ELECT,
+  ],
+  ...['leaderElection.lease', 'leaderElection.namespace'].map(
+    (path) => [of(at(path, 'A b')), `${path}: Cannot use the name "A b": ${NAME}`] as const,
+  ),
+  [
+    of({ webhooks: { port: 65536 } }),
+    'webhooks.port: Cannot listen on 65536: a port is a whole number from 0 to 65535',
+  ],
   [of({ grace: -1 }), 'grace: Cannot read duration -1: it must be finite and not negative'],
   [
     of({ controllers: { concurrency: 0 } }),
@@ -169,6 +193,7 @@ const [LABEL, DRY] = [
 
 /** Public options that have no place in a description. */
 const ELSEWHERE: readonly (readonly [call: () => unknown, message: string])[] = [
+  [of({ namespaces: ['a', 'B_c'] }), 'Cannot cache all kinds in the namespace "B_c": a name has at most 63 '],
   [
     define({ scope: 'Cluster' }),
     `${DEFINE}: there is no option "scope"; the options are group, version, kind, plural, `,
