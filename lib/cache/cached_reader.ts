@@ -47,7 +47,7 @@ export class CachedReader implements CachingReader {
   }
 
   async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
-    const { namespace, name } = keyOf(ref)
+    const { namespace, name } = keyIn(resource, ref)
     const informers = this.#synced(resource, namespace)
     if (!informers) return await getSelected(this.#cache.informersOf(resource) ?? [], this.#live, resource, ref)
     const key = formatKey({ namespace, name })
@@ -170,7 +170,7 @@ export async function getSelected<T extends KubeObject>(
   resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
 ): Promise<T | undefined> {
-  const { namespace, name } = keyOf(ref)
+  const { namespace, name } = keyIn(resource, ref)
   const [informer] = responsible(informers, namespace)
   if (!informer) return await live.get(resource, ref)
   if (informer.selects({ namespace, name }) === undefined) {
@@ -178,6 +178,12 @@ export async function getSelected<T extends KubeObject>(
   }
   const object = await live.get(resource, ref)
   return object && informer.selects(object.metadata) ? object : undefined
+}
+
+/** The server ignores the namespace of a cluster-scoped kind, too. */
+function keyIn<T extends KubeObject>({ scope }: AnyResource, ref: Ref<T>): ObjectKey {
+  const { name, namespace } = keyOf(ref)
+  return scope === 'Cluster' ? { name } : { namespace, name }
 }
 
 /** Returns the options of a list from the server, limited to what an informer watches. */

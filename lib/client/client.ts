@@ -101,7 +101,7 @@ export type Placed<T extends KubeObject, O extends KubeObject | undefined> =
 type NamespaceOf<O extends KubeObject | undefined> = O extends KubeObject ? O['metadata']['namespace'] : undefined
 
 /** Options of {@link Client.patch}. */
-export interface PatchOptions extends WriteOptions {
+export interface PatchOptions extends SendOptions {
   /** The patched subresource, such as `status`. If its response has another kind, use {@link Client.subresource}. */
   subresource?: string
   /** Patches only this version; throws Conflict otherwise. */

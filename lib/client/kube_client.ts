@@ -156,7 +156,7 @@ export class KubeClient implements Client {
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
     options: WriteOptions & OwnedBy<O> = {},
   ): Promise<T> {
-    const wanted = owned(resource, object as object, options.owner)
+    const wanted = requireComplete(resource, owned(resource, object as object, options.owner), 'create')
     const target = targetOfNew(resource, wanted)
     await this.#checkOwners('create', target, wanted, options)
     const written = await this.#api.create(target, wanted, this.#query(options), options.signal)
@@ -239,6 +239,7 @@ export class KubeClient implements Client {
     patch: Patch,
     options: PatchOptions = {},
   ): Promise<T> {
+    if ('owner' in options) throw new TypeError(`Cannot patch ${resource.kind}: use edit or apply to set its owner`)
     const target: Target = { ...targetOf(resource, ref, 'patch'), subresource: options.subresource }
     const [type, body] = patchBody(patch, options.resourceVersion)
     const written = await this.#api.patch(target, type, body, this.#query(options), options.signal)
@@ -289,9 +290,12 @@ export class KubeClient implements Client {
 
   async deleteAll<T extends KubeObject>(resource: ResourceOf<T>, options: DeleteAllOptions): Promise<readonly T[]> {
     const { namespace } = options
+    const what = `Cannot delete all ${groupResourceOf(resource)}`
     if (resource.scope === 'Namespaced' && !namespace) {
-      const what = `Cannot delete all ${groupResourceOf(resource)}`
       throw new TypeError(`${what}: it needs a namespace; the server deletes in one namespace at a time`)
+    }
+    if (resource.scope === 'Cluster' && namespace) {
+      throw new TypeError(`${what} in a namespace: it is cluster-scoped, and all its objects would be deleted`)
     }
     const remaining = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
     if (!options.dryRun) { for (const object of remaining) this.#applied.forget(resource, formatKey(keyOf(object))) }

@@ -120,9 +120,11 @@ export interface WriteQuery {
   readonly fieldValidation?: 'Strict' | 'Warn' | 'Ignore' | undefined
 }
 
+/** @throws TypeError as {@link updateRequest}. */
 export function createRequest(target: Target, object: object, query: WriteQuery): HttpRequest {
   const path = withQuery(pathOf(target.subresource ? target : { ...target, name: undefined }), writeQuery(query))
-  return { method: 'POST', path, headers: sending('application/json'), body: withoutMarks(JSON.stringify(object)) }
+  const body = withoutMarks(stringifyExact(object, `create ${target.resource.kind}`))
+  return { method: 'POST', path, headers: sending('application/json'), body }
 }
 
 /**
@@ -154,7 +156,11 @@ const PATCH_MEDIA_TYPE: Readonly<Record<PatchType, string>> = {
   apply: 'application/apply-patch+yaml',
 }
 
-/** `patch` is a value, or JSON text. */
+/**
+ * `patch` is a value, or JSON text.
+ *
+ * @throws TypeError as {@link updateRequest}.
+ */
 export function patchRequest(
   target: Target,
   type: PatchType,
@@ -162,7 +168,9 @@ export function patchRequest(
   query: WriteQuery & { force?: boolean | undefined },
 ): HttpRequest {
   const path = withQuery(pathOf(target), { ...writeQuery(query), force: type === 'apply' ? query.force : undefined })
-  const body = withoutMarks(typeof patch === 'string' ? patch : JSON.stringify(patch))
+  const body = withoutMarks(
+    typeof patch === 'string' ? patch : stringifyExact(patch as object, `patch ${target.resource.kind}`),
+  )
   return { method: 'PATCH', path, headers: sending(PATCH_MEDIA_TYPE[type]), body }
 }
 

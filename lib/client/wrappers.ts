@@ -61,7 +61,8 @@ export interface NamespacedClient extends Omit<Client, 'create' | 'createIfMissi
 
 /**
  * Returns a client for one namespace. A namespaced object, reference, list, watch or deletion without a namespace gets
- * it; one with another namespace throws a TypeError, before anything is sent. Cluster-scoped kinds are not affected.
+ * it; one with another namespace throws a TypeError, before anything is sent. Cluster-scoped kinds are not affected,
+ * except that `deleteAll` refuses them.
  */
 export function namespaced(client: Client, namespace: string): NamespacedClient {
   const check = (resource: AnyResource, given: string | undefined, what: string): void => {
@@ -100,7 +101,8 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
     setStatus: async (resource, ref, status, options) =>
       inner.setStatus(resource, withNamespace(resource, ref), status, options),
     delete: async (resource, ref, options) => inner.delete(resource, withNamespace(resource, ref), options),
-    deleteAll: async (resource, options) => inner.deleteAll(resource, withinNamespace(resource, options)),
+    deleteAll: async (resource, options) =>
+      inner.deleteAll(resource, { namespace, ...withinNamespace(resource, options) }),
     subresource: (resource, ref, name) => inner.subresource(resource, withNamespace(resource, ref), name),
     kindOf: (kind) => inner.kindOf(kind),
   }))

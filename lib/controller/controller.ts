@@ -37,6 +37,8 @@ export interface ControllerDependencies {
   readonly log?: Log | undefined
   /** Returns the id of a run, for its log. Default: crypto.randomUUID. */
   readonly uuid?: (() => string) | undefined
+  /** Whether the keys have no namespaces: that of another kind's object is dropped. Default: false. */
+  readonly isClusterScoped?: boolean | undefined
   /** The maximum number of keys reconciled at once. Default: 1. */
   readonly concurrency?: number | undefined
   /** Aborts a run's signal after this time. Default: never. */
@@ -142,7 +144,7 @@ export class Controller implements Runnable {
     const gone = (): GoneKeys | undefined => this.#gone
     const onTake = (key: string): void => history.begin(key, clock)
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
-    const { namespaces } = dependencies
+    const { namespaces, isClusterScoped } = dependencies
     let hasWarned = false
     const warnOnce = (key: string, remedy: string): void => {
       if (hasWarned) return
@@ -158,7 +160,8 @@ export class Controller implements Runnable {
       unsynced: dependencies.unsynced,
       sink: {
         add(key, options) {
-          const text = typeof key === 'string' ? key : formatKey(keyOf(key))
+          const given = typeof key === 'string' ? key : formatKey(keyOf(key))
+          const text = isClusterScoped ? parseKey(given).name : given
           if (text === '') throw new TypeError('Cannot queue a key: it is empty')
           const { namespace } = namespaces ? parseKey(text) : {}
           if (namespace !== undefined && !namespaces!.has(namespace)) {
@@ -250,6 +253,7 @@ export class Controller implements Runnable {
     const { clock, skipsGone = false } = this.#dependencies
     this.#gone = new GoneKeys(clock, skipsGone, (key) => {
       this.#queue.remove(key)
+      this.#queue.forget(key)
       this.#history.forget(key)
     })
     const scope = abortScope(signal)

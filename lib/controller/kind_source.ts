@@ -27,6 +27,12 @@ export interface KindSourceOptions {
   readonly cluster?: string | undefined
   /** Whether the controller starts without first lists that are incomplete then; their keys follow. Default: false. */
   readonly optional?: boolean | undefined
+  /**
+   * Whether the source starts in a warm-up, which drops the keys of deleted objects, whatever else has queued them: it
+   * must be false for another kind than the controller's own, if `reconcile` works for keys without an object.
+   * Default: true.
+   */
+  readonly warms?: boolean | undefined
   /** Which events cause a reconcile, in addition to the controller's own `when`. Default: all. */
   readonly when?: Predicate | undefined
   /** Returns how the keys of an event are queued, if not as by default. Must not throw. */
@@ -55,7 +61,7 @@ export interface KindSourceOptions {
 export class KindSource implements Source {
   readonly name: string
   /** A cache is filled on every replica. */
-  readonly warms = true
+  readonly warms: boolean
   readonly #options: KindSourceOptions & {
     readonly map: KeyMapper
     readonly own: boolean
@@ -74,6 +80,7 @@ export class KindSource implements Source {
     const parts = { clock, log: safeLog(options.log) }
     this.#options = { ...options, ...parts, map, own }
     this.#isPrimary = options.own === true && map === ownKey
+    this.warms = options.warms ?? true
     this.name = [...new Set(options.informers.map(({ resource }) => groupResourceOf(resource)))].join(', ')
     this.#passes = guardedPredicate(options.when, parts)
   }

@@ -24,13 +24,14 @@ export interface ControllerMetrics {
 }
 
 export function controllerMetrics(meter: Meter, controller: string, concurrency: number): ControllerMetrics {
-  const names = inUse.get(meter) ?? new Set()
+  const store = meter.store ?? meter
+  const names = inUse.get(store) ?? new Set()
   if (names.has(controller)) {
     throw new Error(
-      `Cannot start controller "${controller}": another controller with this name is running; give it a name of its own, or their metrics mix`,
+      `Cannot start controller "${controller}": another controller with this name is running; give it a name of its own, or another registry, or their metrics mix`,
     )
   }
-  inUse.set(meter, names.add(controller))
+  inUse.set(store, names.add(controller))
 
   const runs = meter.counter<Label | 'result'>({
     ...metric('controller_runtime_reconcile_total'),
@@ -76,8 +77,8 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   }
 }
 
-/** The names in use, by meter. */
-const inUse = new WeakMap<Meter, Set<string>>()
+/** The names in use, by the store of the meter. */
+const inUse = new WeakMap<object, Set<string>>()
 
 const RESULTS = ['success', 'requeue_after', 'error', 'requeue'] as const
 const LABELS = ['controller'] as const

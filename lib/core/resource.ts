@@ -205,6 +205,7 @@ export function resourceId(resource: AnyResource): string {
  * Returns the kind with its metadata alone: only that is fetched, watched and cached. For objects that are many or
  * large and only counted or listed. If the whole kind is watched as well, there are two watches. Patches and deletions
  * work. Writes of whole objects and of status throw a TypeError, as they would delete the fields that were not read.
+ * The option `crds` neither installs nor verifies the kind.
  */
 export function metadataOf<T extends KubeObject>(resource: ResourceOf<T>): Resource<MetadataOf<T>, never> {
   const { group, version, kind, plural, scope } = resource

@@ -56,6 +56,8 @@ export interface Meter {
    * scrape fails then. Returns a function that ends it.
    */
   onScrape(update: () => void): () => void
+  /** What keeps the metrics: those of meters with the same store are the same. Default: the meter itself. */
+  readonly store?: object | undefined
 }
 
 /** The series with one set of labels in several metrics, removed together. */

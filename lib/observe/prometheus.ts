@@ -58,6 +58,7 @@ export async function prometheusMeter(
     gauge: (definition) => seriesOf<Gauge>('gauge', definition),
     histogram: (definition) => seriesOf<Histogram>('histogram', definition),
     onScrape: (update) => scrape.add(update),
+    store: registry,
     registry: withProcessMetrics(registry, given !== undefined, memory),
   }
 }

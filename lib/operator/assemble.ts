@@ -30,6 +30,7 @@ import {
   leaseOf,
   type OperatorDescription,
   optionalMs,
+  skipsGone,
   timingsOf,
 } from './description.ts'
 import { isOptional } from './used_kinds.ts'
@@ -157,6 +158,7 @@ function controllerOf(
     name,
     kind,
     namespaces: namespacesOf(informers),
+    isClusterScoped: description.resource.scope === 'Cluster',
     sources: sourcesOf(description, { ...setup, clients, finalizer, eventFilter: filter }),
     when: filter,
     clock,
@@ -166,7 +168,7 @@ function controllerOf(
     concurrency,
     everyReplica,
     warmup,
-    skipsGone: description.step!.kind === 'object',
+    skipsGone: skipsGone(description),
     timeoutMs: optionalMs(timeout),
     syncTimeoutMs: isOptional(cluster) ? Infinity : optionalMs(syncTimeout ?? operator.syncTimeout),
     backoff: { baseMs: optionalMs(backoff?.base), maxMs: optionalMs(backoff?.max) },
@@ -244,7 +246,9 @@ function stepOf(
     const object = await client.get<KubeObject>(resource, context.key as never)
     // The object is gone, and its dependents are garbage-collected by their owner references. In a foreground deletion
     // they go first: one that is made again would keep the object.
-    const isGone = !object || (!finalizer && object.metadata.finalizers?.includes('foregroundDeletion'))
+    const isGoing = (object: KubeObject): boolean | undefined =>
+      object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers?.includes('foregroundDeletion')
+    const isGone = !object || (!finalizer && isGoing(object))
     if (step.kind === 'object' && isGone) return GONE
     if (!finalizer || !object) return await reconcile(object!)
     return await finalizer.run(object, {

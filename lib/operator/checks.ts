@@ -265,6 +265,9 @@ export function checkDescription(description: OperatorDescription): void {
     if (!controller.step) {
       throw wrong(`the controller for ${controller.resource.kind} has no reconcile; end it with .reconcile(…)`)
     }
+    if (controller.finalize && controller.options.everyReplica) {
+      throw wrong(`"${name}" has everyReplica and a finalizer, which the first replica would remove for all`)
+    }
     const namesake = names.get(name)
     if (namesake) throw wrong(`two controllers are called "${name}"${placeOf(namesake)}; give one of them another name`)
     names.set(name, controller)

@@ -2,6 +2,7 @@
 import { ConfigError, isExpired } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
+import type { AnyResource } from '../core/resource.ts'
 import type { Transport } from '../core/transport.ts'
 import type { Log } from '../observe/log.ts'
 import type { CacheOptions } from '../cache/cache_options.ts'
@@ -12,7 +13,7 @@ import type { Environment } from './environment.ts'
 import type { ClusterParts, OtherCluster } from './context.ts'
 import type { ClusterDescription, OperatorDescription } from './description.ts'
 import type { Replacements } from './optional.ts'
-import { isOptional, optionalIn, syncTimeoutsOf } from './used_kinds.ts'
+import { optionalIn, statedOptionalIn, syncTimeoutsOf } from './used_kinds.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
 
 export interface ClusterSetup extends Environment, Pick<ClusterOptions, 'meter' | 'tracing'> {
@@ -41,6 +42,9 @@ export class Clusters {
     at: Pick<ClusterOptions, 'config' | 'transport'>,
   ) => Cluster
 
+  /** By cluster: whether a kind is optional by itself. */
+  readonly mayMiss: Map<OtherCluster | undefined, (resource: AnyResource) => boolean> = new Map()
+
   /** `connections`: those that the clusters do not close themselves. */
   constructor(main: Cluster, connections: readonly ClosableTransport[], add: Clusters['add']) {
     this.main = main
@@ -52,6 +56,7 @@ export class Clusters {
   drop(other: OtherCluster): void {
     this.others.get(other)?.close()
     this.others.delete(other)
+    this.mayMiss.delete(other)
   }
 
   get all(): readonly Cluster[] {
@@ -79,9 +84,9 @@ export class Clusters {
    * not count.
    */
   isReady(cluster: OtherCluster | undefined): boolean {
-    const mayMiss = (optional: boolean): boolean => optional && !isOptional(cluster)
-    return [...this.of(cluster).cache.informers()].every(({ optional, isSynced, failure }) =>
-      mayMiss(optional) || (isSynced && (failure === undefined || isExpired(failure)))
+    const mayMiss = this.mayMiss.get(cluster)!
+    return [...this.of(cluster).cache.informers()].every(({ resource, isSynced, failure }) =>
+      mayMiss(resource) || (isSynced && (failure === undefined || isExpired(failure)))
     )
   }
 
@@ -104,12 +109,13 @@ export async function openClusters(description: OperatorDescription, setup: Clus
     const cluster: Cluster = new Cluster({ ...common, ...given, name, checkOwners })
     return cluster
   }
+  const mayMiss = statedOptionalIn(description)
   const main = make({
     namespaces,
     transport,
     config: config ?? (transport ? undefined : await findCluster(setup.log)),
     syncTimeoutMs: syncTimeoutsOf(description),
-    optional: optionalIn(description),
+    optional: mayMiss,
   })
   const late: ClosableTransport[] = []
   const add: Clusters['add'] = (other, own, at) => {
@@ -121,12 +127,14 @@ export async function openClusters(description: OperatorDescription, setup: Clus
       optional: optionalIn(own, other),
     })
     opened.others.set(other, cluster)
+    opened.mayMiss.set(other, statedOptionalIn(own, other))
     return cluster
   }
   const opened = new Clusters(main, late, (other, own, { config }) => {
     const transport = connect?.(other.name)
     return add(other, own, transport ? { transport } : { config: configs[other.name] ?? config })
   })
+  opened.mayMiss.set(undefined, mayMiss)
   await otherClusters?.openOthers(description, start, {
     late,
     add: (other, at) => add(other, description, at),

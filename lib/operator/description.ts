@@ -159,6 +159,11 @@ export function timingsOf(leaderElection: OperatorOptions['leaderElection']): Le
   }
 }
 
+/** Whether its reconcile does nothing for a key without an object. */
+export function skipsGone({ step }: ControllerDescription): boolean {
+  return step!.kind === 'object'
+}
+
 export function optionalMs(duration: Duration | undefined): number | undefined {
   return duration === undefined ? undefined : toMs(duration)
 }
@@ -189,6 +194,15 @@ export function controllerTitle(controller: ControllerDescription): string {
 /** Returns the group of a controller that has one. */
 export function groupOf({ options: { clusters } }: ControllerDescription): ClusterGroup | undefined {
   return clusters && 'provider' in clusters ? clusters : undefined
+}
+
+/** Returns the description of a cluster of a group. `config`: not needed for what is known without a connection. */
+export function memberCluster(
+  { namespaces }: GroupDescription,
+  name: string,
+  config: ClusterConfig = { server: '' },
+): ClusterDescription {
+  return { name, config, namespaces, optional: true }
 }
 
 /** Returns what a cluster of a group, or the group itself, has of the description. */

@@ -11,9 +11,9 @@ import type { Clusters } from './clusters.ts'
 import type { ClusterChange, WorkContext } from './context.ts'
 import type { Definitions } from './definitions.ts'
 import {
-  type ClusterDescription,
   type ControllerDescription,
   type GroupDescription,
+  memberCluster,
   memberOf,
   type OperatorDescription,
 } from './description.ts'
@@ -62,7 +62,7 @@ function engage(
   name: string,
   config: ClusterConfig,
 ): Engaged {
-  const member: ClusterDescription = { name, config, namespaces: group.namespaces, optional: true }
+  const member = memberCluster(group, name, config)
   if ([...clusters.others.keys()].some((known) => known.name === name)) {
     throw new TypeError(`Cannot add the cluster "${name}": another one has its name`)
   }

@@ -15,7 +15,13 @@ import type { Environment } from './environment.ts'
 import type { Clusters } from './clusters.ts'
 import { boundTo, type Clients, logOf, sleepOn } from './work.ts'
 import type { ControllerOptions, MapContext, OtherCluster, WatchContext, WorkContext } from './context.ts'
-import { type ControllerDescription, controllerTitle, homeOf, type SourceDescription } from './description.ts'
+import {
+  type ControllerDescription,
+  controllerTitle,
+  homeOf,
+  skipsGone,
+  type SourceDescription,
+} from './description.ts'
 import { isOptional } from './used_kinds.ts'
 import type { LoadedParts } from './loaded_parts.ts'
 
@@ -49,6 +55,7 @@ function sourceOf(
 ): Source {
   const { resource, options } = description
   const { clock, loaded: { otherSources } } = setup
+  const shared = { own: false, warms: skipsGone(description) }
   const home = homeOf(description)
   const context = { ...setup, home, cluster: options.cluster }
   const isHere = (key: ObjectKey): boolean => [undefined, home?.name].includes((key as { cluster?: string }).cluster)
@@ -58,7 +65,7 @@ function sourceOf(
     case 'owns': {
       const { optional, when, queue } = source
       const map = source.anyOwner ? ownerKeys(resource) : controllerKey(resource)
-      return kindSource(source.resource, options.cluster, { map, own: false, optional, when }, queue, setup)
+      return kindSource(source.resource, options.cluster, { ...shared, map, optional, when }, queue, setup)
     }
     case 'watches': {
       const { cluster, when, queue } = source
@@ -66,7 +73,7 @@ function sourceOf(
       // A controller whose own kind is in an optional cluster starts with that cluster, so there the source is not
       // optional.
       const optional = source.optional || (isOptional(cluster) && cluster !== options.cluster)
-      const parts = { map, own: false, optional, when, cluster: cluster?.name }
+      const parts = { ...shared, map, optional, when, cluster: cluster?.name }
       return kindSource(source.resource, cluster, parts, queue, setup)
     }
     default:

@@ -6,6 +6,7 @@ import type { OtherCluster } from './context.ts'
 import {
   type ClusterDescription,
   type ControllerDescription,
+  memberCluster,
   memberOf,
   type OperatorDescription,
 } from './description.ts'
@@ -23,7 +24,12 @@ export function usedResources(description: OperatorDescription, cluster?: OtherC
 /** Returns every kind that the operator watches in a cluster; undefined is its own. */
 export function watchedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
   const kinds = description.caches.filter((cache) => cache.cluster === cluster).map(({ resource }) => resource)
-  return kinds.concat(description.controllers.flatMap((controller) => watchedBy(controller, cluster)))
+  return kinds.concat(everywhere(description).flatMap((controller) => watchedBy(controller, cluster)))
+}
+
+/** Returns all controllers. Those of groups are in no cluster as they are, but may watch kinds of stated ones. */
+function everywhere({ controllers, groups }: OperatorDescription): ControllerDescription[] {
+  return [...controllers, ...groups.flatMap((group) => group.controllers)]
 }
 
 /** The same for one controller. With `optional`, only its own kind and the sources with that value. */
@@ -32,10 +38,15 @@ function watchedBy(
   cluster: OtherCluster | undefined,
   optional?: boolean,
 ): AnyResource[] {
-  const kinds = options.cluster === cluster ? [resource] : []
+  const isPlaced = !options.clusters || options.cluster !== undefined
+  const isHere = isPlaced && options.cluster === cluster
+  const kinds = isHere ? [resource] : []
   for (const source of sources) {
     if (source.kind !== 'owns' && source.kind !== 'watches') continue
-    if ((source.kind === 'owns' ? options : source).cluster !== cluster) continue
+    const isWatched = source.kind === 'watches'
+      ? source.cluster === cluster && (isPlaced || source.isOwn || cluster !== undefined)
+      : isHere
+    if (!isWatched) continue
     if (optional === undefined || optional === Boolean(source.optional)) kinds.push(source.resource)
   }
   return kinds
@@ -46,24 +57,31 @@ export function isOptional(cluster: OtherCluster | undefined): boolean {
   return Boolean((cluster as ClusterDescription | undefined)?.optional)
 }
 
-/**
- * Returns a test whether the operator can start without a kind: it is declared optional, and no controller needs it.
- */
+/** Returns a test whether the operator can start without a kind. */
 export function optionalIn(
-  { caches, controllers }: OperatorDescription,
+  description: OperatorDescription,
   cluster?: OtherCluster,
 ): (resource: AnyResource) => boolean {
-  if (isOptional(cluster)) return () => true
+  return isOptional(cluster) ? () => true : statedOptionalIn(description, cluster)
+}
+
+/** Returns a test whether a kind is optional by itself: it is declared optional, and no controller needs it. */
+export function statedOptionalIn(
+  description: OperatorDescription,
+  cluster?: OtherCluster,
+): (resource: AnyResource) => boolean {
   const kinds = (optional: boolean): Set<string> =>
-    new Set(controllers.flatMap((controller) => watchedBy(controller, cluster, optional)).map(resourceId))
+    new Set(everywhere(description).flatMap((each) => watchedBy(each, cluster, optional)).map(resourceId))
   const [needed, dispensable] = [kinds(false), kinds(true)]
-  for (const each of caches) if (each.optional && each.cluster === cluster) dispensable.add(resourceId(each.resource))
+  for (const each of description.caches) {
+    if (each.optional && each.cluster === cluster) dispensable.add(resourceId(each.resource))
+  }
   return (resource) => dispensable.has(resourceId(resource)) && !needed.has(resourceId(resource))
 }
 
 /** Returns the kinds that the operator defines in a cluster. CRDs of optional kinds are not the operator's. */
 export function ownKinds(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
-  const isForeign = isOptional(cluster) ? () => false : optionalIn(description, cluster)
+  const isForeign = statedOptionalIn(description, cluster)
   const ours = new Map<string, AnyResource>()
   for (const resource of usedResources(description, cluster)) {
     if (resource.definition && !isForeign(resource)) ours.set(resourceId(resource), resource)
@@ -81,7 +99,7 @@ export function syncTimeoutsOf(
 ): (resource: AnyResource) => number | undefined {
   const common = description.options.syncTimeout === undefined ? undefined : toMs(description.options.syncTimeout)
   const stated = new Map<string, number>()
-  for (const controller of description.controllers) {
+  for (const controller of everywhere(description)) {
     const { syncTimeout } = controller.options
     if (syncTimeout === undefined) continue
     for (const id of watchedBy(controller, cluster).map(resourceId)) {
@@ -94,7 +112,7 @@ export function syncTimeoutsOf(
 /** Returns the kinds that the operator defines in other clusters and in those of groups. */
 export function kindsElsewhere(description: OperatorDescription): AnyResource[] {
   const ofGroups = description.groups.flatMap((group) => {
-    const member = { ...group, config: { server: '' } }
+    const member = memberCluster(group, group.name)
     return ownKinds(memberOf(description, group, member), member)
   })
   return description.clusters.flatMap((cluster) => ownKinds(description, cluster)).concat(ofGroups)

@@ -1,6 +1,6 @@
 /** The account under which an operator is tried without a cluster: in a world, and by `kubeloop dev`. */
 import type { Api } from '../client/api.ts'
-import { memberOf, type OperatorDescription } from '../operator/description.ts'
+import { memberCluster, memberOf, type OperatorDescription } from '../operator/description.ts'
 import { type AccountObject, accountObjects, namespaceOf, rolesOf } from './account.ts'
 import { likelyRights } from './likely.ts'
 import { includes, type Right, rulesOf } from './rules.ts'
@@ -59,7 +59,7 @@ function rightsIn(description: OperatorDescription, namespace: string, name: str
   if (cluster) return likelyRights(description, { namespace, cluster })
   // A provider has added it, and any group may be its own.
   return description.groups.flatMap((group) => {
-    const member = { name, config: { server: '' }, namespaces: group.namespaces }
+    const member = memberCluster(group, name)
     return likelyRights(memberOf(description, group, member), { namespace, cluster: member })
   })
 }

@@ -149,6 +149,11 @@ test("a call's options override the client's, and deletions send theirs", async 
     resourceVersion: '7',
     dryRun: true,
   })
+  const owner = { ...foo, metadata: { ...foo.metadata, uid: 'u' } }
+  await assert.rejects(
+    client.patch(FOO, REF, { merge: {} }, { owner } as never),
+    /^TypeError: Cannot patch Foo: use edit or apply to set its owner$/,
+  )
   await client.deleteAll(FOO, { namespace: 'ns', labels: { a: 'b' }, fields: 'metadata.name=a', gracePeriodSeconds: 5 })
   assert.deepEqual(requests.map(({ method, path }) => `${method} ${path}`), [
     'PATCH /apis/cases.dev/v1/namespaces/ns/foos/a/status?dryRun=All&fieldManager=other&fieldValidation=Ignore',

@@ -16,6 +16,7 @@ import {
   MISSING,
   results,
 } from './case_bench.ts'
+import { namespaced } from '../../lib/client/wrappers.ts'
 import { refuses } from './transports.ts'
 
 const names = (objects: readonly { metadata: { name: string } }[]): string[] =>
@@ -155,6 +156,10 @@ export const LIST_CASES: readonly Case[] = casesOf({
       it.client.deleteAll(CONFIG_MAP, { labels: 'a=b' }),
       /^TypeError: Cannot delete all configmaps: it needs a namespace; the server deletes in one namespace at a time$/,
     )
+    const wide =
+      /^TypeError: Cannot delete all clusterroles\.rbac\.authorization\.k8s\.io in a namespace: it is cluster-/
+    await assert.rejects(it.client.deleteAll(CLUSTER_ROLE, { namespace }), wide)
+    await assert.rejects(namespaced(it.client, namespace).deleteAll(CLUSTER_ROLE, {}), wide)
     assert.deepEqual(methods(it), [])
     assert.deepEqual(names(await it.client.deleteAll(CLUSTER_ROLE, { labels: { of: namespace } })), [
       role.metadata.name,

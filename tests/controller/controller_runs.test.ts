@@ -118,7 +118,7 @@ test('all series, also of the queue, exist from the start at 0; at the end they 
   await namesake.start()
   assert.equal(
     String(namesake.ended()?.error),
-    'Error: Cannot start controller "test": another controller with this name is running; give it a name of its own, or their metrics mix',
+    'Error: Cannot start controller "test": another controller with this name is running; give it a name of its own, or another registry, or their metrics mix',
   )
   const other = controlling({ meter, name: 'other' })
   await other.start()

@@ -13,6 +13,7 @@ import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
+import type { RateLimiter } from '../../lib/queue/rate_limiter.ts'
 import { controlling, fed, keptSink, scriptedInformer, settle } from './fixture.ts'
 
 /** A source that the test controls. */
@@ -431,8 +432,15 @@ test('a thousand objects that are gone leave nothing in the queue of a waiting r
     const pods = scriptedInformer()
     const reports: ReconcileReport[] = []
     const onReconcile = (report: ReconcileReport): void => void reports.push(report)
-    const sources = [new KindSource({ informers: [pods.informer], own: true, clock })]
-    const w = warm(sources, { clock, skipsGone, onReconcile })
+    const queue = (): { rateLimited: boolean } => ({ rateLimited: true })
+    const sources = [new KindSource({ informers: [pods.informer], own: true, clock, queue })]
+    const counted = new Set<string>()
+    const limiter: RateLimiter<string> = {
+      when: (key) => (counted.add(key), 0),
+      failures: (key) => Number(counted.has(key)),
+      forget: (key) => void counted.delete(key),
+    }
+    const w = warm(sources, { clock, skipsGone, onReconcile, limiter })
     await w.warmUp()
     for (let i = 0; i < 1000; i++) {
       const object = pod(`${i}`, '1')
@@ -441,6 +449,7 @@ test('a thousand objects that are gone leave nothing in the queue of a waiting r
       pods.send({ kind: 'deleted', object, stale: false })
       await clock.advance(10_000)
     }
+    assert.equal(counted.size, skipsGone ? 0 : 30)
     pods.send({ kind: 'added', object: pod('0', '2'), initial: false })
     await w.elect()
     await settle(clock, 60)

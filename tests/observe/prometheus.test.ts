@@ -78,6 +78,14 @@ test('a registry of the OpenMetrics type gets its own format', async () => {
   )
 })
 
+test('a controller cannot have the name of another one whose metrics are in the same registry', async () => {
+  const registry = new prom.Registry()
+  const [one, two, other] = [await partsMeter(registry), await partsMeter(registry), await partsMeter()]
+  one.controller('foo', 1)
+  assert.throws(() => two.controller('foo', 1), /another controller with this name is running; .* or another registry/)
+  other.controller('foo', 1)
+})
+
 test('the same labels return the same series, until it is removed', async () => {
   const registry = new prom.Registry()
   const meter = await prometheusMeter(registry)

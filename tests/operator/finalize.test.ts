@@ -122,6 +122,10 @@ test('an object in foreground deletion is not reconciled: its dependents go firs
   await w.client.create(ConfigMap, { metadata: ref('a') })
   await w.settle()
   told.length = 0
+  // A manifest may have the finalizer, too.
+  await w.client.edit(ConfigMap, ref('a'), ({ metadata }) => void (metadata.finalizers = ['foregroundDeletion']))
+  await w.settle()
+  assert.deepEqual(told.splice(0).sort(), ['key a', 'object a'])
   // Held by another finalizer, it is deleted in the background: what it has may still be needed.
   await w.client.edit(ConfigMap, ref('a'), ({ metadata }) => void (metadata.finalizers = ['other.dev/x']))
   await w.client.delete(ConfigMap, ref('a'))

@@ -19,6 +19,7 @@ import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { CRD } from '../../lib/core/resource.ts'
+import { optionalIn, syncTimeoutsOf } from '../../lib/operator/used_kinds.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { recorder, refusal } from '../client/transports.ts'
 import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
@@ -254,6 +255,42 @@ test('a controller on every replica runs in each; a cluster that is down stops n
   await leader!.clock.advance(60_000)
   assert.deepEqual(runs, ['a x', 'a x', 'down z', 'down z'])
   for (const each of [leader!, follower!]) await each.stop()
+})
+
+test("a kind that a group's controller watches in the own cluster is defined and allowed there, and members are ready", async () => {
+  const kind = (kind: string) => defineResource({ group: 'x.example.dev', version: 'v1', kind, spec: z.object({}) })
+  const [Plan, Bar, Foo] = [kind('Plan'), kind('Bar'), kind('Foo')]
+  for (const optional of [false, true]) {
+    const app = operator({ name: 'op', health: 8081 })
+    const channel = new EventChannel<ClusterChange>()
+    const members = app.clusters('members', () => channel)
+    const runs: string[] = []
+    app.controllerFor(Bar, { clusters: members, syncTimeout: '7s' })
+      .owns(Foo, { optional })
+      .watches(Plan, ({ metadata }) => [metadata], { cluster: 'own' })
+      .watches(Secret, () => [], { cluster: 'own', optional: true })
+      .reconcile(async ({ metadata }, { key }) => void runs.push(`${key.cluster} ${metadata.name}`))
+    const limit = syncTimeoutsOf(app.description)
+    assert.deepEqual([Plan, Bar].map((each) => limit(each)), [7000, undefined])
+    assert.deepEqual([Plan, Secret].map((each) => optionalIn(app.description)(each)), [false, true])
+    await using w = await world(app, { as: 'service-account' })
+    await channel.send({ add: 'a', config })
+    await w.advance('1m')
+    const member = w.clientOf({ name: 'a' })
+    await member.create(Bar, { metadata: ref('b'), spec: {} })
+    await w.advance('1m')
+    await w.client.create(Plan, { metadata: ref('b'), spec: {} })
+    await w.advance('1m')
+    const { status } = await w.fetch('/readyz')
+    const defined = async (client: Client): Promise<string[]> =>
+      (await client.list(CRD)).map(({ spec }) => spec.names.kind).sort()
+    assert.deepEqual([runs, status, await defined(w.client), await defined(member)], [
+      ['a b', 'a b'],
+      200,
+      ['Plan'],
+      optional ? ['Bar'] : ['Bar', 'Foo'],
+    ])
+  }
 })
 
 test('definitions are installed in each cluster, by the leader alone if they change', async () => {

@@ -32,6 +32,15 @@ test('two controllers with the same name are refused', async () => {
   )
 })
 
+test('a finalizer of a controller that runs on every replica is refused, as the first one would remove it', async () => {
+  const app = operator({ name: 'x' })
+  app.controllerFor(ConfigMap, { everyReplica: true }).finalize(async () => {}).reconcile(async () => {})
+  await assert.rejects(
+    app.start(never),
+    /"configmap" has everyReplica and a finalizer, .*operator\.test\.ts:\d+:\d+\)$/,
+  )
+})
+
 test('a second reconcile is refused', () => {
   const builder = operator({ name: 'x' }).controllerFor(ConfigMap)
   builder.reconcile(async () => {})

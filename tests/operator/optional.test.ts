@@ -150,6 +150,25 @@ test('isReady reports an optional cluster before it is available, while it is, a
   await ended(s)
 })
 
+test('a missing kind that is optional by itself neither keeps its cluster from being ready nor is defined there', async () => {
+  for (const optional of [false, true]) {
+    for (const crds of ['install', 'verify'] as const) {
+      const app = operator({ name: 'x', crds })
+      const west = app.cluster('west', nowhere, { optional })
+      const ready: boolean[] = []
+      app.controllerFor(ConfigMap, { cluster: west, when: ours })
+        .watches(Thing, () => [], { cluster: west, optional: true })
+        .reconcile(async (_, { isReady }) => void ready.push(isReady(west)))
+      const s = await starting(app)
+      await s.clock.advance(61_000)
+      await create(s.clientOf(west), 'a')
+      await s.clock.advance(0)
+      assert.deepEqual([ready, await s.clientOf(west).list(CRD)], [[true], []], `${optional} ${crds}`)
+      await ended(s)
+    }
+  }
+})
+
 test('the start waits for an available optional cluster like for any other, and logs nothing', async () => {
   for (const optional of [true, false]) {
     const { app, west, take } = twoClusters({}, optional)

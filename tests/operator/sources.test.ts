@@ -327,13 +327,36 @@ test('a log that throws at every line does not stop the operator', async () => {
   }
 })
 
+test('a key of a cluster-scoped kind has no namespace, whatever is mapped to it and however it is read', async () => {
+  for (const read of [undefined, 'live'] as const) {
+    const app = operator({ name: 'x' })
+    if (read) app.cache(Namespace, { read })
+    const runs: unknown[] = []
+    app.controllerFor(Namespace, { concurrency: 2, when: ({ metadata }) => metadata.name === 'wide' })
+      .watches(ConfigMap, ({ metadata }) => [metadata], { when: ours })
+      .reconcile(async ({ metadata }, { key, client, sleep }) => {
+        const found = await client.get(Namespace, { ...key, namespace: 'default' } as never)
+        runs.push([metadata.name, key, found?.metadata.name])
+        await sleep('1s')
+        runs.push('done')
+      })
+    await using w = await world(app)
+    await w.client.create(Namespace, { metadata: { name: 'wide' } })
+    await w.client.create(ConfigMap, { metadata: { ...ref('wide'), labels } })
+    await w.advance('5s')
+    const run = [['wide', { name: 'wide' }, 'wide'], 'done']
+    assert.deepEqual(runs, [...run, ...run], read ?? 'cached')
+  }
+})
+
 test('a waiting replica with warmup opens no stream, and the next leader reconciles only what exists', async () => {
-  for (const [step, gone] of [['object', []], ['key', ['gone']]] as const) {
+  for (const [step, gone] of [['object', []], ['key', ['gone', 'mapped']]] as const) {
     const app = operator({ name: 'x', leaderElection: { namespace: 'default' } })
     const runs: string[] = []
     let opened = 0
     let ticks = 0
     const builder = app.controllerFor(ConfigMap, { warmup: true, when: ours })
+      .watches(Secret, ({ metadata }) => [metadata])
       .from('messages', () => (opened++, new EventChannel<{ namespace: string; name: string }>()))
       .every('1s', () => (ticks++, []))
     if (step === 'object') builder.reconcile(async ({ metadata }) => void runs.push(metadata.name))
@@ -342,8 +365,15 @@ test('a waiting replica with warmup opens no stream, and the next leader reconci
     await w.client.create(ConfigMap, { metadata: { ...ref('stays'), labels } })
     await w.client.create(ConfigMap, { metadata: { ...ref('gone'), labels } })
     await w.client.delete(ConfigMap, ref('gone'))
+    // Its own object has long been deleted, but another object still maps to it.
+    await w.client.create(Secret, { metadata: { ...ref('mapped'), labels } })
+    await w.client.create(ConfigMap, { metadata: { ...ref('mapped'), labels } })
+    await w.client.delete(ConfigMap, ref('mapped'))
+    await w.advance('6m')
+    await w.client.create(ConfigMap, { metadata: { ...ref('gone'), labels } })
+    await w.client.delete(ConfigMap, ref('gone'))
     await w.advance('10s')
-    assert.deepEqual([opened, ticks], [1, 10])
+    assert.deepEqual([opened, ticks], [1, 370])
     runs.length = 0
     w.kill()
     await w.advance('30s')
