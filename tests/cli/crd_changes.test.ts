@@ -61,6 +61,8 @@ const CASES: Readonly<Record<string, Side | { readonly before: Side; readonly af
   'narrower limits': of({ ...fields, size: z.int32().min(2).max(5) }),
   'wider limits': of({ ...fields, size: z.int32().min(0).max(11) }),
   'a value of an enum that is gone, and another': of({ ...fields, mode: z.enum(['c', 'b']) }),
+  'a new enum': { before: of({ ...fields, mode: z.string() }), after: of() },
+  'an enum that is gone': of({ ...fields, mode: z.string() }),
   'another order of an enum': of({ ...fields, mode: z.enum(['b', 'a']) }),
   'another pattern': of({ ...fields, name: z.string().regex(/^b/).optional() }),
   'an optional field': of({ ...fields, size: fields.size.optional() }),

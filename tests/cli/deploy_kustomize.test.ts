@@ -96,6 +96,11 @@ test('what an overlay must not set is said, and only then', async () => {
     kustomizeCaution(certified),
     'An overlay must not set "namespace": the Certificate has its name; give --namespace instead',
   )
+  const names = ['crds', 'rbac', 'service', 'certificates', 'deployment', 'poddisruptionbudget', 'networkpolicy']
+  assert.deepEqual(
+    [...kustomizeFiles(certified).keys()],
+    ['kustomization', ...names, 'webhooks'].map((name) => `${name}.yaml`),
+  )
   const monitored = await objectsOf(fullOperator(), { image: IMAGE, serviceMonitor: true })
   assert.equal(
     kustomizeCaution(monitored),

@@ -280,6 +280,55 @@ test('the right to bind a Role is left out only if the operator gives its rules,
   }
 })
 
+test('a record has the rights and the paths of each cluster, and the reconciled names of all', () =>
+  withFolder(async (folder) => {
+    const lines = [undefined, 'west'].flatMap((cluster) => [
+      { operator: 'a', cluster, verb: 'get', group: '', resource: `pods-${cluster}` },
+      { operator: 'a', cluster, verb: 'get', path: `/${cluster}` },
+      { operator: 'a', cluster, reconciled: `ns/of-${cluster}` },
+    ])
+    writeFileSync(join(folder, 'a.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    for (const cluster of [undefined, 'west']) {
+      const { rights, paths, reconciled } = await readRecord([folder], 'a', cluster)
+      assert.deepEqual(rights.map(({ resource }) => resource), [`pods-${cluster}`])
+      assert.deepEqual(paths.map(({ path }) => path), [`/${cluster}`])
+      assert.deepEqual([...reconciled], ['ns', 'of-undefined', 'of-west'])
+    }
+  }))
+
+test("the Secrets of the webhooks' certificates are kubeloop's own, if it asked for them", () => {
+  const certs = { secret: 'own', ca: { secret: 'issuer', namespace: 'vault' } }
+  const app = made({ webhooks: { certs } }, (each) => each.controllerFor(ConfigMap).reconcile(async () => {}))
+  const get = (name: string, at?: string): AskedRight => ({
+    ...{ operator: 'a', verb: 'get', group: '', resource: 'secrets', namespace: 'vault', name },
+    ...(at !== undefined && { at }),
+  })
+  const asked = (right: AskedRight): number =>
+    leastRights(
+      app.description,
+      { namespace: 'here' },
+      { rights: [right], paths: [], reconciled: new Set() },
+      () => true,
+    )
+      .asked.length
+  assert.deepEqual([get('own'), get('issuer'), get('other'), get('issuer', '/op.ts:1:1')].map(asked), [0, 0, 1, 1])
+})
+
+test('rights that exceed for different names have a line each', () => {
+  const rule = (...names: string[]) => ({
+    ...{ role: 'Role "a"', namespaces: ['here'], apiGroups: [''], resources: ['secrets'], verbs: ['get'] },
+    ...{ resourceNames: names, nonResourceURLs: [] },
+  })
+  const expected = { limited: [], needed: [], likely: [], asked: [], namespace: 'here', isRecorded: true }
+  const { problems } = compareRoles([rule('x', 'y')], expected)
+  assert.deepEqual(
+    problems,
+    ['x', 'y'].map((name) =>
+      `exceeds: get of secrets (core) "${name}" in here (Role "a"): not asked for in the record`
+    ),
+  )
+})
+
 test('other clusters have rights of their own', async () => {
   const app = operator({ name: 'a', leaderElection: true })
   const west = app.cluster('west', { server: 'https://west' }, { namespaces: ['w'] })

@@ -53,6 +53,15 @@ test('an answer stands while the object is what was answered, whatever is in its
   }
 })
 
+test('the content of a cached object is read once', () => {
+  const memory = new ApplyCache().of(POD, KEY, 'me')
+  memory.remember(desired, answered)
+  let reads = 0
+  const current = object(Object.defineProperty({ ...spec }, 'cpu', { enumerable: true, get: () => (reads++, '1') }))
+  for (const _ of [1, 2]) assert.equal(memory.isUpToDate(desired, current), true)
+  assert.equal(reads, 1)
+})
+
 test('a status is compared if one is desired', () => {
   const memory = new ApplyCache().of(POD, KEY, 'me')
   const withStatus = (ready: boolean): KubeObject => ({ ...answered, status: { ready } }) as KubeObject

@@ -47,6 +47,13 @@ async function testVerbs(config: ClusterConfig): Promise<void> {
       'DELETE /api/v1/namespaces/default/configmaps/a',
       'GET /apis/apps/v1/deployments',
     ])
+    const { signal } = new AbortController()
+    const [{ pre, post }] = merge.middleware as [NonNullable<typeof merge.middleware>[0]]
+    await core.listNamespacedConfigMap({ namespace }, {
+      middleware: [{ pre: (request) => (request.setSignal(signal), pre(request)), post }],
+      middlewareMergeStrategy: 'append',
+    })
+    assert.equal(network.requests.at(-1)!.signal, signal)
     await assert.rejects(
       core.connectHeadNodeProxy({ name: 'n' }),
       /Cannot send HEAD \/api\/v1\/nodes\/n\/proxy: the transport has GET, POST, PUT, PATCH, DELETE only/,

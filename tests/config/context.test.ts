@@ -101,6 +101,32 @@ test('certificate, key, CA and token files are read again when they rotate', asy
   assert.equal(await valueOf(cluster.ca), CA + CA)
 })
 
+test('permissions are named for the files and the plugin that are used', async () => {
+  const cert = { 'client-certificate': 'pki/crt', 'client-key': '/key', 'client-key-data': btoa(KEY) }
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: './login', interactiveMode: 'Never' }
+  const run = 'run /etc/kube/login'
+  for (
+    const [user, ...needed] of [
+      [{ exec }, run],
+      [{ exec: { ...exec, command: 'login' }, ...cert }, 'read /etc/kube/pki/crt', 'run login'],
+      [{ exec, token: 'a' }],
+      [{ exec, username: 'a' }],
+      [{ exec, tokenFile: 'token' }, 'read /etc/kube/token'],
+    ] as const
+  ) {
+    const lacking = (rights: readonly object[]): readonly object[] => rights
+    await assert.rejects(
+      load({ 'certificate-authority': 'ca' }, user, { ...fakeEnvironment(), lacking }),
+      (error: ConfigError & { readonly rights: readonly Readonly<Record<string, string>>[] }) => {
+        assert.match(error.message, /^Cannot use a context of \/etc\/kube\/config: Deno needs /)
+        const found = error.rights.map(({ name, path, command, host }) => `${name} ${path ?? command ?? host}`)
+        assert.deepEqual(found, ['read /etc/kube/ca', ...needed, 'net api:6443'])
+        return true
+      },
+    )
+  }
+})
+
 test('only credentials that can change are fetched again after a 401', async () => {
   assert.equal((await load({}, { token: 'fixed' })).invalidate, undefined)
   const [cert, key] = [CERT, KEY].map(btoa)
@@ -126,6 +152,11 @@ test('user and password become basic authentication, in UTF-8', async () => {
   const { headers, token } = await credentials!()
   assert.equal(token, undefined)
   assert.equal(Buffer.from(headers!['authorization']!.replace('Basic ', ''), 'base64').toString(), 'jörg:pä:ss')
+  // A token has precedence.
+  for (const token of [{ token: 't' }, { tokenFile: '/t' }]) {
+    const both = await load({}, { username: 'a', password: 'b', ...token }, fakeEnvironment({ files: { '/t': 't' } }))
+    assert.deepEqual(await both.credentials!(), { token: 't', headers: undefined, cert: undefined, key: undefined })
+  }
 })
 
 test('impersonation is read', async () => {
@@ -136,7 +167,9 @@ test('impersonation is read', async () => {
     groups: ['a', 'b'],
     extra: { scopes: ['x'] },
   })
-  await assert.rejects(load({}, { token: 't', 'as-groups': ['a'] }), /users\["u"\]\.user\.as is missing/)
+  for (const part of [{ 'as-groups': ['a'] }, { 'as-uid': '7' }, { 'as-user-extra': { scopes: ['x'] } }]) {
+    await assert.rejects(load({}, { token: 't', ...part }), /users\["u"\]\.user\.as is missing/)
+  }
 })
 
 test('the proxy of the environment is used if the cluster has none and is not exempt', async () => {
@@ -193,6 +226,15 @@ const BROKEN: readonly [name: string, cluster: object, user: object | undefined,
     'an encrypted key',
     {},
     { 'client-certificate-data': btoa(CERT), 'client-key-data': btoa('-----BEGIN ENCRYPTED PRIVATE KEY-----') },
+    /encrypted with a passphrase/,
+  ],
+  [
+    "an encrypted key in OpenSSL's own form",
+    {},
+    {
+      'client-certificate-data': btoa(CERT),
+      'client-key-data': btoa('-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n'),
+    },
     /encrypted with a passphrase/,
   ],
   [

@@ -51,6 +51,8 @@ test('a plugin with provideClusterInfo gets its cluster, with a CA bundle of any
   const cluster = await load(environment, { provideClusterInfo: true }, {
     'certificate-authority-data': bundle,
     'tls-server-name': 'inner',
+    'proxy-url': 'http://proxy:3128',
+    'disable-compression': true,
     extensions: [{ name: 'other', extension: 1 }, {
       name: 'client.authentication.k8s.io/exec',
       extension: { audience: 'x' },
@@ -61,8 +63,13 @@ test('a plugin with provideClusterInfo gets its cluster, with a CA bundle of any
     server: 'https://api:6443',
     'tls-server-name': 'inner',
     'certificate-authority-data': bundle,
+    'proxy-url': 'http://proxy:3128',
+    'disable-compression': true,
     config: { audience: 'x' },
   })
+  const insecure = await load(environment, { provideClusterInfo: true }, { 'insecure-skip-tls-verify': true })
+  await insecure.credentials!()
+  assert.deepEqual(JSON.parse(info).spec.cluster, { server: 'https://api:6443', 'insecure-skip-tls-verify': true })
 })
 
 test('v1beta1 works, with or without interactiveMode', async () => {

@@ -94,6 +94,19 @@ test('a KUBECONFIG without an existing file is an error, without a fallback', as
   )
 })
 
+test('a kubeconfig that cannot be read is not taken for a missing one', async () => {
+  for (const variables of [{ KUBECONFIG: '/a:/b' }, { HOME: '/h' }]) {
+    const fake = fakeEnvironment({ variables, files: { '/b': kubeconfig('b') } })
+    const closed = /^(?:\/a|\/h\/\.kube\/config)$/
+    const readText = (file: string): Promise<string> =>
+      closed.test(file) ? Promise.reject(Object.assign(new Error('closed'), { code: 'EACCES' })) : fake.readText(file)
+    await assert.rejects(
+      loadConfig({ environment: { ...fake, readText } }),
+      /^ConfigError: Cannot read kubeconfig \/(?:a|h\/\.kube\/config): permission denied$/,
+    )
+  }
+})
+
 test('a variable that is not permitted to be read is an error, as it may name another cluster', async () => {
   const environment = {
     ...fakeEnvironment(),
@@ -118,8 +131,11 @@ test('in a pod: the service account, its namespace, and an IPv6 address in brack
   assert.equal(await valueOf(cluster.ca), CA)
   assert.equal(await valueOf(cluster.token), 'pod-token')
   assert.equal(cluster.proxy, undefined)
-  environment.variables['HTTPS_PROXY'] = 'http://corp:3128'
-  assert.equal((await loadConfig({ environment })).cluster.proxy, 'http://corp:3128')
+  for (const name of ['HTTPS_PROXY', 'https_proxy']) {
+    environment.variables[name] = 'http://corp:3128'
+    assert.equal((await loadConfig({ environment })).cluster.proxy, 'http://corp:3128')
+    delete environment.variables[name]
+  }
 })
 
 test('YAML in flow style is read with any indentation, and "<<" merges, as in kubectl', async () => {

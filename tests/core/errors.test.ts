@@ -24,6 +24,7 @@ test('a refusal is classified by its reason, not its code', () => {
   assert.equal(isReason(refusal(409, 'AlreadyExists'), 'AlreadyExists'), true)
   assert.equal(isReason(refusal(410, 'Expired'), 'Gone'), false)
   assert.equal(isReason(refusal(410, 'Expired'), 'Expired'), true)
+  assert.equal(isReason(refusal(500, 'StoreReadError'), 'InternalError'), false)
   assert.equal(isReason(refusal(500, 'ServerTimeout'), 'InternalError'), false)
   assert.equal(isReason(refusal(404, 'NotFound'), 'NotFound'), true)
   // A reason of another code decides, too.

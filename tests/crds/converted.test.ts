@@ -260,6 +260,13 @@ test('certificates that another writer injected are kept', async () => {
   assert.deepEqual([(await stored()).spec.conversion, writes()], [webhook(undefined, 'Y2E='), []])
   await installCrds([Hub], { ...after, conversion: webhook('https://moved.example/convert') }, never)
   assert.deepEqual((await stored()).spec.conversion, webhook('https://moved.example/convert', 'Y2E='))
+  // CAs of replicas that are called at another address are not ours to add to.
+  const mergeCas = (stored: string, ours: string): string => ours + stored
+  for (const [url, ca] of [['https://moved.example/convert', 'b3VyY2E='], ['https://next.example/convert', 'b3Vy']]) {
+    await installCrds([Hub], { ...after, mergeCas, conversion: webhook(url, 'b3Vy') }, never)
+    assert.deepEqual((await stored()).spec.conversion, webhook(url, ca))
+    await api.patch(TARGET, 'merge', { spec: { conversion: webhook('https://moved.example/convert', 'Y2E=') } }, {})
+  }
 })
 
 test('a version that is switched off is served again, unless it is defined as not served', async () => {
@@ -279,10 +286,11 @@ test('a version that is switched off is served again, unless it is defined as no
 test('a replica that does not lead serves again only what its own caches need', async () => {
   const { after, outline, api } = setup()
   await installCrds([Hub], after, never)
+  const Page = defineResource({ ...common, kind: 'Page', version: 'v1alpha1', spec: z.object({}) })
   const takeOut = (at: number) =>
     api.patch(TARGET, 'json', [{ op: 'replace', path: `/spec/versions/${at}/served`, value: false }], {})
   await takeOut(1)
-  await createCrds([Hub, Old], { ...after, watched: [Hub] }, never)
+  await createCrds([Hub, Old], { ...after, watched: [Hub, Page] }, never)
   assert.deepEqual(await outline(), ['v1 stored', 'v1alpha1 unserved'])
   await api.patch(TARGET, 'json', [{ op: 'remove', path: '/spec/versions/1' }], {})
   await createCrds([Hub, Old], { ...after, watched: [Hub] }, never)

@@ -44,6 +44,7 @@ function site(
 
 const wide = site({ size: z.int().max(10) })
 const narrow = site({ size: z.int().max(5) })
+const page = defineResource({ group: 'example.com', version: 'v1', kind: 'Page', spec: z.object({}) })
 
 interface Stored {
   readonly metadata: Record<string, unknown> & { resourceVersion: string; generation: number }
@@ -212,7 +213,8 @@ test('a narrower schema is refused, and the objects that do not fit are named', 
   await installCrds([wide], dependencies, never)
   for (const [name, size] of Object.entries({ a: 7, b: 5, c: 10 })) await create(name, { size })
   const before = await stored()
-  await assert.rejects(installCrds([narrow], dependencies, never), (error: Error) => {
+  // A kind with the same version has another schema.
+  await assert.rejects(installCrds([page, narrow], dependencies, never), (error: Error) => {
     assert.match(
       error.message,
       /^Cannot install CustomResourceDefinition "sites\.example\.com": its schema becomes narrower \(maximum of spec\.size is 5, not 10\), and 2 of 3 stored objects don't fit it: /,
@@ -471,15 +473,17 @@ test("a CRD that is not served within 30 s is an error with the server's reason"
   )
 })
 
-test('a stop ends the wait for a CRD', async () => {
-  const { dependencies, clock, network } = setup()
-  reluctant(network)
-  const stop = new AbortController()
-  const prepared = installCrds([wide], dependencies, stop.signal)
-  await clock.advance(1000)
-  stop.abort(new Error('stopping'))
-  await assert.rejects(prepared, /stopping/)
-  assert.equal(clock.pending, 0)
+test('a stop ends the wait for a CRD, and for the answer whether its kind is served', async () => {
+  for (const delay of [reluctant, (network: Recorder): void => void (network.intercept = only(OF_SITES, silence))]) {
+    const { dependencies, clock, network } = setup()
+    delay(network)
+    const stop = new AbortController()
+    const prepared = installCrds([wide], dependencies, stop.signal)
+    await clock.advance(1000)
+    stop.abort(new Error('stopping'))
+    await assert.rejects(prepared, { message: 'stopping' })
+    assert.equal(clock.pending, 0)
+  }
 })
 
 test('a busy server is retried; a missing right to list is ignored; any other refusal is an error', async () => {
@@ -545,6 +549,8 @@ test('verify fails without a CRD that fits, and changes nothing', async () => {
   network.intercept = () => Promise.resolve(refusal(403, 'Forbidden'))
   await verifyCrds([wide], dependencies, never)
   assert.match(lines.join(), /^warn Cannot verify CustomResourceDefinition "sites\.example\.com": .*; starting anyway$/)
+  network.intercept = only(/sites\.example\.com/, () => Promise.resolve(refusal(403, 'Forbidden')))
+  await assert.rejects(verifyCrds([wide, page], dependencies, never), /"pages\.example\.com" is not installed/)
   network.intercept = () => Promise.resolve(refusal(500, 'InternalError'))
   await assert.rejects(verifyCrds([wide], dependencies, never), /refused: InternalError/)
 })

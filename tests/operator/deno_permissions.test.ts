@@ -11,7 +11,7 @@ import { kubeconfigOf } from '../config/fake_environment.ts'
 import { fileOf, launch, type Outcome, writeKubeconfig } from './processes.ts'
 
 const skip = 'Deno' in globalThis ? false : 'only Deno has permissions'
-const ENV = ['KUBECONFIG', 'HEALTH', 'IDENTITY', 'OTHER', 'SECURE', 'SOURCE', 'FETCHED']
+const ENV = ['KUBECONFIG', 'HEALTH', 'IDENTITY', 'OTHER', 'SECURE', 'SERVERS', 'SOURCE', 'FETCHED']
 
 interface Case {
   readonly env?: Readonly<Record<string, string>> | undefined
@@ -128,6 +128,14 @@ for (
       () =>
         '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME --allow-read=$HOME/.kube/config ' +
         `--allow-net=HOST:PORT,${HEALTH} --allow-sys=hostname (HOST:PORT of the cluster)${OR_IDENTITY}`,
+    ],
+    [
+      'for its servers and their certificates',
+      () => [net(), HOST, '--deny-read=/webhook-certs,/client-ca,/metrics-certs'],
+      { SERVERS: 'yes' },
+      () =>
+        '--allow-read=/webhook-certs,/client-ca,/metrics-certs ' +
+        '--allow-net=127.0.0.1:18094,127.0.0.1:18095,127.0.0.1:18096',
     ],
     [
       'for the files and the plugin of a kubeconfig',

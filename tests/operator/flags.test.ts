@@ -20,7 +20,11 @@ for (const [args, flags] of CASES) {
 }
 
 test('a flag without a value, or with an empty one, is refused by its name', () => {
-  const empty = [['--kubeconfig='], ['--kubeconfig', ''], ['--kubeconfig', '/a', '--kubeconfig=']]
+  const empty = [['--kubeconfig='], ['--kubeconfig=', '/a'], ['--kubeconfig', ''], [
+    '--kubeconfig',
+    '/a',
+    '--kubeconfig=',
+  ]]
   for (const args of [['--kubeconfig'], ['--kubeconfig', '--context', 'x'], ['--kubeconfig', '--'], ...empty]) {
     assert.throws(
       () => clusterFlags(args),

@@ -191,18 +191,25 @@ test('a removed cluster is closed after its Events are written', async () => {
     return await next(request)
   }
   await using s = await starting(app, { clock, connect })
-  const { abandon } = s.parts!.manager
-  let listeners = 0
-  const { addEventListener, removeEventListener } = abandon
-  abandon.addEventListener = (
-    ...args: Parameters<typeof addEventListener>
-  ) => (listeners++, addEventListener.apply(abandon, args))
-  abandon.removeEventListener = (
-    ...args: Parameters<typeof removeEventListener>
-  ) => (listeners--, removeEventListener.apply(abandon, args))
+  const listeners = new Map<AbortSignal, number>()
+  const counting = <F extends AbortSignal['addEventListener']>(change: number, inner: F): F =>
+    function (this: AbortSignal, ...args: Parameters<F>): void {
+      listeners.set(this, (listeners.get(this) ?? 0) + change)
+      return inner.apply(this, args)
+    } as F
+  const { prototype } = AbortSignal
+  const { addEventListener, removeEventListener } = prototype
+  using _ = {
+    [Symbol.dispose]: () => void Object.assign(prototype, { addEventListener, removeEventListener }),
+  }
+  Object.assign(prototype, {
+    addEventListener: counting(1, addEventListener),
+    removeEventListener: counting(-1, removeEventListener),
+  })
+  const added = () => [...listeners].reduce((sum, [{ aborted }, count]) => aborted ? sum : sum + count, 0)
   channel.send({ add: 'a', config })
   await s.clock.advance(1)
-  assert.ok(listeners > 0)
+  assert.ok(added() > 0)
   await create(at('a').client, 'x')
   await s.clock.advance(1)
   channel.send({ remove: 'a' })
@@ -210,7 +217,7 @@ test('a removed cluster is closed after its Events are written', async () => {
   assert.equal(s.parts!.controllers.size, 1)
   gate.resolve()
   await s.clock.advance(1)
-  assert.deepEqual([s.parts!.controllers.size, listeners], [0, 0])
+  assert.deepEqual([s.parts!.controllers.size, added()], [0, 0])
 })
 
 test('only the leader reconciles; a follower watches, and takes over what is there', async () => {

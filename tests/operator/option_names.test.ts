@@ -270,7 +270,16 @@ test('existing options are accepted, also with undefined', () => {
 test('the nearest name differs by at most a quarter of its letters, in any case', () => {
   const nearest: Readonly<Record<string, string | undefined>> = {
     ...{ concurency: 'concurrency', CONCURRENCY: 'concurrency', cocnurrency: 'concurrency', concurren: 'concurrency' },
-    ...{ nmae: 'name', then: 'when', concurrencies: undefined, conc: undefined, xyz: undefined, '': undefined },
+    ...{
+      nmae: 'name',
+      then: 'when',
+      wwhen: 'when',
+      hen: 'when',
+      concurrencies: undefined,
+      conc: undefined,
+      xyz: undefined,
+      '': undefined,
+    },
   }
   for (const [word, name] of Object.entries(nearest)) {
     assert.equal(nearestName(word, ['concurrency', 'name', 'when']), name, word)

@@ -106,6 +106,20 @@ test('each call has a client of its own, which ends with the call and not with t
   await create(clients[2]!, 'in-time')
 })
 
+test('a call that has ended leaves no listener', async () => {
+  await using s = await starting(operator({ name: 'x' }).add('broken', failing(Infinity).task))
+  const { abandon } = s.parts!.manager
+  const calls: string[] = []
+  for (const name of ['addEventListener', 'removeEventListener'] as const) {
+    const inner = abandon[name]
+    abandon[name] = (...args: Parameters<typeof inner>) => (calls.push(name), inner.apply(abandon, args))
+  }
+  await s.clock.advance(60_000)
+  const count = (name: string): number => calls.filter((each) => each === name).length
+  assert.ok(count('addEventListener') > 3)
+  assert.equal(count('removeEventListener'), count('addEventListener'))
+})
+
 test('a stop ends the wait for the next call, and what a task throws then is logged', async () => {
   for (const isLate of [false, true]) {
     let calls = 0

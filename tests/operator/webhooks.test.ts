@@ -1281,6 +1281,15 @@ test('an operator that has no kinds and lost its last admission deletes its conf
       assert.deepEqual((await client.list(MutatingWebhookConfiguration)).length, 1)
     })
   }
+  process.env['KUBERNETES_SERVICE_HOST'] = '10.0.0.1'
+  try {
+    const cluster = { server: 'https://api', namespace: 'production' }
+    await running(guard(false), { handle, cluster }, async ({ client }) => {
+      assert.deepEqual(await client.list(MutatingWebhookConfiguration), [], 'a pod of that instance')
+    })
+  } finally {
+    delete process.env['KUBERNETES_SERVICE_HOST']
+  }
 })
 
 test("with 'verify', a configuration of an earlier release is an error with the command", async () => {

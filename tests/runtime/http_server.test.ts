@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { thisRuntime } from '../../lib/runtime/os/this_runtime.ts'
-import { type HttpServer, type HttpServerOptions, serveHttp } from '../../lib/runtime/net/http_server.ts'
+import { trackSockets } from '../../lib/runtime/net/listen.ts'
+import { type HttpServer, type HttpServerOptions, refusal, serveHttp } from '../../lib/runtime/net/http_server.ts'
 import fc from 'fast-check'
 import { tries } from '../tools/fuzz.ts'
 import { mutatedBytes } from '../tools/hostile.ts'
@@ -130,6 +131,19 @@ test('a body that is too large is refused by its length, or while it is read', (
   })
 })
 
+test('a refusal says what a client can do', () => {
+  const rows = {
+    400: {},
+    401: { 'www-authenticate': 'Bearer' },
+    405: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' },
+    429: { 'retry-after': '1' },
+  }
+  for (const [status, more] of Object.entries(rows)) {
+    const common = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
+    assert.deepEqual(refusal(Number(status), 'no').headers, { ...common, ...more })
+  }
+})
+
 /** Sends a head as it is, and returns the status line of the answer. */
 async function sendHead(port: number, head: string): Promise<string> {
   const client = connect(port, '127.0.0.1', () => client.write(`${head}\r\nconnection: close\r\n\r\n`))
@@ -228,6 +242,23 @@ for (const secure of [false, true]) {
     })
   })
 }
+
+test('a closed connection does not count for the limit', () => {
+  const server = new EventEmitter()
+  const sockets = trackSockets(server as Server, 2, 'connection')
+  const destroyed: string[] = []
+  const open = (name: string): EventEmitter => {
+    const socket = Object.assign(new EventEmitter(), { setNoDelay() {}, destroy: () => destroyed.push(name) })
+    server.emit('connection', socket)
+    return socket
+  }
+  open('a')
+  open('b').emit('close')
+  open('c')
+  assert.deepEqual(destroyed, [])
+  open('d')
+  assert.deepEqual([destroyed, sockets.size], [['a'], 2])
+})
 
 test('a port in use is an error with the address and a remedy', () =>
   serving({}, async ({ port }) => {

@@ -133,6 +133,17 @@ test('after a swap, a kept HTTP/1.1 connection closes with its next response', (
     agent.destroy()
   }))
 
+test('after a drain, all HTTP/1.1 connections close with their next response, also new ones', () =>
+  serving({}, async (server) => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    await ask1(server.port, { agent })
+    server.drain()
+    for (const which of ['open', 'new']) {
+      assert.equal((await ask1(server.port, { agent })).headers['connection'], 'close', which)
+    }
+    agent.destroy()
+  }))
+
 test('a pair that does not match, or cannot be parsed, leaves the last one in use, and its connections open', () =>
   serving({}, async (server) => {
     const kept = openClient(server.port)

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import https from 'node:https'
 import net, { type AddressInfo } from 'node:net'
-import { systemClock } from '../../lib/async/clock.ts'
+import { rejectOnAbort } from '../../lib/async/abort.ts'
+import { systemClock, within } from '../../lib/async/clock.ts'
 import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
@@ -125,11 +126,16 @@ async function listen(server: net.Server, scheme: string): Promise<TestServer> {
     url: `${scheme}://127.0.0.1:${port}`,
     connections: () => connections,
     dropConnections,
-    closedConnections: (count) =>
-      new Promise((resolve) => {
+    // Far below the time after which the client closes idle connections.
+    closedConnections: (count) => {
+      const late = (): Error => new Error(`${closed} connections are closed, not ${count}`)
+      const begin = (resolve: () => void): () => void => {
         onClosed = () => closed >= count && resolve()
         onClosed()
-      }),
+        return () => {}
+      }
+      return within(systemClock, 20_000, late, (signal) => rejectOnAbort(signal, begin))
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -66,3 +66,16 @@ test('lines for an idle end share one listener, as a process warns of more than 
   for (const each of withdraw) each()
   assert.equal(process.listenerCount('beforeExit'), listeners)
 })
+
+test('a line for an idle end is asked for once, also if the process goes on after that', () => {
+  const listeners = process.listenerCount('beforeExit')
+  let asked = 0
+  for (let ends = 1; ends <= 2; ends++) {
+    onIdleEnd(() => void asked++)
+    assert.equal(process.listenerCount('beforeExit'), listeners + 1)
+    const listener = process.listeners('beforeExit').at(-1)!
+    process.off('beforeExit', listener)
+    listener(0)
+    assert.equal(asked, ends)
+  }
+})

@@ -253,6 +253,19 @@ test('a server that cannot be reached is said with the place that its address is
     const waiting = await keep.transportTo(closed, { origin, credentials: () => Promise.reject(shared) })
     for (let request = 0; request < 2; request++) await assert.rejects(textOf(waiting), shared)
     assert.equal(shared.message, 'Cannot connect to a; the address is from context "dev" in /f')
+    const unreachable = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']
+    for (
+      const [code, phase, isNamed] of [
+        ...unreachable.map((code) => [code, 'connect', true] as const),
+        ['ETIMEDOUT', 'response', false],
+        ['EPROTO', 'connect', false],
+      ] as const
+    ) {
+      const failed = new NetworkError('failed', { phase, code })
+      const failing = await keep.transportTo(closed, { origin, credentials: () => Promise.reject(failed) })
+      await assert.rejects(textOf(failing), failed)
+      assert.equal(failed.message.includes('the address is from'), isNamed, `${code} ${phase}`)
+    }
     const plain = await keep.serveBytes((socket) => socket.end('no TLS\r\n'))
     const confused = await keep.transportTo(plain, { origin, server: `https://127.0.0.1:${plain.port}` })
     await assert.rejects(textOf(confused), (error: NetworkError) => !error.message.includes('the address is from'))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
 import { ending, isNetworkError, textOf, transportTo } from './servers.ts'
 
 test('an abort before the response rejects with its reason, and the server sees the close', () =>
@@ -73,6 +74,25 @@ test('an abort while the token is fetched rejects with its reason', () =>
     controller.abort(reason)
     await assert.rejects(answer, (error) => error === reason)
   }))
+
+test(
+  'a transport does not hold ended requests',
+  { skip: collector() ? false : UNCOLLECTED },
+  () =>
+    ending(async (keep) => {
+      const server = await keep.servePlain((_, response) => response.end('ok'))
+      const transport = await keep.transportTo(server)
+      const sent = async (): Promise<WeakRef<object>> => {
+        const request = { method: 'GET', path: '/' } as const
+        await (await transport(request)).body.text()
+        return new WeakRef(request)
+      }
+      const refs: WeakRef<object>[] = []
+      for (let count = 0; count < 10; count++) refs.push(await sent())
+      // The kept connection has its last request, and the runtime may have another.
+      assert.ok(await leftOf(refs, collector()!) < 5)
+    }),
+)
 
 test('an ended request leaves no listener on its signal', () =>
   ending(async (keep) => {

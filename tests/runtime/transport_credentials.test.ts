@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
+import http from 'node:http'
+import type { Duplex } from 'node:stream'
 import { test } from 'node:test'
+import { systemClock } from '../../lib/async/clock.ts'
 import type { ClusterConfig, Credentials } from '../../lib/core/cluster_config.ts'
 import { ConfigError, NetworkError } from '../../lib/core/errors.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { silentLog } from '../../lib/observe/log.ts'
+import { parseServer } from '../../lib/runtime/net/address.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
+import { exchange } from '../../lib/runtime/net/exchange.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import {
   certificates,
@@ -46,7 +51,7 @@ test('impersonation is sent in headers', () =>
         user: 'jane',
         groups: ['dev', 'ops'],
         uid: '42',
-        extra: { 'Example.org/Scopes': ['view', 'edit'] },
+        extra: { 'Example.org/Scopes': ['view', 'edit'], 'a\tb': ['tab'] },
       },
     })
     const raw: string[] = JSON.parse((await textOf(transport)).text)
@@ -54,6 +59,7 @@ test('impersonation is sent in headers', () =>
       at % 2 === 0 && /^impersonate/i.test(name) ? [`${name.toLowerCase()}: ${raw[at + 1]}`] : []
     )
     assert.deepEqual(sent.sort(), [
+      'impersonate-extra-a%09b: tab',
       'impersonate-extra-example.org%2Fscopes: edit'.toLowerCase(),
       'impersonate-extra-example.org%2fscopes: view',
       'impersonate-group: dev',
@@ -68,7 +74,9 @@ test('after a 401 the request is sent once more, with new credentials', () =>
     const seen: string[] = []
     const server = await keep.serveTls((request, response, body) => {
       seen.push(`${request.headers.authorization} ${body}`)
-      response.writeHead(request.headers.authorization === 'Bearer fresh' ? 200 : 401).end()
+      if (request.headers.authorization === 'Bearer fresh') return void response.end()
+      // A body without an end would hold its connection.
+      response.writeHead(401).write('{')
     })
     let token = 'stale'
     const transport = await keep.transportTo(server, {
@@ -77,6 +85,7 @@ test('after a 401 the request is sent once more, with new credentials', () =>
     })
     assert.equal((await textOf(transport, { method: 'POST', body: 'x' })).status, 200)
     assert.deepEqual(seen, ['Bearer stale x', 'Bearer fresh x'])
+    await server.closedConnections(1)
   }))
 
 test('a second 401 is returned, and without invalidate the first one', () =>
@@ -186,6 +195,29 @@ test('a GET on a kept connection that the server closes is sent again on a new o
     assert.deepEqual(requests, ['GET', 'GET', 'GET'])
     assert.equal(server.connections(), 2)
     assert.equal(checks, 2)
+  }))
+
+test('a kept connection that breaks in any way is stale', () =>
+  ending(async (keep) => {
+    const server = await keep.servePlain((_, response) => response.end('ok'))
+    const agent = new http.Agent({ keepAlive: true })
+    keep({ close: () => agent.destroy() })
+    let kept: Duplex | undefined
+    agent.on('free', (socket: Duplex) => (kept = socket))
+    const send = async (beforeSend?: () => void): Promise<unknown> => {
+      const limits = { clock: systemClock, connectTimeoutMs: 30_000, answerTimeoutMs: 30_000 }
+      const request = { method: 'GET', path: '/', headers: {}, beforeSend } as const
+      const address = parseServer(server.url)
+      const calls = { onSilence: () => {}, onEnd: () => {} }
+      const result = await exchange({ request, headers: {}, address, agent, ...limits, ...calls }).result
+      if (result.kind === 'answered') await result.response.body.text()
+      return result.kind === 'stale' ? [result.sent, result.error.code] : result.kind
+    }
+    for (const code of ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ERR_SOCKET_CLOSED', 'ERR_STREAM_DESTROYED']) {
+      assert.equal(await send(), 'answered')
+      const broken = Object.assign(new Error('broken'), { code })
+      assert.deepEqual(await send(() => kept!.destroy(broken)), [true, code])
+    }
   }))
 
 test('a POST that may have arrived is not sent twice', () =>

@@ -5,7 +5,10 @@ import type { TLSSocket } from 'node:tls'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
+import { parseServer } from '../../lib/runtime/net/address.ts'
+import { AgentPool } from '../../lib/runtime/net/agent.ts'
 import { createAuthority, type IssuedCertificate } from '../../lib/runtime/net/certificates.ts'
+import { isUntrusted, networkError } from '../../lib/runtime/net/network_error.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { withFolder } from '../tools/folder.ts'
 import {
@@ -171,6 +174,19 @@ test('a rotated certificate is used for new connections, and a watch on an old o
     await server.closedConnections(2)
   }))
 
+test('connections are shared for the same material only: CA, certificate and key', async () => {
+  const { authority } = await certificates()
+  const { cert, key } = await authority.issue({ commonName: 'a', usage: 'client' })
+  const material = { ca: authority.ca, cert, key }
+  const address = parseServer('https://127.0.0.1:1')
+  const pool = new AgentPool({ address, proxy: undefined, serverName: undefined, insecure: false })
+  for (const part of ['ca', 'cert', 'key'] as const) {
+    const agent = pool.agent(material)
+    assert.equal(pool.agent({ ...material }), agent)
+    assert.notEqual(pool.agent({ ...material, [part]: material[part].trimEnd() }), agent, part)
+  }
+})
+
 test('a rotated CA is trusted for new connections', () =>
   ending(async (keep) => {
     const [old, next] = await Promise.all([createAuthority(), createAuthority()])
@@ -182,6 +198,39 @@ test('a rotated CA is trusted for new connections', () =>
     ca = `${old.ca}\n${next.ca}`
     assert.equal((await textOf(transport)).text, 'ok')
   }))
+
+test('each code by which a runtime refuses a certificate names the remedy, and whether its CA is not trusted', () => {
+  const untrusted = /its certificate is not signed by a CA that is trusted here[;,].* check certificate-authority-data/
+  const rows = {
+    SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+    DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+    UNABLE_TO_GET_ISSUER_CERT: untrusted,
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+    CERT_SIGNATURE_FAILURE: untrusted,
+    CERT_UNTRUSTED: untrusted,
+    CERT_HAS_EXPIRED: /has expired; renew it/,
+    CERT_NOT_YET_VALID: /not valid yet; check the clock/,
+    ERR_TLS_CERT_ALTNAME_INVALID: /is for another name; .* tls-server-name/,
+    ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: /check client-certificate-data/,
+    ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: /check client-certificate-data/,
+    ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: /check client-certificate-data/,
+    EPROTO: /does not speak TLS on this port/,
+    ERR_SSL_WRONG_VERSION_NUMBER: /does not speak TLS on this port/,
+    EHOSTUNREACH: /there is no route to it/,
+    ENETUNREACH: /there is no route to it/,
+    ENOTFOUND: /its name cannot be resolved/,
+    EAI_AGAIN: /its name cannot be resolved/,
+    EAI_NODATA: /its name cannot be resolved/,
+    ETIMEDOUT: /no answer in time/,
+    EMFILE: /raise the limit/,
+  }
+  for (const [code, message] of Object.entries(rows)) {
+    const of = (phase: NetworkError['phase']) => networkError(Object.assign(new Error('x'), { code }), phase, 'a:1')
+    isNetworkError('connect', message, code)(of('connect'))
+    assert.deepEqual([isUntrusted(of('connect')), isUntrusted(of('response'))], [message === untrusted, false], code)
+  }
+})
 
 test('a closed port, an unknown name and a server without TLS have different errors', () =>
   ending(async (keep) => {

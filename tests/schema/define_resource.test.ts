@@ -16,6 +16,7 @@ const Site = defineResource({
     Since: '.status.since',
     Ratio: '.spec.ratio',
     First: '.spec.hosts[0]',
+    Quoted: '.spec["size"]',
     Label: '.metadata.labels.app\\.kubernetes\\.io/name',
     Deleted: '.metadata.deletionTimestamp',
     Generation: '.metadata.generation',
@@ -63,6 +64,7 @@ test('the CRD is complete', () => {
     Since: 'date',
     Ratio: 'number',
     First: 'string',
+    Quoted: 'integer',
     Label: 'string',
     Deleted: 'date',
     Generation: 'integer',
@@ -179,11 +181,13 @@ test('problems of a union are those of the closest alternative', () => {
     ]).optional(),
     port: z.union([z.int(), z.string()]).optional(),
     map: z.record(z.string(), z.int()).optional(),
+    at: z.union([z.object({ x: z.int(), y: z.int() }), z.object({ x: z.int() })]).optional(),
   })
   const { validate } = defineResource({ ...base, spec }).definition
   const fields = (value: object): readonly string[] => validate({ spec: value }).map(({ field }) => field)
   assert.deepEqual(fields({ tls: { mode: 'on' } }), ['spec.tls.secret'])
   assert.deepEqual(fields({ tls: { mode: 'x' } }), ['spec.tls.mode'])
+  assert.deepEqual(fields({ at: { x: '1' } }), ['spec.at.x'], 'the one with fewer problems')
   assert.deepEqual(fields({ probe: { http: { port: 'x' } } }), ['spec.probe.http.port'])
   assert.deepEqual(fields({ map: { 'a.b': 'x' } }), ['spec.map[a.b]'])
   const [port] = validate({ spec: { port: true } })

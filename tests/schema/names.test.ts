@@ -37,6 +37,12 @@ for (const [change, message] of bad) {
     assert.match(nameProblem({ ...good, ...change }) ?? '', message))
 }
 
+test('a definition has a name of at most 253 characters', () => {
+  const group = `${'a'.repeat(124)}.${'b'.repeat(120)}`
+  assert.equal(nameProblem({ ...good, group, plural: 'foosfoo' }), undefined)
+  assert.match(nameProblem({ ...good, group, plural: 'foosfoos' }) ?? '', /at most 253/)
+})
+
 test('plurals are derived from kinds', () => {
   const plurals = {
     Foo: 'foos',

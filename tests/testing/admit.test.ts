@@ -13,7 +13,8 @@ const admission: Admission<ObjectOf<typeof Site>> = {
     site.spec.hosts = site.spec.hosts.map((host) => host.toLowerCase())
     warn('defaulted')
   },
-  async validate(site, { old, operation, user, client }) {
+  async validate(site, { old, operation, user, client, warn }) {
+    if (site.spec.issuer === 'twice') { for (const text of ['defaulted', 'checked']) warn(text) }
     calls.push(`validate ${operation} ${String(old?.spec.hosts)} ${user.username}`)
     if (site.spec.issuer === 'client') await client.get(Site, site)
     for (const each of [site, old]) {
@@ -38,6 +39,7 @@ test('an object passes default and validate; the result has what the API server 
   }])
   const denied = await admit(Site, [admission], site(['BAD']))
   assert.deepEqual([denied.allowed, denied.code, denied.warnings], [false, 422, ['defaulted']])
+  assert.deepEqual((await admit(Site, admission, site(['a'], 'twice'))).warnings, ['defaulted', 'checked'])
   assert.equal(denied.message, 'Site.web.example.dev "a" is invalid: spec.hosts: bad')
   assert.deepEqual(denied.causes, [{ field: 'spec.hosts', message: 'bad', reason: 'FieldValueInvalid' }])
   assert.deepEqual(denied.object.spec.hosts, ['bad'])

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type AnyResource, NetworkError } from 'kubeloop'
 import { type HttpRequest } from 'kubeloop/parts'
 import { FakeClock, type Fault } from 'kubeloop/testing'
-import { makeFaults } from '../../lib/testing/faults.ts'
+import { endsWatch, makeFaults } from '../../lib/testing/faults.ts'
 
 const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 const DEPLOYMENT: AnyResource = {
@@ -187,6 +187,31 @@ test('a body is cut in the middle of its first line', async () => {
     (error) => error instanceof NetworkError && error.phase === 'body',
   )
   assert.equal(text, '{"type":')
+})
+
+test('a fault that is for watches, or for all from now on, ends open watches', () => {
+  const rows: readonly (readonly [Fault, boolean])[] = [
+    [{ verb: 'watch', cut: true }, true],
+    [{ cut: true }, false],
+    [{ cut: true, times: Infinity }, true],
+    [{ lag: '1s' }, true],
+    [{ repeat: true }, true],
+    [{ stale: '5' }, false],
+    [{ repeat: true, resource: DEPLOYMENT }, false],
+  ]
+  for (const [fault, ends] of rows) {
+    const added = faulty().faults.add(fault)
+    assert.equal(endsWatch(added, WATCH, null), ends, JSON.stringify(fault))
+    assert.equal(endsWatch(added, { ...WATCH, path: '/api/v1/pods' }, null), false)
+  }
+})
+
+test('a list at a version that the server refuses is cancelled, and asked for as without the fault', async () => {
+  const { faults, transport, asked, cancelled } = faulty(410)
+  faults.add({ stale: '5' })
+  await transport({ method: 'GET', path: '/api/v1/pods' })
+  const stale = 'resourceVersion=5&resourceVersionMatch=Exact'
+  assert.deepEqual([asked, cancelled()], [[`GET /api/v1/pods?${stale}`, 'GET /api/v1/pods'], 1])
 })
 
 test('events are repeated, bookmarks are not', async () => {

@@ -13,6 +13,7 @@ import { type Rule, rulesOf } from '../../lib/rights/rules.ts'
 import { accountOf } from '../../lib/rights/trial.ts'
 import type { Scenario } from '../e2e/least_rights.ts'
 import { SAMPLE, SITES, TEAMS } from '../e2e/rights_scenarios.ts'
+import { missingNamespace } from '../../lib/testing/world_account.ts'
 import { withFolder } from '../tools/folder.ts'
 import { map, nowhere, ref, silent } from './worlds.ts'
 
@@ -195,4 +196,11 @@ test('objects may be in the namespace of the account, which is created before th
     const { labels } = (await w.client.get(Namespace, { name: 'own-system' }))!.metadata
     assert.equal(labels?.['own'], objects.length > 1 ? 'yes' : undefined)
   }
+})
+
+test('the Namespace of an account is missing unless an object of the test is it', () => {
+  const account = accountOf(operator({ name: 'a' }).description, undefined)
+  const of = (kind: string, name = account.namespace): object => ({ apiVersion: 'v1', kind, metadata: { name } })
+  assert.deepEqual(missingNamespace(account, [of('ConfigMap'), of('Namespace', 'other')]), [of('Namespace')])
+  assert.deepEqual([missingNamespace(account, [of('Namespace')]), missingNamespace(undefined, [])], [[], []])
 })

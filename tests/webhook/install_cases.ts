@@ -219,6 +219,9 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     assert.deepEqual(metadata.labels, { team: 'x', 'kubeloop.dev/operator': operator })
     assert.deepEqual(metadata.annotations, { note: 'y', ours: 'b' })
     assert.equal(after.length, 1)
+    one.lines.length = 0
+    await one.install({ annotations: { ours: 'c' } })
+    assert.deepEqual([(await one.stored(VALIDATING)).metadata.annotations?.['ours'], one.lines], ['c', []])
   }],
   ['a configuration that is not labelled as ours is neither changed nor deleted', async (one, operator) => {
     const name = nameOf(VALIDATING, operator)

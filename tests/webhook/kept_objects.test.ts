@@ -137,8 +137,36 @@ test('a writer that insists is answered three times in a minute', () =>
     await clock.advance(59_999)
     assert.deepEqual(network.take(), [])
     const restored = lines.is(() => true, 3)
+    const timer = (): Promise<number> => clock.timers.is(() => true, clock.timers.all.length)
+    let next = timer()
     await clock.advance(1)
     await restored
+    // And three times in the next one.
+    for (let i = 4; i < 6; i++) {
+      assert.equal(await next, 0)
+      next = timer()
+      await change({ strategy: 'None' })
+      await clock.advance(0)
+      await lines.is(() => true, i)
+    }
+    assert.equal(await next, 60_000)
+  }))
+
+test('what was in order in between is reported again, and each watch but the last is closed', () =>
+  keeping({ restores: false }, async ({ lines, clock, network, change }) => {
+    for (let reports = 1; reports <= 2; reports++) {
+      for (const conversion of [none, conversionOf(OURS, 'ca')]) {
+        const read = clock.waits(60_000)
+        await change(conversion)
+        await read
+      }
+      assert.deepEqual(
+        lines.all,
+        Array(reports).fill(`error Another writer changed the conversion of ${NONE}: ${REMEDY}`),
+      )
+    }
+    const watches = network.requests.filter(({ path }) => path.includes('watch='))
+    assert.deepEqual(watches.map(({ signal }) => signal!.aborted), [true, true, true, true, false])
   }))
 
 const both = { served: true, storage: false }

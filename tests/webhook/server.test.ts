@@ -482,6 +482,11 @@ test('a certificate whose end is near is one warning a day, and one that has exp
     assert.equal(await warnings(), 2)
     await clock.advance(hour)
     assert.equal(await warnings(), 3)
+    // The next one has warnings of its own.
+    source.set(
+      await certs.authority.issue({ ...names, now: clock.now() - 2390 * hour, validForMs: 2400 * hour }),
+    )
+    assert.equal(await warnings(), 4)
   })
 })
 

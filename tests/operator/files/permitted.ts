@@ -3,10 +3,15 @@ import process from 'node:process'
 import { operator } from 'kubeloop'
 import { ConfigMap } from 'kubeloop/kinds'
 
-const { HEALTH, IDENTITY, OTHER, SECURE, SOURCE, FETCHED } = process.env
+const { HEALTH, IDENTITY, OTHER, SECURE, SERVERS, SOURCE, FETCHED } = process.env
 const app = operator({
   name: 'permitted',
   ...(HEALTH && { health: HEALTH }),
+  ...(SERVERS && {
+    metrics: { address: '127.0.0.1:18094', tls: { certs: '/metrics-certs' } },
+    profiling: '127.0.0.1:18095',
+    webhooks: { host: '127.0.0.1', port: 18096, certs: '/webhook-certs', clientCa: '/client-ca' },
+  }),
   leaderElection: { namespace: 'default', ...(IDENTITY && { identity: IDENTITY }) },
 })
 const other = OTHER ? app.cluster('other', { server: OTHER, insecure: !SECURE }) : undefined
