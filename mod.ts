@@ -125,7 +125,7 @@ export type {
 } from './lib/client/client.ts'
 export type { Scale, TokenRequest } from './lib/client/subresources.ts'
 export type { CacheOptions } from './lib/cache/cache_options.ts'
-export type { LoadedCluster, LoadOptions } from './lib/config/load.ts'
+export type { LoadedCluster, LoadOptions } from './lib/config/loaded.ts'
 export type { EventOptions, Regarding } from './lib/events/event.ts'
 export type { Conversion } from './lib/schema/conversions.ts'
 export type { ColumnDefinition } from './lib/schema/columns.ts'

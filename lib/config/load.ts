@@ -1,43 +1,6 @@
-/**
- * Finds the cluster as controller-runtime does: a given kubeconfig, the files in `KUBECONFIG`, the pod's service
- * account, `~/.kube/config`. The first that exists decides; if it is invalid, that is an error.
- *
- * On Deno, beside `--allow-net`: with a kubeconfig that is named, `--allow-read` of it; otherwise
- * `--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME` and `--allow-read` of the file that is
- * used, or of `/var/run/secrets/kubernetes.io/serviceaccount`. Files that a kubeconfig names, and `--allow-run` of its
- * plugin, come on top; `HTTPS_PROXY,NO_PROXY` where a proxy is to be taken from the environment.
- */
-import type { ClusterConfig } from '../core/cluster_config.ts'
-import { ConfigError, fileMissing } from '../core/errors.ts'
-import { type Log, silentLog } from '../observe/log.ts'
-import { isMissing, resolvePath, splitPaths } from '../runtime/os/files.ts'
-import type { KubeconfigText, Surroundings } from './context.ts'
-import { type Environment, systemEnvironment, variable } from './environment.ts'
-import { inCluster } from './in_cluster.ts'
-import { readFailure } from './rotating_file.ts'
-
-/** Options of {@link loadConfig}. */
-export interface LoadOptions {
-  /** A kubeconfig file. Default: search for one. */
-  readonly kubeconfig?: string | undefined
-  /** The context to use. Default: the current one. A pod without a kubeconfig has no contexts. */
-  readonly context?: string | undefined
-  /** Default: the machine that this process runs on. */
-  readonly environment?: Environment | undefined
-  /** Default: no log. */
-  readonly log?: Log | undefined
-}
-
-/** A cluster and its source. */
-export interface LoadedCluster {
-  readonly cluster: ClusterConfig
-  readonly source: ConfigSource
-}
-
-/** Where a configuration was found. */
-export type ConfigSource =
-  | { readonly kind: 'kubeconfig'; readonly files: readonly string[]; readonly context: string }
-  | { readonly kind: 'in-cluster' }
+/** Finds the cluster by code that is loaded at the first call: a test or a start with a configuration needs none. */
+import { fileMissing } from '../core/errors.ts'
+import type { LoadedCluster, LoadOptions } from './loaded.ts'
 
 /**
  * Finds the cluster. Sends nothing to it.
@@ -45,85 +8,6 @@ export type ConfigSource =
  * @throws ConfigError that says what was searched for, or which file and field is wrong. It never quotes a secret.
  */
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadedCluster> {
-  const { environment = systemEnvironment, log = silentLog, context } = options
-  const around: Surroundings = { environment, log }
-  if (options.kubeconfig !== undefined) {
-    return clusterOf([await readKubeconfig(options.kubeconfig, environment)], context, around)
-  }
-
-  const listed = variable(environment, 'KUBECONFIG')
-  if (listed !== undefined) {
-    const files = splitPaths(listed)
-    const found = (await Promise.all(files.map((file) => readKubeconfigIfExists(file, environment)))).filter((config) =>
-      config !== undefined
-    )
-    // As in client-go, some of a list may be missing.
-    if (found.length === 0) {
-      throw new ConfigError(
-        `Cannot find a cluster: KUBECONFIG names ${files.join(', ') || 'no file'}, which does not exist`,
-      )
-    }
-    return clusterOf(found, context, around)
-  }
-
-  const pod = await inCluster(environment, log)
-  if ('cluster' in pod) {
-    if (context !== undefined) {
-      throw new ConfigError(
-        `Cannot use context "${context}": this is a pod that speaks to its own cluster; set KUBECONFIG to use another`,
-      )
-    }
-    return { cluster: pod.cluster, source: { kind: 'in-cluster' } }
-  }
-
-  const home = environment.homeDir()
-  const file = home === undefined ? undefined : resolvePath(home, '.kube/config')
-  const config = file === undefined ? undefined : await readKubeconfigIfExists(file, environment)
-  if (config) return clusterOf([config], context, around)
-  throw new ConfigError(
-    `Cannot find a cluster: KUBECONFIG is not set, ${pod.missing}, and ${
-      file === undefined ? 'HOME is not set' : `${file} does not exist`
-    }; ` +
-      'set KUBECONFIG, or run without a cluster by `kubeloop dev FILE`',
-  )
-}
-
-/** Describes the source of a cluster, for a log line. */
-export function describeConfig({ source, cluster }: LoadedCluster): string {
-  switch (source.kind) {
-    case 'kubeconfig':
-      return `kubeconfig ${source.files.join(', ')}, context "${source.context}"`
-    case 'in-cluster':
-      return `in-cluster service account${cluster.namespace === undefined ? '' : `, namespace "${cluster.namespace}"`}`
-  }
-}
-
-/** Loads the code that reads kubeconfigs: a pod never needs it. */
-async function clusterOf(
-  configs: readonly KubeconfigText[],
-  name: string | undefined,
-  around: Surroundings,
-): Promise<LoadedCluster> {
-  const files = configs.map(({ file }) => file)
-  const { fromKubeconfig } = await import('./context.ts')
-    .catch(fileMissing(`Cannot read kubeconfig ${files.join(', ')}`, 'kubeconfig.js'))
-  const { cluster, context } = await fromKubeconfig(configs, name, around)
-  return { cluster, source: { kind: 'kubeconfig', files, context } }
-}
-
-async function readKubeconfig(file: string, environment: Environment): Promise<KubeconfigText> {
-  try {
-    return { file, text: await environment.readText(file) }
-  } catch (error) {
-    throw readFailure(file, 'kubeconfig', error)
-  }
-}
-
-async function readKubeconfigIfExists(file: string, environment: Environment): Promise<KubeconfigText | undefined> {
-  try {
-    return await readKubeconfig(file, environment)
-  } catch (error) {
-    if (error instanceof ConfigError && isMissing(error.cause)) return undefined
-    throw error
-  }
+  const { findCluster } = await import('./find.ts').catch(fileMissing('Cannot find a cluster', 'config.js'))
+  return await findCluster(options)
 }

@@ -144,6 +144,7 @@ const IMPORTS_OF_LATER: Readonly<Record<string, readonly string[]>> = {
   metrics: ['dynamic prom-client'],
   // By URL, which no bundler follows.
   endpoints: ['dynamic (computed)', 'dynamic (computed)'],
+  config: ['dynamic ./proxy.js', 'dynamic ./kubeconfig.js'],
   http: ['dynamic ./https.js'],
   metrics_over_tls: ['dynamic ./https.js'],
   spans: ['dynamic @opentelemetry/api'],

@@ -91,16 +91,23 @@ test('a copy of mod.js alone reports which files a kubeconfig needs', async () =
     Object.fromEntries(names.map((name) => [name, readFileSync(join(DIST, name), 'utf8')]))
   assert.match(
     await beside({ config: ORDINARY }, READ_KUBECONFIG),
+    /^Cannot find a cluster: config\.js cannot be loaded; copy/,
+  )
+  assert.match(
+    await beside({ config: ORDINARY, ...copied('config.js') }, READ_KUBECONFIG),
     /^Cannot read kubeconfig \.\/config: kubeconfig\.js cannot be loaded; copy it from kubeloop's folder to beside mod\.js or its bundle, or use standalone\.js, which has it \(/,
   )
-  assert.equal(await beside({ config: FLOW, ...copied('kubeconfig.js') }, READ_KUBECONFIG), 'https://a:6443')
   assert.equal(
-    await beside({ config: UNUSUAL, ...copied('kubeconfig.js') }, READ_KUBECONFIG),
+    await beside({ config: FLOW, ...copied('config.js', 'kubeconfig.js') }, READ_KUBECONFIG),
+    'https://a:6443',
+  )
+  assert.equal(
+    await beside({ config: UNUSUAL, ...copied('config.js', 'kubeconfig.js') }, READ_KUBECONFIG),
     'Cannot read ./config: line 5 is not YAML as tools write it, and yaml.js, which reads the rest, is not beside this program; ' +
       'convert it: kubectl config view --raw -o json --kubeconfig=./config > config.json',
   )
   assert.equal(
-    await beside({ config: UNUSUAL, ...copied('kubeconfig.js', 'yaml.js') }, READ_KUBECONFIG),
+    await beside({ config: UNUSUAL, ...copied('config.js', 'kubeconfig.js', 'yaml.js') }, READ_KUBECONFIG),
     'https://a:6443',
   )
 })
@@ -125,7 +132,7 @@ test('an operator with metrics needs metrics.js and prom-client, and reports a m
     /^Cannot serve metrics: prom-client cannot be loaded; install it \(npm install, bun add, or deno add npm:prom-client\) \(/,
   )
   const others = Object.fromEntries(
-    ['endpoints.js', 'tasks.js'].map((name) => [name, readFileSync(join(DIST, name), 'utf8')]),
+    ['config.js', 'endpoints.js', 'tasks.js'].map((name) => [name, readFileSync(join(DIST, name), 'utf8')]),
   )
   assert.match(await beside({ 'metrics.js': metrics, ...others }, MEASURE, ['zod', 'prom-client']), /nowhere/)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadConfig, type LoadedCluster } from '../../lib/config/load.ts'
+import { loadConfig } from '../../lib/config/load.ts'
+import type { LoadedCluster } from '../../lib/config/loaded.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import { CA, CERT, type FakeEnvironment, fakeEnvironment, KEY, kubeconfigOf, valueOf } from './fake_environment.ts'
 

@@ -43,6 +43,8 @@ export const ENTRIES: Readonly<Record<string, string>> = {
 export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For the `auth-provider` of a kubeconfig.
   'client-node': 'lib/config/client_node.ts',
+  // For starts without a configuration: in a pod, or by a kubeconfig.
+  config: 'lib/config/find.ts',
   // For kubeconfigs: a pod has none.
   kubeconfig: 'lib/config/context.ts',
   // For a pod whose environment names a proxy.
