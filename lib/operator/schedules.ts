@@ -83,6 +83,13 @@ export async function loadSchedules({ tasks }: OperatorDescription, clock: Clock
   }
 }
 
+/** Returns what computes the times of a CronJob: five fields, in which `5/15` is `5-59/15`. */
+export async function timesOfFields(fields: string, timezone: string): Promise<(afterMs: number) => number> {
+  const { Cron } = await import('croner')
+  const job = new Cron(fields, { timezone, paused: true, mode: '5-part', sloppyRanges: true })
+  return (afterMs) => job.nextRun(new Date(afterMs))?.getTime() ?? Infinity
+}
+
 const ANNOTATION = 'kubeloop.dev/schedules'
 
 /** What is remembered of a schedule. Another expression or time zone makes it another schedule. */

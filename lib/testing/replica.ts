@@ -325,3 +325,16 @@ export class ReplicaRuns {
     this.#loops = writeLoops(this.#clock)
   }
 }
+
+/** Returns a running replica by its number, or else the leader. */
+export function replicaOf(all: readonly Replica[], number: number | undefined): Replica {
+  const replica = all.find((each) => number === undefined ? each.parts?.manager.isElected : each.number === number)
+  if (replica) return replica
+  if (number === undefined) {
+    throw new Error('Cannot kill the leader: no replica leads; give the number of a replica')
+  }
+  const running = all.length > 0
+    ? `the running replicas are ${all.map((each) => each.number).join(', ')}`
+    : 'no replica runs'
+  throw new RangeError(`Cannot kill replica ${number}: ${running}`)
+}

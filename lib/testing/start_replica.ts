@@ -1,6 +1,7 @@
 /** Starts the replicas of an operator in its world. */
 import type { Clock, Controller, Log, Operator, Parts } from 'kubeloop'
 import { internals } from 'kubeloop/apiserver'
+import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import type { OperatorOptions } from '../operator/options.ts'
 import type { Activity, Watched } from './activity.ts'
@@ -8,6 +9,7 @@ import { seededRandom } from './random.ts'
 import { type Ran, Replica, ReplicaRuns } from './replica.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
 import type { Services } from './services.ts'
+import type { Trace } from './trace.ts'
 import type { WorldClusters } from './world_clusters.ts'
 
 interface ReplicaStart {
@@ -20,6 +22,7 @@ interface ReplicaStart {
   readonly log: Log
   readonly activity: Activity
   readonly recorder: RightsRecorder | undefined
+  readonly trace: Trace
   readonly clusters: Pick<WorldClusters, 'connectionsOf'>
   readonly services: Services
   /** Called with what runs. */
@@ -32,7 +35,7 @@ interface ReplicaStart {
 /** Starts a replica with its own clocks, connections and random values. */
 export function startReplica(number: number, start: ReplicaStart): void {
   const { operator, replicas, seed, clock, random, log, activity, recorder, clusters, running, signal } = start
-  const { services, onRan } = start
+  const { services, onRan, trace } = start
   const runs = new ReplicaRuns(clock, log)
   const replica = new Replica(number, runs, clock, log, {
     fetch: services.fetch,
@@ -72,12 +75,14 @@ export function startReplica(number: number, start: ReplicaStart): void {
           recorder?.reconciled(report)
           if (replica.isKilled) return
           runs.ended(report)
+          trace.reconciled(number, report)
           const { controller, kind, key } = report
           onRan({ what: 'reconcile', controller, kind, key: parseKey(key) })
         },
         onTask: (task, failure) => {
           if (replica.isKilled) return
           runs.task(task, failure)
+          trace.add(number, 'task', { object: task, result: failure ? messageOf(failure.error) : 'begins' })
           if (!failure) onRan({ what: 'task', task })
         },
         onAssembled: (parts) => {
@@ -85,7 +90,10 @@ export function startReplica(number: number, start: ReplicaStart): void {
           watch(watchedOf(parts, replica))
         },
       })
-    ).finally(() => running.delete(replica))
+    ).catch((error: unknown) => {
+      trace.add(number, 'ended', { result: messageOf(error) })
+      throw error
+    }).finally(() => running.delete(replica))
   })
   running.set(replica, drop)
 }

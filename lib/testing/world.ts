@@ -5,10 +5,8 @@ import type { CallWebhook } from 'kubeloop/apiserver'
 import { type Duration, toMs } from '../core/duration.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { safeLog } from '../observe/log.ts'
-import type { OperatorDescription } from '../operator/description.ts'
 import { usedResources } from '../operator/used_kinds.ts'
 import { ownLog } from '../operator/own_log.ts'
-import { optionalEnv } from '../runtime/os/env.ts'
 import { crdOf } from '../schema/crds.ts'
 import type { Pods } from '../simcluster/workloads/pod_script.ts'
 import { Activity } from './activity.ts'
@@ -17,13 +15,14 @@ import { FakeClock } from '../async/fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { createObjects } from './initial_objects.ts'
 import { seededRandom } from './random.ts'
-import { callIn, type Failing, fetchFrom, type Ran, type Replica } from './replica.ts'
-import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
+import { callIn, type Failing, fetchFrom, type Ran, type Replica, replicaOf } from './replica.ts'
 import { Services } from './services.ts'
 import { startReplica } from './start_replica.ts'
-import { missingNamespace, trialOf } from './world_account.ts'
+import { Trace, type TraceEntry } from './trace.ts'
+import { snapshotsOf, type WorldSnapshot } from './world_snapshots.ts'
+import { missingNamespace, recorderOf, trialOf } from './world_account.ts'
 import { simulate, type WorkloadTimes } from './world_pods.ts'
-import { advanceUntil, endings, firstRest } from './world_time.ts'
+import { advanceUntil, endings, firstRest, millisOf } from './world_time.ts'
 import { WorldClusters } from './world_clusters.ts'
 
 /** Options of {@link world}. */
@@ -252,6 +251,22 @@ export interface World extends AsyncDisposable {
    */
   closeWatches(cluster?: OtherCluster): void
   /**
+   * Returns what the replicas did, the oldest first: their requests with what came of them, reconciles with their
+   * causes and writes, tasks and ends. It has the last 5,000 entries, each one line as a text. Equal seeds give equal
+   * traces.
+   */
+  trace(): readonly TraceEntry[]
+  /** Returns the state of all clusters of the world, for {@link World.restore}. */
+  snapshot(): WorldSnapshot
+  /**
+   * Sets the clusters back to a snapshot, as etcd's data is restored from a backup: all watches end and list again,
+   * versions are not used twice, and what was written since is gone. The time and the replicas go on. A cluster that is
+   * younger than the snapshot stays as it is.
+   *
+   * @throws TypeError if this world has not made the snapshot.
+   */
+  restore(snapshot: WorldSnapshot): void
+  /**
    * Returns the error that a replica ended with, and drops it; undefined if there is none. For tests in which a replica
    * must fail: the other replicas continue.
    *
@@ -316,7 +331,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const callWebhook: CallWebhook = async (address, body, { signal }) =>
     await callIn([...running.keys()], address, body, signal)
   const account = trialOf(description, options.as)
-  const common = { description, clock, random, log, faults, recorder, account, activity }
+  const trace = new Trace(clock)
+  const common = { description, clock, random, log, faults, recorder, account, activity, trace }
   const simulation = options.workloads ? await simulate(options.workloads, { clock, random, seed }) : undefined
   const clusters = new WorldClusters({ ...common, callWebhook, simulation, signal: stopping.signal })
   const { client } = clusters.main.admin
@@ -329,7 +345,17 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const onRan = (each: Ran): void => void ran.push(each)
   const start = { ...common, operator, replicas, seed, clusters, services, running, onRan, signal: stopping.signal }
   for (let number = 0; number < replicas; number++) startReplica(number, start)
-  const end = { description, clock, log, faults, activity, services, stopping, isLogOwn: options.log !== undefined }
+  const end = {
+    description,
+    clock,
+    log,
+    faults,
+    activity,
+    services,
+    stopping,
+    trace,
+    isLogOwn: options.log !== undefined,
+  }
   const { stop, dispose } = endings(end)
   const checkSynced = (): Promise<void> => clusters.refuseUnsynced([...running.keys()])
   await firstRest(activity, stop)
@@ -364,6 +390,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     kill(number) {
       const replica = replicaOf([...running.keys()], number)
       replica.kill()
+      trace.add(replica.number, 'killed')
       running.get(replica)!()
       running.delete(replica)
     },
@@ -373,39 +400,10 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     },
     compact: (cluster) => clusters.of(cluster).server.compact(),
     closeWatches: (cluster) => clusters.of(cluster).server.closeWatches(),
+    trace: () => trace.entries(),
+    ...snapshotsOf(clusters, clock),
     takeFailure: () => activity.takeFailure(),
     stop,
     [Symbol.asyncDispose]: dispose,
   }
-}
-
-/** Returns a running replica by its number, or else the leader. */
-function replicaOf(all: readonly Replica[], number: number | undefined): Replica {
-  const replica = all.find((each) => number === undefined ? each.parts?.manager.isElected : each.number === number)
-  if (replica) return replica
-  if (number === undefined) {
-    throw new Error('Cannot kill the leader: no replica leads; give the number of a replica')
-  }
-  const running = all.length > 0
-    ? `the running replicas are ${all.map((each) => each.number).join(', ')}`
-    : 'no replica runs'
-  throw new RangeError(`Cannot kill replica ${number}: ${running}`)
-}
-
-/** Returns what records the operator's requests if the environment names a folder for it. */
-function recorderOf(description: OperatorDescription): RightsRecorder | undefined {
-  const folder = optionalEnv(RIGHTS)
-  if (folder === undefined) return undefined
-  const { name } = description.options
-  const resources = [undefined, ...description.clusters].flatMap((cluster) => usedResources(description, cluster))
-  return new RightsRecorder({ operator: name, resources, write: lineWriter(folder, name) })
-}
-
-function millisOf(now: unknown): number {
-  if (!(now instanceof Date)) {
-    throw new TypeError(`Cannot create a world: now is ${JSON.stringify(now)}, and must be a Date`)
-  }
-  const ms = now.getTime()
-  if (Number.isNaN(ms)) throw new RangeError('Cannot create a world: now is an invalid Date')
-  return ms
 }

@@ -3,7 +3,10 @@ import { type Cluster, isReason, type KubeObject, type Transport } from 'kubeloo
 import type { OperatorDescription } from '../operator/description.ts'
 import { isAccount } from '../rights/account.ts'
 import { accountOf, tokenOf, type TrialAccount } from '../rights/trial.ts'
+import { usedResources } from '../operator/used_kinds.ts'
+import { optionalEnv } from '../runtime/os/env.ts'
 import { createObjects } from './initial_objects.ts'
+import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
 
 /** @throws TypeError if `as` is not an account. */
 export function trialOf(description: OperatorDescription, as: string | undefined): TrialAccount | undefined {
@@ -45,4 +48,13 @@ export function withAccount(
     const authorization = `Bearer ${await (token ??= open())}`
     return await handle({ ...request, headers: { ...request.headers, authorization } })
   }
+}
+
+/** Returns what records the operator's requests if the environment names a folder for it. */
+export function recorderOf(description: OperatorDescription): RightsRecorder | undefined {
+  const folder = optionalEnv(RIGHTS)
+  if (folder === undefined) return undefined
+  const { name } = description.options
+  const resources = [undefined, ...description.clusters].flatMap((cluster) => usedResources(description, cluster))
+  return new RightsRecorder({ operator: name, resources, write: lineWriter(folder, name) })
 }

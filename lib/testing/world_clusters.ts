@@ -12,6 +12,7 @@ import type { Activity } from './activity.ts'
 import type { FakeClock } from '../async/fake_clock.ts'
 import type { Faults } from './faults.ts'
 import type { Replica } from './replica.ts'
+import type { Trace } from './trace.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
 import { withAccount } from './world_account.ts'
 import type { Simulation } from './world_pods.ts'
@@ -33,6 +34,7 @@ interface WorldClustersOptions {
   readonly log: Log
   readonly faults: Faults
   readonly recorder: RightsRecorder | undefined
+  readonly trace: Trace
   /** Whose rights the operator has. Undefined: the administrator's. */
   readonly account: TrialAccount | undefined
   readonly activity: Activity
@@ -68,6 +70,14 @@ export class WorldClusters {
     if (!cluster) return this.main
     if (this.#others.has(cluster.name) || this.#options.description.groups.length > 0) return this.#other(cluster.name)
     throw new TypeError(`Cannot use the cluster "${cluster.name}": the operator has no cluster of that name`)
+  }
+
+  /** Returns what sets clusters back to their states of now. Default: all that there are. */
+  backup(clusters: readonly WorldCluster[] = [this.main, ...this.#others.values()]): () => void {
+    const states = clusters.map(({ server }) => [server, server.save()] as const)
+    return () => {
+      for (const [server, state] of states) server.restore(state)
+    }
   }
 
   /** Returns the connections of a replica. */
@@ -112,10 +122,11 @@ export class WorldClusters {
   }
 
   #connect(replica: Replica, { operator }: WorldCluster, name: string | null): Transport {
-    const { activity, faults, recorder } = this.#options
+    const { activity, faults, recorder, trace } = this.#options
     // Faults are outside of the count: a delayed request is not open.
     const connection = replica.receiving(faults.around(replica.sending(activity.counting(operator)), name), name)
-    return recorder?.around(connection, name) ?? connection
+    const traced = trace.around(connection, replica.number, name)
+    return recorder?.around(traced, name) ?? traced
   }
 
   #other(name: string): WorldCluster {

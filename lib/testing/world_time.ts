@@ -10,10 +10,14 @@ import { type Activity, MAX_TURNS } from './activity.ts'
 import { consoleLog } from './console_log.ts'
 import type { Faults } from './faults.ts'
 import type { Ran } from './replica.ts'
+import type { Trace } from './trace.ts'
 import type { Services } from './services.ts'
 
 /** More timers than this without anything that runs are renewals of a lease, for example. */
 const MAX_IDLE_TIMERS = 100_000
+
+/** The last entries of a trace that a failed end prints. */
+const SHOWN_ENTRIES = 30
 
 /** Advances until something has run. Resolves with how far. */
 export async function advanceUntil(clock: FakeClock, ran: Ran[]): Promise<number> {
@@ -48,12 +52,13 @@ interface Ending {
   readonly faults: Faults
   readonly activity: Activity
   readonly services: Services
+  readonly trace: Trace
   readonly stopping: AbortController
 }
 
 /** Returns the functions that end a world: `stop` rejects with what is wrong, `dispose` logs it. */
 export function endings(
-  { description, clock, log, isLogOwn, faults, activity, services, stopping }: Ending,
+  { description, clock, log, isLogOwn, faults, activity, services, stopping, trace }: Ending,
 ): { stop(): Promise<void>; dispose(): Promise<void> } {
   let ended: Promise<void> | undefined
   const stop = async (): Promise<void> => {
@@ -73,6 +78,7 @@ export function endings(
       // If the test fails too, runners print neither error: of a SuppressedError they print only its own message.
       log.error(messageOf(error), { error })
       if (isLogOwn) consoleLog(clock).error(messageOf(error), { error })
+      console.error(`What the replicas did last:\n${trace.entries().slice(-SHOWN_ENTRIES).join('\n')}`)
       // A world that did not come to rest has rejected before.
       if (!activity.restless) setFailed()
     }
@@ -121,4 +127,13 @@ async function endOf(
       )
     }
   }
+}
+
+export function millisOf(now: unknown): number {
+  if (!(now instanceof Date)) {
+    throw new TypeError(`Cannot create a world: now is ${JSON.stringify(now)}, and must be a Date`)
+  }
+  const ms = now.getTime()
+  if (Number.isNaN(ms)) throw new RangeError('Cannot create a world: now is an invalid Date')
+  return ms
 }

@@ -12,6 +12,7 @@ import { seededRandom } from '../../lib/testing/random.ts'
 import { callIn, type Replica } from '../../lib/testing/replica.ts'
 import { Services } from '../../lib/testing/services.ts'
 import { startReplica } from '../../lib/testing/start_replica.ts'
+import { Trace } from '../../lib/testing/trace.ts'
 import { WorldClusters } from '../../lib/testing/world_clusters.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
@@ -68,6 +69,7 @@ export class Stage {
   readonly #random: () => number
   readonly #faults: ReturnType<typeof makeFaults>
   readonly #activity: Activity
+  readonly #trace: Trace
   readonly #clusters: WorldClusters
   readonly #known = new Known()
   readonly #replicas = new Map<number, Running>()
@@ -97,6 +99,7 @@ export class Stage {
     const log = options.logOf(undefined)
     const random = this.#random = seededRandom(seed)
     const clock = this.clock = new FakeClock({ settle: () => this.#activity.rest() })
+    this.#trace = new Trace(clock)
     const faults = this.#faults = makeFaults(clock, app.description.clusters.map(({ name }) => name))
     const activity = this.#activity = new Activity(faults, () => this.#end.abort())
     const { description } = app
@@ -107,6 +110,7 @@ export class Stage {
     }
     this.#clusters = new WorldClusters({
       ...{ description, clock, random, log, faults, activity, recorder: undefined, account: undefined },
+      trace: this.#trace,
       callWebhook: (address, body, { signal }) => callIn([...this.#known.keys()], address, body, signal),
       signal: this.#end.signal,
     })
@@ -161,10 +165,9 @@ export class Stage {
 
   /** Returns what sets a cluster back to its state of now. */
   backup(cluster: OtherCluster | undefined): () => void {
-    const { server } = this.#clusters.of(cluster)
-    const state = server.save()
+    const restore = this.#clusters.backup([this.#clusters.of(cluster)])
     return () => {
-      server.restore(state)
+      restore()
       this.restoredMs = this.clock.monotonic()
     }
   }
@@ -305,6 +308,7 @@ export class Stage {
       ...{ operator: app, replicas, seed, clock, random: this.#random, log, activity: this.#activity, signal },
       ...{ recorder: undefined, clusters: { connectionsOf }, running: this.#known, onRan() {} },
       services: new Services(this.#activity, this.#faults),
+      trace: this.#trace,
     })
     const replica = [...this.#known.keys()].find((each) => !before.has(each))!
     this.#replicas.set(number, { replica, stop: () => stop.abort() })

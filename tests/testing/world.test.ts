@@ -1,10 +1,19 @@
 /** Tests how worlds end, how faults affect them, and that equal seeds repeat them. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LeadershipLost, type Log, NetworkError, type Operator, operator, type Transport } from 'kubeloop'
+import {
+  LeadershipLost,
+  type Log,
+  NetworkError,
+  type Operator,
+  operator,
+  type OperatorOptions,
+  type Transport,
+} from 'kubeloop'
 import { ConfigMap, Lease, Pod } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
 import { sleep } from '../../lib/async/clock.ts'
+import { Trace } from '../../lib/testing/trace.ts'
 import { isOurs, map, nowhere, ref, silent } from './worlds.ts'
 
 const never = (): Promise<never> => new Promise(() => {})
@@ -126,8 +135,8 @@ test('the end of an await using block stops the operator, and throws an error th
 })
 
 /** Copies ConfigMaps to another cluster. */
-function copier(): { app: Operator; west: { name: string } } {
-  const app = operator({ name: 'copier' })
+function copier(options: Partial<OperatorOptions> = {}): { app: Operator; west: { name: string } } {
+  const app = operator({ name: 'copier', ...options })
   const west = app.cluster('west', nowhere)
   app.controllerFor(ConfigMap, { when: isOurs })
     .reconcile(async ({ metadata }, { clientOf }) =>
@@ -320,7 +329,7 @@ test('a cut request that is not a watch does not reach the server', async () => 
 async function record(
   seed: number,
   logged: boolean,
-): Promise<{ requests: string[]; lines: string[]; objects: unknown[]; timeMs: number }> {
+): Promise<{ requests: string[]; lines: string[]; objects: unknown[]; timeMs: number; trace: unknown[] }> {
   const requests: string[] = []
   const lines: string[] = []
   const at = (level: string): Log['info'] => (message, fields) =>
@@ -379,7 +388,7 @@ async function record(
     await w.clientOf(west).list(ConfigMap),
   ]
   await w.stop()
-  return { requests, lines, objects, timeMs: w.clock.now() }
+  return { requests, lines, objects, timeMs: w.clock.now(), trace: [...w.trace()] }
 }
 
 test('equal seeds give equal runs: requests, their order and times, uids, versions, names, identities and log lines', async () => {
@@ -405,10 +414,13 @@ test('equal seeds give equal runs: requests, their order and times, uids, versio
   assert.deepEqual(second.objects, first.objects)
   assert.deepEqual(second.lines, first.lines)
   assert.equal(second.timeMs, first.timeMs)
+  assert.ok(first.trace.length > 100, `${first.trace.length} entries`)
+  assert.deepEqual(second.trace, first.trace)
 
   const silent = await record(7, false)
   assert.deepEqual(silent.requests, first.requests, 'a log changes nothing else')
   assert.deepEqual(silent.objects, first.objects)
+  assert.deepEqual(silent.trace, first.trace)
 
   const other = await record(8, true)
   const idsOf = ({ lines }: { lines: string[] }): Set<string> =>
@@ -501,6 +513,73 @@ test('advanceToNext rejects where nothing waits, and with the error of an operat
   await assert.rejects(broken.advanceToNext(), /no disk/)
 })
 
+test('the trace has requests, reconciles with causes and writes, tasks and ends, in order and in bounded memory', async () => {
+  const { app } = copier({ leaderElection: true })
+  app.add('once', () => Promise.resolve())
+  app.add('broken', () => Promise.reject(new Error('no disk')), { restart: true })
+  await using w = await world(app, { replicas: 2, log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  w.fault({ cluster: 'west', verb: 'patch', status: 503 })
+  await w.settle()
+  await w.advance('10s')
+  w.kill()
+  await w.advance('20s')
+  const lines = w.trace().map(String).filter((line) => /reconcile|task|kill|patch|leases/.test(line))
+  const [why, wrote] = ['because: added', '; apply ConfigMap default/a created']
+  const expected = [
+    /^\+0\.000 s replica 0: get leases \S+ 404$/,
+    /^\+0\.000 s replica 0: create leases \S+ 201$/,
+    /^\+0\.000 s replica 1: get leases \S+ 200$/,
+    /^\+0\.000 s replica 0: task once begins$/,
+    /^\+0\.000 s replica 0: task broken no disk$/,
+    /^\+0\.000 s replica 0: patch configmaps default\/a in west 503$/,
+    RegExp(`^\\+0\\.000 s replica 0: reconcile configmap default/a .*503.* ${why}$`),
+    RegExp(`^\\+0\\.\\d+ s replica 0: reconcile configmap default/a ok${wrote} because: retry`),
+    /^\+\d\.\d+ s replica 0: update leases \S+ 200 \(\d+ times\)$/,
+    /^\+10\.000 s replica 0: killed$/,
+    /^\+\d\d\.\d+ s replica 1: update leases \S+ 200/,
+    RegExp(`^\\+\\d\\d\\.\\d+ s replica 1: reconcile configmap default/a ok.* ${why}$`),
+  ]
+  for (const pattern of expected) {
+    assert.ok(lines.some((line) => pattern.test(line)), `${pattern} in\n${lines.join('\n')}`)
+  }
+  const { ms, replica, what, object, result, causes } = w.trace().find((each) => each.what === 'reconcile')!
+  assert.deepEqual([ms, replica, what, object, causes], [0, 0, 'reconcile', 'configmap default/a', ['added']])
+  assert.match(result, /503/)
+  const trace = new Trace(w.clock)
+  for (let number = 0; number < 20_001; number++) trace.add(0, `${number}`)
+  assert.deepEqual([trace.entries().length, trace.entries().at(-1)?.what], [5000, '20000'])
+})
+
+test('a snapshot sets all clusters back, also twice; operators see it, and only its world takes it', async () => {
+  const { app, west } = copier()
+  await using w = await world(app, { log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  await w.settle()
+  const names = async (client = w.client) =>
+    (await client.list(ConfigMap, { namespace: 'default' })).map(({ metadata }) => metadata.name)
+  const before = w.snapshot()
+  const { metadata: { resourceVersion } } = (await w.client.get(ConfigMap, ref('a')))!
+  for (let time = 0; time < 2; time++) {
+    await w.client.create(ConfigMap, map('b'))
+    await w.client.delete(ConfigMap, ref('a'))
+    await w.clientOf(west).delete(ConfigMap, ref('a'))
+    await w.advance('1m')
+    assert.deepEqual([await names(), await names(w.clientOf(west))], [['b'], ['b']])
+    w.restore(before)
+    assert.deepEqual([await names(), await names(w.clientOf(west))], [['a'], ['a']])
+    await w.clientOf(west).delete(ConfigMap, ref('a'))
+    await w.advance('1m')
+    // The operator has read all again: what came back is new to it.
+    assert.deepEqual([await names(), await names(w.clientOf(west))], [['a'], ['a']])
+  }
+  const { metadata } = await w.client.patch(ConfigMap, ref('a'), { merge: { data: { a: 'b' } } })
+  assert.ok(Number(metadata.resourceVersion) > Number(resourceVersion) + 4, 'versions are not used twice')
+  assert.equal(before.time.toISOString(), '2026-01-01T00:00:00.000Z')
+  await using other = await world(app, { log: silent })
+  assert.throws(() => other.restore(before), /Cannot restore the world: give what the snapshot\(\) of this world/)
+})
+
 test('a world that complains at the end of an await using block leaves the failed assertion, and fails the process', async () => {
   const lines: string[] = []
   const [printed, exitCode] = [console.error, process.exitCode ?? 0]
@@ -519,6 +598,10 @@ test('a world that complains at the end of an await using block leaves the faile
       await assert.rejects(
         body(),
         (error) => error instanceof assert.AssertionError && error.message.startsWith('the assertion'),
+      )
+      assert.match(
+        lines.join('\n'),
+        /\nWhat the replicas did last:\n(?:.*\n)*\+0\.000 s replica 0: watch configmaps 200/,
       )
       ends.push([process.exitCode, lines.splice(0).filter((line) => line.includes(' error: ')).join()])
       process.exitCode = exitCode

@@ -45,11 +45,21 @@ export interface Context {
   endWatches(storage: string): void
 }
 
-/** Returns the lines of a container's log. Undefined: nothing runs the pod. */
+/** A line of a container's log. */
+export interface LogLine {
+  readonly atMs: number
+  readonly text: string
+}
+
+/**
+ * Returns the lines of a container's log. Undefined: nothing runs the pod. `follow`: the request waits for later lines,
+ * and `more` is to be called when there are some, until the signal is aborted. Changes of the pod need no call.
+ */
 export type PodLog = (
   pod: ApiObject,
   container: string,
-) => readonly { readonly atMs: number; readonly text: string }[] | undefined
+  follow?: { readonly signal: AbortSignal; more(): void },
+) => readonly LogLine[] | undefined
 
 /** What happens to unknown and duplicate fields. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'

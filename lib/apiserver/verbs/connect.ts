@@ -1,9 +1,10 @@
 /** Answers requests that a real server forwards to a kubelet, a pod or a service, of which there are none. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Context, type PodLog, readObject } from '../context/context.ts'
+import { type Context, type LogLine, readObject } from '../context/context.ts'
 import { flag } from '../../core/requested_action.ts'
 import { admitConnect } from '../admission/admission.ts'
 import { answerText } from '../wire/respond.ts'
+import { followLog } from './log_follow.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
@@ -54,16 +55,27 @@ export const logs: Answer = (context, kind, route, call) => {
   if (!at(pod, 'spec', 'nodeName')) return answerText(204, '')
   const lines = context.podLog?.(pod, container)
   if (!lines) throw podError(context, kind, pod)
-  checkStarted(pod, container, flag(call.query, 'previous'))
-  return answerText(200, logText(lines, call.query, context.clock.now()))
+  const previous = flag(call.query, 'previous')
+  checkStarted(pod, container, previous)
+  if (!flag(call.query, 'follow') || previous) {
+    return answerText(200, new TextDecoder().decode(logBytes(lines, call.query, context.clock.now())))
+  }
+  const later = new URLSearchParams(call.query)
+  for (const name of ['tailLines', 'limitBytes']) later.delete(name)
+  return followLog(context, pod, container, call, {
+    render: (lines, isFirst) => logBytes(lines, isFirst ? call.query : later, context.clock.now()),
+    hasEnded: (pod) => !at(statusOf(pod, container), 'state', 'running'),
+  })
+}
+
+function statusOf(pod: ApiObject, container: string): Json | undefined {
+  return ['containerStatuses', 'initContainerStatuses'].flatMap((field) => at(pod, 'status', field) as Json[] ?? [])
+    .find((each) => at(each, 'name') === container)
 }
 
 /** Throws 400 with a kubelet's message if a container has not run yet, or not before with `previous`. */
 function checkStarted(pod: ApiObject, container: string, previous: boolean): void {
-  const statuses = ['containerStatuses', 'initContainerStatuses'].flatMap((field) =>
-    at(pod, 'status', field) as Json[] ?? []
-  )
-  const status = statuses.filter(isObject).find(({ name }) => name === container)
+  const status = statusOf(pod, container)
   const name = `container ${JSON.stringify(container)} in pod ${JSON.stringify(pod.metadata.name)}`
   const ended = at(status, 'lastState', 'terminated')
   if (previous && !ended) throw badRequest(`previous terminated ${name} not found`)
@@ -73,8 +85,8 @@ function checkStarted(pod: ApiObject, container: string, previous: boolean): voi
   )
 }
 
-/** Returns the lines that the options of a request select. */
-function logText(lines: ReturnType<PodLog> & object, query: URLSearchParams, nowMs: number): string {
+/** Returns the bytes that the options of a request select. */
+function logBytes(lines: readonly LogLine[], query: URLSearchParams, nowMs: number): Uint8Array {
   const number = (name: string): number => query.has(name) ? Number(query.get(name)) : Infinity
   const sinceMs = Math.max(nowMs - number('sinceSeconds') * 1000, Date.parse(query.get('sinceTime') ?? '') || -Infinity)
   const tail = number('tailLines')
@@ -82,8 +94,7 @@ function logText(lines: ReturnType<PodLog> & object, query: URLSearchParams, now
   const text = chosen.slice(Math.max(0, chosen.length - tail)).map(({ atMs, text }) =>
     `${flag(query, 'timestamps') ? `${new Date(atMs).toISOString().replace('Z', '000000Z')} ` : ''}${text}\n`
   ).join('')
-  const limit = number('limitBytes')
-  return limit === Infinity ? text : new TextDecoder().decode(new TextEncoder().encode(text).subarray(0, limit))
+  return new TextEncoder().encode(text).subarray(0, number('limitBytes'))
 }
 
 /** Returns the container. Throws 400 if a pod has no such container, or several ones and none is chosen. */

@@ -68,11 +68,12 @@ export async function startEmbeddedApi(
   const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
   const problem = (message: string): void => report({ kind: 'problem', message })
   if (fresh) await remove(state)
+  let ca = ''
   /** Set when the controllers of workloads are loaded. */
   let podLog: PodLog | undefined
   const serverOf = (saved?: SavedState): ApiServer =>
     new ApiServer({
-      ...{ clock, log, bootstrap: true, podLog: (pod, container) => podLog?.(pod, container) },
+      ...{ clock, log, bootstrap: true, podLog: (...request) => podLog?.(...request) },
       ...(saved && { state: saved }),
     })
   const restored = await readState(state, (saved) => {
@@ -101,7 +102,7 @@ export async function startEmbeddedApi(
       const { podLogOf, PodScript, TIMES, Workloads } = await import('../../simcluster/workloads/workloads.ts')
       const script = new PodScript(() => clock.now())
       podLog ??= podLogOf(script)
-      await new Workloads({ ...common, script, times: TIMES }).start(loops.signal)
+      await new Workloads({ ...common, script, times: TIMES, ca: () => ca || undefined }).start(loops.signal)
     }
     running.push(
       start().catch((error: unknown) => {
@@ -119,6 +120,7 @@ export async function startEmbeddedApi(
     return other ? other.server.refuse({ ...request, path }) : own.server.refuse(request)
   }
   const served = await listen({ handle: sessions.over(routed), refuse }, { port })
+  ca = served.ca
   const writeKubeconfig = (names: readonly string[]): Promise<void> =>
     writePrivate(
       kubeconfig,

@@ -1,5 +1,5 @@
 /** Runs Jobs to their completion. */
-import { type Client, finalizers, type Operator, owners } from 'kubeloop'
+import { type Client, finalizers, isReason, type Operator, owners } from 'kubeloop'
 import { Job, Pod, type V1Job, type V1Pod } from 'kubeloop/kinds'
 import { INDEX } from './indexes.ts'
 import { isTracked, TRACKING } from './job_counts.ts'
@@ -36,7 +36,13 @@ export function addJobs(app: Operator): void {
         if (finished.type === 'Complete') events.normal(job, 'Completed', 'Job completed')
         else events.warning(job, finished.reason ?? '', finished.message ?? '')
       }
-      await client.setStatus(Job, job, plan.status)
+      try {
+        await client.setStatus(Job, job, plan.status)
+      } catch (error) {
+        // A CronJob deletes what leaves its history.
+        if (isReason(error, 'NotFound')) return undefined
+        throw error
+      }
       // After the status has their uids: an uncounted pod must not get lost.
       for (const pod of plan.untrack) await untrack(client, pod)
       const leftMs = finished ? untilExpired(job, nowMs) : plan.againMs

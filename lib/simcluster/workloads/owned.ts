@@ -10,7 +10,7 @@ import {
   selectors,
 } from 'kubeloop'
 import type { ResourceOf } from 'kubeloop/parts'
-import { Pod, ReplicaSet, type V1LabelSelector, type V1Pod, type V1ReplicaSet } from 'kubeloop/kinds'
+import { Job, Pod, ReplicaSet, type V1Job, type V1LabelSelector, type V1Pod, type V1ReplicaSet } from 'kubeloop/kinds'
 
 /** The key of objects without a controller. No uid is like it. */
 const ORPHANS = 'orphans'
@@ -21,6 +21,8 @@ const byOwner = (object: HasOwners): string => owners.controllerOf(object)?.uid 
 export const podsByOwner: Index<V1Pod> = defineIndex(Pod, byOwner)
 /** ReplicaSets by the uid of their controller. */
 export const setsByOwner: Index<V1ReplicaSet> = defineIndex(ReplicaSet, byOwner)
+/** Jobs by the uid of their controller. */
+export const jobsByOwner: Index<V1Job> = defineIndex(Job, byOwner)
 
 /** An object with a selector of its dependents. */
 export interface Selecting extends KubeObject {

@@ -1,5 +1,6 @@
 /** What a test makes of simulated pods: failures, holds and log lines, by patterns of names. */
 import type { KubeObject } from 'kubeloop'
+import type { LogLine } from 'kubeloop/apiserver'
 
 /** How pods fail; see {@link Pods.fail}. */
 export interface PodFailure {
@@ -49,12 +50,6 @@ export interface Pods {
 /** What is scripted for a pod. */
 export type PodRule = ({ readonly does: 'fail' } & PodFailure) | { readonly does: 'hold' }
 
-/** A line of a container's log. */
-export interface LogLine {
-  readonly atMs: number
-  readonly text: string
-}
-
 interface Entry<T> {
   readonly matches: (pod: KubeObject) => boolean
   readonly value: T
@@ -64,6 +59,7 @@ interface Entry<T> {
 export class PodScript implements Pods {
   readonly #now: () => number
   readonly #onChange = new Set<() => void>()
+  readonly #onLine = new Set<() => void>()
   #rules: Entry<PodRule>[] = []
   readonly #lines: Entry<LogLine>[] = []
 
@@ -74,6 +70,12 @@ export class PodScript implements Pods {
   /** Calls `listener` after each change of a rule. */
   onChange(listener: () => void): void {
     this.#onChange.add(listener)
+  }
+
+  /** Calls `listener` after new lines until the signal is aborted. */
+  onLine(listener: () => void, signal: AbortSignal): void {
+    this.#onLine.add(listener)
+    signal.addEventListener('abort', () => this.#onLine.delete(listener), { once: true })
   }
 
   fail(pattern: string, how: PodFailure = {}): () => void {
@@ -88,6 +90,7 @@ export class PodScript implements Pods {
     const matches = matcher(pattern)
     const lines = text.replace(/\n$/, '').split('\n')
     this.#lines.push(...lines.map((each) => ({ matches, value: { atMs: this.#now(), text: each } })))
+    for (const listener of [...this.#onLine]) listener()
   }
 
   ruleOf(pod: KubeObject): PodRule | undefined {

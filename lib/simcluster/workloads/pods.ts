@@ -1,8 +1,9 @@
 /** Runs pods on the one simulated node: a scheduler and a kubelet without containers. */
 import { EventChannel, isReason, type Operator } from 'kubeloop'
+import type { LogLine } from 'kubeloop/apiserver'
 import { Node, Pod, type V1Pod } from 'kubeloop/kinds'
 import { planPod, type PodTimes } from './pod_plan.ts'
-import type { LogLine, PodScript } from './pod_script.ts'
+import type { PodScript } from './pod_script.ts'
 import { instant } from './instant.ts'
 
 type PodKey = { readonly namespace: string; readonly name: string }

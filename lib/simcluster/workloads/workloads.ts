@@ -3,8 +3,11 @@ import { type Clock, type Controller, type Log, type Operator, operator, type Pa
 import type { PodLog } from 'kubeloop/apiserver'
 import { Pod, type V1Pod } from 'kubeloop/kinds'
 import { silentLog } from '../../observe/log.ts'
+import { addAccountTokens } from './account_tokens.ts'
+import { addCronJobs } from './cron_jobs.ts'
 import { addDaemonSets } from './daemon_sets.ts'
 import { addDeployments } from './deployments.ts'
+import { addEndpointSlices } from './endpoint_slices.ts'
 import { addJobs } from './jobs.ts'
 import { PodScript } from './pod_script.ts'
 import { type PodTimes, TIMES } from './pod_plan.ts'
@@ -22,6 +25,8 @@ export interface WorkloadsOptions {
   readonly log: Log
   readonly script: PodScript
   readonly times: PodTimes
+  /** Returns the CA of the server, PEM, for the Secrets with tokens. Default: they have none. */
+  readonly ca?: (() => string | undefined) | undefined
   /** Source of back-off jitter: returns numbers in [0, 1). Default: Math.random. */
   readonly random?: (() => number) | undefined
   /** Makes ids of runs. Default: crypto.randomUUID. */
@@ -30,7 +35,10 @@ export interface WorkloadsOptions {
 
 /** Returns what answers requests for the logs of pods. */
 export function podLogOf(script: PodScript): PodLog {
-  return (pod, container) => logOf(pod as unknown as V1Pod, container, script)
+  return (pod, container, follow) => {
+    if (follow) script.onLine(follow.more, follow.signal)
+    return logOf(pod as unknown as V1Pod, container, script)
+  }
 }
 
 /** Runs the controllers and the node of one cluster. */
@@ -52,6 +60,9 @@ export class Workloads {
     addStatefulSets(app)
     addDaemonSets(app)
     addServiceAccounts(app)
+    addCronJobs(app)
+    addEndpointSlices(app)
+    addAccountTokens(app, options.ca ?? (() => undefined))
     script.onChange(() => queue([...this.#pods()].map(({ metadata }) => metadata)))
   }
 

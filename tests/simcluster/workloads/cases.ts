@@ -2,17 +2,22 @@
 import { type AnyResource, type Client, draft, type KubeObject, operator } from 'kubeloop'
 import {
   ControllerRevision,
+  CronJob,
   DaemonSet,
   Deployment,
+  EndpointSlice,
   Job,
   Namespace,
   PersistentVolumeClaim,
   Pod,
   ReplicaSet,
+  Secret,
+  Service,
   ServiceAccount,
   StatefulSet,
 } from 'kubeloop/kinds'
 import { type Pods, world } from 'kubeloop/testing'
+import { silentLog } from '../../../lib/observe/log.ts'
 
 interface Step {
   readonly client: Client
@@ -70,15 +75,76 @@ const data = {
   metadata: { name: 'data' },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
 }
+
+/** Its last time was missed: while it is suspended, the status says that it last ran years ago. */
+const missed = async ({ client, namespace }: Step, spec: object) => {
+  const ref = { namespace, name: 'web' }
+  await client.patch(CronJob, ref, { merge: { spec: { suspend: true, ...spec } } })
+  const { status } = (await client.live.get(CronJob, ref))!
+  await client.setStatus(CronJob, ref, { ...status, lastScheduleTime: '2020-01-01T00:00:00Z' })
+  return await client.patch(CronJob, ref, { merge: { spec: { suspend: false } } })
+}
+const cron = (spec: object = {}, job: object = {}) => async (step: Step) => {
+  const container = { name: 'web', image: 'web:1' }
+  const pod = { restartPolicy: 'Never', terminationGracePeriodSeconds: 1, containers: [container] }
+  const jobTemplate = {
+    metadata: { labels, annotations: { note: 'x' } },
+    spec: { backoffLimit: 0, ...job, template: { spec: pod } },
+  }
+  await step.client.create(CronJob, {
+    metadata: { namespace: step.namespace, name: 'web' },
+    spec: { schedule: '0 0 2 1 *', suspend: true, jobTemplate, ...spec },
+  })
+  return await missed(step, {})
+}
+const recron = (spec: object) => (step: Step) => missed(step, spec)
+const february = { schedule: '0 0 2 feb ?' }
+
+const service = (spec: object = {}) => ({ client, namespace }: Step) =>
+  client.create(Service, {
+    metadata: { namespace, name: 'web', labels: { tier: 'front' } },
+    spec: {
+      selector: labels,
+      ports: [{ name: 'http', port: 80, targetPort: 'http' }, { name: 'dns', port: 53 }],
+      ...spec,
+    },
+  })
+const serving = (name: string, spec: object = {}, port = 8080) => ({ client, namespace }: Step) =>
+  client.create(Pod, {
+    metadata: { namespace, name, labels },
+    spec: {
+      terminationGracePeriodSeconds: 300,
+      containers: [{ name: 'web', image: 'web:1', ports: [{ name: 'http', containerPort: port }] }],
+      ...spec,
+    },
+  })
+const secret = (account: string, uid?: string) => async ({ client, namespace }: Step) => {
+  if (account !== 'nobody') await client.createIfMissing(ServiceAccount, { metadata: { namespace, name: account } })
+  return await client.create(Secret, {
+    metadata: {
+      namespace,
+      name: `of-${account}`,
+      annotations: {
+        'kubernetes.io/service-account.name': account,
+        ...(uid && { 'kubernetes.io/service-account.uid': uid }),
+      },
+    },
+    type: 'kubernetes.io/service-account-token',
+  })
+}
+
 /** The kinds that are compared. */
 export const KINDS: readonly AnyResource[] = [
   ControllerRevision,
+  CronJob,
   DaemonSet,
   Deployment,
+  EndpointSlice,
   Job,
   PersistentVolumeClaim,
   Pod,
   ReplicaSet,
+  Secret,
   ServiceAccount,
   StatefulSet,
 ]
@@ -139,6 +205,100 @@ export const CASES: Cases = {
     'it is deleted': ({ client, namespace }) => client.delete(Job, { namespace, name: 'web' }),
   },
   'job-ttl': { 'it goes after its time': job({ ttlSecondsAfterFinished: 1 }) },
+
+  cron: {
+    'a missed time is made up for': cron({ successfulJobsHistoryLimit: 1, timeZone: 'Asia/Kolkata' }),
+    'the next one ends the history of the first': recron(february),
+    'it is suspended': ({ client, namespace }) =>
+      client.patch(CronJob, { namespace, name: 'web' }, { merge: { spec: { suspend: true } } }),
+    'its Job is deleted': async ({ client, namespace }) => {
+      const [job] = await client.list(Job, { namespace })
+      await client.delete(Job, job!)
+    },
+  },
+  'cron-allow': {
+    'it runs': held(cron()),
+    'another one runs beside it': recron(february),
+    'it is deleted': ({ client, namespace }) => client.delete(CronJob, { namespace, name: 'web' }),
+  },
+  'cron-forbid': { 'it runs': held(cron({ concurrencyPolicy: 'Forbid' })), 'no other starts': recron(february) },
+  'cron-replace': {
+    'it runs': held(cron({ concurrencyPolicy: 'Replace' })),
+    'another one replaces it': recron(february),
+  },
+  'cron-deadline': { 'it is too late': cron({ startingDeadlineSeconds: 10 }) },
+  'cron-fails': {
+    'its Job fails': failing(cron()),
+    'and leaves the history': recron({ ...february, failedJobsHistoryLimit: 0 }),
+  },
+  'cron-never': { 'no date fits': cron({ schedule: '0 0 31 2 *' }) },
+
+  slices: {
+    'without pods': service(),
+    'a pod': serving('web-0'),
+    'a pod with another port': serving('web-1', {}, 9090),
+    'a pod without the port': ({ client, namespace }) =>
+      client.create(Pod, { metadata: { namespace, name: 'web-2', labels }, spec: template('web:1').spec }),
+    'one does not start': held(serving('web-3', { hostname: 'front', subdomain: 'web' })),
+    'one fails': ({ pods, ...step }) => {
+      pods.fail('slices/web-1')
+      return serving('web-4')({ pods, ...step })
+    },
+    'one is being deleted': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-0' }),
+    'one leaves': ({ client, namespace }) =>
+      client.patch(Pod, { namespace, name: 'web-2' }, { merge: { metadata: { labels: { app: 'other' } } } }),
+    'the labels of the Service change': ({ client, namespace }) =>
+      client.patch(Service, { namespace, name: 'web' }, { merge: { metadata: { labels: { tier: null, a: 'b' } } } }),
+    'another port': ({ client, namespace }) =>
+      client.patch(Service, { namespace, name: 'web' }, { merge: { spec: { ports: [{ port: 8000 }] } } }),
+    'a slice is deleted': async ({ client, namespace }) => {
+      const [slice] = await client.list(EndpointSlice, { namespace })
+      await client.delete(EndpointSlice, slice!)
+    },
+    'it selects nothing': ({ client, namespace }) =>
+      client.patch(Service, { namespace, name: 'web' }, { merge: { spec: { selector: { app: 'none' } } } }),
+    'it is deleted': ({ client, namespace }) => client.delete(Service, { namespace, name: 'web' }),
+  },
+  'slices-headless': {
+    'pods that are not ready are published': async (step) => {
+      await held(serving('web-0'))(step)
+      await service({ clusterIP: 'None', publishNotReadyAddresses: true, ports: [] })(step)
+    },
+  },
+  'slices-none': {
+    'Services without a selector, and of another name': async ({ client, namespace }) => {
+      await client.create(Service, { metadata: { namespace, name: 'plain' }, spec: { ports: [{ port: 80 }] } })
+      await client.create(Service, {
+        metadata: { namespace, name: 'other' },
+        spec: { type: 'ExternalName', externalName: 'a.example', selector: labels },
+      })
+    },
+  },
+  'slices-many': {
+    // They run on no node, which would take its time for them.
+    'many pods': ({ client, namespace }) =>
+      Promise.all(Array.from({ length: 104 }, async (_, index) => {
+        const metadata = { namespace, name: `web-${index + 100}`, labels }
+        const { spec } = template('web:1')
+        await client.create(Pod, { metadata, spec: { ...spec, schedulerName: 'none' } })
+        const ip = `10.1.0.${index}`
+        await client.setStatus(Pod, metadata, { podIP: ip, podIPs: [{ ip }] })
+      })),
+    'more than a slice has': service({ ports: [{ port: 80 }], publishNotReadyAddresses: true }),
+  },
+
+  tokens: {
+    'of an account': secret('default'),
+    'of an account that comes with it': secret('robot'),
+    'of no account': secret('nobody'),
+    'of an earlier account': async ({ client, namespace, ...step }) => {
+      await client.delete(Secret, { namespace, name: 'of-default' })
+      await secret('default', '00000000-0000-0000-0000-000000000000')({ client, namespace, ...step })
+    },
+    'its token is removed': ({ client, namespace }) =>
+      client.patch(Secret, { namespace, name: 'of-robot' }, { merge: { data: { token: null, extra: 'eA==' } } }),
+    'the account is deleted': ({ client, namespace }) => client.delete(ServiceAccount, { namespace, name: 'robot' }),
+  },
 
   deployment: {
     'it is created': create(),
@@ -207,7 +367,7 @@ export const idle = operator({ name: 'idle' }).add(
 /** Resolves with what there is after each step in a world, by `NAMESPACE: STEP`. */
 export async function embeddedStates(): Promise<Map<string, readonly string[]>> {
   const states = new Map<string, readonly string[]>()
-  const w = await world(idle, { workloads: true })
+  const w = await world(idle, { workloads: true, log: silentLog })
   for (const [namespace, steps] of Object.entries(CASES)) {
     await w.client.create(Namespace, { metadata: { name: namespace } })
     for (const [title, step] of Object.entries(steps)) {
@@ -226,7 +386,8 @@ async function objectsIn(client: Client, namespace: string): Promise<KubeObject[
 
 /** Returns objects as lines: without uids, times, hashes and random names. */
 export function snapshot(objects: Iterable<KubeObject>): readonly string[] {
-  return [...objects].map(lineOf).toSorted()
+  const lines = Map.groupBy([...objects].map(lineOf), (line) => line)
+  return [...lines.values()].flatMap((equal) => equal.length < 50 ? equal : `${equal.length} of ${equal[0]}`).toSorted()
 }
 
 function lineOf(object: KubeObject): string {
@@ -247,18 +408,26 @@ function lineOf(object: KubeObject): string {
       subdomain: spec?.['subdomain'],
     }
     : status
+  const { data, type, endpoints, ports, addressType } = draft(object) as unknown as Record<string, unknown>
+  // A world has no CA.
+  const { 'ca.crt': _ca, ...entries } = (data ?? {}) as Record<string, string>
+  const content = kind === 'Secret'
+    ? { type, data: { ...entries, ...(entries['token'] && { token: 'TOKEN' }) } }
+    : { addressType, ports, endpoints: (endpoints as object[] | undefined)?.map((each) => ({ ...each, addresses: 0 })) }
   const size = { replicas: spec?.['replicas'], minReadySeconds: spec?.['minReadySeconds'] }
   const text = JSON.stringify(
     sorted({
       kind,
       name: metadata.name,
       labels,
-      annotations,
+      // That of a slice, when the last change was, is only in a cluster.
+      annotations: kind === 'EndpointSlice' ? undefined : annotations,
       own,
       finalizers: kind === 'PersistentVolumeClaim' ? undefined : finalizers,
       ...(deletionTimestamp && { ending: true }),
       ...size,
       status: shown,
+      ...content,
     }),
   )
   return text
@@ -266,21 +435,28 @@ function lineOf(object: KubeObject): string {
 
 const LETTERS = '[bcdfghjklmnpqrstvwxz2456789]'
 /** Names with the hash of a ReplicaSet, and perhaps a suffix for its pods, or with that alone. */
-const NAMES = new RegExp(`\\bweb-(?:\\d-)?(?:${LETTERS}{6,10}(-${LETTERS}{5})?|${LETTERS}{5})\\b`, 'g')
+const NAMES = new RegExp(
+  `\\bweb-(?:\\d-)?(?:${LETTERS}{6,10}(-${LETTERS}{5})?|${LETTERS}{5}|\\d{3,8}(-${LETTERS}{5})?)\\b`,
+  'g',
+)
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.map(sorted).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
   }
   if (typeof value === 'string') {
-    return value.replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'UID').replaceAll(NAMES, 'web-*').replace(
-      new RegExp(`^${LETTERS}{6,10}$`),
-      'HASH',
-    )
+    return value.replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'UID').replace(/^\d{4}(?=-.*T.*[Z\d]$)/, 'YEAR')
+      .replaceAll(NAMES, 'web-*').replace(
+        new RegExp(`^${LETTERS}{6,10}$`),
+        'HASH',
+      )
   }
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).filter(([name]) => !/Time$/.test(name)).toSorted(([a], [b]) => (a < b ? -1 : 1)).map((
+    Object.entries(value).filter(([name]) => !/Time$|^resourceVersion$/.test(name)).toSorted((
+      [a],
+      [b],
+    ) => (a < b ? -1 : 1)).map((
       [name, each],
     ) => [name, sorted(each)]),
   )

@@ -1,7 +1,10 @@
 /** The decisions of the controllers of workloads, as tables: objects seen, writes wanted. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { V1Deployment, V1Pod, V1ReplicaSet } from 'kubeloop/kinds'
+import type { V1CronJob, V1Deployment, V1EndpointSlice, V1Job, V1Pod, V1ReplicaSet, V1Service } from 'kubeloop/kinds'
+import { planCronJob } from '../../../lib/simcluster/workloads/cron_jobs.ts'
+import { timesOf, zonedInstant } from '../../../lib/simcluster/workloads/cron_times.ts'
+import { planSlices } from '../../../lib/simcluster/workloads/endpoint_slices.ts'
 import { planDeployment } from '../../../lib/simcluster/workloads/deployment_plan.ts'
 import { untilDeadline } from '../../../lib/simcluster/workloads/deployment_status.ts'
 import { planPod, type PodSeen, untilAvailable } from '../../../lib/simcluster/workloads/pod_plan.ts'
@@ -548,4 +551,105 @@ test('progress is checked again a second after its deadline, while there is one'
     ),
     undefined,
   )
+})
+
+test('a CronJob: which Jobs start and go, by its last time, its Jobs and its policy', async () => {
+  const job = (name: string, { type, seconds = 0 }: { type?: string; seconds?: number } = {}): V1Job =>
+    ({
+      metadata: { name, uid: name },
+      status: {
+        startTime: ago(seconds),
+        ...(type && { conditions: [{ type, status: 'True' }], completionTime: ago(seconds) }),
+      },
+    }) as unknown as V1Job
+  const hourly = await timesOf({ schedule: '@hourly' } as never)
+  const due = instant(NOW).slice(0, 16)
+  const plan = (spec: object, status: object, jobs: readonly V1Job[] = [], next = hourly): string => {
+    const metadata = { name: 'c', uid: 'c', creationTimestamp: ago(7000) }
+    const found = planCronJob({ metadata, spec, status } as unknown as V1CronJob, jobs, NOW, next)
+    const at = found.dueMs === undefined ? '-' : instant(found.dueMs).slice(0, 16)
+    const names = (list: readonly { readonly name?: string }[] = []) => list.map(({ name }) => name).join()
+    const removed = names(found.remove.map(({ metadata }) => metadata))
+    const events = found.events.map(({ reason }) => reason).join()
+    return [at, found.againMs / 1000, names(found.status.active), removed, events].join(' ')
+  }
+  const active = (...names: string[]) => ({ active: names.map((name) => ({ name, uid: name })) })
+  const ran = { lastScheduleTime: ago(3600) }
+  for (
+    const [spec, status, jobs, wanted] of [
+      [{}, {}, [], `${due} 3600   `],
+      [{}, { lastScheduleTime: ago(0) }, [], '- 3600   '],
+      [{}, { lastScheduleTime: ago(3600 * 101) }, [], `${due} 3600   TooManyMissedTimes`],
+      [{ suspend: true }, ran, [], '- Infinity   '],
+      [{ startingDeadlineSeconds: 0 }, ran, [], '- 3600   '],
+      [{ startingDeadlineSeconds: 1 }, ran, [], `${due} 3600   `],
+      [{ concurrencyPolicy: 'Forbid' }, { ...ran, ...active('a') }, [job('a')], '- 3600 a  JobAlreadyActive'],
+      [
+        { concurrencyPolicy: 'Replace' },
+        { ...ran, ...active('a') },
+        [job('a'), job('b')],
+        `${due} 3600  a UnexpectedJob`,
+      ],
+      [{ concurrencyPolicy: 'Allow' }, { ...ran, ...active('a') }, [job('a')], `${due} 3600 a  `],
+      [{}, active('a', 'b'), [job('a', { type: 'Failed' })], `${due} 3600   SawCompletedJob,MissingJob`],
+      [{}, active('c-' + NOW / 60_000), [job('c-' + NOW / 60_000)], `- 3600 c-${NOW / 60_000}  `],
+      [
+        { successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 0 },
+        { lastScheduleTime: ago(0) },
+        [job('a', { type: 'Complete', seconds: 5 }), job('b', { type: 'Complete' }), job('d', { type: 'Failed' })],
+        '- 3600  a,d ',
+      ],
+    ] as const
+  ) assert.equal(plan(spec, status, jobs), wanted, JSON.stringify([spec, status]))
+  assert.equal(plan({}, ran, [], () => Infinity), '- Infinity   ')
+  const every = await timesOf({ schedule: '@every 1h1m30.5s' } as never)
+  assert.equal(every(NOW + 700) - NOW, 3_690_000)
+  assert.equal(zonedInstant(NOW, 'America/St_Johns'), '2026-01-01T08:30:00-03:30')
+})
+
+test('EndpointSlices: endpoints stay, slices that change are filled, and one with room is used', () => {
+  const service = { metadata: { name: 's', uid: 's' }, spec: { ports: [{ port: 80 }], clusterIP: '1.1.1.1' } }
+  const labels = {
+    'kubernetes.io/service-name': 's',
+    'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+  }
+  const pods = (...uids: number[]) =>
+    uids.map((uid) => pod({ metadata: { name: `p${uid}`, uid: `${uid}` }, status: { podIP: `10.0.0.${uid}` } }))
+  const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index)
+  const nodes = [{ metadata: { name: 'kubeloop' } }]
+  const plan = (slices: readonly object[], ...uids: number[]) => {
+    const { create, update, remove } = planSlices(
+      service as unknown as V1Service,
+      pods(...uids),
+      slices as never,
+      nodes as never,
+    )
+    const sizes = (list: readonly { readonly endpoints?: readonly unknown[] }[]) =>
+      list.map((each) => each.endpoints?.length)
+    return JSON.stringify([
+      sizes(create),
+      update.map(({ metadata, endpoints }) => [metadata.name, endpoints?.length]),
+      remove.map(({ metadata }) => metadata.name),
+    ])
+  }
+  const slice = (name: string, ...uids: number[]): V1EndpointSlice => {
+    const [content] = planSlices(service as unknown as V1Service, pods(...uids), [], nodes as never).create
+    const ownerReferences = [{ uid: 's', kind: 'Service', name: 's', apiVersion: 'v1', controller: true }]
+    return {
+      ...content!,
+      addressType: 'IPv4',
+      metadata: { name, labels, ownerReferences },
+    } as unknown as V1EndpointSlice
+  }
+  const [full, half, few] = [slice('full', ...range(0, 100)), slice('half', ...range(100, 150)), slice('few', 150, 151)]
+  assert.equal(plan([], ...range(0, 250)), '[[100,100,50],[],[]]')
+  assert.equal(plan([full, half, few], ...range(0, 152)), '[[],[],[]]')
+  assert.equal(plan([full, half, few], ...range(0, 153)), '[[],[["half",51]],[]]')
+  assert.equal(plan([full, half, few], ...range(1, 153)), '[[],[["full",100]],[]]')
+  assert.equal(plan([full, half, few], ...range(0, 150)), '[[],[],["few"]]')
+  assert.equal(plan([full, few], ...range(0, 100), 150, ...range(152, 300)), '[[49],[["few",100]],[]]')
+  // A new slice takes the place of one that goes, and an empty one that of the last.
+  assert.equal(plan([few], ...range(200, 205)), '[[],[["few",5]],[]]')
+  assert.equal(plan([few]), '[[],[["few",0]],[]]')
+  assert.equal(plan([slice('empty')]), '[[],[],[]]')
 })

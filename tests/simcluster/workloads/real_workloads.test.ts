@@ -17,7 +17,7 @@ import { CASES, embeddedStates, KINDS, lacking, snapshot } from './cases.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 /** How long the real controllers may take for a step: they wait 10 s before they replace a failed pod of a Job. */
-const STEP_MS = 30_000
+const STEP_MS = 45_000
 
 test('workloads come to the same state as on a real control plane', { skip, timeout: 300_000 }, async () => {
   const expected = await embeddedStates()

@@ -5,14 +5,19 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { operator, type Transport } from 'kubeloop'
 import {
+  CronJob,
   Deployment,
+  EndpointSlice,
   Event,
   Job,
   Namespace,
   Node,
   Pod,
   ReplicaSet,
+  Secret,
+  Service,
   ServiceAccount,
+  TokenReview,
   ValidatingWebhookConfiguration,
 } from 'kubeloop/kinds'
 import { type World, world, type WorldOptions } from 'kubeloop/testing'
@@ -328,6 +333,127 @@ test('logs answer with the lines of a test, as the options of the request select
     app,
   )
 })
+
+test('a followed log has each line when it is written, and ends with its container or its pod', async () => {
+  const app = operator({ name: 'reader' })
+  let send: Transport | undefined
+  app.extend(({ cluster }) => void (send = cluster.unfenced.transport))
+  app.add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+  await inWorld(
+    async (w) => {
+      const follow = async (query = '', signal?: AbortSignal) => {
+        const path = `/api/v1/namespaces/default/pods/a/log?follow=true${query}`
+        const { body } = await send!({ method: 'GET', path, signal })
+        const seen = { text: '', ended: undefined as unknown }
+        const decoder = new TextDecoder()
+        const read = async (): Promise<void> => {
+          for await (const chunk of body) seen.text += decoder.decode(chunk)
+        }
+        read().then(() => (seen.ended = true), (error: unknown) => (seen.ended = error))
+        await w.settle()
+        return seen
+      }
+      await w.client.create(Pod, pod('a'))
+      await w.advance('1s')
+      const [whole, cut] = [await follow(), await follow('&limitBytes=80')]
+      assert.match(whole.text, /^kubeloop simulates this container: .*\n$/)
+      w.pods.log('a', 'one\ntwo')
+      w.pods.log('b', 'other')
+      const stopping = new AbortController()
+      const [last, stopped] = [await follow('&tailLines=1&timestamps=true'), await follow('', stopping.signal)]
+      w.pods.log('a', 'three')
+      await w.settle()
+      stopping.abort('enough')
+      await w.settle()
+      w.pods.log('a', 'four')
+      await w.settle()
+      assert.match(whole.text, /does not run\none\ntwo\nthree\nfour\n$/)
+      const at = '2026-01-01T00:00:01.000000000Z'
+      assert.equal(last.text, `${at} two\n${at} three\n${at} four\n`)
+      assert.deepEqual(stopped, { text: 'one\ntwo\nthree\n', ended: 'enough' })
+      assert.deepEqual([cut.text.length, cut.ended, whole.ended], [80, true, undefined])
+      w.pods.fail('a')
+      await w.settle()
+      assert.deepEqual([whole.ended, last.ended], [true, true])
+      await w.client.delete(Pod, ref('a'), { gracePeriodSeconds: 0 })
+    },
+    {},
+    app,
+  )
+})
+
+test('a CronJob has a Job at each of its times, and catches up with the last one', () =>
+  inWorld(async (w) => {
+    const jobTemplate = { spec: { template: { spec: template('web:1', { restartPolicy: 'Never' }).spec } } }
+    const spec = { schedule: '*/5 * * * *', successfulJobsHistoryLimit: 2, jobTemplate }
+    await w.client.create(CronJob, { metadata: ref('tick'), spec })
+    await w.client.create(CronJob, { metadata: ref('often'), spec: { ...spec, schedule: '@every 1h30m' } })
+    await w.client.create(CronJob, { metadata: ref('odd'), spec: { ...spec, schedule: '*/70 5/20 * * *' } })
+    const jobs = async () => (await w.client.list(Job)).map(({ metadata }) => metadata.name)
+    await w.advance('299s')
+    assert.deepEqual(await jobs(), [])
+    await w.advance('1s')
+    assert.deepEqual(await jobs(), ['tick-29453765'])
+    const tick = async () => (await w.client.get(CronJob, ref('tick')))!.status!
+    assert.deepEqual([(await tick()).active?.[0]?.name, (await tick()).lastScheduleTime], [
+      'tick-29453765',
+      '2026-01-01T00:05:00Z',
+    ])
+    await w.advance('605s')
+    assert.deepEqual(await jobs(), ['tick-29453770', 'tick-29453775'])
+    assert.equal((await tick()).lastSuccessfulTime, '2026-01-01T00:15:02Z')
+    await w.client.patch(CronJob, ref('tick'), { merge: { spec: { suspend: true } } })
+    await w.advance('75m')
+    assert.deepEqual(await jobs(), ['often-29453850', 'tick-29453770', 'tick-29453775'])
+    await w.client.patch(CronJob, ref('tick'), { merge: { spec: { suspend: false } } })
+    await w.advance('1m')
+    assert.deepEqual((await jobs()).slice(1), ['tick-29453775', 'tick-29453850'])
+    assert.deepEqual(
+      new Set(
+        (await w.client.list(Event)).filter(({ involvedObject }) => involvedObject.kind === 'CronJob').map((event) =>
+          event.reason
+        ),
+      ),
+      new Set(['SuccessfulCreate', 'SawCompletedJob', 'SuccessfulDelete', 'UnparseableSchedule']),
+    )
+  }))
+
+test('the token of a Secret is its account, until the Secret is deleted', () =>
+  inWorld(async (w) => {
+    const annotations = { 'kubernetes.io/service-account.name': 'default' }
+    await w.client.create(Secret, {
+      metadata: { ...ref('token'), annotations },
+      type: 'kubernetes.io/service-account-token',
+    })
+    await w.settle()
+    const token = atob((await w.client.get(Secret, ref('token')))!.data!['token']!)
+    const review = async () => (await w.client.create(TokenReview, { metadata: { name: 'a' }, spec: { token } })).status
+    assert.equal((await review())?.user?.username, 'system:serviceaccount:default:default')
+    await w.advance('366d')
+    assert.equal((await review())?.authenticated, true)
+    await w.client.delete(Secret, ref('token'))
+    assert.notEqual((await review())?.authenticated, true)
+  }))
+
+test('EndpointSlices follow the pods of their Service through a rollout', () =>
+  inWorld(async (w) => {
+    await w.client.create(Service, { metadata: ref('web'), spec: { selector: labels, ports: [{ port: 80 }] } })
+    await w.client.apply(Deployment, web(3))
+    await w.settle()
+    const ready = async () =>
+      (await w.client.list(EndpointSlice)).flatMap(({ endpoints }) => endpoints ?? []).map(({ conditions }) =>
+        conditions?.ready
+      )
+    assert.deepEqual(await ready(), [false, false, false])
+    await w.advance('1s')
+    assert.deepEqual(await ready(), [true, true, true])
+    await w.client.apply(Deployment, web(2, 'web:2'))
+    await w.advance('1m')
+    const addresses = (await w.client.list(Pod)).map(({ status }) => status?.podIP)
+    const [slice, ...more] = await w.client.list(EndpointSlice)
+    assert.deepEqual(new Set(slice?.endpoints?.map((each) => each.addresses[0])), new Set(addresses))
+    assert.deepEqual([addresses.length, more.length, await ready()], [2, 0, [true, true]])
+  }))
 
 test('the cases of real_workloads.test.ts come to the states that a real control plane comes to', async () => {
   let before: readonly string[] = []

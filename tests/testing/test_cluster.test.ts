@@ -1,0 +1,79 @@
+/** The same test of an operator in a world and on a real control plane. */
+import assert from 'node:assert/strict'
+import process from 'node:process'
+import { test } from 'node:test'
+import { defineResource, operator } from 'kubeloop'
+import { ConfigMap, Deployment, Pod } from 'kubeloop/kinds'
+import { testCluster } from 'kubeloop/testing'
+import * as z from 'zod'
+import { ref, silent } from './worlds.ts'
+
+const Copy = defineResource({ group: 'c.example', version: 'v1', kind: 'Copy', spec: z.object({ text: z.string() }) })
+
+function copier() {
+  const app = operator({ name: 'copier', leaderElection: true, log: silent })
+  app.controllerFor(Copy).reconcile(async ({ metadata, spec }, { client }) => {
+    await client.apply(ConfigMap, { metadata: ref(metadata.name), data: { text: spec.text } })
+  })
+  return app
+}
+
+/** What passes on both. */
+async function theTest(): Promise<void> {
+  const first = { apiVersion: 'c.example/v1', kind: 'Copy', metadata: ref('a'), spec: { text: 'one' } }
+  await using c = await testCluster(copier(), { objects: [first], replicas: 2, workloads: true })
+  const textOf = async (name: string) => (await c.client.get(ConfigMap, ref(name)))?.data?.['text']
+  await c.eventually(async () => assert.equal(await textOf('a'), 'one'))
+  await c.client.create(Copy, { metadata: ref('b'), spec: { text: 'two' } })
+  assert.equal(await c.eventually(async () => await textOf('b') ?? assert.fail('not yet')), 'two')
+  const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'a', image: 'a:1' }] } }
+  await c.client.create(Deployment, { metadata: ref('d'), spec: { selector: { matchLabels: { a: 'b' } }, template } })
+  await c.eventually(async () => assert.equal((await c.client.list(Pod, { namespace: 'default' })).length, 1))
+  await assert.rejects(c.eventually(() => assert.fail('never'), '1s'), /never/)
+}
+
+/** Runs with a value of the variable. */
+async function at(where: string | undefined, work: () => Promise<void>): Promise<void> {
+  const before = process.env['KUBELOOP_TEST_CLUSTER']
+  const set = (value: string | undefined): void => {
+    if (value === undefined) delete process.env['KUBELOOP_TEST_CLUSTER']
+    else process.env['KUBELOOP_TEST_CLUSTER'] = value
+  }
+  set(where)
+  await work().finally(() => set(before))
+}
+
+test('a test cluster is a world, whose time passes until a check succeeds', () =>
+  at(undefined, async () => {
+    await theTest()
+    await using c = await testCluster(copier())
+    const beganMs = c.world.clock.monotonic()
+    await assert.rejects(c.eventually(() => assert.fail('never'), '5s'), /never/)
+    assert.equal(c.world.clock.monotonic() - beganMs, 5000)
+    await assert.rejects(testCluster(copier(), { seed: 1 } as object), /Cannot start a test cluster: .*seed/)
+  }))
+
+test('a context that does not exist is an error', () =>
+  at('nowhere', async () => {
+    await assert.rejects(testCluster(copier()), /^ConfigError: .*(nowhere|KUBECONFIG)/)
+  }))
+
+const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
+test(
+  'the same test on a real control plane; what only a world has is an error',
+  { skip, timeout: 100_000 },
+  () =>
+    at('envtest', async () => {
+      await theTest()
+      const failing = operator({ name: 'x', log: silent })
+      failing.controllerFor(ConfigMap).reconcile(() => Promise.resolve())
+      failing.extend(({ manager }) => manager.add({ name: 'disk', start: () => Promise.reject(new Error('no disk')) }))
+      const c = await testCluster(failing)
+      try {
+        assert.throws(() => c.world, /needs the clock, the faults or the pods of a world, and runs on .* "envtest"/)
+        await assert.rejects(c.eventually(() => assert.fail('never')), /no disk/)
+      } finally {
+        await assert.rejects(c.stop(), /no disk/)
+      }
+    }),
+)
