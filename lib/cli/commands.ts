@@ -41,6 +41,11 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     async () => (await import('./commands/rights.ts')).rights,
     'FILE',
   ],
+  plan: [
+    'show what an operator would do in a cluster, without writing to it',
+    async () => (await import('./commands/plan.ts')).plan,
+    'FILE',
+  ],
   build: ['bundle an operator into one file', async () => (await import('./commands/build.ts')).build, 'FILE'],
   types: [
     'print the types of the kinds in a file of CustomResourceDefinitions',
@@ -73,24 +78,27 @@ async function declared(): Promise<readonly { name: string; summary: string; com
 }
 
 /**
- * Runs a command line. Resolves with false if the command has failed and printed why.
+ * Runs a command line. Resolves with the exit code.
  *
  * @throws UsageError if it is invalid; another error if the command fails.
  */
-export async function runCommand(args: readonly string[], context: Context): Promise<boolean> {
+export async function runCommand(args: readonly string[], context: Context): Promise<number> {
   const [first = 'help', ...rest] = args
   if (first === '--version' || first === '-v') return await runCommand(['version', ...rest], context)
   if (HELP.has(first)) {
     const [name, surplus] = rest.filter((word) => !HELP.has(word))
     if (surplus !== undefined) throw new UsageError(`Cannot understand "${surplus}": kubeloop help takes one command`)
     context.print(name === undefined ? overview(await packageVersion()) : helpOf(name, await commandNamed(name)))
-    return true
+    return 0
   }
   const command = await commandNamed(first)
   const values = parseArguments(first, command, rest)
-  if (values !== 'help') return (await command.run(values, context)) ?? true
-  context.print(helpOf(first, command))
-  return true
+  if (values === 'help') {
+    context.print(helpOf(first, command))
+    return 0
+  }
+  const ended = await command.run(values, context)
+  return typeof ended === 'number' ? ended : ended === false ? 1 : 0
 }
 
 const HELP: ReadonlySet<string> = new Set(['help', '--help', '-h'])
@@ -113,5 +121,5 @@ function overview(version: string): string {
 ${entries.join('\n')}
 ${helpEntry('kubeloop help NAME', 'print the options of a command')}
 
-Exit codes: 0 done or stopped, 1 failed, 2 invalid command line.`
+Exit codes: 0 done or stopped, 1 failed, 2 invalid command line, or what plan found to do.`
 }

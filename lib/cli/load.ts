@@ -4,7 +4,7 @@ import { exists } from '../runtime/os/files.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 import { absolutePath, pathOfUrl, urlOfPath } from '../runtime/os/user_files.ts'
 import type { FileRequest, LoadRequest, LoadResult } from './loader.ts'
-import { findRuntime, loadArguments } from './runtimes.ts'
+import { findRuntime, loadArguments, type Permissions } from './runtimes.ts'
 
 /** The file, and how it is loaded. */
 export interface Loaded {
@@ -16,6 +16,16 @@ export interface Loaded {
 
 /** How long the import of the file may take. A first import of packages on Deno downloads them. */
 const LIMIT_MS = 30_000
+
+/** What a request needs beside the loading of the file. */
+interface Limits {
+  /** How long the import of the file may take. */
+  readonly limitMs?: number
+  /** How long the work after that may take. */
+  readonly workMs?: number
+  /** Flags of Deno for it. */
+  readonly permissions?: Permissions
+}
 
 /** Larger than the output of any operator's definitions. */
 const MAX_BYTES = 64 * 1024 * 1024
@@ -30,7 +40,7 @@ export async function load(
   { file, runtime: requested, passed }: Loaded,
   request: LoadRequest,
   warn: (line: string) => void,
-  limitMs: number = LIMIT_MS,
+  { limitMs = LIMIT_MS, workMs = 0, permissions }: Limits = {},
 ): Promise<readonly object[]> {
   if (!(await exists(file))) throw new Error(`Cannot load ${file}: there is no such file`)
   const runtime = await findRuntime(requested, file)
@@ -38,13 +48,17 @@ export async function load(
   // Deno resolves the file's imports by the configuration above the main module. A main module from standard input is
   // in the user's folder.
   const stdin = runtime.name === 'deno' ? `import ${JSON.stringify(loaderUrl)}` : undefined
-  const args = [...loadArguments(runtime, passed), stdin ? '-' : pathOfUrl(loaderUrl), urlOfPath(absolutePath(file))]
+  const args = [
+    ...loadArguments(runtime, passed, permissions),
+    stdin ? '-' : pathOfUrl(loaderUrl),
+    urlOfPath(absolutePath(file)),
+  ]
   const { code, stdout, stderr } = await exec(runtime.program, args, {
     env: { [REQUEST]: JSON.stringify({ file, limitMs, ...request } satisfies FileRequest) },
     stdin,
     // An endless loop in the file never ends by itself.
     // The runtime and the packages of the file need time, too.
-    timeoutMs: limitMs + LIMIT_MS,
+    timeoutMs: limitMs + LIMIT_MS + workMs,
     maxBytes: MAX_BYTES,
   })
   const lines = stdout.split('\n')

@@ -17,6 +17,7 @@ import { namespaceOf } from '../rights/account.ts'
 import { crdOf } from '../schema/crds.ts'
 import type { BuildFacts } from './build/bundle.ts'
 import type { DeployOptions } from './deploy/options.ts'
+import type { PlanRequest } from './plan/run.ts'
 import type { RightsRequest } from './rights/answer.ts'
 
 /** The URL of this program. In the built package, the bundler chooses its name. */
@@ -31,13 +32,14 @@ export const REQUEST = 'KUBELOOP_LOAD'
 /**
  * `definitions`: of the file's kinds, and webhook configurations. `deployment`: all objects of its operator. `rights`:
  * its roles, or one object with what a written role lacks and exceeds. `build`: the name of its operator and the parts
- * that it uses.
+ * that it uses. `plan`: what it would do in a cluster.
  */
 export type LoadRequest =
   | { readonly kind: 'definitions'; readonly namespace?: string }
   | { readonly kind: 'deployment'; readonly options: DeployOptions }
   | { readonly kind: 'rights'; readonly options: RightsRequest }
   | { readonly kind: 'build' }
+  | { readonly kind: 'plan'; readonly options: PlanRequest }
 
 /** The request with the file, as the user wrote it, and how long its import may take. */
 export type FileRequest = LoadRequest & { readonly file: string; readonly limitMs: number }
@@ -91,6 +93,10 @@ async function answerTo(
     case 'rights': {
       const operator = onlyOperator(`Cannot compute the rights of ${file}`, operators)
       return await (await import('./rights/answer.ts')).rightsAnswer(operator, request.options, url)
+    }
+    case 'plan': {
+      const operator = onlyOperator(`Cannot plan ${file}`, operators)
+      return await (await import('./plan/run.ts')).planAnswer(operator, exported, request.options)
     }
     case 'build':
       return { objects: [buildFacts(onlyOperator(`Cannot build ${file}`, operators))], notes: [] }

@@ -1,4 +1,4 @@
-/** Runs the `kubeloop` command. Exit codes: 0 done or stopped, 1 failed, 2 invalid command line. */
+/** Runs the `kubeloop` command. Exit codes: 0 done or stopped, 1 failed, 2 invalid command line or a difference. */
 import { messageOf } from '../core/errors.ts'
 import { exitProcess } from '../runtime/os/signals.ts'
 import { outputError, writeLine } from '../runtime/os/terminal.ts'
@@ -12,8 +12,7 @@ const parent = parentPid()
 export async function main(): Promise<void> {
   let code = 0
   try {
-    const isDone = await runCommand(programArguments(), { parent, print: writeLine, warn: writeErrorLine })
-    code = isDone ? 0 : 1
+    code = await runCommand(programArguments(), { parent, print: writeLine, warn: writeErrorLine })
   } catch (error) {
     writeErrorLine(messageOf(error))
     code = error instanceof UsageError ? 2 : 1

@@ -1,4 +1,5 @@
 /** Declares commands: one declaration of an option gives its syntax, its checks, its type and its help. */
+import { type Duration, toMs } from '../core/duration.ts'
 import { isNamespace } from '../core/names.ts'
 import { didYouMean } from '../core/option_names.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
@@ -63,8 +64,10 @@ export interface Command<O extends Options = Options> {
   readonly remark?: string
   /** Returns why these options do not fit each other. */
   check?(values: Values<O>): string | undefined
-  /** Resolves with false if the command has failed and printed why. Throws an error to be printed. */
-  run(values: Values<O>, context: Context): Promise<boolean | void>
+  /**
+   * Resolves with false if the command has failed and printed why, or with an exit code. Throws an error to be printed.
+   */
+  run(values: Values<O>, context: Context): Promise<boolean | number | void>
 }
 
 /** Returns its argument, whose `check` and `run` have the types of its options. */
@@ -104,6 +107,18 @@ export function numberFrom(min: number, max: number): Form<number> {
   const read = (text: string): number | undefined =>
     /^[1-9]\d*$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined
   return { read, expected: `a number from ${min} to ${max}` }
+}
+
+/** The form of a duration, which is read as milliseconds. */
+export const durationForm: Form<number> = {
+  read(text) {
+    try {
+      return toMs(text as Duration)
+    } catch {
+      return undefined
+    }
+  },
+  expected: 'a duration such as 30s or 5m',
 }
 
 /** Returns the form of one of these words. */

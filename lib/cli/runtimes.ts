@@ -105,26 +105,36 @@ function quietNode(version: string): string[] {
 
 /**
  * Returns the runtime's arguments for the program that loads the user's file. On Deno it may read files, the
- * environment and system information, but nothing else.
+ * environment and system information, and what the permissions allow, but nothing else.
  */
 export function loadArguments(
   { name, version }: { readonly name: RuntimeName; readonly version: string },
   passed: readonly string[],
+  permissions: Permissions = {},
 ): string[] {
-  if (name === 'deno') return ['run', '--quiet', '--no-prompt', '--allow-read', '--allow-env', '--allow-sys', ...passed]
+  if (name === 'deno') {
+    const own = ['--allow-read', '--allow-env', '--allow-sys']
+    return ['run', '--quiet', '--no-prompt', ...own, ...joinedPermissions(permissions, passed)]
+  }
   return [...(name === 'node' ? quietNode(version) : []), ...passed]
 }
 
-/**
- * Returns the permissions that kubeloop needs and those of the user. Deno takes each flag once, so lists are joined.
- */
+/** Flags of Deno with what they allow, as `--allow-net` with hosts. */
+export type Permissions = Readonly<Record<string, readonly string[]>>
+
+/** Returns the permissions that kubeloop needs and those of the user. */
 function denoPermissions({ server, webhooks, monitoring, variables, passed }: Launch): string[] {
-  const needed: Readonly<Record<string, readonly string[]>> = {
+  const needed = {
     '--allow-net': [server, webhooks, monitoring],
     '--allow-read': ['.'],
     '--allow-env': [...variables, 'KUBELOOP_LOG'].sort(),
     '--allow-sys': ['hostname'],
   }
+  return joinedPermissions(needed, passed)
+}
+
+/** Deno takes each flag once, so lists are joined. */
+function joinedPermissions(needed: Permissions, passed: readonly string[]): string[] {
   if (passed.some((each) => each === '-A' || each === '--allow-all')) return [...passed]
   const others = passed.filter((each) => !(each.split('=')[0]! in needed))
   const joined = Object.entries(needed).map(([flag, values]) => {

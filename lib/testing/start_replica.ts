@@ -3,7 +3,9 @@ import type { Clock, Controller, Log, Operator, Parts } from 'kubeloop'
 import { internals } from 'kubeloop/apiserver'
 import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
+import type { ReconcileReport } from '../controller/controller.ts'
 import type { OperatorOptions } from '../operator/options.ts'
+import type { StartOptions } from '../operator/start.ts'
 import type { Activity, Watched } from './activity.ts'
 import { seededRandom } from './random.ts'
 import { type Ran, Replica, ReplicaRuns } from './replica.ts'
@@ -27,6 +29,10 @@ interface ReplicaStart {
   readonly services: Services
   /** Called with what runs. */
   readonly onRan: (ran: Ran) => void
+  /** Called with each reconcile. */
+  readonly onReport?: (report: ReconcileReport) => void
+  /** Replace those of a world. */
+  readonly options?: StartOptions
   /** The running replicas, to which this one is added until it ends. */
   readonly running: Map<Replica, () => void>
   readonly signal: AbortSignal
@@ -35,7 +41,7 @@ interface ReplicaStart {
 /** Starts a replica with its own clocks, connections and random values. */
 export function startReplica(number: number, start: ReplicaStart): void {
   const { operator, replicas, seed, clock, random, log, activity, recorder, clusters, running, signal } = start
-  const { services, onRan, trace } = start
+  const { services, onRan, onReport, options, trace } = start
   const runs = new ReplicaRuns(clock, log)
   const replica = new Replica(number, runs, clock, log, {
     fetch: services.fetch,
@@ -73,6 +79,7 @@ export function startReplica(number: number, start: ReplicaStart): void {
         ...(replicas > 1 ? {} : { leaderElection: false }),
         onReconcile: (report) => {
           recorder?.reconciled(report)
+          onReport?.(report)
           if (replica.isKilled) return
           runs.ended(report)
           trace.reconciled(number, report)
@@ -89,6 +96,7 @@ export function startReplica(number: number, start: ReplicaStart): void {
           replica.parts = parts
           watch(watchedOf(parts, replica))
         },
+        ...options,
       })
     ).catch((error: unknown) => {
       trace.add(number, 'ended', { result: messageOf(error) })

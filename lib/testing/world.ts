@@ -5,8 +5,10 @@ import type { CallWebhook } from 'kubeloop/apiserver'
 import { type Duration, toMs } from '../core/duration.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { safeLog } from '../observe/log.ts'
+import type { OperatorDescription } from '../operator/description.ts'
 import { usedResources } from '../operator/used_kinds.ts'
 import { ownLog } from '../operator/own_log.ts'
+import type { TrialAccount } from '../rights/trial.ts'
 import { crdOf } from '../schema/crds.ts'
 import type { Pods } from '../simcluster/workloads/pod_script.ts'
 import { Activity } from './activity.ts'
@@ -15,12 +17,13 @@ import { FakeClock } from '../async/fake_clock.ts'
 import { type Fault, makeFaults } from './faults.ts'
 import { createObjects } from './initial_objects.ts'
 import { seededRandom } from './random.ts'
+import { readRecord } from './mirror/record.ts'
 import { callIn, type Failing, fetchFrom, type Ran, type Replica, replicaOf } from './replica.ts'
 import { Services } from './services.ts'
 import { startReplica } from './start_replica.ts'
 import { Trace, type TraceEntry } from './trace.ts'
-import { snapshotsOf, type WorldSnapshot } from './world_snapshots.ts'
-import { missingNamespace, recorderOf, trialOf } from './world_account.ts'
+import { historyOf, type WorldSnapshot } from './world_snapshots.ts'
+import { createMissing, missingNamespace, recorderOf, trialOf } from './world_account.ts'
 import { simulate, type WorkloadTimes } from './world_pods.ts'
 import { advanceUntil, endings, firstRest, millisOf } from './world_time.ts'
 import { WorldClusters } from './world_clusters.ts'
@@ -64,7 +67,12 @@ export interface WorldOptions {
    * server or a process. Default: 5 s.
    */
   realTimeout?: Duration
-  /** The world's time at its start. Default: 2026-01-01T00:00:00Z. */
+  /**
+   * A record of `kubeloop plan --record`: the world begins with the objects that were read from the cluster, and from
+   * each other cluster of the operator, as they were, but with other values in Secrets. `objects` come after them.
+   */
+  from?: string
+  /** The world's time at its start. Default: that of the record, or 2026-01-01T00:00:00Z. */
   now?: Date
   /**
    * The source of everything random: uids, generated names, back-off, identities of replicas, ids of reconciles. Equal
@@ -103,7 +111,7 @@ export interface WorldOptions {
 }
 
 const SHAPE: ShapeOf<WorldOptions> = {
-  ...{ objects: [[]], as: 0, replicas: 0, now: 0, seed: 0, faults: [[]], log: 0, services: 0, realTimeout: 0 },
+  ...{ objects: [[]], as: 0, from: 0, replicas: 0, now: 0, seed: 0, faults: [[]], log: 0, services: 0, realTimeout: 0 },
   workloads: { readyAfter: 0, completeAfter: 0 },
 }
 
@@ -314,7 +322,9 @@ export interface World extends AsyncDisposable {
  */
 export async function world(operator: Operator, options: WorldOptions = {}): Promise<World> {
   refuseUnknown('Cannot create a world: ', options, SHAPE)
-  const { replicas = 1, seed = 1, objects = [], now, realTimeout } = options
+  const { replicas = 1, seed = 1, objects = [], realTimeout } = options
+  const record = options.from === undefined ? undefined : await readRecord(options.from)
+  const now = options.now ?? (record && new Date(record.at))
   const { description } = operator
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), ...(now && { nowMs: millisOf(now) }) })
@@ -332,31 +342,17 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
     await callIn([...running.keys()], address, body, signal)
   const account = trialOf(description, options.as)
   const trace = new Trace(clock)
-  const common = { description, clock, random, log, faults, recorder, account, activity, trace }
+  const common = { description, clock, random, log, faults, recorder, account, activity, record, trace }
   const simulation = options.workloads ? await simulate(options.workloads, { clock, random, seed }) : undefined
   const clusters = new WorldClusters({ ...common, callWebhook, simulation, signal: stopping.signal })
   const { client } = clusters.main.admin
-  const own = () => crdOf(usedResources(description), { conversions: description.conversions })
-  await createObjects(clusters.main.admin, missingNamespace(account, objects), own)
-  await createObjects(clusters.main.admin, objects, own)
-  clusters.open()
+  await prepare(clusters, description, account, objects)
   for (const [url, handler] of Object.entries(options.services ?? {})) services.add(url, handler)
   const ran: Ran[] = []
   const onRan = (each: Ran): void => void ran.push(each)
   const start = { ...common, operator, replicas, seed, clusters, services, running, onRan, signal: stopping.signal }
   for (let number = 0; number < replicas; number++) startReplica(number, start)
-  const end = {
-    description,
-    clock,
-    log,
-    faults,
-    activity,
-    services,
-    stopping,
-    trace,
-    isLogOwn: options.log !== undefined,
-  }
-  const { stop, dispose } = endings(end)
+  const { stop, dispose } = endings({ ...common, services, stopping, isLogOwn: options.log !== undefined })
   const checkSynced = (): Promise<void> => clusters.refuseUnsynced([...running.keys()])
   await firstRest(activity, stop)
   return {
@@ -398,12 +394,24 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
       const added = faults.add(fault)
       for (const replica of running.keys()) replica.endWatches(added)
     },
-    compact: (cluster) => clusters.of(cluster).server.compact(),
-    closeWatches: (cluster) => clusters.of(cluster).server.closeWatches(),
     trace: () => trace.entries(),
-    ...snapshotsOf(clusters, clock),
+    ...historyOf(clusters, clock),
     takeFailure: () => activity.takeFailure(),
     stop,
     [Symbol.asyncDispose]: dispose,
   }
+}
+
+/** Creates what a world begins with. */
+async function prepare(
+  clusters: WorldClusters,
+  description: OperatorDescription,
+  account: TrialAccount | undefined,
+  objects: readonly object[],
+): Promise<void> {
+  const { admin } = clusters.main
+  const own = () => crdOf(usedResources(description), { conversions: description.conversions })
+  await createMissing(admin, missingNamespace(account, objects))
+  await createObjects(admin, objects, own)
+  clusters.open()
 }

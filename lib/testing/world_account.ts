@@ -25,6 +25,15 @@ export function missingNamespace(account: TrialAccount | undefined, objects: rea
   return isStated ? [] : [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: account.namespace } }]
 }
 
+/** Creates the objects that do not exist. */
+export async function createMissing(admin: Cluster, objects: readonly object[]): Promise<void> {
+  for (const object of objects) {
+    await createObjects(admin, [object], () => []).catch((error: unknown) => {
+      if (!isReason(error, 'AlreadyExists')) throw error
+    })
+  }
+}
+
 /**
  * Wraps an API server's transport to send the token of an account, as a pod does. The first request creates the account
  * and its roles, after the objects of the test: what these state stays as it is.
@@ -36,11 +45,7 @@ export function withAccount(
   cluster: string | undefined,
 ): Transport {
   const open = async (): Promise<string> => {
-    for (const object of account.objectsIn(cluster)) {
-      await createObjects(admin, [object], () => []).catch((error: unknown) => {
-        if (!isReason(error, 'AlreadyExists')) throw error
-      })
-    }
+    await createMissing(admin, account.objectsIn(cluster))
     return await tokenOf(admin.api, account)
   }
   let token: Promise<string> | undefined

@@ -11,6 +11,7 @@ import type { Workloads } from '../simcluster/workloads/workloads.ts'
 import type { Activity } from './activity.ts'
 import type { FakeClock } from '../async/fake_clock.ts'
 import type { Faults } from './faults.ts'
+import { type ClusterRecord, restore } from './mirror/record.ts'
 import type { Replica } from './replica.ts'
 import type { Trace } from './trace.ts'
 import type { RightsRecorder } from './rights_recorder.ts'
@@ -38,6 +39,8 @@ interface WorldClustersOptions {
   /** Whose rights the operator has. Undefined: the administrator's. */
   readonly account: TrialAccount | undefined
   readonly activity: Activity
+  /** What the clusters begin with. */
+  readonly record?: ClusterRecord | undefined
   readonly callWebhook: CallWebhook
   /** Runs workloads in all clusters. Default: none run. */
   readonly simulation?: Simulation | undefined
@@ -140,13 +143,14 @@ export class WorldClusters {
   }
 
   #create(name: string | undefined): WorldCluster {
-    const { clock, log, random, callWebhook, account, activity } = this.#options
+    const { clock, log, random, callWebhook, account, activity, record } = this.#options
     const { simulation } = this.#options
     const { podLog } = simulation ?? {}
     const server = new ApiServer({
       ...{ clock, random, callWebhook, endlessWatches: true, keepsStated: () => !this.#isOpen },
       ...(podLog && { podLog }),
     })
+    if (record) restore(server, record, name ?? null, { collects: true })
     const { handle } = server
     const workloads = simulation?.workloads({ transport: activity.counting(handle), clock, log })
     const options = { transport: handle, name: 'test', fieldValidation: 'Strict', freeze: true, clock, random } as const

@@ -1,4 +1,5 @@
-/** Sets the clusters of a world back to their states of an earlier time. */
+/** What the storage of a world's clusters forgets, and to what it is set back. */
+import type { OtherCluster } from 'kubeloop'
 import type { FakeClock } from '../async/fake_clock.ts'
 import type { WorldClusters } from './world_clusters.ts'
 
@@ -8,14 +9,18 @@ export interface WorldSnapshot {
   readonly time: Date
 }
 
-interface Snapshots {
+interface History {
+  compact(cluster?: OtherCluster): void
+  closeWatches(cluster?: OtherCluster): void
   snapshot(): WorldSnapshot
   restore(snapshot: WorldSnapshot): void
 }
 
-export function snapshotsOf(clusters: WorldClusters, clock: FakeClock): Snapshots {
+export function historyOf(clusters: WorldClusters, clock: FakeClock): History {
   const backups = new WeakMap<WorldSnapshot, () => void>()
   return {
+    compact: (cluster) => clusters.of(cluster).server.compact(),
+    closeWatches: (cluster) => clusters.of(cluster).server.closeWatches(),
     snapshot() {
       const snapshot: WorldSnapshot = { time: new Date(clock.now()) }
       backups.set(snapshot, clusters.backup())

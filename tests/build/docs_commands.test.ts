@@ -32,6 +32,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'deno add npm:kubeloop npm:zod': 'the same',
   'npm install --save-dev esbuild': 'a test has no registry; the esbuild of this repository is used',
   'node --build-sea sea.json': 'it writes 150 MB in several seconds; tried by hand, also with the real API server',
+  'npx kubeloop plan operator.ts --context': 'needs a cluster; tests/cli/plan.test.ts and real_plan.test.ts run it',
   'kubectl get foos.samplecontroller.k8s.io': 'jq is not on every machine',
   'kubectl apply -f foos.json': 'the same',
 }

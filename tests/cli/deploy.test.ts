@@ -377,7 +377,7 @@ test('a file that waits for the network at its top level is reported after a tim
     const file = join(folder.path, 'op.ts')
     const runtime = { file, runtime: undefined, passed: [] }
     const request = { kind: 'deployment', options: {} } as const
-    await assert.rejects(load(runtime, request, assert.fail, 700), {
+    await assert.rejects(load(runtime, request, assert.fail, { limitMs: 700 }), {
       message:
         `Cannot load ${file}: it still waits at its top level after 0.7 s; a file that describes an operator must ` +
         'not wait for a cluster or the network: connect in a reconcile, or in a task of app.add()',

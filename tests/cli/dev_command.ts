@@ -140,7 +140,7 @@ async function callIn(folder: string, args: readonly string[]): Promise<Called> 
   process.chdir(folder)
   let code: number
   try {
-    code = await runCommand(args, context) ? 0 : 1
+    code = await runCommand(args, context)
   } catch (error) {
     err.push((error as Error).message)
     code = error instanceof UsageError ? 2 : 1

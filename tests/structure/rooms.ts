@@ -39,8 +39,10 @@ export const JOBS: Readonly<Record<string, string>> = {
   'cli/deploy':
     '`kubeloop manifests`: the objects and rights of an operator in a cluster, and a kustomize base of them',
   'cli/rights': '`kubeloop rights`: the least roles by a record, and the check of written ones',
+  'cli/plan': '`kubeloop plan`: runs an operator against mirrors of its clusters, and tells what it wrote',
   'cli/crd': 'definitions, compared with committed files and stored objects, and what an API server would refuse',
   testing: 'tests of operators: worlds, clocks, faults, checks of conversions, real control planes',
+  'testing/mirror': 'mirrors of clusters that plan reads, their differences and their records',
   simcluster: 'control loops of a cluster, for `dev` and worlds: the garbage collector',
   'simcluster/workloads': 'Deployments, Jobs and other workloads, and a node that simulates their pods',
   parts: 'the entry `kubeloop/parts`: types and sources that few operators name',

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../async/clock.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
 import { Access, type AuthorizationMode } from '../access/access.ts'
-import type { Context, FieldValidation, PodLog } from '../context/context.ts'
+import { type Context, type FieldValidation, type PodLog, storeKey, toStored } from '../context/context.ts'
 import { builtinKinds } from '../kinds/kinds.ts'
 import { applyDefinition, finalizeDefinition, removeDefinition } from '../controllers/establish.ts'
 import { dispatch } from './dispatch.ts'
@@ -76,6 +76,19 @@ export interface ApiServerOptions {
    * fails as one to a kubelet that cannot be reached.
    */
   readonly podLog?: PodLog
+  /**
+   * Called for each object that a request, or a control loop in the server, has stored or removed, within that request.
+   * Default: none.
+   */
+  readonly onWrite?: (object: ApiObject, at: ResourcePlace, type: 'put' | 'removed') => void
+}
+
+/** The place of a resource in the API. */
+export interface ResourcePlace {
+  /** Empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly plural: string
 }
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -139,6 +152,7 @@ export class ApiServer {
       podLog: options.podLog,
       endWatches: (storage) => this.#watches.endOf(storage),
       afterWrite: (kind, object, type) => {
+        options.onWrite?.(object, kind, type)
         const isWatched = kind.storage.id === CRDS || kind.storage.id === NAMESPACES
         if (
           type === 'put' && !isWatched && this.#store.countIn('resourcequotas', object.metadata.namespace ?? '') === 0
@@ -180,6 +194,28 @@ export class ApiServer {
   restore(state: SavedState): void {
     this.#restore(state)
     this.closeWatches()
+  }
+
+  /**
+   * Stores objects as another API server has returned them: with their uids, versions, status and owners, without
+   * defaults, checks or admission, and as no change for open watches. A CustomResourceDefinition is served at once.
+   * Returns what the resource is here; undefined if it is not served, so that nothing was stored.
+   */
+  adopt(
+    { group, version, plural }: ResourcePlace,
+    objects: readonly ApiObject[],
+  ): 'built-in' | 'custom' | undefined {
+    const context = this.#context
+    const kind = context.kinds.find(group, version, plural)
+    if (!kind?.stored) return undefined
+    for (const object of objects) {
+      // A custom object is converted when it is read.
+      const stored = kind.custom ? object : toStored(kind, object)
+      const { namespace = '', name } = object.metadata
+      this.#store.adopt(kind.storage.id, storeKey(kind, namespace, name!), stored)
+      if (kind.storage.id === CRDS) context.webhooks.within(undefined, () => applyDefinition(context, stored))
+    }
+    return kind.custom ? 'custom' : 'built-in'
   }
 
   /** Drops the history, like an etcd compaction with a restart: older watches and continue tokens get 410. */

@@ -130,6 +130,15 @@ export class Store {
     return stored
   }
 
+  /** Stores an object with its own version, as no write of this store. The store's version is then at least that. */
+  adopt(storage: string, key: string, object: ApiObject): void {
+    const bucket = this.#bucket(storage)
+    const revision = Number(object.metadata.resourceVersion)
+    if (revision > this.#revision) this.#revision = revision
+    if (!bucket.objects.get(key)) count(bucket, key, 1)
+    bucket.objects.set(key, object)
+  }
+
   /** Removes an object. Returns its last state (default: the stored one) at the revision of the deletion. */
   remove(storage: string, key: string, last?: ApiObject): ApiObject {
     const bucket = this.#bucket(storage)

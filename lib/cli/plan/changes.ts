@@ -1,0 +1,115 @@
+/** Describes what an operator wrote to mirrors of its clusters, with the reconciles that wrote it. */
+import type { Transport } from 'kubeloop'
+import type { ReconcileReport } from '../../controller/controller.ts'
+import { changedLines, differenceOf } from '../../testing/mirror/difference.ts'
+import { idOf, keyOf, type Mirror, type Written } from '../../testing/mirror/mirror.ts'
+import { dryRunOf, type Found, uncheckable } from './dry_run.ts'
+import type { DryRun, Plan, PlannedChange } from './result.ts'
+
+type Writer = PlannedChange['by'][number]
+
+/** Which reconciles have written which objects. */
+export class Writers {
+  readonly #all = new Map<string, Map<string, Writer>>()
+
+  note({ controller, key, writes }: Pick<ReconcileReport, 'controller' | 'key' | 'writes'>): void {
+    for (const write of writes) {
+      if (write.result === 'unchanged') continue
+      const id = idOfWrite(write.cluster ?? null, write.kind.split('/')[0]!, write.key)
+      const found = this.#all.get(id) ?? this.#all.set(id, new Map()).get(id)!
+      found.set(`${controller} ${key}`, { controller, key })
+    }
+  }
+
+  of(cluster: string | null, kind: string, namespace: string, name: string): readonly Writer[] {
+    // A deletion of all selected objects has no names.
+    const ids = [name, '*'].map((each) => idOfWrite(cluster, kind, keyOf(namespace, each)))
+    return [...new Map(ids.flatMap((id) => [...this.#all.get(id) ?? []])).values()]
+  }
+}
+
+function idOfWrite(cluster: string | null, kind: string, key: string): string {
+  return JSON.stringify([cluster, kind, key])
+}
+
+/** How many dry runs are sent at once. */
+const AT_ONCE = 16
+
+/** `send` returns a connection for dry runs; without it there is no cluster to ask. */
+export async function plannedChanges(
+  mirrors: ReadonlyMap<string | null, Pick<Mirror, 'written' | 'loaded'>>,
+  writers: Writers,
+  { manager, send }: { readonly manager: string; readonly send?: (cluster: string | null) => Transport },
+): Promise<Pick<Plan, 'changes'> & { readonly counts: Pick<Plan['counts'], 'dryRuns' | 'events' | 'unchanged'> }> {
+  const counts = { dryRuns: 0, events: 0, unchanged: 0 }
+  const changes: PlannedChange[] = []
+  for (const [cluster, mirror] of mirrors) {
+    const found: Found[] = []
+    for (const written of await mirror.written()) {
+      const difference = differenceOf(written)
+      if (COUNTED.test(idOf(written.place))) counts.events++
+      else if (difference) found.push({ written, difference })
+      else if (written.before) counts.unchanged++
+    }
+    const dependents = dependentsOf(mirror, found)
+    const connection = send?.(cluster)
+    const results: PlannedChange[] = []
+    const left = found.entries()
+    const work = async (): Promise<void> => {
+      for (const [at, each] of left) {
+        const why = connection ? uncheckable(each, found) : 'there is no cluster'
+        if (why === undefined) counts.dryRuns++
+        const dryRun: DryRun = why === undefined
+          ? await dryRunOf(each, connection!, manager)
+          : { outcome: 'unchecked', message: why }
+        results[at] = changeOf(cluster, each, writers, dependents(each.written), dryRun)
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    changes.push(...results)
+  }
+  return { changes, counts }
+}
+
+/** Events record what happens, and Leases who leads: they are no change, but counted. */
+const COUNTED = /^(?:events\.(?:events\.k8s\.io)?|leases\.coordination\.k8s\.io)$/
+
+function changeOf(
+  cluster: string | null,
+  { written: { namespace, name }, difference: { action, before, after } }: Found,
+  writers: Writers,
+  dependents: readonly string[],
+  dryRun: DryRun,
+): PlannedChange {
+  const { apiVersion, kind } = (after ?? before)!
+  const { finalizers } = after?.metadata ?? {}
+  return {
+    ...(cluster !== null && { cluster }),
+    ...{ action, apiVersion, kind },
+    ...(namespace !== '' && { namespace }),
+    name,
+    by: writers.of(cluster, kind, namespace, name),
+    diff: changedLines(before, after),
+    ...(action === 'delete' && finalizers && { finalizers }),
+    ...(dependents.length > 0 && { dependents }),
+    dryRun,
+  }
+}
+
+/** Returns a function to the objects that the garbage collector would delete with a deleted one. */
+function dependentsOf(
+  mirror: Pick<Mirror, 'loaded'>,
+  found: readonly Found[],
+): (written: Written) => readonly string[] {
+  const isGone = ({ difference: { action } }: Found): boolean => action === 'delete' || action === 'replace'
+  const gone = new Set(found.filter(isGone).map(({ written }) => written.before!.metadata.uid))
+  const byOwner = new Map<unknown, string[]>()
+  for (const { object } of gone.size === 0 ? [] : mirror.loaded()) {
+    const { uid, ownerReferences = [], namespace = '', name } = object.metadata
+    const owners = ownerReferences.map((each) => each['uid'])
+    if (gone.has(uid) || owners.length === 0 || !owners.every((each) => gone.has(each as string))) continue
+    const last = owners.at(-1)
+    byOwner.set(last, [...byOwner.get(last) ?? [], `${object.kind} ${keyOf(namespace, name!)}`])
+  }
+  return ({ before }) => byOwner.get(before?.metadata.uid) ?? []
+}

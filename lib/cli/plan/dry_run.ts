@@ -1,0 +1,79 @@
+/** Asks a cluster what it would do with the final state of an object: `dryRun=All`, which stores nothing. */
+import type { ApiObject } from 'kubeloop/apiserver'
+import { messageOf } from '../../core/errors.ts'
+import type { HttpRequest, Transport } from '../../core/transport.ts'
+import { changedLines, cleaned, type Difference } from '../../testing/mirror/difference.ts'
+import { idOf, pathOf, reasonOf, type Written } from '../../testing/mirror/mirror.ts'
+import type { DryRun } from './result.ts'
+
+const UNSENT = ['managedFields', 'generation']
+const OF_SERVER = [...UNSENT, 'uid', 'resourceVersion', 'creationTimestamp']
+
+export interface Found {
+  readonly written: Written
+  readonly difference: Difference
+}
+
+/** Returns why the cluster cannot be asked; `all`: what is written. */
+export function uncheckable({ written, difference: { action } }: Found, all: readonly Found[]): string | undefined {
+  if (action === 'replace') return 'it is deleted before it is created'
+  const { place, namespace, after } = written
+  const isWritten = (id: string, name: string, ...actions: readonly string[]): boolean =>
+    all.some(({ written, difference }) =>
+      idOf(written.place) === id && written.name === name && actions.includes(difference.action)
+    )
+  if (isWritten('namespaces.', namespace, 'create')) return 'its Namespace does not exist yet'
+  if (isWritten('customresourcedefinitions.apiextensions.k8s.io', idOf(place), 'create', 'change')) {
+    return 'its CustomResourceDefinition is not written yet'
+  }
+  const { kind, spec } = (after ?? {}) as { kind?: string; spec?: { conversion?: { webhook?: object } } }
+  const hasWebhook = kind?.endsWith('WebhookConfiguration') || spec?.conversion?.webhook !== undefined
+  return hasWebhook ? 'the address and the CA of its webhook are not known' : undefined
+}
+
+/** `manager`: the operator's field manager. */
+export async function dryRunOf({ written, difference }: Found, send: Transport, manager: string): Promise<DryRun> {
+  try {
+    const { status, body } = await send(requestOf(written, difference, manager))
+    const text = await body.text()
+    // A kind may have no subresource for its status.
+    const isUnknown = status === 403 || status === 405 || (status === 404 && difference.action === 'status')
+    if (isUnknown) return { outcome: 'unchecked', message: reasonOf({ status, text }) }
+    if (status >= 300) return { outcome: 'refused', message: reasonOf({ status, text }) }
+    if (difference.action === 'delete') return { outcome: 'accepted' }
+    const [own, theirs] = [written.after!, JSON.parse(text) as ApiObject].map((each) => {
+      const { status, ...rest } = cleaned(each, OF_SERVER)
+      return (difference.action === 'status' ? { ...rest, status } : rest) as ApiObject
+    })
+    const diff = changedLines(own, theirs)
+    return diff.length === 0 ? { outcome: 'accepted' } : { outcome: 'changed', diff }
+  } catch (error) {
+    return { outcome: 'unchecked', message: messageOf(error) }
+  }
+}
+
+function requestOf(
+  { place, namespace, name, before, after }: Written,
+  { action }: Difference,
+  manager: string,
+): HttpRequest {
+  const request = (method: HttpRequest['method'], path: string, body: object): HttpRequest => ({
+    method,
+    path: `${path}?${new URLSearchParams({ dryRun: 'All', ...(method !== 'DELETE' && { fieldManager: manager }) })}`,
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(body),
+  })
+  const path = pathOf(place, namespace, name)
+  if (action === 'delete') {
+    const { uid } = before!.metadata
+    return request('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid } })
+  }
+  if (action === 'create') return request('POST', pathOf(place, namespace), cleaned(after!, OF_SERVER))
+  const { resourceVersion } = before!.metadata
+  const { metadata, ...final } = cleaned(after!, UNSENT)
+  return request('PUT', `${path}${action === 'status' ? '/status' : ''}`, {
+    ...final,
+    // Fails if the object was changed since it was read.
+    metadata: { ...metadata, resourceVersion },
+  })
+}

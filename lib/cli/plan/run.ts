@@ -1,0 +1,237 @@
+/** Runs an operator against mirrors of its clusters until it is at rest, and returns what it wrote to them. */
+import type { Log, Operator, Parts, Transport } from 'kubeloop'
+import { FakeClock } from '../../async/fake_clock.ts'
+import { type Duration, toMs } from '../../core/duration.ts'
+import { messageOf } from '../../core/errors.ts'
+import { groupResourceOf } from '../../core/resource.ts'
+import type { ReconcileReport } from '../../controller/controller.ts'
+import type { OperatorDescription } from '../../operator/description.ts'
+import { writePrivate } from '../../runtime/os/user_files.ts'
+import { Activity } from '../../testing/activity.ts'
+import { consoleLog } from '../../testing/console_log.ts'
+import { makeFaults } from '../../testing/faults.ts'
+import { Mirror } from '../../testing/mirror/mirror.ts'
+import { type ClusterRecord, readRecord, recordOf } from '../../testing/mirror/record.ts'
+import { seededRandom } from '../../testing/random.ts'
+import { callIn, type Replica } from '../../testing/replica.ts'
+import { Services } from '../../testing/services.ts'
+import { startReplica } from '../../testing/start_replica.ts'
+import { Trace } from '../../testing/trace.ts'
+import { endings } from '../../testing/world_time.ts'
+import { clustersOf, recordedClusters, type Sources } from './clusters.ts'
+import { plannedChanges, Writers } from './changes.ts'
+import type { Plan } from './result.ts'
+
+export interface PlanRequest {
+  readonly kubeconfig?: string | undefined
+  readonly context?: string | undefined
+  /** The operator's own namespace. Default: that of the kubeconfig's context. */
+  readonly namespace?: string | undefined
+  /** A record to read instead of clusters. */
+  readonly from?: string | undefined
+  /** The file for a record. Default: none is written. */
+  readonly record?: string | undefined
+  /** How much of the operator's time passes. Default: 1 s. */
+  readonly time?: Duration | undefined
+  /** How long it may work, in real time. Default: 5 min. */
+  readonly timeout?: Duration | undefined
+}
+
+/**
+ * Resolves with the plan of the operator that a file exports, for the answer to the command.
+ *
+ * @throws Error if it is not exported, there is no cluster, or a record cannot be read or written.
+ */
+export async function planAnswer(
+  description: OperatorDescription,
+  exported: readonly unknown[],
+  request: PlanRequest,
+): Promise<{ readonly objects: readonly [Plan]; readonly notes: readonly string[] }> {
+  const isWanted = (each: unknown): each is Operator => (each as Partial<Operator> | null)?.description === description
+  const operator = exported.find(isWanted)
+  if (!operator) {
+    const { name } = description.options
+    throw new Error(`Cannot plan the operator "${name}": its file does not export it; add export default, as for tests`)
+  }
+  const notes = new Set<string>()
+  const note = (text: string): void => void notes.add(text)
+  const sources = request.from === undefined
+    ? await clustersOf(description, request)
+    : recordedClusters(await readRecord(request.from), note)
+  const { plan, record } = await planOf(operator, { ...request, sources, notes })
+  if (request.record !== undefined) await writePrivate(request.record, `${JSON.stringify(record)}\n`)
+  return { objects: [plan], notes: [] }
+}
+
+/** Resolves with the plan, and with a record of what was read. `notes`: what else is noted, by the sources. */
+export async function planOf(
+  operator: Operator,
+  request: PlanRequest & { readonly sources: Sources; readonly notes?: Set<string>; readonly log?: Log },
+): Promise<{ readonly plan: Plan; readonly record: ClusterRecord }> {
+  const { description } = operator
+  const { sources, notes = new Set<string>() } = request
+  const { namespace = sources.config.namespace } = request
+  const { at } = sources
+  const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), nowMs: Date.parse(at) })
+  const log = request.log ?? consoleLog(clock)
+  const stopping = new AbortController()
+  const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
+  const halt = (): void => stopping.abort(new DOMException('The operator does not come to rest', 'AbortError'))
+  const activity = new Activity(faults, halt, toMs(request.timeout ?? '5m'))
+  const services = new Services(activity, faults)
+  const running = new Map<Replica, () => void>()
+  const mirrors = new Mirrors(operator, { clock, note: (text) => void notes.add(text), running, sources, activity })
+  const writers = new Writers()
+  const trace = new Trace(clock)
+  let reconciles = 0
+  const connect = (name: string | null): Transport => activity.counting(mirrors.of(name).handle)
+  startReplica(0, {
+    ...{
+      operator,
+      replicas: 1,
+      seed: 1,
+      clock,
+      random: seededRandom(1),
+      log,
+      activity,
+      services,
+      recorder: undefined,
+      trace,
+    },
+    clusters: {
+      connectionsOf: () => ({
+        // A server on this machine may call webhooks in this process.
+        cluster: { server: 'https://localhost', namespace },
+        transport: connect(null),
+        transports: Object.fromEntries(description.clusters.map(({ name }) => [name, connect(name)])),
+        connect,
+      }),
+    },
+    ...{ running, signal: stopping.signal, onRan() {} },
+    onReport(report: ReconcileReport) {
+      reconciles++
+      writers.note(report)
+    },
+    // As in a cluster: only a world is stricter.
+    options: { crds: description.options.crds ?? 'verify', freeze: false, fieldValidation: 'Warn' },
+  })
+  const [replica] = running.keys()
+  const failed: Plan['failed'][number][] = []
+  const end = { description, clock, log, isLogOwn: true, faults, activity, services, stopping, trace }
+  try {
+    await activity.rest()
+    await clock.advance(toMs(request.time ?? '1s'))
+  } catch (error) {
+    const [message = ''] = messageOf(error).split('; does a reconcile')
+    const hint = error === activity.restless ? '; see --timeout' : ''
+    failed.push({ what: `operator "${description.options.name}"`, error: `${message}${hint}` })
+  }
+  failed.push(...failuresOf(replica!, description, notes))
+  const found = await plannedChanges(mirrors.all, writers, {
+    manager: description.options.name,
+    ...(sources.isLive && { send: sources.connect }),
+  })
+  await endings(end).stop().catch((error: unknown) => {
+    if (failed.length === 0) failed.push({ what: 'the stop of the operator', error: messageOf(error) })
+  })
+  sources.close()
+  const all = [...mirrors.all.values()]
+  const plan: Plan = {
+    operator: description.options.name,
+    changes: found.changes,
+    failed,
+    notes: [...notes, ...all.flatMap((each) => each.refusals)],
+    counts: {
+      reconciles,
+      read: all.reduce((sum, each) => sum + [...each.loaded()].length, 0),
+      requests: all.reduce((sum, { reads }) => sum + reads, 0),
+      ...found.counts,
+    },
+  }
+  const about = { operator: description.options.name, at, namespace: namespace ?? 'default' }
+  return { plan, record: recordOf(about, mirrors.all) }
+}
+
+interface MirrorsOptions {
+  readonly clock: FakeClock
+  readonly note: (text: string) => void
+  readonly running: ReadonlyMap<Replica, unknown>
+  readonly sources: Sources
+  readonly activity: Activity
+}
+
+/** The mirrors of an operator's clusters, by their names; null is its own. */
+class Mirrors {
+  readonly all = new Map<string | null, Mirror>()
+  readonly #operator: Operator
+  readonly #options: MirrorsOptions
+
+  constructor(operator: Operator, options: MirrorsOptions) {
+    this.#operator = operator
+    this.#options = options
+  }
+
+  of(name: string | null): Mirror {
+    let mirror = this.all.get(name)
+    if (!mirror) this.all.set(name, mirror = this.#open(name))
+    return mirror
+  }
+
+  #open(name: string | null): Mirror {
+    const { conversions, clusters } = this.#operator.description
+    const { clock, note, running, sources, activity } = this.#options
+    const own = new Set(conversions.map(({ hub }) => groupResourceOf(hub)))
+    const isOptional = clusters.find((each) => each.name === name)?.optional === true
+    return new Mirror({
+      cluster: sources.connect(name),
+      where: name === null ? '' : ` of the cluster "${name}"`,
+      converts: (id) => name === null && own.has(id),
+      api: {
+        clock,
+        random: seededRandom(2),
+        callWebhook: async (address, body, { signal }) => await callIn([...running.keys()], address, body, signal),
+      },
+      note,
+      fail: (error) => isOptional ? note(error.message) : activity.fail(error),
+    })
+  }
+}
+
+/** Returns what fails or still runs, and the kinds without which nothing is reconciled. */
+function failuresOf(
+  { runs, parts }: Replica,
+  description: OperatorDescription,
+  notes: Set<string>,
+): Plan['failed'][number][] {
+  if (!parts) return []
+  const failing = runs.failing(parts.controllers.values()).map(
+    ({ controller, kind, key, task, source, error, place }) => {
+      const where = key ? ` ${kind} ${key.namespace ? `${key.namespace}/` : ''}${key.name}` : ''
+      const what = task === undefined
+        ? `controller ${controller}${source ? `, ${source}` : ''}${where}`
+        : `task ${task}`
+      return { what, error: messageOf(error), ...(place !== undefined && { place }) }
+    },
+  )
+  const working = [...parts.controllers.values()].flatMap(({ name, running }) =>
+    running.map((key) => ({ what: `controller ${name} ${key}`, error: 'it still runs; see --time and --timeout' }))
+  )
+  return [...failing, ...working, ...unsynced(parts, description, notes)]
+}
+
+function unsynced(
+  { cluster, clusterOf }: Parts,
+  { clusters }: OperatorDescription,
+  notes: Set<string>,
+): Plan['failed'][number][] {
+  return [cluster, ...clusters.map(clusterOf)].flatMap(({ cache }) =>
+    [...cache.informers()].flatMap(({ isSynced, optional, resource, failure }) => {
+      if (isSynced) return []
+      const why = failure === undefined ? 'it was not listed' : messageOf(failure)
+      const what = `the cache of ${groupResourceOf(resource)}`
+      if (!optional) return [{ what, error: `nothing is reconciled without it: ${why}` }]
+      notes.add(`Without ${groupResourceOf(resource)}, which is optional: ${why}`)
+      return []
+    })
+  )
+}
