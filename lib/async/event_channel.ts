@@ -15,7 +15,11 @@ interface Listener<T> {
  * A channel of items, for example the events of a source. Each iteration receives every item in the order of sending.
  * It starts with the oldest item in the channel: an item is removed once every iteration has received it, and kept
  * while there is no iteration. So items sent early are received by all iterations that begin together. When `capacity`
- * items are in the channel, senders wait for the slowest iteration.
+ * items are in the channel, senders wait for the slowest iteration. A sender that does not await `send` is held back by
+ * nothing, and its items stay in memory.
+ *
+ * A source of `from` iterates on the leader alone, unless its controller has `everyReplica`: on another replica, sends
+ * wait after `capacity` items until it leads. Send from the leader's work, or pass a signal.
  *
  * @example
  * ```ts

@@ -8,7 +8,7 @@ import { apiVersionOf, clusterSuffix } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
-import { type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
+import { isMissingKind, type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
 import { type Pace, readList } from './list_body.ts'
 import { type FetchPage, fetchPages } from './pages.ts'
 import {
@@ -46,6 +46,8 @@ export interface ApiOptions {
   readonly cluster?: string | undefined
   /** The credentials' owner and source, appended to the error of a 401. */
   readonly identity?: string | undefined
+  /** Called with the path of a request that failed as the server does not serve its kind. Default: none. */
+  readonly forget?: ((path: string) => void) | undefined
 }
 
 /** Notified of writes, so that a cache knows a change before its watch delivers it. */
@@ -324,6 +326,7 @@ export class Api {
       if (response.status < 500) outcome = 'answered'
       return await read(response)
     } catch (error) {
+      if (isMissingKind(error)) this.#options.forget?.(request.path)
       throw this.#identified(error)
     } finally {
       scope?.[Symbol.dispose]()

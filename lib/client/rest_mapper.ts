@@ -12,8 +12,8 @@ export interface KindName {
 }
 
 /**
- * Finds kinds by name. Sends one request per version of a group at its first use, and one whenever a kind is not found,
- * as its CRD may be new. Concurrent calls share a request.
+ * Finds kinds by name. Sends one request per version of a group at its first use and after {@link forget}, and one
+ * whenever a kind is not found, as its CRD may be new. Concurrent calls share a request.
  */
 export class RestMapper {
   readonly #api: Api
@@ -27,17 +27,22 @@ export class RestMapper {
   /** Resolves with the kind's resource, or `undefined` if the server does not serve it or the name is invalid. */
   async find({ apiVersion, kind }: KindName): Promise<AnyResource | undefined> {
     if (!parseApiVersion(apiVersion)) return undefined
-    const known = this.#known.get(apiVersion)?.get(kind)
-    return known ?? (await this.#readOnce(apiVersion)).get(kind)
+    return this.#known.get(apiVersion)?.get(kind) ?? (await this.#readOnce(apiVersion)).get(kind)
+  }
+
+  /**
+   * Forgets the kinds of the group and version in the path of a request. Called when the server did not serve its kind:
+   * the definition may have been made again with another plural or scope.
+   */
+  forget(path: string): void {
+    this.#known.delete(path.split('/').slice(2, 4).join('/'))
   }
 
   #readOnce(apiVersion: string): Promise<ReadonlyMap<string, AnyResource>> {
-    let pending = this.#pending.get(apiVersion)
-    if (!pending) {
-      pending = this.#read(apiVersion).finally(() => this.#pending.delete(apiVersion))
-      this.#pending.set(apiVersion, pending)
-    }
-    return pending
+    const reading = this.#pending.get(apiVersion) ??
+      this.#read(apiVersion).finally(() => this.#pending.delete(apiVersion))
+    this.#pending.set(apiVersion, reading)
+    return reading
   }
 
   async #read(apiVersion: string): Promise<ReadonlyMap<string, AnyResource>> {

@@ -68,7 +68,7 @@ async function clusterOfContext(
         ? proxyFromEnvironment(server, (variable) => around.environment.optionalEnv(variable))
         : checkProxy(ownProxy, cluster),
       gzip: cluster.flag('disable-compression') ? false : undefined,
-      credentials: identity && (() => identity.read()),
+      credentials: identity && ((closed) => identity.read(closed)),
       impersonate: user && impersonation(user),
       namespace: fields.text('namespace'),
       origin: {
@@ -258,8 +258,8 @@ async function readUser(
   await Promise.all([pair?.read(), token?.read()])
   return {
     canChange: dynamic !== undefined || [cert, key, token].some((source) => source instanceof RotatingFile),
-    async read() {
-      const [own, tokenText, answer] = await Promise.all([pair?.read(), token?.read(), dynamic?.read()])
+    async read(closed) {
+      const [own, tokenText, answer] = await Promise.all([pair?.read(), token?.read(), dynamic?.read(closed)])
       const { cert, key } = answer?.cert === undefined ? (own ?? { cert: undefined, key: undefined }) : answer
       return { token: tokenText ?? answer?.token, headers: basic ?? answer?.headers, cert, key }
     },

@@ -9,6 +9,7 @@
 import { encodeBase64 } from '../core/base64.ts'
 import type { Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
+import { untilAborted } from '../async/abort.ts'
 import { printable } from '../core/printable.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import { CommandNotFound, exec, type ExecResult } from '../runtime/os/exec.ts'
@@ -89,6 +90,8 @@ interface Run {
   readonly fresh: Promise<Credentials>
   /** Resolves when a request with valid credentials should wait no longer. */
   readonly waited: Promise<void>
+  /** Keeps the plugin running until the signal is aborted, if there is one. */
+  join(closed: AbortSignal | undefined): void
 }
 
 /** The credentials of one plugin. */
@@ -109,12 +112,14 @@ export class ExecCredentials {
   }
 
   /**
-   * Returns credentials. Valid ones are used until their expiry while the plugin fails or takes long.
+   * Returns credentials. Valid ones are used until their expiry while the plugin fails or takes long. The plugin is
+   * killed when the signals of all its readers are aborted; without a signal it runs to its end.
    *
    * @throws ConfigError with the reason of the plugin's failure: the same one during the back-off, so that not every
    * request starts a process.
    */
-  read(): Promise<Credentials> {
+  read(closed?: AbortSignal): Promise<Credentials> {
+    if (closed?.aborted) return Promise.reject(closed.reason)
     const { clock } = this.#environment
     const nowMs = clock.now()
     const answer = this.#answer
@@ -123,10 +128,12 @@ export class ExecCredentials {
     if (this.#failed && clock.monotonic() < this.#failed.untilMs) {
       return isGood ? Promise.resolve(answer.credentials) : Promise.reject(this.#failed.error)
     }
-    const { fresh, waited } = (this.#running ??= this.#begin())
+    const run = (this.#running ??= this.#begin())
+    run.join(closed)
+    const { fresh, waited } = run
     // Valid credentials stay if this fails.
     const kept = (): Credentials | Promise<Credentials> => this.#answer?.credentials ?? fresh
-    return isGood ? Promise.race([fresh.catch(kept), waited.then(kept)]) : fresh
+    return untilAborted(isGood ? Promise.race([fresh.catch(kept), waited.then(kept)]) : fresh, closed)
   }
 
   /**
@@ -143,20 +150,37 @@ export class ExecCredentials {
   #begin(): Run {
     const { promise: waited, resolve } = Promise.withResolvers<void>()
     const stopTimer = this.#environment.clock.after(PATIENCE_MS, resolve)
-    const fresh = this.#run().finally(() => {
+    const stop = new AbortController()
+    const readers = new Set<AbortSignal | undefined>()
+    const leave = ({ target }: { readonly target: unknown }): void => {
+      const closed = target as AbortSignal
+      readers.delete(closed)
+      if (readers.size > 0) return
+      // A later reader begins another run.
+      if (this.#running === run) this.#running = undefined
+      stop.abort(closed.reason)
+    }
+    const fresh = this.#run(stop.signal).finally(() => {
       stopTimer()
-      this.#running = undefined
+      for (const closed of readers) closed?.removeEventListener('abort', leave)
+      if (this.#running === run) this.#running = undefined
     })
-    return { fresh, waited }
+    const join: Run['join'] = (closed) => {
+      readers.add(closed)
+      closed?.addEventListener('abort', leave, { once: true })
+    }
+    const run: Run = { fresh, waited, join }
+    return run
   }
 
-  async #run(): Promise<Credentials> {
+  async #run(stop: AbortSignal): Promise<Credentials> {
     const { clock } = this.#environment
     try {
-      this.#answer = await this.#ask()
+      this.#answer = await this.#ask(stop)
       this.#failed = undefined
       return this.#answer.credentials
     } catch (error) {
+      stop.throwIfAborted()
       const pauseMs = this.#failed ? Math.min(this.#failed.pauseMs * 2, MAX_PAUSE_MS) : FIRST_PAUSE_MS
       this.#failed = { error, pauseMs, untilMs: clock.monotonic() + pauseMs }
       if (this.#answer && clock.now() < this.#answer.expiresAt) {
@@ -170,7 +194,7 @@ export class ExecCredentials {
     }
   }
 
-  async #ask(): Promise<ExecAnswer> {
+  async #ask(stop: AbortSignal): Promise<ExecAnswer> {
     const plugin = this.#plugin
     const interactive = plugin.interactiveMode !== 'Never' && this.#environment.hasTerminal()
     if (plugin.interactiveMode === 'Always' && !interactive) {
@@ -178,7 +202,7 @@ export class ExecCredentials {
         `Cannot run credential plugin "${plugin.command}" (${plugin.at}): it needs a terminal (interactiveMode: Always), and there is none`,
       )
     }
-    const result = await this.#exec(interactive)
+    const result = await this.#exec(interactive, stop)
     if (result.code !== 0) {
       throw new ConfigError(
         `Cannot get credentials from plugin "${plugin.command}" (${plugin.at}): ${failureOf(result)}`,
@@ -187,13 +211,13 @@ export class ExecCredentials {
     return parseExecAnswer(result.stdout, plugin, this.#environment.clock.now())
   }
 
-  async #exec(interactive: boolean): Promise<ExecResult> {
+  async #exec(interactive: boolean, signal: AbortSignal): Promise<ExecResult> {
     const { command, args, env, at, installHint } = this.#plugin
     const variables = { ...env, KUBERNETES_EXEC_INFO: execInfo(this.#plugin, interactive) }
     try {
       // A login through a browser takes time.
       const timeoutMs = interactive ? 10 * 60_000 : 60_000
-      const options = { env: variables, interactive, timeoutMs, clock: this.#environment.clock }
+      const options = { env: variables, interactive, timeoutMs, clock: this.#environment.clock, signal }
       return await (this.#environment.exec?.(command, args, options) ?? exec(command, args, options))
     } catch (error) {
       const hint = error instanceof CommandNotFound && installHint ? `\n${printable(installHint)}` : ''

@@ -5,7 +5,8 @@ import { isPair } from '../runtime/os/builtins.ts'
 
 /** A value that may change. */
 export interface Source<T> {
-  read(): Promise<T>
+  /** `closed`: the end of the reader. */
+  read(closed?: AbortSignal): Promise<T>
   invalidate(): void
 }
 

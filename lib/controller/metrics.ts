@@ -19,7 +19,7 @@ export interface ControllerMetrics {
   begin(): void
   /** Called when a run has ended. */
   end(decided: Disposition, run: { readonly timedOut?: boolean | undefined }, durationMs: number): void
-  /** Removes all series; the name can be used again. */
+  /** Removes all series; the name can be used again. Later calls do nothing. */
   remove(): void
 }
 
@@ -50,6 +50,7 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
   const active = series.gauge(metric('controller_runtime_active_workers'))
   series.gauge(metric('controller_runtime_max_concurrent_reconciles')).set(concurrency)
 
+  let isRemoved = false
   return {
     begin: () => active.inc(),
     end(decided, { timedOut }, durationMs) {
@@ -70,6 +71,8 @@ export function controllerMetrics(meter: Meter, controller: string, concurrency:
       error!.inc()
     },
     remove() {
+      if (isRemoved) return
+      isRemoved = true
       series.remove()
       for (const result of RESULTS) runs.remove({ controller, result })
       names.delete(controller)

@@ -25,8 +25,11 @@ export interface ClusterConfig {
   /** The client certificate. Needs `key`. */
   readonly cert?: string | undefined
   readonly key?: string | undefined
-  /** Credentials that expire or rotate. Its fields override `token`, `cert`, `key` and `headers`. */
-  readonly credentials?: (() => Promise<Credentials>) | undefined
+  /**
+   * Credentials that expire or rotate. Its fields override `token`, `cert`, `key` and `headers`. The signal is aborted
+   * when the connection is closed.
+   */
+  readonly credentials?: ((closed?: AbortSignal) => Promise<Credentials>) | undefined
   /** Headers to send with each request, such as an `authorization` that is not a bearer token. Names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** The name to expect in the server's certificate, when it is not the host of `server`. */

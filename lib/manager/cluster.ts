@@ -140,7 +140,12 @@ export class Cluster implements Runnable {
     const host = config ? parseServer(config.server).authority : IN_MEMORY
     this.name = cluster === undefined ? `cluster ${host}` : `cluster "${cluster}"`
     const open = (): ClosableTransport => httpTransport(config!, { clock, log, cluster, userAgent: `${name} kubeloop` })
-    const origin = { cluster, clock, identity: config?.origin?.identity }
+    const origin = {
+      cluster,
+      clock,
+      identity: config?.origin?.identity,
+      forget: (path: string) => this.kinds.forget(path),
+    }
     this.#connections = options.transport ? [] : [open(), open()]
     const [base = options.transport!, own]: readonly Transport[] = this.#connections
     const counting = (connection: Transport): Transport => {
@@ -259,12 +264,7 @@ export class Cluster implements Runnable {
     of: { readonly group?: string; readonly version: string; readonly kind: string },
     options?: CacheOptions,
   ): Promise<readonly Informer<T>[]> {
-    const { group, version, kind } = of
-    const apiVersion = group ? `${group}/${version}` : version
-    const resource = await this.kinds.find({ apiVersion, kind })
-    if (!resource) {
-      throw new Error(`Cannot watch ${kind} of ${apiVersion}: ${this.name} does not serve it; is its CRD installed?`)
-    }
+    const resource: AnyResource = await this.client.kindOf({ group: '', ...of })
     return this.cache.declare(resource, options) as unknown as readonly Informer<T>[]
   }
 

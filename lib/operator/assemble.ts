@@ -106,7 +106,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
       sleep: sleepOn(clock, { signal }),
       ...boundTo(clientsOf(clusters, undefined), { signal }),
     }),
-    controller: (each, manager) => controllerOf(each, options, manager, { ...setup, isOnly: false }),
+    controller: (each, own) => controllerOf(each, options, own, { ...setup, ...own, isOnly: false }),
     waiting,
     read: (name, open, change) => loaded.otherSources!.changesOf(name, open, change, setup),
   })

@@ -19,6 +19,8 @@ import { type ClusterFlags, describeFlags } from './flags.ts'
 
 export interface ClusterSetup extends Environment, Pick<ClusterOptions, 'meter' | 'tracing'> {
   readonly instance: string
+  /** Ends the wait for configurations. */
+  readonly signal?: AbortSignal | undefined
   /** As in `StartOptions`. */
   readonly options: Pick<ClusterOptions, 'transport' | 'freeze' | 'fieldValidation'> & Replacements & {
     readonly cluster?: ClusterConfig
@@ -137,9 +139,10 @@ export async function openClusters(description: OperatorDescription, setup: Clus
   })
   opened.mayMiss.set(undefined, mayMiss)
   await otherClusters?.openOthers(description, start, {
+    ...setup,
     late,
     add: (other, at) => add(other, description, at),
-    connect: (config) => httpTransport(config, { clock: setup.clock, log: setup.log, userAgent: `${name} kubeloop` }),
+    connect: (config) => httpTransport(config, { ...setup, userAgent: `${name} kubeloop` }),
   })
   return opened
 }

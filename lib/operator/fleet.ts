@@ -3,13 +3,17 @@ import { jsonEqual } from '../core/equal.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { aborted, abortScope } from '../async/abort.ts'
+import { firstOf } from '../core/errors.ts'
+import { formatMs } from '../core/duration.ts'
+import { aborted, abortScope, untilAborted } from '../async/abort.ts'
+import { isInTime } from '../async/clock.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { Source } from '../controller/source.ts'
 import type { Manager } from '../manager/manager.ts'
 import type { Environment } from './environment.ts'
 import type { ClusterChange } from './context.ts'
 import type { GroupDescription } from './description.ts'
+import { untilDone } from './optional.ts'
 
 /** What runs for one cluster of a group. */
 export interface Engaged {
@@ -32,13 +36,22 @@ export interface FleetSetup extends Environment {
   readonly graceMs: number
   readonly engage: (name: string, config: ClusterConfig) => Engaged
   /** Reads the provider's changes, and opens it again with back-off when it or `change` throws. */
-  readonly read: (change: (change: ClusterChange) => Promise<void>) => Source
+  readonly read: (change: (change: ClusterChange) => void) => Source
 }
 
+/** What the provider has said last of a name. */
 interface Member {
   readonly config: ClusterConfig
-  readonly remove: () => Promise<void>
+  /** Ends the wait to add it, or what runs. */
+  remove: () => Promise<void>
 }
+
+/** A removal that takes longer is logged. */
+const LONG_REMOVAL_MS = 1000
+/** How long work may run on after it was aborted. Then the removed cluster is closed, and its name is free. */
+const ABORTED_MS = 5000
+/** The maximum number of names in a log line. */
+const MAX_NAMES = 5
 
 /** Adds the provider of a group, and what runs its clusters. */
 export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): void {
@@ -49,10 +62,11 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
   const warm = host(`warm-up of "${group}"`, {})
   const leader = host(`controllers of "${group}"`, { warmup: (signal) => warm.start(signal) })
   const members = new Map<string, Member>()
-  /** The clusters that still end, by name. */
+  /** The clusters that still end, by name: each waits for the one before. */
   const ending = new Map<string, Promise<void>>()
 
-  const add = (name: string, config: ClusterConfig): void => {
+  /** Runs a cluster. Returns what ends it, which at last no longer waits for work that ignores its abort. */
+  const run = (name: string, config: ClusterConfig): () => Promise<void> => {
     const engaged = engage(name, config)
     const stopControllers = [
       ...engaged.leader.map((each) => leader.add(each)),
@@ -60,34 +74,57 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
       ...engaged.controllers.flatMap(({ name, warmup }) => warmup ? [warm.add({ name, start: warmup })] : []),
     ]
     const [stopCaches, stopRecorder] = [caches.add(engaged.caches), recorders.add(engaged.recorder)]
-    const remove = async (): Promise<void> => {
-      members.delete(name)
+    log.info(`The cluster "${name}" of "${group}" was added`)
+    const work = (): string =>
+      firstOf(engaged.controllers.flatMap((each) => each.working()), MAX_NAMES).join(', ') || 'its controllers'
+    return async () => {
       engaged.stop()
-      const stopTimer = clock.after(graceMs, () => engaged.abandon())
-      await Promise.all(stopControllers.map((stop) => stop()))
-      stopTimer()
+      const waits = `The cluster "${name}" of "${group}" waits`
+      const limit = graceMs === Infinity ? 'without a limit' : `aborted after ${formatMs(graceMs)}`
+      const stopTimers = [
+        clock.after(graceMs, () => engaged.abandon()),
+        clock.after(LONG_REMOVAL_MS, () => log.info(`${waits} for ${work()} (${limit})`)),
+      ]
+      const ended = Promise.all(stopControllers.map((stop) => stop()))
+      if (!(await isInTime(clock, graceMs + ABORTED_MS, ended))) {
+        log.warn(`${waits} no longer for ${work()}, which ignores its abort of ${formatMs(ABORTED_MS)} ago`)
+      }
+      for (const stopTimer of stopTimers) stopTimer()
       await stopCaches()
       await stopRecorder()
       engaged.close()
       log.info(`The cluster "${name}" of "${group}" was removed`)
     }
-    members.set(name, { config, remove })
-    log.info(`The cluster "${name}" of "${group}" was added`)
+  }
+  const add = (name: string, config: ClusterConfig): void => {
+    const before = ending.get(name)
+    const member: Member = { config, remove: everywhere.add({ name: `addition of "${name}"`, start }) }
+    members.set(name, member)
+    async function start(signal: AbortSignal): Promise<void> {
+      const begin = async (): Promise<void> => {
+        if (typeof name !== 'string' || name.length > 63 || !isDomainName(name)) {
+          throw new TypeError('the name must be lower-case letters, digits and dashes')
+        }
+        member.remove = run(name, config)
+      }
+      const report = (reason: string, error: unknown): void =>
+        log.error(`Cannot add the cluster "${name}" of "${group}": ${reason} (tried again with back-off)`, { error })
+      await untilAborted(before ?? Promise.resolve(), signal)
+      await untilDone(begin, report, { ...setup, name }, signal)
+    }
   }
   const remove = (name: string): void => {
-    const ended = members.get(name)?.remove().finally(() => ending.delete(name))
-    if (ended) ending.set(name, ended)
+    const ended = Promise.all([ending.get(name), members.get(name)?.remove()]).then(() => {
+      if (ending.get(name) === ended) ending.delete(name)
+    })
+    if (members.delete(name)) ending.set(name, ended)
   }
-  const change = async (each: ClusterChange): Promise<void> => {
+  const change = (each: ClusterChange): void => {
     if ('remove' in each) return remove(each.remove)
     const { add: name, config } = each
-    if (typeof name !== 'string' || name.length > 63 || !isDomainName(name)) {
-      throw new TypeError(`Cannot add the cluster "${name}": the name must be lower-case letters, digits and dashes`)
-    }
     const known = members.get(name)
     if (known && isSame(known.config, config)) return
-    if (known) remove(name)
-    await ending.get(name)
+    remove(name)
     add(name, config)
   }
   for (const each of [caches, recorders, everywhere, leader]) manager.add(each)
@@ -98,7 +135,7 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
 
 /** Compares all but functions, such as those that get a token: each reading of a configuration makes new ones. */
 function isSame(...configs: readonly [ClusterConfig, ClusterConfig]): boolean {
-  const [a, b] = configs.map((config) => JSON.parse(JSON.stringify(config)) as unknown)
+  const [a, b] = configs.map((config) => JSON.parse(JSON.stringify(config) ?? 'null') as unknown)
   return jsonEqual(a, b)
 }
 
@@ -128,7 +165,10 @@ function host(name: string, place: Pick<Runnable, 'role' | 'everyReplica' | 'war
     }
     // Logs a cluster that is late.
     runnable.ready?.(scope.signal).catch(fail)
-    each.ended = runnable.start(scope.signal).catch(fail).finally(() => scope[Symbol.dispose]())
+    each.ended = runnable.start(scope.signal).catch(fail).finally(() => {
+      scope[Symbol.dispose]()
+      all.delete(each)
+    })
   }
   return {
     ...place,
@@ -152,7 +192,7 @@ function host(name: string, place: Pick<Runnable, 'role' | 'everyReplica' | 'war
       return async () => {
         each.stop.abort(REMOVED)
         await each.ended
-        all.delete(each)
+        all.delete(each) // also one that was not launched
       }
     },
   }

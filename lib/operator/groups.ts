@@ -17,6 +17,7 @@ import {
   memberOf,
   type OperatorDescription,
 } from './description.ts'
+import type { OperatorMeter } from './endpoints.ts'
 import { addFleet, type Engaged } from './fleet.ts'
 import { optionalCluster } from './optional.ts'
 
@@ -27,20 +28,21 @@ interface GroupSetup extends Environment {
   /** The controllers by their names, while they run. */
   readonly named: Map<string, Controller>
   readonly definitions: Definitions | undefined
+  readonly meter: OperatorMeter | undefined
   /** How long a removed cluster waits for its running reconciles. */
   readonly graceMs: number
   /** The context of a provider. */
   readonly work: (signal: AbortSignal) => WorkContext
   readonly controller: (
     description: ControllerDescription,
-    manager: Pick<Manager, 'fence' | 'abandon' | 'stopping'>,
+    own: Pick<Manager, 'fence' | 'abandon' | 'stopping'> & { readonly meter: OperatorMeter | undefined },
   ) => Controller
   /** Returns a controller that starts when the latch is open. */
   readonly waiting: (controller: Controller, latch: Latch | undefined) => Runnable
   readonly read: (
     name: string,
     open: (signal: AbortSignal) => AsyncIterable<ClusterChange>,
-    change: (change: ClusterChange) => Promise<void>,
+    change: (change: ClusterChange) => void,
   ) => Source
 }
 
@@ -57,25 +59,37 @@ export function addGroups(description: OperatorDescription, setup: GroupSetup): 
 
 function engage(
   description: OperatorDescription,
-  { clusters, manager, named, definitions, controller, waiting, ...setup }: GroupSetup,
+  { clusters, manager, named, definitions, meter, controller, waiting, ...setup }: GroupSetup,
   group: GroupDescription,
   name: string,
   config: ClusterConfig,
 ): Engaged {
   const member = memberCluster(group, name, config)
   if ([...clusters.others.keys()].some((known) => known.name === name)) {
-    throw new TypeError(`Cannot add the cluster "${name}": another one has its name`)
+    throw new TypeError('another one has its name')
   }
   const own = memberOf(description, group, member)
   const inMember = definitions?.of(own)
   const cluster = clusters.add(member, own, { config })
-  for (const cache of own.caches) cluster.cache.declare(cache.resource, cache.options)
   const { fence } = manager
   const [stopping, abandon] = [abortScope(manager.stopping), abortScope(manager.abandon)]
   const removed = (): DOMException => new DOMException(`The cluster "${name}" was removed`, 'AbortError')
-  const controllers = own.controllers.map((each) =>
-    controller(each, { fence, stopping: stopping.signal, abandon: abandon.signal })
-  )
+  const [controllers, ends]: [Controller[], (() => void)[]] = [[], []]
+  const close = (): void => {
+    for (const each of [stopping, abandon]) each[Symbol.dispose]()
+    for (const each of controllers) named.delete(each.name)
+    for (const end of ends) end()
+    clusters.drop(member)
+  }
+  try {
+    for (const cache of own.caches) cluster.cache.declare(cache.resource, cache.options)
+    const measured = meter && recordingEnds(meter, ends)
+    const shared = { fence, stopping: stopping.signal, abandon: abandon.signal, meter: measured }
+    for (const each of own.controllers) controllers.push(controller(each, shared))
+  } catch (error) {
+    close()
+    throw error
+  }
   for (const each of controllers) named.set(each.name, each)
   const latch = inMember?.latches.get(member)
   const prepare = async (signal: AbortSignal): Promise<void> => await inMember?.prepare(member, signal)
@@ -89,10 +103,23 @@ function engage(
     ],
     stop: () => stopping.abort(removed()),
     abandon: () => abandon.abort(removed()),
-    close() {
-      for (const each of [stopping, abandon]) each[Symbol.dispose]()
-      for (const each of controllers) named.delete(each.name)
-      clusters.drop(member)
+    close,
+  }
+}
+
+/** Returns the meter, which adds what ends its metrics: a name may come again before its last work has ended. */
+function recordingEnds(meter: OperatorMeter, ends: (() => void)[]): OperatorMeter {
+  return {
+    ...meter,
+    controller(...of) {
+      const metrics = meter.controller(...of)
+      ends.push(() => metrics.remove())
+      return metrics
+    },
+    queue(...of) {
+      const metrics = meter.queue(...of)
+      ends.push(() => metrics.end())
+      return metrics
     },
   }
 }

@@ -176,7 +176,8 @@ export interface Operator {
   clusters(name: string, provider: ClusterProvider, options?: { namespaces?: string[] }): ClusterGroup
   /**
    * Adds a function that is called at each start with its parts, before any of them runs: for servers, health checks,
-   * handlers beside the metrics, controllers and runnables. Runnables that it adds to the manager stop with it.
+   * handlers beside the metrics, controllers and runnables. Runnables that it adds to the manager stop with it. A stop
+   * does not wait for a pending call, and ignores its later failure.
    */
   extend(extension: (parts: Parts) => void | Promise<void>): Operator
   /**

@@ -3,9 +3,9 @@ import { isNotCapable, messageOf } from '../core/errors.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { OPTIONAL_MS, type Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
-import { untilAborted } from '../async/abort.ts'
+import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs, SERVER_BACKOFF } from '../async/backoff.ts'
-import { sleep } from '../async/clock.ts'
+import { type Clock, isInTime, sleep } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { ClosableTransport } from '../runtime/net/transport.ts'
 import type { Cluster, ClusterOptions } from '../manager/cluster.ts'
@@ -63,7 +63,7 @@ export function optionalCluster(
  */
 export async function untilDone(
   work: (signal: AbortSignal) => Promise<void>,
-  report: (reason: string) => void,
+  report: (reason: string, error: unknown) => void,
   { clock, log, random = Math.random }: OptionalSetup,
   signal: AbortSignal,
 ): Promise<void> {
@@ -77,7 +77,7 @@ export async function untilDone(
       if (isNotCapable(error)) throw error
       const reason = messageOf(error)
       if (reason === last) log.debug(reason)
-      else report(last = reason)
+      else report(last = reason, error)
     }
     await sleep(clock, backoffMs(failures, SERVER_BACKOFF, random), signal)
   }
@@ -103,29 +103,47 @@ export interface Replacements {
 }
 
 /**
- * Opens the stated clusters. A failing configuration of an optional one is retried later: such connections are added to
- * `late`.
+ * Opens the stated clusters. A failing configuration of an optional one is retried later, and one that takes more than
+ * 5 s is waited for later: such connections are added to `late`.
  */
 export async function openOthers(
   { clusters }: OperatorDescription,
   { clusters: configs = {}, transports = {} }: Replacements,
-  { late, add, connect }: {
+  { late, add, connect, clock, signal }: {
     readonly late: ClosableTransport[]
     readonly add: (other: ClusterDescription, at: Pick<ClusterOptions, 'config' | 'transport'>) => void
     readonly connect: (config: ClusterConfig) => ClosableTransport
+    readonly clock: Clock
+    readonly signal?: AbortSignal | undefined
   },
 ): Promise<void> {
-  for (const other of clusters) {
-    let replacement = transports[other.name]
-    const config = replacement
-      ? undefined
-      : configs[other.name] ?? await configOf(other).catch((error: unknown): undefined => {
-        if (!other.optional) throw error
-      })
-    if (!replacement && !config) {
-      late.push(replacement = lateConnection(async () => connect(await configOf(other))))
-    }
-    add(other, { config, transport: replacement })
+  const scope = abortScope(signal)
+  const find = async (other: ClusterDescription): Promise<Pick<ClusterOptions, 'config' | 'transport'>> => {
+    const { name, optional } = other
+    if (transports[name]) return { transport: transports[name] }
+    const first = configs[name] ? Promise.resolve(configs[name]) : configOf(other)
+    const found = untilAborted(first, scope.signal)
+    if (!optional) return { config: await found }
+    const inTime = await isInTime(clock, OPTIONAL_MS, found).catch(() => undefined)
+    if (inTime) return { config: await found }
+    let pending = inTime === false ? first : undefined
+    const transport = lateConnection(async () => {
+      const config = pending ?? configOf(other)
+      pending = undefined
+      return connect(await config)
+    })
+    late.push(transport)
+    return { transport }
+  }
+  try {
+    const found = await Promise.all(clusters.map(find))
+    clusters.forEach((other, at) => add(other, found[at]!))
+  } catch (error) {
+    // Also ends the other waits.
+    scope.abort(error)
+    throw error
+  } finally {
+    scope[Symbol.dispose]()
   }
 }
 

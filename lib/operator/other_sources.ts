@@ -1,7 +1,7 @@
 /** Makes the sources besides those of kinds, for controllers with `from` or `every`, and for groups of clusters. */
 import { formatMs } from '../core/duration.ts'
 import { keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
-import type { TurnBudget } from '../async/clock.ts'
+import { nextTurn, type TurnBudget } from '../async/clock.ts'
 import type { Call } from '../controller/bounded_call.ts'
 import type { Sink, Source } from '../controller/source.ts'
 import { StreamSource } from '../controller/stream_source.ts'
@@ -60,26 +60,31 @@ export function otherSource(
 export function changesOf<T>(
   name: string,
   open: (signal: AbortSignal) => AsyncIterable<T>,
-  change: (item: T) => Promise<void>,
+  change: (item: T) => void,
   { clock, log, random }: Environment,
 ): Source {
   const changed = (signal: AbortSignal): AsyncIterable<ObjectKey> =>
-    mapped(open(signal), async (each) => (await change(each), { name }))
+    mapped(open(signal), (each) => (change(each), { name }))
   return new StreamSource({ name, open: changed, clock, log, random })
 }
+
+/** A stream of items that are all left out must not block timers and sockets. */
+const LEFT_OUT_PER_TURN = 128
 
 /** Converts items; leaves out those of `undefined`. A generator would keep its `return` waiting for a `next`. */
 export function mapped<T, R>(
   stream: AsyncIterable<T>,
-  map: (item: T) => R | undefined | Promise<R | undefined>,
+  map: (item: T) => R | undefined,
 ): AsyncIterable<R> {
   const items = stream[Symbol.asyncIterator]()
+  let leftOut = 0
   const next = async (): Promise<IteratorResult<R>> => {
     for (;;) {
       const result = await items.next()
       if (result.done) return result
-      const value = await map(result.value)
+      const value = map(result.value)
       if (value !== undefined) return { value }
+      if (++leftOut % LEFT_OUT_PER_TURN === 0) await nextTurn()
     }
   }
   const end = items.return?.bind(items) as (() => Promise<IteratorResult<R>>) | undefined

@@ -98,7 +98,12 @@ interface Done {
   readonly timeZone: string
   /** Its times up to this one are done, as an ISO date. */
   readonly until: string
+  /** When a release without it began to lead, as an ISO date. */
+  readonly unknownSince?: string | undefined
 }
+
+/** How long a schedule is remembered that this release does not have: a rollback is mostly undone within days. */
+const UNKNOWN_MS = 7 * 24 * 3_600_000
 
 /** Remembers until when schedules are done. The elector writes it with its renewals, which needs no further right. */
 class Memory {
@@ -116,16 +121,23 @@ class Memory {
   /** Returns the time until which a schedule is done, by what the Lease had when this process began to lead. */
   begin(name: string, elector: LeaderElector | undefined, log: Log): number {
     if (!this.#done) {
-      const known = stored(elector?.annotations[ANNOTATION], log)
       const nowMs = this.#clock.now()
-      this.#done = new Map(this.#schedules.map(({ name, schedule }) => {
+      const known = new Map(
+        Object.entries(stored(elector?.annotations[ANNOTATION], log)).map((
+          [name, done],
+        ): [string, Done] => [name, { unknownSince: new Date(nowMs).toISOString(), ...done }]).filter((
+          [, { until, unknownSince }],
+        ) => typeof until === 'string' && Math.abs(nowMs - Date.parse(unknownSince!)) < UNKNOWN_MS),
+      )
+      const own = this.#schedules.map(({ name, schedule }): [string, Done] => {
         const { cron, timeZone } = schedule!
-        const last = known[name]
+        const last = known.get(name)
         const lastMs = last?.cron === cron && last.timeZone === timeZone ? Date.parse(last.until) : NaN
         // Not after now: the clock of the last leader may have been ahead. Time zones have no dates long before 1970.
         const untilMs = Math.min(lastMs >= 0 ? lastMs : nowMs, nowMs)
         return [name, { cron, timeZone, until: new Date(untilMs).toISOString() }]
-      }))
+      })
+      this.#done = new Map([...known, ...own])
       this.#write()
     }
     return Date.parse(this.#done.get(name)!.until)

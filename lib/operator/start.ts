@@ -3,6 +3,7 @@ import type { ClusterConfig } from '../core/cluster_config.ts'
 import { messageOf } from '../core/errors.ts'
 import type { Runnable } from '../core/runnable.ts'
 import type { Transport } from '../core/transport.ts'
+import { untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
 import { hostName } from '../runtime/os/files.ts'
@@ -84,20 +85,17 @@ export async function startOperator(
   const { serves = true } = options
   const setup = await setupOf(description, serves, options)
   const loaded = await loadParts(description, serves)
-  const clusters = await openClusters(description, {
-    ...setup,
-    otherClusters: loaded.otherClusters,
-    options,
-  })
+  let clusters: Clusters | undefined
   try {
+    clusters = await openClusters(description, { ...setup, otherClusters: loaded.otherClusters, options, signal })
     const parts = await prepared(description, { ...setup, loaded, clusters }, options, signal)
-    for (const extension of description.extensions) await extension(parts)
+    for (const extension of description.extensions) await untilAborted(Promise.resolve(extension(parts)), signal)
     options.onAssembled?.(parts)
     await parts.manager.start(signal)
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error
   } finally {
-    clusters.close()
+    clusters?.close()
   }
 }
 
@@ -142,7 +140,7 @@ async function prepared(
   // is installed.
   const isLate = webhooks?.isServed === true
   for (const cluster of [undefined, ...description.clusters]) {
-    if (!isOptional(cluster) && !(isLate && cluster === undefined)) await definitions?.prepare(cluster, signal)
+    if (!isOptional(cluster) && (cluster || !isLate)) await definitions?.prepare(cluster, signal)
   }
   const others = [...clusters.others].map(([other, cluster]) => {
     if (!isOptional(other)) return cluster

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { Api } from '../../lib/client/api.ts'
 import { discoverKinds, readKinds } from '../../lib/client/rest_mapper.ts'
 import { RestMapper } from '../../lib/client/rest_mapper.ts'
+import { Cluster } from 'kubeloop'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { CRD } from '../../lib/core/resource.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
@@ -51,6 +52,32 @@ test('a missing kind is requested each time, so that a new CRD is found; a remov
   await clock.advance(10_000)
   assert.equal(await kinds.find({ ...foo, kind: 'Bar' }), undefined) // the miss shows that the group has gone
   assert.equal(await kinds.find(foo), undefined)
+})
+
+test('the kinds of a version are read again after the server did not serve one of them', async () => {
+  const { network, api, clock } = setup()
+  const { client } = new Cluster({ name: 'test', transport: network.transport, clock })
+  const define = async (scope: 'Namespaced' | 'Cluster') => {
+    await api.create({ resource: CRD }, definitionOf({ group: 'example.dev', scope }), {})
+    await clock.advance(10_000)
+  }
+  const find = async () => {
+    await client.kindOf({ apiVersion: 'apps/v1', kind: 'Deployment' })
+    return await client.kindOf({ apiVersion: 'example.dev/v1', kind: 'Foo' })
+  }
+  await define('Namespaced')
+  const old = await find()
+  assert.equal(await client.get(old, { namespace: 'default', name: 'missing' } as never), undefined)
+  network.take()
+  assert.equal((await find()).scope, 'Namespaced')
+  assert.deepEqual(network.take(), [], 'a missing object is no missing kind')
+  await api.delete(TARGET, {})
+  await clock.advance(10_000)
+  await define('Cluster')
+  await assert.rejects(client.get(old, { namespace: 'default', name: 'x' } as never), /does not serve this kind/)
+  network.take()
+  assert.equal((await find()).scope, 'Cluster')
+  assert.deepEqual(network.take(), ['GET /apis/example.dev/v1'])
 })
 
 test('an invalid apiVersion has no kinds, and sends no request', async () => {

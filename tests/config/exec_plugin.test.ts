@@ -5,7 +5,10 @@ import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { ConfigError } from '../../lib/core/errors.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
 import type { ExecOptions } from '../../lib/runtime/os/exec.ts'
+import { nextTurn } from '../../lib/async/clock.ts'
+import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { CERT, type FakeEnvironment, fakeEnvironment, KEY, kubeconfigOf } from './fake_environment.ts'
 
 const V1 = 'client.authentication.k8s.io/v1'
@@ -200,13 +203,47 @@ test('if refreshing hangs, requests wait two seconds once, and use the valid tok
   assert.equal(plugin.runs, 2)
 })
 
-test('a plugin that answers in time is waited for, without a timer left over', async () => {
+test('a plugin is killed when the connections of all its readers are closed, and may be run again at once', async () => {
+  const signals: AbortSignal[] = []
+  const { environment, clock } = cloud()
+  environment.programs['login'] = (_, { signal }) =>
+    new Promise((_, reject) => {
+      signals.push(signal!)
+      signal!.addEventListener('abort', () => reject(signal!.reason as Error))
+    })
+  const config = await load(environment)
+  const open = () => {
+    const transport = httpTransport(config, { clock })
+    const send = () => transport({ method: 'GET', path: '/' }).then(() => 'answered', (error: Error) => error.message)
+    return { transport, sent: [send(), send()] }
+  }
+  await assert.rejects(config.credentials!(AbortSignal.abort(new Error('over'))), /^Error: over$/)
+  assert.equal(signals.length, 0)
+  const closed = 'Cannot use the connection to api:6443: it was closed by this process'
+  const [one, two] = [open(), open()]
+  await nextTurn()
+  one.transport.close()
+  assert.deepEqual(await Promise.all(one.sent), [closed, closed])
+  assert.deepEqual(signals.map(({ aborted }) => aborted), [false])
+  two.transport.close()
+  const three = open()
+  assert.deepEqual(await Promise.all(two.sent), [closed, closed])
+  assert.deepEqual(signals.map(({ aborted }) => aborted), [true, false], 'no back-off')
+  // A reader without a connection waits for the end.
+  void config.credentials!()
+  three.transport.close()
+  await Promise.all(three.sent)
+  assert.equal(signals[1]!.aborted, false)
+})
+
+test('a plugin that answers in time is waited for, without a timer or a listener left over', async () => {
   const { clock, environment } = cloud()
   const { credentials } = await load(environment)
-  assert.equal((await credentials!()).token, 't1')
+  const { controller: { signal }, listeners } = countedSignal()
+  assert.equal((await credentials!(signal)).token, 't1')
   await clock.advance(14 * 60_000)
-  assert.equal((await credentials!()).token, 't2')
-  assert.equal(clock.pending, 0)
+  assert.equal((await credentials!(signal)).token, 't2')
+  assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
 test('a plugin that fails from the start is not run for each request', async () => {

@@ -11,19 +11,22 @@ import {
   defineResource,
   EventChannel,
   type KubeObject,
+  limiters,
   type Operator,
   operator,
 } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
+import { Registry } from 'prom-client'
 import * as z from 'zod'
+import { Latch } from '../../lib/async/latch.ts'
 import { CRD } from '../../lib/core/resource.ts'
 import { optionalIn, syncTimeoutsOf } from '../../lib/operator/used_kinds.ts'
 import type { Transport } from '../../lib/core/transport.ts'
 import { recorder, refusal } from '../client/transports.ts'
 import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
-import { create, failures, ours, ref, replicas, restingClock, starting } from './starting.ts'
+import { create, failures, messages, ours, ref, replicas, restingClock, starting } from './starting.ts'
 
 const config = { server: 'https://127.0.0.1:1' }
 
@@ -68,6 +71,15 @@ function servers() {
     return of.get(name)!
   }
   return { clock, at, connect: (name: string): Transport => at(name).network.transport }
+}
+
+/** Returns a function that returns how many more listeners a signal has than now. */
+function listenersOf(signal: AbortSignal): () => number {
+  let count = 0
+  const { addEventListener: add, removeEventListener: remove } = signal
+  signal.addEventListener = (...args: Parameters<typeof add>) => (count++, add.apply(signal, args))
+  signal.removeEventListener = (...args: Parameters<typeof remove>) => (count--, remove.apply(signal, args))
+  return () => count
 }
 
 test('clusters come and go: their keys are reconciled while they are there, and others go on', async () => {
@@ -176,6 +188,108 @@ test('the running reconcile of a removed cluster may end within grace, then it i
   await s.clock.advance(20_000)
   // The stop of the operator aborts it, too.
   assert.equal(ends.length, 4)
+})
+
+test('a reconcile that ignores its abort delays its own name alone, for 5 s; the last change of the name counts', async () => {
+  for (const grace of ['10s', 'forever'] as const) {
+    const registry = new Registry()
+    const app = operator({ name: 'op', grace, metrics: { registry } })
+    const channel = new EventChannel<ClusterChange>()
+    const members = app.clusters('members', () => channel)
+    const [runs, hangs]: [string[], Latch[]] = [[], []]
+    app.controllerFor(ConfigMap, { clusters: members, when: ours }).reconcile(async ({ metadata }, { key }) => {
+      runs.push(`${key.cluster} ${metadata.name}`)
+      if (key.cluster === 'a') await (hangs[hangs.push(new Latch()) - 1]!).opened
+    })
+    const { clock, at, connect } = servers()
+    const s = await starting(app, { clock, connect, serves: true })
+    const send = (name: string, token?: string) =>
+      channel.send({ add: name, config: { ...config, ...(token && { token }) } })
+    const of = (what: string) =>
+      s.log.filter(({ message }) => message === `The cluster "a" of "members" was ${what}`).length
+    const active = async () =>
+      /^controller_runtime_active_workers\{controller="configmap@a"\} (.*)$/m.exec(await registry.metrics())?.[1]
+    await send('a')
+    await create(at('a').client, 'x')
+    await create(at('b').client, 'x')
+    await clock.advance(1)
+    await send('a', 'rotated')
+    await send('b')
+    await clock.advance(999)
+    assert.deepEqual(runs, ['a x', 'b x'])
+    await clock.advance(1)
+    assert.deepEqual(messages(s, 'info').filter((line) => line.includes('waits')), [
+      `The cluster "a" of "members" waits for the reconcile of ConfigMap "default/x" (${
+        grace === '10s' ? 'aborted after 10 s' : 'without a limit'
+      })`,
+    ])
+    channel.send({ remove: 'a' })
+    await clock.advance(12_999)
+    if (grace === '10s') {
+      await send('a', 'newest')
+      await clock.advance(1000)
+      assert.deepEqual([of('added'), of('removed'), await active()], [1, 0, '1'])
+      await clock.advance(1)
+      assert.deepEqual(messages(s, 'warn'), [
+        'The cluster "a" of "members" waits no longer for the reconcile of ConfigMap "default/x", which ignores its abort of 5 s ago',
+      ])
+      assert.deepEqual([of('added'), of('removed'), runs.length, await active()], [2, 1, 3, '1'])
+      // It ends after all, and leaves what has its name now alone.
+      hangs.shift()!.open()
+      await clock.advance(1)
+      assert.deepEqual([[...s.parts!.controllers.keys()], await active()], [['configmap@b', 'configmap@a'], '1'])
+    } else {
+      await clock.advance(600_000)
+      assert.deepEqual([of('removed'), messages(s, 'warn').filter((line) => line.includes('no longer'))], [0, []])
+      hangs.shift()!.open()
+      await clock.advance(1)
+      assert.deepEqual([of('added'), of('removed')], [1, 1])
+    }
+    for (const hang of hangs) hang.open()
+    await s.stop()
+    await s.ended
+    assert.equal(s.outcome(), 'resolved')
+  }
+})
+
+test('a cluster that cannot be added keeps out no other, leaves nothing behind, and is tried again', async () => {
+  const app = operator({ name: 'op' })
+  const changes = new EventChannel<ClusterChange>()
+  const members = app.clusters('members', () => changes)
+  let fails = true
+  app.controllerFor(ConfigMap, { clusters: members }).reconcile(async () => {})
+  app.controllerFor(ConfigMap, {
+    clusters: members,
+    name: 'limited',
+    limiter: () => {
+      if (fails) throw new Error('not yet')
+      return limiters.fastSlowLimiter({ fastMs: 10, slowMs: 1000, fastTries: 2 })
+    },
+  }).reconcile(async () => {})
+  const { clock, connect } = servers()
+  await using s = await starting(app, { clock, connect: (name) => name === 'bad' ? undefined : connect(name) })
+  const listeners = listenersOf(s.parts!.manager.abandon)
+  for (let times = 0; times < 2; times++) {
+    for (const name of ['bad', 'a', 'gone']) {
+      await changes.send({ add: name, config: { server: name === 'bad' ? '' : config.server } })
+    }
+    await changes.send({ remove: 'gone' })
+  }
+  await s.clock.advance(100_000)
+  assert.deepEqual(failures(s).map((line) => line.replace(/^Cannot add the cluster | \(tried again.*$/g, '')), [
+    '"bad" of "members": Cannot use server "": it must be a URL such as https://127.0.0.1:6443, without a user',
+    '"a" of "members": not yet',
+    ...Array(2).fill('"gone" of "members": not yet') as string[],
+  ])
+  assert.ok(s.log.find(({ level }) => level === 'error')!.fields['error'] instanceof Error)
+  assert.deepEqual([s.parts!.controllers.size, listeners()], [0, 0])
+  fails = false
+  await s.clock.advance(61_000)
+  assert.deepEqual([...s.parts!.controllers.keys()], ['configmap@a', 'limited@a'])
+  // This is a mistake of the provider, which is opened again.
+  await changes.send('a' as never)
+  await s.clock.advance(1000)
+  assert.match(failures(s).at(-1)!, /^Cannot read the stream of the source "members": /)
 })
 
 test('a removed cluster is closed after its Events are written', async () => {
@@ -346,7 +460,7 @@ test('definitions are installed in each cluster, by the leader alone if they cha
   }
 })
 
-test('a provider that throws, or a change that is refused, is reported and read again', async () => {
+test('a provider that throws is reported and read again; a name that is refused is reported', async () => {
   let calls = 0
   const changes: unknown[] = [{ add: 'No Name', config }, { add: 'west', config }, { add: 'a', config }]
   const app = operator({ name: 'op' })
@@ -365,9 +479,9 @@ test('a provider that throws, or a change that is refused, is reported and read 
   await s.clock.advance(10_000)
   assert.deepEqual([calls, [...s.parts!.controllers.keys()]], [5, ['configmap@a', 'configmap@b']])
   assert.deepEqual(failures(s).map((line) => line.replace(/ \(opened again.*/, '')), [
-    'Cannot read the stream of the source "members": Cannot add the cluster "No Name": the name must be lower-case letters, digits and dashes',
-    'Cannot read the stream of the source "members": Cannot add the cluster "west": another one has its name',
-    'Cannot read the stream of the source "members": not today',
+    'Cannot add the cluster "No Name" of "members": the name must be lower-case letters, digits and dashes (tried again with back-off)',
+    'Cannot add the cluster "west" of "members": another one has its name (tried again with back-off)',
+    ...Array(3).fill('Cannot read the stream of the source "members": not today') as string[],
   ])
   assert.deepEqual(s.log.filter(({ message }) => message.includes('without an item')), [])
 })

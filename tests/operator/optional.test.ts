@@ -672,6 +672,50 @@ test('the configuration of an optional cluster is retried until it resolves', as
   await ended(s)
 })
 
+test('configurations of optional clusters that are late delay the start by 5 s in all, and are used when they come', async () => {
+  const app = operator({ name: 'x' })
+  const asked = ['east', 'west'].map((name) => {
+    const asked: Latch<ClusterConfig>[] = []
+    const cluster = app.cluster(name, () => asked[asked.push(new Latch<ClusterConfig>()) - 1]!.opened, {
+      optional: true,
+    })
+    app.controllerFor(ConfigMap, { name, cluster }).reconcile(async () => {})
+    return asked
+  })
+  app.cluster('never', () => new Promise<never>(() => {}), { optional: true })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { when: ours }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  const s = await configured(app)
+  await s.clock.advance(4999)
+  assert.deepEqual([runs, asked.map(({ length }) => length), s.parts], [[], [1, 1], undefined])
+  await s.clock.advance(5002)
+  assert.deepEqual([runs, asked.map(({ length }) => length)], [['a'], [1, 1]])
+  for (const [latch] of asked) latch!.open({ server: 'no URL' })
+  await s.clock.advance(2000)
+  assert.equal(s.log.filter(({ message }) => message.includes('no URL')).length, 2, 'what it is then is used')
+  await ended(s)
+})
+
+test('a stop during a configuration or an extension that never settles ends the operator at once', async () => {
+  for (const optional of [true, false, undefined]) {
+    const app = operator({ name: 'x' })
+    if (optional === undefined) app.extend(() => new Promise(() => {}))
+    else app.cluster('west', () => new Promise<never>(() => {}), { optional })
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    const s = await configured(app)
+    assert.deepEqual([s.outcome(), s.parts], [undefined, undefined])
+    await ended(s)
+  }
+  // So does another one that fails.
+  const app = operator({ name: 'x' })
+  app.cluster('never', () => new Promise<never>(() => {}), { optional: true })
+  app.cluster('west', () => Promise.reject(new Error('no such context')))
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const s = await configured(app)
+  assert.match(String(s.outcome()), /Cannot find the cluster "west": no such context/)
+  assert.equal(s.clock.pending, 0)
+})
+
 test('what lacks a permission of Deno is not tried again', async () => {
   const error = Object.assign(new Error('no'), { name: 'NotCapable' })
   const stop = new AbortController()

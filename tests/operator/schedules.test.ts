@@ -219,6 +219,33 @@ test('times that passed while no replica led are made up for by one run; those t
   await s.stop()
 })
 
+test('a release without a schedule keeps what the Lease has of it for a week, for a rollback that is undone', async () => {
+  for (const [days, isMissed] of [[6.9, true], [7.1, false]] as const) {
+    const runs: string[] = []
+    const at = cluster()
+    const release = (...names: string[]): Promise<Started> => {
+      const app = operator({ name: 'x', leaderElection: true })
+      for (const name of names) app.schedule(name, '0 0 * * *', async () => void runs.push(name))
+      return replica(app, at)
+    }
+    const DAY = 1440 * MINUTE
+    await (await release('a', 'b')).stop()
+    // The second start without it does not begin the week anew.
+    for (const forDays of [3, days - 3]) {
+      const s = await release('a')
+      await s.stop()
+      await at.clock.advance(forDays * DAY)
+    }
+    runs.length = 0
+    const again = await release('a', 'b')
+    await at.clock.advance(2000)
+    assert.equal(runs.includes('b'), isMissed, `${days} days`)
+    assert.deepEqual(Object.keys(await remembered(again) as object).toSorted(), ['a', 'b'])
+    assert.ok(!JSON.stringify(await remembered(again)).includes('unknownSince'))
+    await again.stop()
+  }
+})
+
 test('a run that had not ended is made up for, and its end is kept also if the leader stops right after it', async () => {
   for (const ends of [false, true]) {
     const { app, runs } = scheduled('*/5 * * * *', {}, async ({ sleep, signal }) => {
@@ -247,6 +274,9 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
       [{ report: { ...known, cron: '0 * * * *' } }, false],
       [{ report: { ...known, timeZone: 'Europe/Berlin' } }, false],
       [{ report: { ...known, until: 'soon' } }, false],
+      [{ report: { ...known, unknownSince: '2025-12-25T00:00:01Z' } }, true],
+      [{ report: { ...known, unknownSince: '2025-12-25T00:00:00Z' } }, false],
+      [{ report: { ...known, unknownSince: 'once' } }, false],
       [{ report: { ...known, until: '-271821-04-20T00:00:00Z' } }, false],
       [[{}, 5], false],
       ['5', false],

@@ -59,6 +59,17 @@ test('a stream whose items are converted is closed with it', async () => {
   assert.deepEqual(ended, ['it'])
 })
 
+test('a stream whose items are all left out does not block the event loop', async () => {
+  let left = 0
+  const stream = async function* () {
+    while (left < 10_000) yield left++
+  }
+  const read = mapped(stream(), () => undefined)[Symbol.asyncIterator]().next()
+  await nextTurn()
+  assert.ok(left > 100 && left < 1000, `${left} items in one turn`)
+  assert.deepEqual(await read, { done: true, value: undefined })
+})
+
 for (const live of [false, true]) {
   const read = live ? ' that are read live' : ''
   test(`every queues what when and eventFilter pass at a start, and objects to clean up, of kinds${read}`, async () => {

@@ -166,7 +166,7 @@ test('a cluster finds the informers of a kind by its group, version and kind', a
   // @ts-expect-error -- the objects have the type of their kind
   assert.equal(typed?.store.get('default/none')?.spec, undefined)
   await assert.rejects(cluster.informersOf({ group: 'example.dev', version: 'v1', kind: 'Foo' }), {
-    message: 'Cannot watch Foo of example.dev/v1: cluster in-memory does not serve it; is its CRD installed?',
+    message: 'Cannot find the kind Foo of example.dev/v1: the server does not serve it (is the CRD installed?)',
   })
 })
 

@@ -13,14 +13,14 @@ export function fixedAccess({ ca, token, cert, key, credentials }: ClusterConfig
   return { credentials: { token, cert, key }, ca }
 }
 
-/** Returns what a request is sent with. */
-export async function accessOf(config: ClusterConfig): Promise<Access> {
-  return { credentials: await credentialsOf(config), ca: await valueOf(config.ca) }
+/** Returns what a request is sent with. `closed`: the end of the connection, for the function `credentials`. */
+export async function accessOf(config: ClusterConfig, closed: AbortSignal): Promise<Access> {
+  return { credentials: await credentialsOf(config, closed), ca: await valueOf(config.ca) }
 }
 
 /** The result of `credentials` overrides the config's own fields. A certificate is used with its own key only. */
-async function credentialsOf(config: ClusterConfig): Promise<Credentials> {
-  const fetched = await config.credentials?.()
+async function credentialsOf(config: ClusterConfig, closed: AbortSignal): Promise<Credentials> {
+  const fetched = await config.credentials?.(closed)
   const pair = fetched?.cert === undefined
     ? { cert: config.cert, key: config.key }
     : { cert: fetched.cert, key: fetched.key }

@@ -76,7 +76,7 @@ class Connections {
   readonly #pool: AgentPool
   readonly #fixed: Access | undefined
   readonly #open = new Set<Exchange>()
-  #isClosed = false
+  readonly #closed = new AbortController()
   /** How often credentials were found stale. Of many requests refused at once, only the first invalidates them. */
   #generation = 0
 
@@ -114,8 +114,12 @@ class Connections {
   }
 
   close(): void {
-    this.#isClosed = true
-    for (const started of [...this.#open]) started.abort(this.#closedError())
+    const error = new NetworkError(
+      `Cannot use the connection to ${this.#address.authority}: it was closed by this process`,
+      { phase: 'connect' },
+    )
+    this.#closed.abort(error)
+    for (const started of [...this.#open]) started.abort(error)
     this.#pool.close()
   }
 
@@ -149,7 +153,7 @@ class Connections {
 
   #fresh({ signal }: HttpRequest): Promise<Access> {
     signal?.throwIfAborted()
-    return untilAborted(accessOf(this.#config), signal)
+    return untilAborted(accessOf(this.#config, this.#closed.signal), signal)
   }
 
   /** Sends the request, once more if the server had closed its kept connection. */
@@ -158,7 +162,7 @@ class Connections {
     const tunnel = this.#config.proxy ? await loadTunnel(request) : undefined
     for (let isRetry = false;; isRetry = true) {
       request.signal?.throwIfAborted()
-      if (this.#isClosed) throw this.#closedError()
+      this.#closed.signal.throwIfAborted()
       const agent = this.#pool.agent({ ca, cert: credentials.cert, key: credentials.key }, tunnel)
       const started: Exchange = exchange({
         request,
@@ -203,12 +207,6 @@ class Connections {
     if (source && isUnreachable(error) && !message.endsWith(source)) message += source
     error.message = message
     return error
-  }
-
-  #closedError(): NetworkError {
-    return new NetworkError(`Cannot use the connection to ${this.#address.authority}: it was closed by this process`, {
-      phase: 'connect',
-    })
   }
 
   #debug(message: string): void {
