@@ -1,5 +1,11 @@
 /** Exports the embedded Kubernetes API, for development and tests. */
-export { ApiServer, type ApiServerOptions, type ResourcePlace, type SavedState } from './server/server.ts'
+export {
+  ApiServer,
+  type ApiServerOptions,
+  type ResourcePlace,
+  type SavedState,
+  type StoredChange,
+} from './server/server.ts'
 export { type ServableApi, serve, type ServedApi, type ServeOptions } from './server/serve.ts'
 export type { AuthorizationMode } from './access/access.ts'
 export type { FieldValidation, LogLine, PodLog } from './context/context.ts'

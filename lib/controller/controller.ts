@@ -196,6 +196,11 @@ export class Controller implements Runnable {
     return this.#sources.failing
   }
 
+  /** The number of keys that wait for a worker, without those that are queued for a later time. */
+  get queued(): number {
+    return this.#queue.length
+  }
+
   /** The keys of the running reconciles, for tools. */
   get running(): readonly string[] {
     return this.#reconciling?.running ?? []

@@ -23,6 +23,9 @@ import { isOptional, kindsElsewhere, ownKinds, watchedResources } from './used_k
 import { untilDone } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks/setup.ts'
 
+// For tests on a real cluster: this module is a file of the package.
+export { createCrds }
+
 export interface DefinitionSetup extends Environment {
   readonly description: OperatorDescription
   readonly clusters: Clusters

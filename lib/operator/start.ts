@@ -6,6 +6,7 @@ import type { Transport } from '../core/transport.ts'
 import { untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
 import { type Log, safeLog } from '../observe/log.ts'
+import type { Tracing } from '../observe/tracing.ts'
 import { hostName } from '../runtime/os/files.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { assemble, electorOf, hasElection } from './assemble.ts'
@@ -116,7 +117,8 @@ async function setupOf(description: OperatorDescription, serves: boolean, option
       return undefined
     })
     : undefined
-  const tracing = await loadTracing(description.options)
+  // Not a public option: how the page of `kubeloop dev` holds runs.
+  const tracing = (options as { readonly tracing?: Tracing }).tracing ?? await loadTracing(description.options)
   return { clock, userClock, log, instance, identity, random, uuid, meter, tracing }
 }
 

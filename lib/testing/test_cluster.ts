@@ -3,7 +3,6 @@ import { type Client, type Clock, Cluster, isReason, loadConfig, type Operator }
 import { sleep, systemClock } from '../async/clock.ts'
 import { type Duration, toMs } from '../core/duration.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
-import { createCrds } from '../crds/install.ts'
 import { silentLog } from '../observe/log.ts'
 import { ownKinds } from '../operator/used_kinds.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
@@ -95,6 +94,7 @@ async function onCluster(app: Operator, options: TestClusterOptions, where: stri
   try {
     const { api } = cluster
     const writer = { api, clock: systemClock, log: silentLog, fieldManager: description.options.name }
+    const { createCrds } = await import('../operator/definitions.ts')
     // Those of several versions need the address of the operator's webhooks, which installs them.
     if (description.conversions.length === 0) await createCrds(ownKinds(description), writer, stopping.signal)
     for (const object of objects) {

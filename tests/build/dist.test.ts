@@ -451,6 +451,7 @@ const PUBLISHED: readonly string[] = [
   ...Object.keys(LOADED_LATER).filter((name) => !(name in ENTRIES)).map((name) => `${name}.js`),
   ...[...Object.keys(ENTRIES), 'standalone', 'types'].flatMap((name) => [`${name}.js`, `${name}.d.ts`]),
   'examples/1_sample_controller.ts',
+  ...['page.html', 'page.css', 'page.js'].map((name) => `page/${name}`),
 ]
 
 test('the package is public, and has the entries of the sources, each with its declarations', () => {

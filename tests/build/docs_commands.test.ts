@@ -33,8 +33,10 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'npm install --save-dev esbuild': 'a test has no registry; the esbuild of this repository is used',
   'node --build-sea sea.json': 'it writes 150 MB in several seconds; tried by hand, also with the real API server',
   'npx kubeloop plan operator.ts --context': 'needs a cluster; tests/cli/plan.test.ts and real_plan.test.ts run it',
+  'KUBELOOP_TEST_CLUSTER=envtest node --test': 'needs a real API server; tests/testing/test_cluster.test.ts runs it',
   'kubectl get foos.samplecontroller.k8s.io': 'jq is not on every machine',
   'kubectl apply -f foos.json': 'the same',
+  'npx kubeloop dev operator.ts --apply foo.yaml --ui': 'it needs a browser; tests/cli/loop_page.test.ts has one',
 }
 
 const lines = shellCommands()

@@ -4,11 +4,14 @@ import { test } from 'node:test'
 import { defineResource, operator, Server } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
+import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { Api } from '../../lib/client/api.ts'
-import { RIGHTS_PATH } from '../../lib/cli/dev/session.ts'
+import { type LoopBatch, RIGHTS_PATH } from '../../lib/cli/dev/session.ts'
 import { prepareOperator } from '../../lib/cli/dev/child/operator.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
+import { openLoop } from '../../lib/cli/dev/child/loop.ts'
+import type { SinkOptions, Source } from '../../lib/controller/source.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import { type Log, silentLog } from '../../lib/observe/log.ts'
 import { refusal } from '../client/transports.ts'
@@ -268,4 +271,46 @@ test('the rights that an operator asks for are sent to the command, also those o
     { operator: 'x', verb: 'deletecollection', group: '', resource: 'pods', namespace: 'n', at: '' },
     { operator: 'x', cluster: 'west', verb: 'get', group: '', resource: 'pods/log', namespace: 'n', name: 'p', at: '' },
   ])
+})
+
+test('for the page, runs are held and queued again with their causes, and their reports and failures are sent', async () => {
+  const [clock, batches, added, worked] = [new FakeClock(), [] as LoopBatch[], [] as unknown[], [] as string[]]
+  const session: Parameters<typeof openLoop>[1] = {
+    sendLoop: (batch) => Promise.resolve(void batches.push(batch)),
+    onCommand: undefined,
+  }
+  const { options, ended } = await openLoop(description, session, { all: true, keys: [] }, clock)
+  const sink = { add: (key: unknown, of: SinkOptions = {}) => void added.push([key, of.cause?.()]), passes: () => true }
+  const watch = (source: Source): Promise<void> => source.start(sink, new AbortController().signal)
+  options.onAssembled({ controllers: new Map([['foo', { queued: 3, watch }]]), log: silentLog } as never)
+  const run = { controller: 'foo', kind: 'Foo', cluster: 'west', key: { namespace: 'default', name: 'a' }, attempt: 1 }
+  const { key: _, ...own } = { ...run, causes: ['added'], count: 1, durationMs: 1, writes: [] }
+  const error = new Error('no')
+  error.stack = 'Error: no\n    at f (file:///user/operator.ts:1:2)'
+  const disposition = { kind: 'retry', error, priority: undefined, label: 'error' } as const
+  const attempt = async (): Promise<boolean> => {
+    await options.tracing!.reconcile(run, () => Promise.resolve(void worked.push('a')), () => ({ label: 'success' }))
+    return ended({ ...own, key: 'default/a', disposition, retryInMs: 5 })
+  }
+  assert.deepEqual([await attempt(), worked, added], [true, [], []])
+  await clock.advance(250)
+  const queue = { controller: 'foo', kind: 'Foo', cluster: 'west', queued: 3, running: [], held: [], heldCount: 0 }
+  assert.deepEqual(batches.splice(0).at(-1), {
+    ...{ runs: [], tasks: [], dropped: 0 },
+    queues: [{ ...queue, held: ['default/a'], heldCount: 1 }],
+  })
+  session.onCommand!({ action: 'resume' })
+  assert.deepEqual([await attempt(), worked, added], [false, ['a'], [['default/a', 'added']]])
+  options.onTask('sync', { error })
+  await clock.advance(250)
+  const described = { message: 'no', frames: ['/user/operator.ts:1:2'] }
+  const sent = { ...own, key: 'default/a', endedMs: clock.now() - 250, againMs: 5, error: described }
+  assert.deepEqual(batches.splice(0), [
+    { runs: [sent], tasks: [{ name: 'sync', error: described }], dropped: 0, queues: [queue] },
+  ])
+  await clock.advance(250)
+  assert.equal(batches.length, 0)
+  for (let at = 0; at < 1200; at++) await attempt()
+  await clock.advance(250)
+  assert.deepEqual(batches.map(({ runs, dropped }) => [runs.length, dropped]), [[1000, 200]])
 })

@@ -4,7 +4,13 @@ import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost, type SessionHostOptions } from '../../lib/cli/dev/session_host.ts'
-import { INSTALLED_PATH, RIGHTS_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
+import {
+  INSTALLED_PATH,
+  LOOP_PATH,
+  RIGHTS_PATH,
+  SESSION_PATH,
+  type SessionResponse,
+} from '../../lib/cli/dev/session.ts'
 
 /** Returns a host of sessions, and a function that sends it a request. */
 function host(options: Partial<SessionHostOptions> = {}) {
@@ -30,6 +36,9 @@ function host(options: Partial<SessionHostOptions> = {}) {
       const { value } = await lines.next()
       return {
         answer: JSON.parse(new TextDecoder().decode(value as Uint8Array)) as SessionResponse,
+        async next() {
+          return new TextDecoder().decode((await lines.next()).value as Uint8Array)
+        },
         async end() {
           client.abort()
           assert.equal((await lines.next()).done, true)
@@ -135,4 +144,27 @@ test('what an operator asks for is passed on', async () => {
   const line = { operator: 'o', verb: 'get', group: '', resource: 'pods' }
   assert.equal((await post(RIGHTS_PATH, line)).status, 200)
   assert.deepEqual(lines, [line])
+})
+
+test('what the operator does reaches the page, whose commands are further lines for the last operator', async () => {
+  const batches: unknown[] = []
+  const paused = { all: true, keys: [] }
+  const { open, post, sessions } = host({
+    onLoop: (batch) => void batches.push(batch),
+    prepare: () => Promise.resolve({ paused }),
+  })
+  sessions.send({ action: 'pause' }) // none runs
+  const first = await open()
+  assert.deepEqual(first.answer, { start: 1, paused })
+  await first.end()
+  const second = await open()
+  await post(LOOP_PATH, { runs: [1] })
+  assert.deepEqual(batches, [{ runs: [1] }])
+  const line = second.next()
+  sessions.send({ action: 'resume' })
+  assert.equal(await line, '{"action":"resume"}\n')
+  sessions.send({ action: 'step' })
+  sessions.send({ action: 'replay', controller: 'foo', key: 'a' })
+  assert.equal(await second.next(), '{"action":"step"}\n{"action":"replay","controller":"foo","key":"a"}\n')
+  await second.end()
 })

@@ -46,6 +46,8 @@ const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
 
 /** Plain JavaScript that reports a Node too old to load lib/runtime. */
 const LAUNCHER = 'lib/cli/bin.js'
+/** Plain JavaScript of a browser. */
+const PAGE = 'lib/cli/dev/page/page.js'
 
 const RUNTIME_GLOBALS = ['process', 'Buffer', 'Deno', 'Bun', '__dirname', '__filename', 'require', 'global']
 const TIME = [
@@ -171,7 +173,9 @@ function checkUse(
   const folder = folderOf(path)
   if (folder === 'runtime' || path === LAUNCHER) return
   if (RUNTIME_GLOBALS.includes(name)) report(line, `uses ${name}: runtime globals are for lib/runtime`)
-  if (TIME.includes(name) && path !== 'lib/async/clock.ts') report(line, `uses ${name}: time is a parameter (Clock)`)
+  if (TIME.includes(name) && path !== 'lib/async/clock.ts' && path !== PAGE) {
+    report(line, `uses ${name}: time is a parameter (Clock)`)
+  }
   if (name === 'AbortSignal.any') report(line, 'uses AbortSignal.any: it leaks, see async/abort.ts')
 }
 

@@ -35,6 +35,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   'cli/api': 'what `dev` and `apiserver` share: port, kubeconfig, state, manifests, signals, lines',
   'cli/dev': 'the process of `kubeloop dev`, which starts the operator again after each save',
   'cli/dev/child': "what it loads into the operator's process: causes, writes, the live view",
+  'cli/dev/page': 'the page of `--ui`, as a browser loads it',
   'cli/build': 'the bundle of `kubeloop build`',
   'cli/deploy':
     '`kubeloop manifests`: the objects and rights of an operator in a cluster, and a kustomize base of them',

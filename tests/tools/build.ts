@@ -461,7 +461,7 @@ function writeBundled(folder: string, packages: BundledPackages): void {
 }
 
 /** The published part of the folder, besides package.json, README.md and LICENSE; npm has the examples, too. */
-const PUBLISHED = ['*.js', '*.d.ts', 'docs', 'THIRD_PARTY_NOTICES', 'bom.json']
+const PUBLISHED = ['*.js', '*.d.ts', 'page', 'docs', 'THIRD_PARTY_NOTICES', 'bom.json']
 
 /**
  * Writes jsr.json: the same files under a scope, which jsr.io requires. It has no peer dependencies and no name for the
@@ -539,6 +539,8 @@ function writePackage(folder: string): void {
     ) + '\n',
   )
   for (const file of ['README.md', 'LICENSE']) copyFileSync(join(ROOT, file), join(folder, file))
+  // The command reads the files of its page from a folder beside it.
+  cpSync(join(ROOT, 'lib/cli/dev/page'), join(folder, 'page'), { recursive: true })
   // The pages link to the examples.
   for (const each of ['docs', 'examples']) cpSync(join(ROOT, each), join(folder, each), { recursive: true })
 }

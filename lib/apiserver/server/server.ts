@@ -76,11 +76,8 @@ export interface ApiServerOptions {
    * fails as one to a kubelet that cannot be reached.
    */
   readonly podLog?: PodLog
-  /**
-   * Called for each object that a request, or a control loop in the server, has stored or removed, within that request.
-   * Default: none.
-   */
-  readonly onWrite?: (object: ApiObject, at: ResourcePlace, type: 'put' | 'removed') => void
+  /** Called after each write, before its answer. It must neither throw nor change the objects. Default: none. */
+  readonly onChange?: (change: StoredChange) => void
 }
 
 /** The place of a resource in the API. */
@@ -89,6 +86,14 @@ export interface ResourcePlace {
   readonly group: string
   readonly version: string
   readonly plural: string
+}
+
+/** A write: the object after and before it. `storage` is that of {@link SavedStore}, such as `deployments.apps`. */
+export interface StoredChange {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly storage: string
+  readonly object: ApiObject
+  readonly before: ApiObject | undefined
 }
 
 const CRDS = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -120,6 +125,8 @@ export class ApiServer {
   readonly refuse: (request: HttpRequest) => HttpResponse | undefined
   readonly #context: Context
   readonly #store: Store
+  /** What is adopted is no change. */
+  #isAdopting = false
   readonly #watches = new Watches()
   readonly #log: Log
   readonly #newAuditId: () => string
@@ -129,7 +136,7 @@ export class ApiServer {
     const kinds = new Kinds()
     for (const kind of builtinKinds()) kinds.set(kind)
     this.#log = log
-    this.#store = new Store(() => clock.monotonic())
+    this.#store = new Store(() => clock.monotonic(), (change) => this.#isAdopting || options.onChange?.(change))
     this.#newAuditId = auditIds(options.random !== undefined)
     this.#context = {
       store: this.#store,
@@ -152,7 +159,6 @@ export class ApiServer {
       podLog: options.podLog,
       endWatches: (storage) => this.#watches.endOf(storage),
       afterWrite: (kind, object, type) => {
-        options.onWrite?.(object, kind, type)
         const isWatched = kind.storage.id === CRDS || kind.storage.id === NAMESPACES
         if (
           type === 'put' && !isWatched && this.#store.countIn('resourcequotas', object.metadata.namespace ?? '') === 0
@@ -208,6 +214,7 @@ export class ApiServer {
     const context = this.#context
     const kind = context.kinds.find(group, version, plural)
     if (!kind?.stored) return undefined
+    this.#isAdopting = true
     for (const object of objects) {
       // A custom object is converted when it is read.
       const stored = kind.custom ? object : toStored(kind, object)
@@ -215,6 +222,7 @@ export class ApiServer {
       this.#store.adopt(kind.storage.id, storeKey(kind, namespace, name!), stored)
       if (kind.storage.id === CRDS) context.webhooks.within(undefined, () => applyDefinition(context, stored))
     }
+    this.#isAdopting = false
     return kind.custom ? 'custom' : 'built-in'
   }
 

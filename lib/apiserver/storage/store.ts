@@ -59,15 +59,17 @@ const MAX_EDITS = 64
  */
 export class Store {
   readonly #nowMs: () => number
+  readonly #onChange: ((change: Change) => void) | undefined
   #trimmedMs: number
   #revision = 1
   /** The revision of the last {@link compact}: older states cannot be read. */
   #compacted = 0
   readonly #buckets = new Map<string, Bucket>()
 
-  /** `nowMs`: returns the monotonic time, for the age of changes. */
-  constructor(nowMs: () => number) {
+  /** `nowMs`: returns the monotonic time, for the age of changes. `onChange`: called for each change of any storage. */
+  constructor(nowMs: () => number, onChange?: (change: Change) => void) {
     this.#nowMs = nowMs
+    this.#onChange = onChange
     this.#trimmedMs = nowMs()
   }
 
@@ -220,6 +222,7 @@ export class Store {
     if (bucket.historySize > MAX_HISTORY_SIZE) trimLarge(bucket)
     this.trim()
     for (const listener of bucket.listeners?.of(change) ?? []) listener(change)
+    this.#onChange?.(change)
   }
 
   /** Drops old changes of all storages. */

@@ -14,6 +14,8 @@ export type DevEvent =
     readonly file?: string
   }
   | { readonly kind: 'serving'; readonly server: string; readonly kubeconfig: string }
+  /** The link of the page of `--ui`, with its token. */
+  | { readonly kind: 'page'; readonly url: string }
   /** A command for the user to try. `cluster`: the name of another cluster. `remark`: what to know of the path. */
   | { readonly kind: 'try'; readonly command: string; readonly cluster?: string; readonly remark?: string }
   /** Another cluster of the operator, and its context in the kubeconfig. */
@@ -70,6 +72,8 @@ export function prettyLines(event: DevEvent): string[] {
         `  ${event.command}`,
         ...(event.cluster ? [] : [remarked('', event.remark ?? 'same path every time; state survives restarts')]),
       ]
+    case 'page':
+      return [`  page       ${event.url}`]
     case 'restored':
       return [remarked('  restored   the state of the last run', event.file ?? '--fresh forgets it')]
     case 'definition':

@@ -79,13 +79,20 @@ async function runWith(
   const { file: title, port, fresh, elect, noWorkloads, passed } = options
   const file = absolutePath(title)
   if (fresh) await remove(rightsIn(path))
+  // Loaded only where it is asked for.
+  const { serveLoop } = options.ui ? await import('./loop_page.ts') : {}
+  const ui = await serveLoop?.({ clock: systemClock, send: (command) => sessions.send(command) })
   const sessions = new SessionHost({
     clock: systemClock,
     changed: () => runner.changed,
     onRight: lineWriter(rightsIn(path), 'dev'),
-    async prepare({ operator, clusters, account }) {
+    onLoop: (batch) => ui?.model.batch(batch),
+    async prepare(request) {
+      const { operator, clusters, account } = request
       await api.setClusters(clusters.map(({ name }) => name))
-      return account ? await accounts.open(operator, account, scope.signal) : {}
+      ui?.model.started(request)
+      const opened = account ? await accounts.open(operator, account, scope.signal) : {}
+      return { ...opened, ...(ui && { paused: ui.model.paused }) }
     },
     onStart,
   })
@@ -98,7 +105,9 @@ async function runWith(
     clock: systemClock,
     log: silentLog,
     report,
+    model: ui?.model,
   })
+  if (ui) report({ kind: 'page', url: ui.url })
   const apiOf = (cluster: string | undefined): Api | undefined => {
     const transport = api.transportOf(cluster)
     return transport && new Cluster({ name: 'kubeloop-dev', transport }).api
@@ -151,7 +160,7 @@ async function runWith(
   } finally {
     release()
     scope.abort()
-    await api.close()
+    await Promise.all([api.close(), ui?.close()])
   }
 }
 

@@ -3,10 +3,16 @@
  * definitions of kinds.
  */
 import { Cluster, type Transport } from 'kubeloop'
-import { ApiServer, internals, type PodLog, type SavedState } from 'kubeloop/apiserver'
+import {
+  ApiServer,
+  internals,
+  type PodLog,
+  type SavedState,
+  type ServableApi,
+  type StoredChange,
+} from 'kubeloop/apiserver'
 import type { KubeObject } from '../../core/objects.ts'
 import { CRD } from '../../core/resource.ts'
-import type { HttpRequest, HttpResponse } from '../../core/transport.ts'
 import { messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, pause } from '../../async/clock.ts'
@@ -17,6 +23,7 @@ import type { DevEvent } from '../api/events.ts'
 import { CONTEXT, kubeconfigText, listen } from '../api/serving.ts'
 import { pathOfCluster } from './session.ts'
 import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
+import type { LoopModel } from './loop_model.ts'
 import type { SessionHost } from './session_host.ts'
 
 export interface EmbeddedApi {
@@ -45,6 +52,8 @@ export interface EmbeddedApiOptions {
   readonly clock: Clock
   readonly log: Log
   readonly report: (event: DevEvent) => void
+  /** What notes all objects, for the page of `--ui`. Default: none. */
+  readonly model?: Pick<LoopModel, 'changed' | 'keepAll'> | undefined
 }
 
 /** The content of the state file: the operator's own cluster, and the other ones. */
@@ -63,7 +72,7 @@ const LOOPS_AFTER_MS = 300
 
 /** @throws Error if the port is in use. */
 export async function startEmbeddedApi(
-  { folder, port, fresh, workloads, sessions, clock, log, report }: EmbeddedApiOptions,
+  { folder, port, fresh, workloads, sessions, clock, log, report, model }: EmbeddedApiOptions,
 ): Promise<EmbeddedApi> {
   const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
   const problem = (message: string): void => report({ kind: 'problem', message })
@@ -71,14 +80,20 @@ export async function startEmbeddedApi(
   let ca = ''
   /** Set when the controllers of workloads are loaded. */
   let podLog: PodLog | undefined
-  const serverOf = (saved?: SavedState): ApiServer =>
-    new ApiServer({
+  const serverOf = (saved?: SavedState, cluster?: string): ApiServer => {
+    if (saved) model?.keepAll(saved.store.objects, cluster)
+    return new ApiServer({
+      ...(model && { onChange: (change: StoredChange) => model.changed(change, cluster) }),
       ...{ clock, log, bootstrap: true, podLog: (...request) => podLog?.(...request) },
       ...(saved && { state: saved }),
     })
+  }
   const restored = await readState(state, (saved) => {
     const others = Object.entries((saved as DevState).clusters ?? {})
-    return { own: serverOf(saved as DevState), others: others.map(([name, each]) => [name, serverOf(each)] as const) }
+    return {
+      own: serverOf(saved as DevState),
+      others: others.map(([name, each]) => [name, serverOf(each, name)] as const),
+    }
   }, problem)
   if (restored) report({ kind: 'restored' })
   const others = new Map<string, OneApi>()
@@ -92,34 +107,16 @@ export async function startEmbeddedApi(
   const running: Promise<void>[] = []
   const open = async (server: ApiServer, cluster?: string): Promise<OneApi> => {
     const transport = await listenTo(server.handle, { onWrite: () => file.changed(), report }, cluster)
-    const common = { transport, clock, log: loopLog(problem) }
-    const start = async (): Promise<void> => {
-      await pause(clock, LOOPS_AFTER_MS, loops.signal)
-      const collector = new GarbageCollector(common)
-      await Promise.all([collector.start(loops.signal), workloads ? runWorkloads() : undefined])
-    }
-    const runWorkloads = async (): Promise<void> => {
-      const { podLogOf, PodScript, TIMES, Workloads } = await import('../../simcluster/workloads/workloads.ts')
-      const script = new PodScript(() => clock.now())
-      podLog ??= podLogOf(script)
-      await new Workloads({ ...common, script, times: TIMES, ca: () => ca || undefined }).start(loops.signal)
-    }
-    running.push(
-      start().catch((error: unknown) => {
-        if (!loops.signal.aborted) problem(`A control loop of the cluster has ended: ${messageOf(error)}`)
-      }),
-    )
+    running.push(runLoops(transport, {
+      ...{ clock, problem, workloads, signal: loops.signal, ca: () => ca || undefined },
+      onPodLog: (found) => void (podLog ??= found),
+    }))
     return { server, transport }
   }
   const own = await open(restored?.own ?? serverOf())
   for (const [name, server] of restored?.others ?? []) others.set(name, await open(server, name))
   const routed = byPath(own.transport, (name) => others.get(name)?.transport)
-  const refuse = (request: HttpRequest): HttpResponse | undefined => {
-    const [, name, path = '/'] = CLUSTER_PATH.exec(request.path) ?? []
-    const other = name === undefined ? undefined : others.get(name)
-    return other ? other.server.refuse({ ...request, path }) : own.server.refuse(request)
-  }
-  const served = await listen({ handle: sessions.over(routed), refuse }, { port })
+  const served = await listen({ handle: sessions.over(routed), refuse: refusing(own, others) }, { port })
   ca = served.ca
   const writeKubeconfig = (names: readonly string[]): Promise<void> =>
     writePrivate(
@@ -134,13 +131,11 @@ export async function startEmbeddedApi(
     transportOf: (cluster) => (cluster === undefined ? own : others.get(cluster))?.transport,
     async setClusters(names) {
       for (const name of names) {
-        if (!others.has(name)) others.set(name, await open(serverOf(), name))
+        if (!others.has(name)) others.set(name, await open(serverOf(undefined, name), name))
       }
       await writeKubeconfig(names)
-      for (const name of names) {
-        if (!reported.has(name)) {
-          report({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
-        }
+      for (const name of names.filter((each) => !reported.has(each))) {
+        report({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
         reported.add(name)
       }
     },
@@ -152,6 +147,42 @@ export async function startEmbeddedApi(
       await served.close()
       await file.close()
     },
+  }
+}
+
+/** Runs the control loops of a cluster until the signal is aborted. */
+async function runLoops(
+  transport: Transport,
+  { clock, problem, workloads, signal, ca, onPodLog }: {
+    readonly clock: Clock
+    readonly problem: (message: string) => void
+    readonly workloads: boolean
+    readonly signal: AbortSignal
+    readonly ca: () => string | undefined
+    readonly onPodLog: (found: PodLog) => void
+  },
+): Promise<void> {
+  const common = { transport, clock, log: loopLog(problem) }
+  const runWorkloads = async (): Promise<void> => {
+    const { podLogOf, PodScript, TIMES, Workloads } = await import('../../simcluster/workloads/workloads.ts')
+    const script = new PodScript(() => clock.now())
+    onPodLog(podLogOf(script))
+    await new Workloads({ ...common, script, times: TIMES, ca }).start(signal)
+  }
+  try {
+    await pause(clock, LOOPS_AFTER_MS, signal)
+    await Promise.all([new GarbageCollector(common).start(signal), workloads ? runWorkloads() : undefined])
+  } catch (error) {
+    if (!signal.aborted) problem(`A control loop of the cluster has ended: ${messageOf(error)}`)
+  }
+}
+
+/** Refuses requests as the cluster of their path does. */
+function refusing(own: OneApi, others: ReadonlyMap<string, OneApi>): NonNullable<ServableApi['refuse']> {
+  return (request) => {
+    const [, name, path = '/'] = CLUSTER_PATH.exec(request.path) ?? []
+    const other = name === undefined ? undefined : others.get(name)
+    return other ? other.server.refuse({ ...request, path }) : own.server.refuse(request)
   }
 }
 

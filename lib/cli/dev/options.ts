@@ -13,6 +13,7 @@ type Declared = {
   readonly port: Option<number | undefined>
   readonly fresh: Option<boolean>
   readonly noWorkloads: Option<boolean>
+  readonly ui: Option<boolean>
   readonly json: Option<boolean>
 }
 
@@ -35,6 +36,7 @@ export const DEV_OPTIONS: Declared = {
   port: value('N', 'the port of the API on 127.0.0.1; default: a free one', numberFrom(1, 65_535)),
   fresh: flag('start without the state and the record of the last runs (in .kubeloop)'),
   noWorkloads: flag('run no pods: no controllers of Deployments and other workloads, and no node'),
+  ui: flag('serve a page that shows the loop on a free port of 127.0.0.1; a line at the start has its link'),
   json: flag('print lines of JSON; default if standard output is not a terminal'),
 }
 

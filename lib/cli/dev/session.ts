@@ -8,6 +8,7 @@ import { resourceId } from '../../core/resource.ts'
 import { lineBatches } from '../../async/lines.ts'
 import type { ClosableTransport } from '../../runtime/net/transport.ts'
 import type { OtherCluster } from '../../operator/context.ts'
+import type { ReconcileReport } from '../../controller/controller.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { watchedResources } from '../../operator/used_kinds.ts'
@@ -21,6 +22,9 @@ export const INSTALLED_PATH: string = `${SESSION_PATH}/installed`
 
 /** The path of the rights that an operator asks for, each a line of a record. */
 export const RIGHTS_PATH: string = `${SESSION_PATH}/rights`
+
+/** The path of what the operator does, for the page of `--ui`, each a {@link LoopBatch}. */
+export const LOOP_PATH: string = `${SESSION_PATH}/loop`
 
 /** Returns the path prefix of another cluster's API. All clusters share a port, so that Deno needs one permission. */
 export function pathOfCluster(name: string): string {
@@ -74,6 +78,65 @@ export interface SessionResponse {
   readonly tokens?: Readonly<Record<string, string>>
   /** Why it must not run. */
   readonly refused?: string
+  /** What the page of `--ui` has paused. Absent without that option: then no {@link LoopBatch} is sent. */
+  readonly paused?: Paused
+}
+
+/** The runs that are held: of all keys, or of some, each as `controller key`. */
+export interface Paused {
+  readonly all: boolean
+  readonly keys: readonly string[]
+}
+
+/**
+ * What the page asks for, a further line of the response. `step` is one run of a held key, without a key of the one
+ * that has been held for the longest time; `replay` is a run of any key.
+ */
+export interface LoopCommand {
+  readonly action: 'pause' | 'resume' | 'step' | 'replay'
+  /** Both or none: then the action is for all keys. */
+  readonly controller?: string
+  readonly key?: string
+}
+
+/** An error with the user's own frames, the innermost first, and the line of source of that one. */
+export interface LoopError {
+  readonly message: string
+  readonly frames: readonly string[]
+  readonly line?: string
+}
+
+/** A run that has ended. */
+export type LoopRun =
+  & Pick<ReconcileReport, 'controller' | 'kind' | 'key' | 'cluster' | 'causes' | 'count' | 'attempt' | 'writes'>
+  & {
+    readonly endedMs: number
+    readonly durationMs: number
+    /** When it runs again without another cause. */
+    readonly againMs?: number | undefined
+    readonly error?: LoopError | undefined
+  }
+
+/** The keys of a controller: how many wait for a worker, which run and since when, and which are held. */
+export interface LoopQueue {
+  readonly controller: string
+  readonly kind: string
+  readonly cluster?: string | undefined
+  readonly queued: number
+  readonly running: readonly { readonly key: string; readonly sinceMs: number }[]
+  readonly held: readonly string[]
+  readonly heldCount: number
+}
+
+/** What has happened since the last batch. */
+export interface LoopBatch {
+  readonly runs: readonly LoopRun[]
+  /** Absent if nothing has changed. */
+  readonly queues?: readonly LoopQueue[]
+  /** Tasks that have failed, and that were started again. */
+  readonly tasks: readonly { readonly name: string; readonly error?: LoopError }[]
+  /** The number of runs that are left out, as the command did not take them in time. */
+  readonly dropped: number
 }
 
 export interface Session {
@@ -84,6 +147,10 @@ export interface Session {
   installed(): Promise<void>
   /** Sends a line of the record. Never rejects: the command has ended then. */
   record(line: RecordLine): Promise<void>
+  /** The same with a batch for the page. */
+  sendLoop(batch: LoopBatch): Promise<void>
+  /** Called with each further line of the response. */
+  onCommand: ((command: LoopCommand) => void) | undefined
 }
 
 /** Opens a session, which then owns the connection. Resolves with undefined if the server is not `kubeloop dev`. */
@@ -122,22 +189,26 @@ export async function openSession(
     if (next.done) throw new Error('Cannot open a session with `kubeloop dev`: it has just ended; start it again')
     first = next.value[0]
   }
-  const ended = drain(batches).finally(() => connection.close())
+  const ended = drain(batches, (line) => session.onCommand?.(JSON.parse(line) as LoopCommand))
+    .finally(() => connection.close())
   const post = async (path: string, sent: object): Promise<void> => {
     const { body } = await connection({ method: 'POST', path, headers, body: JSON.stringify(sent) })
     body.cancel()
   }
-  return {
+  const session: Session = {
     response: JSON.parse(first) as SessionResponse,
     ended,
     installed: () => post(INSTALLED_PATH, {}),
     record: (line) => post(RIGHTS_PATH, line).catch(() => {}),
+    sendLoop: (batch) => post(LOOP_PATH, batch).catch(() => {}),
+    onCommand: undefined,
   }
+  return session
 }
 
-async function drain(batches: AsyncIterator<unknown>): Promise<void> {
+async function drain(batches: AsyncIterator<readonly string[]>, onLine: (line: string) => void): Promise<void> {
   try {
-    while (!(await batches.next()).done);
+    for (let next = await batches.next(); !next.done; next = await batches.next()) next.value.forEach(onLine)
   } catch {
     // The connection broke: the command has ended as well.
   }

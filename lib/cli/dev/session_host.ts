@@ -4,7 +4,16 @@ import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
-import { INSTALLED_PATH, RIGHTS_PATH, SESSION_PATH, type SessionRequest, type SessionResponse } from './session.ts'
+import {
+  INSTALLED_PATH,
+  LOOP_PATH,
+  type LoopBatch,
+  type LoopCommand,
+  RIGHTS_PATH,
+  SESSION_PATH,
+  type SessionRequest,
+  type SessionResponse,
+} from './session.ts'
 
 export interface SessionHostOptions {
   readonly clock: Clock
@@ -12,11 +21,13 @@ export interface SessionHostOptions {
   changed(): { readonly file: string; readonly atMs: number } | undefined
   /** Called with each line of the record of rights. Default: they are dropped. */
   onRight?(line: RecordLine): void
+  /** Called with what the operator does, for the page of `--ui`. Default: it is dropped. */
+  onLoop?: ((batch: LoopBatch) => void) | undefined
   /**
    * Awaited before a session is accepted, so that the operator's clusters are served then. Resolves with what the
-   * response says of its account.
+   * response says of its account, and of the page.
    */
-  prepare(request: SessionRequest): Promise<Pick<SessionResponse, 'tokens' | 'refused'>>
+  prepare(request: SessionRequest): Promise<Pick<SessionResponse, 'tokens' | 'refused' | 'paused'>>
   /**
    * `installed` resolves when the operator's webhooks are installed, at once without webhooks; after 10 s in any case.
    */
@@ -37,6 +48,8 @@ export class SessionHost {
   #endedAt: number | undefined
   /** Opens when the webhooks of the running operator are installed. */
   #installed = new Latch()
+  /** The response to the last session. */
+  #body: OpenBody | undefined
 
   constructor(options: SessionHostOptions) {
     this.#options = options
@@ -52,8 +65,14 @@ export class SessionHost {
     return (request) => {
       if (request.path === INSTALLED_PATH) return this.#noteInstalled()
       if (request.path === RIGHTS_PATH) return this.#noteRight(request)
+      if (request.path === LOOP_PATH) return this.#noteLoop(request)
       return request.path === SESSION_PATH ? this.#open(request) : network(request)
     }
+  }
+
+  /** Sends a command to the operator, if one runs. */
+  send(command: LoopCommand): void {
+    this.#body?.send(`${JSON.stringify(command)}\n`)
   }
 
   /** Ends all sessions, so that the operators end. */
@@ -69,10 +88,14 @@ export class SessionHost {
     const response = { ...(start === 1 ? { start } : this.#restart(start)), ...account }
     this.#endedAt = undefined
     onStart(session, start, this.#untilInstalled(session))
-    const body = new OpenBody(`${JSON.stringify(response)}\n`, [this.#closing.signal, request.signal], () => {
-      // The next operator may start before the end of this one is noticed.
-      if (this.#starts === start) this.#endedAt = clock.now()
-    })
+    const body = this.#body = new OpenBody(
+      `${JSON.stringify(response)}\n`,
+      [this.#closing.signal, request.signal],
+      () => {
+        // The next operator may start before the end of this one is noticed.
+        if (this.#starts === start) this.#endedAt = clock.now()
+      },
+    )
     return { status: 200, headers: { 'content-type': 'application/json' }, body }
   }
 
@@ -93,6 +116,11 @@ export class SessionHost {
     return accepted()
   }
 
+  #noteLoop({ body }: HttpRequest): Promise<HttpResponse> {
+    this.#options.onLoop?.(JSON.parse(textOf(body)) as LoopBatch)
+    return accepted()
+  }
+
   #restart(start: number): SessionResponse {
     const { clock, changed: changedFile } = this.#options
     const now = clock.now()
@@ -109,26 +137,39 @@ function accepted(): Promise<HttpResponse> {
   return Promise.resolve({ status: 200, headers: {}, body: new OpenBody('', [AbortSignal.abort()], () => {}) })
 }
 
-/** A body of one line that stays open until one of the signals is aborted. */
+/** A body of a line, and of those that are sent later, that stays open until one of the signals is aborted. */
 class OpenBody implements HttpBody {
   readonly #line: string
+  readonly #lines: string[]
+  #more = new Latch()
   readonly #until: ReturnType<typeof abortScope>
   readonly #onEnd: () => void
 
   constructor(line: string, signals: readonly (AbortSignal | undefined)[], onEnd: () => void) {
     this.#line = line
+    this.#lines = [line]
     this.#until = abortScope(...signals)
     this.#onEnd = onEnd
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    const { signal } = this.#until
+    const ended = aborted(signal)
     try {
-      yield new TextEncoder().encode(this.#line)
-      await aborted(this.#until.signal)
+      do {
+        this.#more = new Latch()
+        if (this.#lines.length > 0) yield new TextEncoder().encode(this.#lines.splice(0).join(''))
+        else await Promise.race([ended, this.#more.opened])
+      } while (!signal.aborted)
     } finally {
       this.#until[Symbol.dispose]()
       this.#onEnd()
     }
+  }
+
+  send(line: string): void {
+    this.#lines.push(line)
+    this.#more.open()
   }
 
   async text(): Promise<string> {

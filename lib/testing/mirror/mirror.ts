@@ -88,8 +88,10 @@ export class Mirror {
     this.#options = options
     this.#server = emptyServer({
       ...options.api,
-      onWrite: ({ metadata: { namespace = '', name } }, { group, version, plural }) => {
-        const id = `${plural}.${group} ${keyOf(namespace, name!)}`
+      onChange: ({ storage, object: { apiVersion, metadata: { namespace = '', name } } }) => {
+        const [plural = '', ...groups] = storage.split('.')
+        const [group, version] = [groups.join('.'), apiVersion.split('/').at(-1)!]
+        const id = `${storage} ${keyOf(namespace, name!)}`
         if (!this.#written.has(id)) this.#written.set(id, { place: { group, version, plural }, namespace, name: name! })
       },
     })

@@ -54,6 +54,8 @@ export async function prepareOperator(
   const { start = 1, changed, downMs } = session?.response ?? {}
   const restart = start > 1 ? { elects, changed, downMs } : undefined
   const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
+  const paused = session?.response.paused
+  const loop = paused && await (await import('./loop.ts')).openLoop(description, session, paused, systemClock)
   const others = description.clusters.map(({ name }) => ({
     name,
     config: { ...configOf(name), server: cluster.server + pathOfCluster(name) },
@@ -83,6 +85,7 @@ export async function prepareOperator(
   }
   const loops = writeLoops(systemClock)
   const onReconcile = (report: ReconcileReport): void => {
+    if (loop?.ended(report)) return
     common.onReconcile?.(report)
     options.onReconcile?.(report)
     const problem = loops.ended(`${report.controller} ${report.key}`, report)
@@ -90,13 +93,21 @@ export async function prepareOperator(
   }
   const onAssembled = (parts: Parts): void => {
     options.onAssembled?.(parts)
+    loop?.options.onAssembled(parts)
     const line = monitoring?.addTo(parts.manager)
     if (line && start === 1) log.info(line)
     // The command has ended if the notice fails, and this process ends with it.
     if (session && parts.webhooks) void parts.manager.elected.then(session.installed).catch(() => {})
   }
   return {
-    options: { ...common, ...(elects ? {} : { leaderElection: false }), ...options, onAssembled, onReconcile },
+    options: {
+      ...common,
+      ...(elects ? {} : { leaderElection: false }),
+      ...options,
+      ...loop?.options,
+      onAssembled,
+      onReconcile,
+    },
     flush,
   }
 }
