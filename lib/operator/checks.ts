@@ -31,7 +31,6 @@ import {
   type TaskDescription,
   timingsOf,
 } from './description.ts'
-import { usedResources } from './used_kinds.ts'
 
 /** @throws RangeError for what is no number of runs at a time. */
 function concurrency(value: number): void {
@@ -75,6 +74,7 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   log: 0,
   leaderElection: [...BOOLEAN, LEADER_ELECTION],
   namespaces: [LIST],
+  sharding: { ring: checkName, unsharded: [LIST] },
   cache: { ...SELECTION, namespaces: [LIST, NAMESPACES] },
   crds: ['install', 'verify', 'ignore', { mode: ['install'], narrow: BOOLEAN }],
   syncTimeout: toMs,
@@ -248,14 +248,6 @@ export function checkDescription(description: OperatorDescription): void {
   const cannot = `Cannot start operator "${options.name}"`
   if (controllers.length === 0 && tasks.length === 0 && !hasWebhooks(description)) {
     throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)
-  }
-  for (const resource of usedResources(description)) {
-    if (!resource.definition?.hasRefinements) continue
-    const id = resourceId(resource)
-    if (description.admissions.some(({ resource, hooks }) => resourceId(resource) === id && hooks.validate)) continue
-    const { kind } = resource
-    const remedy = `app.admission(${kind}, { validate: ${kind}.definition.validate })`
-    throw new TypeError(`${cannot}: nothing checks the refinements in the schema of ${kind}; add ${remedy}`)
   }
   const names = new Map<string, ControllerDescription>()
   const finalizers = new Map<string, ControllerDescription>()

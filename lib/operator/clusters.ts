@@ -14,6 +14,7 @@ import type { Environment } from './environment.ts'
 import type { ClusterParts, OtherCluster } from './context.ts'
 import type { ClusterDescription, OperatorDescription } from './description.ts'
 import type { Replacements } from './optional.ts'
+import type { ShardParts } from './shard.ts'
 import { optionalIn, statedOptionalIn, syncTimeoutsOf } from './used_kinds.ts'
 import { type ClusterFlags, describeFlags } from './flags.ts'
 
@@ -30,6 +31,7 @@ export interface ClusterSetup extends Environment, Pick<ClusterOptions, 'meter' 
   readonly otherClusters?:
     | Pick<typeof import('./foreign_owners.ts'), 'foreignOwners'> & Pick<typeof import('./optional.ts'), 'openOthers'>
     | undefined
+  readonly shard?: Pick<ShardParts, 'keepLabels'> | undefined
 }
 
 export class Clusters {
@@ -103,13 +105,14 @@ export class Clusters {
  */
 export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
   const { options } = description
-  const { options: start, otherClusters, ...shared } = setup
+  const { options: start, otherClusters, shard, ...shared } = setup
   const { cluster: config, clusters: configs = {}, transport, connect, freeze, fieldValidation } = start
   const { name, namespaces } = options
   const common = { ...shared, freeze, fieldValidation, cacheDefaults: options.cache as CacheOptions | undefined }
   const make = (given: Omit<ClusterOptions, 'name'>): Cluster => {
     const checkOwners = otherClusters?.foreignOwners(() => cluster, () => opened.all)
-    const cluster: Cluster = new Cluster({ ...common, ...given, name, checkOwners })
+    const keepLabels = shard?.keepLabels(checkOwners)
+    const cluster: Cluster = new Cluster({ ...common, ...given, name, checkOwners: keepLabels ?? checkOwners })
     return cluster
   }
   const mayMiss = statedOptionalIn(description)

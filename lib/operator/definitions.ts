@@ -19,7 +19,7 @@ import { createCrds, installCrds } from '../crds/install.ts'
 import { verifyCrds } from '../crds/verify.ts'
 import type { OperatorOptions } from './options.ts'
 import { crdModeOf, type OperatorDescription } from './description.ts'
-import { isOptional, kindsElsewhere, ownKinds, watchedResources } from './used_kinds.ts'
+import { isOptional, kindsElsewhere, ownKinds, refuseUnadmitted, watchedResources } from './used_kinds.ts'
 import { untilDone } from './optional.ts'
 import type { OperatorWebhooks } from './webhooks/setup.ts'
 
@@ -45,9 +45,10 @@ export class Definitions {
   readonly #setup: DefinitionSetup
   readonly #mode: ReturnType<typeof crdModeOf>
 
-  /** @throws TypeError for a kind of another cluster with refinements. */
+  /** @throws TypeError for a kind with refinements that no admission checks, here or in another cluster. */
   constructor(setup: DefinitionSetup) {
     const { description, elects, options: { crds = description.options.crds } } = setup
+    refuseUnadmitted(description)
     refuseUnchecked(kindsElsewhere(description))
     this.#setup = setup
     this.#mode = crdModeOf({ crds })

@@ -5,6 +5,7 @@ import type { Tracing } from '../observe/tracing.ts'
 import type { OperatorOptions } from './options.ts'
 import { crdModeOf, hasWebhooks, type OperatorDescription } from './description.ts'
 import { kindsElsewhere, ownKinds } from './used_kinds.ts'
+import type { ShardParts } from './shard.ts'
 import type { OperatorMeter } from './endpoints.ts'
 
 /** Each is undefined if the operator does not need it. */
@@ -17,14 +18,20 @@ export interface LoadedParts {
   readonly otherClusters: typeof import('./other_clusters.ts') | undefined
   readonly tasks: typeof import('./tasks.ts') | undefined
   readonly schedules: typeof import('./schedules.ts') | undefined
+  /** Replaces the description, and adds a check of writes. Undefined if the operator is no shard. */
+  readonly shard?: ShardParts | undefined
 }
 
 /**
- * `serves`: whether health, metrics and profiling are served.
+ * `serves`: whether health, metrics and profiling are served. `start`: names a shard.
  *
  * @throws ConfigError if a file beside mod.js is missing.
  */
-export async function loadParts(description: OperatorDescription, serves: boolean): Promise<LoadedParts> {
+export async function loadParts(
+  description: OperatorDescription,
+  serves: boolean,
+  start: Parameters<typeof import('./shard.ts').shardOf>[2] & { readonly leaderElection?: boolean | undefined },
+): Promise<LoadedParts> {
   const { options: { health, metrics, profiling }, controllers, clusters, groups } = description
   const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
   const everywhere = [...controllers, ...groups.flatMap((group) => group.controllers)]
@@ -60,7 +67,11 @@ export async function loadParts(description: OperatorDescription, serves: boolea
         ? loadPart('schedules', () => import('./schedules.ts'), 'Cannot schedule', 'cron.js')
         : undefined,
     ])
-  return { webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules }
+  const loaded = { webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules }
+  if (!description.options.sharding || start.leaderElection === false) return loaded
+  const { shardOf } = await import('./shard.ts').catch(fileMissing('Cannot shard', 'sharding.js'))
+  const shard = shardOf(description, loaded, start)
+  return { ...loaded, finalizers: shard.finalizers, shard }
 }
 
 function definesKinds(description: OperatorDescription): boolean {

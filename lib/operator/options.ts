@@ -1,6 +1,7 @@
 /** The options of an operator. */
 import type { Duration } from '../core/duration.ts'
 import type { Draft, KubeObject } from '../core/objects.ts'
+import type { AnyResource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
 import type { ControllerDefaults, OtherCluster, WorkContext } from './context.ts'
@@ -26,6 +27,14 @@ export interface LeaderElectionOptions {
   labels?: Readonly<Record<string, string>>
   /** Called for every new holder that is observed, also for this process. */
   onNewLeader?: (identity: string) => void | Promise<void>
+}
+
+/** The shards of an operator, by kubernetes-controller-sharding. */
+export interface ShardingOptions {
+  /** The name of the ControllerRing: a domain name of at most 63 characters. */
+  ring: string
+  /** Owned kinds that are not distributed: every replica watches all their objects. Default: none. */
+  unsharded?: AnyResource[]
 }
 
 /** The address of a server: a port of 127.0.0.1, `:8080` for all interfaces, or `host:8080`. */
@@ -91,6 +100,21 @@ export interface OperatorOptions {
   log?: Log
   /** Let only one replica work at a time. Default: false. */
   leaderElection?: boolean | LeaderElectionOptions
+  /**
+   * Makes each replica a shard of a ring of kubernetes-controller-sharding, which gives it a share of the objects. The
+   * kinds of the controllers are distributed, and what they own. With it, `leaderElection` is an object with only
+   * `namespace`, `duration`, `renewDeadline`, `retryPeriod` of each shard's Lease, and `identity`, the shard's name.
+   * Off under `kubeloop dev` and in worlds of one replica, as nothing assigns objects there. Default: none.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * import { ConfigMap, Secret } from 'kubeloop/kinds'
+   * const app = operator({ name: 'greeter', sharding: { ring: 'greeter', unsharded: [Secret] } })
+   * app.controllerFor(ConfigMap).owns(Secret).reconcile(async () => {})
+   * ```
+   */
+  sharding?: ShardingOptions
   /** The watched namespaces, also in other clusters without `namespaces` of their own. Default, and when empty: all. */
   namespaces?: string[]
   /**

@@ -85,12 +85,15 @@ export async function startOperator(
 ): Promise<void> {
   const { serves = true } = options
   const setup = await setupOf(description, serves, options)
-  const loaded = await loadParts(description, serves)
+  const loaded = await loadParts(description, serves, { ...setup, leaderElection: options.leaderElection })
   let clusters: Clusters | undefined
   try {
-    clusters = await openClusters(description, { ...setup, otherClusters: loaded.otherClusters, options, signal })
+    const { otherClusters, shard } = loaded
+    clusters = await openClusters(description, { ...setup, otherClusters, shard, options, signal })
     const parts = await prepared(description, { ...setup, loaded, clusters }, options, signal)
-    for (const extension of description.extensions) await untilAborted(Promise.resolve(extension(parts)), signal)
+    for (const extension of (loaded.shard?.sharded ?? description).extensions) {
+      await untilAborted(Promise.resolve(extension(parts)), signal)
+    }
     options.onAssembled?.(parts)
     await parts.manager.start(signal)
   } catch (error) {
@@ -131,7 +134,8 @@ async function prepared(
 ): Promise<Parts> {
   const { clock, clusters, loaded } = opened
   const { leaderElection, listens, onReconcile, onTask } = options
-  const elects = hasElection(description.options.leaderElection, options)
+  // The Lease of a shard is for its objects alone: definitions and webhooks are those of all replicas.
+  const elects = !loaded.shard && hasElection(description.options.leaderElection, options)
   const webhooks = webhooksOf(description, opened, { ...options, elects }, signal)
   if (webhooks) options.onWebhooks?.(webhooks)
   const schedules = await loaded.schedules?.loadSchedules(description, clock)
@@ -149,7 +153,7 @@ async function prepared(
     const prepare = async (signal: AbortSignal): Promise<void> => await definitions?.prepare(other, signal)
     return loaded.otherClusters!.optionalCluster(cluster, prepare, { ...opened, name: other.name })
   })
-  const parts = assemble(description, {
+  const parts = assemble(loaded.shard?.sharded ?? description, {
     ...opened,
     running: [clusters.main, ...others],
     ...{ definitions, webhooks, schedules, onTask, listens, leaderElection, onReconcile },

@@ -21,6 +21,19 @@ export function usedResources(description: OperatorDescription, cluster?: OtherC
   return [...withConverted(watched, description.conversions), ...description.admissions.map(({ resource }) => resource)]
 }
 
+/** Throws a TypeError for a kind with refinements that no admission of the operator checks. */
+export function refuseUnadmitted(description: OperatorDescription): void {
+  for (const resource of usedResources(description)) {
+    if (!resource.definition?.hasRefinements) continue
+    const id = resourceId(resource)
+    if (description.admissions.some(({ resource, hooks }) => resourceId(resource) === id && hooks.validate)) continue
+    const { kind } = resource
+    const remedy = `app.admission(${kind}, { validate: ${kind}.definition.validate })`
+    const cannot = `Cannot start operator "${description.options.name}"`
+    throw new TypeError(`${cannot}: nothing checks the refinements in the schema of ${kind}; add ${remedy}`)
+  }
+}
+
 /** Returns every kind that the operator watches in a cluster; undefined is its own. */
 export function watchedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
   const kinds = description.caches.filter((cache) => cache.cluster === cluster).map(({ resource }) => resource)

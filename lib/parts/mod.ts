@@ -76,7 +76,7 @@ export type { HealthServer } from '../manager/servers/health.ts'
 export type { MetricsServer, MetricsServerOptions, ScrapeSource } from '../manager/servers/metrics_server.ts'
 export type { RunnableFunction } from '../manager/runnable_group.ts'
 export type { Fetch, ListenOptions, ServerOptions } from '../manager/servers/server.ts'
-export type { CacheDeclaration, CacheNamespaces } from '../operator/options.ts'
+export type { CacheDeclaration, CacheNamespaces, ShardingOptions } from '../operator/options.ts'
 export type {
   AdmissionDescription,
   CacheDescription,

@@ -15,6 +15,7 @@ import {
   leaseOf,
   type OperatorDescription,
 } from '../operator/description.ts'
+import { ringOf } from '../operator/ring.ts'
 import { ownKinds, watchedResources } from '../operator/used_kinds.ts'
 import { crdOf } from '../schema/crds.ts'
 import { configurationNames } from '../webhook/ownership.ts'
@@ -79,6 +80,12 @@ export function ownRights(description: OperatorDescription, { namespace, cluster
   }
   allowDefinitions(description, add, cluster)
   if (cluster) return distinct(rights)
+  // A shard removes the labels of an object that it gives up, and reads whether a missing one was deleted.
+  if (description.options.sharding) {
+    for (const { resource } of ringOf(description)) {
+      allow(resource, ['get', 'patch'])
+    }
+  }
   allowLease(description, add, namespace)
   allowWebhooks(description, add, namespace)
   if (reviewsTokens(description.options)) {
@@ -136,8 +143,16 @@ export function eventPlaces(
 
 function allowLease(description: OperatorDescription, allow: Allow, namespace: string): void {
   const { options } = description
+  if (options.sharding) {
+    // Named as its pod.
+    const { namespace: place = namespace } = leaseOf(options, namespace)
+    allow(place, 'coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update'])
+  }
   // Without leader election, the replica that installs the configurations of webhooks holds the Lease.
-  if (!options.leaderElection && !(hasWebhooks(description) && crdModeOf(options).mode === 'install')) return
+  if (
+    (options.sharding || !options.leaderElection) &&
+    !(hasWebhooks(description) && crdModeOf(options).mode === 'install')
+  ) return
   const { lease, namespace: place = namespace } = leaseOf(options, namespace)
   // A name cannot limit a create.
   allow(place, 'coordination.k8s.io', 'leases', ['create'])

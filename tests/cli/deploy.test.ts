@@ -22,13 +22,14 @@ const define = (kind: string, version = 'v1', more: object = {}) =>
 const Foo = define('Foo', 'v1', { status: z.object({ ready: z.boolean() }) })
 const OldFoo = define('Foo', 'v1beta1')
 const Plain = define('Plain')
+const Refined = define('Refined', 'v1', { refinements: 'admission', spec: z.object({}).refine(() => true, 'never') })
 
 type OperatorOptions = Partial<Parameters<typeof operator>[0]>
 
 /** Returns an operator with probes and a task. */
 function made(options: OperatorOptions, use: (app: Operator) => unknown = () => {}): Operator {
   const app = operator({ name: 'a', health: ':8081', ...options })
-  app.add('idle', async () => {})
+  app.add('idle', async () => {}, { everyReplica: options.sharding !== undefined })
   use(app)
   return app
 }
@@ -102,6 +103,20 @@ const CASES: Readonly<Record<string, readonly [app: Operator, options?: DeployOp
   ],
   'a lease and definitions are limited by name, except their creation; definitions that it installs are not printed': [
     made({ leaderElection: { lease: 'mine' }, crds: 'install' }, (app) => app.cache(Plain)),
+  ],
+  'shards have a Lease each, give objects up, and are known to the sharder': [
+    made({ sharding: { ring: 'r', unsharded: [Secret] }, leaderElection: { namespace: 'leases' } }, (app) => {
+      app.controllerFor(Foo).owns(ConfigMap).owns(Secret).reconcile(reconcile)
+      app.controllerFor(Foo, { name: 'again' }).owns(Plain).reconcile(reconcile)
+    }),
+  ],
+  'shards in namespaces, whose certificate needs the Lease of the operator besides': [
+    made({ sharding: { ring: 'r' }, namespaces: ['east', 'west'], crds: 'install', webhooks: TLS }, (app) => {
+      app.cache(Foo, { namespaces: ['north', 'east'] })
+      app.controllerFor(Foo).reconcile(reconcile)
+      app.controllerFor(ConfigMap).reconcile(reconcile)
+      validating(app)
+    }),
   ],
   'what installs configurations of webhooks holds a lease, also without leader election': [
     made({ crds: 'install', webhooks: TLS }, validating),
@@ -327,6 +342,21 @@ for (
         /^Error: Cannot write manifests of operator "a": with tls: true, Prometheus cannot verify the metrics' certificate/,
       ] as const
     ),
+    [
+      'a kind with refinements that nothing admits',
+      made({}, (app) => app.cache(Refined)),
+      {},
+      /^TypeError: Cannot start operator "a": nothing checks the refinements in the schema of Refined/,
+    ],
+    [
+      'a schedule of shards',
+      made({ sharding: { ring: 'r' } }, (app) => {
+        app.controllerFor(ConfigMap).reconcile(reconcile)
+        app.schedule('daily', '@daily', async () => {})
+      }),
+      {},
+      /^TypeError: Cannot shard operator "a": no shard is the leader that runs the schedule "daily"/,
+    ],
     [
       'cert-manager for a Secret',
       made({ webhooks: TLS }, validating),

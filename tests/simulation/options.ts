@@ -82,6 +82,7 @@ export const NOT_DRAWN: Readonly<Record<string, string>> = {
   'operator.profiling': 'the same',
   'operator.tracing': 'changes no request: tests/operator/tracing.test.ts',
   'controller.logLevel': 'the log of the simulation has all lines',
+  'operator.sharding': 'needs a sharder: tests/operator/sharding.test.ts, tests/e2e/real_sharding.test.ts',
   'owns.when': 'as the filter of the kind itself: tests/controller/handlers.test.ts',
   'watches.when': 'the same',
   'owns.rights': 'changes the printed roles alone: tests/cli/deploy.test.ts',

@@ -85,6 +85,8 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   streams: 'lib/operator/other_sources.ts',
   // For `finalize`.
   finalizer: 'lib/controller/finalizer.ts',
+  // For the option `sharding`.
+  sharding: 'lib/operator/shard.ts',
   // For operators with several clusters.
   fleet: 'lib/operator/other_clusters.ts',
   // For rules in definitions, and patterns that JavaScript does not run: with RE2, 436 KB.

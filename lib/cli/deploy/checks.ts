@@ -36,7 +36,7 @@ export function checkDeployment(description: OperatorDescription, namespace: str
         'and dashes, beginning with a letter',
     )
   }
-  if (replicas > 1 && !options.leaderElection) {
+  if (replicas > 1 && !options.leaderElection && !options.sharding) {
     throw new Error(
       `${cannot}: it has no leader election, so ${replicas} replicas would write at the same time; set ` +
         'leaderElection: true in operator()',
@@ -85,6 +85,10 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
     yield `The certificate is mounted from the Secret "${
       certificateName(name)
     }" at ${webhooks.certs}: --cert-manager prints what keeps it`
+  }
+  if (options.sharding) {
+    yield `The ControllerRing "${options.sharding.ring}" needs kubernetes-controller-sharding in the cluster, whose ` +
+      'sharder runs as sharding-system/sharder'
   }
   yield* webhookNotes(description, deploy)
 }

@@ -1,7 +1,7 @@
 /** Builds the objects that run an operator in a cluster. */
 import { checkDescription } from '../../operator/checks.ts'
 import { crdModeOf, hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
-import { ownKinds } from '../../operator/used_kinds.ts'
+import { ownKinds, refuseUnadmitted } from '../../operator/used_kinds.ts'
 import { crdOf } from '../../schema/crds.ts'
 import type { WebhookTarget } from '../../webhook/configurations.ts'
 import { certManagerObjects, withInjectedCa } from './cert_manager.ts'
@@ -12,6 +12,7 @@ import { addressOf, portOf, reachable } from './ports.ts'
 import { accountObjects, namespaceOf } from '../../rights/account.ts'
 import { rightsOf } from '../../rights/likely.ts'
 import { type RoleRules, rulesOf } from '../../rights/rules.ts'
+import { ringObjects } from './ring.ts'
 import { workload } from './workload.ts'
 
 /** The objects, in the order in which they can be applied, and hints for the user. */
@@ -42,6 +43,7 @@ export async function describeDeployment(
   url: string,
 ): Promise<Deployment> {
   checkDescription(operator)
+  refuseUnadmitted(operator)
   const namespace = namespaceOf(operator, options)
   const webhooks = hasWebhooks(operator)
     ? (await import('../../operator/webhooks/describe.ts')).describeWebhooks(operator, namespace)
@@ -102,6 +104,7 @@ export function deploymentOf(
       ? undefined
       : serviceOf({ ...meta, name: `${name}-metrics` }, labels, 'metrics', metrics, 'metrics'),
     ...(certManager ? certManagerObjects(description, target, meta) : []),
+    ...ringObjects(description, labels),
     workload(description, { ...options, namespace, replicas }, labels),
     replicas > 1
       ? {

@@ -8,7 +8,7 @@ export interface DeployOptions {
   readonly namespace?: string | undefined
   /** Whether to print the namespace too. Default: false. */
   readonly createNamespace?: boolean
-  /** More than one need leader election. Default: {@link replicasOf}. */
+  /** More than one need leader election or shards. Default: {@link replicasOf}. */
   readonly replicas?: number | undefined
   /** Whether to print a ServiceMonitor of the Prometheus Operator. Default: false. */
   readonly serviceMonitor?: boolean
@@ -24,5 +24,6 @@ export interface DeployOptions {
 
 /** Returns the number of replicas: without one that answers, requests fail that a webhook must see. */
 export function replicasOf(description: OperatorDescription, { replicas }: DeployOptions): number {
-  return replicas ?? (hasWebhooks(description) && description.options.leaderElection ? 2 : 1)
+  const { leaderElection, sharding } = description.options
+  return replicas ?? (sharding ? 3 : hasWebhooks(description) && leaderElection ? 2 : 1)
 }

@@ -22,7 +22,7 @@ export function workload(
   { image, namespace, replicas, ...deploy }: DeployOptions & { readonly namespace: string; readonly replicas: number },
   labels: Readonly<Record<string, string>>,
 ): object {
-  const { name, leaderElection, grace, webhooks = {} } = description.options
+  const { name, leaderElection, sharding, grace, webhooks = {} } = description.options
   const graceMs = grace === undefined ? 30_000 : grace === 'forever' ? 3_600_000 : toMs(grace)
   const folder = hasWebhooks(description) && typeof webhooks.certs !== 'object'
     ? webhooks.certs ?? `/tmp/${CERTIFICATE_FOLDER}`
@@ -64,7 +64,7 @@ export function workload(
       replicas,
       selector: { matchLabels: labels },
       // Without a lease, the old pod must have ended before the new one writes.
-      ...(!leaderElection && { strategy: { type: 'Recreate' } }),
+      ...(!leaderElection && !sharding && { strategy: { type: 'Recreate' } }),
       template: {
         metadata: { labels },
         spec: {

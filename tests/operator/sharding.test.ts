@@ -1,0 +1,442 @@
+/** A shard of kubernetes-controller-sharding; the tests do what the sharder does. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import '../../lib/operator/shard.ts'
+import {
+  type Client,
+  type ControllerOptions,
+  defineResource,
+  metadataOf,
+  type ObjectOf,
+  type Operator,
+  operator,
+  type OperatorOptions,
+} from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import * as z from 'zod'
+import { LEASE } from '../leader/candidates.ts'
+import { CRD } from '../../lib/core/resource.ts'
+import type { Lease } from '../../lib/leader/lease_lock.ts'
+import {
+  create,
+  failures,
+  ref,
+  restingClock,
+  type Started,
+  starting,
+  type StartingOptions,
+  writes,
+} from './starting.ts'
+
+const SHARD = 'shard.alpha.sharding.timebertt.dev/r'
+const DRAIN = 'drain.alpha.sharding.timebertt.dev/r'
+const Foo = defineResource({ group: 's.dev', version: 'v1', kind: 'Foo', spec: z.object({}) })
+
+const cluster = { server: 'https://127.0.0.1:1' }
+
+function sharded(options: Partial<OperatorOptions> = {}): Operator {
+  return operator({ name: 'x', sharding: { ring: 'r' }, ...options })
+}
+
+async function shard(app: Operator, options: StartingOptions = {}): Promise<Started> {
+  const started = await starting(app, { identity: 'a', ...options })
+  await started.clock.advance(1000)
+  return started
+}
+
+/** Does what the webhook and the sharder do to an object. `null` removes a label. */
+async function label(client: Client, name: string, labels: Record<string, string | null>): Promise<void> {
+  await client.patch(ConfigMap, ref(name), { merge: { metadata: { labels } } })
+}
+
+const assigned = (name: string, labels: Record<string, string> = {}) => ({
+  metadata: { ...ref(name), labels: { [SHARD]: 'a', ...labels } },
+})
+
+async function labelsOf(client: Client, name: string): Promise<Record<string, string> | undefined> {
+  return (await client.get(ConfigMap, ref(name)))?.metadata.labels
+}
+
+/** A reconcile that waits for its release, and the names of its runs. */
+function held() {
+  const runs: string[] = []
+  const gates = new Map<string, PromiseWithResolvers<void>>()
+  return {
+    runs,
+    hold: (name: string) => void gates.set(name, Promise.withResolvers()),
+    async release(name: string, error?: Error) {
+      if (error) gates.get(name)!.reject(error)
+      else gates.get(name)!.resolve()
+      gates.delete(name)
+      await Promise.resolve()
+    },
+    reconcile: async (name: string): Promise<void> => {
+      runs.push(name)
+      await gates.get(name)?.promise
+    },
+  }
+}
+
+test('a shard holds a Lease of its own, named as its holder and labelled with the ring, and releases it', async () => {
+  const app = sharded({ leaderElection: { namespace: 'default', duration: '20s' } })
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const started = await shard(app, { identity: undefined, instance: 'a' })
+  const read = async () => await started.client.get<Lease>(LEASE, ref('a'))
+  const { metadata, spec } = (await read())!
+  assert.deepEqual(metadata.labels, { 'alpha.sharding.timebertt.dev/controllerring': 'r' })
+  assert.deepEqual([spec!.holderIdentity, spec!.leaseDurationSeconds], ['a', 20])
+  await started.stop()
+  assert.equal((await read())!.spec!.holderIdentity, '')
+  assert.equal(started.outcome(), 'resolved')
+})
+
+test('a shard whose Lease the sharder has taken ends, and another start of its name waits for that to expire', async () => {
+  const [clock, heard] = [restingClock(), [] as string[]]
+  const server = new ApiServer({ clock })
+  const app = sharded({ leaderElection: { namespace: 'default' } })
+  app.controllerFor(ConfigMap).reconcile(async ({ metadata }) => void heard.push(metadata.name))
+  const first = await shard(app, { clock, server })
+  const spec = { holderIdentity: 'shardlease-controller', leaseDurationSeconds: 30 }
+  await first.client.patch(LEASE, ref('a'), { merge: { spec } })
+  await clock.advance(3000)
+  assert.match(String(first.outcome()), /LeadershipLost.*"shardlease-controller" holds it now/)
+  await first.client.create(ConfigMap, assigned('map'))
+  const second = await shard(app, { clock, server })
+  await clock.advance(25_000)
+  assert.deepEqual(heard, [])
+  await clock.advance(15_000)
+  assert.deepEqual(heard, ['map'])
+  await second.stop()
+})
+
+test('the watches of sharded kinds select the objects of the shard beside what they select anyway', async () => {
+  const app = sharded({
+    sharding: { ring: 'r', unsharded: [Secret] },
+    cache: { labels: 'all', namespaces: { one: { labels: 'one' }, two: {} } },
+  })
+  const strip = (): void => {}
+  app.cache(ConfigMap, { namespaces: { one: { fields: 'metadata.name=n' }, '*': { labels: 'rest' } }, strip })
+  app.controllerFor(ConfigMap).owns(Secret).owns(metadataOf(Foo), { optional: true }).reconcile(async () => {})
+  app.controllerFor(Namespace, { everyReplica: true }).watches(Foo, () => []).reconcile(async () => {})
+  app.cache(ConfigMap, { cluster: app.cluster('west', cluster), namespaces: ['far'] })
+  await using started = await shard(app, { crds: 'install' })
+  const requests = [...started.network.requests, ...started.networkOf({ name: 'west' }).requests]
+  const selections = requests.flatMap(({ path }) => {
+    const { pathname, searchParams } = new URL(path, 'http://x')
+    if (!/configmaps|secrets|foos|namespaces$/.test(pathname) || !searchParams.has('watch')) return []
+    const [place = '*'] = /(?<=namespaces\/)[^/]+/.exec(pathname) ?? []
+    const of = ['labelSelector', 'fieldSelector'].map((name) => searchParams.get(name) ?? '')
+    return [`${place} ${pathname.split('/').at(-1)} ${of.join(' ')}`.trim()]
+  })
+  assert.deepEqual([...new Set(selections)].toSorted(), [
+    `* configmaps rest,${SHARD}=a metadata.namespace!=one,metadata.namespace!=one`,
+    '* namespaces all',
+    'far configmaps all',
+    `one configmaps one,${SHARD}=a metadata.name=n`,
+    `one foos one,${SHARD}=a`,
+    'one secrets one',
+    `two foos all,${SHARD}=a`,
+    'two secrets all',
+  ])
+})
+
+/** What must not delay or prevent that an object is given up, by the options of its controller. */
+const UNHINDERED: Readonly<Record<string, ControllerOptions<ObjectOf<typeof ConfigMap>>>> = {
+  'predicates that pass nothing': { when: (_now, before) => before === undefined, eventFilter: (_, before) => !before },
+  'events that wait for the back-off': { holdEvents: true },
+  'a low priority and a delay': { queue: () => ({ priority: -1000, after: '1m' }) },
+}
+
+for (const [what, options] of Object.entries(UNHINDERED)) {
+  test(`an object is given up after its running reconcile has ended, whatever else: ${what}`, async () => {
+    const { runs, hold, release, reconcile } = held()
+    const app = sharded()
+    app.controllerFor(ConfigMap, { concurrency: 2, ...options })
+      .reconcile(async ({ metadata }) => await reconcile(metadata.name))
+    hold('busy')
+    hold('map')
+    await using started = await shard(app, {
+      before: async (client) => {
+        for (const name of ['busy', 'map']) await client.create(ConfigMap, assigned(name))
+      },
+    })
+    const { clock, client } = started
+    await clock.advance('queue' in options ? 60_000 : 0)
+    assert.deepEqual(runs.toSorted(), ['busy', 'map'])
+    for (const name of ['busy', 'map']) await label(client, name, { [DRAIN]: 'true' })
+    await clock.advance(10_000)
+    assert.deepEqual(await labelsOf(client, 'map'), { [SHARD]: 'a', [DRAIN]: 'true' }, 'its reconcile runs')
+    await release('map', options.holdEvents ? new Error('no') : undefined)
+    await clock.advance(0)
+    assert.deepEqual(await labelsOf(client, 'map'), undefined)
+    // Nothing else waits for it: not a retry, not an event of before.
+    await clock.advance(100_000)
+    assert.deepEqual(runs.toSorted(), ['busy', 'map'])
+    assert.deepEqual(writes(started.network, 'configmaps'), ['PATCH map'], 'both labels in one write')
+    await release('busy')
+  })
+}
+
+test('a drain waits for all controllers of the kind, and for those that write a finalizer', async () => {
+  const { runs, hold, release, reconcile } = held()
+  const app = sharded()
+  app.controllerFor(ConfigMap, { name: 'quick' }).reconcile(async () => {})
+  app.controllerFor(metadataOf(ConfigMap), { name: 'keys' }).reconcileKey(async ({ name }) =>
+    await reconcile(`k-${name}`)
+  )
+  app.controllerFor(ConfigMap, { name: 'final' })
+    .finalize(async ({ metadata }) => await reconcile(`gone-${metadata.name}`), { finalizer: 's.dev/f' })
+    .reconcile(async () => {})
+  for (const name of ['k-one', 'gone-two']) hold(name)
+  await using started = await shard(app)
+  const { clock, client } = started
+  for (const name of ['one', 'two']) await client.create(ConfigMap, assigned(name))
+  await clock.advance(100)
+  await client.delete(ConfigMap, ref('two'))
+  await clock.advance(100)
+  for (const name of ['one', 'two']) await label(client, name, { [DRAIN]: '' })
+  await clock.advance(100)
+  for (const name of ['one', 'two']) assert.ok(DRAIN in (await labelsOf(client, name))!, name)
+  for (const name of ['k-one', 'gone-two']) await release(name)
+  await clock.advance(100)
+  assert.equal(await labelsOf(client, 'one'), undefined)
+  // Its cleanup was complete before the drain could be acknowledged.
+  assert.equal(await client.get(ConfigMap, ref('two')), undefined)
+  assert.deepEqual(runs.toSorted(), ['gone-two', 'k-one', 'k-two'])
+  assert.deepEqual(failures(started), [])
+})
+
+test('a drained object gets neither a finalizer nor a cleanup', async () => {
+  const heard: string[] = []
+  const app = sharded()
+  app.controllerFor(ConfigMap).finalize(async () => void heard.push('cleanup'), { finalizer: 's.dev/f' })
+    .reconcile(async () => void heard.push('reconcile'))
+  await using started = await shard(app, {
+    before: async (client) => {
+      await client.create(ConfigMap, assigned('new', { [DRAIN]: '' }))
+      const { metadata } = assigned('old', { [DRAIN]: '' })
+      await client.create(ConfigMap, { metadata: { ...metadata, finalizers: ['s.dev/f'] } })
+      await client.delete(ConfigMap, ref('old'))
+    },
+  })
+  assert.deepEqual(heard, [])
+  const left = await Promise.all(['new', 'old'].map((name) => started.client.get(ConfigMap, ref(name))))
+  assert.deepEqual(left.map((each) => [each!.metadata.labels, each!.metadata.finalizers]), [
+    [undefined, undefined],
+    [undefined, ['s.dev/f']],
+  ])
+})
+
+test('a drain that meets another write is acknowledged after it, and one of a deleted object is no failure', async () => {
+  const app = sharded()
+  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const client = (): Client => started.client
+  let meets = true
+  await using started = await shard(app, {
+    intercept: async (request, next) => {
+      if (request.method !== 'PATCH') return await next(request)
+      if (meets) await client().patch(ConfigMap, ref('one'), { merge: { data: { a: 'b' } } })
+      else await client().delete(ConfigMap, ref('two'))
+      meets = false
+      return await next(request)
+    },
+  })
+  await client().create(ConfigMap, assigned('one', { [DRAIN]: '' }))
+  await started.clock.advance(1000)
+  const { metadata, data } = (await client().get(ConfigMap, ref('one')))!
+  assert.deepEqual([metadata.labels, data], [undefined, { a: 'b' }])
+  assert.deepEqual(writes(started.network, 'configmaps'), ['PATCH one', 'PATCH one'], 'the first met the other write')
+  await client().create(ConfigMap, assigned('two', { [DRAIN]: '' }))
+  await started.clock.advance(1000)
+  assert.deepEqual(failures(started), [])
+})
+
+test('the reconcile of a key runs for a deleted object, not for one that has left, was never here, or is drained', async () => {
+  const runs: string[] = []
+  const app = sharded()
+  app.controllerFor(ConfigMap).watches(Secret, ({ metadata }) => [ref(metadata.name)]).reconcileKey(
+    async (key, { client }) => void runs.push(`${key.name} ${await client.get(ConfigMap, key) ? 'is' : 'is gone'}`),
+  )
+  await using started = await shard(app)
+  const { client, clock } = started
+  const heard = async (): Promise<string[]> => {
+    await clock.advance(1000)
+    return runs.splice(0).toSorted()
+  }
+  for (const name of ['drained', 'torn', 'deleted']) await client.create(ConfigMap, assigned(name))
+  await create(client, 'other')
+  assert.deepEqual(await heard(), ['deleted is', 'drained is', 'torn is'])
+  await label(client, 'drained', { [DRAIN]: '' })
+  await label(client, 'torn', { [SHARD]: 'b' })
+  await client.delete(ConfigMap, ref('deleted'))
+  assert.deepEqual(await heard(), ['deleted is gone'])
+  const asked = ['drained', 'torn'].map((name) =>
+    started.network.requests.some(({ method, path }) => method === 'GET' && path.endsWith(name))
+  )
+  assert.deepEqual(asked, [false, true], 'what this shard has given up was not deleted')
+  // A kind that is not sharded has keys of all shards.
+  for (const name of ['drained', 'other', 'never']) await client.create(Secret, { metadata: ref(name) })
+  await client.delete(ConfigMap, ref('drained'))
+  assert.deepEqual(await heard(), [], 'it was deleted when it was no longer of this shard')
+  await client.create(ConfigMap, assigned('drained'))
+  await label(client, 'torn', { [SHARD]: 'a' })
+  assert.deepEqual(await heard(), ['drained is', 'torn is'])
+  for (const name of ['drained', 'torn']) await client.delete(ConfigMap, ref(name))
+  assert.deepEqual(await heard(), ['drained is gone', 'torn is gone'], 'it came back before')
+})
+
+test('a kind that is read from the server is reconciled by its shard alone, also if a drain overtakes the read', async () => {
+  const heard: string[] = []
+  const app = sharded().cache(ConfigMap, { read: 'live' })
+  app.controllerFor(ConfigMap).watches(Secret, ({ metadata }) => [ref(metadata.name)])
+    .reconcile(async ({ metadata }) => void heard.push(metadata.name))
+  const read = Promise.withResolvers<void>()
+  await using started = await shard(app, {
+    intercept: async (request, next) => {
+      const answer = await next(request)
+      if (request.method === 'GET' && request.path.endsWith('/configmaps/moved')) await read.promise
+      return answer
+    },
+  })
+  const { client, clock } = started
+  await create(client, 'other')
+  for (const name of ['own', 'moved']) await client.create(ConfigMap, assigned(name))
+  for (const name of ['other', 'own']) await client.create(Secret, { metadata: ref(name) })
+  await clock.advance(100)
+  await label(client, 'moved', { [DRAIN]: '' })
+  await clock.advance(1000)
+  assert.equal(await labelsOf(client, 'moved'), undefined)
+  read.resolve()
+  await clock.advance(1000)
+  assert.deepEqual([...new Set(heard)], ['own'])
+})
+
+test('a write of the operator that would remove the labels of the ring keeps them', async () => {
+  const app = sharded()
+  const done: string[] = []
+  app.controllerFor(ConfigMap).reconcile(async (map, { client }) => {
+    const { name } = map.metadata
+    if (done.includes(name) || name.startsWith('kube-')) return
+    done.push(name)
+    if (name === 'edit') await client.edit(ConfigMap, map, (draft) => void (draft.metadata.labels = { own: '' }))
+    if (name === 'all') await client.createOrUpdate(ConfigMap, map, (draft) => void delete draft.metadata!.labels)
+    if (name === 'update') {
+      const { labels: _, ...metadata } = map.metadata
+      await client.update(ConfigMap, { ...map, metadata: { ...metadata, labels: { [SHARD]: 'a', own: '' } } })
+    }
+    if (name === 'apply') await client.apply(ConfigMap, { metadata: { ...ref(name), labels: { own: '' } } })
+  })
+  await using started = await shard(app)
+  const { client, clock } = started
+  for (const name of ['edit', 'all', 'update', 'apply']) await client.create(ConfigMap, assigned(name))
+  await clock.advance(1000)
+  for (const name of ['edit', 'all', 'update', 'apply']) {
+    assert.deepEqual(await labelsOf(client, name), { [SHARD]: 'a', ...(name === 'all' ? {} : { own: '' }) }, name)
+  }
+  assert.deepEqual(failures(started), [])
+})
+
+test('an object that is drained during its reconcile keeps the drain through a write without it', async () => {
+  const app = sharded()
+  const { hold, release, reconcile } = held()
+  hold('map')
+  app.controllerFor(ConfigMap).reconcile(async (map, { client }) => {
+    await reconcile(map.metadata.name)
+    await client.edit(ConfigMap, map, (draft) => void (draft.metadata.labels = { own: '' }))
+  })
+  await using started = await shard(app, { before: async (client) => await client.create(ConfigMap, assigned('map')) })
+  await label(started.client, 'map', { [DRAIN]: '' })
+  await started.clock.advance(100)
+  await release('map')
+  await started.clock.advance(1000)
+  assert.deepEqual(await labelsOf(started.client, 'map'), { own: '' }, 'acknowledged after the write')
+})
+
+/** What is refused at the start, and why. */
+const REFUSED: readonly (readonly [string, (app: Operator) => void, RegExp, Partial<OperatorOptions>?])[] = [
+  ['no ring', () => {}, /sharding needs the name of a ControllerRing/, { sharding: {} as { ring: string } }],
+  ['no controller', (app) => app.add('t', async () => {}, { everyReplica: true }), /no controller whose objects/],
+  ['leader election', () => {}, /leaderElection is for one leader/, { leaderElection: true }],
+  ['a Lease', () => {}, /leaderElection\.lease is for one leader.*only namespace, identity, /, {
+    leaderElection: { namespace: 'default', lease: 'x' },
+  }],
+  ['a task', (app) => app.add('t', async () => {}), /the task "t"; give it everyReplica: true.*sharding\.test\.ts/],
+  ['a schedule', (app) => app.schedule('t', '@daily', async () => {}), /the schedule "t"; move it to an operator/],
+  ['another cluster', (app) => {
+    app.controllerFor(Secret, { cluster: app.cluster('west', cluster) }).reconcile(async () => {})
+  }, /"secret@?\w*" is for another cluster/],
+  ['several clusters', (app) => {
+    app.controllerFor(Secret, { clusters: [app.cluster('west', cluster)] }).reconcile(async () => {})
+  }, /"secret@west" is for another cluster/],
+  ['a group of clusters', (app) => {
+    const clusters = app.clusters('all', async function* () {})
+    app.controllerFor(Secret, { clusters }).reconcile(async () => {})
+  }, /"secret" is for another cluster.*give it everyReplica/],
+  ['a cluster-scoped kind', (app) => void app.controllerFor(Namespace).reconcile(async () => {}), /in namespaces only/],
+  ['an unsharded kind', (app) => void app.controllerFor(Secret).reconcile(async () => {}), /in sharding\.unsharded/, {
+    sharding: { ring: 'r', unsharded: [Secret] },
+  }],
+  ['any owner', (app) => {
+    app.controllerFor(ConfigMap, { name: 'n' }).owns(Secret, { anyOwner: true }).reconcile(async () => {})
+  }, /"n" owns Secret with anyOwner.*sharding\.unsharded/],
+  ['every replica', (app) => {
+    app.controllerFor(ConfigMap, { name: 'n', everyReplica: true }).reconcile(async () => {})
+  }, /"n" has everyReplica, and would see only the ConfigMap objects of its own shard/],
+  ['every replica of an owned kind', (app) => {
+    app.controllerFor(ConfigMap, { name: 'n' }).owns(Secret).reconcile(async () => {})
+    app.controllerFor(Secret, { everyReplica: true }).reconcile(async () => {})
+  }, /"secret" has everyReplica/],
+  ['an owned kind', (app) => {
+    app.controllerFor(ConfigMap, { name: 'n' }).owns(Secret).reconcile(async () => {})
+    app.controllerFor(Secret).reconcile(async () => {})
+  }, /"secret" reconciles Secret, which the controller of ConfigMap owns, and owned objects move without a drain/],
+]
+
+for (const [what, describe, why, options] of REFUSED) {
+  test(`a shard is refused: ${what}`, async () => {
+    const app = sharded(options)
+    describe(app)
+    if (what !== 'no controller') app.controllerFor(ConfigMap).reconcile(async () => {})
+    await assert.rejects(app.start(new AbortController().signal, { cluster, identity: 'a' }), why)
+  })
+}
+
+test('the name of a ring and that of a shard are names of objects', async () => {
+  assert.throws(() => sharded({ sharding: { ring: 'My_Ring' } }), /sharding\.ring: Cannot use the name "My_Ring"/)
+  for (const instance of ['Host', 'a'.repeat(64), 'a_b']) {
+    const app = sharded()
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    await assert.rejects(
+      app.start(new AbortController().signal, { cluster, instance }),
+      /names its Lease and is the value of a label.*state leaderElection\.identity/,
+    )
+  }
+})
+
+test('definitions are those of all replicas, and everything is reconciled where nothing assigns objects', async () => {
+  const runs: string[] = []
+  const app = sharded({ leaderElection: { identity: 'own' } })
+  app.controllerFor(Foo).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  await using one = await world(app)
+  await one.client.create(Foo, { metadata: ref('all'), spec: {} })
+  await one.settle()
+  assert.deepEqual(runs.splice(0), ['all'])
+  const before = defineResource({ group: 's.dev', version: 'v1', kind: 'Foo', spec: z.object({ old: z.string() }) })
+  await using started = await starting(app, {
+    crds: { mode: 'install', narrow: true },
+    before: async (client) => await client.create(CRD, before.definition.crd as never),
+  })
+  await started.clock.advance(1000)
+  await started.client.create(Foo, { metadata: { ...ref('map'), labels: { [SHARD]: 'own' } }, spec: {} })
+  await started.client.create(Foo, { metadata: ref('none'), spec: {} })
+  await started.clock.advance(1000)
+  assert.deepEqual(runs, ['map'])
+  // Changed before the Lease is taken, as without leader election.
+  const lines = started.network.requests.map(({ method, path }) => `${method} ${path}`)
+  const [changed, taken] = [/^PUT .*definitions/, /^POST .*leases/].map((line) =>
+    lines.findIndex((each) => line.test(each))
+  )
+  assert.ok(changed! >= 0 && changed! < taken!, lines.join('\n'))
+})
