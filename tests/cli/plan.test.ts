@@ -559,7 +559,7 @@ test('the command: exit codes, JSON, records, and errors', () =>
         made.out,
         /^change {3}ConfigMap default\/a {3}by controller configmap, default\/a\n[^]*\n1 to change\. Nothing was written\.$/,
       )
-      assert.match(made.err, /^read \d+ objects in \d+ requests, ran \d reconciles, tried 1 dry runs$/m)
+      assert.match(made.err, /^objects read: \d+, requests: \d+, reconciles: \d, dry runs: 1$/m)
       const json = await folder.call('plan', 'app.ts', '--from', 'a/record.json', '--json', '--time', '2s')
       assert.equal(json.code, 2, json.err)
       assert.deepEqual((JSON.parse(json.out) as Plan).changes.map(({ action, name }) => [action, name]), [[

@@ -73,5 +73,5 @@ function summaryOf({ changes, failed, counts }: Plan): string {
 
 /** Returns the line for standard error: what was read and run. */
 export function workLine({ counts: { read, requests, reconciles, dryRuns } }: Plan): string {
-  return `read ${read} objects in ${requests} requests, ran ${reconciles} reconciles, tried ${dryRuns} dry runs`
+  return `objects read: ${read}, requests: ${requests}, reconciles: ${reconciles}, dry runs: ${dryRuns}`
 }
