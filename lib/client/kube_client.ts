@@ -239,7 +239,9 @@ export class KubeClient implements Client {
     patch: Patch,
     options: PatchOptions = {},
   ): Promise<T> {
-    if ('owner' in options) throw new TypeError(`Cannot patch ${resource.kind}: use edit or apply to set its owner`)
+    if ((options as WriteOptions).owner) {
+      throw new TypeError(`Cannot patch ${resource.kind}: use edit or apply to set its owner`)
+    }
     const target: Target = { ...targetOf(resource, ref, 'patch'), subresource: options.subresource }
     const [type, body] = patchBody(patch, options.resourceVersion)
     const written = await this.#api.patch(target, type, body, this.#query(options), options.signal)

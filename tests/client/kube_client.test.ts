@@ -137,6 +137,13 @@ test('each field manager has its own last apply', async () => {
   assert.equal(requests.length, 2)
 })
 
+test('an option that is undefined is absent, also one that a patch refuses', async () => {
+  const { transport, requests } = recorder(() => Promise.resolve(answer(200, foo)))
+  const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
+  await client.patch(FOO, REF, { merge: {} }, { owner: undefined } as never)
+  assert.equal(requests.length, 1)
+})
+
 test("a call's options override the client's, and deletions send theirs", async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(200, { ...foo, items: [] })))
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me', fieldValidation: 'Strict' })

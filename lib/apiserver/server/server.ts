@@ -215,14 +215,17 @@ export class ApiServer {
     const kind = context.kinds.find(group, version, plural)
     if (!kind?.stored) return undefined
     this.#isAdopting = true
-    for (const object of objects) {
-      // A custom object is converted when it is read.
-      const stored = kind.custom ? object : toStored(kind, object)
-      const { namespace = '', name } = object.metadata
-      this.#store.adopt(kind.storage.id, storeKey(kind, namespace, name!), stored)
-      if (kind.storage.id === CRDS) context.webhooks.within(undefined, () => applyDefinition(context, stored))
+    try {
+      for (const object of objects) {
+        // A custom object is converted when it is read.
+        const stored = kind.custom ? object : toStored(kind, object)
+        const { namespace = '', name } = object.metadata
+        this.#store.adopt(kind.storage.id, storeKey(kind, namespace, name!), stored)
+        if (kind.storage.id === CRDS) context.webhooks.within(undefined, () => applyDefinition(context, stored))
+      }
+    } finally {
+      this.#isAdopting = false
     }
-    this.#isAdopting = false
     return kind.custom ? 'custom' : 'built-in'
   }
 
