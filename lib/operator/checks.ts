@@ -21,6 +21,7 @@ import type {
 } from './options.ts'
 import {
   type AdmissionDescription,
+  allControllers,
   type CacheDescription,
   type ControllerDescription,
   controllerTitle,
@@ -243,8 +244,8 @@ export function checkSchedule(
 
 /** Checks a description before a start connects to anything. */
 export function checkDescription(description: OperatorDescription): void {
-  const { options, groups, tasks } = description
-  const controllers = [...description.controllers, ...groups.flatMap((group) => group.controllers)]
+  const { options, tasks } = description
+  const controllers = allControllers(description)
   const cannot = `Cannot start operator "${options.name}"`
   if (controllers.length === 0 && tasks.length === 0 && !hasWebhooks(description)) {
     throw new TypeError(`${cannot}: it has no controller and no task; call app.controllerFor(Kind).reconcile(…)`)

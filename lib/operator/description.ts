@@ -196,6 +196,11 @@ export function groupOf({ options: { clusters } }: ControllerDescription): Clust
   return clusters && 'provider' in clusters ? clusters : undefined
 }
 
+/** Returns all controllers. Those of groups are in no cluster as they are, but may watch kinds of stated ones. */
+export function allControllers({ controllers, groups }: OperatorDescription): ControllerDescription[] {
+  return [...controllers, ...groups.flatMap((group) => group.controllers)]
+}
+
 /** Returns the description of a cluster of a group. `config`: not needed for what is known without a connection. */
 export function memberCluster(
   { namespaces }: GroupDescription,

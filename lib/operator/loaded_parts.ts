@@ -3,7 +3,7 @@ import { fileMissing } from '../core/errors.ts'
 import { loadPart } from '../core/optional_parts.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { OperatorOptions } from './options.ts'
-import { crdModeOf, hasWebhooks, type OperatorDescription } from './description.ts'
+import { allControllers, crdModeOf, hasWebhooks, type OperatorDescription } from './description.ts'
 import { kindsElsewhere, ownKinds } from './used_kinds.ts'
 import type { ShardParts } from './shard.ts'
 import type { OperatorMeter } from './endpoints.ts'
@@ -32,11 +32,11 @@ export async function loadParts(
   serves: boolean,
   start: Parameters<typeof import('./shard.ts').shardOf>[2] & { readonly leaderElection?: boolean | undefined },
 ): Promise<LoadedParts> {
-  const { options: { health, metrics, profiling }, controllers, clusters, groups } = description
+  const { options: { health, metrics, profiling }, clusters, groups } = description
   const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
-  const everywhere = [...controllers, ...groups.flatMap((group) => group.controllers)]
-  const hasFinalizer = everywhere.some((each) => each.finalize)
-  const hasOtherSource = everywhere.some(({ sources }) =>
+  const controllers = allControllers(description)
+  const hasFinalizer = controllers.some((each) => each.finalize)
+  const hasOtherSource = controllers.some(({ sources }) =>
     sources.some(({ kind }) => kind === 'from' || kind === 'every')
   )
   const [webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules] = await Promise

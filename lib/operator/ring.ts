@@ -5,7 +5,7 @@
  */
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { KubeObject } from '../core/objects.ts'
-import { type ControllerDescription, controllerTitle, type OperatorDescription } from './description.ts'
+import { allControllers, type ControllerDescription, controllerTitle, type OperatorDescription } from './description.ts'
 import { placeOf } from './places.ts'
 
 const ENGINE = 'alpha.sharding.timebertt.dev'
@@ -44,7 +44,7 @@ const KEPT: readonly string[] = ['namespace', 'identity', 'duration', 'renewDead
  * @throws TypeError if a ring cannot keep two shards from reconciling one object, or would hide objects.
  */
 export function ringOf(description: OperatorDescription): readonly RingResource[] {
-  const { options: { name, sharding, leaderElection = {} }, controllers, groups, tasks } = description
+  const { options: { name, sharding, leaderElection = {} }, tasks } = description
   const refuse = (what: string, at?: Parameters<typeof placeOf>[0]): never => {
     throw new TypeError(`Cannot shard operator "${name}": ${what}${at ? placeOf(at) : ''}`)
   }
@@ -67,7 +67,7 @@ export function ringOf(description: OperatorDescription): readonly RingResource[
       task,
     )
   }
-  const everywhere = [...controllers, ...groups.flatMap((group) => group.controllers)]
+  const everywhere = allControllers(description)
   const sharded = everywhere.filter(({ options }) => !options.everyReplica)
   if (sharded.length === 0) refuse('it has no controller whose objects a ring distributes')
   const ring = new Map<string, { readonly resource: AnyResource; readonly controlled: Map<string, AnyResource> }>()

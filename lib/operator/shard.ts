@@ -16,7 +16,7 @@ import type { Predicate } from '../controller/predicates.ts'
 import type { Result } from '../controller/result.ts'
 import type { Context } from './context.ts'
 import type { CacheDescription, ControllerDescription, OperatorDescription } from './description.ts'
-import { hasLabel, isIn, kindsOf, labelsOf, RING_LABEL, type RingLabels, ringOf } from './ring.ts'
+import { hasLabel, isIn, kindsOf, labelsOf, RING_LABEL, type RingLabels, ringOf, type RingResource } from './ring.ts'
 import { watchedResources } from './used_kinds.ts'
 
 /** The part of finalizers, if it is loaded. */
@@ -68,7 +68,7 @@ export function shardOf(
         ...options,
         leaderElection: { ...own, lease: shard, identity: shard, labels: { [RING_LABEL]: name } },
       },
-      caches: selected(description, `${labels.shard}=${shard}`),
+      caches: selected(description, ring, `${labels.shard}=${shard}`),
       controllers: [
         ...controllers.map((each) => drainOf(each)?.guarding(each) ?? each),
         ...[...drains.values()].map((drain) => drain.controller(controllers.filter((each) => drainOf(each) === drain))),
@@ -84,9 +84,13 @@ export function shardOf(
 }
 
 /** Returns the caches of an operator, of which those of sharded kinds select the objects of one shard as well. */
-function selected(description: OperatorDescription, selector: string): CacheDescription[] {
+function selected(
+  description: OperatorDescription,
+  ring: readonly RingResource[],
+  selector: string,
+): CacheDescription[] {
   const { options: { cache: common, namespaces }, caches } = description
-  const isSharded = isIn(kindsOf(ringOf(description)))
+  const isSharded = isIn(kindsOf(ring))
   const isDistributed = (each: { readonly resource: AnyResource; readonly cluster?: unknown }): boolean =>
     each.cluster === undefined && isSharded(each.resource)
   const kinds = new Map(watchedResources(description).filter(isSharded).map((each) => [resourceId(each), each]))

@@ -4,6 +4,7 @@ import { type AnyResource, resourceId } from '../core/resource.ts'
 import { withConverted } from '../schema/conversions.ts'
 import type { OtherCluster } from './context.ts'
 import {
+  allControllers,
   type ClusterDescription,
   type ControllerDescription,
   memberCluster,
@@ -37,12 +38,7 @@ export function refuseUnadmitted(description: OperatorDescription): void {
 /** Returns every kind that the operator watches in a cluster; undefined is its own. */
 export function watchedResources(description: OperatorDescription, cluster?: OtherCluster): AnyResource[] {
   const kinds = description.caches.filter((cache) => cache.cluster === cluster).map(({ resource }) => resource)
-  return kinds.concat(everywhere(description).flatMap((controller) => watchedBy(controller, cluster)))
-}
-
-/** Returns all controllers. Those of groups are in no cluster as they are, but may watch kinds of stated ones. */
-function everywhere({ controllers, groups }: OperatorDescription): ControllerDescription[] {
-  return [...controllers, ...groups.flatMap((group) => group.controllers)]
+  return kinds.concat(allControllers(description).flatMap((controller) => watchedBy(controller, cluster)))
 }
 
 /** The same for one controller. With `optional`, only its own kind and the sources with that value. */
@@ -84,7 +80,7 @@ export function statedOptionalIn(
   cluster?: OtherCluster,
 ): (resource: AnyResource) => boolean {
   const kinds = (optional: boolean): Set<string> =>
-    new Set(everywhere(description).flatMap((each) => watchedBy(each, cluster, optional)).map(resourceId))
+    new Set(allControllers(description).flatMap((each) => watchedBy(each, cluster, optional)).map(resourceId))
   const [needed, dispensable] = [kinds(false), kinds(true)]
   for (const each of description.caches) {
     if (each.optional && each.cluster === cluster) dispensable.add(resourceId(each.resource))
@@ -112,7 +108,7 @@ export function syncTimeoutsOf(
 ): (resource: AnyResource) => number | undefined {
   const common = description.options.syncTimeout === undefined ? undefined : toMs(description.options.syncTimeout)
   const stated = new Map<string, number>()
-  for (const controller of everywhere(description)) {
+  for (const controller of allControllers(description)) {
     const { syncTimeout } = controller.options
     if (syncTimeout === undefined) continue
     for (const id of watchedBy(controller, cluster).map(resourceId)) {

@@ -8,7 +8,7 @@ import { PLAIN } from '../wire/respond.ts'
 import { WatchBody } from './watch_body.ts'
 
 interface Followed {
-  /** Returns the bytes of lines: of the first ones those that the request selects. */
+  /** Returns the bytes of lines. On the first call, the options of the request select which. */
   render(lines: readonly LogLine[], isFirst: boolean): Uint8Array
   /** Whether a container has no further lines. */
   hasEnded(pod: ApiObject): boolean

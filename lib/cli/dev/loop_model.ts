@@ -4,7 +4,7 @@
  */
 import { BoundedMap } from '../../async/bounded_map.ts'
 import type { SavedStore, StoredChange } from 'kubeloop/apiserver'
-import type { KubeObject } from '../../core/objects.ts'
+import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
 import { changeSummary } from '../../controller/change_summary.ts'
 import { type Difference, differenceOf, shownObject } from './loop_difference.ts'
 import type { LoopBatch, LoopCommand, LoopError, LoopQueue, LoopRun, Paused, SessionRequest } from './session.ts'
@@ -95,7 +95,7 @@ export class LoopModel {
   changed({ type, storage, object, before }: StoredChange, cluster?: string): void {
     if (LEFT_OUT.has(storage)) return
     const id = ++this.#lastId
-    const key = idOf(cluster, object.kind, keyOf(object))
+    const key = idOf(cluster, object.kind, formatKey(keyOf(object)))
     const manager = managerOf(object, before)
     this.#changes.set(id, { id, atMs: this.#now(), type, object, before, manager, run: undefined })
     this.#recent.set(key, [...(this.#recent.get(key) ?? []).slice(1 - MAX_RECENT), id])
@@ -184,7 +184,7 @@ export class LoopModel {
     const { type, object, before, manager } = change
     const fields = type === 'DELETED' ? differenceOf(before, undefined) : differenceOf(before, object)
     const verb = type === 'ADDED' ? 'created' : type === 'DELETED' ? 'deleted' : 'changed'
-    return { title: `${object.kind} ${keyOf(object)} ${verb}${manager ? ` by ${manager}` : ''}`, fields }
+    return { title: `${object.kind} ${formatKey(keyOf(object))} ${verb}${manager ? ` by ${manager}` : ''}`, fields }
   }
 
   #common(isFirst: boolean): object {
@@ -257,7 +257,7 @@ export class LoopModel {
       .find((each) => this.#shown(each, depth + 1))
     if (owner === undefined && !this.#kinds.has(`${cluster ?? ''}/${storage}`)) return undefined
     this.#seen.add(id)
-    return { id, kind: object.kind, key: keyOf(object), cluster, owner, state: stateOf(object) }
+    return { id, kind: object.kind, key: formatKey(keyOf(object)), cluster, owner, state: stateOf(object) }
   }
 }
 
@@ -278,10 +278,6 @@ function summaryOf({ type, object, before }: Change): string {
 
 function idOf(cluster: string | undefined, kind: string, key: string): string {
   return `${cluster ?? ''}|${kind}|${key}`
-}
-
-function keyOf({ metadata: { namespace, name } }: Stored): string {
-  return namespace ? `${namespace}/${name}` : String(name)
 }
 
 /** Returns the field manager of a write: equal entries of both versions are the same objects. */

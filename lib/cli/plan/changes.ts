@@ -1,8 +1,9 @@
 /** Describes what an operator wrote to mirrors of its clusters, with the reconciles that wrote it. */
 import type { Transport } from 'kubeloop'
 import type { ReconcileReport } from '../../controller/controller.ts'
+import { formatKey } from '../../core/objects.ts'
 import { changedLines, differenceOf } from '../../testing/mirror/difference.ts'
-import { idOf, keyOf, type Mirror, type Written } from '../../testing/mirror/mirror.ts'
+import { idOf, type Mirror, type Written } from '../../testing/mirror/mirror.ts'
 import { dryRunOf, type Found, uncheckable } from './dry_run.ts'
 import type { DryRun, Plan, PlannedChange } from './result.ts'
 
@@ -23,7 +24,7 @@ export class Writers {
 
   of(cluster: string | null, kind: string, namespace: string, name: string): readonly Writer[] {
     // A deletion of all selected objects has no names.
-    const ids = [name, '*'].map((each) => idOfWrite(cluster, kind, keyOf(namespace, each)))
+    const ids = [name, '*'].map((each) => idOfWrite(cluster, kind, formatKey({ namespace, name: each })))
     return [...new Map(ids.flatMap((id) => [...this.#all.get(id) ?? []])).values()]
   }
 }
@@ -109,7 +110,7 @@ function dependentsOf(
     const owners = ownerReferences.map((each) => each['uid'])
     if (gone.has(uid) || owners.length === 0 || !owners.every((each) => gone.has(each as string))) continue
     const last = owners.at(-1)
-    byOwner.set(last, [...byOwner.get(last) ?? [], `${object.kind} ${keyOf(namespace, name!)}`])
+    byOwner.set(last, [...byOwner.get(last) ?? [], `${object.kind} ${formatKey({ namespace, name: name! })}`])
   }
   return ({ before }) => byOwner.get(before?.metadata.uid) ?? []
 }

@@ -8,6 +8,7 @@ import {
   type ResourcePlace,
 } from 'kubeloop/apiserver'
 import { messageOf } from '../../core/errors.ts'
+import { formatKey } from '../../core/objects.ts'
 import { type RequestedAction, requestedAction, splitTarget } from '../../core/requested_action.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { nameIn } from '../rights_recorder.ts'
@@ -91,7 +92,7 @@ export class Mirror {
       onChange: ({ storage, object: { apiVersion, metadata: { namespace = '', name } } }) => {
         const [plural = '', ...groups] = storage.split('.')
         const [group, version] = [groups.join('.'), apiVersion.split('/').at(-1)!]
-        const id = `${storage} ${keyOf(namespace, name!)}`
+        const id = `${storage} ${formatKey({ namespace, name: name! })}`
         if (!this.#written.has(id)) this.#written.set(id, { place: { group, version, plural }, namespace, name: name! })
       },
     })
@@ -117,7 +118,7 @@ export class Mirror {
   /** Resolves with the objects that were written, in the order of their first write. */
   async written(): Promise<readonly Written[]> {
     return await Promise.all([...this.#written.values()].map(async ({ place: at, namespace, name }) => {
-      const loaded = this.#known.get(idOf(at))?.get(keyOf(namespace, name))
+      const loaded = this.#known.get(idOf(at))?.get(formatKey({ namespace, name }))
       const found = { place: loaded?.place ?? at, namespace, name, before: loaded?.object }
       // In the version in which it was read, unless that is not served any more.
       for (const place of [found.place, at]) {
@@ -174,7 +175,7 @@ export class Mirror {
     const name = action.name || nameIn(request)
     const refused = name === '' ? undefined : await this.#object(place, namespace, name)
     if (refused) {
-      const what = `${idOf(place)} "${keyOf(namespace, name)}"`
+      const what = `${idOf(place)} "${formatKey({ namespace, name })}"`
       this.#note(`Whether ${what} exists is not known, so it is written as if it did not: ${reasonOf(refused)}`)
     }
     return undefined
@@ -220,7 +221,7 @@ export class Mirror {
 
   /** Loads an object. Resolves with the cluster's refusal, other than that there is none. */
   async #object(place: ResourcePlace, namespace: string, name: string): Promise<Refusal | undefined> {
-    const key = keyOf(namespace, name)
+    const key = formatKey({ namespace, name })
     if (this.#knownOf(place).has(key) || this.#isListed(place, namespace, '', '')) return undefined
     const answer = await this.#read(pathOf(place, namespace, name))
     if (answer.body) this.#adopt(place, [answer.body as ApiObject])
@@ -261,9 +262,14 @@ export class Mirror {
   /** Stores objects that are not known yet: others may have been changed here. */
   #adopt(place: ResourcePlace, objects: readonly ApiObject[]): void {
     const known = this.#knownOf(place)
-    const fresh = objects.filter(({ metadata: { namespace = '', name } }) => !known.has(keyOf(namespace, name!)))
+    const fresh = objects.filter(({ metadata: { namespace = '', name } }) =>
+      !known.has(formatKey({ namespace, name: name! }))
+    )
     for (const object of fresh) {
-      known.set(keyOf(object.metadata.namespace ?? '', object.metadata.name!), { place, object })
+      known.set(formatKey({ namespace: object.metadata.namespace ?? '', name: object.metadata.name! }), {
+        place,
+        object,
+      })
     }
     this.#server.adopt(place, idOf(place) === idOf(DEFINITIONS) ? fresh.map((each) => this.#callable(each)) : fresh)
   }
@@ -339,10 +345,6 @@ export function pathOf({ group, version, plural }: ResourcePlace, namespace: str
 /** Returns `plural.group`; with a dot at its end for the core group. */
 export function idOf({ group, plural }: Pick<ResourcePlace, 'group' | 'plural'>): string {
   return `${plural}.${group}`
-}
-
-export function keyOf(namespace: string, name: string): string {
-  return namespace === '' ? name : `${namespace}/${name}`
 }
 
 /** Returns the message of a refusal. */

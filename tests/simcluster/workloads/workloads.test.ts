@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import process from 'node:process'
 import { test } from 'node:test'
-import { operator, type Transport } from 'kubeloop'
+import { type Operator, operator, type Transport } from 'kubeloop'
 import {
   CronJob,
   Deployment,
@@ -289,15 +289,21 @@ test('pods fail by their restart policy, whenever they run, until the rule ends'
     assert.equal((await w.client.get(Pod, ref('always')))?.status?.containerStatuses?.[0]?.ready, true)
   }))
 
-test('logs answer with the lines of a test, as the options of the request select', async () => {
+/** An operator that does nothing, and the connection of its start. */
+function reader(): { readonly app: Operator; readonly send: Transport } {
   const app = operator({ name: 'reader' })
-  let send: Transport | undefined
-  app.extend(({ cluster }) => void (send = cluster.unfenced.transport))
+  let transport: Transport | undefined
+  app.extend(({ cluster }) => void (transport = cluster.unfenced.transport))
   app.add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+  return { app, send: (request) => transport!(request) }
+}
+
+test('logs answer with the lines of a test, as the options of the request select', async () => {
+  const { app, send } = reader()
   await inWorld(
     async (w) => {
       const get = async (query = '', name = 'a'): Promise<string> => {
-        const { status, body } = await send!({
+        const { status, body } = await send({
           method: 'GET',
           path: `/api/v1/namespaces/default/pods/${name}/log${query}`,
         })
@@ -335,15 +341,12 @@ test('logs answer with the lines of a test, as the options of the request select
 })
 
 test('a followed log has each line when it is written, and ends with its container or its pod', async () => {
-  const app = operator({ name: 'reader' })
-  let send: Transport | undefined
-  app.extend(({ cluster }) => void (send = cluster.unfenced.transport))
-  app.add('wait', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())))
+  const { app, send } = reader()
   await inWorld(
     async (w) => {
       const follow = async (query = '', signal?: AbortSignal) => {
         const path = `/api/v1/namespaces/default/pods/a/log?follow=true${query}`
-        const { body } = await send!({ method: 'GET', path, signal })
+        const { body } = await send({ method: 'GET', path, signal })
         const seen = { text: '', ended: undefined as unknown }
         const decoder = new TextDecoder()
         const read = async (): Promise<void> => {
