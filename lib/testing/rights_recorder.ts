@@ -7,6 +7,8 @@ import { parseKey } from '../core/objects.ts'
 import { requestedAction, splitTarget } from '../core/requested_action.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import { userFrames } from '../observe/stack.ts'
+import type { OperatorDescription } from '../operator/description.ts'
+import { usedResources } from '../operator/used_kinds.ts'
 import { RBAC } from '../rights/account.ts'
 import { appendText } from '../runtime/os/user_files.ts'
 
@@ -83,6 +85,12 @@ export function lineWriter(folder: string, operator: string): (line: RecordLine)
   }
   append('')
   return (line) => append(`${JSON.stringify(line)}\n`)
+}
+
+/** Returns a recorder of what an operator asks for in all its clusters. */
+export function rightsRecorder(description: OperatorDescription, write: RecorderOptions['write']): RightsRecorder {
+  const resources = [undefined, ...description.clusters].flatMap((cluster) => usedResources(description, cluster))
+  return new RightsRecorder({ operator: description.options.name, resources, write })
 }
 
 export class RightsRecorder {

@@ -3,10 +3,9 @@ import { type Cluster, isReason, type KubeObject, type Transport } from 'kubeloo
 import type { OperatorDescription } from '../operator/description.ts'
 import { isAccount } from '../rights/account.ts'
 import { accountOf, tokenOf, type TrialAccount } from '../rights/trial.ts'
-import { usedResources } from '../operator/used_kinds.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { createObjects } from './initial_objects.ts'
-import { lineWriter, RIGHTS, RightsRecorder } from './rights_recorder.ts'
+import { lineWriter, RIGHTS, type RightsRecorder, rightsRecorder } from './rights_recorder.ts'
 
 /** @throws TypeError if `as` is not an account. */
 export function trialOf(description: OperatorDescription, as: string | undefined): TrialAccount | undefined {
@@ -59,7 +58,5 @@ export function withAccount(
 export function recorderOf(description: OperatorDescription): RightsRecorder | undefined {
   const folder = optionalEnv(RIGHTS)
   if (folder === undefined) return undefined
-  const { name } = description.options
-  const resources = [undefined, ...description.clusters].flatMap((cluster) => usedResources(description, cluster))
-  return new RightsRecorder({ operator: name, resources, write: lineWriter(folder, name) })
+  return rightsRecorder(description, lineWriter(folder, description.options.name))
 }

@@ -312,7 +312,7 @@ test('Deploying: the written operator has manifests', { skip: elsewhere }, () =>
   }))
 
 const RECORDED = lineOf('docs/deploying.md', 'KUBELOOP_RIGHTS=rights')
-const [LEAST, CHECK] = ['--record', '--check'].map((option) =>
+const [LEAST, CHECK, REQUESTS] = ['--record', '--check', '--requests'].map((option) =>
   lineOf('docs/deploying.md', `npx kubeloop rights operator.ts ${option}`)
 )
 
@@ -330,6 +330,7 @@ test('Deploying: the tests of the written operator record its rights, and the le
     assert.match(printed, /^ +- foos\/status\n +verbs:\n +- patch$/m)
     project.write('role.yaml', printed)
     assert.equal(await project.run(CHECK!), '')
+    assert.match(await project.run(REQUESTS!), /^right {4}create, patch of deployments .* operator\.ts:\d+:\d+$/m)
   }))
 
 const SHIPPING = 'docs/shipping.md'

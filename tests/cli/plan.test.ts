@@ -567,6 +567,14 @@ test('the command: exit codes, JSON, records, and errors', () =>
         'a',
       ]])
       assert.equal((JSON.parse(folder.read('a/record.json')) as ClusterRecord).namespace, 'here')
+      const withRights = await folder.call('plan', 'app.ts', '--from', 'a/record.json', '--rights')
+      assert.deepEqual(
+        withRights.out.split('\n').filter((each) => each.startsWith('right ')).map((each) => each.replace(/:\d+$/, '')),
+        [
+          'right    watch of configmaps (core)   kubeloop itself',
+          'right    create, patch of configmaps (core) in default   app.ts:7',
+        ],
+      )
       const failed = await call('fails.ts')
       assert.equal(failed.code, 1)
       assert.match(

@@ -625,6 +625,20 @@ test('kubeloop rights: the roles, a check that fits, one that does not, and mani
       const fits = await folder.call('rights', 'op.ts', '--record', 'record', ...checks)
       assert.deepEqual([fits.code, fits.out], [0, ''], fits.err)
     }
+    const requests = await folder.call('rights', 'op.ts', '--record', 'record', '--requests')
+    assert.deepEqual(requests.out.split('\n').map((each) => each.replace(/:\d+$/, '')), [
+      'right    watch of configmaps (core)   kubeloop itself',
+      'right    create, patch of secrets (core) in default   op.ts:6',
+      'right    get of secrets (core) in vault   op.ts:7',
+    ])
+    for (
+      const [args, error] of [[['--check', 'role.yaml', '--record', 'record'], /not both$/], [
+        [],
+        /add --record/,
+      ]] as const
+    ) {
+      assert.match((await folder.call('rights', 'op.ts', '--requests', ...args)).err, error)
+    }
     const half = await folder.call('rights', 'op.ts', '--record', 'record', '--check', 'roles/a.yaml')
     assert.match(half.out, /^lacks: get of secrets \(core\) "login" in vault: op\.ts:\d+:\d+$/)
     folder.write('more/a.jsonl', '{"operator":"copier","verb":"get","group":"","resource":"pods"}\n')

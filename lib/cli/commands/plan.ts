@@ -25,6 +25,7 @@ export const plan: Command = command({
     json: flag('print the plan as JSON'),
     record: value('FILE', 'write what the cluster answered, without the values of Secrets, for --from and worlds'),
     from: value('FILE', 'read from such a record instead of a cluster; no dry runs'),
+    rights: flag('print the rights that the operator asked for, with the places in its file'),
     time: value(
       'DURATION',
       "how much of the operator's time passes, for retries and requeues; default: 1s",

@@ -1,5 +1,6 @@
 /** The result of `kubeloop plan`, which `--json` prints. */
 import type { Action } from '../../testing/mirror/difference.ts'
+import type { AskedPath, AskedRight } from '../../testing/rights_recorder.ts'
 
 export interface Plan {
   readonly operator: string
@@ -9,6 +10,8 @@ export interface Plan {
   readonly failed: readonly { readonly what: string; readonly error: string; readonly place?: string }[]
   /** What the cluster refused or lacks, and what else makes the result less exact. */
   readonly notes: readonly string[]
+  /** What the operator asked for, each right once, with `--rights`. */
+  readonly rights?: readonly (AskedRight | AskedPath)[]
   readonly counts: {
     readonly reconciles: number
     /** Objects that were read, and the requests for them. */

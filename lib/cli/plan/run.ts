@@ -16,6 +16,7 @@ import { seededRandom } from '../../testing/random.ts'
 import { callIn, type Replica } from '../../testing/replica.ts'
 import { Services } from '../../testing/services.ts'
 import { startReplica } from '../../testing/start_replica.ts'
+import { type AskedPath, type AskedRight, rightsRecorder } from '../../testing/rights_recorder.ts'
 import { Trace } from '../../testing/trace.ts'
 import { endings } from '../../testing/world_time.ts'
 import { clustersOf, recordedClusters, type Sources } from './clusters.ts'
@@ -31,6 +32,8 @@ export interface PlanRequest {
   readonly from?: string | undefined
   /** The file for a record. Default: none is written. */
   readonly record?: string | undefined
+  /** Whether the plan has the rights that the operator asked for. */
+  readonly rights?: boolean | undefined
   /** How much of the operator's time passes. Default: 1 s. */
   readonly time?: Duration | undefined
   /** How long it may work, in real time. Default: 5 min. */
@@ -84,7 +87,14 @@ export async function planOf(
   const writers = new Writers()
   const trace = new Trace(clock)
   let reconciles = 0
-  const connect = (name: string | null): Transport => activity.counting(mirrors.of(name).handle)
+  const rights: (AskedRight | AskedPath)[] = []
+  const recorder = request.rights
+    ? rightsRecorder(description, (line) => void ('verb' in line && rights.push(line)))
+    : undefined
+  const connect = (name: string | null): Transport => {
+    const mirror = activity.counting(mirrors.of(name).handle)
+    return recorder?.around(mirror, name) ?? mirror
+  }
   startReplica(0, {
     ...{
       operator,
@@ -95,7 +105,7 @@ export async function planOf(
       log,
       activity,
       services,
-      recorder: undefined,
+      recorder,
       trace,
     },
     clusters: {
@@ -141,6 +151,7 @@ export async function planOf(
     changes: found.changes,
     failed,
     notes: [...notes, ...all.flatMap((each) => each.refusals)],
+    ...(recorder && { rights }),
     counts: {
       reconciles,
       read: all.reduce((sum, each) => sum + [...each.loaded()].length, 0),

@@ -1,6 +1,7 @@
 /** Prints a plan for people. */
 import type { Action } from '../../testing/mirror/difference.ts'
 import { placeLine } from '../../runtime/os/source_place.ts'
+import { askedLines } from '../rights/asked.ts'
 import type { DryRun, Plan, PlannedChange } from './result.ts'
 
 const PAST: Readonly<Record<Action, string>> = {
@@ -20,6 +21,7 @@ export function planLines(plan: Plan): string[] {
     ...plan.changes.flatMap(changeLines),
     ...failed,
     ...plan.notes.map((note) => `note     ${note}`),
+    ...askedLines(plan.rights ?? []),
     summaryOf(plan),
   ]
 }

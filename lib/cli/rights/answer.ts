@@ -5,6 +5,7 @@ import { pathOfUrl, textOf } from '../../runtime/os/user_files.ts'
 import { namespaceOf, rolesOf } from '../../rights/account.ts'
 import { likelyRights, ownRights, type Place } from '../../rights/likely.ts'
 import { rulesOf } from '../../rights/rules.ts'
+import { askedLines } from './asked.ts'
 import { compareRoles } from './compare.ts'
 import { grantNotes, type LeastRights, leastRights } from './least.ts'
 import { readRecord } from './record.ts'
@@ -18,12 +19,16 @@ export interface RightsRequest {
   readonly cluster?: string | undefined
   /** The folders of the record. Default: the rights follow from the description. */
   readonly record?: readonly string[]
+  /** Whether the requests are listed instead, by rule and place. */
+  readonly requests?: boolean | undefined
   /** The rules to compare with. Default: print the roles. */
   readonly check?: readonly WrittenRule[] | undefined
 }
 
-/** The answer to a comparison: a line for each right that the role lacks or exceeds. Empty if it fits. */
-export type RightsReport = Pick<ReturnType<typeof compareRoles>, 'problems'>
+/** An answer in lines: those of the requests, or of each right that a role lacks or exceeds; empty if it fits. */
+export interface RightsReport {
+  readonly lines: readonly string[]
+}
 
 /** A line on standard error of every answer without a record. */
 const UNKNOWN = "What the operator's own code requests beyond this, as with client.get of another kind, is not " +
@@ -44,7 +49,7 @@ const UNSEEN = 'Only what was asked for while it was recorded is known: a right 
  */
 export async function rightsAnswer(
   description: OperatorDescription,
-  { namespace: stated, cluster: named, record = [], check }: RightsRequest,
+  { namespace: stated, cluster: named, record = [], requests, check }: RightsRequest,
   url: string,
 ): Promise<{ readonly objects: readonly object[]; readonly notes: readonly string[] }> {
   const { name } = description.options
@@ -54,6 +59,10 @@ export async function rightsAnswer(
     const names = firstOf(description.clusters.map((each) => `"${each.name}"`), 5).join(', ')
     const has = names ? `the clusters ${names}` : 'no other cluster'
     throw new Error(`Cannot compute the rights in the cluster "${named}": the operator "${name}" has ${has}`)
+  }
+  if (requests) {
+    const { rights, paths } = await readRecord(record, name, named)
+    return { objects: [{ lines: askedLines([...rights, ...paths]) } satisfies RightsReport], notes: [UNSEEN] }
   }
   const place = { namespace: namespaceOf(description, { namespace: stated }), cluster }
   const least = record.length === 0 ? undefined : await recordedRights(description, record, place, url)
@@ -66,7 +75,7 @@ export async function rightsAnswer(
       namespace: place.namespace,
       isRecorded: least !== undefined,
     })
-    return { objects: [{ problems } satisfies RightsReport], notes: [...(least?.notes ?? []), ...notes] }
+    return { objects: [{ lines: problems } satisfies RightsReport], notes: [...(least?.notes ?? []), ...notes] }
   }
   const rights = rulesOf(least?.rights ?? likelyRights(description, place))
   const objects = rolesOf(name, place.namespace, rights)

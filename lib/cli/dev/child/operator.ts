@@ -15,9 +15,8 @@ import type { ReconcileReport } from '../../../controller/controller.ts'
 import { writeLoops } from '../../../controller/write_loops.ts'
 import type { DevOperator, DevStart } from '../../../operator/tool_hooks.ts'
 import type { OperatorDescription } from '../../../operator/description.ts'
-import { usedResources } from '../../../operator/used_kinds.ts'
 import { httpTransport } from '../../../runtime/net/transport.ts'
-import { RightsRecorder } from '../../../testing/rights_recorder.ts'
+import { rightsRecorder } from '../../../testing/rights_recorder.ts'
 import type { Parts } from '../../../operator/context.ts'
 import type { StartOptions } from '../../../operator/start.ts'
 import { ITS_OWN, openSession, pathOfCluster, type Session, type SessionAccount } from '../session.ts'
@@ -178,11 +177,7 @@ function recordingTransports(
   },
 ): Pick<StartOptions, 'transport' | 'transports' | 'onReconcile'> {
   const { name: operator } = description.options
-  const recorder = new RightsRecorder({
-    operator,
-    resources: [undefined, ...description.clusters].flatMap((each) => usedResources(description, each)),
-    write: (line) => void session.record(line),
-  })
+  const recorder = rightsRecorder(description, (line) => void session.record(line))
   const open = (config: ClusterConfig, name: string | null): Transport => {
     const connection = httpTransport(config, { log, userAgent: `${operator} kubeloop`, cluster: name ?? undefined })
     return recorder.around(connection, name)
