@@ -4,7 +4,7 @@ import type { ReconcileReport } from '../../controller/controller.ts'
 import { formatKey } from '../../core/objects.ts'
 import { changedLines, differenceOf } from '../../testing/mirror/difference.ts'
 import { idOf, type Mirror, type Written } from '../../testing/mirror/mirror.ts'
-import { dryRunOf, type Found, uncheckable } from './dry_run.ts'
+import { dryRunOf, type Found, uncheckableBeside } from './dry_run.ts'
 import type { DryRun, Plan, PlannedChange } from './result.ts'
 
 type Writer = PlannedChange['by'][number]
@@ -54,11 +54,12 @@ export async function plannedChanges(
     }
     const dependents = dependentsOf(mirror, found)
     const connection = send?.(cluster)
+    const uncheckable = uncheckableBeside(found)
     const results: PlannedChange[] = []
     const left = found.entries()
     const work = async (): Promise<void> => {
       for (const [at, each] of left) {
-        const why = connection ? uncheckable(each, found) : 'there is no cluster'
+        const why = connection ? uncheckable(each) : 'there is no cluster'
         if (why === undefined) counts.dryRuns++
         const dryRun: DryRun = why === undefined
           ? await dryRunOf(each, connection!, manager)

@@ -14,21 +14,25 @@ export interface Found {
   readonly difference: Difference
 }
 
-/** Returns why the cluster cannot be asked; `all`: what is written. */
-export function uncheckable({ written, difference: { action } }: Found, all: readonly Found[]): string | undefined {
-  if (action === 'replace') return 'it is deleted before it is created'
-  const { place, namespace, after } = written
-  const isWritten = (id: string, name: string, ...actions: readonly string[]): boolean =>
-    all.some(({ written, difference }) =>
-      idOf(written.place) === id && written.name === name && actions.includes(difference.action)
-    )
-  if (isWritten('namespaces.', namespace, 'create')) return 'its Namespace does not exist yet'
-  if (isWritten('customresourcedefinitions.apiextensions.k8s.io', idOf(place), 'create', 'change')) {
-    return 'its CustomResourceDefinition is not written yet'
+/** Returns a function to why the cluster cannot be asked for an object. `all`: what is written. */
+export function uncheckableBeside(all: readonly Found[]): (one: Found) => string | undefined {
+  const writes = new Set(
+    all.map(({ written: { place, name }, difference }) => `${difference.action} ${idOf(place)} ${name}`),
+  )
+  return ({ written: { place, namespace, after }, difference: { action } }) => {
+    if (action === 'replace') return 'it is deleted before it is created'
+    if (writes.has(`create namespaces. ${namespace}`)) return 'its Namespace does not exist yet'
+    const definition = `customresourcedefinitions.apiextensions.k8s.io ${idOf(place)}`
+    if (writes.has(`create ${definition}`) || writes.has(`change ${definition}`)) {
+      return 'its CustomResourceDefinition is not written yet'
+    }
+    return needsWebhook(after) ? 'the address and the CA of its webhook are not known' : undefined
   }
+}
+
+function needsWebhook(after: Written['after']): boolean {
   const { kind, spec } = (after ?? {}) as { kind?: string; spec?: { conversion?: { webhook?: object } } }
-  const hasWebhook = kind?.endsWith('WebhookConfiguration') || spec?.conversion?.webhook !== undefined
-  return hasWebhook ? 'the address and the CA of its webhook are not known' : undefined
+  return kind?.endsWith('WebhookConfiguration') === true || spec?.conversion?.webhook !== undefined
 }
 
 /** `manager`: the operator's field manager. */
