@@ -15,7 +15,7 @@ import { CachedReader } from './cached_reader.ts'
 import { Informer } from './informer.ts'
 
 /** The defaults for declared kinds, and the dependencies of the informers. */
-export interface CacheDependencies extends CacheOptions {
+export interface CacheDependencies extends Omit<CacheOptions, 'objects'> {
   readonly api: Api
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
@@ -100,7 +100,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
     const optional = this.#dependencies.optional?.(resource)
     const onRecovered = (): void => this.#wake()
     const informers = scopes.map((scope) =>
-      new Informer({ ...this.#dependencies, ...scope, resource, optional, onRecovered })
+      new Informer({ ...this.#dependencies, ...scope, resource, optional, onRecovered, objects: options.objects?.() })
     )
     this.#declared.set(id, { options, informers })
     for (const informer of informers) this.#run?.(informer)

@@ -5,6 +5,7 @@ import type { KubeObject } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import { parseLabelSelector } from '../core/selectors.ts'
 import type { SelectOptions } from '../client/requests.ts'
+import type { InformerOptions } from './informer.ts'
 
 /** Which objects are stored, and which parts of them. */
 export interface SelectionOptions extends SelectOptions {
@@ -22,6 +23,10 @@ export interface CacheOptions extends SelectionOptions {
   readonly namespaces?: readonly string[] | Readonly<Record<string, SelectionOptions>> | undefined
   /** `live`: the kind is watched for its events, but read from the server. Default: read from the cache. */
   readonly read?: 'live' | undefined
+  /** Whether the operator sets `objects` for a kind whose objects are kept as bytes. */
+  readonly compact?: boolean | undefined
+  /** Called for each informer; see {@link InformerOptions.objects}. */
+  readonly objects?: (() => NonNullable<InformerOptions['objects']>) | undefined
 }
 
 /** What one informer watches. Without a namespace it watches all of them. */
@@ -119,7 +124,7 @@ const DEFAULT_OPTIONS = 'default options'
 
 /** Returns the options as text, for errors. */
 export function describeOptions(options: CacheOptions): string {
-  const stated = (['labels', 'fields', 'namespaces', 'strip', 'read'] as const).filter((name) =>
+  const stated = (['labels', 'fields', 'namespaces', 'strip', 'read', 'compact'] as const).filter((name) =>
     options[name] !== undefined
   )
   return stated.map((name) => (name === 'strip' ? 'a strip function' : `${name} ${JSON.stringify(options[name])}`))

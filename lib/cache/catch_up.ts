@@ -13,7 +13,7 @@ export interface CatchUpOptions extends SelectOptions {
   /** The objects of the store; only metadata is read. */
   readonly target: Target
   readonly clock: Clock
-  readonly store: Pick<StoreReader, 'get' | 'values'>
+  readonly store: Pick<StoreReader, 'get' | 'heads'>
   /** Returns the version that the store has reached. */
   readonly lastSeen: () => string | undefined
   /** Resolves when the next list, event or bookmark is in the store. */
@@ -75,7 +75,7 @@ async function compare(options: CatchUpOptions, signal: AbortSignal): Promise<La
       if (!isAt(store.get(key)?.metadata.resourceVersion, resourceVersion)) behind.set(key, resourceVersion)
     }
   }
-  for (const object of store.values()) {
+  for (const object of store.heads()) {
     const key = formatKey(keyOf(object))
     if (!listed.has(key)) behind.set(key, undefined)
     if (budget.isSpent) await budget.turn()

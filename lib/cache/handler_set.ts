@@ -5,7 +5,7 @@ import type { KubeObject } from '../core/objects.ts'
 import { type Clock, type TurnBudget, turnBudgetOf } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
-import type { Delta, StoreReader } from './store.ts'
+import type { Delta, Deltas, Snapshot } from './store.ts'
 
 /** Called for each change. It should not throw: an error is logged, and this handler loses the event. */
 export type Handler<T extends KubeObject = KubeObject> = (delta: Delta<T>) => void
@@ -22,7 +22,7 @@ export interface HandlerOptions {
 export interface HandlerSetOptions<T extends KubeObject> {
   /** The kind, for messages: `pods`. */
   readonly name: string
-  readonly store: StoreReader<T>
+  readonly store: { snapshot(): Snapshot<T> }
   readonly clock: Clock
   readonly random: () => number
   readonly log: Log
@@ -30,7 +30,7 @@ export interface HandlerSetOptions<T extends KubeObject> {
 
 /** Deltas that a handler gets one after the other. Several handlers share those of a list. */
 interface Part<T extends KubeObject> {
-  readonly deltas: Pick<readonly Delta<T>[], 'at' | 'length'>
+  readonly deltas: Deltas<T>
   /** The number of deltas that the handler got. */
   delivered: number
   /** `list`: a list, or the whole store when the handler was added. After it, the handler is synced. */
@@ -70,7 +70,7 @@ export class HandlerSet<T extends KubeObject> {
    * The store as initial adds, shared by handlers that are added together. Dropped when the store changes or a handler
    * got all.
    */
-  #initialAdds: Part<T>['deltas'] | undefined
+  #initialAdds: Deltas<T> | undefined
 
   constructor(options: HandlerSetOptions<T>) {
     this.#options = options
@@ -136,7 +136,7 @@ export class HandlerSet<T extends KubeObject> {
    * Notifies handlers of the changes of a list, over several turns if that takes long. Resolves when all handlers are
    * synced.
    */
-  async notifyOfList(deltas: readonly Delta<T>[]): Promise<void> {
+  async notifyOfList(deltas: Deltas<T>): Promise<void> {
     this.#initialAdds = undefined
     this.#isListed = true
     const members = [...this.#members]
@@ -158,16 +158,16 @@ export class HandlerSet<T extends KubeObject> {
    * Returns a delta for each object in the store. Each delta is created when the first handler reaches it, to save time
    * now.
    */
-  #ofAll(deltaOf: (object: T) => Delta<T>): Part<T>['deltas'] {
-    const objects = [...this.#options.store.values()]
-    const made: Delta<T>[] = []
-    return { length: objects.length, at: (i) => (made[i] ??= deltaOf(objects[i]!)) }
+  #ofAll(deltaOf: (object: T) => Delta<T>): Deltas<T> {
+    const objects = this.#options.store.snapshot()
+    return { length: objects.length, at: (i) => deltaOf(objects.at(i)!) }
   }
 
   #append({ backlog }: Member<T>, deltas: readonly Delta<T>[]): void {
     const last = backlog.at(-1)!
-    if (last.kind === 'events' && last.deltas.length < EVENTS_PER_PART) (last.deltas as Delta<T>[]).push(...deltas)
-    else backlog.push({ deltas: [...deltas], delivered: 0, kind: 'events' })
+    if (last.kind === 'events' && last.deltas.length < EVENTS_PER_PART) {
+      ;(last.deltas as unknown as Delta<T>[]).push(...deltas)
+    } else backlog.push({ deltas: [...deltas], delivered: 0, kind: 'events' })
   }
 
   #deliver(member: Member<T>, part: Part<T>): void {

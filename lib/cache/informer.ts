@@ -17,8 +17,9 @@ import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
 import { reportingObjects } from './object_errors.ts'
 import { OwnWrites } from './own_writes.ts'
 import { prepareObject } from './prepare_object.ts'
+import type { ListPagesOptions } from './list_pages.ts'
 import { reflect, type WatchControl } from './reflector.ts'
-import { type Delta, Store, type StoreReader } from './store.ts'
+import { afterLosses, type Delta, eachOf, type Objects, Store, type StoreReader } from './store.ts'
 import { isTemporary, outageLogOf, WatchHealth } from './watch_health.ts'
 
 /** Options of {@link Informer}. */
@@ -42,6 +43,8 @@ export interface InformerOptions extends SelectOptions {
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
   /** Called when the watch works again after a failure of the connection or of a busy server. Must not throw. */
   readonly onRecovered?: (() => void) | undefined
+  /** For `compact`: makes the maps that keep the objects. Default: a Map. */
+  readonly objects?: (() => object) | undefined
   /** Freezes stored objects, so that changing a shared object throws. Default: false; tests turn it on. */
   readonly freeze?: boolean | undefined
   /** Whether a start goes on without the first list if that fails, or takes longer than 5 s. Default: false. */
@@ -70,7 +73,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   /** Whether a start goes on without the first list, and readiness does not depend on it. */
   readonly optional: boolean
   readonly #name: string
-  readonly #options: InformerOptions & { readonly clock: Clock; readonly log: Log }
+  readonly #options: InformerOptions & Pick<ListPagesOptions, 'clock' | 'objects'> & { readonly log: Log }
   readonly #store: Store<T>
   /** Changes an object of the server into what is stored. */
   readonly #prepare: (object: KubeObject) => void
@@ -104,10 +107,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.namespace = namespace
     this.optional = optional
     this.#name = options.api.describe({ resource, namespace })
-    this.#options = { ...options, clock, log }
+    const objects = options.objects as (() => Objects<KubeObject>) | undefined
+    this.#options = { ...options, clock, log, objects }
     this.#random = random
     const place = { clock, log, cluster: options.api.cluster }
-    this.#store = new Store<T>(reportingObjects('an index', place))
+    this.#store = new Store(reportingObjects('an index', place), objects?.() as Objects<T> | undefined)
     const onStripError = reportingObjects('strip', place)
     this.#prepare = (object) => prepareObject(object, { ...options, onStripError })
     this.#ownWrites = new OwnWrites({
@@ -357,21 +361,21 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
   }
 
   async #replace(
-    objects: Map<string, KubeObject>,
+    objects: Objects<KubeObject>,
     resourceVersion: string,
     beganMs: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const steps = this.#store.replacing(objects as Map<string, T>, !this.#isListed)
+    const steps = this.#store.replacing(objects as unknown as Objects<T>, !this.#isListed)
     const change = await turnBudgetOf(this.#options.clock).run(steps)
     signal.throwIfAborted()
     const isFirst = !this.#isListed
     const lost = isFirst ? [] : this.#ownWrites.lost(objects, resourceVersion)
-    const deltas = lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true })).concat(change())
+    const deltas = afterLosses(lost, change())
     this.#isListed = true
     this.#lastSeen = resourceVersion
     this.#ownWrites.listed(resourceVersion, beganMs)
-    if (!isFirst) this.#reportDeleted(deltas)
+    if (!isFirst) this.#reportDeleted(eachOf(deltas))
     this.#recovered()
     // Not awaited: events that come meanwhile go into the store at once, and to the handlers after the list.
     void this.#handlers.notifyOfList(deltas).then(() => {
@@ -404,12 +408,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
       new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
   }
 
-  #reportDeleted(deltas: readonly Delta<T>[]): void {
+  #reportDeleted(deltas: Iterable<Delta<T>>): void {
     const { onDeleted, resource } = this.#options
-    if (onDeleted) {
-      for (const { kind, object } of deltas) {
-        if (kind === 'deleted') onDeleted(resource, formatKey(keyOf(object)), object.metadata.uid)
-      }
+    if (!onDeleted) return
+    for (const { kind, object } of deltas) {
+      if (kind === 'deleted') onDeleted(resource, formatKey(keyOf(object)), object.metadata.uid)
     }
   }
 }

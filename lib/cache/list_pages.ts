@@ -5,6 +5,7 @@ import { type Clock, turnBudgetOf } from '../async/clock.ts'
 import { SILENCE_MS, silenceDeadline } from '../client/silence.ts'
 import type { Api } from '../client/api.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
+import type { Objects } from './store.ts'
 import type { ListVersion, SelectOptions, Target } from '../client/requests.ts'
 
 export interface ListPagesOptions extends SelectOptions {
@@ -15,11 +16,13 @@ export interface ListPagesOptions extends SelectOptions {
   readonly at?: ListVersion
   /** Called once for each received object, to drop what is not kept. */
   readonly prepare: (object: KubeObject) => void
+  /** Makes the map of the list. Default: a Map. */
+  readonly objects?: (() => Objects<KubeObject>) | undefined
 }
 
 export interface FullList {
   /** By key, in the order of the list. */
-  readonly objects: Map<string, KubeObject>
+  readonly objects: Objects<KubeObject>
   /** The version of the list; a watch continues from here. */
   readonly resourceVersion: string
 }
@@ -37,7 +40,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
   const action = `list ${api.describe(target)}`
   const scope = abortScope(signal)
   const budget = turnBudgetOf(clock)
-  const objects = new Map<string, KubeObject>()
+  const objects: Objects<KubeObject> = options.objects?.() ?? new Map<string, KubeObject>()
   let resourceVersion = ''
   let limit = FIRST_PAGE_SIZE
   let characters = 0

@@ -99,7 +99,7 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
   }
 
   /** Called before the store is replaced by a list. Returns as {@link OwnWritesState.lost}. */
-  lost(list: ReadonlyMap<string, KubeObject>, resourceVersion: string): readonly T[] {
+  lost(list: { get(key: string): KubeObject | undefined }, resourceVersion: string): readonly T[] {
     return this.#state.lost(list, resourceVersion)
   }
 
@@ -218,14 +218,19 @@ function namePredicate(fields = ''): ((metadata: ObjectMeta) => boolean) | undef
 }
 
 interface Differences<T extends KubeObject> {
-  /** Replaced objects of the store, with what reads return instead; undefined hides the object. */
-  readonly replaced: ReadonlyMap<T, T | undefined>
+  /** What reads return instead of objects of the store, by {@link idOf}; undefined hides the object. */
+  readonly replaced: ReadonlyMap<string, T | undefined>
   /** Objects that the store does not have. */
   readonly added: readonly T[]
   /** All objects that differ from the store, by name. */
   readonly own: ReadonlyMap<string, T>
   /** The indexes of {@link own} that were used. */
   readonly indexes: Map<Index<T>, ObjectIndex<T>>
+}
+
+/** A uid is faster than a key. Objects of metrics servers have none. */
+function idOf({ metadata }: KubeObject): string {
+  return metadata.uid || formatKey(metadata)
 }
 
 /** Reads a store with the own writes applied that its watch has not delivered yet. */
@@ -254,10 +259,15 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
   *values(namespace?: string): Generator<T> {
     const { replaced, added } = this.#differences()
     for (const object of this.#store.values(namespace)) {
-      const shown = replaced.has(object) ? replaced.get(object) : object
+      const id = idOf(object)
+      const shown = replaced.has(id) ? replaced.get(id) : object
       if (shown) yield shown
     }
     for (const object of added) if (namespace === undefined || object.metadata.namespace === namespace) yield object
+  }
+
+  heads(): IterableIterator<T> {
+    return this.values()
   }
 
   lookup(index: Index<T>, key: string): readonly T[] {
@@ -267,7 +277,7 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
       indexes.set(index, built = new ObjectIndex(index)) // its errors are reported by the store
       for (const [name, object] of own) built.set(name, object)
     }
-    const unchanged = this.#store.lookup(index, key).filter((object) => !replaced.has(object))
+    const unchanged = this.#store.lookup(index, key).filter((object) => !replaced.has(idOf(object)))
     return [...unchanged, ...Array.from(built.lookup(key), (name) => own.get(name)!)]
   }
 
@@ -275,14 +285,14 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
   #differences(): Differences<T> {
     const at = this.#state.changes
     if (this.#found?.at === at) return this.#found.differences
-    const replaced = new Map<T, T | undefined>()
+    const replaced = new Map<string, T | undefined>()
     const own = new Map<string, T>()
     const added: T[] = []
     for (const key of this.#state.keys()) {
       const stored = this.#store.get(key)
       const shown = this.#state.shown(key, stored)
       if (shown === stored) continue
-      if (stored) replaced.set(stored, shown)
+      if (stored) replaced.set(idOf(stored), shown)
       else if (shown) added.push(shown)
       if (shown) own.set(formatKey(keyOf(shown)), shown)
     }

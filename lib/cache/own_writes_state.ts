@@ -239,7 +239,7 @@ export class OwnWritesState<T extends KubeObject> {
    * Called before the store is replaced by a list of this version. Returns the objects of own writes that neither of
    * them has: they are gone, and the watch has never delivered them.
    */
-  lost(list: ReadonlyMap<string, KubeObject>, version: string): readonly T[] {
+  lost(list: { get(key: string): KubeObject | undefined }, version: string): readonly T[] {
     // A server that was restored has none of the own writes that the watch has not delivered.
     const isRestored = isNewerVersion(this.#seen, version)
     const lost: T[] = []

@@ -9,6 +9,7 @@ import { lineSplitter } from '../async/lines.ts'
 import { parseWatchLine, type WatchEvent } from '../client/watch_events.ts'
 import { listPages } from './list_pages.ts'
 import { isRestored, type StoredObjects } from './restored.ts'
+import type { Objects } from './store.ts'
 import { doubtedVersion, initialWatchState, step, type WatchInput, type WatchState } from './watch_state.ts'
 
 export interface ReflectorOptions extends StoredObjects {
@@ -20,7 +21,7 @@ export interface ReflectorOptions extends StoredObjects {
    * `beganMs`: when they were requested, by the monotonic clock.
    */
   readonly replace: (
-    objects: Map<string, KubeObject>,
+    objects: Objects<KubeObject>,
     resourceVersion: string,
     beganMs: number,
   ) => Promise<void> | void
@@ -139,7 +140,7 @@ class WatchRun {
   readonly #timeoutSeconds: number
   #quiet: boolean | undefined
   /** The initial objects, until the bookmark that ends them. */
-  #collected: Map<string, KubeObject> | undefined
+  #collected: Objects<KubeObject> | undefined
   #initialSilence: Deadline | undefined
   #anySilence!: Deadline
   #advanced = false
@@ -165,7 +166,7 @@ class WatchRun {
     this.#beganMs = clock.monotonic()
     // Watches end at different times, so that they do not all come back to a restarted server at once.
     this.#timeoutSeconds = Math.floor(300 + 300 * random())
-    if (from === undefined) this.#collected = new Map()
+    if (from === undefined) this.#collected = options.objects?.() ?? new Map<string, KubeObject>()
   }
 
   /** Resolves with how the watch ended. */
@@ -271,7 +272,7 @@ class WatchRun {
 
   /** Stores an initial event. Returns whether its object is new. */
   #collect(
-    objects: Map<string, KubeObject>,
+    objects: Objects<KubeObject>,
     { kind, object }: Exclude<WatchEvent, { kind: 'bookmark' }>,
   ): boolean {
     const key = formatKey(keyOf(object))
@@ -285,7 +286,7 @@ class WatchRun {
     return isNew
   }
 
-  async #replace(objects: Map<string, KubeObject>, resourceVersion: string): Promise<void> {
+  async #replace(objects: Objects<KubeObject>, resourceVersion: string): Promise<void> {
     this.#initialSilence?.cancel()
     this.#collected = undefined
     this.#advanced = true

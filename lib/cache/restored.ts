@@ -4,7 +4,7 @@ import { listPages, type ListPagesOptions } from './list_pages.ts'
 import { isTooLarge } from './watch_state.ts'
 
 export interface StoredObjects extends ListPagesOptions {
-  readonly store: { values(): Iterable<KubeObject> }
+  readonly store: { heads(): Iterable<Pick<KubeObject, 'metadata'>> }
   readonly control: {
     /** The last deletion that a watch has delivered, with its version. */
     deleted?: ObjectMeta
@@ -25,11 +25,12 @@ export async function isRestored(
 ): Promise<boolean | undefined> {
   const { target, fields, control: { deleted } } = options
   let last = deleted
-  for (const { metadata } of options.store.values()) {
+  for (const { metadata } of options.store.heads()) {
     if (isNewerVersion(metadata.resourceVersion, last?.resourceVersion)) last = metadata
   }
   const one = {
     ...options,
+    objects: undefined,
     at: { resourceVersion: from, resourceVersionMatch: 'Exact' as const },
     target: { ...target, namespace: last?.namespace ?? target.namespace },
     fields: [fields, last && `metadata.name=${last.name}`].filter(Boolean).join(),

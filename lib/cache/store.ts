@@ -11,6 +11,32 @@ export type Delta<T extends KubeObject = KubeObject> =
   /** `stale`: the deletion was inferred from a list, so `object` is the last known state and may be outdated. */
   | { readonly kind: 'deleted'; readonly object: T; readonly stale: boolean }
 
+/** The objects of a store by `namespace/name`: a Map, or what keeps them in less memory and makes each for a read. */
+export interface Objects<T extends KubeObject> extends Iterable<[string, T]> {
+  readonly size: number
+  has(key: string): boolean
+  get(key: string): T | undefined
+  set(key: string, object: T): unknown
+  delete(key: string): unknown
+  clear(): void
+  keys(): IterableIterator<string>
+  values(): IterableIterator<T>
+  /** As `values`, for callers that read metadata only. */
+  heads?(): IterableIterator<Pick<T, 'metadata'>>
+  snapshot?(): Snapshot<T>
+  /** Returns true only if the object is the same in another map of the same store. */
+  equals?(key: string, other: Objects<T>): boolean
+}
+
+/** Items that may be made when they are read. */
+export interface Snapshot<T> {
+  readonly length: number
+  at(index: number): T | undefined
+}
+
+/** Changes that may be made when they are read. */
+export type Deltas<T extends KubeObject = KubeObject> = Snapshot<Delta<T>>
+
 /** The read side of a store. */
 export interface StoreReader<T extends KubeObject = KubeObject> {
   readonly size: number
@@ -20,6 +46,8 @@ export interface StoreReader<T extends KubeObject = KubeObject> {
    * lookup}.
    */
   values(namespace?: string): IterableIterator<T>
+  /** As `values`, for callers that read metadata only. */
+  heads(): IterableIterator<Pick<T, 'metadata'>>
   /**
    * Returns the objects that an index has for a key. An index is built synchronously at its first use, and then kept.
    */
@@ -30,14 +58,15 @@ export interface StoreReader<T extends KubeObject = KubeObject> {
 const OBJECTS_PER_STEP = 64
 
 export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> {
-  #objects: Map<string, T> = new Map()
+  #objects: Objects<T>
   /** The indexes in use, and those that are being built. */
   #indexes: Map<Index<T>, ObjectIndex<T>> = new Map()
   readonly #onIndexError: IndexErrorHandler | undefined
 
   /** `onIndexError`: called for each object that an index leaves out, because its function threw. */
-  constructor(onIndexError?: IndexErrorHandler) {
+  constructor(onIndexError?: IndexErrorHandler, objects: Objects<T> = new Map<string, T>()) {
     this.#onIndexError = onIndexError
+    this.#objects = objects
   }
 
   get size(): number {
@@ -50,6 +79,15 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
 
   values(namespace?: string): IterableIterator<T> {
     return namespace === undefined ? this.#objects.values() : this.lookup(BY_NAMESPACE, namespace).values()
+  }
+
+  heads(): IterableIterator<Pick<T, 'metadata'>> {
+    return this.#objects.heads?.() ?? this.#objects.values()
+  }
+
+  /** Returns the objects as they are now. */
+  snapshot(): Snapshot<T> {
+    return this.#objects.snapshot?.() ?? [...this.#objects.values()]
   }
 
   lookup(index: Index<T>, key: string): readonly T[] {
@@ -111,15 +149,21 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
    * readers never see a mixture; it returns the difference, deletions first. `objects` is keyed by `formatKey` and
    * belongs to the store from then on. Between the steps the store must not be changed; its indexes may be used.
    */
-  *replacing(objects: Map<string, T>, initial: boolean): Generator<undefined, () => readonly Delta<T>[], undefined> {
+  *replacing(objects: Objects<T>, initial: boolean): Generator<undefined, () => Deltas<T>, undefined> {
     const before = this.#objects
     const deltas: Delta<T>[] = []
     let count = 0
-    for (const [key, object] of before) {
-      if (!objects.has(key)) deltas.push({ kind: 'deleted', object, stale: true })
+    for (const key of before.keys()) {
+      if (!objects.has(key)) deltas.push({ kind: 'deleted', object: before.get(key)!, stale: true })
       if (++count % OBJECTS_PER_STEP === 0) yield
     }
-    for (const [key, object] of objects) {
+    const added = before.size === 0 ? objects.snapshot?.() : undefined
+    for (const key of added ? [] : objects.keys()) {
+      if (objects.equals?.(key, before)) {
+        yield
+        continue
+      }
+      const object = objects.get(key)!
       const old = before.get(key)
       // A server that was restored from a backup may use a version again, for another content.
       if (old && isSameState(old, object) && jsonEqual(old, object)) objects.set(key, old)
@@ -142,7 +186,7 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     return () => {
       this.#objects = objects
       this.#indexes = indexes
-      return deltas
+      return added ? { length: added.length, at: (at) => ({ kind: 'added', object: added.at(at)!, initial }) } : deltas
     }
   }
 
@@ -163,6 +207,17 @@ export const BY_NAMESPACE: Index<any> = defineIndex(
   { plural: 'objects', group: '' } as Resource<KubeObject>,
   ({ metadata }) => metadata.namespace,
 )
+
+/** Returns the changes of a list after the deletions of objects that the store never had. */
+export function afterLosses<T extends KubeObject>(lost: readonly T[], changes: Deltas<T>): Deltas<T> {
+  const deleted = lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true }))
+  return lost.length === 0 ? changes : [...deleted, ...eachOf(changes)]
+}
+
+/** Yields the items. */
+export function* eachOf<T>(items: Snapshot<T>): Generator<T> {
+  for (let at = 0; at < items.length; at++) yield items.at(at)!
+}
 
 /** Adds the deltas of a change. */
 function noteChange<T extends KubeObject>(old: T | undefined, object: T, initial: boolean, deltas: Delta<T>[]): void {

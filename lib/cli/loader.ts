@@ -134,6 +134,7 @@ function buildFacts(operator: OperatorDescription): BuildFacts {
     profiling: profiling !== undefined,
     tracing: tracing === true,
     schedules: operator.tasks.some(({ schedule }) => schedule),
+    compact: operator.caches.some(({ options }) => options.compact),
   }
 }
 

@@ -133,6 +133,7 @@ export const CACHE_SHAPE: ShapeOf<CacheDeclaration<KubeObject>> = {
   ...SELECTION,
   namespaces: [LIST, NAMESPACES],
   read: ['live'],
+  compact: BOOLEAN,
   cluster: 0,
   optional: BOOLEAN,
 }

@@ -18,7 +18,9 @@ export interface LoadedParts {
   readonly otherClusters: typeof import('./other_clusters.ts') | undefined
   readonly tasks: typeof import('./tasks.ts') | undefined
   readonly schedules: typeof import('./schedules.ts') | undefined
-  /** Replaces the description, and adds a check of writes. Undefined if the operator is no shard. */
+  /** What is assembled: the description, with the selectors of a shard, and the maps of compact caches. */
+  readonly described: OperatorDescription
+  /** Adds a check of writes. Undefined if the operator is no shard. */
   readonly shard?: ShardParts | undefined
 }
 
@@ -30,7 +32,10 @@ export interface LoadedParts {
 export async function loadParts(
   description: OperatorDescription,
   serves: boolean,
-  start: Parameters<typeof import('./shard.ts').shardOf>[2] & { readonly leaderElection?: boolean | undefined },
+  start: Parameters<typeof import('./shard.ts').shardOf>[2] & {
+    readonly leaderElection?: boolean | undefined
+    readonly freeze?: boolean | undefined
+  },
 ): Promise<LoadedParts> {
   const { options: { health, metrics, profiling }, clusters, groups } = description
   const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
@@ -39,39 +44,52 @@ export async function loadParts(
   const hasOtherSource = controllers.some(({ sources }) =>
     sources.some(({ kind }) => kind === 'from' || kind === 'every')
   )
-  const [webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules] = await Promise
-    .all([
-      hasWebhooks(description)
-        ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'Cannot serve webhooks', 'webhook_server.js')
-        : undefined,
-      // Without kinds, an operator may have lost its last admission.
-      hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
-        ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
-        : undefined,
-      isServing
-        ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
-        : undefined,
-      hasOtherSource || groups.length > 0
-        ? import('./other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
-        : undefined,
-      hasFinalizer
-        ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
-        : undefined,
-      clusters.length + groups.length > 0
-        ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
-        : undefined,
-      description.tasks.length > 0
-        ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js'))
-        : undefined,
-      description.tasks.some(({ schedule }) => schedule)
-        ? loadPart('schedules', () => import('./schedules.ts'), 'Cannot schedule', 'cron.js')
-        : undefined,
-    ])
+  const [webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules, compact] =
+    await Promise
+      .all([
+        hasWebhooks(description)
+          ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'Cannot serve webhooks', 'webhook_server.js')
+          : undefined,
+        // Without kinds, an operator may have lost its last admission.
+        hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
+          ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
+          : undefined,
+        isServing
+          ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
+          : undefined,
+        hasOtherSource || groups.length > 0
+          ? import('./other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
+          : undefined,
+        hasFinalizer
+          ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
+          : undefined,
+        clusters.length + groups.length > 0
+          ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
+          : undefined,
+        description.tasks.length > 0
+          ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js'))
+          : undefined,
+        description.tasks.some(({ schedule }) => schedule)
+          ? loadPart('schedules', () => import('./schedules.ts'), 'Cannot schedule', 'cron.js')
+          : undefined,
+        description.caches.some(({ options }) => options.compact)
+          ? loadPart(
+            'compact',
+            () => import('../cache/compact/compact_caches.ts'),
+            'Cannot cache with compact',
+            'compact_cache.js',
+          )
+          : undefined,
+      ])
   const loaded = { webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules }
-  if (!description.options.sharding || start.leaderElection === false) return loaded
+  const compacted = (whole: OperatorDescription): OperatorDescription =>
+    compact?.withCompactCaches(whole, start.freeze) ?? whole
+  if (!description.options.sharding || start.leaderElection === false) {
+    return { ...loaded, described: compacted(description) }
+  }
   const { shardOf } = await import('./shard.ts').catch(fileMissing('Cannot shard', 'sharding.js'))
   const shard = shardOf(description, loaded, start)
-  return { ...loaded, finalizers: shard.finalizers, shard }
+  return { ...loaded, finalizers: shard.finalizers, shard, described: compacted(shard.sharded) }
 }
 
 function definesKinds(description: OperatorDescription): boolean {

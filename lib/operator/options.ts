@@ -77,6 +77,11 @@ export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T
   namespaces?: CacheNamespaces<T>
   /** `live`: watch the kind, but read its objects from the server. Default: read them from the cache. */
   read?: 'live'
+  /**
+   * Keeps the objects as bytes outside of the JavaScript heap, in about a tenth of the memory. Each read makes a new
+   * object, which takes about as long as to parse its JSON; lists have no order. Default: false.
+   */
+  compact?: boolean
   /** The cluster of the kind. Default: the operator's own. */
   cluster?: OtherCluster
   /** Start without the kind if it cannot be listed, as in {@link WatchOptions}. Default: false. */

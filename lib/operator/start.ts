@@ -85,13 +85,13 @@ export async function startOperator(
 ): Promise<void> {
   const { serves = true } = options
   const setup = await setupOf(description, serves, options)
-  const loaded = await loadParts(description, serves, { ...setup, leaderElection: options.leaderElection })
+  const loaded = await loadParts(description, serves, { ...options, ...setup })
   let clusters: Clusters | undefined
   try {
     const { otherClusters, shard } = loaded
     clusters = await openClusters(description, { ...setup, otherClusters, shard, options, signal })
     const parts = await prepared(description, { ...setup, loaded, clusters }, options, signal)
-    for (const extension of (loaded.shard?.sharded ?? description).extensions) {
+    for (const extension of loaded.described.extensions) {
       await untilAborted(Promise.resolve(extension(parts)), signal)
     }
     options.onAssembled?.(parts)
@@ -153,7 +153,7 @@ async function prepared(
     const prepare = async (signal: AbortSignal): Promise<void> => await definitions?.prepare(other, signal)
     return loaded.otherClusters!.optionalCluster(cluster, prepare, { ...opened, name: other.name })
   })
-  const parts = assemble(loaded.shard?.sharded ?? description, {
+  const parts = assemble(loaded.described, {
     ...opened,
     running: [clusters.main, ...others],
     ...{ definitions, webhooks, schedules, onTask, listens, leaderElection, onReconcile },

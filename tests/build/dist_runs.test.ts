@@ -158,6 +158,15 @@ test('a bundle names the import of a part that it does not have, and works with 
     await beside({ 'mod.js': '' }, await bundled(operator, ...imports), ['zod', 'prom-client'])
   assert.match(await run(ADMIT), without('serve webhooks', 'webhook_server', 'webhooks'))
   assert.match(await run(ADMIT, ['webhooks']), /^Cannot serve webhooks without a certificate/)
+  const compact = MEASURE.replace('metrics: 8080, ', '').replace('.add(', '.cache(KIND, { compact: true }).add(')
+    .replace('import {', 'import { defineResource,').replace(
+      'const log',
+      `import { z } from 'zod'
+const KIND = defineResource({ group: 'a.dev', version: 'v1', kind: 'Foo', spec: z.object({}) })
+const log`,
+    )
+  assert.match(await run(compact), without('cache with compact', 'compact_cache', 'compact'))
+  assert.match(await run(compact, ['compact']), /nowhere/)
   assert.match(await run(MEASURE), without('serve metrics', 'metrics', 'metrics'))
   assert.match(await run(MEASURE, ['metrics']), /nowhere/)
 })

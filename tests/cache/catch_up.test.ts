@@ -140,7 +140,7 @@ test('a large store is compared in several turns of the event loop', async () =>
   let compared = 0
   const store = {
     get: () => undefined,
-    *values() {
+    *heads() {
       for (; compared < 100; compared++) yield pod(`p${compared}`, '1')
     },
   }

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { HandlerSet, type Membership } from '../../lib/cache/handler_set.ts'
+import { compactObjects } from '../../lib/cache/compact/compact_objects.ts'
 import { type Delta, Store } from '../../lib/cache/store.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
 import { pod, replaceAll } from './scripted_server.ts'
@@ -67,9 +68,10 @@ test('with anything between its turns, a handler gets each change once and in or
     fc.asyncProperty(
       fc.array(operation, { maxLength: 60, size: 'max' }),
       fc.constantFrom(0, 3, 10),
-      async (operations, lookMs) => {
+      fc.boolean(),
+      async (operations, lookMs, compact) => {
         const clock = new SlowClock(lookMs)
-        const store = new Store()
+        const store = new Store(undefined, compact ? compactObjects(true)() : undefined)
         const set = new HandlerSet({
           name: 'pods',
           store,

@@ -11,6 +11,7 @@ import type { WriteInFlight } from '../../lib/client/api.ts'
 import type { ListBody } from '../../lib/client/codec.ts'
 import type { SelectOptions } from '../../lib/client/requests.ts'
 import { OwnWrites } from '../../lib/cache/own_writes.ts'
+import { compactObjects } from '../../lib/cache/compact/compact_objects.ts'
 import { Store } from '../../lib/cache/store.ts'
 import type { WatchEvent } from '../../lib/client/watch_events.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
@@ -117,7 +118,7 @@ interface Request {
 
 class Model {
   readonly server = new Server()
-  readonly store = new Store<KubeObject>()
+  readonly store: Store
   readonly selects: (object: KubeObject | undefined) => KubeObject | undefined
   readonly own: OwnWrites
   readonly requests: Request[] = []
@@ -133,7 +134,8 @@ class Model {
   /** Reads of unclear keys, with what the server had when they began. */
   readonly reads: { readonly keys: NonNullable<ReturnType<OwnWrites['unclear']>>; readonly list: ListBody }[] = []
 
-  constructor(selection: SelectOptions) {
+  constructor(selection: SelectOptions, compact: boolean) {
+    this.store = new Store(undefined, compact ? compactObjects(true)() : undefined)
     const isSelective = Object.keys(selection).length > 0
     this.selects = (object) => (!isSelective || object?.metadata.labels?.['on'] === 'yes' ? object : undefined)
     this.own = new OwnWrites({
@@ -316,25 +318,30 @@ for (const selection of [{}, { labels: 'on=yes' }, { fields: 'status.on=yes' }])
   const also = by ? `, objects leave and enter the selection by ${by}` : ''
   test(`with writes, answers and events in any order${also}, no read is older than an own write, and at rest all equal the server`, () => {
     fc.assert(
-      fc.property(fc.array(steps, { maxLength: 60, size: 'max' }), fc.boolean(), (all, synced) => {
-        const model = new Model(selection)
-        if (synced) {
-          model.beginList()
-          model.endList()
-        }
-        for (const { run } of all) {
-          run(model)
-          model.check()
-        }
-        model.quiet()
-        // If the deleted object is unknown, only the second list certainly began after the answer.
-        for (let list = 0; list < 2; list++) {
-          model.beginList()
-          model.endList()
-        }
-        assert.equal(model.own.unclear({}), undefined, 'keys are unclear although the watch has caught up')
-        assert.equal(model.own.reader, model.store, 'own writes are left although the watch has caught up')
-      }),
+      fc.property(
+        fc.array(steps, { maxLength: 60, size: 'max' }),
+        fc.boolean(),
+        fc.boolean(),
+        (all, synced, compact) => {
+          const model = new Model(selection, compact)
+          if (synced) {
+            model.beginList()
+            model.endList()
+          }
+          for (const { run } of all) {
+            run(model)
+            model.check()
+          }
+          model.quiet()
+          // If the deleted object is unknown, only the second list certainly began after the answer.
+          for (let list = 0; list < 2; list++) {
+            model.beginList()
+            model.endList()
+          }
+          assert.equal(model.own.unclear({}), undefined, 'keys are unclear although the watch has caught up')
+          assert.equal(model.own.reader, model.store, 'own writes are left although the watch has caught up')
+        },
+      ),
       { numRuns: tries(500) },
     )
   })

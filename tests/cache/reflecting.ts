@@ -19,6 +19,13 @@ export interface Reflecting extends AsyncDisposable {
   stop(): Promise<void>
 }
 
+/** What a store has. */
+export class Stored extends Map<string, KubeObject> {
+  heads(): IterableIterator<KubeObject> {
+    return this.values()
+  }
+}
+
 /** Starts a reflector without jitter, so that the back-off is exact. */
 export async function reflecting(
   server: ScriptedServer,
@@ -44,7 +51,7 @@ export async function reflecting(
             ? `bookmark ${event.resourceVersion}`
             : `${event.kind} ${event.object.metadata.name}`,
         ),
-      store: new Map<string, KubeObject>(),
+      store: new Stored(),
       onFailure: (error, waitMs) => did.push(`${messageOf(error)}; ${waitMs}`),
       // A server without a stream refuses it by 422.
       onFallback: (error) => isReason(error, 'Invalid') || did.push(`${messageOf(error)}; a list`),

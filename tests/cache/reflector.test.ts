@@ -7,7 +7,7 @@ import { nextTurn } from '../../lib/async/clock.ts'
 import { silence } from '../client/transports.ts'
 import type { WatchControl } from '../../lib/cache/reflector.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
-import { reflecting, streaming, watching } from './reflecting.ts'
+import { reflecting, Stored, streaming, watching } from './reflecting.ts'
 import { type Answer, failing, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 const streamsOf = (count: number): Stream[] => Array.from({ length: count }, () => new Stream())
@@ -174,7 +174,7 @@ test('a server that accepts the connection and never answers is given up, for a 
 
 test('after a failure the server is compared: without the last version, or with another object there, all is read', async () => {
   const other = (version: string): KubeObject => pod('b', version, { namespace: 'other' })
-  const store = new Map([['a', pod('a', '3')], ['b', other('4')], ['c', pod('c', '2')]])
+  const store = new Stored([['a', pod('a', '3')], ['b', other('4')], ['c', pod('c', '2')]])
   const [watched, read] = [[['list', 'watch 5'], []], [['list', 'list', 'watch 4'], ['list a']]] as const
   const tooLarge: Answer = () => {
     const details = { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }] }
@@ -249,7 +249,7 @@ test('with an empty store, no object may be there, or not the one that was delet
 test('the newest change counts, with the fields of the reflector: a deletion, or an object that came after it', async () => {
   for (const [deleted, name] of [['6', 'b'], ['4', 'a']] as const) {
     const stream = new Stream()
-    const store = new Map([['a', pod('a', '5')]])
+    const store = new Stored([['a', pod('a', '5')]])
     await using r = await watching([stream], { store, fields: 'spec.nodeName=n' })
     stream.send('DELETED', pod('b', deleted))
     await r.clock.advance(0)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { defineIndex, type Index } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { type Delta, Store } from '../../lib/cache/store.ts'
+import { type Delta, type Deltas, eachOf, Store } from '../../lib/cache/store.ts'
 import { byKey, POD, pod, replaceAll } from './scripted_server.ts'
 
 const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
@@ -198,14 +198,14 @@ test('a list is prepared in invisible steps and replaces the store at once, with
   replaceAll(store, [of('a', '1', 'red'), of('b', '2', 'red'), of('c', '3', 'blue')], true)
   assert.deepEqual(names(store.lookup(byTeam, 'red')), ['a', 'b'])
   const steps = store.replacing(byKey([of('b', '2', 'red'), of('c', '9', 'red'), of('d', '8', 'red')]), false)
-  let change: (() => readonly Delta[]) | undefined
+  let change: (() => Deltas) | undefined
   for (let step = 0; !change; step++) {
     assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red'))], [['a', 'b', 'c'], ['a', 'b']])
     if (step === 2) assert.deepEqual(names(store.lookup(byLabel, 'team')), ['a', 'b', 'c'])
     const { done, value } = steps.next()
     if (done) change = value
   }
-  assert.deepEqual(kinds(change()), ['deleted a uid-a', 'updated c uid-c', 'added d uid-d'])
+  assert.deepEqual(kinds([...eachOf(change())]), ['deleted a uid-a', 'updated c uid-c', 'added d uid-d'])
   assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red')), names(store.lookup(byLabel, 'team'))], [
     ['b', 'c', 'd'],
     ['b', 'c', 'd'],

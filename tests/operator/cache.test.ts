@@ -1,6 +1,7 @@
 /** The cache options of an operator: for all kinds, for one kind, and by namespace. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { defineIndex, type Operator, operator } from 'kubeloop'
 import { ConfigMap, Deployment, Job, Lease, Namespace, Node, Pod, Secret, Service } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
@@ -162,4 +163,47 @@ test('a lookup without a watch is logged once for all runs of a cluster, and an 
   isBack.abort()
   await w.advance('1m')
   assert.equal(warned.filter((line) => line.includes('Cannot ')).length, 5, warned.join('\n'))
+})
+
+test('a compact kind is kept as bytes in each cluster, with its selection, and its reads are those of any other', async () => {
+  const app = operator({ name: 'x' })
+  const west = app.cluster('west', nowhere)
+  const members = app.clusters('members', async function* ({ signal }) {
+    yield { add: 'a', config: nowhere }
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  })
+  const found: Record<string, object> = {}
+  const watch = (name: string, kept: object, of = kept): void => {
+    app.cache(ConfigMap, {
+      ...kept,
+      compact: true,
+      labels: 'keep=yes',
+      strip: (draft) => void delete draft.metadata.annotations,
+    })
+    const isChange = (now: { readonly data?: object }, before: { readonly data?: object } | undefined): boolean =>
+      isDeepStrictEqual([before?.data, now.data], [{ n: '1' }, { n: '2' }])
+    app.controllerFor(ConfigMap, { name, ...of, when: isChange }).reconcile(async ({ metadata }, context) => {
+      const client = name === 'west' ? context.clientOf(west) : context.client
+      const again = await client.get(ConfigMap, metadata)
+      const [one, other] = [await client.list(ConfigMap), await client.list(ConfigMap)]
+      assert.deepEqual(one, other)
+      assert.ok(Object.isFrozen(again?.data) && !again?.metadata.annotations)
+      found[name] = { isMade: one.some((each, at) => each !== other[at]), objects: one.length, data: again?.data }
+    })
+  }
+  watch('own', {})
+  watch('west', { cluster: west })
+  watch('members', { cluster: members }, { clusters: members })
+  await using w = await world(app)
+  for (const client of [w.client, w.clientOf(west), w.clientOf({ name: 'a' })]) {
+    for (let at = 0; at < 100; at++) {
+      const metadata = { ...ref(`m${at}`), labels: { keep: at < 90 ? 'yes' : 'no' }, annotations: { a: 'b' } }
+      await client.create(ConfigMap, { metadata, data: { n: '1' } })
+    }
+    await w.settle()
+    await client.apply(ConfigMap, { metadata: ref('m7'), data: { n: '2' } }, { force: true })
+  }
+  await w.settle()
+  const expected = { isMade: true, objects: 90, data: { n: '2' } }
+  assert.deepEqual(found, { own: expected, west: expected, members: expected })
 })

@@ -38,6 +38,7 @@ export const OPTIONS = {
     covers: ['controller.when', 'controller.eventFilter', 'operator.controllers'],
     values: ['none', 'when', 'eventFilter', 'when of all'],
   },
+  compact: { covers: ['cache.compact'], values: NO },
   finalize: { covers: ['finalize.finalizer'], values: ['none', 'named', 'by default', 'slow'] },
   source: {
     covers: ['watches.queue', 'watches.optional'],

@@ -117,6 +117,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     ...(draw.fields && { fields: 'metadata.name!=y' }),
     ...(draw.strip === 'kind' && { strip: stripped }),
     ...(draw.live && { read: 'live' as const }),
+    ...(draw.compact && { compact: true }),
     ...(draw.spaces === 'list' && { namespaces: ['a'] }),
     ...(draw.spaces === 'record' && { namespaces: { a: {}, b: { labels: 'selected=yes' } } }),
     ...(draw.spaces === 'others' && { namespaces: { a: { labels: 'selected=yes' }, '*': {} } }),

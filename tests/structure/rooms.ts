@@ -91,6 +91,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   leader: 'the Lease, its elector and its fence',
   webhook: 'admission and conversion: server, reviews, certificates, configurations',
   cache: 'watch machine, store, informers, own writes',
+  'cache/compact': 'objects as bytes outside of the heap, for the option `compact`',
   config: 'in-cluster configuration and kubeconfig',
   events: 'the event recorder',
   schema: 'kinds from zod schemas',

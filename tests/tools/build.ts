@@ -20,7 +20,14 @@ import { ROOT } from './tree.ts'
 type Plugin = NonNullable<Options['esbuildPlugins']>[number]
 
 /** Entries that are imported for what they put into a bundle: they export nothing. */
-export const FOR_BUNDLES: readonly string[] = ['webhooks', 'secure-metrics', 'schedules', 'tracing', 'profiling']
+export const FOR_BUNDLES: readonly string[] = [
+  'webhooks',
+  'secure-metrics',
+  'schedules',
+  'tracing',
+  'profiling',
+  'compact',
+]
 
 /** The entries that users import, by their file in dist. */
 export const ENTRIES: Readonly<Record<string, string>> = {
@@ -75,6 +82,8 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   tasks: 'lib/operator/tasks.ts',
   // For schedules: with croner, 33 KB.
   cron: 'lib/operator/schedules.ts',
+  // For kinds that are cached with `compact`.
+  compact_cache: 'lib/cache/compact/compact_caches.ts',
   // For operators that define kinds, or have webhooks.
   crds: 'lib/operator/definitions.ts',
   // For servers: health, metrics, profiles and those of the user.
@@ -95,7 +104,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
 
 /** By file: the imports that bundlers do not follow, as an entry of `ENTRIES` brings them, or few operators need them. */
 export const ONLY_IF_IMPORTED: Readonly<Record<string, readonly string[]>> = {
-  mod: ['webhook_server', 'metrics', 'spans', 'cron'],
+  mod: ['webhook_server', 'metrics', 'spans', 'cron', 'compact_cache'],
   endpoints: ['metrics_over_tls', 'profiles'],
   // A pod has no kubeconfig.
   kubeconfig: ['yaml', 'client-node'],

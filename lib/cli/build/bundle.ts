@@ -14,6 +14,7 @@ export interface UsedParts {
   readonly profiling: boolean
   readonly tracing: boolean
   readonly schedules: boolean
+  readonly compact: boolean
 }
 
 /** What loading an operator's file shows. */

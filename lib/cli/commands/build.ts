@@ -102,12 +102,15 @@ async function write(
   }
 }
 
+/** What the parts are called, if not as in the facts. */
+const TITLES: Readonly<Record<string, string>> = { metricsOverTls: 'metrics over TLS', compact: 'compact caches' }
+
 /** Returns the lines for the user: the files, their sizes, and how the bundle is run. */
 function reportOf({ code, map }: Bundle, facts: BuildFacts, path: string): string[] {
   const zipped = nodeZlib().gzipSync(code, { level: 9 }).byteLength
   const { name, ...parts } = facts
   const left = Object.entries(parts).filter(([part, used]) => !used && !(part === 'metricsOverTls' && !facts.metrics))
-    .map(([part]) => part === 'metricsOverTls' ? 'metrics over TLS' : part)
+    .map(([part]) => TITLES[part] ?? part)
   return [
     `wrote ${path}: ${kilobytes(code.byteLength)}, gzipped ${kilobytes(zipped)}, operator "${name}"`,
     `wrote ${path}.map: ${kilobytes(map.byteLength)}`,

@@ -1,0 +1,246 @@
+/** Keeps the objects of a store as bytes, outside of the JavaScript heap. */
+import { deepFreeze } from '../../core/clone.ts'
+import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../../core/objects.ts'
+import type { Objects, Snapshot } from '../store.ts'
+import { ObjectCodec } from './object_codec.ts'
+
+/** Bytes of a slab. Larger objects have a slab of their own. */
+const SLAB_BYTES = 2 ** 18
+/** Objects begin at multiples of this, so that a small integer holds a slab and a place in it. */
+const STEP_BYTES = 4
+const STEPS = SLAB_BYTES / STEP_BYTES
+/** The length of an object's bytes stands in front of them. */
+const LENGTH_BYTES = 4
+/** A map with a million keys would take 50 ms to grow. */
+const SHARDS = 64
+/** Decoded objects that are kept, as a reconcile reads its object more than once. */
+const RECENT = 64
+
+/** A part of the memory. Bytes are appended and never changed, so that a snapshot can keep it. */
+interface Slab {
+  readonly bytes: Uint8Array
+  used: number
+  /** The bytes of objects that are still stored. */
+  live: number
+}
+
+/**
+ * Returns a function that makes the maps of one store: an object is stored as bytes, and each read makes a new one.
+ * They are in no order. `freeze`: freezes what is read.
+ */
+export function compactObjects(freeze: boolean | undefined): () => Objects<KubeObject> {
+  const codec = new ObjectCodec()
+  return () => new CompactObjects(codec, freeze)
+}
+
+export class CompactObjects implements Objects<KubeObject> {
+  size = 0
+  readonly #codec: ObjectCodec
+  readonly #freeze: boolean | undefined
+  /** The places of the objects: the number of a slab, times {@link STEPS}, plus the step; negative: in `#whole`. */
+  readonly #shards: readonly Map<string, number>[]
+  /** Undefined: dropped, and its number is free. */
+  #slabs: (Slab | undefined)[] = []
+  readonly #free: number[] = []
+  #current = -1
+  /** What cannot be encoded, by its negative place. */
+  readonly #whole = new Map<number, KubeObject>()
+  #nextWhole = -1
+  readonly #recent = new Map<number, KubeObject>()
+
+  constructor(codec: ObjectCodec, freeze?: boolean) {
+    this.#codec = codec
+    this.#freeze = freeze
+    this.#shards = Array.from({ length: SHARDS }, () => new Map<string, number>())
+  }
+
+  /** The bytes of all slabs. */
+  get bytes(): number {
+    return this.#slabs.reduce((sum, slab) => sum + (slab?.bytes.length ?? 0), 0)
+  }
+
+  has(key: string): boolean {
+    return this.#shardOf(key).has(key)
+  }
+
+  get(key: string): KubeObject | undefined {
+    const place = this.#shardOf(key).get(key)
+    return place === undefined ? undefined : this.#at(place)
+  }
+
+  set(key: string, object: KubeObject): void {
+    const shard = this.#shardOf(key)
+    const before = shard.get(key)
+    const place = this.#store(object)
+    // Before the old bytes are given up, which may move others.
+    shard.set(key, place)
+    if (before === undefined) this.size++
+    else this.#release(before)
+    this.#keep(place, object)
+  }
+
+  delete(key: string): void {
+    const shard = this.#shardOf(key)
+    const place = shard.get(key)
+    if (place === undefined) return
+    shard.delete(key)
+    this.size--
+    this.#release(place)
+  }
+
+  clear(): void {
+    for (const shard of this.#shards) shard.clear()
+    this.#slabs = []
+    this.#free.length = 0
+    this.#current = -1
+    this.#whole.clear()
+    this.#recent.clear()
+    this.size = 0
+  }
+
+  *keys(): Generator<string> {
+    for (const shard of this.#shards) yield* shard.keys()
+  }
+
+  *values(): Generator<KubeObject> {
+    for (const [, object] of this) yield object
+  }
+
+  *[Symbol.iterator](): Generator<[string, KubeObject]> {
+    for (const shard of this.#shards) {
+      // Not kept: all would replace those that are read again.
+      for (const [key, place] of shard) yield [key, this.#known(place) ?? this.#decode(this.#slabs, place)]
+    }
+  }
+
+  /** Decodes no more than the metadata. */
+  *heads(): Generator<Pick<KubeObject, 'metadata'>> {
+    for (const shard of this.#shards) {
+      for (const place of shard.values()) {
+        const slab = this.#slabs[Math.floor(place / STEPS)]
+        yield slab ? { metadata: this.#metadataAt(slab, place) } : this.#at(place)
+      }
+    }
+  }
+
+  /** Returns the objects as they are now, each decoded when it is read. */
+  snapshot(): Snapshot<KubeObject> {
+    const places = new Int32Array(this.size)
+    let length = 0
+    for (const shard of this.#shards) for (const place of shard.values()) places[length++] = place
+    const [slabs, whole] = [[...this.#slabs], new Map(this.#whole)]
+    const at = (index: number): KubeObject => whole.get(places[index]!) ?? this.#decode(slabs, places[index]!)
+    return { length, at }
+  }
+
+  /** Returns whether the bytes of an object are the same as in another map of the same store. */
+  equals(key: string, other: Objects<KubeObject>): boolean {
+    if (!(other instanceof CompactObjects)) return false
+    const [own, theirs] = [this.#bytesOf(key), other.#bytesOf(key)]
+    return own !== undefined && own.length === theirs?.length && own.every((byte, at) => byte === theirs[at])
+  }
+
+  #bytesOf(key: string): Uint8Array | undefined {
+    const place = this.#shardOf(key).get(key)
+    if (place === undefined || place < 0) return undefined
+    const { bytes } = this.#slabs[Math.floor(place / STEPS)]!
+    const begin = (place % STEPS) * STEP_BYTES
+    return bytes.subarray(begin + LENGTH_BYTES, begin + LENGTH_BYTES + lengthAt(bytes, begin))
+  }
+
+  #shardOf(key: string): Map<string, number> {
+    // FNV-1a.
+    let hash = 0x811c9dc5
+    for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
+    return this.#shards[(hash ^ (hash >>> 16)) & (SHARDS - 1)]!
+  }
+
+  #known(place: number): KubeObject | undefined {
+    return this.#whole.get(place) ?? this.#recent.get(place)
+  }
+
+  #at(place: number): KubeObject {
+    const known = this.#known(place)
+    if (known) return known
+    const object = this.#decode(this.#slabs, place)
+    this.#keep(place, object)
+    return object
+  }
+
+  #keep(place: number, object: KubeObject): void {
+    if (place < 0) return
+    if (this.#recent.size === RECENT) this.#recent.delete(this.#recent.keys().next().value!)
+    this.#recent.set(place, object)
+  }
+
+  #decode(slabs: readonly (Slab | undefined)[], place: number): KubeObject {
+    const { bytes } = slabs[Math.floor(place / STEPS)]!
+    const object = this.#codec.decode(bytes, (place % STEPS) * STEP_BYTES + LENGTH_BYTES) as KubeObject
+    return this.#freeze ? deepFreeze(object) : object
+  }
+
+  #metadataAt({ bytes }: Slab, place: number): ObjectMeta {
+    return this.#codec.decodeField(bytes, (place % STEPS) * STEP_BYTES + LENGTH_BYTES, 'metadata') as ObjectMeta
+  }
+
+  /** Appends an object, and returns its place. */
+  #store(object: KubeObject): number {
+    const bytes = this.#codec.encode(object)
+    if (bytes) return this.#append(bytes)
+    const place = this.#nextWhole--
+    this.#whole.set(place, object)
+    return place
+  }
+
+  #append(bytes: Uint8Array): number {
+    const count = stepped(bytes.length)
+    let slab = this.#slabs[this.#current]
+    if (!slab || slab.used + count > slab.bytes.length) {
+      slab = { bytes: new Uint8Array(Math.max(SLAB_BYTES, count)), used: 0, live: 0 }
+      this.#current = this.#free.pop() ?? this.#slabs.length
+      this.#slabs[this.#current] = slab
+    }
+    const place = this.#current * STEPS + slab.used / STEP_BYTES
+    for (let left = bytes.length, at = 0; at < LENGTH_BYTES; at++, left >>>= 8) slab.bytes[slab.used + at] = left
+    slab.bytes.set(bytes, slab.used + LENGTH_BYTES)
+    slab.used += count
+    slab.live += count
+    return place
+  }
+
+  /** Gives up the bytes of an object. A slab of which less than half is stored is copied and dropped. */
+  #release(place: number): void {
+    this.#recent.delete(place)
+    if (this.#whole.delete(place)) return
+    const number = Math.floor(place / STEPS)
+    const slab = this.#slabs[number]!
+    slab.live -= stepped(lengthAt(slab.bytes, (place % STEPS) * STEP_BYTES))
+    if (slab.live * 2 > slab.used || number === this.#current) return
+    for (let at = 0; slab.live > 0 && at < slab.used; at += stepped(lengthAt(slab.bytes, at))) {
+      this.#move(slab, number * STEPS + at / STEP_BYTES)
+    }
+    this.#slabs[number] = undefined
+    this.#free.push(number)
+  }
+
+  /** Copies the bytes of an object, if it is still stored at this place. */
+  #move(slab: Slab, place: number): void {
+    const key = formatKey(keyOf({ metadata: this.#metadataAt(slab, place) }))
+    const shard = this.#shardOf(key)
+    if (shard.get(key) !== place) return
+    const moved = this.#append(this.#bytesOf(key)!)
+    shard.set(key, moved)
+    const known = this.#recent.get(place)
+    if (known) this.#keep(moved, known)
+    this.#recent.delete(place)
+  }
+}
+
+/** The bytes that an object of this length takes. */
+function stepped(length: number): number {
+  return Math.ceil((length + LENGTH_BYTES) / STEP_BYTES) * STEP_BYTES
+}
+
+function lengthAt(bytes: Uint8Array, at: number): number {
+  return (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
+}
