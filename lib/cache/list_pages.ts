@@ -40,7 +40,8 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
   const action = `list ${api.describe(target)}`
   const scope = abortScope(signal)
   const budget = turnBudgetOf(clock)
-  const objects: Objects<KubeObject> = options.objects?.() ?? new Map<string, KubeObject>()
+  const empty = (): Objects<KubeObject> => options.objects?.() ?? new Map<string, KubeObject>()
+  let objects = empty()
   let resourceVersion = ''
   let limit = FIRST_PAGE_SIZE
   let characters = 0
@@ -61,7 +62,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
   }
   try {
     for await (const { items, metadata, restarted } of fetchPages(fetch, 'restart', { limit: () => limit })) {
-      if (restarted) objects.clear()
+      if (restarted) objects = empty()
       else limit = pageSize(items.length, characters)
       resourceVersion = metadata.resourceVersion
       for (const object of items) {

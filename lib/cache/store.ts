@@ -18,7 +18,6 @@ export interface Objects<T extends KubeObject> extends Iterable<[string, T]> {
   get(key: string): T | undefined
   set(key: string, object: T): unknown
   delete(key: string): unknown
-  clear(): void
   keys(): IterableIterator<string>
   values(): IterableIterator<T>
   /** As `values`, for callers that read metadata only. */

@@ -40,7 +40,7 @@ export class CompactObjects implements Objects<KubeObject> {
   /** The places of the objects: the number of a slab, times {@link STEPS}, plus the step; negative: in `#whole`. */
   readonly #shards: readonly Map<string, number>[]
   /** Undefined: dropped, and its number is free. */
-  #slabs: (Slab | undefined)[] = []
+  readonly #slabs: (Slab | undefined)[] = []
   readonly #free: number[] = []
   #current = -1
   /** What cannot be encoded, by its negative place. */
@@ -86,16 +86,6 @@ export class CompactObjects implements Objects<KubeObject> {
     shard.delete(key)
     this.size--
     this.#release(place)
-  }
-
-  clear(): void {
-    for (const shard of this.#shards) shard.clear()
-    this.#slabs = []
-    this.#free.length = 0
-    this.#current = -1
-    this.#whole.clear()
-    this.#recent.clear()
-    this.size = 0
   }
 
   *keys(): Generator<string> {
