@@ -158,7 +158,6 @@ export class CompactObjects implements Objects<KubeObject> {
   }
 
   #keep(place: number, object: KubeObject): void {
-    if (place < 0) return
     if (this.#recent.size === RECENT) this.#recent.delete(this.#recent.keys().next().value!)
     this.#recent.set(place, object)
   }
