@@ -5,7 +5,7 @@ import { type Clock, sleep, turnBudgetOf } from '../async/clock.ts'
 import type { Api } from '../client/api.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
-import type { StoreReader } from './store.ts'
+import type { Store } from './store.ts'
 import { isTemporary } from './watch_health.ts'
 
 export interface CatchUpOptions extends SelectOptions {
@@ -13,7 +13,7 @@ export interface CatchUpOptions extends SelectOptions {
   /** The objects of the store; only metadata is read. */
   readonly target: Target
   readonly clock: Clock
-  readonly store: Pick<StoreReader, 'get' | 'heads'>
+  readonly store: Pick<Store, 'get' | 'heads'>
   /** Returns the version that the store has reached. */
   readonly lastSeen: () => string | undefined
   /** Resolves when the next list, event or bookmark is in the store. */

@@ -19,7 +19,7 @@ import { OwnWrites } from './own_writes.ts'
 import { prepareObject } from './prepare_object.ts'
 import type { ListPagesOptions } from './list_pages.ts'
 import { reflect, type WatchControl } from './reflector.ts'
-import { afterLosses, type Delta, eachOf, type Objects, Store, type StoreReader } from './store.ts'
+import { type Delta, type Objects, Store, type StoreReader } from './store.ts'
 import { isTemporary, outageLogOf, WatchHealth } from './watch_health.ts'
 
 /** Options of {@link Informer}. */
@@ -370,12 +370,11 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     const change = await turnBudgetOf(this.#options.clock).run(steps)
     signal.throwIfAborted()
     const isFirst = !this.#isListed
-    const lost = isFirst ? [] : this.#ownWrites.lost(objects, resourceVersion)
-    const deltas = afterLosses(lost, change())
+    const deltas = change(isFirst ? [] : this.#ownWrites.lost(objects, resourceVersion))
     this.#isListed = true
     this.#lastSeen = resourceVersion
     this.#ownWrites.listed(resourceVersion, beganMs)
-    if (!isFirst) this.#reportDeleted(eachOf(deltas))
+    if (!isFirst) this.#reportDeleted(deltas as readonly Delta<T>[])
     this.#recovered()
     // Not awaited: events that come meanwhile go into the store at once, and to the handlers after the list.
     void this.#handlers.notifyOfList(deltas).then(() => {
@@ -408,7 +407,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
       new Error(`Cannot sync ${this.#name}: its informer was stopped before the first list was in`)
   }
 
-  #reportDeleted(deltas: Iterable<Delta<T>>): void {
+  #reportDeleted(deltas: readonly Delta<T>[]): void {
     const { onDeleted, resource } = this.#options
     if (!onDeleted) return
     for (const { kind, object } of deltas) {

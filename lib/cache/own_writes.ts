@@ -266,10 +266,6 @@ class OwnWritesView<T extends KubeObject> implements StoreReader<T> {
     for (const object of added) if (namespace === undefined || object.metadata.namespace === namespace) yield object
   }
 
-  heads(): IterableIterator<T> {
-    return this.values()
-  }
-
   lookup(index: Index<T>, key: string): readonly T[] {
     const { replaced, own, indexes } = this.#differences()
     let built = indexes.get(index)

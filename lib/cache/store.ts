@@ -45,8 +45,6 @@ export interface StoreReader<T extends KubeObject = KubeObject> {
    * lookup}.
    */
   values(namespace?: string): IterableIterator<T>
-  /** As `values`, for callers that read metadata only. */
-  heads(): IterableIterator<Pick<T, 'metadata'>>
   /**
    * Returns the objects that an index has for a key. An index is built synchronously at its first use, and then kept.
    */
@@ -80,6 +78,7 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     return namespace === undefined ? this.#objects.values() : this.lookup(BY_NAMESPACE, namespace).values()
   }
 
+  /** As {@link values}, for callers that read metadata only. */
   heads(): IterableIterator<Pick<T, 'metadata'>> {
     return this.#objects.heads?.() ?? this.#objects.values()
   }
@@ -145,10 +144,14 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
 
   /**
    * Prepares the replacement of all objects, a few objects per step. The returned function makes the change, so that
-   * readers never see a mixture; it returns the difference, deletions first. `objects` is keyed by `formatKey` and
+   * readers never see a mixture; it returns the difference, deletions first: those of objects that the store never had
+   * (`lost`) before all others. `objects` is keyed by `formatKey` and
    * belongs to the store from then on. Between the steps the store must not be changed; its indexes may be used.
    */
-  *replacing(objects: Objects<T>, initial: boolean): Generator<undefined, () => Deltas<T>, undefined> {
+  *replacing(
+    objects: Objects<T>,
+    initial: boolean,
+  ): Generator<undefined, (lost?: readonly T[]) => Deltas<T>, undefined> {
     const before = this.#objects
     const deltas: Delta<T>[] = []
     let count = 0
@@ -156,7 +159,7 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
       if (!objects.has(key)) deltas.push({ kind: 'deleted', object: before.get(key)!, stale: true })
       if (++count % OBJECTS_PER_STEP === 0) yield
     }
-    const added = before.size === 0 ? objects.snapshot?.() : undefined
+    const added = initial ? objects.snapshot?.() : undefined
     for (const key of added ? [] : objects.keys()) {
       if (objects.equals?.(key, before)) {
         yield
@@ -182,10 +185,12 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
       built.isComplete = true
       indexes.set(index, built)
     }
-    return () => {
+    return (lost = []) => {
       this.#objects = objects
       this.#indexes = indexes
-      return added ? { length: added.length, at: (at) => ({ kind: 'added', object: added.at(at)!, initial }) } : deltas
+      return added
+        ? { length: added.length, at: (at) => ({ kind: 'added', object: added.at(at)!, initial }) }
+        : [...lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true })), ...deltas]
     }
   }
 
@@ -206,17 +211,6 @@ export const BY_NAMESPACE: Index<any> = defineIndex(
   { plural: 'objects', group: '' } as Resource<KubeObject>,
   ({ metadata }) => metadata.namespace,
 )
-
-/** Returns the changes of a list after the deletions of objects that the store never had. */
-export function afterLosses<T extends KubeObject>(lost: readonly T[], changes: Deltas<T>): Deltas<T> {
-  const deleted = lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true }))
-  return lost.length === 0 ? changes : [...deleted, ...eachOf(changes)]
-}
-
-/** Yields the items. */
-export function* eachOf<T>(items: Snapshot<T>): Generator<T> {
-  for (let at = 0; at < items.length; at++) yield items.at(at)!
-}
 
 /** Adds the deltas of a change. */
 function noteChange<T extends KubeObject>(old: T | undefined, object: T, initial: boolean, deltas: Delta<T>[]): void {

@@ -3,7 +3,7 @@ import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../lib/c
 import { formatKey, keyOf, type KubeObject, type OwnerReference } from '../../lib/core/objects.ts'
 import type { AnyResource } from '../../lib/core/resource.ts'
 import type { Log } from '../../lib/observe/log.ts'
-import { type Delta, eachOf, type Store } from '../../lib/cache/store.ts'
+import type { Delta, Store } from '../../lib/cache/store.ts'
 
 export const POD: AnyResource = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced' }
 export const NODE: AnyResource = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' }
@@ -41,7 +41,7 @@ export function replaceAll<T extends KubeObject>(
   const steps = store.replacing(byKey(objects), initial)
   for (;;) {
     const { done, value } = steps.next()
-    if (done) return [...eachOf(value())]
+    if (done) return value() as readonly Delta<T>[]
   }
 }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { defineIndex, type Index } from '../../lib/core/object_indexer.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
-import { type Delta, type Deltas, eachOf, Store } from '../../lib/cache/store.ts'
+import { type Delta, type Deltas, Store } from '../../lib/cache/store.ts'
 import { byKey, POD, pod, replaceAll } from './scripted_server.ts'
 
 const byTeam: Index<KubeObject> = defineIndex(POD as never, (object: KubeObject) => object.metadata.labels?.['team'])
@@ -205,7 +205,7 @@ test('a list is prepared in invisible steps and replaces the store at once, with
     const { done, value } = steps.next()
     if (done) change = value
   }
-  assert.deepEqual(kinds([...eachOf(change())]), ['deleted a uid-a', 'updated c uid-c', 'added d uid-d'])
+  assert.deepEqual(kinds(change() as Delta[]), ['deleted a uid-a', 'updated c uid-c', 'added d uid-d'])
   assert.deepEqual([names(store.values()), names(store.lookup(byTeam, 'red')), names(store.lookup(byLabel, 'team'))], [
     ['b', 'c', 'd'],
     ['b', 'c', 'd'],
