@@ -1,6 +1,7 @@
 /** Discovers which kinds a server serves, and maps kind names to resources. */
 import { isReason } from '../core/errors.ts'
 import { kindProblem } from '../core/names.ts'
+import { splitApiVersion } from '../core/owners.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Api } from './api.ts'
 
@@ -105,9 +106,8 @@ export interface ServedKind {
  * path.
  */
 function parseApiVersion(apiVersion: string): { readonly group: string; readonly version: string } | undefined {
-  const slash = apiVersion.indexOf('/')
-  const names = { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) }
-  return slash === 0 || kindProblem(names) ? undefined : names
+  const names = splitApiVersion(apiVersion)
+  return apiVersion.startsWith('/') || kindProblem(names) ? undefined : names
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Merges a status to set with what other writers have changed since its object was read. */
-import { isFields, setField } from '../core/clone.ts'
+import { isFields, propertyOf, setField } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { AnyResource } from '../core/resource.ts'
 
@@ -46,7 +46,7 @@ export function mergeStatus(
     for (const field of new Set([...Object.keys(wanted), ...Object.keys(current)])) {
       const [b, w, c] = [base, wanted, current].map((each) => fieldOf(each, field))
       const part = { base: b, wanted: w, current: c }
-      const value = mergeStatus(part, schemaOf(schema, field), conflicts, `${path}.${field}`)
+      const value = mergeStatus(part, propertyOf(schema, field), conflicts, `${path}.${field}`)
       if (value !== undefined) setField(merged, field, value)
     }
     return merged
@@ -67,7 +67,7 @@ export function ownPart(answer: unknown, wanted: unknown, schema: ListSchema | u
   return Object.fromEntries(
     Object.entries(answer).map(([field, value]) => [
       field,
-      ownPart(value, fieldOf(wanted, field), schemaOf(schema, field), `${path}.${field}`),
+      ownPart(value, fieldOf(wanted, field), propertyOf(schema, field), `${path}.${field}`),
     ]),
   )
 }
@@ -114,10 +114,4 @@ function itemsByKey(list: unknown, keys: readonly string[], schema: ListSchema |
 
 function fieldOf(value: unknown, field: string): unknown {
   return isFields(value) && Object.hasOwn(value, field) ? value[field] : undefined
-}
-
-function schemaOf(schema: ListSchema | undefined, field: string): ListSchema | undefined {
-  const { properties = {}, additionalProperties } = schema ?? {}
-  if (Object.hasOwn(properties, field)) return properties[field]
-  return isFields(additionalProperties) ? additionalProperties as ListSchema : undefined
 }

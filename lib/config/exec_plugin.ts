@@ -39,10 +39,8 @@ function readExecPlugin(exec: Fields, cluster: ExecPlugin['cluster']): ExecPlugi
   const stated = exec.text('apiVersion')
   const apiVersion = EXEC_VERSIONS.find((version) => version === stated)
   if (!apiVersion) {
-    throw exec.wrong(
-      'apiVersion',
-      `must be ${EXEC_VERSIONS.join(' or ')}; renew the entry with a newer version of its tool`,
-    )
+    const detail = `must be ${EXEC_VERSIONS.join(' or ')}; renew the entry with a newer version of its tool`
+    throw exec.wrong('apiVersion', detail)
   }
   const mode = exec.text('interactiveMode') ??
     (apiVersion === 'client.authentication.k8s.io/v1beta1' ? 'IfAvailable' : undefined)

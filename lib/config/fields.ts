@@ -66,10 +66,8 @@ export class Fields {
   }
 
   wrong(name: string, what: string, cause?: unknown): ConfigError {
-    return new ConfigError(
-      `Cannot read ${this.file}: ${this.at(name)} ${what}`,
-      cause === undefined ? undefined : { cause },
-    )
+    const message = `Cannot read ${this.file}: ${this.at(name)} ${what}`
+    return new ConfigError(message, cause === undefined ? undefined : { cause })
   }
 }
 

@@ -18,6 +18,19 @@ export function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** A schema of objects with fields; `additionalProperties` is a schema, or a boolean, which says nothing. */
+interface ObjectSchema<S> {
+  readonly properties?: Readonly<Record<string, S>>
+  readonly additionalProperties?: unknown
+}
+
+/** Returns the schema of a field. */
+export function propertyOf<S extends ObjectSchema<S>>(schema: S | undefined, name: string): S | undefined {
+  const { properties = {}, additionalProperties } = schema ?? {}
+  if (Object.hasOwn(properties, name)) return properties[name]
+  return isFields(additionalProperties) ? additionalProperties as unknown as S : undefined
+}
+
 /** Freezes a JSON value at any depth and returns it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {

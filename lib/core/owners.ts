@@ -30,10 +30,10 @@ export function controllerOf(object: HasOwners): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller)
 }
 
-/** Returns the group of an apiVersion. Owners are compared by group and kind, so that a new version keeps them. */
-export function groupOf(apiVersion: string): string {
+/** Splits an apiVersion. The core group is empty. */
+export function splitApiVersion(apiVersion: string): { readonly group: string; readonly version: string } {
   const slash = apiVersion.indexOf('/')
-  return slash < 0 ? '' : apiVersion.slice(0, slash)
+  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) }
 }
 
 /** Tests whether a reference names this kind, in any version. */
@@ -41,7 +41,7 @@ export function refersTo(
   reference: OwnerReference,
   resource: { readonly group: string; readonly kind: string },
 ): boolean {
-  return reference.kind === resource.kind && groupOf(reference.apiVersion) === resource.group
+  return reference.kind === resource.kind && splitApiVersion(reference.apiVersion).group === resource.group
 }
 
 /** The object has another controller, and an object has at most one. */
@@ -142,5 +142,5 @@ function withReference(existing: readonly OwnerReference[] = [], reference: Owne
 }
 
 function isSameOwner(a: OwnerReference, b: OwnerReference): boolean {
-  return a.uid === b.uid || (a.name === b.name && a.kind === b.kind && groupOf(a.apiVersion) === groupOf(b.apiVersion))
+  return a.uid === b.uid || (a.name === b.name && refersTo(a, { ...splitApiVersion(b.apiVersion), kind: b.kind }))
 }

@@ -1,5 +1,5 @@
 /** Fills in the defaults of a structural schema, as the API server does for custom kinds. */
-import { cloneJson, isFields, setField } from './clone.ts'
+import { cloneJson, isFields, propertyOf, setField } from './clone.ts'
 
 /** The keywords of a structural schema that defaulting reads. */
 export interface DefaultsSchema {
@@ -77,10 +77,4 @@ function dropNulls(schema: DefaultsSchema, value: unknown): void {
       else if (child !== undefined) dropNulls(property, child)
     }
   }
-}
-
-function propertyOf(schema: DefaultsSchema, name: string): DefaultsSchema | undefined {
-  const { properties, additionalProperties } = schema
-  if (properties && Object.hasOwn(properties, name)) return properties[name]
-  return isFields(additionalProperties) ? additionalProperties as DefaultsSchema : undefined
 }

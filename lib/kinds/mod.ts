@@ -12,597 +12,333 @@ import type * as models from './models.ts'
 export type * from './models.ts'
 
 /** Binding of the core API, v1; namespaced. */
-export const Binding: Resource<
-  models.V1Binding,
-  models.DesiredV1Binding
-> = {
-  group: '', version: 'v1', kind: 'Binding',
-  plural: 'bindings', scope: 'Namespaced',
+export const Binding: Resource<models.V1Binding, models.DesiredV1Binding> = {
+  group: '', version: 'v1', kind: 'Binding', plural: 'bindings', scope: 'Namespaced',
 }
 
 /** ConfigMap of the core API, v1; namespaced. */
-export const ConfigMap: Resource<
-  models.V1ConfigMap,
-  models.DesiredV1ConfigMap
-> = {
-  group: '', version: 'v1', kind: 'ConfigMap',
-  plural: 'configmaps', scope: 'Namespaced',
+export const ConfigMap: Resource<models.V1ConfigMap, models.DesiredV1ConfigMap> = {
+  group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', scope: 'Namespaced',
 }
 
 /** Endpoints of the core API, v1; namespaced. */
-export const Endpoints: Resource<
-  models.V1Endpoints,
-  models.DesiredV1Endpoints
-> = {
-  group: '', version: 'v1', kind: 'Endpoints',
-  plural: 'endpoints', scope: 'Namespaced',
+export const Endpoints: Resource<models.V1Endpoints, models.DesiredV1Endpoints> = {
+  group: '', version: 'v1', kind: 'Endpoints', plural: 'endpoints', scope: 'Namespaced',
 }
 
 /** Event of the core API, v1; namespaced. */
-export const Event: Resource<
-  models.CoreV1Event,
-  models.DesiredCoreV1Event
-> = {
-  group: '', version: 'v1', kind: 'Event',
-  plural: 'events', scope: 'Namespaced',
+export const Event: Resource<models.CoreV1Event, models.DesiredCoreV1Event> = {
+  group: '', version: 'v1', kind: 'Event', plural: 'events', scope: 'Namespaced',
 }
 
 /** LimitRange of the core API, v1; namespaced. */
-export const LimitRange: Resource<
-  models.V1LimitRange,
-  models.DesiredV1LimitRange
-> = {
-  group: '', version: 'v1', kind: 'LimitRange',
-  plural: 'limitranges', scope: 'Namespaced',
+export const LimitRange: Resource<models.V1LimitRange, models.DesiredV1LimitRange> = {
+  group: '', version: 'v1', kind: 'LimitRange', plural: 'limitranges', scope: 'Namespaced',
 }
 
 /** Namespace of the core API, v1; cluster-scoped. */
-export const Namespace: Resource<
-  models.V1Namespace,
-  models.DesiredV1Namespace
-> = {
-  group: '', version: 'v1', kind: 'Namespace',
-  plural: 'namespaces', scope: 'Cluster',
+export const Namespace: Resource<models.V1Namespace, models.DesiredV1Namespace> = {
+  group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster',
 }
 
 /** Node of the core API, v1; cluster-scoped. */
-export const Node: Resource<
-  models.V1Node,
-  models.DesiredV1Node
-> = {
-  group: '', version: 'v1', kind: 'Node',
-  plural: 'nodes', scope: 'Cluster',
+export const Node: Resource<models.V1Node, models.DesiredV1Node> = {
+  group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster',
 }
 
 /** PersistentVolume of the core API, v1; cluster-scoped. */
-export const PersistentVolume: Resource<
-  models.V1PersistentVolume,
-  models.DesiredV1PersistentVolume
-> = {
-  group: '', version: 'v1', kind: 'PersistentVolume',
-  plural: 'persistentvolumes', scope: 'Cluster',
+export const PersistentVolume: Resource<models.V1PersistentVolume, models.DesiredV1PersistentVolume> = {
+  group: '', version: 'v1', kind: 'PersistentVolume', plural: 'persistentvolumes', scope: 'Cluster',
 }
 
 /** PersistentVolumeClaim of the core API, v1; namespaced. */
-export const PersistentVolumeClaim: Resource<
-  models.V1PersistentVolumeClaim,
-  models.DesiredV1PersistentVolumeClaim
-> = {
-  group: '', version: 'v1', kind: 'PersistentVolumeClaim',
-  plural: 'persistentvolumeclaims', scope: 'Namespaced',
+export const PersistentVolumeClaim: Resource<models.V1PersistentVolumeClaim, models.DesiredV1PersistentVolumeClaim> = {
+  group: '', version: 'v1', kind: 'PersistentVolumeClaim', plural: 'persistentvolumeclaims', scope: 'Namespaced',
 }
 
 /** Pod of the core API, v1; namespaced. */
-export const Pod: Resource<
-  models.V1Pod,
-  models.DesiredV1Pod
-> = {
-  group: '', version: 'v1', kind: 'Pod',
-  plural: 'pods', scope: 'Namespaced',
+export const Pod: Resource<models.V1Pod, models.DesiredV1Pod> = {
+  group: '', version: 'v1', kind: 'Pod', plural: 'pods', scope: 'Namespaced',
 }
 
 /** PodTemplate of the core API, v1; namespaced. */
-export const PodTemplate: Resource<
-  models.V1PodTemplate,
-  models.DesiredV1PodTemplate
-> = {
-  group: '', version: 'v1', kind: 'PodTemplate',
-  plural: 'podtemplates', scope: 'Namespaced',
+export const PodTemplate: Resource<models.V1PodTemplate, models.DesiredV1PodTemplate> = {
+  group: '', version: 'v1', kind: 'PodTemplate', plural: 'podtemplates', scope: 'Namespaced',
 }
 
 /** ReplicationController of the core API, v1; namespaced. */
-export const ReplicationController: Resource<
-  models.V1ReplicationController,
-  models.DesiredV1ReplicationController
-> = {
-  group: '', version: 'v1', kind: 'ReplicationController',
-  plural: 'replicationcontrollers', scope: 'Namespaced',
+export const ReplicationController: Resource<models.V1ReplicationController, models.DesiredV1ReplicationController> = {
+  group: '', version: 'v1', kind: 'ReplicationController', plural: 'replicationcontrollers', scope: 'Namespaced',
 }
 
 /** ResourceQuota of the core API, v1; namespaced. */
-export const ResourceQuota: Resource<
-  models.V1ResourceQuota,
-  models.DesiredV1ResourceQuota
-> = {
-  group: '', version: 'v1', kind: 'ResourceQuota',
-  plural: 'resourcequotas', scope: 'Namespaced',
+export const ResourceQuota: Resource<models.V1ResourceQuota, models.DesiredV1ResourceQuota> = {
+  group: '', version: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas', scope: 'Namespaced',
 }
 
 /** Secret of the core API, v1; namespaced. */
-export const Secret: Resource<
-  models.V1Secret,
-  models.DesiredV1Secret
-> = {
-  group: '', version: 'v1', kind: 'Secret',
-  plural: 'secrets', scope: 'Namespaced',
+export const Secret: Resource<models.V1Secret, models.DesiredV1Secret> = {
+  group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced',
 }
 
 /** Service of the core API, v1; namespaced. */
-export const Service: Resource<
-  models.V1Service,
-  models.DesiredV1Service
-> = {
-  group: '', version: 'v1', kind: 'Service',
-  plural: 'services', scope: 'Namespaced',
+export const Service: Resource<models.V1Service, models.DesiredV1Service> = {
+  group: '', version: 'v1', kind: 'Service', plural: 'services', scope: 'Namespaced',
 }
 
 /** ServiceAccount of the core API, v1; namespaced. */
-export const ServiceAccount: Resource<
-  models.V1ServiceAccount,
-  models.DesiredV1ServiceAccount
-> = {
-  group: '', version: 'v1', kind: 'ServiceAccount',
-  plural: 'serviceaccounts', scope: 'Namespaced',
+export const ServiceAccount: Resource<models.V1ServiceAccount, models.DesiredV1ServiceAccount> = {
+  group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', scope: 'Namespaced',
 }
 
 /** MutatingAdmissionPolicy of admissionregistration.k8s.io, v1; cluster-scoped. */
-export const MutatingAdmissionPolicy: Resource<
-  models.V1MutatingAdmissionPolicy,
-  models.DesiredV1MutatingAdmissionPolicy
-> = {
-  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'MutatingAdmissionPolicy',
-  plural: 'mutatingadmissionpolicies', scope: 'Cluster',
+export const MutatingAdmissionPolicy: Resource<models.V1MutatingAdmissionPolicy, models.DesiredV1MutatingAdmissionPolicy> = {
+  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'MutatingAdmissionPolicy', plural: 'mutatingadmissionpolicies', scope: 'Cluster',
 }
 
 /** MutatingAdmissionPolicyBinding of admissionregistration.k8s.io, v1; cluster-scoped. */
-export const MutatingAdmissionPolicyBinding: Resource<
-  models.V1MutatingAdmissionPolicyBinding,
-  models.DesiredV1MutatingAdmissionPolicyBinding
-> = {
-  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'MutatingAdmissionPolicyBinding',
-  plural: 'mutatingadmissionpolicybindings', scope: 'Cluster',
+export const MutatingAdmissionPolicyBinding: Resource<models.V1MutatingAdmissionPolicyBinding, models.DesiredV1MutatingAdmissionPolicyBinding> = {
+  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'MutatingAdmissionPolicyBinding', plural: 'mutatingadmissionpolicybindings', scope: 'Cluster',
 }
 
 /** MutatingWebhookConfiguration of admissionregistration.k8s.io, v1; cluster-scoped. */
-export const MutatingWebhookConfiguration: Resource<
-  models.V1MutatingWebhookConfiguration,
-  models.DesiredV1MutatingWebhookConfiguration
-> = {
-  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'MutatingWebhookConfiguration',
-  plural: 'mutatingwebhookconfigurations', scope: 'Cluster',
+export const MutatingWebhookConfiguration: Resource<models.V1MutatingWebhookConfiguration, models.DesiredV1MutatingWebhookConfiguration> = {
+  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'MutatingWebhookConfiguration', plural: 'mutatingwebhookconfigurations', scope: 'Cluster',
 }
 
 /** ValidatingAdmissionPolicy of admissionregistration.k8s.io, v1; cluster-scoped. */
-export const ValidatingAdmissionPolicy: Resource<
-  models.V1ValidatingAdmissionPolicy,
-  models.DesiredV1ValidatingAdmissionPolicy
-> = {
-  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingAdmissionPolicy',
-  plural: 'validatingadmissionpolicies', scope: 'Cluster',
+export const ValidatingAdmissionPolicy: Resource<models.V1ValidatingAdmissionPolicy, models.DesiredV1ValidatingAdmissionPolicy> = {
+  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingAdmissionPolicy', plural: 'validatingadmissionpolicies', scope: 'Cluster',
 }
 
 /** ValidatingAdmissionPolicyBinding of admissionregistration.k8s.io, v1; cluster-scoped. */
-export const ValidatingAdmissionPolicyBinding: Resource<
-  models.V1ValidatingAdmissionPolicyBinding,
-  models.DesiredV1ValidatingAdmissionPolicyBinding
-> = {
-  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingAdmissionPolicyBinding',
-  plural: 'validatingadmissionpolicybindings', scope: 'Cluster',
+export const ValidatingAdmissionPolicyBinding: Resource<models.V1ValidatingAdmissionPolicyBinding, models.DesiredV1ValidatingAdmissionPolicyBinding> = {
+  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingAdmissionPolicyBinding', plural: 'validatingadmissionpolicybindings', scope: 'Cluster',
 }
 
 /** ValidatingWebhookConfiguration of admissionregistration.k8s.io, v1; cluster-scoped. */
-export const ValidatingWebhookConfiguration: Resource<
-  models.V1ValidatingWebhookConfiguration,
-  models.DesiredV1ValidatingWebhookConfiguration
-> = {
-  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingWebhookConfiguration',
-  plural: 'validatingwebhookconfigurations', scope: 'Cluster',
+export const ValidatingWebhookConfiguration: Resource<models.V1ValidatingWebhookConfiguration, models.DesiredV1ValidatingWebhookConfiguration> = {
+  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingWebhookConfiguration', plural: 'validatingwebhookconfigurations', scope: 'Cluster',
 }
 
 /** CustomResourceDefinition of apiextensions.k8s.io, v1; cluster-scoped. */
-export const CustomResourceDefinition: Resource<
-  models.V1CustomResourceDefinition,
-  models.DesiredV1CustomResourceDefinition
-> = {
-  group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions', scope: 'Cluster',
+export const CustomResourceDefinition: Resource<models.V1CustomResourceDefinition, models.DesiredV1CustomResourceDefinition> = {
+  group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster',
 }
 
 /** APIService of apiregistration.k8s.io, v1; cluster-scoped. */
-export const APIService: Resource<
-  models.V1APIService,
-  models.DesiredV1APIService
-> = {
-  group: 'apiregistration.k8s.io', version: 'v1', kind: 'APIService',
-  plural: 'apiservices', scope: 'Cluster',
+export const APIService: Resource<models.V1APIService, models.DesiredV1APIService> = {
+  group: 'apiregistration.k8s.io', version: 'v1', kind: 'APIService', plural: 'apiservices', scope: 'Cluster',
 }
 
 /** ControllerRevision of apps, v1; namespaced. */
-export const ControllerRevision: Resource<
-  models.V1ControllerRevision,
-  models.DesiredV1ControllerRevision
-> = {
-  group: 'apps', version: 'v1', kind: 'ControllerRevision',
-  plural: 'controllerrevisions', scope: 'Namespaced',
+export const ControllerRevision: Resource<models.V1ControllerRevision, models.DesiredV1ControllerRevision> = {
+  group: 'apps', version: 'v1', kind: 'ControllerRevision', plural: 'controllerrevisions', scope: 'Namespaced',
 }
 
 /** DaemonSet of apps, v1; namespaced. */
-export const DaemonSet: Resource<
-  models.V1DaemonSet,
-  models.DesiredV1DaemonSet
-> = {
-  group: 'apps', version: 'v1', kind: 'DaemonSet',
-  plural: 'daemonsets', scope: 'Namespaced',
+export const DaemonSet: Resource<models.V1DaemonSet, models.DesiredV1DaemonSet> = {
+  group: 'apps', version: 'v1', kind: 'DaemonSet', plural: 'daemonsets', scope: 'Namespaced',
 }
 
 /** Deployment of apps, v1; namespaced. */
-export const Deployment: Resource<
-  models.V1Deployment,
-  models.DesiredV1Deployment
-> = {
-  group: 'apps', version: 'v1', kind: 'Deployment',
-  plural: 'deployments', scope: 'Namespaced',
+export const Deployment: Resource<models.V1Deployment, models.DesiredV1Deployment> = {
+  group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', scope: 'Namespaced',
 }
 
 /** ReplicaSet of apps, v1; namespaced. */
-export const ReplicaSet: Resource<
-  models.V1ReplicaSet,
-  models.DesiredV1ReplicaSet
-> = {
-  group: 'apps', version: 'v1', kind: 'ReplicaSet',
-  plural: 'replicasets', scope: 'Namespaced',
+export const ReplicaSet: Resource<models.V1ReplicaSet, models.DesiredV1ReplicaSet> = {
+  group: 'apps', version: 'v1', kind: 'ReplicaSet', plural: 'replicasets', scope: 'Namespaced',
 }
 
 /** StatefulSet of apps, v1; namespaced. */
-export const StatefulSet: Resource<
-  models.V1StatefulSet,
-  models.DesiredV1StatefulSet
-> = {
-  group: 'apps', version: 'v1', kind: 'StatefulSet',
-  plural: 'statefulsets', scope: 'Namespaced',
+export const StatefulSet: Resource<models.V1StatefulSet, models.DesiredV1StatefulSet> = {
+  group: 'apps', version: 'v1', kind: 'StatefulSet', plural: 'statefulsets', scope: 'Namespaced',
 }
 
 /** SelfSubjectReview of authentication.k8s.io, v1; cluster-scoped. */
-export const SelfSubjectReview: Resource<
-  models.V1SelfSubjectReview,
-  models.DesiredV1SelfSubjectReview
-> = {
-  group: 'authentication.k8s.io', version: 'v1', kind: 'SelfSubjectReview',
-  plural: 'selfsubjectreviews', scope: 'Cluster',
+export const SelfSubjectReview: Resource<models.V1SelfSubjectReview, models.DesiredV1SelfSubjectReview> = {
+  group: 'authentication.k8s.io', version: 'v1', kind: 'SelfSubjectReview', plural: 'selfsubjectreviews', scope: 'Cluster',
 }
 
 /** TokenReview of authentication.k8s.io, v1; cluster-scoped. */
-export const TokenReview: Resource<
-  models.V1TokenReview,
-  models.DesiredV1TokenReview
-> = {
-  group: 'authentication.k8s.io', version: 'v1', kind: 'TokenReview',
-  plural: 'tokenreviews', scope: 'Cluster',
+export const TokenReview: Resource<models.V1TokenReview, models.DesiredV1TokenReview> = {
+  group: 'authentication.k8s.io', version: 'v1', kind: 'TokenReview', plural: 'tokenreviews', scope: 'Cluster',
 }
 
 /** LocalSubjectAccessReview of authorization.k8s.io, v1; namespaced. */
-export const LocalSubjectAccessReview: Resource<
-  models.V1LocalSubjectAccessReview,
-  models.DesiredV1LocalSubjectAccessReview
-> = {
-  group: 'authorization.k8s.io', version: 'v1', kind: 'LocalSubjectAccessReview',
-  plural: 'localsubjectaccessreviews', scope: 'Namespaced',
+export const LocalSubjectAccessReview: Resource<models.V1LocalSubjectAccessReview, models.DesiredV1LocalSubjectAccessReview> = {
+  group: 'authorization.k8s.io', version: 'v1', kind: 'LocalSubjectAccessReview', plural: 'localsubjectaccessreviews', scope: 'Namespaced',
 }
 
 /** SelfSubjectAccessReview of authorization.k8s.io, v1; cluster-scoped. */
-export const SelfSubjectAccessReview: Resource<
-  models.V1SelfSubjectAccessReview,
-  models.DesiredV1SelfSubjectAccessReview
-> = {
-  group: 'authorization.k8s.io', version: 'v1', kind: 'SelfSubjectAccessReview',
-  plural: 'selfsubjectaccessreviews', scope: 'Cluster',
+export const SelfSubjectAccessReview: Resource<models.V1SelfSubjectAccessReview, models.DesiredV1SelfSubjectAccessReview> = {
+  group: 'authorization.k8s.io', version: 'v1', kind: 'SelfSubjectAccessReview', plural: 'selfsubjectaccessreviews', scope: 'Cluster',
 }
 
 /** SelfSubjectRulesReview of authorization.k8s.io, v1; cluster-scoped. */
-export const SelfSubjectRulesReview: Resource<
-  models.V1SelfSubjectRulesReview,
-  models.DesiredV1SelfSubjectRulesReview
-> = {
-  group: 'authorization.k8s.io', version: 'v1', kind: 'SelfSubjectRulesReview',
-  plural: 'selfsubjectrulesreviews', scope: 'Cluster',
+export const SelfSubjectRulesReview: Resource<models.V1SelfSubjectRulesReview, models.DesiredV1SelfSubjectRulesReview> = {
+  group: 'authorization.k8s.io', version: 'v1', kind: 'SelfSubjectRulesReview', plural: 'selfsubjectrulesreviews', scope: 'Cluster',
 }
 
 /** SubjectAccessReview of authorization.k8s.io, v1; cluster-scoped. */
-export const SubjectAccessReview: Resource<
-  models.V1SubjectAccessReview,
-  models.DesiredV1SubjectAccessReview
-> = {
-  group: 'authorization.k8s.io', version: 'v1', kind: 'SubjectAccessReview',
-  plural: 'subjectaccessreviews', scope: 'Cluster',
+export const SubjectAccessReview: Resource<models.V1SubjectAccessReview, models.DesiredV1SubjectAccessReview> = {
+  group: 'authorization.k8s.io', version: 'v1', kind: 'SubjectAccessReview', plural: 'subjectaccessreviews', scope: 'Cluster',
 }
 
 /** HorizontalPodAutoscaler of autoscaling, v2; namespaced. */
-export const HorizontalPodAutoscaler: Resource<
-  models.V2HorizontalPodAutoscaler,
-  models.DesiredV2HorizontalPodAutoscaler
-> = {
-  group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler',
-  plural: 'horizontalpodautoscalers', scope: 'Namespaced',
+export const HorizontalPodAutoscaler: Resource<models.V2HorizontalPodAutoscaler, models.DesiredV2HorizontalPodAutoscaler> = {
+  group: 'autoscaling', version: 'v2', kind: 'HorizontalPodAutoscaler', plural: 'horizontalpodautoscalers', scope: 'Namespaced',
 }
 
 /** CronJob of batch, v1; namespaced. */
-export const CronJob: Resource<
-  models.V1CronJob,
-  models.DesiredV1CronJob
-> = {
-  group: 'batch', version: 'v1', kind: 'CronJob',
-  plural: 'cronjobs', scope: 'Namespaced',
+export const CronJob: Resource<models.V1CronJob, models.DesiredV1CronJob> = {
+  group: 'batch', version: 'v1', kind: 'CronJob', plural: 'cronjobs', scope: 'Namespaced',
 }
 
 /** Job of batch, v1; namespaced. */
-export const Job: Resource<
-  models.V1Job,
-  models.DesiredV1Job
-> = {
-  group: 'batch', version: 'v1', kind: 'Job',
-  plural: 'jobs', scope: 'Namespaced',
+export const Job: Resource<models.V1Job, models.DesiredV1Job> = {
+  group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', scope: 'Namespaced',
 }
 
 /** CertificateSigningRequest of certificates.k8s.io, v1; cluster-scoped. */
-export const CertificateSigningRequest: Resource<
-  models.V1CertificateSigningRequest,
-  models.DesiredV1CertificateSigningRequest
-> = {
-  group: 'certificates.k8s.io', version: 'v1', kind: 'CertificateSigningRequest',
-  plural: 'certificatesigningrequests', scope: 'Cluster',
+export const CertificateSigningRequest: Resource<models.V1CertificateSigningRequest, models.DesiredV1CertificateSigningRequest> = {
+  group: 'certificates.k8s.io', version: 'v1', kind: 'CertificateSigningRequest', plural: 'certificatesigningrequests', scope: 'Cluster',
 }
 
 /** Lease of coordination.k8s.io, v1; namespaced. */
-export const Lease: Resource<
-  models.V1Lease,
-  models.DesiredV1Lease
-> = {
-  group: 'coordination.k8s.io', version: 'v1', kind: 'Lease',
-  plural: 'leases', scope: 'Namespaced',
+export const Lease: Resource<models.V1Lease, models.DesiredV1Lease> = {
+  group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced',
 }
 
 /** EndpointSlice of discovery.k8s.io, v1; namespaced. */
-export const EndpointSlice: Resource<
-  models.V1EndpointSlice,
-  models.DesiredV1EndpointSlice
-> = {
-  group: 'discovery.k8s.io', version: 'v1', kind: 'EndpointSlice',
-  plural: 'endpointslices', scope: 'Namespaced',
+export const EndpointSlice: Resource<models.V1EndpointSlice, models.DesiredV1EndpointSlice> = {
+  group: 'discovery.k8s.io', version: 'v1', kind: 'EndpointSlice', plural: 'endpointslices', scope: 'Namespaced',
 }
 
 /** Event of events.k8s.io, v1; namespaced. */
-export const EventsV1Event: Resource<
-  models.EventsV1Event,
-  models.DesiredEventsV1Event
-> = {
-  group: 'events.k8s.io', version: 'v1', kind: 'Event',
-  plural: 'events', scope: 'Namespaced',
+export const EventsV1Event: Resource<models.EventsV1Event, models.DesiredEventsV1Event> = {
+  group: 'events.k8s.io', version: 'v1', kind: 'Event', plural: 'events', scope: 'Namespaced',
 }
 /** The type of the objects that are read. */
 export type EventsV1Event = models.EventsV1Event
 
 /** FlowSchema of flowcontrol.apiserver.k8s.io, v1; cluster-scoped. */
-export const FlowSchema: Resource<
-  models.V1FlowSchema,
-  models.DesiredV1FlowSchema
-> = {
-  group: 'flowcontrol.apiserver.k8s.io', version: 'v1', kind: 'FlowSchema',
-  plural: 'flowschemas', scope: 'Cluster',
+export const FlowSchema: Resource<models.V1FlowSchema, models.DesiredV1FlowSchema> = {
+  group: 'flowcontrol.apiserver.k8s.io', version: 'v1', kind: 'FlowSchema', plural: 'flowschemas', scope: 'Cluster',
 }
 
 /** PriorityLevelConfiguration of flowcontrol.apiserver.k8s.io, v1; cluster-scoped. */
-export const PriorityLevelConfiguration: Resource<
-  models.V1PriorityLevelConfiguration,
-  models.DesiredV1PriorityLevelConfiguration
-> = {
-  group: 'flowcontrol.apiserver.k8s.io', version: 'v1', kind: 'PriorityLevelConfiguration',
-  plural: 'prioritylevelconfigurations', scope: 'Cluster',
+export const PriorityLevelConfiguration: Resource<models.V1PriorityLevelConfiguration, models.DesiredV1PriorityLevelConfiguration> = {
+  group: 'flowcontrol.apiserver.k8s.io', version: 'v1', kind: 'PriorityLevelConfiguration', plural: 'prioritylevelconfigurations', scope: 'Cluster',
 }
 
 /** IPAddress of networking.k8s.io, v1; cluster-scoped. */
-export const IPAddress: Resource<
-  models.V1IPAddress,
-  models.DesiredV1IPAddress
-> = {
-  group: 'networking.k8s.io', version: 'v1', kind: 'IPAddress',
-  plural: 'ipaddresses', scope: 'Cluster',
+export const IPAddress: Resource<models.V1IPAddress, models.DesiredV1IPAddress> = {
+  group: 'networking.k8s.io', version: 'v1', kind: 'IPAddress', plural: 'ipaddresses', scope: 'Cluster',
 }
 
 /** Ingress of networking.k8s.io, v1; namespaced. */
-export const Ingress: Resource<
-  models.V1Ingress,
-  models.DesiredV1Ingress
-> = {
-  group: 'networking.k8s.io', version: 'v1', kind: 'Ingress',
-  plural: 'ingresses', scope: 'Namespaced',
+export const Ingress: Resource<models.V1Ingress, models.DesiredV1Ingress> = {
+  group: 'networking.k8s.io', version: 'v1', kind: 'Ingress', plural: 'ingresses', scope: 'Namespaced',
 }
 
 /** IngressClass of networking.k8s.io, v1; cluster-scoped. */
-export const IngressClass: Resource<
-  models.V1IngressClass,
-  models.DesiredV1IngressClass
-> = {
-  group: 'networking.k8s.io', version: 'v1', kind: 'IngressClass',
-  plural: 'ingressclasses', scope: 'Cluster',
+export const IngressClass: Resource<models.V1IngressClass, models.DesiredV1IngressClass> = {
+  group: 'networking.k8s.io', version: 'v1', kind: 'IngressClass', plural: 'ingressclasses', scope: 'Cluster',
 }
 
 /** NetworkPolicy of networking.k8s.io, v1; namespaced. */
-export const NetworkPolicy: Resource<
-  models.V1NetworkPolicy,
-  models.DesiredV1NetworkPolicy
-> = {
-  group: 'networking.k8s.io', version: 'v1', kind: 'NetworkPolicy',
-  plural: 'networkpolicies', scope: 'Namespaced',
+export const NetworkPolicy: Resource<models.V1NetworkPolicy, models.DesiredV1NetworkPolicy> = {
+  group: 'networking.k8s.io', version: 'v1', kind: 'NetworkPolicy', plural: 'networkpolicies', scope: 'Namespaced',
 }
 
 /** ServiceCIDR of networking.k8s.io, v1; cluster-scoped. */
-export const ServiceCIDR: Resource<
-  models.V1ServiceCIDR,
-  models.DesiredV1ServiceCIDR
-> = {
-  group: 'networking.k8s.io', version: 'v1', kind: 'ServiceCIDR',
-  plural: 'servicecidrs', scope: 'Cluster',
+export const ServiceCIDR: Resource<models.V1ServiceCIDR, models.DesiredV1ServiceCIDR> = {
+  group: 'networking.k8s.io', version: 'v1', kind: 'ServiceCIDR', plural: 'servicecidrs', scope: 'Cluster',
 }
 
 /** RuntimeClass of node.k8s.io, v1; cluster-scoped. */
-export const RuntimeClass: Resource<
-  models.V1RuntimeClass,
-  models.DesiredV1RuntimeClass
-> = {
-  group: 'node.k8s.io', version: 'v1', kind: 'RuntimeClass',
-  plural: 'runtimeclasses', scope: 'Cluster',
+export const RuntimeClass: Resource<models.V1RuntimeClass, models.DesiredV1RuntimeClass> = {
+  group: 'node.k8s.io', version: 'v1', kind: 'RuntimeClass', plural: 'runtimeclasses', scope: 'Cluster',
 }
 
 /** PodDisruptionBudget of policy, v1; namespaced. */
-export const PodDisruptionBudget: Resource<
-  models.V1PodDisruptionBudget,
-  models.DesiredV1PodDisruptionBudget
-> = {
-  group: 'policy', version: 'v1', kind: 'PodDisruptionBudget',
-  plural: 'poddisruptionbudgets', scope: 'Namespaced',
+export const PodDisruptionBudget: Resource<models.V1PodDisruptionBudget, models.DesiredV1PodDisruptionBudget> = {
+  group: 'policy', version: 'v1', kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets', scope: 'Namespaced',
 }
 
 /** ClusterRole of rbac.authorization.k8s.io, v1; cluster-scoped. */
-export const ClusterRole: Resource<
-  models.V1ClusterRole,
-  models.DesiredV1ClusterRole
-> = {
-  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole',
-  plural: 'clusterroles', scope: 'Cluster',
+export const ClusterRole: Resource<models.V1ClusterRole, models.DesiredV1ClusterRole> = {
+  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster',
 }
 
 /** ClusterRoleBinding of rbac.authorization.k8s.io, v1; cluster-scoped. */
-export const ClusterRoleBinding: Resource<
-  models.V1ClusterRoleBinding,
-  models.DesiredV1ClusterRoleBinding
-> = {
-  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRoleBinding',
-  plural: 'clusterrolebindings', scope: 'Cluster',
+export const ClusterRoleBinding: Resource<models.V1ClusterRoleBinding, models.DesiredV1ClusterRoleBinding> = {
+  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', scope: 'Cluster',
 }
 
 /** Role of rbac.authorization.k8s.io, v1; namespaced. */
-export const Role: Resource<
-  models.V1Role,
-  models.DesiredV1Role
-> = {
-  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'Role',
-  plural: 'roles', scope: 'Namespaced',
+export const Role: Resource<models.V1Role, models.DesiredV1Role> = {
+  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'Role', plural: 'roles', scope: 'Namespaced',
 }
 
 /** RoleBinding of rbac.authorization.k8s.io, v1; namespaced. */
-export const RoleBinding: Resource<
-  models.V1RoleBinding,
-  models.DesiredV1RoleBinding
-> = {
-  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'RoleBinding',
-  plural: 'rolebindings', scope: 'Namespaced',
+export const RoleBinding: Resource<models.V1RoleBinding, models.DesiredV1RoleBinding> = {
+  group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'RoleBinding', plural: 'rolebindings', scope: 'Namespaced',
 }
 
 /** DeviceClass of resource.k8s.io, v1; cluster-scoped. */
-export const DeviceClass: Resource<
-  models.V1DeviceClass,
-  models.DesiredV1DeviceClass
-> = {
-  group: 'resource.k8s.io', version: 'v1', kind: 'DeviceClass',
-  plural: 'deviceclasses', scope: 'Cluster',
+export const DeviceClass: Resource<models.V1DeviceClass, models.DesiredV1DeviceClass> = {
+  group: 'resource.k8s.io', version: 'v1', kind: 'DeviceClass', plural: 'deviceclasses', scope: 'Cluster',
 }
 
 /** ResourceClaim of resource.k8s.io, v1; namespaced. */
-export const ResourceClaim: Resource<
-  models.ResourceV1ResourceClaim,
-  models.DesiredResourceV1ResourceClaim
-> = {
-  group: 'resource.k8s.io', version: 'v1', kind: 'ResourceClaim',
-  plural: 'resourceclaims', scope: 'Namespaced',
+export const ResourceClaim: Resource<models.ResourceV1ResourceClaim, models.DesiredResourceV1ResourceClaim> = {
+  group: 'resource.k8s.io', version: 'v1', kind: 'ResourceClaim', plural: 'resourceclaims', scope: 'Namespaced',
 }
 
 /** ResourceClaimTemplate of resource.k8s.io, v1; namespaced. */
-export const ResourceClaimTemplate: Resource<
-  models.V1ResourceClaimTemplate,
-  models.DesiredV1ResourceClaimTemplate
-> = {
-  group: 'resource.k8s.io', version: 'v1', kind: 'ResourceClaimTemplate',
-  plural: 'resourceclaimtemplates', scope: 'Namespaced',
+export const ResourceClaimTemplate: Resource<models.V1ResourceClaimTemplate, models.DesiredV1ResourceClaimTemplate> = {
+  group: 'resource.k8s.io', version: 'v1', kind: 'ResourceClaimTemplate', plural: 'resourceclaimtemplates', scope: 'Namespaced',
 }
 
 /** ResourceSlice of resource.k8s.io, v1; cluster-scoped. */
-export const ResourceSlice: Resource<
-  models.V1ResourceSlice,
-  models.DesiredV1ResourceSlice
-> = {
-  group: 'resource.k8s.io', version: 'v1', kind: 'ResourceSlice',
-  plural: 'resourceslices', scope: 'Cluster',
+export const ResourceSlice: Resource<models.V1ResourceSlice, models.DesiredV1ResourceSlice> = {
+  group: 'resource.k8s.io', version: 'v1', kind: 'ResourceSlice', plural: 'resourceslices', scope: 'Cluster',
 }
 
 /** PriorityClass of scheduling.k8s.io, v1; cluster-scoped. */
-export const PriorityClass: Resource<
-  models.V1PriorityClass,
-  models.DesiredV1PriorityClass
-> = {
-  group: 'scheduling.k8s.io', version: 'v1', kind: 'PriorityClass',
-  plural: 'priorityclasses', scope: 'Cluster',
+export const PriorityClass: Resource<models.V1PriorityClass, models.DesiredV1PriorityClass> = {
+  group: 'scheduling.k8s.io', version: 'v1', kind: 'PriorityClass', plural: 'priorityclasses', scope: 'Cluster',
 }
 
 /** CSIDriver of storage.k8s.io, v1; cluster-scoped. */
-export const CSIDriver: Resource<
-  models.V1CSIDriver,
-  models.DesiredV1CSIDriver
-> = {
-  group: 'storage.k8s.io', version: 'v1', kind: 'CSIDriver',
-  plural: 'csidrivers', scope: 'Cluster',
+export const CSIDriver: Resource<models.V1CSIDriver, models.DesiredV1CSIDriver> = {
+  group: 'storage.k8s.io', version: 'v1', kind: 'CSIDriver', plural: 'csidrivers', scope: 'Cluster',
 }
 
 /** CSINode of storage.k8s.io, v1; cluster-scoped. */
-export const CSINode: Resource<
-  models.V1CSINode,
-  models.DesiredV1CSINode
-> = {
-  group: 'storage.k8s.io', version: 'v1', kind: 'CSINode',
-  plural: 'csinodes', scope: 'Cluster',
+export const CSINode: Resource<models.V1CSINode, models.DesiredV1CSINode> = {
+  group: 'storage.k8s.io', version: 'v1', kind: 'CSINode', plural: 'csinodes', scope: 'Cluster',
 }
 
 /** CSIStorageCapacity of storage.k8s.io, v1; namespaced. */
-export const CSIStorageCapacity: Resource<
-  models.V1CSIStorageCapacity,
-  models.DesiredV1CSIStorageCapacity
-> = {
-  group: 'storage.k8s.io', version: 'v1', kind: 'CSIStorageCapacity',
-  plural: 'csistoragecapacities', scope: 'Namespaced',
+export const CSIStorageCapacity: Resource<models.V1CSIStorageCapacity, models.DesiredV1CSIStorageCapacity> = {
+  group: 'storage.k8s.io', version: 'v1', kind: 'CSIStorageCapacity', plural: 'csistoragecapacities', scope: 'Namespaced',
 }
 
 /** StorageClass of storage.k8s.io, v1; cluster-scoped. */
-export const StorageClass: Resource<
-  models.V1StorageClass,
-  models.DesiredV1StorageClass
-> = {
-  group: 'storage.k8s.io', version: 'v1', kind: 'StorageClass',
-  plural: 'storageclasses', scope: 'Cluster',
+export const StorageClass: Resource<models.V1StorageClass, models.DesiredV1StorageClass> = {
+  group: 'storage.k8s.io', version: 'v1', kind: 'StorageClass', plural: 'storageclasses', scope: 'Cluster',
 }
 
 /** VolumeAttachment of storage.k8s.io, v1; cluster-scoped. */
-export const VolumeAttachment: Resource<
-  models.V1VolumeAttachment,
-  models.DesiredV1VolumeAttachment
-> = {
-  group: 'storage.k8s.io', version: 'v1', kind: 'VolumeAttachment',
-  plural: 'volumeattachments', scope: 'Cluster',
+export const VolumeAttachment: Resource<models.V1VolumeAttachment, models.DesiredV1VolumeAttachment> = {
+  group: 'storage.k8s.io', version: 'v1', kind: 'VolumeAttachment', plural: 'volumeattachments', scope: 'Cluster',
 }
 
 /** VolumeAttributesClass of storage.k8s.io, v1; cluster-scoped. */
-export const VolumeAttributesClass: Resource<
-  models.V1VolumeAttributesClass,
-  models.DesiredV1VolumeAttributesClass
-> = {
-  group: 'storage.k8s.io', version: 'v1', kind: 'VolumeAttributesClass',
-  plural: 'volumeattributesclasses', scope: 'Cluster',
+export const VolumeAttributesClass: Resource<models.V1VolumeAttributesClass, models.DesiredV1VolumeAttributesClass> = {
+  group: 'storage.k8s.io', version: 'v1', kind: 'VolumeAttributesClass', plural: 'volumeattributesclasses', scope: 'Cluster',
 }

@@ -11,47 +11,43 @@ export type Written<T> = T extends readonly (infer Item)[] ? readonly Written<It
 /** Any part of an object. `undefined` means absent. A named type, so that compiler messages show its name. */
 export type Part<T> = { readonly [K in keyof T]?: Written<T[K]> | undefined }
 
-export interface V1Binding {
+/** What each kind has as it is read. */
+export interface ReadKind<Namespace extends string | undefined> {
   readonly apiVersion: string
   readonly kind: string
-  readonly metadata: ObjectMeta<string>
-  readonly target: V1ObjectReference
+  readonly metadata: ObjectMeta<Namespace>
 }
-export interface DesiredV1Binding {
-  readonly metadata: DesiredMeta
-  readonly target?: Written<V1ObjectReference> | undefined
+/** The written form of a kind: a client adds apiVersion and kind, and the status has its own verb. */
+export type WrittenKind<T> =
+  & { readonly metadata: DesiredMeta }
+  & Part<Omit<T, 'apiVersion' | 'kind' | 'metadata' | 'status'>>
+/** What the conditions of most kinds have. */
+export interface StatusCondition {
+  readonly lastTransitionTime?: string
+  readonly message?: string
+  readonly reason?: string
+  readonly status: string
+  readonly type: string
 }
 
-export interface V1ConfigMap {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Binding extends ReadKind<string> {
+  readonly target: V1ObjectReference
+}
+export interface DesiredV1Binding extends WrittenKind<V1Binding> {}
+
+export interface V1ConfigMap extends ReadKind<string> {
   readonly binaryData?: { readonly [key: string]: string }
   readonly data?: { readonly [key: string]: string }
   readonly immutable?: boolean
 }
-export interface DesiredV1ConfigMap {
-  readonly metadata: DesiredMeta
-  readonly binaryData?: Written<{ readonly [key: string]: string }> | undefined
-  readonly data?: Written<{ readonly [key: string]: string }> | undefined
-  readonly immutable?: boolean | undefined
-}
+export interface DesiredV1ConfigMap extends WrittenKind<V1ConfigMap> {}
 
-export interface V1Endpoints {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Endpoints extends ReadKind<string> {
   readonly subsets?: readonly V1EndpointSubset[]
 }
-export interface DesiredV1Endpoints {
-  readonly metadata: DesiredMeta
-  readonly subsets?: Written<readonly V1EndpointSubset[]> | undefined
-}
+export interface DesiredV1Endpoints extends WrittenKind<V1Endpoints> {}
 
-export interface CoreV1Event {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface CoreV1Event extends ReadKind<string> {
   readonly action?: string
   readonly count?: number
   readonly eventTime?: string
@@ -67,474 +63,226 @@ export interface CoreV1Event {
   readonly source?: V1EventSource
   readonly type?: string
 }
-export interface DesiredCoreV1Event {
-  readonly metadata: DesiredMeta
-  readonly action?: string | undefined
-  readonly count?: number | undefined
-  readonly eventTime?: string | undefined
-  readonly firstTimestamp?: string | undefined
-  readonly involvedObject?: Written<V1ObjectReference> | undefined
-  readonly lastTimestamp?: string | undefined
-  readonly message?: string | undefined
-  readonly reason?: string | undefined
-  readonly related?: Written<V1ObjectReference> | undefined
-  readonly reportingComponent?: string | undefined
-  readonly reportingInstance?: string | undefined
-  readonly series?: Written<CoreV1EventSeries> | undefined
-  readonly source?: Written<V1EventSource> | undefined
-  readonly type?: string | undefined
-}
+export interface DesiredCoreV1Event extends WrittenKind<CoreV1Event> {}
 
-export interface V1LimitRange {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1LimitRange extends ReadKind<string> {
   readonly spec?: V1LimitRangeSpec
 }
-export interface DesiredV1LimitRange {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1LimitRangeSpec> | undefined
-}
+export interface DesiredV1LimitRange extends WrittenKind<V1LimitRange> {}
 
-export interface V1Namespace {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1Namespace extends ReadKind<undefined> {
   readonly spec?: V1NamespaceSpec
   readonly status?: V1NamespaceStatus
 }
-export interface DesiredV1Namespace {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1NamespaceSpec> | undefined
-}
+export interface DesiredV1Namespace extends WrittenKind<V1Namespace> {}
 
-export interface V1Node {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1Node extends ReadKind<undefined> {
   readonly spec?: V1NodeSpec
   readonly status?: V1NodeStatus
 }
-export interface DesiredV1Node {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1NodeSpec> | undefined
-}
+export interface DesiredV1Node extends WrittenKind<V1Node> {}
 
-export interface V1PersistentVolume {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1PersistentVolume extends ReadKind<undefined> {
   readonly spec?: V1PersistentVolumeSpec
   readonly status?: V1PersistentVolumeStatus
 }
-export interface DesiredV1PersistentVolume {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1PersistentVolumeSpec> | undefined
-}
+export interface DesiredV1PersistentVolume extends WrittenKind<V1PersistentVolume> {}
 
-export interface V1PersistentVolumeClaim {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1PersistentVolumeClaim extends ReadKind<string> {
   readonly spec?: V1PersistentVolumeClaimSpec
   readonly status?: V1PersistentVolumeClaimStatus
 }
-export interface DesiredV1PersistentVolumeClaim {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1PersistentVolumeClaimSpec> | undefined
-}
+export interface DesiredV1PersistentVolumeClaim extends WrittenKind<V1PersistentVolumeClaim> {}
 
-export interface V1Pod {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Pod extends ReadKind<string> {
   readonly spec?: V1PodSpec
   readonly status?: V1PodStatus
 }
-export interface DesiredV1Pod {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1PodSpec> | undefined
-}
+export interface DesiredV1Pod extends WrittenKind<V1Pod> {}
 
-export interface V1PodTemplate {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1PodTemplate extends ReadKind<string> {
   readonly template?: V1PodTemplateSpec
 }
-export interface DesiredV1PodTemplate {
-  readonly metadata: DesiredMeta
-  readonly template?: Written<V1PodTemplateSpec> | undefined
-}
+export interface DesiredV1PodTemplate extends WrittenKind<V1PodTemplate> {}
 
-export interface V1ReplicationController {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1ReplicationController extends ReadKind<string> {
   readonly spec?: V1ReplicationControllerSpec
   readonly status?: V1ReplicationControllerStatus
 }
-export interface DesiredV1ReplicationController {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ReplicationControllerSpec> | undefined
-}
+export interface DesiredV1ReplicationController extends WrittenKind<V1ReplicationController> {}
 
-export interface V1ResourceQuota {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1ResourceQuota extends ReadKind<string> {
   readonly spec?: V1ResourceQuotaSpec
   readonly status?: V1ResourceQuotaStatus
 }
-export interface DesiredV1ResourceQuota {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ResourceQuotaSpec> | undefined
-}
+export interface DesiredV1ResourceQuota extends WrittenKind<V1ResourceQuota> {}
 
-export interface V1Secret {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Secret extends ReadKind<string> {
   readonly data?: { readonly [key: string]: string }
   readonly immutable?: boolean
   readonly stringData?: { readonly [key: string]: string }
   readonly type?: string
 }
-export interface DesiredV1Secret {
-  readonly metadata: DesiredMeta
-  readonly data?: Written<{ readonly [key: string]: string }> | undefined
-  readonly immutable?: boolean | undefined
-  readonly stringData?: Written<{ readonly [key: string]: string }> | undefined
-  readonly type?: string | undefined
-}
+export interface DesiredV1Secret extends WrittenKind<V1Secret> {}
 
-export interface V1Service {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Service extends ReadKind<string> {
   readonly spec?: V1ServiceSpec
   readonly status?: V1ServiceStatus
 }
-export interface DesiredV1Service {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ServiceSpec> | undefined
-}
+export interface DesiredV1Service extends WrittenKind<V1Service> {}
 
-export interface V1ServiceAccount {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1ServiceAccount extends ReadKind<string> {
   readonly automountServiceAccountToken?: boolean
   readonly imagePullSecrets?: readonly V1LocalObjectReference[]
   readonly secrets?: readonly V1ObjectReference[]
 }
-export interface DesiredV1ServiceAccount {
-  readonly metadata: DesiredMeta
-  readonly automountServiceAccountToken?: boolean | undefined
-  readonly imagePullSecrets?: Written<readonly V1LocalObjectReference[]> | undefined
-  readonly secrets?: Written<readonly V1ObjectReference[]> | undefined
-}
+export interface DesiredV1ServiceAccount extends WrittenKind<V1ServiceAccount> {}
 
-export interface V1MutatingAdmissionPolicy {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1MutatingAdmissionPolicy extends ReadKind<undefined> {
   readonly spec?: V1MutatingAdmissionPolicySpec
 }
-export interface DesiredV1MutatingAdmissionPolicy {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1MutatingAdmissionPolicySpec> | undefined
-}
+export interface DesiredV1MutatingAdmissionPolicy extends WrittenKind<V1MutatingAdmissionPolicy> {}
 
-export interface V1MutatingAdmissionPolicyBinding {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1MutatingAdmissionPolicyBinding extends ReadKind<undefined> {
   readonly spec?: V1MutatingAdmissionPolicyBindingSpec
 }
-export interface DesiredV1MutatingAdmissionPolicyBinding {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1MutatingAdmissionPolicyBindingSpec> | undefined
-}
+export interface DesiredV1MutatingAdmissionPolicyBinding extends WrittenKind<V1MutatingAdmissionPolicyBinding> {}
 
-export interface V1MutatingWebhookConfiguration {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1MutatingWebhookConfiguration extends ReadKind<undefined> {
   readonly webhooks?: readonly V1MutatingWebhook[]
 }
-export interface DesiredV1MutatingWebhookConfiguration {
-  readonly metadata: DesiredMeta
-  readonly webhooks?: Written<readonly V1MutatingWebhook[]> | undefined
-}
+export interface DesiredV1MutatingWebhookConfiguration extends WrittenKind<V1MutatingWebhookConfiguration> {}
 
-export interface V1ValidatingAdmissionPolicy {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1ValidatingAdmissionPolicy extends ReadKind<undefined> {
   readonly spec?: V1ValidatingAdmissionPolicySpec
   readonly status?: V1ValidatingAdmissionPolicyStatus
 }
-export interface DesiredV1ValidatingAdmissionPolicy {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ValidatingAdmissionPolicySpec> | undefined
-}
+export interface DesiredV1ValidatingAdmissionPolicy extends WrittenKind<V1ValidatingAdmissionPolicy> {}
 
-export interface V1ValidatingAdmissionPolicyBinding {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1ValidatingAdmissionPolicyBinding extends ReadKind<undefined> {
   readonly spec: V1ValidatingAdmissionPolicyBindingSpec
 }
-export interface DesiredV1ValidatingAdmissionPolicyBinding {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ValidatingAdmissionPolicyBindingSpec> | undefined
-}
+export interface DesiredV1ValidatingAdmissionPolicyBinding extends WrittenKind<V1ValidatingAdmissionPolicyBinding> {}
 
-export interface V1ValidatingWebhookConfiguration {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1ValidatingWebhookConfiguration extends ReadKind<undefined> {
   readonly webhooks?: readonly V1ValidatingWebhook[]
 }
-export interface DesiredV1ValidatingWebhookConfiguration {
-  readonly metadata: DesiredMeta
-  readonly webhooks?: Written<readonly V1ValidatingWebhook[]> | undefined
-}
+export interface DesiredV1ValidatingWebhookConfiguration extends WrittenKind<V1ValidatingWebhookConfiguration> {}
 
-export interface V1CustomResourceDefinition {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1CustomResourceDefinition extends ReadKind<undefined> {
   readonly spec: V1CustomResourceDefinitionSpec
   readonly status?: V1CustomResourceDefinitionStatus
 }
-export interface DesiredV1CustomResourceDefinition {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1CustomResourceDefinitionSpec> | undefined
-}
+export interface DesiredV1CustomResourceDefinition extends WrittenKind<V1CustomResourceDefinition> {}
 
-export interface V1APIService {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1APIService extends ReadKind<undefined> {
   readonly spec?: V1APIServiceSpec
   readonly status?: V1APIServiceStatus
 }
-export interface DesiredV1APIService {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1APIServiceSpec> | undefined
-}
+export interface DesiredV1APIService extends WrittenKind<V1APIService> {}
 
-export interface V1ControllerRevision {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1ControllerRevision extends ReadKind<string> {
   readonly data?: unknown
   readonly revision: number
 }
-export interface DesiredV1ControllerRevision {
-  readonly metadata: DesiredMeta
-  readonly data?: unknown | undefined
-  readonly revision?: number | undefined
-}
+export interface DesiredV1ControllerRevision extends WrittenKind<V1ControllerRevision> {}
 
-export interface V1DaemonSet {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1DaemonSet extends ReadKind<string> {
   readonly spec?: V1DaemonSetSpec
   readonly status?: V1DaemonSetStatus
 }
-export interface DesiredV1DaemonSet {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1DaemonSetSpec> | undefined
-}
+export interface DesiredV1DaemonSet extends WrittenKind<V1DaemonSet> {}
 
-export interface V1Deployment {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Deployment extends ReadKind<string> {
   readonly spec?: V1DeploymentSpec
   readonly status?: V1DeploymentStatus
 }
-export interface DesiredV1Deployment {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1DeploymentSpec> | undefined
-}
+export interface DesiredV1Deployment extends WrittenKind<V1Deployment> {}
 
-export interface V1ReplicaSet {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1ReplicaSet extends ReadKind<string> {
   readonly spec?: V1ReplicaSetSpec
   readonly status?: V1ReplicaSetStatus
 }
-export interface DesiredV1ReplicaSet {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ReplicaSetSpec> | undefined
-}
+export interface DesiredV1ReplicaSet extends WrittenKind<V1ReplicaSet> {}
 
-export interface V1StatefulSet {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1StatefulSet extends ReadKind<string> {
   readonly spec?: V1StatefulSetSpec
   readonly status?: V1StatefulSetStatus
 }
-export interface DesiredV1StatefulSet {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1StatefulSetSpec> | undefined
-}
+export interface DesiredV1StatefulSet extends WrittenKind<V1StatefulSet> {}
 
-export interface V1SelfSubjectReview {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1SelfSubjectReview extends ReadKind<undefined> {
   readonly status?: V1SelfSubjectReviewStatus
 }
-export interface DesiredV1SelfSubjectReview {
-  readonly metadata: DesiredMeta
-}
+export interface DesiredV1SelfSubjectReview extends WrittenKind<V1SelfSubjectReview> {}
 
-export interface V1TokenReview {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1TokenReview extends ReadKind<undefined> {
   readonly spec: V1TokenReviewSpec
   readonly status?: V1TokenReviewStatus
 }
-export interface DesiredV1TokenReview {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1TokenReviewSpec> | undefined
-}
+export interface DesiredV1TokenReview extends WrittenKind<V1TokenReview> {}
 
-export interface V1LocalSubjectAccessReview {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1LocalSubjectAccessReview extends ReadKind<string> {
   readonly spec: V1SubjectAccessReviewSpec
   readonly status?: V1SubjectAccessReviewStatus
 }
-export interface DesiredV1LocalSubjectAccessReview {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1SubjectAccessReviewSpec> | undefined
-}
+export interface DesiredV1LocalSubjectAccessReview extends WrittenKind<V1LocalSubjectAccessReview> {}
 
-export interface V1SelfSubjectAccessReview {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1SelfSubjectAccessReview extends ReadKind<undefined> {
   readonly spec: V1SelfSubjectAccessReviewSpec
   readonly status?: V1SubjectAccessReviewStatus
 }
-export interface DesiredV1SelfSubjectAccessReview {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1SelfSubjectAccessReviewSpec> | undefined
-}
+export interface DesiredV1SelfSubjectAccessReview extends WrittenKind<V1SelfSubjectAccessReview> {}
 
-export interface V1SelfSubjectRulesReview {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1SelfSubjectRulesReview extends ReadKind<undefined> {
   readonly spec: V1SelfSubjectRulesReviewSpec
   readonly status?: V1SubjectRulesReviewStatus
 }
-export interface DesiredV1SelfSubjectRulesReview {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1SelfSubjectRulesReviewSpec> | undefined
-}
+export interface DesiredV1SelfSubjectRulesReview extends WrittenKind<V1SelfSubjectRulesReview> {}
 
-export interface V1SubjectAccessReview {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1SubjectAccessReview extends ReadKind<undefined> {
   readonly spec: V1SubjectAccessReviewSpec
   readonly status?: V1SubjectAccessReviewStatus
 }
-export interface DesiredV1SubjectAccessReview {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1SubjectAccessReviewSpec> | undefined
-}
+export interface DesiredV1SubjectAccessReview extends WrittenKind<V1SubjectAccessReview> {}
 
-export interface V2HorizontalPodAutoscaler {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V2HorizontalPodAutoscaler extends ReadKind<string> {
   readonly spec: V2HorizontalPodAutoscalerSpec
   readonly status?: V2HorizontalPodAutoscalerStatus
 }
-export interface DesiredV2HorizontalPodAutoscaler {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V2HorizontalPodAutoscalerSpec> | undefined
-}
+export interface DesiredV2HorizontalPodAutoscaler extends WrittenKind<V2HorizontalPodAutoscaler> {}
 
-export interface V1CronJob {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1CronJob extends ReadKind<string> {
   readonly spec: V1CronJobSpec
   readonly status?: V1CronJobStatus
 }
-export interface DesiredV1CronJob {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1CronJobSpec> | undefined
-}
+export interface DesiredV1CronJob extends WrittenKind<V1CronJob> {}
 
-export interface V1Job {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Job extends ReadKind<string> {
   readonly spec?: V1JobSpec
   readonly status?: V1JobStatus
 }
-export interface DesiredV1Job {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1JobSpec> | undefined
-}
+export interface DesiredV1Job extends WrittenKind<V1Job> {}
 
-export interface V1CertificateSigningRequest {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1CertificateSigningRequest extends ReadKind<undefined> {
   readonly spec: V1CertificateSigningRequestSpec
   readonly status?: V1CertificateSigningRequestStatus
 }
-export interface DesiredV1CertificateSigningRequest {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1CertificateSigningRequestSpec> | undefined
-}
+export interface DesiredV1CertificateSigningRequest extends WrittenKind<V1CertificateSigningRequest> {}
 
-export interface V1Lease {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Lease extends ReadKind<string> {
   readonly spec?: V1LeaseSpec
 }
-export interface DesiredV1Lease {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1LeaseSpec> | undefined
-}
+export interface DesiredV1Lease extends WrittenKind<V1Lease> {}
 
-export interface V1EndpointSlice {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1EndpointSlice extends ReadKind<string> {
   readonly addressType: string
   readonly endpoints?: readonly V1Endpoint[]
   readonly ports?: readonly DiscoveryV1EndpointPort[]
 }
-export interface DesiredV1EndpointSlice {
-  readonly metadata: DesiredMeta
-  readonly addressType?: string | undefined
-  readonly endpoints?: Written<readonly V1Endpoint[]> | undefined
-  readonly ports?: Written<readonly DiscoveryV1EndpointPort[]> | undefined
-}
+export interface DesiredV1EndpointSlice extends WrittenKind<V1EndpointSlice> {}
 
-export interface EventsV1Event {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface EventsV1Event extends ReadKind<string> {
   readonly action?: string
   readonly deprecatedCount?: number
   readonly deprecatedFirstTimestamp?: string
@@ -550,287 +298,131 @@ export interface EventsV1Event {
   readonly series?: EventsV1EventSeries
   readonly type?: string
 }
-export interface DesiredEventsV1Event {
-  readonly metadata: DesiredMeta
-  readonly action?: string | undefined
-  readonly deprecatedCount?: number | undefined
-  readonly deprecatedFirstTimestamp?: string | undefined
-  readonly deprecatedLastTimestamp?: string | undefined
-  readonly deprecatedSource?: Written<V1EventSource> | undefined
-  readonly eventTime?: string | undefined
-  readonly note?: string | undefined
-  readonly reason?: string | undefined
-  readonly regarding?: Written<V1ObjectReference> | undefined
-  readonly related?: Written<V1ObjectReference> | undefined
-  readonly reportingController?: string | undefined
-  readonly reportingInstance?: string | undefined
-  readonly series?: Written<EventsV1EventSeries> | undefined
-  readonly type?: string | undefined
-}
+export interface DesiredEventsV1Event extends WrittenKind<EventsV1Event> {}
 
-export interface V1FlowSchema {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1FlowSchema extends ReadKind<undefined> {
   readonly spec?: V1FlowSchemaSpec
   readonly status?: V1FlowSchemaStatus
 }
-export interface DesiredV1FlowSchema {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1FlowSchemaSpec> | undefined
-}
+export interface DesiredV1FlowSchema extends WrittenKind<V1FlowSchema> {}
 
-export interface V1PriorityLevelConfiguration {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1PriorityLevelConfiguration extends ReadKind<undefined> {
   readonly spec?: V1PriorityLevelConfigurationSpec
   readonly status?: V1PriorityLevelConfigurationStatus
 }
-export interface DesiredV1PriorityLevelConfiguration {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1PriorityLevelConfigurationSpec> | undefined
-}
+export interface DesiredV1PriorityLevelConfiguration extends WrittenKind<V1PriorityLevelConfiguration> {}
 
-export interface V1IPAddress {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1IPAddress extends ReadKind<undefined> {
   readonly spec: V1IPAddressSpec
 }
-export interface DesiredV1IPAddress {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1IPAddressSpec> | undefined
-}
+export interface DesiredV1IPAddress extends WrittenKind<V1IPAddress> {}
 
-export interface V1Ingress {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Ingress extends ReadKind<string> {
   readonly spec?: V1IngressSpec
   readonly status?: V1IngressStatus
 }
-export interface DesiredV1Ingress {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1IngressSpec> | undefined
-}
+export interface DesiredV1Ingress extends WrittenKind<V1Ingress> {}
 
-export interface V1IngressClass {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1IngressClass extends ReadKind<undefined> {
   readonly spec?: V1IngressClassSpec
 }
-export interface DesiredV1IngressClass {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1IngressClassSpec> | undefined
-}
+export interface DesiredV1IngressClass extends WrittenKind<V1IngressClass> {}
 
-export interface V1NetworkPolicy {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1NetworkPolicy extends ReadKind<string> {
   readonly spec?: V1NetworkPolicySpec
 }
-export interface DesiredV1NetworkPolicy {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1NetworkPolicySpec> | undefined
-}
+export interface DesiredV1NetworkPolicy extends WrittenKind<V1NetworkPolicy> {}
 
-export interface V1ServiceCIDR {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1ServiceCIDR extends ReadKind<undefined> {
   readonly spec?: V1ServiceCIDRSpec
   readonly status?: V1ServiceCIDRStatus
 }
-export interface DesiredV1ServiceCIDR {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ServiceCIDRSpec> | undefined
-}
+export interface DesiredV1ServiceCIDR extends WrittenKind<V1ServiceCIDR> {}
 
-export interface V1RuntimeClass {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1RuntimeClass extends ReadKind<undefined> {
   readonly handler: string
   readonly overhead?: V1Overhead
   readonly scheduling?: V1Scheduling
 }
-export interface DesiredV1RuntimeClass {
-  readonly metadata: DesiredMeta
-  readonly handler?: string | undefined
-  readonly overhead?: Written<V1Overhead> | undefined
-  readonly scheduling?: Written<V1Scheduling> | undefined
-}
+export interface DesiredV1RuntimeClass extends WrittenKind<V1RuntimeClass> {}
 
-export interface V1PodDisruptionBudget {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1PodDisruptionBudget extends ReadKind<string> {
   readonly spec?: V1PodDisruptionBudgetSpec
   readonly status?: V1PodDisruptionBudgetStatus
 }
-export interface DesiredV1PodDisruptionBudget {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1PodDisruptionBudgetSpec> | undefined
-}
+export interface DesiredV1PodDisruptionBudget extends WrittenKind<V1PodDisruptionBudget> {}
 
-export interface V1ClusterRole {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1ClusterRole extends ReadKind<undefined> {
   readonly aggregationRule?: V1AggregationRule
   readonly rules?: readonly V1PolicyRule[]
 }
-export interface DesiredV1ClusterRole {
-  readonly metadata: DesiredMeta
-  readonly aggregationRule?: Written<V1AggregationRule> | undefined
-  readonly rules?: Written<readonly V1PolicyRule[]> | undefined
-}
+export interface DesiredV1ClusterRole extends WrittenKind<V1ClusterRole> {}
 
-export interface V1ClusterRoleBinding {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1ClusterRoleBinding extends ReadKind<undefined> {
   readonly roleRef: V1RoleRef
   readonly subjects?: readonly RbacV1Subject[]
 }
-export interface DesiredV1ClusterRoleBinding {
-  readonly metadata: DesiredMeta
-  readonly roleRef?: Written<V1RoleRef> | undefined
-  readonly subjects?: Written<readonly RbacV1Subject[]> | undefined
-}
+export interface DesiredV1ClusterRoleBinding extends WrittenKind<V1ClusterRoleBinding> {}
 
-export interface V1Role {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1Role extends ReadKind<string> {
   readonly rules?: readonly V1PolicyRule[]
 }
-export interface DesiredV1Role {
-  readonly metadata: DesiredMeta
-  readonly rules?: Written<readonly V1PolicyRule[]> | undefined
-}
+export interface DesiredV1Role extends WrittenKind<V1Role> {}
 
-export interface V1RoleBinding {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1RoleBinding extends ReadKind<string> {
   readonly roleRef: V1RoleRef
   readonly subjects?: readonly RbacV1Subject[]
 }
-export interface DesiredV1RoleBinding {
-  readonly metadata: DesiredMeta
-  readonly roleRef?: Written<V1RoleRef> | undefined
-  readonly subjects?: Written<readonly RbacV1Subject[]> | undefined
-}
+export interface DesiredV1RoleBinding extends WrittenKind<V1RoleBinding> {}
 
-export interface V1DeviceClass {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1DeviceClass extends ReadKind<undefined> {
   readonly spec: V1DeviceClassSpec
 }
-export interface DesiredV1DeviceClass {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1DeviceClassSpec> | undefined
-}
+export interface DesiredV1DeviceClass extends WrittenKind<V1DeviceClass> {}
 
-export interface ResourceV1ResourceClaim {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface ResourceV1ResourceClaim extends ReadKind<string> {
   readonly spec: V1ResourceClaimSpec
   readonly status?: V1ResourceClaimStatus
 }
-export interface DesiredResourceV1ResourceClaim {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ResourceClaimSpec> | undefined
-}
+export interface DesiredResourceV1ResourceClaim extends WrittenKind<ResourceV1ResourceClaim> {}
 
-export interface V1ResourceClaimTemplate {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1ResourceClaimTemplate extends ReadKind<string> {
   readonly spec: V1ResourceClaimTemplateSpec
 }
-export interface DesiredV1ResourceClaimTemplate {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ResourceClaimTemplateSpec> | undefined
-}
+export interface DesiredV1ResourceClaimTemplate extends WrittenKind<V1ResourceClaimTemplate> {}
 
-export interface V1ResourceSlice {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1ResourceSlice extends ReadKind<undefined> {
   readonly spec: V1ResourceSliceSpec
 }
-export interface DesiredV1ResourceSlice {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1ResourceSliceSpec> | undefined
-}
+export interface DesiredV1ResourceSlice extends WrittenKind<V1ResourceSlice> {}
 
-export interface V1PriorityClass {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1PriorityClass extends ReadKind<undefined> {
   readonly description?: string
   readonly globalDefault?: boolean
   readonly preemptionPolicy?: string
   readonly value?: number
 }
-export interface DesiredV1PriorityClass {
-  readonly metadata: DesiredMeta
-  readonly description?: string | undefined
-  readonly globalDefault?: boolean | undefined
-  readonly preemptionPolicy?: string | undefined
-  readonly value?: number | undefined
-}
+export interface DesiredV1PriorityClass extends WrittenKind<V1PriorityClass> {}
 
-export interface V1CSIDriver {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1CSIDriver extends ReadKind<undefined> {
   readonly spec: V1CSIDriverSpec
 }
-export interface DesiredV1CSIDriver {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1CSIDriverSpec> | undefined
-}
+export interface DesiredV1CSIDriver extends WrittenKind<V1CSIDriver> {}
 
-export interface V1CSINode {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1CSINode extends ReadKind<undefined> {
   readonly spec: V1CSINodeSpec
 }
-export interface DesiredV1CSINode {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1CSINodeSpec> | undefined
-}
+export interface DesiredV1CSINode extends WrittenKind<V1CSINode> {}
 
-export interface V1CSIStorageCapacity {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<string>
+export interface V1CSIStorageCapacity extends ReadKind<string> {
   readonly capacity?: string
   readonly maximumVolumeSize?: string
   readonly nodeTopology?: V1LabelSelector
   readonly storageClassName: string
 }
-export interface DesiredV1CSIStorageCapacity {
-  readonly metadata: DesiredMeta
-  readonly capacity?: string | undefined
-  readonly maximumVolumeSize?: string | undefined
-  readonly nodeTopology?: Written<V1LabelSelector> | undefined
-  readonly storageClassName?: string | undefined
-}
+export interface DesiredV1CSIStorageCapacity extends WrittenKind<V1CSIStorageCapacity> {}
 
-export interface V1StorageClass {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1StorageClass extends ReadKind<undefined> {
   readonly allowVolumeExpansion?: boolean
   readonly allowedTopologies?: readonly V1TopologySelectorTerm[]
   readonly mountOptions?: readonly string[]
@@ -839,41 +431,19 @@ export interface V1StorageClass {
   readonly reclaimPolicy?: string
   readonly volumeBindingMode?: string
 }
-export interface DesiredV1StorageClass {
-  readonly metadata: DesiredMeta
-  readonly allowVolumeExpansion?: boolean | undefined
-  readonly allowedTopologies?: Written<readonly V1TopologySelectorTerm[]> | undefined
-  readonly mountOptions?: readonly string[] | undefined
-  readonly parameters?: Written<{ readonly [key: string]: string }> | undefined
-  readonly provisioner?: string | undefined
-  readonly reclaimPolicy?: string | undefined
-  readonly volumeBindingMode?: string | undefined
-}
+export interface DesiredV1StorageClass extends WrittenKind<V1StorageClass> {}
 
-export interface V1VolumeAttachment {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1VolumeAttachment extends ReadKind<undefined> {
   readonly spec: V1VolumeAttachmentSpec
   readonly status?: V1VolumeAttachmentStatus
 }
-export interface DesiredV1VolumeAttachment {
-  readonly metadata: DesiredMeta
-  readonly spec?: Written<V1VolumeAttachmentSpec> | undefined
-}
+export interface DesiredV1VolumeAttachment extends WrittenKind<V1VolumeAttachment> {}
 
-export interface V1VolumeAttributesClass {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: ObjectMeta<undefined>
+export interface V1VolumeAttributesClass extends ReadKind<undefined> {
   readonly driverName: string
   readonly parameters?: { readonly [key: string]: string }
 }
-export interface DesiredV1VolumeAttributesClass {
-  readonly metadata: DesiredMeta
-  readonly driverName?: string | undefined
-  readonly parameters?: Written<{ readonly [key: string]: string }> | undefined
-}
+export interface DesiredV1VolumeAttributesClass extends WrittenKind<V1VolumeAttributesClass> {}
 
 export interface AdmissionregistrationV1ServiceReference {
   readonly name: string
@@ -955,13 +525,7 @@ export interface StorageV1TokenRequest {
   readonly expirationSeconds?: number
 }
 
-export interface V1APIServiceCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
-}
+export interface V1APIServiceCondition extends StatusCondition {}
 
 export interface V1APIServiceSpec {
   readonly caBundle?: string
@@ -1140,13 +704,8 @@ export interface V1CephFSVolumeSource {
   readonly user?: string
 }
 
-export interface V1CertificateSigningRequestCondition {
-  readonly lastTransitionTime?: string
+export interface V1CertificateSigningRequestCondition extends StatusCondition {
   readonly lastUpdateTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
 }
 
 export interface V1CertificateSigningRequestSpec {
@@ -1381,13 +940,8 @@ export interface V1CustomResourceConversion {
   readonly webhook?: V1WebhookConversion
 }
 
-export interface V1CustomResourceDefinitionCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
+export interface V1CustomResourceDefinitionCondition extends StatusCondition {
   readonly observedGeneration?: number
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
 }
 
 export interface V1CustomResourceDefinitionNames {
@@ -1446,13 +1000,7 @@ export interface V1DaemonEndpoint {
   readonly Port: number
 }
 
-export interface V1DaemonSetCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
-}
+export interface V1DaemonSetCondition extends StatusCondition {}
 
 export interface V1DaemonSetSpec {
   readonly minReadySeconds?: number
@@ -1480,13 +1028,8 @@ export interface V1DaemonSetUpdateStrategy {
   readonly type?: string
 }
 
-export interface V1DeploymentCondition {
-  readonly lastTransitionTime?: string
+export interface V1DeploymentCondition extends StatusCondition {
   readonly lastUpdateTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
 }
 
 export interface V1DeploymentSpec {
@@ -1716,33 +1259,8 @@ export interface V1EnvVarSource {
   readonly secretKeyRef?: V1SecretKeySelector
 }
 
-export interface V1EphemeralContainer {
-  readonly args?: readonly string[]
-  readonly command?: readonly string[]
-  readonly env?: readonly V1EnvVar[]
-  readonly envFrom?: readonly V1EnvFromSource[]
-  readonly image?: string
-  readonly imagePullPolicy?: string
-  readonly lifecycle?: V1Lifecycle
-  readonly livenessProbe?: V1Probe
-  readonly name: string
-  readonly ports?: readonly V1ContainerPort[]
-  readonly readinessProbe?: V1Probe
-  readonly resizePolicy?: readonly V1ContainerResizePolicy[]
-  readonly resources?: V1ResourceRequirements
-  readonly restartPolicy?: string
-  readonly restartPolicyRules?: readonly V1ContainerRestartRule[]
-  readonly securityContext?: V1SecurityContext
-  readonly startupProbe?: V1Probe
-  readonly stdin?: boolean
-  readonly stdinOnce?: boolean
+export interface V1EphemeralContainer extends V1Container {
   readonly targetContainerName?: string
-  readonly terminationMessagePath?: string
-  readonly terminationMessagePolicy?: string
-  readonly tty?: boolean
-  readonly volumeDevices?: readonly V1VolumeDevice[]
-  readonly volumeMounts?: readonly V1VolumeMount[]
-  readonly workingDir?: string
 }
 
 export interface V1EphemeralVolumeSource {
@@ -2090,13 +1608,8 @@ export interface V1JSONSchemaProps {
   readonly 'x-kubernetes-validations'?: readonly V1ValidationRule[]
 }
 
-export interface V1JobCondition {
+export interface V1JobCondition extends StatusCondition {
   readonly lastProbeTime?: string
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
 }
 
 export interface V1JobSpec {
@@ -2277,19 +1790,8 @@ export interface V1MutatingAdmissionPolicySpec {
   readonly variables?: readonly V1Variable[]
 }
 
-export interface V1MutatingWebhook {
-  readonly admissionReviewVersions: readonly string[]
-  readonly clientConfig: AdmissionregistrationV1WebhookClientConfig
-  readonly failurePolicy?: string
-  readonly matchConditions?: readonly V1MatchCondition[]
-  readonly matchPolicy?: string
-  readonly name: string
-  readonly namespaceSelector?: V1LabelSelector
-  readonly objectSelector?: V1LabelSelector
+export interface V1MutatingWebhook extends V1ValidatingWebhook {
   readonly reinvocationPolicy?: string
-  readonly rules?: readonly V1RuleWithOperations[]
-  readonly sideEffects: string
-  readonly timeoutSeconds?: number
 }
 
 export interface V1Mutation {
@@ -2313,13 +1815,7 @@ export interface V1NamedRuleWithOperations {
   readonly scope?: string
 }
 
-export interface V1NamespaceCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
-}
+export interface V1NamespaceCondition extends StatusCondition {}
 
 export interface V1NamespaceSpec {
   readonly finalizers?: readonly string[]
@@ -2386,13 +1882,8 @@ export interface V1NodeAllocatableResourceMapping {
   readonly capacityKey?: string
 }
 
-export interface V1NodeCondition {
+export interface V1NodeCondition extends StatusCondition {
   readonly lastHeartbeatTime?: string
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
 }
 
 export interface V1NodeConfigSource {
@@ -2569,13 +2060,8 @@ export interface V1ParentReference {
   readonly resource: string
 }
 
-export interface V1PersistentVolumeClaimCondition {
+export interface V1PersistentVolumeClaimCondition extends StatusCondition {
   readonly lastProbeTime?: string
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
 }
 
 export interface V1PersistentVolumeClaimSpec {
@@ -2686,14 +2172,9 @@ export interface V1PodCertificateProjection {
   readonly userAnnotations?: { readonly [key: string]: string }
 }
 
-export interface V1PodCondition {
+export interface V1PodCondition extends StatusCondition {
   readonly lastProbeTime?: string
-  readonly lastTransitionTime?: string
-  readonly message?: string
   readonly observedGeneration?: number
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
 }
 
 export interface V1PodDNSConfig {
@@ -2979,13 +2460,7 @@ export interface V1RBDVolumeSource {
   readonly user?: string
 }
 
-export interface V1ReplicaSetCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
-}
+export interface V1ReplicaSetCondition extends StatusCondition {}
 
 export interface V1ReplicaSetSpec {
   readonly minReadySeconds?: number
@@ -3004,13 +2479,7 @@ export interface V1ReplicaSetStatus {
   readonly terminatingReplicas?: number
 }
 
-export interface V1ReplicationControllerCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
-}
+export interface V1ReplicationControllerCondition extends StatusCondition {}
 
 export interface V1ReplicationControllerSpec {
   readonly minReadySeconds?: number
@@ -3340,13 +2809,7 @@ export interface V1SleepAction {
   readonly seconds: number
 }
 
-export interface V1StatefulSetCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
-}
+export interface V1StatefulSetCondition extends StatusCondition {}
 
 export interface V1StatefulSetOrdinals {
   readonly start?: number
@@ -3762,13 +3225,7 @@ export interface V2HorizontalPodAutoscalerBehavior {
   readonly scaleUp?: V2HPAScalingRules
 }
 
-export interface V2HorizontalPodAutoscalerCondition {
-  readonly lastTransitionTime?: string
-  readonly message?: string
-  readonly reason?: string
-  readonly status: string
-  readonly type: string
-}
+export interface V2HorizontalPodAutoscalerCondition extends StatusCondition {}
 
 export interface V2HorizontalPodAutoscalerSpec {
   readonly behavior?: V2HorizontalPodAutoscalerBehavior

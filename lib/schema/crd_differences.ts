@@ -94,8 +94,9 @@ function textsOf(change: SchemaChange): readonly string[] {
   })
 }
 
-function without(values: unknown = [], others: unknown = []): readonly unknown[] {
-  return (values as readonly unknown[]).filter((value) =>
-    !(others as readonly unknown[]).some((other) => jsonEqual(value, other))
+/** Returns the values of one list that the other lacks. Empty for what is no list. */
+export function without(values: unknown, from: unknown): readonly unknown[] {
+  return (Array.isArray(values) ? values as readonly unknown[] : []).filter((value) =>
+    !(Array.isArray(from) && from.some((other) => jsonEqual(value, other)))
   )
 }

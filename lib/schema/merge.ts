@@ -129,11 +129,8 @@ function mergeFields(a: Fields, b: Fields, junctor: Junctor, place: Place): Fiel
 /** Throws if the field, which some alternatives lack, has a default. */
 export function refuseLoneDefault(field: JsonSchema, place: Place): void {
   if ('default' in field) {
-    refuse(
-      place,
-      'a default in one alternative only',
-      'the server would fill it in in all of them; make the field optional',
-    )
+    const what = 'a default in one alternative only'
+    refuse(place, what, 'the server would fill it in in all of them; make the field optional')
   }
 }
 

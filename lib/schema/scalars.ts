@@ -125,14 +125,9 @@ function urlSchema({ protocol, hostname, normalize }: UrlCheck, place: Place): J
 function inner(regex: RegExp, place: Place): string {
   const { pattern } = patternSchema(regex, place) as { readonly pattern: string }
   const whole = /^\^([^]*)\$$/.exec(pattern)
-  if (!whole || pattern.includes('|')) {
-    return refuse(
-      place,
-      `a URL whose part must match ${String(regex)}`,
-      'anchor it with ^ and $, without alternatives, or use .regex()',
-    )
-  }
-  return whole[1]!
+  if (whole && !pattern.includes('|')) return whole[1]!
+  const what = `a URL whose part must match ${String(regex)}`
+  return refuse(place, what, 'anchor it with ^ and $, without alternatives, or use .regex()')
 }
 
 /**

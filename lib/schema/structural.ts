@@ -189,11 +189,8 @@ function objectSchema(def: Extract<Definition, { type: 'object' }>, step: Step):
   const others = def.catchall && definitionOf(def.catchall).type
   if (def.catchall && others !== 'never' && others !== 'unknown' && others !== 'any') {
     if (fields.length > 0) {
-      refuse(
-        step.place,
-        'an object with typed fields and a typed catchall',
-        'put the other fields into a record of their own',
-      )
+      const what = 'an object with typed fields and a typed catchall'
+      refuse(step.place, what, 'put the other fields into a record of their own')
     }
     return { type: 'object', additionalProperties: translate(def.catchall, inside(step, '{}')) }
   }

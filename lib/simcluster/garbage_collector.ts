@@ -20,6 +20,7 @@ import { formatMs } from '../core/duration.ts'
 import { discoverKinds } from '../client/rest_mapper.ts'
 import { messageOf } from '../core/errors.ts'
 import type { OwnerReference } from '../core/objects.ts'
+import { splitApiVersion } from '../core/owners.ts'
 import { CRD, groupResourceOf } from '../core/resource.ts'
 import { type Dependents, isWaiting, ORPHAN, type OwnerState, plan, stateOfOwner } from './collectable.ts'
 
@@ -263,7 +264,7 @@ export class GarbageCollector implements Runnable {
   }
 
   #kindOf({ apiVersion, kind }: OwnerReference): AnyResource | undefined {
-    return this.#kinds.get(`${apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : ''}/${kind}`)
+    return this.#kinds.get(`${splitApiVersion(apiVersion).group}/${kind}`)
   }
 
   #parse(key: string): { resource: AnyResource | undefined; namespace: string | undefined; name: string } {

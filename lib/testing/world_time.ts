@@ -117,14 +117,12 @@ async function endOf(
     if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
     else if (turns++ > MAX_TURNS) {
       const { restless } = activity
-      throw new Error(
-        `Cannot stop operator "${name}": it has not ended ${
-          formatMs(maxStopMs)
-        } after its signal was aborted; does a task or a reconcile wait for something that never happens?${
-          restless ? ` Before that: ${restless.message}` : ''
-        }`,
-        { cause: restless },
-      )
+      const stuck = `Cannot stop operator "${name}": it has not ended ${
+        formatMs(maxStopMs)
+      } after its signal was aborted; does a task or a reconcile wait for something that never happens?${
+        restless ? ` Before that: ${restless.message}` : ''
+      }`
+      throw new Error(stuck, { cause: restless })
     }
   }
 }

@@ -9,6 +9,7 @@ import { jsonEqual } from '../core/equal.ts'
 import { messageOf } from '../core/errors.ts'
 import { parseExactList, stringifyExact } from '../core/exact_json.ts'
 import { formatKey, type KubeObject } from '../core/objects.ts'
+import { splitApiVersion } from '../core/owners.ts'
 import { apiVersionOf, type DefinedResource } from '../core/resource.ts'
 import type { TurnBudget } from '../async/clock.ts'
 import type { ConversionDescription } from '../schema/conversions.ts'
@@ -145,7 +146,8 @@ function convertOne(kinds: Kinds, object: unknown, desired: string, at: number):
   }
   const { apiVersion, kind: name } = object as KubeObject
   const cannot = `Cannot convert ${title} from ${apiVersion} to ${desired}`
-  const [[group, version], [desiredGroup, desiredVersion]] = [apiVersion, desired].map(partsOf) as [Parts, Parts]
+  const { group, version } = splitApiVersion(apiVersion)
+  const { group: desiredGroup, version: desiredVersion } = splitApiVersion(desired)
   if (group !== desiredGroup) throw new TypeError(`${cannot}: they are of different API groups`)
   if (version === desiredVersion) throw new TypeError(`${cannot}: it has that version`)
   const kind = kinds.get(`${group}/${name}`)
@@ -167,13 +169,7 @@ function convertOne(kinds: Kinds, object: unknown, desired: string, at: number):
   }
 }
 
-type Parts = readonly [group: string, version: string]
 type Spoke = ConversionDescription | undefined
-
-function partsOf(apiVersion: string): Parts {
-  const slash = apiVersion.indexOf('/')
-  return [apiVersion.slice(0, Math.max(slash, 0)), apiVersion.slice(slash + 1)]
-}
 
 /** Returns `Kind "namespace/name"`. Undefined for what is not an object of the API. */
 function titleOf(object: unknown): string | undefined {

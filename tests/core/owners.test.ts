@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
-import { controllerOf, groupOf, refersTo, withController } from '../../lib/core/owners.ts'
+import { controllerOf, refersTo, splitApiVersion, withController } from '../../lib/core/owners.ts'
 
 const owner = (over: Partial<KubeObject['metadata']> = {}): KubeObject => ({
   apiVersion: 'example.dev/v1',
@@ -42,5 +42,6 @@ test('the controller of an object is found, and matched by group and kind', () =
   assert.equal(refersTo(reference, { group: 'example.dev', kind: 'Foo' }), true)
   assert.equal(refersTo({ ...reference, apiVersion: 'example.dev/v2' }, { group: 'example.dev', kind: 'Foo' }), true)
   assert.equal(refersTo(reference, { group: '', kind: 'Foo' }), false)
-  assert.deepEqual([groupOf('v1'), groupOf('apps/v1')], ['', 'apps'])
+  assert.deepEqual(splitApiVersion('v1'), { group: '', version: 'v1' })
+  assert.deepEqual(splitApiVersion('apps/v1'), { group: 'apps', version: 'v1' })
 })

@@ -84,6 +84,21 @@ function modelsFile(served: readonly Served[]): string {
     'export type Written<T> = T extends readonly (infer Item)[] ? readonly Written<Item>[] : T extends object ? Part<T> : T',
     '/** Any part of an object. `undefined` means absent. A named type, so that compiler messages show its name. */',
     'export type Part<T> = { readonly [K in keyof T]?: Written<T[K]> | undefined }',
+    '',
+    '/** What each kind has as it is read. */',
+    'export interface ReadKind<Namespace extends string | undefined> {',
+    '  readonly apiVersion: string',
+    '  readonly kind: string',
+    '  readonly metadata: ObjectMeta<Namespace>',
+    '}',
+    '/** The written form of a kind: a client adds apiVersion and kind, and the status has its own verb. */',
+    'export type WrittenKind<T> =',
+    '  & { readonly metadata: DesiredMeta }',
+    "  & Part<Omit<T, 'apiVersion' | 'kind' | 'metadata' | 'status'>>",
+    '/** What the conditions of most kinds have. */',
+    'export interface StatusCondition {',
+    ...CONDITION,
+    '}',
   ]
   for (const kind of served) lines.push('', ...rootInterface(kind))
   for (const model of closure(roots)) {
@@ -96,27 +111,38 @@ function rootInterface({ model, scope }: Served): string[] {
   const body = attributes(model).filter(({ baseName }) => !['apiVersion', 'kind', 'metadata'].includes(baseName))
   const optional = optionalNames(model)
   return [
-    `export interface ${model} {`,
-    '  readonly apiVersion: string',
-    '  readonly kind: string',
-    `  readonly metadata: ObjectMeta<${scope === 'Namespaced' ? 'string' : 'undefined'}>`,
+    `export interface ${model} extends ReadKind<${scope === 'Namespaced' ? 'string' : 'undefined'}> {`,
     ...body.map((attribute) => field(attribute, optional)),
     '}',
-    `export interface Desired${model} {`,
-    '  readonly metadata: DesiredMeta',
-    ...body.filter(({ baseName }) => baseName !== 'status')
-      .map(({ baseName, type }) => `  readonly ${quoted(baseName)}?: ${writtenType(wireType(type))} | undefined`),
-    '}',
+    `export interface Desired${model} extends WrittenKind<${model}> {}`,
   ]
 }
 
-function writtenType(type: string): string {
-  return /V\d|\{/.test(type) ? `Written<${type}>` : type
+const CONDITION: readonly string[] = [
+  '  readonly lastTransitionTime?: string',
+  '  readonly message?: string',
+  '  readonly reason?: string',
+  '  readonly status: string',
+  '  readonly type: string',
+]
+
+/** Returns the interface of a model. One that has all fields of a base extends it. */
+function plainInterface(model: string): string[] {
+  const fields = fieldsOf(model)
+  const bases = [['StatusCondition', CONDITION], ...BASES.map((base) => [base, fieldsOf(base)] as const)] as const
+  const base = bases.find(([name, own]) => name !== model && own.every((each) => fields.includes(each)))
+  if (!base) return [`export interface ${model} {`, ...fields, '}']
+  const others = fields.filter((each) => !base[1].includes(each))
+  const head = `export interface ${model} extends ${base[0]} {`
+  return others.length > 0 ? [head, ...others, '}'] : [`${head}}`]
 }
 
-function plainInterface(model: string): string[] {
+/** The models that are a part of another one with more fields. */
+const BASES = ['V1Container', 'V1ValidatingWebhook']
+
+function fieldsOf(model: string): string[] {
   const optional = optionalNames(model)
-  return [`export interface ${model} {`, ...attributes(model).map((attribute) => field(attribute, optional)), '}']
+  return attributes(model).map((attribute) => field(attribute, optional))
 }
 
 function field({ name, baseName, type }: Attribute, optional: ReadonlySet<string>): string {
@@ -170,10 +196,9 @@ function valuesFile(served: readonly Served[]): string {
   for (const { name, model, group, version, kind, plural, scope } of served) {
     const scoped = scope === 'Namespaced' ? 'namespaced' : 'cluster-scoped'
     lines.push('', `/** ${kind} of ${group || 'the core API'}, ${version}; ${scoped}. */`)
-    lines.push(`export const ${name}: Resource<`, `  models.${model},`, `  models.Desired${model}`, '> = {')
     lines.push(
-      `  group: '${group}', version: '${version}', kind: '${kind}',`,
-      `  plural: '${plural}', scope: '${scope}',`,
+      `export const ${name}: Resource<models.${model}, models.Desired${model}> = {`,
+      `  group: '${group}', version: '${version}', kind: '${kind}', plural: '${plural}', scope: '${scope}',`,
       '}',
     )
     // A value of the same name hides the type in `export *`.

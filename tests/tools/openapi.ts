@@ -2,8 +2,8 @@
  * Writes lib/apiserver/model/builtin_schemas.ts from a real API server's /openapi/v3.
  *
  * Types, required fields, defaults, enums, list topology and strategic merge keys of the embedded API's kinds, one line
- * a definition. The Go sources of the same version add what OpenAPI lacks: which fields are held by value, so that
- * their zero is left out or, for times, written as null.
+ * a version of a group. The Go sources of the same version add what OpenAPI lacks: which fields are held by value, so
+ * that their zero is left out or, for times, written as null.
  *
  * Run: node tests/tools/openapi.ts GOMODCACHE/k8s.io
  */
@@ -224,9 +224,12 @@ async function main({ version, ask }: ApiServer, sources: string): Promise<void>
     kept.set(shortName(name), line(shortName(name), definitions.get(name)!, holdings, numbers))
     queue.push(...refsOf(definitions.get(name)!))
   }
-  const lines = [...kept].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, text]) => `${name} ${text}`.trimEnd())
+  const versions = Map.groupBy([...kept].sort(([a], [b]) => (a < b ? -1 : 1)), ([name]) => name.replace(/\.\w+$/, ''))
+  const lines = [...versions].map(([version, all]) =>
+    `${version} ${all.map(([name, text]) => `${name.slice(version.length + 1)} ${text}`.trimEnd()).join('; ')}`
+  )
   const text = `/**
- * The schemas of the built-in kinds, one definition a line: its name, then its fields as
+ * The schemas of the built-in kinds, one version of a group a line: its definitions, each with its fields as
  * \`[number]name[!]:type[*+-][%topology][~patchStrategy(mergeKey)][|enum…][=default]\`. The number is that of protobuf;
  * before it are those of the messages that the field is in, with their names: \`2VolumeSource.1hostPath\`. Parsed by
  * schema.ts.
@@ -238,7 +241,7 @@ ${lines.join('\n')}
 \`
 `
   await writeFile(new URL('../../lib/apiserver/model/builtin_schemas.ts', import.meta.url), text)
-  console.log(`${lines.length} definitions, ${text.length} bytes`)
+  console.log(`${kept.size} definitions, ${text.length} bytes`)
 }
 
 const [sources] = process.argv.slice(2)

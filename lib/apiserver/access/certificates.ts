@@ -1,19 +1,19 @@
 /** The rules of CertificateSigningRequests: who asked, and what each subresource writes. Nothing signs them. */
-import { type ApiObject, at, clone, isObject, putAt } from '../model/json.ts'
+import { type ApiObject, at, isObject, putAt, restoreField } from '../model/json.ts'
 import type { PrepareContext, Rules } from '../model/kinds.ts'
 
 export const CERTIFICATE_RULES: Partial<Rules> = {
   nameRule: 'path',
   prepareCreate: setRequester,
   prepareUpdate(request, old) {
-    restore(request, old, 'spec')
-    restore(request, old, 'status')
+    restoreField(request, old, 'spec')
+    restoreField(request, old, 'status')
   },
-  prepareStatus: (request, old) => restore(request, old, 'spec'),
+  prepareStatus: (request, old) => restoreField(request, old, 'spec'),
   parts: {
     approval: {
       prepare(request, old) {
-        restore(request, old, 'spec')
+        restoreField(request, old, 'spec')
         putAt(request, ['status', 'certificate'], at(old, 'status', 'certificate'))
       },
       validate: () => [],
@@ -28,9 +28,4 @@ function setRequester(request: ApiObject, { user }: PrepareContext): void {
   for (const field of ['username', 'uid', 'groups', 'extra']) delete spec[field]
   request['spec'] = { ...spec, ...user }
   request['status'] = {}
-}
-
-function restore(request: ApiObject, old: ApiObject, field: string): void {
-  if (old[field] === undefined) delete request[field]
-  else request[field] = clone(old[field])
 }

@@ -1,7 +1,8 @@
 /** Prevents users from granting rights that they do not have. */
-import { coversPath } from './rbac.ts'
+import { goList } from '../model/go_text.ts'
 import type { PolicyRule } from '../model/rights.ts'
 import type { User } from '../model/user.ts'
+import { coversPath, includes } from './rbac.ts'
 
 /** All rights: what the use of an aggregation rule requires. */
 export const FULL_AUTHORITY: readonly PolicyRule[] = [
@@ -45,16 +46,12 @@ function rightsOf({ verbs, apiGroups, resources, resourceNames, nonResourceURLs 
 }
 
 function covers(rule: PolicyRule, { verb, group, resource, name, url }: Right): boolean {
-  if (!has(rule.verbs, verb)) return false
+  if (!includes(rule.verbs, verb)) return false
   if (url !== undefined) return (rule.nonResourceURLs ?? []).some((own) => own === url || coversPath(own, url))
   const slash = resource!.indexOf('/')
-  return has(rule.apiGroups, group!) &&
-    (has(rule.resources, resource!) || (slash >= 0 && !!rule.resources?.includes(`*${resource!.slice(slash)}`))) &&
+  return includes(rule.apiGroups, group!) &&
+    (includes(rule.resources, resource!) || (slash >= 0 && !!rule.resources?.includes(`*${resource!.slice(slash)}`))) &&
     (!rule.resourceNames?.length || (name !== undefined && rule.resourceNames.includes(name)))
-}
-
-function has(list: readonly string[] | null | undefined, value: string): boolean {
-  return !!list && (list.includes('*') || list.includes(value))
 }
 
 /** Describes rights, those on one resource together. */
@@ -69,9 +66,4 @@ function described(rights: readonly Right[]): string[] {
     verbs.set(key, [...(verbs.get(key) ?? []), ...(url === undefined ? [verb] : [])])
   }
   return [...verbs].map(([key, list]) => `{${key}${list.length > 0 ? `, Verbs:${goList(list)}` : ''}}`)
-}
-
-/** Prints a list as Go's `%q` does. */
-function goList(values: readonly string[]): string {
-  return `[${values.map((each) => JSON.stringify(each)).join(' ')}]`
 }

@@ -92,6 +92,6 @@ export function coversPath(url: string, path: string): boolean {
 }
 
 /** Returns whether a list of a rule, which may be missing, has a value or `*`. */
-function includes(list: readonly string[] | null | undefined, value: string): boolean {
+export function includes(list: readonly string[] | null | undefined, value: string): boolean {
   return !!list && (list.includes('*') || list.includes(value))
 }

@@ -2,6 +2,7 @@
 import { BoundedMap } from '../../async/bounded_map.ts'
 import { type TokenKey, tokenKey } from '../../runtime/os/token_key.ts'
 import { encodeBase64 } from '../../core/base64.ts'
+import { goList } from '../model/go_text.ts'
 import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Store } from '../storage/store.ts'
 import { serviceAccountGroups, serviceAccountName, type User } from '../model/user.ts'
@@ -54,11 +55,6 @@ export class Tokens {
   /** Returns the private key, PEM; undefined if there is none yet. */
   get pem(): string | undefined {
     return this.#key?.pem() ?? this.#options.pem
-  }
-
-  /** Returns the public keys, as a JSON Web Key Set. */
-  keys(): JsonObject {
-    return { keys: [this.#usedKey().jwk()] }
   }
 
   /** Returns whether a text has the form of a token of this issuer. Says nothing about its validity. */
@@ -216,8 +212,4 @@ function encoded(value: JsonObject): string {
 function decoded(text: string): Json {
   const binary = atob(text.replace(/-/g, '+').replace(/_/g, '/'))
   return JSON.parse(new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)))) as Json
-}
-
-function goList(values: readonly string[]): string {
-  return `[${values.map((each) => JSON.stringify(each)).join(' ')}]`
 }

@@ -1,4 +1,5 @@
 /** Builds AdmissionReviews, and checks the responses. */
+import { splitApiVersion } from '../../core/owners.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { jsonType, unregistered } from '../model/go_text.ts'
 import type { Kind } from '../model/kinds.ts'
@@ -172,8 +173,8 @@ function typed(of: JsonObject, field: string, type: 'bool' | 'string' | 'object'
 function checkType(review: JsonObject, apiVersion: string, kind: string): void {
   const { apiVersion: givenVersion, kind: given } = review
   if (!givenVersion || !given || (givenVersion === apiVersion && given === kind)) return
-  const [, version = ''] = split(apiVersion)
-  const [, other = ''] = split(String(givenVersion))
+  const { version } = splitApiVersion(apiVersion)
+  const { version: other } = splitApiVersion(String(givenVersion))
   const isKnown = given === 'Status' || (given === kind && other === 'v1beta1')
   const reason = isKnown
     ? `converting (${other}.${String(given)}) to (${version}.${kind}): unknown conversion`
@@ -185,15 +186,10 @@ function checkType(review: JsonObject, apiVersion: string, kind: string): void {
 function checkGroupVersionKind(review: JsonObject, apiVersion: string, kind: string): void {
   const { apiVersion: givenVersion, kind: given } = review
   if (givenVersion === apiVersion && given === kind) return
-  const [group, version] = split(String(givenVersion ?? ''))
+  const { group, version } = splitApiVersion(String(givenVersion ?? ''))
   throw invalidResponse(
     `expected webhook response of ${apiVersion}, Kind=${kind}, got ${group}/${version}, Kind=${String(given ?? '')}`,
   )
-}
-
-function split(apiVersion: string): [string, string] {
-  const at = apiVersion.indexOf('/')
-  return at < 0 ? ['', apiVersion] : [apiVersion.slice(0, at), apiVersion.slice(at + 1)]
 }
 
 /** Returns the warnings that fit into a header: an empty one, and one with control characters, are dropped. */

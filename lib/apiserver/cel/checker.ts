@@ -303,10 +303,8 @@ class Checker {
       return [DYN, DYN]
     }
     const name = typeName(range)
-    this.#report(
-      expr.range,
-      `expression of type '${name}' cannot be range of a comprehension (must be list, map, or dynamic)`,
-    )
+    const message = `expression of type '${name}' cannot be range of a comprehension (must be list, map, or dynamic)`
+    this.#report(expr.range, message)
     return [ERROR, ERROR]
   }
 

@@ -124,7 +124,7 @@ class Compiler {
 
   #select({ operand, field, test }: Extract<Expr, { kind: 'select' }>): Step {
     const of = this.step(operand)
-    if (test) return (frame) => isPresent(of(frame), field)
+    if (test) return (frame) => optionalField(of(frame), field) !== NONE
     return (frame) => fieldOf(of(frame), field)
   }
 
@@ -380,13 +380,6 @@ function optionalField(value: Value, field: string): Optional {
   if (!isContainer(container)) throw noSuchOverload()
   const found = container.get(field)
   return found === undefined ? NONE : new Optional(found)
-}
-
-function isPresent(value: Value, field: string): boolean {
-  const container = value instanceof Optional ? value.value : value
-  if (container === undefined) return false
-  if (!isContainer(container)) throw noSuchOverload()
-  return container.get(field) !== undefined
 }
 
 function isContainer(value: Value): value is MapValue {

@@ -224,12 +224,8 @@ function otherKind(context: Context, kind: Kind, value: JsonObject, given: strin
   if (reason) return mismatch(kind, given, apiVersion.split('/').pop()!, reason)
   if (given === kind.kind) return wrongVersion(kind, apiVersion)
   const [version, group] = [apiVersion.split('/').pop()!, kind.group.split('.')[0] || 'core']
-  return mismatch(
-    kind,
-    given,
-    version,
-    `converting (${version}.${given}) to (${group}.${kind.kind}): unknown conversion`,
-  )
+  const detail = `converting (${version}.${given}) to (${group}.${kind.kind}): unknown conversion`
+  return mismatch(kind, given, version, detail)
 }
 
 /** Returns the reason why a body does not decode as the built-in kind that it names; undefined if it does. */

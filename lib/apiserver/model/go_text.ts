@@ -48,3 +48,8 @@ export function summary(bytes: Uint8Array): string {
     : Array.from(shown, (byte) => byte.toString(16).padStart(2, '0')).join('')
   return bytes.length > SUMMARY_BYTES ? `${text} ...` : text
 }
+
+/** Prints a list as Go's `%q` does. */
+export function goList(values: readonly string[]): string {
+  return `[${values.map((each) => JSON.stringify(each)).join(' ')}]`
+}

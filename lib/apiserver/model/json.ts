@@ -43,6 +43,12 @@ export const isObject: (value: unknown) => value is JsonObject = isFields as (va
 /** Returns a deep copy. */
 export const clone: <T extends Json | undefined>(value: T) => T = cloneJson
 
+/** Gives an object its old value of a field, in place. */
+export function restoreField(object: ApiObject, old: ApiObject, name: string): void {
+  if (old[name] === undefined) delete object[name]
+  else object[name] = clone(old[name])
+}
+
 /** How many fields and items an object may have: at 1.5 MiB, the limit of etcd, that is one in 20 bytes. */
 export const MAX_VALUES = 80_000
 

@@ -181,15 +181,11 @@ function ownerFaults(meta: Meta): Cause[] {
     }
     if (owner['controller'] === true) {
       if (controller !== undefined) {
-        faults.push(
-          fault.invalid(
-            'metadata.ownerReferences',
-            meta.ownerReferences,
-            `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${
-              pathOf(owner)
-            }`,
-          ),
-        )
+        const detail =
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${
+            pathOf(owner)
+          }`
+        faults.push(fault.invalid('metadata.ownerReferences', meta.ownerReferences, detail))
       } else controller = pathOf(owner)
     }
     if (owner['apiVersion'] === 'v1' && owner['kind'] === 'Event') {

@@ -122,11 +122,6 @@ export class Kinds {
     return [...this.#byResource.values()]
   }
 
-  /** Returns the kinds of a group and version; empty if it is not served. */
-  of(group: string, version: string): readonly Kind[] {
-    return this.all().filter((kind) => kind.group === group && kind.version === version)
-  }
-
   /** Returns one kind per storage, at the storage version if it is served. */
   stored(): readonly Kind[] {
     const byStorage = new Map<string, Kind>()

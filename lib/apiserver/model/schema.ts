@@ -66,26 +66,36 @@ const ATOMS: Readonly<Record<string, Schema>> = {
   schemaOrStrings: { ...ANYTHING, wire: 'schema-or-strings', objectAs: SCHEMA_PROPS },
 }
 
-const LINES: ReadonlyMap<string, string> = new Map(
-  BUILTIN_SCHEMAS.trim().split('\n').map((line) => {
-    const space = line.indexOf(' ')
-    return space < 0 ? [line, ''] : [line.slice(0, space), line.slice(space + 1)]
+/** The fields of each definition, as text. */
+const FIELDS: ReadonlyMap<string, string> = new Map(
+  BUILTIN_SCHEMAS.trim().split('\n').flatMap((line) => {
+    const [version, definitions] = divided(line)
+    return definitions.split('; ').map((each): [string, string] => {
+      const [name, fields] = divided(each)
+      return [`${version}.${name}`, fields]
+    })
   }),
 )
+
+/** Returns what is before and after the first space. */
+function divided(text: string): [first: string, rest: string] {
+  const space = text.indexOf(' ')
+  return space < 0 ? [text, ''] : [text.slice(0, space), text.slice(space + 1)]
+}
 
 const parsed = new Map<string, Schema>()
 
 export function isDefined(name: string): boolean {
-  return LINES.has(name)
+  return FIELDS.has(name)
 }
 
 /** Returns a built-in definition, such as `apps.v1.Deployment`. */
 export function definition(name: string): Schema {
   let schema = parsed.get(name)
   if (!schema) {
-    const line = LINES.get(name)
-    if (line === undefined) throw new TypeError(`Cannot find schema "${name}": builtin_schemas.ts does not define it`)
-    parsed.set(name, schema = parseDefinition(line))
+    const fields = FIELDS.get(name)
+    if (fields === undefined) throw new TypeError(`Cannot find schema "${name}": builtin_schemas.ts does not define it`)
+    parsed.set(name, schema = parseDefinition(fields))
   }
   return schema
 }

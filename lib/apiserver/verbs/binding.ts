@@ -57,20 +57,14 @@ function checkTarget({ target }: ApiObject): void {
 
 function checkPreconditions(kind: Kind, pod: ApiObject, { uid, resourceVersion }: JsonObject): void {
   if (uid && uid !== pod.metadata.uid) {
-    throw storageConflict(
-      kind,
-      pod.metadata,
-      `UID in precondition: ${text(uid)}, UID in object meta: ${pod.metadata.uid}`,
-    )
+    const detail = `UID in precondition: ${text(uid)}, UID in object meta: ${pod.metadata.uid}`
+    throw storageConflict(kind, pod.metadata, detail)
   }
   if (resourceVersion && resourceVersion !== pod.metadata.resourceVersion) {
-    throw storageConflict(
-      kind,
-      pod.metadata,
-      `ResourceVersion in precondition: ${
-        text(resourceVersion)
-      }, ResourceVersion in object meta: ${pod.metadata.resourceVersion}`,
-    )
+    const problem = `ResourceVersion in precondition: ${
+      text(resourceVersion)
+    }, ResourceVersion in object meta: ${pod.metadata.resourceVersion}`
+    throw storageConflict(kind, pod.metadata, problem)
   }
 }
 

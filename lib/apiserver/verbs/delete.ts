@@ -137,20 +137,14 @@ export function checkPreconditions(
   // Unlike other errors, these name the kind instead of the resource.
   const named = { group: kind.group, plural: kind.kind }
   if (uid !== undefined && uid !== metadata.uid) {
-    throw conflict(
-      named,
-      metadata.name!,
-      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). ` +
-        'The object might have been deleted and then recreated',
-    )
+    const detail = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). ` +
+      'The object might have been deleted and then recreated'
+    throw conflict(named, metadata.name!, detail)
   }
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
     const record = `the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`
-    throw conflict(
-      named,
-      metadata.name!,
-      `the ResourceVersion in the precondition (${resourceVersion}) does not match ${record}`,
-    )
+    const problem = `the ResourceVersion in the precondition (${resourceVersion}) does not match ${record}`
+    throw conflict(named, metadata.name!, problem)
   }
 }
 

@@ -54,18 +54,6 @@ function readEviction(context: Context, route: ResourceRoute, call: Call): ApiOb
 function optionsOf(eviction: ApiObject, dryRun: boolean): DeleteOptions {
   const body = isObject(eviction['deleteOptions']) ? eviction['deleteOptions'] : {}
   const own = Array.isArray(body['dryRun']) ? body['dryRun'] : []
-  if (dryRun && own.length > 0 && !jsonEqual(own, ['All'])) {
-    throw errorWithoutReason(500, `Non-matching dry-run options in request and content: [All] and [${own.join(' ')}]`)
-  }
-  if (body['ignoreStoreReadErrorWithClusterBreakingPotential'] === true) {
-    throw invalid(EVICTION, eviction.metadata.name!, [
-      fault.invalid(
-        'deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential',
-        true,
-        'can not be set for pod eviction, try after removing the option',
-      ),
-    ])
-  }
   const wrong = own.some((each) => each !== 'All')
   if (wrong) {
     const problem = fault.notSupported('dryRun', own, ['All'])
@@ -126,7 +114,6 @@ function checkBudget(context: Context, pod: ApiObject, dryRun: boolean): string 
 }
 
 const VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
-const MAX_DISRUPTED_PODS = 2000
 const RETRY_SECONDS = 10
 
 function tooMany(message: string, retryAfterSeconds?: number): StatusError {
@@ -143,11 +130,9 @@ function countDown(context: Context, kind: Kind, budget: ApiObject, podName: str
   if (observedGeneration < generation) {
     throw tooMany(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
   }
-  const refuse = (reason: string): StatusError =>
-    forbidden({ group: 'policy', plural: 'poddisruptionbudget' }, name, reason)
-  if (disruptionsAllowed < 0) throw refuse('pdb disruptions allowed is negative')
-  if (isObject(disrupted) && Object.keys(disrupted).length > MAX_DISRUPTED_PODS) {
-    throw refuse('DisruptedPods map too big - too many evictions not confirmed by PDB controller')
+  if (disruptionsAllowed < 0) {
+    const plural = 'poddisruptionbudget'
+    throw forbidden({ group: 'policy', plural }, name, 'pdb disruptions allowed is negative')
   }
   if (disruptionsAllowed === 0) throw tooMany(refusalOf(budget))
   if (dryRun) return

@@ -218,11 +218,8 @@ function apply(context: Context, kind: Kind, route: ResourceRoute, call: Call): 
   if (!old) {
     const uid = at(config, 'metadata', 'uid')
     if (uid) {
-      throw conflict(
-        kind,
-        route.name,
-        `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`,
-      )
+      const detail = `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`
+      throw conflict(kind, route.name, detail)
     }
     const live = kind.custom ? { apiVersion: kind.apiVersion, kind: kind.kind } : zeroValue(kind.schema)
     const applied = applyManagedFields(typing, live, undefined, config, writer, force)

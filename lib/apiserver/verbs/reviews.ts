@@ -148,13 +148,8 @@ function specFaults({ kind, spec }: ApiObject): Cause[] {
   const resource = at(spec, 'resourceAttributes')
   const plain = at(spec, 'nonResourceAttributes')
   if (isObject(resource) && isObject(plain)) {
-    faults.push(
-      fault.invalid(
-        'spec.nonResourceAttributes',
-        goFields(plain),
-        'cannot be specified in combination with resourceAttributes',
-      ),
-    )
+    const detail = 'cannot be specified in combination with resourceAttributes'
+    faults.push(fault.invalid('spec.nonResourceAttributes', goFields(plain), detail))
   }
   if (!isObject(resource) && !isObject(plain)) {
     const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'

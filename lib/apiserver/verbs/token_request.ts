@@ -103,12 +103,9 @@ function boundTo(
     )
   }
   if (uid && uid !== object.metadata.uid) {
-    throw conflict(
-      { group: '', plural: kind },
-      name,
-      `the UID in the bound object reference (${uid}) does not match the UID in record. ` +
-        'The object might have been deleted and then recreated',
-    )
+    const detail = `the UID in the bound object reference (${uid}) does not match the UID in record. ` +
+      'The object might have been deleted and then recreated'
+    throw conflict({ group: '', plural: kind }, name, detail)
   }
   if (kind === 'Secret') return { secret: refOf(object) }
   if (kind === 'Node') return { node: refOf(object) }

@@ -4,7 +4,14 @@ import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
 import { type Context, decodeBody, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
-import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta } from '../model/json.ts'
+import {
+  type ApiObject,
+  clone,
+  type JsonObject,
+  type ManagedFieldsEntry,
+  type Meta,
+  restoreField,
+} from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { commonFaults, finalizerNameFaults, finalizerWarnings } from '../model/names.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
@@ -173,11 +180,9 @@ function deletionFaults(metadata: Meta, before: Meta): Cause[] {
   const added = (metadata.finalizers ?? []).filter((finalizer) => !(before.finalizers ?? []).includes(finalizer))
   if (added.length === 0) return []
   const list = added.map((finalizer) => `"${finalizer}"`).join(', ')
+  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`
   return [
-    fault.forbidden(
-      'metadata.finalizers',
-      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`,
-    ),
+    fault.forbidden('metadata.finalizers', detail),
   ]
 }
 
@@ -244,11 +249,6 @@ function restoreAllButStatus(kind: Kind, object: ApiObject, old: ApiObject): voi
 function restoreLabels({ metadata }: ApiObject, old: ApiObject): void {
   if (old.metadata.labels) metadata.labels = clone(old.metadata.labels)
   else delete metadata.labels
-}
-
-function restoreField(object: ApiObject, old: ApiObject, name: string): void {
-  if (old[name] === undefined) delete object[name]
-  else object[name] = clone(old[name])
 }
 
 function isLastFinalizerGone({ metadata }: ApiObject): boolean {

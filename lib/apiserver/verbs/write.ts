@@ -1,7 +1,7 @@
 /** Creates objects: POST, and the options, the writer and the checks that create, update, patch and apply share. */
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
-import { groupOf } from '../../core/owners.ts'
+import { splitApiVersion } from '../../core/owners.ts'
 import { type Context, decodeBody, fromStored, nowIso, putObject, storeKey, toStored } from '../context/context.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta, newUid } from '../model/json.ts'
 import { dedupedOwners, finalizerNameFaults, finalizerWarnings, generateName, metaFaults } from '../model/names.ts'
@@ -155,7 +155,11 @@ export function throwIfInvalid(kind: Kind, object: ApiObject, check: () => reado
   const faults = firstFaults(check)
   if (faults.length === 0) return
   // Events have the same form inside the server, whatever group a request names.
-  throw invalid({ group: groupOf(kind.storage.apiVersion), kind: kind.kind }, object.metadata.name ?? '', faults)
+  throw invalid(
+    { group: splitApiVersion(kind.storage.apiVersion).group, kind: kind.kind },
+    object.metadata.name ?? '',
+    faults,
+  )
 }
 
 /** Returns the live object of a write, or undefined. */

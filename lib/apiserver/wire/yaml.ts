@@ -50,10 +50,8 @@ function goWords(error: unknown, source: string): string {
   const next = line > 0 ? line + 1 : 0
   if (/within a flow collection/.test(reason)) {
     if (/,\s*$/.test(source)) return at(1, 'did not find expected node content')
-    return at(
-      Math.max(line, 1),
-      `did not find expected ',' or '${source.lastIndexOf('{') > source.lastIndexOf('[') ? '}' : ']'}'`,
-    )
+    const detail = `did not find expected ',' or '${source.lastIndexOf('{') > source.lastIndexOf('[') ? '}' : ']'}'`
+    return at(Math.max(line, 1), detail)
   }
   if (/within a (?:single|double)/.test(reason)) return at(next, 'found unexpected end of stream')
   if (/tab characters/.test(reason) || /^[@`\t]/.test(source.slice(position))) return at(next, TOKEN)

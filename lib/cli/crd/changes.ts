@@ -2,7 +2,7 @@
 import { isFields } from '../../core/clone.ts'
 import { jsonEqual, project } from '../../core/equal.ts'
 import type { CustomResourceDefinition, CustomResourceVersion, JsonSchema } from '../../core/resource.ts'
-import type { ForeignCrd } from '../../schema/crd_differences.ts'
+import { type ForeignCrd, without } from '../../schema/crd_differences.ts'
 import { isNarrowing, type SchemaChange, schemaChanges } from '../../schema/schema_changes.ts'
 
 /** One difference. */
@@ -125,7 +125,7 @@ function changeTexts({ path, keyword, from, to }: SchemaChange): readonly Change
   if (keyword === 'additionalProperties') {
     return [{ text: `${at} ${to ? 'keeps' : 'no longer keeps'} fields that it does not name` }]
   }
-  const [gained, lost] = [missing(to, from), missing(from, to)]
+  const [gained, lost] = [without(to, from), without(from, to)]
   switch (keyword) {
     case 'required':
       return [
@@ -164,17 +164,10 @@ function ruleTexts(at: string, gained: readonly Rule[], lost: readonly Rule[]): 
   ]
 }
 
-/** Returns the values of one list that the other lacks. Empty for what is no list. */
-function missing(values: unknown, from: unknown): readonly unknown[] {
-  return (Array.isArray(values) ? values as readonly unknown[] : []).filter((value) =>
-    !(Array.isArray(from) && from.some((other) => jsonEqual(value, other)))
-  )
-}
-
 function listChanges(what: string, was: unknown, is: unknown): readonly CrdChange[] {
   return [
-    ...missing(is, was).map((value) => ({ text: `${what} have ${shown(value)}` })),
-    ...missing(was, is).map((value) => ({ text: `${what} no longer have ${shown(value)}` })),
+    ...without(is, was).map((value) => ({ text: `${what} have ${shown(value)}` })),
+    ...without(was, is).map((value) => ({ text: `${what} no longer have ${shown(value)}` })),
   ]
 }
 

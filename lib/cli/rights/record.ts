@@ -50,12 +50,10 @@ function linesOf(text: string, file: string): RecordLine[] {
       if (typeof read?.operator === 'string') return read as RecordLine
       throw new TypeError('it names no operator')
     } catch (cause) {
-      throw new Error(
-        `Cannot read ${file}: line ${at + 1} is not one of a record (${
-          messageOf(cause)
-        }); remove the folder, and record again`,
-        { cause },
-      )
+      const message = `Cannot read ${file}: line ${at + 1} is not one of a record (${
+        messageOf(cause)
+      }); remove the folder, and record again`
+      throw new Error(message, { cause })
     }
   })
 }

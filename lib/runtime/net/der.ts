@@ -1,4 +1,5 @@
 /** Writes and reads DER (ITU-T X.690), as far as certificates need it. */
+import { concatenate } from '../../core/bytes.ts'
 
 /** Tags of the universal class, with the constructed bit where DER requires it. */
 export const TAG = {
@@ -18,7 +19,7 @@ export const TAG = {
 export function der(tag: number, ...content: readonly Uint8Array[]): Uint8Array {
   const length = content.reduce((sum, part) => sum + part.length, 0)
   const head = length < 0x80 ? [tag, length] : [tag, 0x80 | bytesOf(length).length, ...bytesOf(length)]
-  return concat([Uint8Array.from(head), ...content])
+  return concatenate([Uint8Array.from(head), ...content], head.length + length)
 }
 
 export function sequence(...items: readonly Uint8Array[]): Uint8Array {
@@ -109,14 +110,4 @@ function bytesOf(number: number): number[] {
 function base128(number: number): number[] {
   const low = number & 0x7f
   return number < 128 ? [low] : [...base128(Math.floor(number / 128)).map((byte) => byte | 0x80), low]
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return all
 }

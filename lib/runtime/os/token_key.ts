@@ -12,8 +12,6 @@ export interface TokenKey {
   verify(text: string, signature: string): boolean
   /** Returns the private key, PEM (PKCS #8). */
   pem(): string
-  /** Returns the public key as a JSON Web Key. */
-  jwk(): { readonly [name: string]: string }
 }
 
 /** Returns the key of a PEM text, or a new one. Throws if the text cannot be parsed. */
@@ -44,11 +42,5 @@ export function tokenKey(pem?: string): TokenKey {
       }
     },
     pem: () => String(privateKey.export({ type: 'pkcs8', format: 'pem' })),
-    jwk: () => ({
-      ...publicKey.export({ format: 'jwk' }) as Record<string, string>,
-      kid: id,
-      alg: 'ES256',
-      use: 'sig',
-    }),
   }
 }

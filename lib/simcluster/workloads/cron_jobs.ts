@@ -6,7 +6,7 @@ import { type NextTime, timesOf, zonedInstant } from './cron_times.ts'
 import { instant } from './instant.ts'
 import { finishedBy } from './job_plan.ts'
 import { jobsByOwner } from './owned.ts'
-import { isNamespaceEnding } from './replica_sets.ts'
+import { unlessNamespaceEnds } from './pod_changes.ts'
 
 /** Adds the controller of CronJobs. */
 export function addCronJobs(app: Operator): void {
@@ -36,9 +36,7 @@ export function addCronJobs(app: Operator): void {
           annotations: { ...annotations, 'batch.kubernetes.io/cronjob-scheduled-timestamp': scheduled },
         }
         const wanted = { metadata, spec: job! }
-        const made = await client.createIfMissing(Job, wanted, { owner: cronJob }).catch((error: unknown) => {
-          if (!isNamespaceEnding(error)) throw error
-        })
+        const made = await unlessNamespaceEnds(client.createIfMissing(Job, wanted, { owner: cronJob }))
         if (!made) return undefined
         if (made.result === 'created') events.normal(cronJob, 'SuccessfulCreate', `Created job ${metadata.name}`)
         const { apiVersion, kind, metadata: { uid: id, resourceVersion, ownerReferences } } = made.object

@@ -11,9 +11,9 @@ import {
 } from 'kubeloop/kinds'
 import { revise, truncate } from './controller_revisions.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
+import { changePods, unlessNamespaceEnds } from './pod_changes.ts'
 import { availability, isPodActive, isPodReady, untilAvailable } from './pod_plan.ts'
 import { NODE } from './pods.ts'
-import { isNamespaceEnding } from './replica_sets.ts'
 
 const HASH = 'controller-revision-hash'
 const GENERATION = 'pod-template-generation'
@@ -39,21 +39,9 @@ export function addDaemonSets(app: Operator): void {
         selectors.parseLabelSelector(set.spec?.template.spec?.nodeSelector ?? {})(node.metadata.labels)
       const nowMs = clock.now()
       const { create, remove } = planDaemonSet(set, pods, { isWanted, hash })
-      const left = pods.filter((pod) => !remove.includes(pod))
-      try {
-        if (create) {
-          const pod = await createPod(client, set, hash)
-          left.push(pod)
-          events.normal(set, 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`)
-        }
-        for (const { metadata } of remove) {
-          await client.delete(Pod, { metadata }, { uid: metadata.uid })
-          events.normal(set, 'SuccessfulDelete', `Deleted pod: ${metadata.name}`)
-        }
-      } catch (error) {
-        if (isNamespaceEnding(error)) return undefined
-        throw error
-      }
+      const changes = { create: create ? [() => createPod(client, set, hash)] : [], remove }
+      const left = await unlessNamespaceEnds(changePods({ client, events }, set, changes, [...pods]))
+      if (!left) return undefined
       await client.setStatus(DaemonSet, set, statusOfDaemon(set, left, { isWanted, hash, nowMs }))
       const used = new Set([hash, ...left.map(({ metadata }) => metadata.labels?.[HASH])])
       await truncate(client, all, ({ metadata }) => used.has(metadata.labels?.[HASH]), set.spec?.revisionHistoryLimit)

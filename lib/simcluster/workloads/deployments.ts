@@ -6,7 +6,7 @@ import { type DeploymentPlan, planDeployment } from './deployment_plan.ts'
 import { deadlineOf, untilDeadline, withCondition } from './deployment_status.ts'
 import { HASH, newSetOf, REVISION } from './revisions.ts'
 import { adopters, claim, setsByOwner } from './owned.ts'
-import { isNamespaceEnding } from './replica_sets.ts'
+import { isNamespaceEnding } from './pod_changes.ts'
 
 /** Adds the controller of Deployments. */
 export function addDeployments(app: Operator): void {

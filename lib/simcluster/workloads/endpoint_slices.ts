@@ -15,7 +15,7 @@ import {
 import { jsonEqual } from '../../core/equal.ts'
 import { endpointOf, keyOf, labelsOf, MANAGED_BY, MANAGER, portsOf, selects, SERVICE_NAME } from './endpoints.ts'
 import { isTerminal } from './job_counts.ts'
-import { isNamespaceEnding } from './replica_sets.ts'
+import { unlessNamespaceEnds } from './pod_changes.ts'
 
 const MAX_ENDPOINTS = 100
 
@@ -38,14 +38,9 @@ export function addEndpointSlices(app: Operator): void {
         !metadata.deletionTimestamp
       )
       const { create, update, remove } = planSlices(service, pods, slices, await client.list(Node))
-      try {
-        for (const { labels, ...slice } of deletionTimestamp ? [] : create) {
-          const metadata = { namespace, generateName: `${name}-`, labels }
-          await client.create(EndpointSlice, { ...slice, addressType: 'IPv4', metadata }, { owner: service })
-        }
-      } catch (error) {
-        if (isNamespaceEnding(error)) return
-        throw error
+      for (const { labels, ...slice } of deletionTimestamp ? [] : create) {
+        const wanted = { ...slice, addressType: 'IPv4', metadata: { namespace, generateName: `${name}-`, labels } }
+        if (!await unlessNamespaceEnds(client.create(EndpointSlice, wanted, { owner: service }))) return
       }
       for (const slice of update) await client.update(EndpointSlice, slice)
       for (const slice of remove) await client.delete(EndpointSlice, slice, { uid: slice.metadata.uid })

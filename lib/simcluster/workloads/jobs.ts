@@ -5,7 +5,7 @@ import { INDEX } from './indexes.ts'
 import { isTracked, TRACKING } from './job_counts.ts'
 import { finishedBy, planJob } from './job_plan.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { isNamespaceEnding } from './replica_sets.ts'
+import { changePods, unlessNamespaceEnds } from './pod_changes.ts'
 
 /** Adds the controller of Jobs, that of pods whose Job is gone, and the deletion of finished Jobs after their time. */
 export function addJobs(app: Operator): void {
@@ -16,21 +16,12 @@ export function addJobs(app: Operator): void {
       const nowMs = clock.now()
       const pods = await claim(client, podsByOwner, job)
       const plan = planJob(job, pods, nowMs)
-      try {
-        for (const index of plan.create) {
-          const { metadata: { name } } = await createPod(client, job, index)
-          events.normal(job, 'SuccessfulCreate', `Created pod: ${name}`)
-        }
-        for (const pod of plan.remove) {
-          const { metadata } = pod
-          if (!plan.countsRemoved) await untrack(client, pod)
-          await client.delete(Pod, { metadata }, { uid: metadata.uid })
-          events.normal(job, 'SuccessfulDelete', `Deleted pod: ${metadata.name}`)
-        }
-      } catch (error) {
-        if (isNamespaceEnding(error)) return undefined
-        throw error
-      }
+      const changed = await unlessNamespaceEnds((async () => {
+        if (!plan.countsRemoved) { for (const pod of plan.remove) await untrack(client, pod) }
+        const create = plan.create.map((index) => () => createPod(client, job, index))
+        return await changePods({ client, events }, job, { create, remove: plan.remove }, [...pods])
+      })())
+      if (!changed) return undefined
       const finished = finishedBy(plan.status)
       if (finished && !finishedBy(job.status)) {
         if (finished.type === 'Complete') events.normal(job, 'Completed', 'Job completed')

@@ -1,8 +1,10 @@
 /** Keeps the number of pods of ReplicaSets. */
-import { type Client, isReason, type Operator } from 'kubeloop'
+import type { Client, Operator } from 'kubeloop'
 import { Pod, ReplicaSet, type V1Pod, type V1ReplicaSet, type V1ReplicaSetStatus } from 'kubeloop/kinds'
 import { messageOf } from '../../core/errors.ts'
+import { isTerminal } from './job_counts.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
+import { changePods, isNamespaceEnding } from './pod_changes.ts'
 import { availability, isPodActive, isPodReady, untilAvailable } from './pod_plan.ts'
 import { instant } from './instant.ts'
 
@@ -25,25 +27,17 @@ export function addReplicaSets(app: Operator): void {
       const pods = await claim(client, podsByOwner, set)
       const nowMs = clock.now()
       const { create, remove } = planReplicas(set, pods)
-      const after = new Map(pods.map((pod) => [pod.metadata.uid, pod]))
+      const after = [...pods]
       let failure: { readonly reason: string; readonly message: string } | undefined
       try {
-        for (let number = 0; number < create; number++) {
-          const pod = await createPod(client, set)
-          after.set(pod.metadata.uid, pod)
-          events.normal(set, 'SuccessfulCreate', `Created pod: ${pod.metadata.name}`)
-        }
-        for (const { metadata } of remove) {
-          await client.delete(Pod, { metadata }, { uid: metadata.uid })
-          after.delete(metadata.uid)
-          events.normal(set, 'SuccessfulDelete', `Deleted pod: ${metadata.name}`)
-        }
+        const changes = { create: Array.from({ length: create }, () => () => createPod(client, set)), remove }
+        await changePods({ client, events }, set, changes, after)
       } catch (error) {
         if (isNamespaceEnding(error)) return
         failure = { reason: create > 0 ? 'FailedCreate' : 'FailedDelete', message: messageOf(error) }
         events.warning(set, failure.reason, `Error ${create > 0 ? 'creating' : 'deleting'}: ${failure.message}`)
       }
-      await client.setStatus(ReplicaSet, set, statusOfSet(set, [...after.values()], nowMs, failure))
+      await client.setStatus(ReplicaSet, set, statusOfSet(set, after, nowMs, failure))
       if (failure) return { requeue: true }
       const leftMs = untilAvailable(pods, set.spec?.minReadySeconds ?? 0, nowMs)
       return leftMs === undefined ? undefined : { requeueAfter: leftMs }
@@ -102,10 +96,7 @@ export function statusOfSet(
       active.filter(({ metadata }) => labels.every(([name, value]) => metadata.labels?.[name] === value)).length,
     readyReplicas: active.filter(isPodReady).length,
     availableReplicas: available.length,
-    terminatingReplicas:
-      pods.filter(({ metadata, status }) =>
-        metadata.deletionTimestamp && status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
-      ).length,
+    terminatingReplicas: pods.filter((pod) => pod.metadata.deletionTimestamp && !isTerminal(pod)).length,
     ...(set.metadata.generation !== undefined && { observedGeneration: set.metadata.generation }),
     ...(conditions.length > 0 && { conditions }),
   }
@@ -116,9 +107,4 @@ async function createPod(client: Client, set: V1ReplicaSet): Promise<V1Pod> {
   const { labels, annotations, finalizers } = spec?.template?.metadata ?? {}
   const metadata = { namespace, generateName: `${name}-`, labels, annotations, finalizers }
   return await client.create(Pod, { metadata, spec: spec?.template?.spec }, { owner: set })
-}
-
-/** Returns whether a write was refused because the namespace is being deleted. */
-export function isNamespaceEnding(error: unknown): boolean {
-  return isReason(error, 'NotFound') || isReason(error, 'Forbidden') && /being terminated/.test(messageOf(error))
 }

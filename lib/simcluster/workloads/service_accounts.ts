@@ -1,7 +1,7 @@
 /** Gives each namespace its ServiceAccount `default`. */
 import type { Operator } from 'kubeloop'
 import { Namespace, ServiceAccount } from 'kubeloop/kinds'
-import { isNamespaceEnding } from './replica_sets.ts'
+import { unlessNamespaceEnds } from './pod_changes.ts'
 
 /** Adds the controller of namespaces. */
 export function addServiceAccounts(app: Operator): void {
@@ -9,10 +9,7 @@ export function addServiceAccounts(app: Operator): void {
     .watches(ServiceAccount, ({ metadata }) => metadata.name === 'default' ? [{ name: metadata.namespace }] : [])
     .reconcile(async ({ metadata, status }, { client }) => {
       if (metadata.deletionTimestamp || status?.phase === 'Terminating') return
-      try {
-        await client.createIfMissing(ServiceAccount, { metadata: { namespace: metadata.name, name: 'default' } })
-      } catch (error) {
-        if (!isNamespaceEnding(error)) throw error
-      }
+      const wanted = { metadata: { namespace: metadata.name, name: 'default' } }
+      await unlessNamespaceEnds(client.createIfMissing(ServiceAccount, wanted))
     })
 }

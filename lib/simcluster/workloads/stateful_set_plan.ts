@@ -1,5 +1,6 @@
 /** Decides which pods of a StatefulSet are created and deleted, one after the other or all at once. */
 import type { V1Pod, V1StatefulSet, V1StatefulSetStatus } from 'kubeloop/kinds'
+import { isTerminal } from './job_counts.ts'
 import { availability, isPodReady } from './pod_plan.ts'
 
 export const REVISION_LABEL = 'controller-revision-hash'
@@ -28,7 +29,6 @@ function ordinalOf({ metadata }: V1StatefulSet, pod: V1Pod): number {
   return name.startsWith(`${metadata.name}-`) && /^\d+$/.test(ordinal) ? Number(ordinal) : -1
 }
 
-const isOver = ({ status }: V1Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed'
 const isEnding = ({ metadata }: V1Pod): boolean => metadata.deletionTimestamp !== undefined
 const isRunning = (pod: V1Pod): boolean => pod.status?.phase === 'Running' && isPodReady(pod)
 export const revisionOf = ({ metadata }: V1Pod): string | undefined => metadata.labels?.[REVISION_LABEL]
@@ -57,8 +57,8 @@ export function planStatefulSet({ set, pods, current, update, nowMs }: StatefulS
   for (const ordinal of ordinals) {
     const pod = byOrdinal.get(ordinal)
     if (!pod) create.push({ ordinal, revision: ordinal < keeps ? current : update })
-    else if (isOver(pod) && !isEnding(pod)) remove.push(pod)
-    if (isOrdered && (!pod || isOver(pod) || isEnding(pod) || !isAvailable(pod))) return done()
+    else if (isTerminal(pod) && !isEnding(pod)) remove.push(pod)
+    if (isOrdered && (!pod || isTerminal(pod) || isEnding(pod) || !isAvailable(pod))) return done()
   }
   const condemned = pods.filter((pod) => ordinalOf(set, pod) >= 0 && !ordinals.includes(ordinalOf(set, pod)))
     .toSorted((a, b) => ordinalOf(set, b) - ordinalOf(set, a))

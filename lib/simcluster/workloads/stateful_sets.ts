@@ -11,7 +11,7 @@ import {
 } from 'kubeloop/kinds'
 import { revise, templateOf, truncate } from './controller_revisions.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { isNamespaceEnding } from './replica_sets.ts'
+import { changePods, unlessNamespaceEnds } from './pod_changes.ts'
 import { planStatefulSet, REVISION_LABEL, revisionOf, statusOfStateful } from './stateful_set_plan.ts'
 
 /** Adds the controller of StatefulSets. */
@@ -27,32 +27,18 @@ export function addStatefulSets(app: Operator): void {
       const names = { current: current.metadata.name, update: update.metadata.name }
       const seen = { set, pods, nowMs: clock.now(), ...names }
       const { create, remove, againMs } = planStatefulSet(seen)
-      const created: V1Pod[] = []
-      try {
-        for (const { ordinal, revision } of create) {
+      const changes = {
+        create: create.map(({ ordinal, revision }) => () => {
           const template = templateOf(revision === names.current ? current : update)
-          const pod = await createPod(client, set, { ordinal, revision, template })
-          created.push(pod)
-          events.normal(
-            set,
-            'SuccessfulCreate',
-            `create Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`,
-          )
-        }
-        for (const { metadata } of remove) {
-          await client.delete(Pod, { metadata }, { uid: metadata.uid })
-          events.normal(
-            set,
-            'SuccessfulDelete',
-            `delete Pod ${metadata.name} in StatefulSet ${set.metadata.name} successful`,
-          )
-        }
-      } catch (error) {
-        if (isNamespaceEnding(error)) return undefined
-        throw error
+          return createPod(client, set, { ordinal, revision, template })
+        }),
+        remove,
       }
-      // Deleted pods count until they are gone.
-      await client.setStatus(StatefulSet, set, statusOfStateful({ ...seen, pods: [...pods, ...created] }))
+      const textOf = (verb: string, name: string): string =>
+        `${verb.toLowerCase()} Pod ${name} in StatefulSet ${set.metadata.name} successful`
+      const counted = await unlessNamespaceEnds(changePods({ client, events }, set, changes, [...pods], textOf))
+      if (!counted) return undefined
+      await client.setStatus(StatefulSet, set, statusOfStateful({ ...seen, pods: counted }))
       const used = new Set([names.current, names.update, ...pods.map(revisionOf)])
       await truncate(client, all, ({ metadata }) => used.has(metadata.name), set.spec?.revisionHistoryLimit)
       return againMs === undefined ? undefined : { requeueAfter: againMs }

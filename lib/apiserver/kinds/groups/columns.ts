@@ -1,5 +1,5 @@
 /** The cells of kinds of the core group, as kube-apiserver prints them. */
-import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject } from '../../model/json.ts'
 import { age, type Column } from '../../model/columns.ts'
 import { AGE, firstOf, labelsText, list, NAME, num, str, text, wide } from '../common/columns.ts'
 
@@ -14,19 +14,6 @@ export function endpointsText(endpoints: ApiObject): string {
   })
   return list(endpoints, 'subsets').length === 0 ? '<none>' : firstOf(all, 3)
 }
-
-function healthy(component: ApiObject): JsonObject | undefined {
-  return list(component, 'conditions').find((each) => each['type'] === 'Healthy')
-}
-
-export const COMPONENT_COLUMNS: readonly Column[] = [
-  text('Status', (component) => {
-    const condition = healthy(component)
-    return condition ? (condition['status'] === 'True' ? 'Healthy' : 'Unhealthy') : 'Unknown'
-  }),
-  text('Message', (component) => str(healthy(component), 'message')),
-  text('Error', (component) => str(healthy(component), 'error')),
-]
 
 function firstSeen(event: ApiObject, nowMs: number): string {
   const first = str(event, 'firstTimestamp') || str(event, 'deprecatedFirstTimestamp') || str(event, 'eventTime')

@@ -24,7 +24,8 @@ export const CORE: GroupTable = groupTable('v1', [
   kind('ComponentStatus componentstatuses cs | Cluster', {
     verbs: ['get', 'list'],
     stored: false,
-    columns: [NAME, ...cells.COMPONENT_COLUMNS],
+    // There are none.
+    columns: [NAME, text('Status', ''), text('Message', ''), text('Error', '')],
   }),
   kind('ConfigMap configmaps cm', {
     columns: [NAME, text('Data', (map) => size(map['data']) + size(map['binaryData'])), AGE],

@@ -143,11 +143,9 @@ function dnsFaults(spec: JsonObject, path: string): Cause[] {
     return [fault.required(`${path}.dnsConfig`, 'must provide `dnsConfig` when `dnsPolicy` is None')]
   }
   const servers = spec['dnsConfig']['nameservers']
+  const detail = 'must provide at least one DNS nameserver when `dnsPolicy` is None'
   return Array.isArray(servers) && servers.length > 0 ? [] : [
-    fault.required(
-      `${path}.dnsConfig.nameservers`,
-      'must provide at least one DNS nameserver when `dnsPolicy` is None',
-    ),
+    fault.required(`${path}.dnsConfig.nameservers`, detail),
   ]
 }
 

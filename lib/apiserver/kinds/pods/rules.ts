@@ -107,11 +107,8 @@ function setPriority(pod: ApiObject, { find, all }: PrepareContext): void {
   const priorityClass = name ? find(PRIORITY_CLASSES, name) ?? SYSTEM_CLASSES.get(name) : all(PRIORITY_CLASSES)
     .filter((each) => each['globalDefault'] === true).sort((a, b) => Number(a['value']) - Number(b['value']))[0]
   if (name && !priorityClass) {
-    throw forbidden(
-      { group: '', plural: 'pods' },
-      pod.metadata.name ?? '',
-      `no PriorityClass with name ${name} was found`,
-    )
+    const detail = `no PriorityClass with name ${name} was found`
+    throw forbidden({ group: '', plural: 'pods' }, pod.metadata.name ?? '', detail)
   }
   if (priorityClass && !name) spec['priorityClassName'] = (priorityClass as ApiObject).metadata.name!
   spec['priority'] = priorityClass?.['value'] ?? 0
@@ -119,12 +116,9 @@ function setPriority(pod: ApiObject, { find, all }: PrepareContext): void {
   const given = spec['preemptionPolicy'] ?? preemption
   spec['preemptionPolicy'] = preemption
   if (given === preemption) return
-  throw forbidden(
-    { group: '', plural: 'pods' },
-    pod.metadata.name ?? '',
-    `the string value of PreemptionPolicy (${String(given)}) must not be provided in pod spec; ` +
-      `priority admission controller computed ${String(preemption)} from the given PriorityClass name`,
-  )
+  const problem = `the string value of PreemptionPolicy (${String(given)}) must not be provided in pod spec; ` +
+    `priority admission controller computed ${String(preemption)} from the given PriorityClass name`
+  throw forbidden({ group: '', plural: 'pods' }, pod.metadata.name ?? '', problem)
 }
 
 /** The classes of every cluster. */

@@ -136,11 +136,8 @@ function nodePortFaults(spec: JsonObject, each: JsonObject, path: string): Cause
   if (!nodePort) return []
   if (spec['type'] === 'ClusterIP') return [fault.forbidden(path, "may not be used when `type` is 'ClusterIP'")]
   const [min, max] = NODE_PORTS
-  return between(min, max, `provided port is not in the valid range. The range of valid ports is ${min}-${max}`)(
-    nodePort,
-    path,
-    each,
-  ) as Cause[]
+  const detail = `provided port is not in the valid range. The range of valid ports is ${min}-${max}`
+  return between(min, max, detail)(nodePort, path, each) as Cause[]
 }
 
 function addressFaults(spec: JsonObject): Cause[] {

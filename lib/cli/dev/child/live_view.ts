@@ -7,6 +7,7 @@
 import { BoundedMap } from '../../../async/bounded_map.ts'
 import { firstOf, messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
+import { parseKey } from '../../../core/objects.ts'
 import { clockTime, isNamedAfter } from '../../../observe/pretty_log.ts'
 import { userFrames } from '../../../observe/stack.ts'
 import { inCluster } from '../../../controller/change_summary.ts'
@@ -151,7 +152,7 @@ export class LiveView {
 
 /** Returns the first causes, without the namespace of the key. Writes of a status are named only if nothing else is. */
 function describeCauses({ causes, key }: ReconcileReport): string {
-  const [namespace] = splitKey(key)
+  const { namespace } = parseKey(key)
   const others = causes.filter((cause) => !OF_STATUS.test(cause))
   const named = (others.length > 0 ? others : causes).map((cause) =>
     namespace ? cause.replace(` ${namespace}/`, ' ') : cause
@@ -228,21 +229,15 @@ const PAST: Readonly<Record<WriteRecord['verb'], string>> = {
 
 /** Names objects without the namespace of the key, and without the operator's own cluster. */
 function describeWrites({ writes, ...report }: ReconcileReport): string {
-  const [namespaceOfKey] = splitKey(report.key)
+  const { namespace: namespaceOfKey } = parseKey(report.key)
   const done = writes.filter(({ result }) => result !== 'unchanged')
   if (done.length === 0) return 'nothing to write'
   return done.map(({ verb, kind, key, cluster, result }) => {
-    const [namespace, name] = splitKey(key)
-    const title = namespace === '' || namespace === namespaceOfKey ? `${kind}/${name}` : `${kind} ${key}`
+    const { namespace, name } = parseKey(key)
+    const title = !namespace || namespace === namespaceOfKey ? `${kind}/${name}` : `${kind} ${key}`
     const isOwn = kind === report.kind && key === report.key && cluster === report.cluster
     return verb === 'status' && isOwn
       ? 'status'
       : `${PAST[verb]} ${title}${inCluster(cluster)}${verb === 'apply' ? ` (${result})` : ''}`
   }).join(', ')
-}
-
-/** Returns the namespace, empty for a cluster-scoped object, and the name. */
-function splitKey(key: string): [string, string] {
-  const at = key.indexOf('/')
-  return [key.slice(0, Math.max(at, 0)), key.slice(at + 1)]
 }
