@@ -1,17 +1,39 @@
 /** What happens to a simulated operator: deeds of people, faults of the network, and changes of its replicas. */
 import { ConfigMap, Lease, Secret, Service } from 'kubeloop/kinds'
-import { type AnyResource, type Client, type ClusterChange, isReason, type OtherCluster } from 'kubeloop'
+import {
+  type AnyResource,
+  type Client,
+  type ClusterChange,
+  type DeleteOptions,
+  isReason,
+  type KubeObject,
+  type OtherCluster,
+} from 'kubeloop'
 import type { Fault } from 'kubeloop/testing'
 import type { Chance } from './chance.ts'
 import { isCommon, type Known, selects } from './model.ts'
 import type { Drawing } from './options.ts'
 import type { Stage } from './stage.ts'
+import { type KnownZone, playZone, Zone } from './zones.ts'
 import { CRD } from '../../lib/core/resource.ts'
-import { Bar, BARS, Foo, type Key, NAMES, NAMESPACES, REFUSED, type Subject, TERMINAL, WEST } from './subject.ts'
+import {
+  Bar,
+  BARS,
+  Foo,
+  type Key,
+  KEYS,
+  NAMES,
+  NAMESPACES,
+  passes,
+  REFUSED,
+  type Subject,
+  TERMINAL,
+  WEST,
+} from './subject.ts'
 
 /** One deed; `number` decides its details. */
 export interface Deed {
-  readonly deed: keyof typeof WEIGHTS
+  readonly deed: keyof typeof WEIGHTS | 'clear'
   readonly key: Key
   readonly number: number
   /** The time that passes afterwards, in milliseconds. */
@@ -28,18 +50,21 @@ export interface Play {
   readonly known: Map<string, Known>
   /** The keys that another source has named, perhaps before their objects were created. */
   readonly poked: Set<string>
+  readonly zones: Map<string, KnownZone>
   /** The operators of the running replicas. */
   readonly subjects: Map<number, Subject>
-  /** Ends all faults. */
-  readonly calm: AbortSignal
+  /** Ends all faults so far. */
+  calm: AbortController
   /** Sets the cluster of the objects back to an earlier state. */
   restore?: (() => void) | undefined
   /** Counts up for values. */
   count: number
   /** Whether every request had a known outcome so far. */
   isCertain: boolean
-  /** Whether one replica leads from the beginning to the end. */
-  readonly isSteady: boolean
+  /** Whether the faults have ended, and their consequences. */
+  isClear: boolean
+  /** Whether one replica leads, from the beginning to the end or since the faults have ended. */
+  isSteady: boolean
   problem(text: string): void
   startReplica(): void
 }
@@ -49,6 +74,7 @@ const WEIGHTS = {
   edit: 20,
   delete: 12,
   poke: 10,
+  zone: 8,
   drift: 8,
   extra: 5,
   remove: 8,
@@ -61,12 +87,14 @@ const WEIGHTS = {
   terminal: 4,
   blank: 4,
   disown: 4,
+  lend: 4,
   tag: 4,
   hold: 4,
   unfinish: 3,
   'end streams': 3,
   define: 5,
   undefine: 3,
+  down: 4,
   part: 3,
   wait: 12,
   close: 8,
@@ -108,8 +136,20 @@ export function isSteady(deeds: readonly Deed[]): boolean {
 
 const WAITS = [0, 0, 100, 500, 2000, 15_000, 40_000]
 
-/** What happens while nobody watches. */
-const UNSEEN = ['delete', 'delete', 'edit', 'edit', 'remove', 'drift', 'leave', 'join', 'poke'] as const
+/** The kinds whose watches a gap interrupts, by its number. */
+const GAPS: readonly AnyResource[] = [Foo, Service, Secret, Zone]
+/** What happens while nobody watches, each with the place of its kind in GAPS. */
+const UNSEEN = [
+  ...[['delete', 0], ['delete', 0], ['edit', 0], ['edit', 0], ['leave', 0], ['join', 0]] as const,
+  ...[['remove', 1], ['drift', 1], ['disown', 1], ['lend', 1], ['poke', 2], ['zone', 3]] as const,
+] as const
+/** After this time without faults all is as it should be: longer than any lease, back-off and lost answer. */
+const CLEAR_MS = 100_000
+/** After a gap, a list is late, too. */
+const GAP_MS = 10_000
+const DOWN_MS = 20_000
+const LAST_WAIT_MS = 40_000
+const KILL_LEADER = { deed: 'kill', number: 1, waitMs: LAST_WAIT_MS } as const
 
 /** The numbers, modulo 8, of deletions that are undone by a restore: of a state before, or of one after. */
 const [SAVED_BEFORE, SAVED_AFTER] = [2, 5]
@@ -118,7 +158,42 @@ const PASSING = 0
 /** How often a deed concerns the object of the one before. */
 const SAME_KEY = 0.5
 
-export function drawDeeds(chance: Chance): readonly Deed[] {
+export function drawDeeds(chance: Chance, draw: Drawing): readonly Deed[] {
+  const deeds = drawStorm(chance)
+  return chance.below(2) === 0
+    ? deeds
+    : [...deeds, ...drawEnd(chance, draw, chance.pick(KEYS.filter((key) => selects(draw, key, true))))]
+}
+
+/** Returns an interruption of watches, and what they miss. */
+function drawGap(chance: Chance, key: Key, [deed, at]: (typeof UNSEEN)[number]): readonly [gap: Deed, missed: Deed] {
+  const number = chance.below(100_000)
+  return [
+    { deed: 'gap', key, number: number * GAPS.length + at, waitMs: 0 },
+    { deed, key, number, waitMs: chance.pick(WAITS) },
+  ]
+}
+
+/** Returns an end without faults, whose last deed may be missed: nothing that happens later makes up for it. */
+function drawEnd(chance: Chance, { filter, finalize }: Drawing, key: Key): readonly Deed[] {
+  // Another replica, which has missed the same, takes over.
+  const isTakeover = chance.below(3) === 0
+  // Deletions matter most to a leader that did not see them, and to a finalizer beside a filter.
+  const isHidden = filter !== 'none' && finalize !== 'none' && !isTakeover
+  const isDeleted = (isTakeover || isHidden) && chance.below(2) === 0
+  const [gap, missed] = drawGap(chance, key, isDeleted ? UNSEEN[0] : chance.pick(UNSEEN))
+  const before = (['clear', 'create', 'pass', 'join'] as const).map((deed): Deed => ({
+    ...{ deed, key, number: PASSING },
+    waitMs: deed === 'clear' ? CLEAR_MS : deed === 'join' ? 15_000 : 0,
+  }))
+  if (isTakeover) return [...before, gap, { ...missed, waitMs: 0 }, { ...missed, ...KILL_LEADER }]
+  // Without a gap, the key may be in work, or the object pass the filter no more.
+  const other = { ...missed, deed: missed.deed === 'delete' ? 'hide' : 'edit', waitMs: 100 } as const
+  const first = (isDeleted && isHidden) || chance.below(3) === 0 ? other : gap
+  return [...before, first, { ...missed, waitMs: LAST_WAIT_MS }]
+}
+
+function drawStorm(chance: Chance): readonly Deed[] {
   let key: Key | undefined
   return Array.from({ length: 4 + chance.below(20) }, () => {
     const other = { namespace: chance.pick(NAMESPACES), name: chance.pick(NAMES) }
@@ -131,7 +206,7 @@ export function drawDeeds(chance: Chance): readonly Deed[] {
     }
     switch (each.deed) {
       case 'gap':
-        return [{ ...each, waitMs: 0 }, { ...each, deed: chance.pick(UNSEEN) }]
+        return drawGap(chance, key, chance.pick(UNSEEN))
       case 'behind':
         // The next leader has not seen what the one before made.
         return [
@@ -204,7 +279,8 @@ function faultOf(number: number): Fault {
 
 const NEW: Known = {
   ...{ labelled: false, wasSelected: false, value: '', passed: false, named: false, drifted: false, disowned: false },
-  ...{ tagged: undefined, restored: false, dueMs: 0 },
+  unowned: false,
+  ...{ tagged: undefined, restored: false, goneMs: -Infinity, dueMs: 0 },
 }
 
 /** Plays one deed. */
@@ -231,7 +307,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     }
     case 'delete':
       if (number % 8 === SAVED_BEFORE) await backup(of)
-      await client.delete(Foo, key, number % 3 === 0 ? { propagation: 'Foreground' } : {})
+      await remove(of, key, number % 3 === 0 ? { propagation: 'Foreground' } : {})
       return number % 8 === SAVED_AFTER ? await backup(of) : undefined
     case 'pass':
     case 'hide':
@@ -241,7 +317,9 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'leave':
       if (!own) return
       own.wasSelected ||= selects(draw, key, deed === 'join')
-      if (await label('selected', deed === 'join')) own.labelled = deed === 'join'
+      if (!await label('selected', deed === 'join')) return
+      own.labelled = deed === 'join'
+      if (!selects(draw, key, own.labelled)) own.goneMs = stage.clock.monotonic()
       return
     case 'hold':
       // An object that is being deleted gets no new finalizers.
@@ -256,27 +334,38 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return void await sent(client.subresource(Foo, key, 'status').patch(none))
     }
     case 'disown':
+      if (own) {
+        own.disowned = own.drifted = true
+        own.unowned ||= !of.isClear
+      }
+      return void await patchService(of, key, { metadata: { ownerReferences: null } })
     case 'tag': {
-      if (deed === 'disown' && own) own.disowned = own.drifted = true
-      const metadata = deed === 'disown' ? { ownerReferences: null } : { labels: { tag: 'yes' } }
-      const write = client.patch(Service, key, { merge: { metadata } })
-      if (await sent(write) && own && deed === 'tag') own.tagged = (await write).metadata.uid
+      const tagged = await patchService(of, key, { metadata: { labels: { tag: 'yes' } } })
+      if (tagged && own) own.tagged = tagged.metadata.uid
       return
     }
+    case 'lend':
+      return await lend(of, key)
     case 'unfinish':
       return void await sent(client.patch(Foo, key, { merge: { metadata: { finalizers: null } } }))
     case 'drift':
-    case 'extra':
-    case 'remove': {
+    case 'extra': {
       const selector = deed === 'drift' ? { app: 'other' } : { extra: 'yes' }
-      const done = deed === 'remove'
-        ? await client.delete(Service, key)
-        : await sent(client.patch(Service, key, { merge: { spec: { selector } } }))
-      if (done && own) own.drifted = true
+      if (await patchService(of, key, { spec: { selector } }) && own) own.drifted = true
       return
+    }
+    case 'remove': {
+      const removed = await client.get(Service, key)
+      if (!await client.delete(Service, key)) return
+      if (own) own.drifted = true
+      return dueOwners(of, removed)
     }
     case 'poke':
       return await poke(of, key)
+    case 'zone': {
+      const at = { name: key.name, number, nowMs: stage.clock.monotonic() }
+      return draw.zones ? await playZone(client, of.zones, at, sent) : undefined
+    }
     case 'end streams':
       for (const { streams } of of.subjects.values()) for (const stream of streams) stream.close()
       return
@@ -284,6 +373,18 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return void await client.createIfMissing(CRD, BARS!)
     case 'undefine':
       return void await client.delete(CRD, { ...BARS!.metadata, namespace: '' })
+    case 'down':
+      // The cluster of a provider has no faults of its own.
+      if (draw.place === 'group') return
+      return stage.fault({
+        ...{ cluster: 'west', status: 503, times: Infinity },
+        until: AbortSignal.any([of.calm.signal, stage.after(DOWN_MS)]),
+      })
+    case 'clear':
+      of.calm.abort()
+      of.calm = new AbortController()
+      of.isSteady = of.isClear = true
+      return
     case 'part': {
       of.isCertain = false
       await tellProviders(of, { remove: 'west' })
@@ -304,18 +405,18 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     }
     case 'gap': {
       // What happens meanwhile comes by a list, if the history is gone by then.
-      const resource = [Foo, Foo, Service, Secret][number % 4]!
-      delayWrites(of, 5000)
-      stage.fault({ resource, verb: 'watch', delay: '3s', times: 2 * stage.running.length, until: of.calm })
+      const resource = GAPS[number % GAPS.length]!
+      delayWrites(of, GAP_MS)
+      stage.fault({ resource, verb: 'watch', delay: '3s', times: 2 * stage.running.length, until: of.calm.signal })
       stage.closeWatches(of.place)
-      if (number % 3 !== 0) stage.clock.after(2500, () => stage.compact(of.place))
+      if (number % 16 > 3) stage.clock.after(2500, () => stage.compact(of.place))
       return
     }
     case 'slow':
     case 'garble':
       of.isCertain = false
       for (const replica of stage.running) {
-        if (deed === 'slow') stage.slow(replica, [50, 500, 2000][number % 3]!, of.calm)
+        if (deed === 'slow') stage.slow(replica, [50, 500, 2000][number % 3]!, of.calm.signal)
         else stage.garble(replica, number % 2 === 0 ? 'watch' : 'answer')
       }
       return
@@ -324,7 +425,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       const resource: AnyResource = [Foo, Service][number % 2]!
       const stale = (await client.get(resource, key))?.metadata.resourceVersion
       if (stale === undefined) return
-      stage.fault({ resource, stale, verb: number % 3 === 0 ? 'list' : 'watch', times: 2, until: of.calm })
+      stage.fault({ resource, stale, verb: number % 3 === 0 ? 'list' : 'watch', times: 2, until: of.calm.signal })
       return stage.closeWatches(of.place)
     }
     case 'fault':
@@ -333,10 +434,10 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
         ? faultOf(number)
         : { resource: Lease, verb: 'update', status: 500, times: 5 }
       if (fault.cut || fault.drop || fault.resource === Lease || fault.delay) of.isCertain = false
-      return stage.fault({ ...fault, until: of.calm })
+      return stage.fault({ ...fault, until: of.calm.signal })
     }
     case 'behind':
-      return stage.lagStandbys(3000, of.calm)
+      return stage.lagStandbys(3000, of.calm.signal)
     case 'hand over':
       if (stage.leader !== undefined) stage.stop(stage.leader)
       return
@@ -346,7 +447,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       of.isCertain = false
       const replica = number % 3 === 0 ? stage.running[number % stage.running.length] : stage.leader
       if (replica === undefined) return
-      if (deed === 'kill') stage.kill(replica)
+      if (deed === 'kill') kill(of, replica)
       else if (deed === 'stop') stage.stop(replica)
       else stage.suspend(replica, [3000, 12_000, 20_000, 90_000][number % 4]!)
       return
@@ -365,9 +466,56 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
 const VALUES: Readonly<Record<string, string>> = { empty: '', refuse: REFUSED, terminal: TERMINAL }
 /** The finalizer of others. */
 const HELD = 'other.example/hold'
+async function remove({ client, draw, known, stage }: Play, key: Key, options: DeleteOptions): Promise<void> {
+  const foo = await client.get(Foo, key)
+  const own = known.get(`${key.namespace}/${key.name}`)
+  if (!await client.delete(Foo, key, options) || !foo || !own) return
+  if (draw.filter === 'none' || passes(foo)) own.goneMs = stage.clock.monotonic()
+}
+
 /** Notes that a key needs a run from now on. */
 function due({ stage }: Play, known: Known): void {
   known.dueMs = stage.clock.monotonic()
+}
+
+/** Notes that the owners of a Service in one of its states need a run from now on. */
+function dueOwners(of: Play, service: KubeObject | undefined): void {
+  const { draw, known } = of
+  for (const { kind, name, controller } of service?.metadata.ownerReferences ?? []) {
+    const key = { namespace: service!.metadata.namespace!, name }
+    const isMapped = draw.owns === 'any owner' || (draw.owns !== 'none' && controller === true)
+    const owner = known.get(`${key.namespace}/${name}`)
+    if (kind === Foo.kind && isMapped && owner && isCommon(draw, key)) due(of, owner)
+  }
+}
+
+/** Changes a Service as others do. Returns its new state, if there is one. */
+async function patchService(of: Play, key: Key, merge: object): Promise<KubeObject | undefined> {
+  const before = await of.client.get(Service, key)
+  const write = of.client.patch(Service, key, { merge })
+  if (!await sent(write)) return undefined
+  const after = await write
+  if (after.metadata.resourceVersion !== before?.metadata.resourceVersion) {
+    dueOwners(of, after)
+    if (of.isClear) dueOwners(of, before)
+  }
+  return after
+}
+
+/** Gives the Service of a key a second owner, or takes it away again. */
+async function lend(of: Play, key: Key): Promise<void> {
+  const owner = await of.client.get(Foo, { ...key, name: NAMES.find((name) => name !== key.name)! })
+  const service = await of.client.get(Service, key)
+  if (!owner || !service) return
+  const { ownerReferences = [] } = service.metadata
+  const others = ownerReferences.filter(({ uid }) => uid !== owner.metadata.uid)
+  const isLent = others.length < ownerReferences.length
+  const { apiVersion, kind, metadata: { name, uid } } = owner
+  const [own, other] = [key.name, name].map((each) => of.known.get(`${key.namespace}/${each}`))
+  if (own) own.disowned = true
+  if (other && of.draw.owns === 'any owner') other.named = true
+  const lent = isLent ? others : [...others, { apiVersion, kind, name, uid }]
+  await patchService(of, key, { metadata: { ownerReferences: lent } })
 }
 
 async function tellProviders({ subjects }: Play, change: ClusterChange): Promise<void> {
@@ -402,13 +550,21 @@ function delayWrites({ stage }: Play, ms: number): void {
   for (const replica of stage.running) stage.slow(replica, 50, noticed.signal)
 }
 
+/** Ends a replica at once. What is deleted meanwhile is seen by those that have begun to watch before. */
+function kill({ draw, known, stage }: Play, replica: number): void {
+  const isFollowed = draw.warmup && stage.running.length > 1
+  if (!isFollowed) { for (const each of known.values()) each.goneMs = -Infinity }
+  stage.kill(replica)
+}
+
 /** Keeps the state of the cluster for a restore. */
 async function backup(of: Play): Promise<void> {
   const { client, known, stage } = of
   if (!await client.get(CRD, { namespace: '', name: `foos.${Foo.group}` })) return
-  const [then, restore] = [structuredClone(known), stage.backup(of.place)]
+  const [then, zonesThen, restore] = [structuredClone(known), structuredClone(of.zones), stage.backup(of.place)]
   of.restore = () => {
     restore()
+    for (const [name, now] of of.zones) of.zones.set(name, zonesThen.get(name) ?? now)
     for (const [key, now] of known) {
       const before = then.get(key) ?? now
       known.set(key, {
@@ -419,6 +575,7 @@ async function backup(of: Play): Promise<void> {
         passed: before.passed || now.passed,
         named: before.named || now.named,
         disowned: before.disowned || now.disowned,
+        unowned: before.unowned || now.unowned,
       })
     }
   }
@@ -452,26 +609,35 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
 }
 
 async function poke(of: Play, key: Key): Promise<void> {
-  const { draw, client, known, poked, subjects } = of
+  const { draw: { source, zones }, client, known, poked, stage, subjects } = of
   const text = `${key.namespace}/${key.name}`
-  if (draw.source !== 'watches' && draw.source !== 'from' && draw.source !== 'optional') return
-  poked.add(text)
   const own = known.get(text)
-  if (own) own.named = true
-  if (draw.source === 'from') {
+  const isOfSecrets = source === 'watches' || source === 'watches own'
+  if (isOfSecrets || source === 'from' || source === 'optional') {
+    poked.add(text)
+    if (own) own.named = true
+  }
+  if (source === 'from') {
     let sentTo = 0
-    for (const [replica, { streams }] of subjects) {
-      if (of.isSteady && streams.size > 0 && draw.election !== 'one replica' && replica !== of.stage.leader) {
+    for (const replica of stage.running) {
+      const { streams } = subjects.get(replica)!
+      if (of.isSteady && streams.size > 0 && of.draw.election !== 'one replica' && replica !== stage.leader) {
         of.problem(`replica ${replica} reads keys, and does not lead`)
       }
       for (const stream of streams) sentTo += Number(await stream.send(key).then(() => true, () => false))
     }
     if (of.isSteady && sentTo > 0 && own) due(of, own)
-    return
   }
-  const at = btoa(String(++of.count))
-  const isSent = draw.source === 'watches'
-    ? await sent(client.createOrUpdate(Secret, key, (secret) => void (secret.data = { at })))
-    : await sent(client.createOrUpdate(Bar, key, (bar) => void Object.assign(bar, { spec: { at } })))
-  if (isSent && own && isCommon(draw, key)) due(of, own)
+  const at = String(++of.count)
+  if (source === 'optional') {
+    const isSent = await sent(client.createOrUpdate(Bar, key, (bar) => void Object.assign(bar, { spec: { at } })))
+    if (isSent && own && isCommon(of.draw, key)) due(of, own)
+  }
+  if (!isOfSecrets && !zones) return
+  const place = source === 'watches own' ? stage.clientOf(undefined) : client
+  const isSent = await sent(place.createOrUpdate(Secret, key, (secret) => void (secret.data = { at: btoa(at) })))
+  if (!isSent || !isCommon(of.draw, key)) return
+  if (own && isOfSecrets) due(of, own)
+  const zone = of.zones.get(key.name)
+  if (zone && zones) zone.dueMs = stage.clock.monotonic()
 }

@@ -21,10 +21,14 @@ export interface Known {
   drifted: boolean
   /** Its Service has lost its owner at any time. */
   disowned: boolean
+  /** The same while a watch may be late: if it never had the owner, nothing tells the owner. */
+  unowned: boolean
   /** The cluster was set back: what is not watched may be as it was before. */
   restored: boolean
   /** The Service that others have labelled, by its uid. */
   tagged: string | undefined
+  /** When it was deleted, or left the selection, by the clock of the world. */
+  goneMs: number
   /** When something happened after which it must be reconciled, by the clock of the world. */
   dueMs: number
 }
@@ -36,9 +40,17 @@ export interface Found {
   readonly generated: readonly KubeObject[]
   /** The object that both controllers write. */
   readonly shared: KubeObject | undefined
-  /** When its last run began, by the clock of the world. */
+  /** The copy that a controller by keys keeps while the object is there. */
+  readonly mirror: KubeObject | undefined
+  /** When the first run since it was due began, by the clock of the world; Infinity if none did. */
   readonly ranMs: number
+  /** Whether that was as soon as it must be. */
+  readonly isSoon: boolean
+  /** When the faults have ended, by the clock of the world: what was deleted since then is noticed. */
+  readonly clearMs: number
 }
+
+const dataOf = (map: KubeObject | undefined) => (map as { data?: Record<string, string> } | undefined)?.data ?? {}
 
 /** Whether the description selects an object with such a label. */
 export function selects(draw: Drawing, { namespace, name }: Key, labelled: boolean): boolean {
@@ -81,14 +93,17 @@ export function judged(
   draw: Drawing,
   key: Key,
   known: Known | undefined,
-  { foo, service, generated, shared, ranMs }: Found,
+  { foo, service, generated, shared, mirror, ranMs, isSoon, clearMs }: Found,
   isCertain: boolean,
 ): string[] {
   const wrong: string[] = []
   const expect = (holds: boolean, what: string): void => {
     if (!holds) wrong.push(`${key.namespace}/${key.name}: ${what}`)
   }
+  // One that no replica has seen deleted is in no list.
+  const hasCopy = mirror !== undefined && known !== undefined && known.goneMs > clearMs
   if (!foo || !known) {
+    expect(!hasCopy, 'the copy of one that is gone')
     expect((!service || known?.disowned === true) && generated.length === 0 && !shared, 'objects of one that is gone')
     return wrong
   }
@@ -105,20 +120,26 @@ export function judged(
     known.value !== '' || spec.value === (draw.admission === 'default' && draw.place === 'own' ? DEFAULTED : ''),
     'its value',
   )
-  if (!isSelected) return wrong
+  if (!isSelected) {
+    expect(!hasCopy, 'the copy of one that is not selected any more')
+    return wrong
+  }
   expect(metadata.deletionTimestamp === undefined, 'its finalizer was not removed')
   // What does not pass now may be as it was before.
   if (metadata.deletionTimestamp || (draw.filter !== 'none' && !passes(foo))) return wrong
   expect(finalizer === undefined || metadata.finalizers?.includes(finalizer) === true, 'no finalizer')
-  expect(ranMs >= known.dueMs, `its last run was at ${ranMs}, before ${known.dueMs}`)
+  expect(isSoon, `it needed a run at ${known.dueMs}, and the next began at ${ranMs}`)
   if (spec.value === TERMINAL) return wrong
   const types = status?.conditions?.map(({ type }) => type).sort().join()
   expect(types === (draw.second === 'none' ? 'First' : 'First,Second'), `conditions ${types}`)
   if (draw.annotates) expect(metadata.annotations?.['seen'] === spec.value, `seen is ${metadata.annotations?.['seen']}`)
   if (draw.shares && !known.restored) {
-    const data = Object.entries((shared as { data?: Record<string, string> } | undefined)?.data ?? {}).sort().join()
+    const data = Object.entries(dataOf(shared)).sort().join()
     const second = draw.second === 'none' ? '' : `,second,${spec.value}`
     expect(data === `first,${spec.value}${second}`, `the shared object has ${data}`)
+  }
+  if (draw.second === 'by key' && !known.restored) {
+    expect(dataOf(mirror)['value'] === spec.value, `its copy has ${dataOf(mirror)['value']}`)
   }
   const { uid, labels } = service?.metadata ?? {}
   expect(known.tagged === undefined || known.tagged !== uid || labels?.['tag'] === 'yes', 'a label of others was lost')
@@ -130,7 +151,7 @@ export function judged(
   const isOwned = draw.owns !== 'none' && isCommon(draw, key)
   const isTimed = draw.requeues || draw.source === 'every' ||
     (draw.source === 'every with keys' && isNamed(draw, key, { named: false }))
-  if (!known.drifted || isOwned || isTimed) {
+  if (!known.drifted || (isOwned && !known.unowned) || isTimed) {
     const selector = (service as { spec?: { selector?: object } } | undefined)?.spec?.selector
     expect(JSON.stringify(selector) === JSON.stringify({ app: spec.value }), `Service ${JSON.stringify(selector)}`)
     expect(service?.metadata.ownerReferences?.some((owner) => owner.uid === metadata.uid) === true, 'no owner')

@@ -6,7 +6,19 @@ import { type Deed, drawDeeds, isSteady, type Play, play, release, textOf } from
 import { judged, type Known, wrongWrite } from './model.ts'
 import { type Drawing, drawOptions, OPTIONS, simplerDrawings } from './options.ts'
 import { type ObservedWrite, Stage } from './stage.ts'
-import { Foo, IDENTITY, type Key, NAMES, NAMESPACES, type Observer, type Subject, subjectOf } from './subject.ts'
+import {
+  Foo,
+  IDENTITY,
+  type Key,
+  KEYS,
+  NAMES,
+  NAMESPACES,
+  type Observer,
+  ownRules,
+  type Subject,
+  subjectOf,
+} from './subject.ts'
+import { judgedZone, type KnownZone } from './zones.ts'
 
 /** What a seed draws. */
 export interface Plan {
@@ -27,16 +39,26 @@ export interface Outcome {
 /** Rows that two releases of one operator have in common: what they select, and what is left in objects. */
 const LASTING: readonly (keyof Drawing)[] = [
   ...['place', 'labels', 'fields', 'spaces', 'commonSpaces', 'finalize', 'filter', 'election', 'admission'] as const,
-  ...['second', 'child', 'generated', 'shares', 'annotates', 'task', 'source'] as const,
+  ...['second', 'child', 'generated', 'shares', 'annotates', 'task', 'source', 'zones', 'west', 'account'] as const,
 ]
-const KEYS: readonly Key[] = NAMESPACES.flatMap((namespace) => NAMES.map((name) => ({ namespace, name })))
 const MAX_REPLICAS = 4
 /** Longer than any lease, back-off and lost answer. */
 const CALM_MS = 180_000
+/** The same if no faults were left before. */
+const CLEAR_CALM_MS = 45_000
 /** A lost answer fails after 75 s. */
 const LAST_ANSWER_MS = 80_000
 /** A task and a schedule write at least so often, a failing one with its back-off. */
 const BEAT_MS = 100_000
+const RESTART_MS = 30_000
+/** How long a cluster that is late refuses all requests. */
+const LATE_MS = 8000
+/** A replica that is started again, or has tried again, has found it by then. */
+const FOUND_MS = 45_000
+/** An event in a gap of a watch is known by then, and the runs before it have ended. */
+const SOON_MS = 15_000
+/** The same if another replica must take over first. */
+const TAKEOVER_MS = 60_000
 /** A leader whose Lease was set back notices it by then. */
 const RESTORED_MS = 60_000
 /** A line that is logged more often within a second floods. */
@@ -49,7 +71,7 @@ export function planOf(seed: number): Plan {
   const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
   const earlier = chance.below(3) === 0 ? { ...other, ...lasting } : undefined
   const replicas = drawing.election === 'one replica' ? 1 : 1 + chance.below(3)
-  return { seed, drawing, earlier, replicas, deeds: drawDeeds(chance) }
+  return { seed, drawing, earlier, replicas, deeds: drawDeeds(chance, drawing) }
 }
 
 export async function runPlan(plan: Plan): Promise<Outcome> {
@@ -67,19 +89,21 @@ class Run {
   readonly problems: string[] = []
   readonly history: string[] = []
   readonly #known = new Map<string, Known>()
+  readonly #zones = new Map<string, KnownZone>()
   readonly #subjects = new Map<number, Subject>()
   readonly #failed = new Set<string>()
+  /** When the runs of each controller and key began. */
+  readonly #runs = new Map<string, number[]>()
   /** When a task or schedule has written last. */
   readonly #beats = new Map<string, number>()
-  /** When the last run of a key began. */
-  readonly #ran = new Map<string, number>()
   readonly #lines = new Map<string, number[]>()
   /** The newest version of an object that a leader has read, by controller and uid. */
   readonly #seen = new Map<string, bigint>()
-  readonly #calm = new AbortController()
   #stage!: Stage
   /** When the faults have ended. */
   #calmMs = Infinity
+  /** When their consequences have, before the last deeds. */
+  #clearMs = Infinity
   /** Whether new replicas are those of the upgrade. */
   #isUpgraded = false
 
@@ -94,6 +118,8 @@ class Run {
     const { app, west } = subjectOf(drawing, nobody)
     const stage = this.#stage = new Stage({
       ...{ seed, app, objects: NAMESPACES.map(namespace), logOf: (replica) => this.#log(replica) },
+      // The account is that of one release.
+      rules: drawing.account && !earlier ? ownRules(drawing) : undefined,
       onWrite: (write) => this.#written(write),
       onProblem: (text) => this.problem(text),
       onEnd: (error) => this.#ended(error),
@@ -103,29 +129,31 @@ class Run {
     const place = drawing.place === 'own' ? undefined : west
     const of: Play = {
       ...{ draw: drawing, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },
-      ...{ subjects: this.#subjects, calm: this.#calm.signal, count: 0, isCertain: earlier === undefined },
-      isSteady: earlier === undefined && isSteady(deeds),
+      ...{ zones: this.#zones, isClear: false },
+      ...{ subjects: this.#subjects, calm: new AbortController(), count: 0, isCertain: earlier === undefined },
+      // Without the other cluster a replica ends.
+      isSteady: earlier === undefined && isSteady(deeds) && drawing.west !== 'late',
       problem: (text) => this.problem(text),
       startReplica: () => this.#startReplica(),
     }
+    const isLate = drawing.place !== 'group' && (drawing.west === 'late' || drawing.west === 'optional and late')
+    if (isLate) {
+      stage.fault({ cluster: 'west', status: 503, times: Infinity, until: stage.after(LATE_MS) })
+    }
     for (let count = 0; count < replicas; count++) this.#startReplica()
-    await stage.advance(1000)
+    await this.#rest(isLate ? FOUND_MS : 1000)
     for (const [index, deed] of deeds.entries()) {
       if (index === deeds.length >> 1) await this.#upgrade()
       this.#note(textOf(deed))
       await play(of, deed)
-      await stage.advance(deed.waitMs)
-      this.#restart()
+      await this.#rest(deed.waitMs)
+      if (deed.deed === 'clear') this.#clearMs = stage.clock.monotonic()
     }
-    this.#calm.abort()
+    of.calm.abort()
     this.#calmMs = stage.clock.monotonic()
     this.#note('calm')
     for (const key of KEYS) await release(of, key)
-    // Replicas that a lost lease has ended are started again.
-    for (let ms = 0; ms < CALM_MS; ms += 30_000) {
-      this.#restart()
-      await stage.advance(30_000)
-    }
+    await this.#rest(this.#clearMs === Infinity ? CALM_MS : CLEAR_CALM_MS)
     await this.#judge(of)
     stage.checkHeld()
     await stage.close()
@@ -141,6 +169,14 @@ class Run {
     this.#subjects.set(number, subject)
     this.#note(`replica ${number} starts`)
     this.#stage.start(subject.app, isAlone ? 1 : Math.max(2, replicas))
+  }
+
+  /** Lets time pass. Replicas that a lost lease has ended are started again. */
+  async #rest(ms: number): Promise<void> {
+    for (let left = ms; left >= 0; left -= RESTART_MS) {
+      await this.#stage.advance(Math.min(left, RESTART_MS))
+      this.#restart()
+    }
   }
 
   /** Starts a replica if none is left, as a Deployment does. */
@@ -170,7 +206,9 @@ class Run {
         running.add(id)
         const count = [...running].filter((each) => each.startsWith(`${controller} `)).length
         if (count > concurrency) this.problem(`${count} runs of ${controller} at once in replica ${replica}`)
-        if (controller === 'first') this.#ran.set(key, this.#stage.clock.monotonic())
+        const runs = this.#runs.get(id) ?? []
+        runs.push(this.#stage.clock.monotonic())
+        this.#runs.set(id, runs)
         return () => void running.delete(id)
       },
       problem: (text) => this.problem(text),
@@ -207,13 +245,16 @@ class Run {
   #written(write: ObservedWrite): void {
     const { drawing } = this.#plan
     const { namespace, resource, verb, replica, cluster, fieldManager } = write
-    const name = write.name.replace(/-shared$/, '')
+    const name = write.name.replace(/-(shared|mirror)$/, '')
     const what = `${verb} of ${resource} ${namespace}/${name}`
     const isBeat = resource === 'configmaps' && (name === 'task' || name === 'tick')
     if (isBeat) this.#beats.set(name, this.#stage.clock.monotonic())
     else if (name !== '') {
       if (cluster !== (drawing.place === 'own' ? null : 'west')) this.problem(`${what} in the wrong cluster`)
-      const wrong = wrongWrite(drawing, { namespace, name }, this.#known.get(`${namespace}/${name}`))
+      const isOfZone = resource === 'zones' || name.startsWith('zone-')
+      const wrong = isOfZone
+        ? this.#zones.has(name.replace('zone-', '')) ? undefined : 'a zone that nobody made'
+        : wrongWrite(drawing, { namespace, name }, this.#known.get(`${namespace}/${name}`))
       if (wrong) this.problem(`${what}: ${wrong}`)
     }
     const isOfEach = fieldManager === 'drawn-second' ? drawing.second === 'every replica' : isBeat &&
@@ -230,20 +271,38 @@ class Run {
 
   async #judge({ isCertain, client }: Play): Promise<void> {
     const { drawing } = this.#plan
-    const found = async ({ namespace, name }: Key) => ({
+    const found = async ({ namespace, name }: Key, dueMs: number) => ({
       foo: await client.get(Foo, { namespace, name }),
       service: await client.get(Service, { namespace, name }),
       generated: await client.list(ConfigMap, { namespace, labels: `generated-for=${name}` }),
       shared: await client.get(ConfigMap, { namespace, name: `${name}-shared` }),
-      ranMs: this.#ran.get(`${namespace}/${name}`) ?? -1,
+      mirror: await client.get(ConfigMap, { namespace, name: `${name}-mirror` }),
+      ranMs: this.#ranMs(`first ${namespace}/${name}`, dueMs),
+      isSoon: this.#isSoon(`first ${namespace}/${name}`, dueMs),
+      clearMs: this.#clearMs,
     })
     for (const key of KEYS) {
       const known = this.#known.get(`${key.namespace}/${key.name}`)
-      for (const wrong of judged(drawing, key, known, await found(key), isCertain)) this.problem(wrong)
+      for (const wrong of judged(drawing, key, known, await found(key, known?.dueMs ?? 0), isCertain)) {
+        this.problem(wrong)
+      }
     }
-    const { leader } = this.#stage
-    if (drawing.source === 'from' && leader !== undefined && this.#subjects.get(leader)!.streams.size !== 1) {
-      this.problem(`the leader reads ${this.#subjects.get(leader)!.streams.size} streams of keys`)
+    if (drawing.zones) {
+      for (const name of NAMES) {
+        const known = this.#zones.get(name)
+        const isSoon = known !== undefined && this.#isSoon(`zone ${name}`, known.dueMs)
+        for (const wrong of await judgedZone(client, name, known, isSoon)) this.problem(wrong)
+      }
+    }
+    for (const number of this.#stage.running) {
+      for (const wrong of await this.#stage.unhealthy(number)) this.problem(wrong)
+    }
+    const { leader, running } = this.#stage
+    for (const number of drawing.source === 'from' && leader !== undefined ? running : []) {
+      const { size } = this.#subjects.get(number)!.streams
+      if (size !== Number(number === leader)) {
+        this.problem(`replica ${number} reads ${size} streams of keys, and ${leader} leads`)
+      }
     }
     const nowMs = this.#stage.clock.monotonic()
     // A schedule follows the wall clock: one that was set back has reached its next time before.
@@ -252,6 +311,18 @@ class Run {
       const atMs = this.#beats.get(name) ?? -Infinity
       if (isDrawn && nowMs - atMs > BEAT_MS) this.problem(`${name} does not run: the last time was ${atMs}`)
     }
+  }
+
+  /** Returns when the first run of a controller and a key since then began. */
+  #ranMs(of: string, sinceMs: number): number {
+    return this.#runs.get(of)?.find((ms) => ms >= sinceMs) ?? Infinity
+  }
+
+  /** Whether that run was as soon as it must be. One by a timer may make up for one that was missed, but seldom as soon. */
+  #isSoon(of: string, sinceMs: number): boolean {
+    const afterMs = this.#ranMs(of, sinceMs) - sinceMs
+    if (sinceMs <= this.#clearMs) return afterMs < Infinity
+    return afterMs <= (this.#plan.deeds.at(-1)?.deed === 'kill' ? TAKEOVER_MS : SOON_MS)
   }
 
   #log(replica: number | undefined): Log {

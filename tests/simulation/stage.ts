@@ -14,6 +14,9 @@ import { Services } from '../../lib/testing/services.ts'
 import { startReplica } from '../../lib/testing/start_replica.ts'
 import { Trace } from '../../lib/testing/trace.ts'
 import { WorldClusters } from '../../lib/testing/world_clusters.ts'
+import { accountOf, type TrialAccount } from '../../lib/rights/trial.ts'
+import { rolesOf } from '../../lib/rights/account.ts'
+import type { Rule } from '../../lib/rights/rules.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { Wire } from './wire.ts'
@@ -30,6 +33,8 @@ export interface StageOptions {
   readonly objects: readonly object[]
   /** Any of the operators: all have the same clusters and kinds. */
   readonly app: Operator
+  /** What its functions do beside what its description says; then it has an account with these and the printed rights. */
+  readonly rules: readonly Rule[] | undefined
   onWrite(write: ObservedWrite): void
   onProblem(text: string): void
   /** Called when a replica has ended with an error. */
@@ -71,6 +76,7 @@ export class Stage {
   readonly #activity: Activity
   readonly #trace: Trace
   readonly #clusters: WorldClusters
+  readonly #account: TrialAccount | undefined
   readonly #known = new Known()
   readonly #replicas = new Map<number, Running>()
   readonly #end = new AbortController()
@@ -108,8 +114,9 @@ export class Stage {
       this.#stopping.delete(number)
       if (!isKilled) this.#ended.set(number, clock.monotonic())
     }
+    const account = this.#account = options.rules && accountOf(description, undefined)
     this.#clusters = new WorldClusters({
-      ...{ description, clock, random, log, faults, activity, recorder: undefined, account: undefined },
+      ...{ description, clock, random, log, faults, activity, recorder: undefined, account },
       trace: this.#trace,
       callWebhook: (address, body, { signal }) => callIn([...this.#known.keys()], address, body, signal),
       signal: this.#end.signal,
@@ -117,11 +124,16 @@ export class Stage {
   }
 
   async open(): Promise<void> {
-    const { app, objects } = this.#options
+    const { app, objects, rules } = this.#options
     const { description } = app
     const own = () => crdOf(usedResources(description), { conversions: description.conversions })
     await createObjects(this.#clusters.main.admin, objects, own)
     this.#clusters.open()
+    for (const cluster of this.#account ? [undefined, { name: 'west' } as OtherCluster] : []) {
+      const { name, namespace } = this.#account!
+      const roles = rolesOf(name, namespace, { everywhere: rules!, inNamespaces: new Map() }, `${name}-code`)
+      await createObjects(this.#clusters.of(cluster).admin, roles, () => [])
+    }
     // The work of a suspended replica waits for the clock.
     this.#activity.run(async (watch) => {
       watch({
@@ -241,6 +253,25 @@ export class Stage {
         if (wire.open.length > 0) report(`replica ${number} has ended, and reads ${wire.open.join()}`)
       }
     }
+  }
+
+  /** Returns what the probes of a replica answer, other than that it is alive and ready. */
+  async unhealthy(number: number): Promise<readonly string[]> {
+    const { health } = this.#replicas.get(number)!.replica.parts ?? {}
+    const wrong: string[] = []
+    for (const path of health ? ['/healthz', '/readyz'] : []) {
+      const response = await health!.fetch(new Request(`http://localhost${path}`))
+      const text = await response.text()
+      if (response.status !== 200) wrong.push(`${path} of replica ${number} answers ${response.status}: ${text}`)
+    }
+    return wrong
+  }
+
+  /** Returns a signal that is aborted after a time. */
+  after(ms: number): AbortSignal {
+    const ended = new AbortController()
+    this.clock.after(ms, () => ended.abort())
+    return ended.signal
   }
 
   /** Returns the number of the next replica, for {@link start}. */

@@ -23,6 +23,7 @@ import { conditionList } from 'kubeloop/schema'
 import * as z from 'zod'
 import { crdOf } from '../../lib/schema/crds.ts'
 import type { Drawing } from './options.ts'
+import { addZones, type Place } from './zones.ts'
 
 export const Foo = defineResource({
   group: 'drawn.example',
@@ -41,6 +42,7 @@ export type Key = { readonly namespace: string; readonly name: string }
 
 export const NAMESPACES = ['a', 'b'] as const
 export const NAMES = ['x', 'y'] as const
+export const KEYS: readonly Key[] = NAMESPACES.flatMap((namespace) => NAMES.map((name) => ({ namespace, name })))
 export const IDENTITY = 'sim'
 /** The key that `every` names. */
 export const NAMED: Key = { namespace: 'b', name: 'x' }
@@ -95,6 +97,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
       ...(draw.election === 'quick' && { duration: '6s', renewDeadline: '4s', retryPeriod: '1s' }),
     },
     ...(draw.commonSpaces && { namespaces: ['a'] }),
+    ...(draw.health && { health: 8081 }),
     ...((draw.strip === 'all kinds' || draw.strip === 'fails') && { cache: { strip: stripped } }),
     ...(draw.filter === 'when of all' && { controllers: { when: passes } }),
   })
@@ -109,7 +112,10 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
       return changes
     }, common)
     : undefined
-  const west = group ? { name: 'west' } : app.cluster('west', WEST, common)
+  const isOptional = draw.west === 'optional' || draw.west === 'optional and late'
+  const west = group
+    ? { name: 'west' }
+    : app.cluster('west', WEST, { ...common, ...(isOptional && { optional: true }) })
   const elsewhere = draw.place === 'own' || group ? {} : { cluster: west }
   app.cache(Foo, {
     ...elsewhere,
@@ -124,7 +130,12 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
   })
   const streams = new Set<EventChannel<Key>>()
   const options = { ...optionsOf(draw, west), ...(group && { clusters: group }) }
-  const first = sourcesOf(draw, app.controllerFor(Foo, { ...options, name: 'first' }), elsewhere, streams)
+  const place: Place = draw.source === 'watches own'
+    ? { cluster: 'own' }
+    : draw.place === 'each of west'
+    ? {}
+    : elsewhere
+  const first = sourcesOf(draw, app.controllerFor(Foo, { ...options, name: 'first' }), place, streams)
   if (draw.finalize !== 'none') {
     const cleanup = async (foo: Foo, context: Context): Promise<void> => {
       const end = observer.run('first', keyText(foo.metadata))
@@ -144,6 +155,10 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     }
   })
   if (draw.second !== 'none') addSecond(draw, app, options, west, observer)
+  if (draw.zones) {
+    const clientOf = (context: Context): Context['client'] => clientIn(draw, context, west)
+    addZones(app, options as ControllerOptions<KubeObject>, place, clientOf, (key) => observer.run('zone', key))
+  }
   addRest(draw, app, observer)
   return { app, west, streams, providers }
 }
@@ -170,16 +185,18 @@ function optionsOf(draw: Drawing, west: OtherCluster): ControllerOptions<Foo> {
 function sourcesOf(
   draw: Drawing,
   builder: ControllerBuilder<Foo, Operator>,
-  elsewhere: { readonly cluster?: OtherCluster },
+  place: Place,
   streams: Set<EventChannel<Key>>,
 ): ControllerBuilder<Foo, Operator> {
   let first = builder
-  const place = draw.place === 'each of west' ? {} : elsewhere
   const map = ({ metadata }: KubeObject): Key[] => [{ namespace: metadata.namespace!, name: metadata.name }]
-  if (draw.owns === 'controller') first = first.owns(Service)
-  if (draw.owns === 'any owner') first = first.owns(Service, { anyOwner: true, queue: () => ({ after: '200ms' }) })
-  if (draw.owns === 'metadata') first = first.owns(metadataOf(Service))
-  if (draw.source === 'watches') {
+  const rights = ['update'] as const
+  if (draw.owns === 'controller') first = first.owns(Service, { rights })
+  if (draw.owns === 'any owner') {
+    first = first.owns(Service, { rights, anyOwner: true, queue: () => ({ after: '200ms' }) })
+  }
+  if (draw.owns === 'metadata') first = first.owns(metadataOf(Service), { rights })
+  if (draw.source === 'watches' || draw.source === 'watches own') {
     first = first.watches(Secret, map, { ...place, queue: () => ({ priority: 1 }) })
   }
   if (draw.source === 'optional') first = first.watches(Bar, map, { ...place, optional: true })
@@ -278,14 +295,7 @@ function addSecond(
   west: OtherCluster,
   observer: Observer,
 ): void {
-  app.controllerFor(Foo, {
-    ...options,
-    name: 'second',
-    fieldManager: 'drawn-second',
-    everyReplica: draw.second === 'every replica',
-    // A warm-up is for those that wait for the lease.
-    warmup: draw.warmup && draw.second === 'leader',
-  }).reconcile(async (foo, context) => {
+  const work = async (foo: Foo, context: Context): Promise<void> => {
     const end = observer.run('second', keyText(foo.metadata))
     observer.saw('second', foo)
     try {
@@ -296,7 +306,36 @@ function addSecond(
     } finally {
       end()
     }
+  }
+  const second = app.controllerFor(Foo, {
+    ...options,
+    name: 'second',
+    fieldManager: 'drawn-second',
+    everyReplica: draw.second === 'every replica',
+    // A warm-up is for those that wait for the lease.
+    warmup: draw.warmup && draw.second !== 'every replica',
   })
+  if (draw.second !== 'by key') return void second.reconcile(work)
+  // A copy without an owner, which is deleted by the key of an object that is gone.
+  second.reconcileKey(async (key, context) => {
+    const client = clientIn(draw, context, west)
+    const foo = await client.get(Foo, key)
+    const metadata = { namespace: key.namespace, name: `${key.name}-mirror` }
+    if (!foo || foo.metadata.deletionTimestamp) return void await client.delete(ConfigMap, metadata)
+    await work(foo, context)
+    await client.apply(ConfigMap, { metadata, data: { value: foo.spec.value } })
+  })
+}
+
+/** What the functions of the operator do beside what its description says, as rules for its account. */
+export function ownRules({ owns, commonSpaces }: Drawing) {
+  // The rights on an owned kind are described, where it is watched.
+  const isDescribed = owns !== 'none' && !commonSpaces
+  return [
+    ...(isDescribed ? [] : [{ apiGroups: [''], resources: ['services'], verbs: ['get', 'create', 'update', 'patch'] }]),
+    { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'create', 'patch', 'delete'] },
+    { apiGroups: [Foo.group], resources: [Foo.plural], verbs: ['update'] },
+  ]
 }
 
 /** Adds what is beside the controllers. */
