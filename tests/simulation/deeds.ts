@@ -155,6 +155,8 @@ const KILL_LEADER = { deed: 'kill', number: 1, waitMs: LAST_WAIT_MS } as const
 const [SAVED_BEFORE, SAVED_AFTER] = [2, 5]
 /** The number of a creation whose object is selected, and passes. */
 const PASSING = 0
+/** The number of a deletion in the foreground, which no restore undoes. */
+const FOREGROUND = 0
 /** How often a deed concerns the object of the one before. */
 const SAME_KEY = 0.5
 
@@ -181,7 +183,10 @@ function drawEnd(chance: Chance, { filter, finalize }: Drawing, key: Key): reado
   // Deletions matter most to a leader that did not see them, and to a finalizer beside a filter.
   const isHidden = filter !== 'none' && finalize !== 'none' && !isTakeover
   const isDeleted = (isTakeover || isHidden) && chance.below(2) === 0
-  const [gap, missed] = drawGap(chance, key, isDeleted ? UNSEEN[0] : chance.pick(UNSEEN))
+  // Without a finalizer of the operator, only what the garbage collector waits for keeps a deleted object.
+  const isForeground = finalize === 'none' && !isTakeover && chance.below(3) === 0
+  const [gap, drawn] = drawGap(chance, key, isDeleted || isForeground ? UNSEEN[0] : chance.pick(UNSEEN))
+  const missed = isForeground ? { ...drawn, number: FOREGROUND } : drawn
   const before = (['clear', 'create', 'pass', 'join'] as const).map((deed): Deed => ({
     ...{ deed, key, number: PASSING },
     waitMs: deed === 'clear' ? CLEAR_MS : deed === 'join' ? 15_000 : 0,

@@ -229,6 +229,9 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   const { value } = foo.spec
   const key = { namespace, name }
   const client = clientIn(draw, context, west)
+  if (draw.finalize === 'none' && foo.metadata.finalizers?.includes('foregroundDeletion')) {
+    observer.problem(`${keyText(key)} is reconciled while its dependents are deleted before it`)
+  }
   if (value === TERMINAL) throw new TerminalError('no retry helps')
   if (draw.fails && observer.failsFirst(keyText(key), value)) throw new Error('this value fails once')
   const spec = { ports: [{ port: 80 }], selector: { app: value } }
