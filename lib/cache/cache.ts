@@ -10,9 +10,10 @@ import { type Log, silentLog } from '../observe/log.ts'
 import type { Api, WriteInFlight, WriteObserver } from '../client/api.ts'
 import type { ListOptions, LookupOptions, Reader } from '../client/client.ts'
 import type { Target } from '../client/requests.ts'
-import { type CacheOptions, describeOptions, isSubsumed, scopesOf } from './cache_options.ts'
+import { type CacheOptions, describeOptions, isSubsumed, namespaceLabels, scopesOf } from './cache_options.ts'
 import { CachedReader } from './cached_reader.ts'
-import { Informer } from './informer.ts'
+import { Informer, type InformerOptions } from './informer.ts'
+import type { NamespacesSetup, SelectedNamespaces } from './selected_namespaces.ts'
 
 /** The defaults for declared kinds, and the dependencies of the informers. */
 export interface CacheDependencies extends Omit<CacheOptions, 'objects'> {
@@ -27,6 +28,8 @@ export interface CacheDependencies extends Omit<CacheOptions, 'objects'> {
   readonly optional?: ((resource: AnyResource) => boolean) | undefined
   /** Called for each object that is removed from an informer's store. Must not throw. */
   readonly onDeleted?: ((resource: AnyResource, key: string, uid: string) => void) | undefined
+  /** Follows Namespaces by their labels. Default: `namespaces` by labels are refused. */
+  readonly selectNamespaces?: ((labels: string, setup: NamespacesSetup) => SelectedNamespaces) | undefined
 }
 
 /** The max time that {@link Cache.beforeLeading} takes. */
@@ -38,7 +41,11 @@ const WAKE_MS = 5_000
 
 interface Declared {
   readonly options: CacheOptions
+  /** Those of namespaces by labels come and go. */
   readonly informers: readonly Informer[]
+  readonly namespaces?: SelectedNamespaces | undefined
+  /** Ends what adds informers. */
+  readonly stop?: (() => void) | void
 }
 
 /** Rejects reads that the cache cannot answer; a client sends them to the server. */
@@ -84,7 +91,8 @@ export class Cache implements Runnable, Reader, WriteObserver {
 
   /**
    * Returns the informers of a kind, one for each watched namespace. The first call creates them, later calls share
-   * them. The metadata of a kind (`metadataOf`) counts as another kind.
+   * them. With namespaces by labels, the array changes with these. The metadata of a kind (`metadataOf`) counts as
+   * another kind.
    *
    * @throws Error if the options differ from those of the first call, or are invalid.
    */
@@ -97,14 +105,43 @@ export class Cache implements Runnable, Reader, WriteObserver {
       const differ = `it was declared with ${describeOptions(known.options)}, now with ${describeOptions(options)}`
       throw new Error(`Cannot cache ${groupResourceOf(resource)} twice: ${differ}, and a kind is watched once`)
     }
-    const optional = this.#dependencies.optional?.(resource)
-    const onRecovered = (): void => this.#wake()
-    const informers = scopes.map((scope) =>
-      new Informer({ ...this.#dependencies, ...scope, resource, optional, onRecovered, objects: options.objects?.() })
-    )
-    this.#declared.set(id, { options, informers })
-    for (const informer of informers) this.#run?.(informer)
+    const labels = namespaceLabels(resource, options, this.#dependencies)
+    const namespaces = labels === undefined ? undefined : this.#select(labels)
+    const informers: Informer[] = []
+    const add = (of: Pick<InformerOptions, 'namespace' | 'optional'>): void => {
+      const informer = this.#inform({ ...scopes[0], ...of, resource, objects: options.objects?.() })
+      informers.push(informer)
+      this.#run?.(informer)
+    }
+    const stop = namespaces ? namespaces.inform(informers, add) : scopes.forEach(add)
+    this.#declared.set(id, { options, informers, namespaces, stop })
     return informers
+  }
+
+  #inform(options: Omit<InformerOptions, 'api'>): Informer {
+    const optional = this.#dependencies.optional?.(options.resource)
+    return new Informer({ ...this.#dependencies, optional, onRecovered: () => this.#wake(), ...options })
+  }
+
+  /** Returns the Namespaces with these labels. Their informer is one of the cache's, and not for reads. */
+  #select(labels: string): SelectedNamespaces {
+    const id = `namespaces ${labels}`
+    const known = this.#declared.get(id)?.namespaces
+    if (known) return known
+    const { api, clock = systemClock, log = silentLog, random = Math.random, selectNamespaces } = this.#dependencies
+    if (!selectNamespaces) {
+      throw new Error(`Cannot cache in namespaces by the labels "${labels}": only an operator follows them`)
+    }
+    const inform = (of: Pick<InformerOptions, 'resource' | 'labels'>): Informer => this.#inform(of)
+    const namespaces = selectNamespaces(labels, { api, clock, log, random, inform })
+    this.#declared.set(id, { options: {}, informers: [namespaces.informer], namespaces })
+    this.#run?.(namespaces.informer)
+    return namespaces
+  }
+
+  /** Returns the Namespaces where a kind is watched, if they are selected by labels. */
+  namespacesOf(resource: AnyResource): SelectedNamespaces | undefined {
+    return this.#declared.get(resourceId(resource))?.namespaces
   }
 
   /** Returns the informers of a kind, or `undefined` if it is not declared, so that it is read live. */
@@ -154,7 +191,9 @@ export class Cache implements Runnable, Reader, WriteObserver {
   /** Stops watching a kind and drops its objects and handlers. Later reads of the kind go to the server. */
   remove(resource: AnyResource): void {
     const id = resourceId(resource)
-    for (const informer of this.#declared.get(id)?.informers ?? []) informer.stop()
+    const { informers = [], stop } = this.#declared.get(id) ?? {}
+    stop?.()
+    for (const informer of informers) informer.stop()
     this.#declared.delete(id)
   }
 
@@ -189,7 +228,14 @@ export class Cache implements Runnable, Reader, WriteObserver {
    */
   async synced(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    await Promise.all([...this.informers()].map((informer) => Promise.race([informer.tried(signal), informer.ended])))
+    const tried = new Set<Informer>()
+    // The first list of Namespaces adds informers.
+    for (;;) {
+      const added = [...this.informers()].filter((informer) => !tried.has(informer))
+      if (added.length === 0) return
+      await Promise.all(added.map((informer) => Promise.race([informer.tried(signal), informer.ended])))
+      for (const informer of added) tried.add(informer)
+    }
   }
 
   /**

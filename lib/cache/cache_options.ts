@@ -13,14 +13,24 @@ export interface SelectionOptions extends SelectOptions {
   readonly strip?: ((object: KubeObject) => void) | undefined
 }
 
+/**
+ * Selects Namespaces by their labels. The objects in a Namespace are watched from when it has the labels until it has
+ * lost them, which deletes nothing: its keys are dropped, and a running reconcile ends as usual.
+ */
+export interface NamespaceSelection {
+  /** A label selector. */
+  readonly labels: string
+}
+
 /** What is stored of a kind. */
 export interface CacheOptions extends SelectionOptions {
   /**
    * The watched namespaces, each with its own watch. A record gives each namespace its own selection; `*` (or '')
-   * stands for all other namespaces. Empty: all namespaces. Must be empty for cluster-scoped kinds. Default: the
+   * stands for all other namespaces. Empty: all namespaces. `{ labels: 'team=a' }`: those of the Namespaces with these
+   * labels, which come and go; only for the caches of operators. Must be empty for cluster-scoped kinds. Default: the
    * namespaces of the cache.
    */
-  readonly namespaces?: readonly string[] | Readonly<Record<string, SelectionOptions>> | undefined
+  readonly namespaces?: readonly string[] | NamespaceSelection | Readonly<Record<string, SelectionOptions>> | undefined
   /** `live`: the kind is watched for its events, but read from the server. Default: read from the cache. */
   readonly read?: 'live' | undefined
   /** Whether the operator sets `objects` for a kind whose objects are kept as bytes. */
@@ -62,6 +72,24 @@ export function scopesOf(resource: AnyResource, own: CacheOptions, common: Cache
 }
 
 /**
+ * Returns the label selector of the Namespaces where a kind is watched, or undefined if they are stated. Then
+ * {@link scopesOf} returns one scope, for each of these Namespaces.
+ */
+export function namespaceLabels(
+  { scope }: AnyResource,
+  own: CacheOptions,
+  common: CacheOptions = {},
+): string | undefined {
+  return scope === 'Cluster' ? undefined : labelsOf(own.namespaces ?? common.namespaces)
+}
+
+/** Returns the label selector of namespaces that are selected by labels. A namespace may be called "labels". */
+export function labelsOf(namespaces: CacheOptions['namespaces']): string | undefined {
+  const { labels } = { ...namespaces } as { readonly labels?: unknown }
+  return typeof labels === 'string' ? labels : undefined
+}
+
+/**
  * Returns the namespaces with their selections; undefined if `namespaces` is undefined. `what` names the kind in
  * errors.
  *
@@ -80,6 +108,17 @@ function spacesOf(what: string, namespaces: CacheOptions['namespaces']): Map<str
   if (namespaces === undefined) return undefined
   const isList = Array.isArray(namespaces)
   const cannot = `Cannot cache ${what} in`
+  const selector = labelsOf(namespaces)
+  if (selector !== undefined) {
+    parseLabelSelector(selector)
+    if (Object.keys(namespaces).length > 1) {
+      throw new TypeError(
+        `${cannot} namespaces: labels: ${JSON.stringify(selector)} selects Namespaces, and must stand alone; a ` +
+          'namespace called "labels" has a selection: labels: {}',
+      )
+    }
+    return new Map([[OTHERS, {}]])
+  }
   if (isList && namespaces.includes('')) {
     throw new Error(`${cannot} a namespace without a name; use [] for all namespaces`)
   }
@@ -90,6 +129,9 @@ function spacesOf(what: string, namespaces: CacheOptions['namespaces']): Map<str
   for (
     const [namespace, selection] of isList ? namespaces.map((each) => [each, {}] as const) : Object.entries(namespaces)
   ) {
+    if (typeof selection !== 'object') {
+      throw new TypeError(`${cannot} "${namespace}": its selection is ${String(selection)}, and must be an object`)
+    }
     if (namespace === '' || (namespace === OTHERS && !isList)) spaces.set(OTHERS, selection)
     else if (isDomainName(namespace) && namespace.length <= 63 && !namespace.includes('.')) {
       spaces.set(namespace, selection)
@@ -117,7 +159,7 @@ export function isSubsumed(wanted: CacheOptions, known: CacheOptions): boolean {
 /** Returns the options with the namespaces in one form. */
 function comparable({ namespaces, ...options }: CacheOptions): object {
   const spaces = spacesOf('', namespaces)
-  return { ...options, spaces: spaces && Object.fromEntries(spaces) }
+  return { ...options, spaces: spaces && Object.fromEntries(spaces), selector: labelsOf(namespaces) }
 }
 
 const DEFAULT_OPTIONS = 'default options'

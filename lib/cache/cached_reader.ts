@@ -7,6 +7,7 @@ import { type Log, silentLog } from '../observe/log.ts'
 import type { CachingReader, ListOptions, LookupOptions, Reader } from '../client/client.ts'
 import type { LiveReader } from '../client/live_reader.ts'
 import type { Informer } from './informer.ts'
+import type { SelectedNamespaces } from './selected_namespaces.ts'
 import { BY_NAMESPACE, type StoreReader } from './store.ts'
 
 /** Reads from the server; a {@link LiveReader}, unless only the cache is read. */
@@ -19,6 +20,7 @@ const MAX_SINGLE_READS = 8
 interface Informers {
   informersOf(resource: AnyResource): readonly Informer[] | undefined
   readableOf(resource: AnyResource): readonly Informer[] | undefined
+  namespacesOf(resource: AnyResource): Pick<SelectedNamespaces, 'checkListed'> | undefined
 }
 
 /**
@@ -138,6 +140,8 @@ export class CachedReader implements CachingReader {
   /** Lists from the server, limited to the namespaces and selectors that the cache has for the kind. */
   async #listLive<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions): Promise<readonly T[]> {
     const informers = responsible(this.#cache.informersOf(resource) ?? [], options.namespace)
+    // No Namespace has the labels of the kind's cache.
+    if (informers.length === 0 && !options.namespace && this.#cache.namespacesOf(resource)) return []
     if (informers.length === 0) return await this.#live.list(resource, options)
     const lists = await Promise.all(
       informers.map((informer) => this.#live.list(resource, limitedTo(informer, options))),
@@ -147,6 +151,7 @@ export class CachedReader implements CachingReader {
 
   /** Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet. */
   #synced(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
+    if (namespace === undefined) this.#cache.namespacesOf(resource)?.checkListed(groupResourceOf(resource))
     const informers = responsible(this.#cache.readableOf(resource) ?? [], namespace)
     return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? informers : undefined
   }

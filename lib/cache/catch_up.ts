@@ -1,7 +1,7 @@
 /** Waits until a store has what the server had when a leader's term began. */
 import { formatKey, isNewerVersion, keyOf } from '../core/objects.ts'
 import { untilAborted } from '../async/abort.ts'
-import { type Clock, sleep, turnBudgetOf } from '../async/clock.ts'
+import { type Clock, sleep, type TurnBudget } from '../async/clock.ts'
 import type { Api } from '../client/api.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
@@ -13,6 +13,8 @@ export interface CatchUpOptions extends SelectOptions {
   /** The objects of the store; only metadata is read. */
   readonly target: Target
   readonly clock: Clock
+  /** That of the clock: this file is loaded beside mod.js, and a clock has one. */
+  readonly budget: TurnBudget
   readonly store: Pick<Store, 'get' | 'heads'>
   /** Returns the version that the store has reached. */
   readonly lastSeen: () => string | undefined
@@ -60,8 +62,7 @@ interface Lag {
 }
 
 async function compare(options: CatchUpOptions, signal: AbortSignal): Promise<Lag> {
-  const { api, target, labels, fields, clock, store, lastSeen } = options
-  const budget = turnBudgetOf(clock)
+  const { api, target, labels, fields, budget, store, lastSeen } = options
   const fetch: FetchPage = (limit, token) => api.listPage(target, { labels, fields, limit, continue: token }, signal)
   const [listed, behind] = [new Set<string>(), new Map<string, string | undefined>()]
   let version = ''

@@ -1,5 +1,5 @@
 /** Watches one kind for any number of handlers. The store is written before handlers are called. */
-import { ApiError, messageOf, NetworkError } from '../core/errors.ts'
+import { ApiError, fileMissing, messageOf, NetworkError } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
 import { type AnyResource, metadataOf, wholeOf } from '../core/resource.ts'
@@ -12,7 +12,6 @@ import type { Api, WriteInFlight } from '../client/api.ts'
 import type { ListBody } from '../client/codec.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { WatchEvent } from '../client/watch_events.ts'
-import { catchUp } from './catch_up.ts'
 import { type Handler, type HandlerOptions, HandlerSet } from './handler_set.ts'
 import { reportingObjects } from './object_errors.ts'
 import { OwnWrites } from './own_writes.ts'
@@ -244,12 +243,14 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
    * list that shows it, or the informer is stopped.
    */
   async caughtUp(signal: AbortSignal): Promise<void> {
-    const { resource, namespace } = this.#options
+    const { resource, namespace, clock } = this.#options
     this.#control.retry?.(0)
     const scope = abortScope(signal, this.#stop.signal)
     try {
+      const { catchUp } = await import('./catch_up.ts').catch(fileMissing('Cannot catch up', 'catch_up.js'))
       await catchUp({
         ...this.#options,
+        budget: turnBudgetOf(clock),
         target: { resource: metadataOf(wholeOf(resource)), namespace },
         store: this.#store,
         lastSeen: () => this.#lastSeen,

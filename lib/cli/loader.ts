@@ -135,6 +135,7 @@ function buildFacts(operator: OperatorDescription): BuildFacts {
     tracing: tracing === true,
     schedules: operator.tasks.some(({ schedule }) => schedule),
     compact: operator.caches.some(({ options }) => options.compact),
+    sharding: operator.options.sharding !== undefined,
   }
 }
 

@@ -29,8 +29,11 @@ export interface ControllerDependencies {
   /** The sources of keys; {@link Controller.watch} adds more. Default: none. */
   readonly sources?: readonly Source[] | undefined
   readonly reconcile: (run: Run) => Promise<Result>
-  /** The namespaces of the kind. A key in another one is not queued, and the first one is logged. Default: all. */
-  readonly namespaces?: ReadonlySet<string> | undefined
+  /**
+   * The namespaces of the kind. A key in another one is not queued, and the first one is logged, unless they `vary`.
+   * Default: all.
+   */
+  readonly namespaces?: Pick<ReadonlySet<string>, 'has'> & { readonly vary?: true } | undefined
   /** Default: the real clock. */
   readonly clock?: Clock | undefined
   /** Default: none. Errors of the log are ignored. */
@@ -145,7 +148,7 @@ export class Controller implements Runnable {
     const onTake = (key: string): void => history.begin(key, clock)
     const queue = (this.#queue = new WorkQueue({ clock, log, limiter, meter, name, onTake }))
     const { namespaces, isClusterScoped } = dependencies
-    let hasWarned = false
+    let hasWarned = namespaces?.vary
     const warnOnce = (key: string, remedy: string): void => {
       if (hasWarned) return
       hasWarned = true
@@ -242,6 +245,16 @@ export class Controller implements Runnable {
       await this.#end({ synced: this.#reconciling !== undefined || signal.aborted })
       scope[Symbol.dispose]()
     }
+  }
+
+  /**
+   * Drops the keys that match, as they are no longer its own. A running reconcile of one ends as usual, but its key
+   * does not come back by its result. Keys that are queued after this are reconciled.
+   */
+  drop(matches: (key: string) => boolean): void {
+    const dropped = this.#queue.drop(matches)
+    for (const key of dropped) this.#history.forget(key)
+    this.#reconciling?.drop(dropped)
   }
 
   /** Returns the running reconciles: `the reconcile of Foo "default/a"`. */

@@ -56,6 +56,8 @@ export interface ReconcilerOptions {
   readonly onReconcile?: ((report: ReconcileReport) => void) | undefined
 }
 
+const GIVEN_UP: Disposition = { kind: 'forget', label: 'success' }
+
 /** The maximum number of causes in a debug line. */
 const MAX_CAUSES = 3
 
@@ -64,6 +66,8 @@ export class Reconciler {
   readonly #runs: Runs
   readonly #failures: FailureLog
   readonly #hotLog: RateLimitedLog
+  /** The keys in work that must not come back by the result of their run. */
+  readonly #dropped = new Set<string>()
 
   constructor(options: ReconcilerOptions) {
     const { controller, kind, clock, log } = options
@@ -89,6 +93,11 @@ export class Reconciler {
     this.#failures.stop()
   }
 
+  /** Has the results of the runs in progress not queue these keys. */
+  drop(keys: ReadonlySet<string>): void {
+    for (const key of this.running) if (keys.has(key)) this.#dropped.add(key)
+  }
+
   /** Never rejects: an error of the reconcile is an outcome. */
   async run(key: string): Promise<void> {
     const { controller, kind, reconcile, queue, metrics, history, loops } = this.#options
@@ -107,7 +116,7 @@ export class Reconciler {
     const { durationMs } = end
     const decided = disposition(end.outcome)
     metrics?.end(decided, end, durationMs)
-    const retryInMs = this.#dispose(key, decided)
+    const retryInMs = this.#dispose(key, this.#dropped.delete(key) ? GIVEN_UP : decided)
     const { causes, count } = history.end(key)
     const ended = { controller, kind, key, causes, count, attempt, durationMs, disposition: decided, retryInMs, writes }
     if (this.#options.onReconcile) return void this.#report(ended)

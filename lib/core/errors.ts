@@ -179,6 +179,10 @@ export class NetworkError extends Error {
     this.phase = options.phase
     this.code = options.code
   }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isOfClass(value, this, NetworkError, 'NetworkError')
+  }
 }
 
 /** The configuration is wrong or missing. The message names what was searched for, where, and what to do. */

@@ -5,7 +5,15 @@
 import { fileMissing } from './errors.ts'
 
 /** Each is an entry of the package. */
-export type OptionalPart = 'webhooks' | 'metrics' | 'secure-metrics' | 'profiling' | 'tracing' | 'schedules' | 'compact'
+export type OptionalPart =
+  | 'webhooks'
+  | 'metrics'
+  | 'secure-metrics'
+  | 'profiling'
+  | 'tracing'
+  | 'schedules'
+  | 'compact'
+  | 'sharding'
 
 /** Registered: each bundle has a copy of this module. */
 const PROVIDED = Symbol.for('kubeloop.optional-parts')

@@ -1,5 +1,5 @@
 /** Elects a leader by a Lease: acquires and renews it, fences the leader's writes, and releases it. */
-import { isNotCapable, isReason, LeadershipLost, messageOf } from '../core/errors.ts'
+import { fileMissing, isNotCapable, isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import { formatMs } from '../core/duration.ts'
 import type { Fence } from '../core/fence.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
@@ -8,7 +8,7 @@ import { type Log, safeLog } from '../observe/log.ts'
 import { withVerbs } from '../client/codec.ts'
 import { Callbacks, type ElectionCallbacks } from './callbacks.ts'
 import { isChanged } from '../client/retries.ts'
-import { Follower } from './follower.ts'
+import type { Follower } from './follower.ts'
 import { type LeaseCandidate, LeaseLock } from './lease_lock.ts'
 import {
   checkTimings,
@@ -180,8 +180,8 @@ export class LeaderElector {
 
   /** Tries at once, then whenever a try may succeed, until the lease is acquired. */
   async #acquire(fence: LeaseFence, signal: AbortSignal): Promise<void> {
-    const { timings, clock, log, random = Math.random } = this.#options
-    const follower = new Follower({ ...this.#options, random, lock: this.#lock }, signal)
+    const { timings, clock, log } = this.#options
+    let follower: Follower | undefined
     let holder: string | undefined
     try {
       for (;;) {
@@ -209,11 +209,20 @@ export class LeaderElector {
           lostRace = isChanged(error)
           this.#warn('acquire', error, lostRace)
         }
+        follower ??= await this.#follow(signal)
         await follower.wait({ isRead, lostRace })
       }
     } finally {
-      await follower.end()
+      await follower?.end()
     }
+  }
+
+  async #follow(signal: AbortSignal): Promise<Follower> {
+    const { random = Math.random } = this.#options
+    const { Follower } = await import('./follower.ts').catch(
+      fileMissing(`Cannot wait for ${this.#title}`, 'follower.js'),
+    )
+    return new Follower({ ...this.#options, random, lock: this.#lock }, signal)
   }
 
   /** Renews until the signal is aborted or the fence falls. */

@@ -17,8 +17,8 @@ import { loggingWarnings, retrying } from '../client/middleware.ts'
 import type { RequestMeter } from '../client/metrics.ts'
 import { parseServer } from '../runtime/net/address.ts'
 import { type ClosableTransport, httpTransport } from '../runtime/net/transport.ts'
-import { Cache, describeUnsynced } from '../cache/cache.ts'
-import type { CacheOptions } from '../cache/cache_options.ts'
+import { Cache, type CacheDependencies, describeUnsynced } from '../cache/cache.ts'
+import type { CacheOptions, NamespaceSelection } from '../cache/cache_options.ts'
 import { CachedReader } from '../cache/cached_reader.ts'
 import type { Informer } from '../cache/informer.ts'
 import { reportingObjects } from '../cache/object_errors.ts'
@@ -44,7 +44,9 @@ export interface ClusterOptions {
   /** The random numbers of back-off. Default: Math.random. */
   readonly random?: (() => number) | undefined
   /** The namespaces that the cache watches. Default, and when empty: all. */
-  readonly namespaces?: readonly string[] | undefined
+  readonly namespaces?: readonly string[] | NamespaceSelection | undefined
+  /** Follows Namespaces by their labels; see {@link CacheDependencies}. Default: that is refused. */
+  readonly selectNamespaces?: CacheDependencies['selectNamespaces']
   /**
    * The cache options of kinds without own ones. Its `namespaces` apply unless those above are given. Default:
    * everything.
@@ -170,6 +172,7 @@ export class Cluster implements Runnable {
       freeze,
       optional,
       onDeleted,
+      selectNamespaces: options.selectNamespaces,
     })
     const warned = new Set<string>()
     const reader = (live: Reader): Reader => new CachedReader(this.cache, live, log, warned)

@@ -9,14 +9,16 @@ import type { Latch } from '../async/latch.ts'
 import { atLevel } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { getSelected } from '../cache/cached_reader.ts'
-import type { Informer } from '../cache/informer.ts'
+import { Informer } from '../cache/informer.ts'
 import type { Recorder } from '../events/event_recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import type { Finalizer } from '../controller/finalizer.ts'
+import type { Source } from '../controller/source.ts'
 import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
 import { LeaderElector } from '../leader/leader_elector.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import { Server } from '../manager/servers/server.ts'
+import type { Buckets } from './buckets.ts'
 import { fencedCluster } from './clusters.ts'
 import { boundTo, type Clients, clientsOf, logOf, sleepOn } from './work.ts'
 import type { Context, OtherCluster, Parts } from './context.ts'
@@ -66,19 +68,31 @@ export interface AssemblySetup extends Omit<TaskSetup, 'isTerminal'> {
 /** What an election needs. */
 export type ElectionSetup =
   & Pick<AssemblySetup, 'clusters' | 'instance' | 'identity' | 'clock' | 'log' | 'meter' | 'random' | 'uuid'>
-  & Partial<Pick<AssemblySetup, 'schedules'>>
+  & Partial<Pick<AssemblySetup, 'loaded' | 'schedules'>>
 
 export function assemble(description: OperatorDescription, setup: AssemblySetup): Parts {
   const { clusters, meter, clock, log, listens, loaded, definitions } = setup
   const { options } = description
   const elector = hasElection(options.leaderElection, setup) ? electorOf(options, setup) : undefined
   const manager = new Manager({ clock, log, elector, listens, graceMs: graceOf(options) })
+  const buckets = loaded.shard?.buckets?.({
+    ...setup,
+    fence: manager.fence,
+    elect: (lease) =>
+      electorOf(
+        { ...options, leaderElection: { ...options.leaderElection as object, lease, labels: {} } },
+        setup,
+        () => {},
+      ),
+    inform: (of) => new Informer({ ...setup, api: clusters.main.leaseApi, ...of }),
+  })
+  if (buckets) manager.add(buckets)
   for (const { resource, options: kept, cluster } of description.caches) {
     if (description.groups.every((group) => group !== cluster)) clusters.of(cluster).cache.declare(resource, kept)
   }
   const isOnly = description.controllers.length === 1 && description.groups.length === 0
   const controllers = description.controllers.map((controller) =>
-    controllerOf(controller, options, manager, { ...setup, isOnly })
+    controllerOf(controller, options, manager, { ...setup, buckets, isOnly })
   )
   const named = new Map(controllers.map((controller) => [controller.name, controller]))
   const converted = new Set(description.conversions.map(({ hub }) => groupResourceOf(hub)))
@@ -139,7 +153,7 @@ function controllerOf(
   description: ControllerDescription,
   operator: OperatorOptions,
   manager: Pick<Manager, 'fence' | 'abandon' | 'stopping'>,
-  common: AssemblySetup & { readonly isOnly: boolean },
+  common: AssemblySetup & { readonly isOnly: boolean; readonly buckets?: Buckets | undefined },
 ): Controller {
   const { concurrency, timeout, backoff, holdEvents, limiter, eventFilter, syncTimeout, everyReplica = false } =
     description.options
@@ -152,14 +166,20 @@ function controllerOf(
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence, writer)
   const finalizer = finalizerOf(description, operator.name)
   const filter = finalizer === undefined ? eventFilter : setup.loaded.finalizers!.orNeedsCleanup(eventFilter, finalizer)
-  const informers = clusters.of(cluster).cache.declare(description.resource)
-  const reconcile = reconcileOf(description, operator, { ...setup, clients, informers, finalizer })
-  return new Controller({
+  const { cache } = clusters.of(cluster)
+  const informers = cache.declare(description.resource)
+  const namespaces = cache.namespacesOf(description.resource)
+  const gate = common.buckets?.gateOf(description)
+  const reconcileBy = reconcileOf(description, operator, { ...setup, clients, informers, finalizer })
+  const reconcile = gate ? gate.reconcile(reconcileBy, (fence) => clientsOf(clusters, fence, writer)) : reconcileBy
+  const sources = (only?: typeof description): Source[] =>
+    sourcesOf(only ?? description, { ...setup, clients, finalizer, eventFilter: filter })
+  const controller = new Controller({
     name,
     kind,
-    namespaces: namespacesOf(informers),
+    namespaces: namespaces ?? namespacesOf(informers),
     isClusterScoped: description.resource.scope === 'Cluster',
-    sources: sourcesOf(description, { ...setup, clients, finalizer, eventFilter: filter }),
+    sources: gate ? gate.guarded(sources()) : sources(),
     when: filter,
     clock,
     log: logOf(log, cluster),
@@ -185,6 +205,9 @@ function controllerOf(
       }
       : reconcile,
   })
+  gate?.guards(controller, sources)
+  if (namespaces) setup.loaded.namespaces!.dropKeys(namespaces, controller)
+  return controller
 }
 
 /** Returns the function that makes the context of a run, and calls the user's functions. */
@@ -196,7 +219,7 @@ function reconcileOf(
     readonly informers: readonly Informer[]
     readonly finalizer: string | undefined
   },
-): (run: Run) => Promise<Result> {
+): (run: Run, clients?: Clients) => Promise<Result> {
   const { clients, clock, clusters, finalizer, informers, loaded, userClock = clock } = setup
   const { cluster } = description.options
   const home = homeOf(description)
@@ -208,7 +231,7 @@ function reconcileOf(
     informers,
     finalizer === undefined ? undefined : new loaded.finalizers!.Finalizer(description.resource, finalizer),
   )
-  return (run) =>
+  return (run, of = clients) =>
     step({
       key: home ? { cluster: home.name, ...run.key } : run.key,
       cluster,
@@ -219,7 +242,7 @@ function reconcileOf(
       attempt: run.attempt,
       events,
       eventsOf,
-      ...boundTo(clients, run, home),
+      ...boundTo(of, run, home),
       isReady: (cluster) => clusters.isReady(cluster),
       get signal() {
         return run.signal
@@ -294,7 +317,18 @@ export function electorOf(
   setup: ElectionSetup,
   onOther?: () => void,
 ): LeaderElector {
-  const { clusters, instance, identity, clock, log, meter, random, schedules, uuid = () => crypto.randomUUID() } = setup
+  const {
+    clusters,
+    instance,
+    identity,
+    clock,
+    log,
+    meter,
+    random,
+    schedules,
+    loaded,
+    uuid = () => crypto.randomUUID(),
+  } = setup
   const { config, leaseApi } = clusters.main
   const own = typeof leaderElection === 'object' ? leaderElection : {}
   const { lease, namespace } = leaseOf({ leaderElection, name }, config?.namespace)
@@ -314,7 +348,7 @@ export function electorOf(
     namespace: namespace ?? 'default',
     identity: candidate,
     labels: own.labels,
-    annotations: schedules?.annotations,
+    annotations: schedules?.annotations ?? loaded?.shard?.annotations,
     callbacks: {
       onNewLeader: onOther ? (holder) => void (holder && holder !== candidate && onOther()) : own.onNewLeader,
     },

@@ -15,6 +15,7 @@ import type {
   CacheDeclaration,
   CacheSelection,
   LeaderElectionOptions,
+  Namespaces,
   OperatorOptions,
   ScheduleOptions,
   TaskOptions,
@@ -60,6 +61,7 @@ const LEADER_ELECTION: ShapeOf<LeaderElectionOptions> = {
 }
 const SELECTION: ShapeOf<CacheSelection<KubeObject>> = { labels: 0, fields: 0, strip: 0 }
 const NAMESPACES: OptionShape = { '*': SELECTION }
+const PLACES = [LIST, { labels: 0 }] as const
 
 const DEFAULTS = {
   concurrency,
@@ -74,8 +76,8 @@ export const OPERATOR_SHAPE: ShapeOf<OperatorOptions> = {
   name: 0,
   log: 0,
   leaderElection: [...BOOLEAN, LEADER_ELECTION],
-  namespaces: [LIST],
-  sharding: { ring: checkName, unsharded: [LIST] },
+  namespaces: PLACES,
+  sharding: { ring: checkName, buckets: 0, unsharded: [LIST] },
   cache: { ...SELECTION, namespaces: [LIST, NAMESPACES] },
   crds: ['install', 'verify', 'ignore', { mode: ['install'], narrow: BOOLEAN }],
   syncTimeout: toMs,
@@ -142,9 +144,9 @@ export const TASK_SHAPE: ShapeOf<TaskOptions> = { everyReplica: BOOLEAN, restart
 
 export const SCHEDULE_SHAPE: ShapeOf<ScheduleOptions> = { timeZone: 0 }
 
-export const GROUP_SHAPE: OptionShape = { namespaces: [LIST] }
+export const GROUP_SHAPE: OptionShape = { namespaces: PLACES }
 
-export const CLUSTER_SHAPE: OptionShape = { namespaces: [LIST], optional: BOOLEAN }
+export const CLUSTER_SHAPE: OptionShape = { namespaces: PLACES, optional: BOOLEAN }
 
 /**
  * Checks a declaration of a kind's cache, as a kind has one watch per cluster.
@@ -161,6 +163,11 @@ export function checkCache(
   const before = `it was declared with ${describeOptions(known.options)}${placeOf(known)}`
   const now = `now with ${describeOptions(options)}`
   refuseAt(declaredAt, `Cannot cache ${groupResourceOf(resource)} twice: ${before}, ${now}; declare it once`)
+}
+
+/** Checks the namespaces of a cluster, or of those of a group. */
+export function checkNamespaces(cluster: string, namespaces: Namespaces | undefined): void {
+  rethrowAt(callerFrame(), () => checkOptions(`the kinds of "${cluster}"`, { namespaces }))
 }
 
 /** Checks the name, the cache options of all kinds, and the timings of an election. */

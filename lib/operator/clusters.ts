@@ -31,7 +31,9 @@ export interface ClusterSetup extends Environment, Pick<ClusterOptions, 'meter' 
   readonly otherClusters?:
     | Pick<typeof import('./foreign_owners.ts'), 'foreignOwners'> & Pick<typeof import('./optional.ts'), 'openOthers'>
     | undefined
-  readonly shard?: Pick<ShardParts, 'keepLabels'> | undefined
+  /** Undefined without namespaces by labels. */
+  readonly namespaces?: Pick<ClusterOptions, 'selectNamespaces'> | undefined
+  readonly shard?: Partial<Pick<ShardParts, 'keepLabels'>> | undefined
 }
 
 export class Clusters {
@@ -105,13 +107,15 @@ export class Clusters {
  */
 export async function openClusters(description: OperatorDescription, setup: ClusterSetup): Promise<Clusters> {
   const { options } = description
-  const { options: start, otherClusters, shard, ...shared } = setup
+  const { options: start, otherClusters, namespaces: selected, shard, ...shared } = setup
   const { cluster: config, clusters: configs = {}, transport, connect, freeze, fieldValidation } = start
   const { name, namespaces } = options
-  const common = { ...shared, freeze, fieldValidation, cacheDefaults: options.cache as CacheOptions | undefined }
+  const cacheDefaults = options.cache as CacheOptions | undefined
+  const { selectNamespaces } = selected ?? {}
+  const common = { ...shared, freeze, fieldValidation, cacheDefaults, selectNamespaces }
   const make = (given: Omit<ClusterOptions, 'name'>): Cluster => {
     const checkOwners = otherClusters?.foreignOwners(() => cluster, () => opened.all)
-    const keepLabels = shard?.keepLabels(checkOwners)
+    const keepLabels = shard?.keepLabels?.(checkOwners)
     const cluster: Cluster = new Cluster({ ...common, ...given, name, checkOwners: keepLabels ?? checkOwners })
     return cluster
   }

@@ -20,7 +20,7 @@ import type {
   Parts,
   WatchContext,
 } from './context.ts'
-import type { OperatorOptions, Task } from './options.ts'
+import type { Namespaces, OperatorOptions, Task } from './options.ts'
 
 /** A task or a schedule. */
 export interface TaskDescription {
@@ -89,14 +89,14 @@ export type StepDescription =
 export interface ClusterDescription extends OtherCluster {
   readonly config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>)
   /** Default: those of the operator. */
-  readonly namespaces?: readonly string[] | undefined
+  readonly namespaces?: Namespaces | undefined
   /** Whether the operator can start without it. Default: false. */
   readonly optional?: boolean | undefined
 }
 
 /** The description of a group of clusters. */
 export interface GroupDescription extends ClusterGroup {
-  readonly namespaces?: readonly string[] | undefined
+  readonly namespaces?: Namespaces | undefined
   /** The controllers of its clusters. */
   readonly controllers: ControllerDescription[]
 }

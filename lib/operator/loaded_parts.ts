@@ -1,10 +1,12 @@
 /** Loads the parts that few operators need, from files beside mod.js. */
 import { fileMissing } from '../core/errors.ts'
 import { loadPart } from '../core/optional_parts.ts'
+import { type CacheOptions, labelsOf } from '../cache/cache_options.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { OperatorOptions } from './options.ts'
 import { allControllers, crdModeOf, hasWebhooks, type OperatorDescription } from './description.ts'
 import { kindsElsewhere, ownKinds } from './used_kinds.ts'
+import type { BucketParts } from './buckets.ts'
 import type { ShardParts } from './shard.ts'
 import type { OperatorMeter } from './endpoints.ts'
 
@@ -18,10 +20,11 @@ export interface LoadedParts {
   readonly otherClusters: typeof import('./other_clusters.ts') | undefined
   readonly tasks: typeof import('./tasks.ts') | undefined
   readonly schedules: typeof import('./schedules.ts') | undefined
+  readonly namespaces: typeof import('./namespaces.ts') | undefined
   /** What is assembled: the description, with the selectors of a shard, and the maps of compact caches. */
   readonly described: OperatorDescription
-  /** Adds a check of writes. Undefined if the operator is no shard. */
-  readonly shard?: ShardParts | undefined
+  /** Adds a check of writes, or buckets. Undefined without the option `sharding`. */
+  readonly shard?: Partial<ShardParts & BucketParts> | undefined
 }
 
 /**
@@ -37,59 +40,86 @@ export async function loadParts(
     readonly freeze?: boolean | undefined
   },
 ): Promise<LoadedParts> {
-  const { options: { health, metrics, profiling }, clusters, groups } = description
+  const { options: { health, metrics, profiling, leaderElection, sharding }, clusters, groups } = description
+  const selects = selectsNamespaces(description)
+  const shards = sharding !== undefined && start.leaderElection !== false
   const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
   const controllers = allControllers(description)
   const hasFinalizer = controllers.some((each) => each.finalize)
   const hasOtherSource = controllers.some(({ sources }) =>
     sources.some(({ kind }) => kind === 'from' || kind === 'every')
   )
-  const [webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules, compact] =
-    await Promise
-      .all([
-        hasWebhooks(description)
-          ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'Cannot serve webhooks', 'webhook_server.js')
-          : undefined,
-        // Without kinds, an operator may have lost its last admission.
-        hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
-          ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
-          : undefined,
-        isServing
-          ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
-          : undefined,
-        hasOtherSource || groups.length > 0
-          ? import('./other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
-          : undefined,
-        hasFinalizer
-          ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
-          : undefined,
-        clusters.length + groups.length > 0
-          ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
-          : undefined,
-        description.tasks.length > 0
-          ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js'))
-          : undefined,
-        description.tasks.some(({ schedule }) => schedule)
-          ? loadPart('schedules', () => import('./schedules.ts'), 'Cannot schedule', 'cron.js')
-          : undefined,
-        description.caches.some(({ options }) => options.compact)
-          ? loadPart(
-            'compact',
-            () => import('../cache/compact/compact_caches.ts'),
-            'Cannot cache with compact',
-            'compact_cache.js',
-          )
-          : undefined,
-      ])
-  const loaded = { webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules }
-  const compacted = (whole: OperatorDescription): OperatorDescription =>
-    compact?.withCompactCaches(whole, start.freeze) ?? whole
-  if (!description.options.sharding || start.leaderElection === false) {
-    return { ...loaded, described: compacted(description) }
+  const [
+    webhooks,
+    definitions,
+    endpoints,
+    otherSources,
+    finalizers,
+    otherClusters,
+    tasks,
+    schedules,
+    namespaces,
+    compact,
+    sharded,
+  ] = await Promise
+    .all([
+      hasWebhooks(description)
+        ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'Cannot serve webhooks', 'webhook_server.js')
+        : undefined,
+      // Without kinds, an operator may have lost its last admission.
+      hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
+        ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
+        : undefined,
+      isServing
+        ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
+        : undefined,
+      hasOtherSource || groups.length > 0
+        ? import('./other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
+        : undefined,
+      hasFinalizer
+        ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
+        : undefined,
+      clusters.length + groups.length > 0
+        ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
+        : undefined,
+      description.tasks.length > 0
+        ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js'))
+        : undefined,
+      description.tasks.some(({ schedule }) => schedule)
+        ? loadPart('schedules', () => import('./schedules.ts'), 'Cannot schedule', 'cron.js')
+        : undefined,
+      selects ? import('./namespaces.ts').catch(fileMissing('Cannot select Namespaces', 'namespaces.js')) : undefined,
+      description.caches.some(({ options }) => options.compact)
+        ? loadPart(
+          'compact',
+          () => import('../cache/compact/compact_caches.ts'),
+          'Cannot cache with compact',
+          'compact_cache.js',
+        )
+        : undefined,
+      shards ? loadPart('sharding', () => import('./sharding_parts.ts'), 'Cannot shard', 'shards.js') : undefined,
+      // Not returned: informers load it when they catch up, and must not wait for a file then.
+      selects || start.leaderElection || leaderElection || sharding
+        ? import('../cache/catch_up.ts').catch(fileMissing('Cannot take over', 'catch_up.js'))
+        : undefined,
+    ])
+  const loaded = {
+    ...{ webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules },
+    namespaces,
   }
-  const { shardOf } = await import('./shard.ts').catch(fileMissing('Cannot shard', 'sharding.js'))
-  const shard = shardOf(description, loaded, start)
-  return { ...loaded, finalizers: shard.finalizers, shard, described: compacted(shard.sharded) }
+  const ring = sharding?.buckets === undefined ? sharded?.shardOf(description, loaded, start) : undefined
+  const shard = ring ?? sharded?.bucketsOf(description, start)
+  const described = shard?.sharded ?? description
+  return {
+    ...{ ...loaded, shard, finalizers: ring?.finalizers ?? finalizers },
+    described: compact?.withCompactCaches(described, start.freeze) ?? described,
+  }
+}
+
+/** Whether it has namespaces by labels. */
+function selectsNamespaces({ options, caches, clusters, groups }: OperatorDescription): boolean {
+  const all = [options, options.cache, ...caches.map((each) => each.options), ...clusters, ...groups]
+  return all.some((each) => labelsOf(each?.namespaces as CacheOptions['namespaces']) !== undefined)
 }
 
 function definesKinds(description: OperatorDescription): boolean {

@@ -16,6 +16,7 @@ import {
   checkLog,
   checkMetrics,
   checkName,
+  checkNamespaces,
   checkSchedule,
   checkShape,
   CLUSTER_SHAPE,
@@ -33,7 +34,7 @@ import type {
   Parts,
 } from './context.ts'
 import { rethrowAt } from './places.ts'
-import type { CacheDeclaration, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
+import type { CacheDeclaration, Namespaces, OperatorOptions, ScheduleOptions, Task, TaskOptions } from './options.ts'
 import { type ClusterDescription, type GroupDescription, inCluster, type OperatorDescription } from './description.ts'
 import { type Conversion, type ConvertibleKind, describeConversion } from '../schema/conversions.ts'
 import type { Admission } from '../webhook/admission.ts'
@@ -148,7 +149,7 @@ export interface Operator {
   cluster(
     name: string,
     config: ClusterConfig | (() => ClusterConfig | Promise<ClusterConfig>),
-    options?: { namespaces?: string[]; optional?: boolean },
+    options?: { namespaces?: Namespaces; optional?: boolean },
   ): OtherCluster
   /**
    * Adds a group of clusters that `provider` adds and removes while the operator runs, for the `clusters` of a
@@ -174,7 +175,7 @@ export interface Operator {
    *   .reconcile(async (map, { key: { cluster, name }, log }) => log.info('{name} in {cluster}', { name, cluster }))
    * ```
    */
-  clusters(name: string, provider: ClusterProvider, options?: { namespaces?: string[] }): ClusterGroup
+  clusters(name: string, provider: ClusterProvider, options?: { namespaces?: Namespaces }): ClusterGroup
   /**
    * Adds a function that is called at each start with its parts, before any of them runs: for servers, health checks,
    * handlers beside the metrics, controllers and runnables. Runnables that it adds to the manager stop with it. A stop
@@ -196,8 +197,9 @@ export interface Operator {
   readonly description: OperatorDescription
 }
 
-function checkClusterName({ clusters, groups }: OperatorDescription, name: string): void {
+function checkClusters({ clusters, groups }: OperatorDescription, name: string, namespaces?: Namespaces): void {
   checkName(name)
+  checkNamespaces(name, namespaces)
   if ([...clusters, ...groups].some((known) => known.name === name)) {
     throw new TypeError(`Cannot name two clusters "${name}"`)
   }
@@ -291,14 +293,14 @@ export function operator(options: OperatorOptions): Operator {
     cluster(name, config, clusterOptions = {}) {
       checkShape(`Cannot name the cluster "${name}"`, clusterOptions, CLUSTER_SHAPE)
       const { namespaces, optional } = clusterOptions
-      checkClusterName(description, name)
+      checkClusters(description, name, namespaces)
       const cluster: ClusterDescription = { name, config, namespaces, optional }
       description.clusters.push(cluster)
       return cluster
     },
     clusters(name, provider, groupOptions = {}) {
       checkShape(`Cannot name the clusters "${name}"`, groupOptions, GROUP_SHAPE)
-      checkClusterName(description, name)
+      checkClusters(description, name, groupOptions.namespaces)
       const group: GroupDescription = { name, provider, namespaces: groupOptions.namespaces, controllers: [] }
       description.groups.push(group)
       return group

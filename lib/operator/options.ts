@@ -4,6 +4,7 @@ import type { Draft, KubeObject } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Log } from '../observe/log.ts'
 import type { PrometheusRegistry } from '../observe/prometheus.ts'
+import type { NamespaceSelection } from '../cache/cache_options.ts'
 import type { ControllerDefaults, OtherCluster, WorkContext } from './context.ts'
 
 /** The Lease of an operator, and the times of its election. */
@@ -29,10 +30,15 @@ export interface LeaderElectionOptions {
   onNewLeader?: (identity: string) => void | Promise<void>
 }
 
-/** The shards of an operator, by kubernetes-controller-sharding. */
+/** How replicas share the objects: as shards of a ring of kubernetes-controller-sharding, or by buckets of keys. */
 export interface ShardingOptions {
   /** The name of the ControllerRing: a domain name of at most 63 characters. */
-  ring: string
+  ring?: string
+  /**
+   * The number of buckets, instead of a ring: 2 to 128, several times the number of replicas. Each is a Lease, and each
+   * replica caches all objects. It is the same in all replicas: those with another number wait for each other.
+   */
+  buckets?: number
   /** Owned kinds that are not distributed: every replica watches all their objects. Default: none. */
   unsharded?: AnyResource[]
 }
@@ -55,11 +61,14 @@ export interface CacheSelection<T extends KubeObject> {
   strip?: (draft: Draft<NoInfer<T>>) => void
 }
 
+/** The watched namespaces: a list, or those of the Namespaces with labels. An empty list: all. */
+export type Namespaces = string[] | NamespaceSelection
+
 /**
- * The namespaces where a kind is watched: a list, or a record with a selection for each, which overrides the options
- * beside it. `*` is all namespaces that are not named. Empty: all namespaces.
+ * The namespaces where a kind is watched: as {@link Namespaces}, or a record with a selection for each, which overrides
+ * the options beside it. `*` is all namespaces that are not named. Empty: all namespaces.
  */
-export type CacheNamespaces<T extends KubeObject> = string[] | Readonly<Record<string, CacheSelection<T>>>
+export type CacheNamespaces<T extends KubeObject> = Namespaces | Readonly<Record<string, CacheSelection<T>>>
 
 /** Options of {@link Operator.cache}. */
 export interface CacheDeclaration<T extends KubeObject> extends CacheSelection<T> {
@@ -106,10 +115,10 @@ export interface OperatorOptions {
   /** Let only one replica work at a time. Default: false. */
   leaderElection?: boolean | LeaderElectionOptions
   /**
-   * Makes each replica a shard of a ring of kubernetes-controller-sharding, which gives it a share of the objects. The
-   * kinds of the controllers are distributed, and what they own. With it, `leaderElection` is an object with only
-   * `namespace`, `duration`, `renewDeadline`, `retryPeriod` of each shard's Lease, and `identity`, the shard's name.
-   * Off under `kubeloop dev` and in worlds of one replica, as nothing assigns objects there. Default: none.
+   * Lets all replicas work at the same time, each on a share of the keys: by `buckets`, or as a shard of a `ring` of
+   * kubernetes-controller-sharding, for which the kinds of the controllers are distributed, and what they own. With it,
+   * `leaderElection` is an object with only `namespace`, `duration`, `renewDeadline`, `retryPeriod` of the Leases, and
+   * `identity`, the replica's name. Off under `kubeloop dev` and in worlds of one replica. Default: none.
    *
    * @example
    * ```ts
@@ -120,8 +129,16 @@ export interface OperatorOptions {
    * ```
    */
   sharding?: ShardingOptions
-  /** The watched namespaces, also in other clusters without `namespaces` of their own. Default, and when empty: all. */
-  namespaces?: string[]
+  /**
+   * The watched namespaces, also in other clusters without `namespaces` of their own. Default, and when empty: all.
+   *
+   * @example
+   * ```ts
+   * import { operator } from 'kubeloop'
+   * const app = operator({ name: 'greeter', namespaces: { labels: 'team=a' } })
+   * ```
+   */
+  namespaces?: Namespaces
   /**
    * The cache options of all kinds in all clusters. Each option of `app.cache(Kind, …)` overrides the same one here.
    * Default: everything is kept.

@@ -6,6 +6,8 @@
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { allControllers, type ControllerDescription, controllerTitle, type OperatorDescription } from './description.ts'
+import { namespaceLabels } from '../cache/cache_options.ts'
+import { cacheOptionsOf } from './used_kinds.ts'
 import { placeOf } from './places.ts'
 
 const ENGINE = 'alpha.sharding.timebertt.dev'
@@ -38,18 +40,16 @@ export interface RingResource {
 /** What else `leaderElection` may have beside `sharding`: the Lease of a shard is named as its holder. */
 const KEPT: readonly string[] = ['namespace', 'identity', 'duration', 'renewDeadline', 'retryPeriod']
 
-/**
- * Returns the kinds of an operator that a ring distributes, each once: those of its controllers, and what these own.
- *
- * @throws TypeError if a ring cannot keep two shards from reconciling one object, or would hide objects.
- */
-export function ringOf(description: OperatorDescription): readonly RingResource[] {
-  const { options: { name, sharding, leaderElection = {} }, tasks } = description
-  const refuse = (what: string, at?: Parameters<typeof placeOf>[0]): never => {
+type Refuse = (what: string, at?: Parameters<typeof placeOf>[0]) => never
+
+function refusing(name: string): Refuse {
+  return (what, at) => {
     throw new TypeError(`Cannot shard operator "${name}": ${what}${at ? placeOf(at) : ''}`)
   }
-  if (!sharding?.ring) refuse("sharding needs the name of a ControllerRing: { ring: 'my-ring' }")
-  const isWhole = isIn(sharding!.unsharded ?? [])
+}
+
+/** Refuses what needs one leader among the replicas. */
+function checkNoLeader({ options: { leaderElection = {} }, tasks }: OperatorDescription, refuse: Refuse): void {
   const other = typeof leaderElection === 'object' ? Object.keys(leaderElection).find((key) => !KEPT.includes(key)) : ''
   if (other !== undefined) {
     refuse(
@@ -67,6 +67,42 @@ export function ringOf(description: OperatorDescription): readonly RingResource[
       task,
     )
   }
+}
+
+/** @throws TypeError if buckets cannot distribute what the operator does. */
+export function checkBuckets(description: OperatorDescription): void {
+  const { options: { name, sharding }, groups } = description
+  const refuse = refusing(name)
+  const { buckets, ring, unsharded } = sharding!
+  if (ring !== undefined || unsharded !== undefined) refuse('sharding has buckets beside ring or unsharded; give one')
+  if (!Number.isInteger(buckets) || buckets! < 2 || buckets! > MAX_BUCKETS) {
+    refuse(`sharding.buckets is ${String(buckets)}, and must be an integer from 2 to ${MAX_BUCKETS}`)
+  }
+  checkNoLeader(description, refuse)
+  for (const { controllers } of groups) {
+    for (const controller of controllers) {
+      if (!controller.options.everyReplica) refuse('a group of clusters is for one leader, or everyReplica', controller)
+    }
+  }
+  if (allControllers(description).every(({ options }) => options.everyReplica)) {
+    refuse('it has no controller whose keys buckets distribute')
+  }
+}
+
+/** Each is a Lease that is renewed every `retryPeriod`. */
+const MAX_BUCKETS = 128
+
+/**
+ * Returns the kinds of an operator that a ring distributes, each once: those of its controllers, and what these own.
+ *
+ * @throws TypeError if a ring cannot keep two shards from reconciling one object, or would hide objects.
+ */
+export function ringOf(description: OperatorDescription): readonly RingResource[] {
+  const { options: { name, sharding } } = description
+  const refuse = refusing(name)
+  if (!sharding?.ring) refuse("sharding needs the name of a ControllerRing, { ring: 'my-ring' }, or { buckets: 16 }")
+  const isWhole = isIn(sharding!.unsharded ?? [])
+  checkNoLeader(description, refuse)
   const everywhere = allControllers(description)
   const sharded = everywhere.filter(({ options }) => !options.everyReplica)
   if (sharded.length === 0) refuse('it has no controller whose objects a ring distributes')
@@ -92,6 +128,15 @@ export function ringOf(description: OperatorDescription): readonly RingResource[
         cannot(`owns ${kind} with anyOwner, and a ring distributes it by its controller; add it to sharding.unsharded`)
       }
       controlled.set(groupResourceOf(source.resource), source.resource)
+    }
+  }
+  for (const { resource, controlled } of ring.values()) {
+    for (const each of [resource, ...controlled.values()]) {
+      if (namespaceLabels(each, ...cacheOptionsOf(each, description)) === undefined) continue
+      refuse(
+        `${each.kind} has namespaces by labels, and a shard must see its objects until the sharder moves them; give ` +
+          'the labels to spec.namespaceSelector of the ControllerRing instead',
+      )
     }
   }
   for (const controller of everywhere) checkBeside(controller, ring, (why) => refuse(why, controller))

@@ -10,14 +10,14 @@ import { isDomainName } from '../core/names.ts'
 import { type Draft, formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
 import { type AnyResource, apiVersionOf, groupResourceOf, resourceId } from '../core/resource.ts'
 import type { Cache } from '../cache/cache.ts'
-import { type CacheOptions, scopesOf } from '../cache/cache_options.ts'
+import { scopesOf } from '../cache/cache_options.ts'
 import type { OwnerCheck } from '../client/kube_client.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { Result } from '../controller/result.ts'
 import type { Context } from './context.ts'
 import type { CacheDescription, ControllerDescription, OperatorDescription } from './description.ts'
 import { hasLabel, isIn, kindsOf, labelsOf, RING_LABEL, type RingLabels, ringOf, type RingResource } from './ring.ts'
-import { watchedResources } from './used_kinds.ts'
+import { cacheOptionsOf, watchedResources } from './used_kinds.ts'
 
 /** The part of finalizers, if it is loaded. */
 type Finalizers = typeof import('../controller/finalizer.ts') | undefined
@@ -51,7 +51,7 @@ export function shardOf(
         'lower-case letters, digits, dashes and dots; state leaderElection.identity instead of the name of the host',
     )
   }
-  const { ring: name } = options.sharding!
+  const name = options.sharding!.ring!
   const labels = labelsOf(name)
   let cache: Cache | undefined
   const drains = new Map(ring.map(({ resource }) => {
@@ -89,18 +89,17 @@ function selected(
   ring: readonly RingResource[],
   selector: string,
 ): CacheDescription[] {
-  const { options: { cache: common, namespaces }, caches } = description
+  const { caches } = description
   const isSharded = isIn(kindsOf(ring))
   const isDistributed = (each: { readonly resource: AnyResource; readonly cluster?: unknown }): boolean =>
     each.cluster === undefined && isSharded(each.resource)
   const kinds = new Map(watchedResources(description).filter(isSharded).map((each) => [resourceId(each), each]))
   const narrowed = [...kinds].map(([id, resource]): CacheDescription => {
     const known = caches.find((each) => isDistributed(each) && resourceId(each.resource) === id)
-    const defaults = { ...common, namespaces: common?.namespaces ?? namespaces } as CacheOptions
     // Each option of each namespace, as a label selector there would replace that of the kind.
-    const spaces = scopesOf(resource, known?.options ?? {}, defaults).map(({ namespace = '*', labels, ...scope }) =>
-      [namespace, { ...scope, labels: labels ? `${labels},${selector}` : selector }] as const
-    )
+    const spaces = scopesOf(resource, ...cacheOptionsOf(resource, description)).map((
+      { namespace = '*', labels, ...scope },
+    ) => [namespace, { ...scope, labels: labels ? `${labels},${selector}` : selector }] as const)
     return {
       resource,
       cluster: undefined,

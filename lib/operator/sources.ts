@@ -3,6 +3,7 @@ import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objec
 import type { AnyResource } from '../core/resource.ts'
 import { turnBudgetOf } from '../async/clock.ts'
 import { RateLimitedLog } from '../observe/log.ts'
+import type { Informer } from '../cache/informer.ts'
 import type { Delta } from '../cache/store.ts'
 import { type Call, isThenable } from '../controller/bounded_call.ts'
 import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
@@ -32,7 +33,7 @@ export interface SourceSetup extends Environment {
   readonly clients: Clients
   /** The controller's finalizer, if it has one. */
   readonly finalizer?: string | undefined
-  readonly loaded: Pick<LoadedParts, 'finalizers' | 'otherSources'>
+  readonly loaded: Pick<LoadedParts, 'finalizers' | 'namespaces' | 'otherSources'>
   /** The controller's predicate for the events of all kinds. */
   readonly eventFilter?: Predicate | undefined
 }
@@ -97,8 +98,8 @@ function kindSource(
   cluster: OtherCluster | undefined,
   parts: Omit<KindSourceOptions, 'informers'>,
   queue: ControllerOptions<KubeObject>['queue'],
-  { clusters, clock, log: common }: SourceSetup,
-): KindSource {
+  { clusters, clock, loaded, log: common }: SourceSetup,
+): Source {
   const log = logOf(common, cluster)
   const limitedLog = new RateLimitedLog(clock, log)
   const guarded: KindSourceOptions['queue'] = queue && ((event) => {
@@ -112,8 +113,12 @@ function kindSource(
       return undefined
     }
   })
-  const informers = clusters.of(cluster).cache.declare(resource)
-  return new KindSource({ ...parts, informers, queue: guarded, clock, log })
+  const { cache } = clusters.of(cluster)
+  const informers = cache.declare(resource)
+  const open = (informers: readonly Informer[]): Source =>
+    new KindSource({ ...parts, informers, queue: guarded, clock, log })
+  const namespaces = cache.namespacesOf(resource)
+  return namespaces ? loaded.namespaces!.sourceIn(namespaces, { ...parts, resource, informers, open }) : open(informers)
 }
 
 interface MapSetup extends SourceSetup {

@@ -88,8 +88,8 @@ export async function startOperator(
   const loaded = await loadParts(description, serves, { ...options, ...setup })
   let clusters: Clusters | undefined
   try {
-    const { otherClusters, shard } = loaded
-    clusters = await openClusters(description, { ...setup, otherClusters, shard, options, signal })
+    const { otherClusters, namespaces, shard } = loaded
+    clusters = await openClusters(description, { ...setup, otherClusters, namespaces, shard, options, signal })
     const parts = await prepared(description, { ...setup, loaded, clusters }, options, signal)
     for (const extension of loaded.described.extensions) {
       await untilAborted(Promise.resolve(extension(parts)), signal)

@@ -1,6 +1,7 @@
 /** The kinds that an operator needs, watches and defines in each of its clusters. */
 import { toMs } from '../core/duration.ts'
 import { type AnyResource, resourceId } from '../core/resource.ts'
+import type { CacheOptions } from '../cache/cache_options.ts'
 import { withConverted } from '../schema/conversions.ts'
 import type { OtherCluster } from './context.ts'
 import {
@@ -59,6 +60,18 @@ function watchedBy(
     if (optional === undefined || optional === Boolean(source.optional)) kinds.push(source.resource)
   }
   return kinds
+}
+
+/** Returns the options of a kind's cache, and those of all kinds. */
+export function cacheOptionsOf(
+  resource: AnyResource,
+  { options: { cache, namespaces }, caches }: OperatorDescription,
+  cluster?: ClusterDescription,
+): [own: CacheOptions, common: CacheOptions] {
+  const id = resourceId(resource)
+  const own = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === id)
+  const common = { ...cache, namespaces: cluster?.namespaces ?? cache?.namespaces ?? namespaces } as CacheOptions
+  return [own?.options ?? {}, common]
 }
 
 /** Whether the operator can start without a cluster. */

@@ -30,6 +30,14 @@ export type {
 export type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
 export type { Aging } from '../queue/queue_state.ts'
 export type { Api, ApiOptions, WriteInFlight, WriteObserver, Written } from '../client/api.ts'
+export type { NamespaceSelection } from '../cache/cache_options.ts'
+export type {
+  Departure,
+  NamespaceFollower,
+  NamespacesSetup,
+  NamespaceWork,
+  SelectedNamespaces,
+} from '../cache/selected_namespaces.ts'
 export type { AppliedObject, ApplyCache, SharedObject } from '../client/apply_cache.ts'
 export type {
   DeletionOptions,
@@ -76,7 +84,7 @@ export type { HealthServer } from '../manager/servers/health.ts'
 export type { MetricsServer, MetricsServerOptions, ScrapeSource } from '../manager/servers/metrics_server.ts'
 export type { RunnableFunction } from '../manager/runnable_group.ts'
 export type { Fetch, ListenOptions, ServerOptions } from '../manager/servers/server.ts'
-export type { CacheDeclaration, CacheNamespaces, ShardingOptions } from '../operator/options.ts'
+export type { CacheDeclaration, CacheNamespaces, Namespaces, ShardingOptions } from '../operator/options.ts'
 export type {
   AdmissionDescription,
   CacheDescription,

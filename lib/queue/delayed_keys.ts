@@ -37,6 +37,10 @@ export class DelayedKeys<K> {
     return this.#heap.size
   }
 
+  keys(): Iterable<K> {
+    return this.#delays.keys()
+  }
+
   /** Adds a key. `retry`: a rate limiter chose the time. */
   add(key: K, dueMs: number, priority: number, retry: boolean): void {
     const delay = this.#delays.get(key)

@@ -91,6 +91,10 @@ export class KeyTable<K> {
     return this.#capacity > INITIAL_CAPACITY
   }
 
+  keys(): Iterable<K> {
+    return this.#slotOf.keys()
+  }
+
   slotOf(key: K): number | undefined {
     return this.#slotOf.get(key)
   }

@@ -134,6 +134,12 @@ export class QueueState<K> {
     return this.#delayed.size > 0 && this.#delayed.cancelRetry(key)
   }
 
+  /** Yields the keys that wait, that are in work, and that are delayed; some of them twice. */
+  *keys(): Generator<K> {
+    yield* this.#table.keys()
+    yield* this.#delayed.keys()
+  }
+
   /** Removes the turn to come and the delayed adds of a key. A key in work stays in work. */
   remove(key: K): void {
     this.#delayed.remove(key)

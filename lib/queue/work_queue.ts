@@ -216,6 +216,16 @@ export class WorkQueue<K> {
     this.#setTimer()
   }
 
+  /** Removes and forgets all keys that match. Returns them, also those in work. */
+  drop(matches: (key: K) => boolean): ReadonlySet<K> {
+    const dropped = new Set([...this.#state.keys()].filter(matches))
+    for (const key of dropped) {
+      this.remove(key)
+      this.forget(key)
+    }
+    return dropped
+  }
+
   /** Returns the failures of a key since it was last forgotten. */
   failures(key: K): number {
     return this.#limiter.failures(key)

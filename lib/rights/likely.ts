@@ -4,9 +4,9 @@
  *
  * @see https://kubernetes.io/docs/reference/access-authn-authz/rbac/
  */
-import { type CacheOptions, type Scope, scopesOf } from '../cache/cache_options.ts'
+import { namespaceLabels, type Scope, scopesOf } from '../cache/cache_options.ts'
 import { selectedName } from '../core/requested_action.ts'
-import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
+import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { OtherCluster } from '../operator/context.ts'
 import {
   type ClusterDescription,
@@ -16,7 +16,7 @@ import {
   type OperatorDescription,
 } from '../operator/description.ts'
 import { ringOf } from '../operator/ring.ts'
-import { ownKinds, watchedResources } from '../operator/used_kinds.ts'
+import { cacheOptionsOf, ownKinds, watchedResources } from '../operator/used_kinds.ts'
 import { crdOf } from '../schema/crds.ts'
 import { configurationNames } from '../webhook/ownership.ts'
 import { distinct, type Right, rightsOn, type RoleRules, rulesOf } from './rules.ts'
@@ -73,7 +73,11 @@ export function ownRights(description: OperatorDescription, { namespace, cluster
   const rights: Right[] = []
   const add: Allow = (...on) => void rights.push(...rightsOn(...on))
   const allow = allowing(rights, scopesIn(description, cluster))
-  for (const resource of watchedResources(description, cluster)) allow(resource, ['list', 'watch'])
+  for (const resource of watchedResources(description, cluster)) {
+    allow(resource, ['list', 'watch'])
+    if (namespaceLabels(resource, ...cacheOptionsOf(resource, description, cluster)) === undefined) continue
+    add(undefined, '', 'namespaces', ['list', 'watch'])
+  }
   for (const { resource, options, finalize } of description.controllers) {
     // The object is read again after a conflict.
     if (options.cluster === cluster && finalize) allow(resource, ['get', 'patch'])
@@ -81,7 +85,7 @@ export function ownRights(description: OperatorDescription, { namespace, cluster
   allowDefinitions(description, add, cluster)
   if (cluster) return distinct(rights)
   // A shard removes the labels of an object that it gives up, and reads whether a missing one was deleted.
-  if (description.options.sharding) {
+  if (description.options.sharding?.ring) {
     for (const { resource } of ringOf(description)) {
       allow(resource, ['get', 'patch'])
     }
@@ -116,13 +120,8 @@ export function placesIn(
   return (resource) => scopes(resource).map(({ namespace }) => namespace)
 }
 
-function scopesIn({ options, caches }: OperatorDescription, cluster: ClusterDescription | undefined): ScopesOf {
-  const { cache, namespaces } = options
-  const common = { ...cache, namespaces: cluster?.namespaces ?? cache?.namespaces ?? namespaces } as CacheOptions
-  return (resource) => {
-    const own = caches.find((each) => each.cluster === cluster && resourceId(each.resource) === resourceId(resource))
-    return scopesOf(resource, own?.options ?? {}, common)
-  }
+function scopesIn(description: OperatorDescription, cluster: ClusterDescription | undefined): ScopesOf {
+  return (resource) => scopesOf(resource, ...cacheOptionsOf(resource, description, cluster))
 }
 
 function hasStatus({ definition, version }: AnyResource): boolean {
@@ -146,7 +145,9 @@ function allowLease(description: OperatorDescription, allow: Allow, namespace: s
   if (options.sharding) {
     // Named as its pod.
     const { namespace: place = namespace } = leaseOf(options, namespace)
-    allow(place, 'coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update'])
+    // Replicas that share buckets find each other, and delete what earlier ones have left.
+    const others = options.sharding.ring ? [] : ['list', 'delete']
+    allow(place, 'coordination.k8s.io', 'leases', ['get', 'watch', 'create', 'update', ...others])
   }
   // Without leader election, the replica that installs the configurations of webhooks holds the Lease.
   if (

@@ -83,7 +83,7 @@ export const others: readonly object[] = [apiserver, testing]
 `
 
 /** Errors that `instanceof` recognizes by their name. */
-const KNOWN_BY_NAME = ['ApiError', 'LeadershipLost']
+const KNOWN_BY_NAME = ['ApiError', 'LeadershipLost', 'NetworkError']
 
 test('a class exists once: no other file has a copy of what mod.js exports', async () => {
   const classes = Object.entries(await loadBuilt('mod')).filter(([, value]) =>

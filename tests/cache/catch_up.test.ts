@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { Api } from '../../lib/client/api.ts'
-import { nextTurn } from '../../lib/async/clock.ts'
+import { nextTurn, turnBudgetOf } from '../../lib/async/clock.ts'
 import { Cache } from '../../lib/cache/cache.ts'
 import { catchUp } from '../../lib/cache/catch_up.ts'
 import { Informer, type InformerOptions } from '../../lib/cache/informer.ts'
@@ -147,7 +147,14 @@ test('a large store is compared in several turns of the event loop', async () =>
   const clock = new SlowClock(1)
   const api = new Api({ transport: server.transport, clock })
   const late = { lastSeen: () => '5', progress: () => new Promise<void>(() => {}), reopen() {} }
-  const caughtUp = catchUp({ api, target: { resource: POD }, clock, store, ...late }, new AbortController().signal)
+  const caughtUp = catchUp({
+    api,
+    target: { resource: POD },
+    clock,
+    store,
+    ...late,
+    budget: turnBudgetOf(clock),
+  }, new AbortController().signal)
   for (let turn = 0; turn < 100 && compared < 100; turn++) {
     const before = compared
     await nextTurn()

@@ -70,7 +70,7 @@ if (import.meta.main) { try { fail() } catch (error) { console.log((error as Err
     assert.equal(command.err, '')
     assert.match(
       command.out,
-      /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, schedules, compact caches, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
+      /^wrote dist\/operator\.js: \d+ kB, gzipped \d+ kB, operator "in-two-files"\nwrote dist\/operator\.js\.map: \d+ kB\nwithout webhooks, metrics over TLS, profiling, tracing, schedules, compact caches, sharding, which it does not use\nrun {3}node --enable-source-maps dist\/operator\.js\n/,
     )
     assert.deepEqual(readdirSync(join(folder.path, 'dist')).toSorted(), ['operator.js', 'operator.js.map'])
     const code = folder.read('dist/operator.js')
@@ -149,7 +149,7 @@ test('a bundle has the webhooks of its operator', () =>
     folder.write('site.ts', readFileSync(site, 'utf8'))
     const command = await folder.call('build', 'site.ts')
     assert.equal(command.code, 0, command.err)
-    assert.match(command.out, /\nwithout metrics, profiling, tracing, schedules, compact caches, which/)
+    assert.match(command.out, /\nwithout metrics, profiling, tracing, schedules, compact caches, sharding, which/)
     assert.ok(folder.read('dist/site.js').includes('AdmissionReview'))
   }))
 

@@ -354,6 +354,28 @@ test("each cluster has a mirror, with the operator's name for it", async () => {
   assert.deepEqual((await again(planned, app)).brief, planned.brief)
 })
 
+test('the objects in Namespaces with the labels are planned, also in one that the operator makes', async () => {
+  const app = operator({ name: 'copier', namespaces: { labels: 'team=a' } })
+  const labels = { team: 'a' }
+  app.controllerFor(Foo).owns(ConfigMap).reconcile(async (foo, { client }) => {
+    const { name, namespace } = foo.metadata
+    await client.apply(ConfigMap, { metadata: { name, namespace }, data: { text: foo.spec.text } }, { owner: foo })
+    if (namespace !== 'one') return
+    await client.apply(Namespace, { metadata: { name: 'made', labels } })
+    await client.createIfMissing(Foo, { metadata: { name: 'b', namespace: 'made' }, spec: { text: 'b' } })
+  })
+  const stage = await stageOf()
+  for (const [name, team] of [['one', 'a'], ['two', 'b']] as const) {
+    await stage.client.create(Namespace, { metadata: { name, labels: { team } } })
+    await stage.client.create(Foo, { metadata: { name: 'a', namespace: name }, spec: { text: 'a' } })
+  }
+  const planned = await stage.plan(app)
+  assert.deepEqual(planned.brief, [
+    ...['create ConfigMap made/b', 'create ConfigMap one/a', 'create Foo made/b', 'create Namespace made'],
+  ])
+  assert.deepEqual((await again(planned, app)).brief, planned.brief)
+})
+
 test('the configurations of a group are noted, and its stream ends as that of its provider', async () => {
   const app = operator({ name: 'fleet' })
   const west = { add: 'west', config: { server: 'https://west' } }

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Cluster, httpTransport, operator } from '../../mod.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { ClusterRoleBinding, ConfigMap } from '../../lib/kinds/mod.ts'
+import { ClusterRole, ClusterRoleBinding, ConfigMap, Namespace } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
+import { bucketOf, ownerOf } from '../../lib/operator/bucket_state.ts'
+import { rightsOf } from '../../lib/rights/likely.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
@@ -21,7 +23,7 @@ const target: Target = {
 }
 before(async () => {
   if (skip) return
-  envtest = await startEnvtest({ controllerManager: ['garbage-collector-controller'] })
+  envtest = await startEnvtest({ controllerManager: ['garbage-collector-controller', 'namespace-controller'] })
 })
 after(async () => await envtest?.stop())
 
@@ -65,6 +67,133 @@ test('an operator without permission to list logs verb, resource and account onc
     warnings[0]!,
     /; its role lacks \{ apiGroups: \[""\], resources: \["configmaps"\], verbs: \["list", "watch"\] \}/,
   )
+})
+
+test('with the printed role, an operator follows Namespaces by their labels, and tells a deletion from a label', {
+  skip,
+}, async () => {
+  const name = 'tenants'
+  const admin = httpTransport(envtest.config)
+  const { client } = new Cluster({ name: 'e2e', transport: admin })
+  const app = operator({ name, namespaces: { labels: 'team=real' } })
+  const latches = new Map<string, Latch>()
+  const on = (what: string): Latch => latches.get(what) ?? latches.set(what, new Latch()).get(what)!
+  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name !== 'kube-root-ca.crt' })
+    .reconcileKey(async (key, { client }) => {
+      const object = await client.get(ConfigMap, key)
+      on(`${object ? '+' : '-'}${key.namespace}/${key.name}`).open()
+    })
+  const user = await envtest.addUser('system:serviceaccount:default:tenants', ['system:serviceaccounts'])
+  const { everywhere } = rightsOf(app.description, 'default')
+  await client.create(ClusterRole, { metadata: { name }, rules: everywhere as never })
+  await client.create(ClusterRoleBinding, {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'system:serviceaccount:default:tenants' }],
+  })
+  const create = (namespace: string, name: string): Promise<unknown> =>
+    client.create(ConfigMap, { metadata: { namespace, name } })
+  for (const [name, team] of [['first', 'real'], ['second', 'other']] as const) {
+    await client.create(Namespace, { metadata: { name, labels: { team } } })
+    await create(name, 'x')
+  }
+  const connection = httpTransport(user)
+  const stopping = new AbortController()
+  const problems: string[] = []
+  const running = app.start(stopping.signal, {
+    transport: connection,
+    log: {
+      ...silentLog,
+      debug: (message) => on(message).open(),
+      warn: (message) => void problems.push(message),
+      error: (message) => void problems.push(message),
+    },
+  })
+  const label = (team: string): Promise<unknown> =>
+    client.patch(Namespace, { name: 'second' }, { merge: { metadata: { labels: { team } } } })
+  await on('+first/x').opened
+  await label('real')
+  await on('+second/x').opened
+  await label('other')
+  await on('Namespace "second" is not watched any more: it no longer has the labels "team=real"').opened
+  await client.delete(ConfigMap, { namespace: 'second', name: 'x' })
+  await create('second', 'y')
+  await create('first', 'y')
+  await on('+first/y').opened
+  await client.delete(Namespace, { name: 'first' })
+  await on('Namespace "first" is not watched any more: it was deleted').opened
+  await Promise.all([on('-first/x').opened, on('-first/y').opened])
+  stopping.abort()
+  await running
+  connection.close()
+  admin.close()
+  assert.deepEqual([on('-second/x').isOpen, on('+second/y').isOpen, problems], [false, false, []])
+})
+
+test('three replicas share the keys by buckets, and those of one that stops move', { skip }, async () => {
+  const count = 6
+  const members = ['first', 'second', 'third']
+  const admin = httpTransport(envtest.config)
+  const { client } = new Cluster({ name: 'e2e', transport: admin })
+  const latches = new Map<string, Latch>()
+  const on = (what: string): Promise<void> => (latches.get(what) ?? latches.set(what, new Latch()).get(what)!).opened
+  const note = (what: string): void => {
+    void on(what)
+    latches.get(what)!.open()
+  }
+  // Once or twice: by an event, and when the bucket is taken.
+  const runs = new Set<string>()
+  const replicas = members.map((member) => {
+    const app = operator({
+      name: 'shared',
+      sharding: { buckets: count },
+      leaderElection: { namespace: 'default', duration: '5s', renewDeadline: '4s', retryPeriod: '500ms' },
+    })
+    app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name.startsWith('share-') })
+      .reconcile(async ({ metadata: { name } }) => {
+        runs.add(`${member} ${name}`)
+        note(`${member} ${name}`)
+      })
+    const stopping = new AbortController()
+    const transport = httpTransport(envtest.config)
+    const running = app.start(stopping.signal, {
+      ...{ transport, identity: member, instance: member },
+      log: { ...silentLog, info: (message) => note(`${member}: ${message}`) },
+    })
+    return {
+      async stop() {
+        stopping.abort()
+        await running
+        transport.close()
+      },
+    }
+  })
+  const buckets = Array.from({ length: count }, (_, bucket) => bucket)
+  const held = async (...live: string[]): Promise<void> => {
+    await Promise.all(
+      buckets.map((at) => on(`${ownerOf(at, live)}: Leading: acquired the lease "default/shared-bucket-${at}"`)),
+    )
+  }
+  const ownerOfName = (name: string, ...live: string[]): string =>
+    ownerOf(bucketOf('configmaps', `default/${name}`, count), live)!
+  await held(...members)
+  const names = Array.from({ length: 12 }, (_, at) => `share-${at}`)
+  for (const name of names) await client.create(ConfigMap, { metadata: { namespace: 'default', name } })
+  const wanted = names.map((name) => `${ownerOfName(name, ...members)} ${name}`)
+  await Promise.all(wanted.map(on))
+  const taken = (): string[] => {
+    const all = [...runs].toSorted()
+    runs.clear()
+    return all
+  }
+  assert.deepEqual(taken(), wanted.toSorted())
+  await replicas[2]!.stop()
+  const [first, second] = members
+  await Promise.all(names.map((name) => on(`${ownerOfName(name, first!, second!)} ${name}`)))
+  const moved = names.filter((name) => ownerOfName(name, ...members) === 'third')
+  assert.deepEqual(taken(), moved.map((name) => `${ownerOfName(name, first!, second!)} ${name}`).toSorted())
+  for (const replica of replicas.slice(0, 2)) await replica.stop()
+  admin.close()
 })
 
 for (const { name, run } of casesFor(['client certificate', 'token'], true)) {

@@ -111,7 +111,7 @@ const VALUES: readonly (readonly [describe: () => unknown, problem: string, cann
   [of({ crds: 'always' }), 'crds is "always"; it must be "install" or "verify" or "ignore" or an object'],
   [of({ crds: { mode: 'verify' } }), 'crds.mode is "verify"; it must be "install"'],
   [of({ leaderElection: 'false' }), 'leaderElection is "false"; it must be true or false or an object'],
-  [of({ namespaces: 'prod' }), 'namespaces is "prod"; it must be a list'],
+  [of({ namespaces: 'prod' }), 'namespaces is "prod"; it must be a list or an object'],
   [() => app.cache(Secret, { namespaces: 'prod' }), 'namespaces is "prod"; it must be a list or an object', CACHE],
   [() => app.cache(Secret, { read: 'cached' }), 'read is "cached"; it must be "live"', CACHE],
   [() => controller().owns(Secret, { rights: 'update' }), 'rights is "update"; it must be a list', OWN],

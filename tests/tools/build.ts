@@ -27,6 +27,7 @@ export const FOR_BUNDLES: readonly string[] = [
   'tracing',
   'profiling',
   'compact',
+  'sharding',
 ]
 
 /** The entries that users import, by their file in dist. */
@@ -95,7 +96,13 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   // For `finalize`.
   finalizer: 'lib/controller/finalizer.ts',
   // For the option `sharding`.
-  sharding: 'lib/operator/shard.ts',
+  shards: 'lib/operator/sharding_parts.ts',
+  // For replicas that wait for a lease.
+  follower: 'lib/leader/follower.ts',
+  // For leaders, and for namespaces by labels.
+  catch_up: 'lib/cache/catch_up.ts',
+  // For namespaces by labels.
+  namespaces: 'lib/operator/namespaces.ts',
   // For operators with several clusters.
   fleet: 'lib/operator/other_clusters.ts',
   // For rules in definitions, and patterns that JavaScript does not run: with RE2, 436 KB.
@@ -104,7 +111,7 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
 
 /** By file: the imports that bundlers do not follow, as an entry of `ENTRIES` brings them, or few operators need them. */
 export const ONLY_IF_IMPORTED: Readonly<Record<string, readonly string[]>> = {
-  mod: ['webhook_server', 'metrics', 'spans', 'cron', 'compact_cache'],
+  mod: ['webhook_server', 'metrics', 'spans', 'cron', 'compact_cache', 'shards'],
   endpoints: ['metrics_over_tls', 'profiles'],
   // A pod has no kubeconfig.
   kubeconfig: ['yaml', 'client-node'],
@@ -122,6 +129,7 @@ const MAY_BE_TWICE: Readonly<Record<string, string>> = {
   ApiError: 'recognized by its name',
   ConfigError: 'the same',
   LeadershipLost: 'the same',
+  NetworkError: 'the same',
   RotatingFile: 'the same',
   Exchange: 'an open request inside one server; nothing tests what it is an instance of',
   held: 'keeps requests alive that its own bundle has made',

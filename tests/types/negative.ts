@@ -201,6 +201,11 @@ const kept = operator({
 kept.cache(Deployment, {
   namespaces: { 'kube-system': { labels: 'a', strip: (d) => void (d.spec!.replicas = 1) }, prod: {} },
 })
+kept.cache(Deployment, { namespaces: { labels: 'team=a' }, labels: 'b' })
+kept.cache(Deployment, { namespaces: { labels: { labels: 'a' } } })
+operator({ name: 'x', namespaces: { labels: 'team=a' } }).cluster('y', { server: '' }, { namespaces: { labels: 'b' } })
+// @ts-expect-error namespaces of an operator have no selections
+operator({ name: 'x', namespaces: { prod: {} } })
 kept.cache(Deployment, { namespaces: ['a', 'b'], strip: (d) => void (d.spec!.replicas = 1) })
 // @ts-expect-error unknown field in a draft of one namespace
 kept.cache(Deployment, { namespaces: { prod: { strip: (d) => void (d.spec!.replica = 1) } } })

@@ -15,6 +15,7 @@ export interface UsedParts {
   readonly tracing: boolean
   readonly schedules: boolean
   readonly compact: boolean
+  readonly sharding: boolean
 }
 
 /** What loading an operator's file shows. */

@@ -86,7 +86,7 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
       certificateName(name)
     }" at ${webhooks.certs}: --cert-manager prints what keeps it`
   }
-  if (options.sharding) {
+  if (options.sharding?.ring) {
     yield `The ControllerRing "${options.sharding.ring}" needs kubernetes-controller-sharding in the cluster, whose ` +
       'sharder runs as sharding-system/sharder'
   }

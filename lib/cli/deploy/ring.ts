@@ -19,7 +19,7 @@ const groupResource = ({ group, plural }: AnyResource) => ({ group, resource: pl
  */
 export function ringObjects(description: OperatorDescription, labels: Readonly<Record<string, string>>): object[] {
   const { sharding } = description.options
-  if (!sharding) return []
+  if (!sharding?.ring) return []
   const ring = ringOf(description)
   const kinds = kindsOf(ring)
   const places = [...new Set(kinds.flatMap(placesIn(description, undefined)))].sort()

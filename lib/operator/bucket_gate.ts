@@ -1,0 +1,196 @@
+/** Lets a controller work on the keys of a replica's buckets alone. */
+import type { Fence } from '../core/fence.ts'
+import { formatKey, keyOf, parseKey } from '../core/objects.ts'
+import { groupResourceOf } from '../core/resource.ts'
+import { abortScope } from '../async/abort.ts'
+import { BoundedMap } from '../async/bounded_map.ts'
+import type { Clock } from '../async/clock.ts'
+import type { Controller } from '../controller/controller.ts'
+import type { Result, Run } from '../controller/result.ts'
+import type { Sink, Source } from '../controller/source.ts'
+import { type ControllerDescription, skipsGone } from './description.ts'
+import type { Clients } from './work.ts'
+import { bucketOf, type BucketPhase } from './bucket_state.ts'
+
+/** A deletion that is older than this was handled by the replica that had the bucket then. */
+const GONE_MS = 5 * 60_000
+/** The max number of keys of deleted objects that are remembered for each controller. */
+const MAX_GONE = 10_000
+
+/** A bucket, as one replica has it. */
+export interface Bucket {
+  phase: BucketPhase
+  /** Whether runs of its keys begin: it is held, and the caches have caught up. */
+  isOpen: boolean
+  /** The number of its runs, of all controllers. */
+  running: number
+  fence: Fence | undefined
+  /** Ends the election. */
+  stop: AbortController
+}
+
+const ENDED = new DOMException('The reconcile has ended; await all its calls before it returns', 'AbortError')
+
+export class Gate {
+  readonly #kind: string
+  readonly #isClusterScoped: boolean
+  readonly #buckets: readonly Bucket[]
+  readonly #setup: { readonly clock: Clock }
+  readonly #onIdle: () => void
+  /** When the objects of keys in other buckets were deleted. Empty if the reconcile does nothing for them. */
+  readonly #gone = new BoundedMap<string, number>(MAX_GONE)
+  readonly #skipsGone: boolean
+  readonly #description: ControllerDescription
+  #controller: Controller | undefined
+  #sources: () => Source[] = () => []
+
+  constructor(
+    description: ControllerDescription,
+    buckets: readonly Bucket[],
+    setup: { readonly clock: Clock },
+    onIdle: () => void,
+  ) {
+    const { resource, options: { cluster } } = description
+    this.#description = description
+    this.#kind = groupResourceOf(resource) + (cluster ? `@${cluster.name}` : '')
+    this.#isClusterScoped = resource.scope === 'Cluster'
+    this.#buckets = buckets
+    this.#setup = setup
+    this.#onIdle = onIdle
+    this.#skipsGone = skipsGone(description)
+  }
+
+  /** `sources`: makes the sources of a description, again for the keys of buckets that are taken. */
+  guards(controller: Controller, sources: (of: ControllerDescription) => Source[]): void {
+    const description = this.#description
+    this.#controller = controller
+    const watched = description.sources.filter(({ kind }) => kind === 'owns' || kind === 'watches')
+    this.#sources = () => sources({ ...description, sources: watched })
+  }
+
+  /** Returns sources whose keys are those of open buckets. */
+  guarded(sources: readonly Source[]): Source[] {
+    return sources.map((source) =>
+      guardedSource(source, (sink) => ({
+        add: (key, options) => {
+          if (this.#bucketOf(key).isOpen) sink.add(key, options)
+        },
+        passes: (delta) => sink.passes(delta),
+        sees: (delta) => {
+          const key = formatKey(keyOf(delta.object))
+          if (delta.kind !== 'deleted') this.#gone.delete(key)
+          else if (!this.#skipsGone && !this.#bucketOf(key).isOpen) this.#gone.set(key, this.#setup.clock.monotonic())
+          sink.sees?.(delta)
+        },
+      }))
+    )
+  }
+
+  /** Queues all keys of buckets, once. Never rejects: a failure of a source ends the controller. */
+  async fill(buckets: ReadonlySet<Bucket>, signal: AbortSignal): Promise<void> {
+    const gone = this.#goneIn(buckets)
+    const sources = this.#sources().map((source): Source => {
+      const limited = guardedSource(source, (sink) => ({
+        add: (key, options) => {
+          const bucket = this.#bucketOf(key)
+          if (buckets.has(bucket) && bucket.isOpen) sink.add(key, options)
+        },
+        passes: (delta) => sink.passes(delta),
+      }))
+      const start = async (sink: Sink, stopping: AbortSignal): Promise<void> => {
+        for (const key of gone.splice(0)) sink.add(key, { cause: () => 'deleted before its bucket was taken' })
+        const scope = abortScope(stopping)
+        const running = limited.start(sink, scope.signal)
+        await Promise.race([running, source.synced?.(scope.signal)])
+        // A map function that fails is called again.
+        if (!source.failing?.length) scope.abort(FILLED)
+        await running
+        scope[Symbol.dispose]()
+      }
+      return {
+        name: source.name,
+        warms: true,
+        start,
+        get idle() {
+          return source.idle ?? true
+        },
+        get failing() {
+          return source.failing ?? []
+        },
+      }
+    })
+    await Promise.all(sources.map((source) => this.#controller!.watch(source, signal))).catch(() => {})
+  }
+
+  /** Returns a reconcile that runs for keys of open buckets alone, until its bucket is lost. */
+  reconcile(
+    inner: (run: Run, clients: Clients) => Promise<Result>,
+    clientsUnder: (fence: Fence) => Clients,
+  ): (run: Run) => Promise<Result> {
+    const made = new WeakMap<Fence, Clients>()
+    return async (run) => {
+      const bucket = this.#bucketOf(run.key)
+      const { fence } = bucket
+      if (!bucket.isOpen || !fence) return undefined
+      const clients = made.get(fence) ?? clientsUnder(fence)
+      made.set(fence, clients)
+      const scope = abortScope(run.signal, fence.signal)
+      const stopping = abortScope(run.stopping, fence.signal)
+      const { key, log, attempt, onWrite } = run
+      bucket.running++
+      try {
+        const signals = { signal: scope.signal, stopping: stopping.signal }
+        return await inner({ key, log, attempt, onWrite, ...signals }, clients)
+      } finally {
+        for (const each of [scope, stopping]) {
+          each.abort(ENDED)
+          each[Symbol.dispose]()
+        }
+        if (--bucket.running === 0) this.#onIdle()
+      }
+    }
+  }
+
+  drop(at: number): void {
+    const bucket = this.#buckets[at]
+    this.#controller?.drop((key) => this.#bucketOf(key) === bucket)
+  }
+
+  #goneIn(buckets: ReadonlySet<Bucket>): string[] {
+    const sinceMs = this.#setup.clock.monotonic() - GONE_MS
+    return [...this.#gone].flatMap(([key, deletedMs]) => {
+      if (!buckets.has(this.#bucketOf(key))) return []
+      this.#gone.delete(key)
+      return deletedMs > sinceMs ? [key] : []
+    })
+  }
+
+  #bucketOf(key: Parameters<Sink['add']>[0]): Bucket {
+    const given = typeof key === 'string' ? key : formatKey(keyOf(key))
+    const text = this.#isClusterScoped ? parseKey(given).name : given
+    return this.#buckets[bucketOf(this.#kind, text, this.#buckets.length)]!
+  }
+}
+
+const FILLED = new DOMException('The keys are queued', 'AbortError')
+
+/** Returns a source with another sink. */
+function guardedSource(source: Source, sinkOf: (sink: Sink) => Sink): Source {
+  return {
+    name: source.name,
+    start: (sink, signal) => source.start(sinkOf(sink), signal),
+    synced: async (signal) => await source.synced?.(signal),
+    get idle() {
+      return source.idle ?? true
+    },
+    get warms() {
+      return source.warms ?? false
+    },
+    get missing() {
+      return source.missing ?? []
+    },
+    get failing() {
+      return source.failing ?? []
+    },
+  }
+}

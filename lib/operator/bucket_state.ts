@@ -1,0 +1,104 @@
+/**
+ * Decides which replica works on which bucket of keys, without I/O. A key belongs to one bucket, by its hash. The
+ * replica that should have a bucket takes its Lease; safety comes from the Leases alone, so replicas may disagree on
+ * who is live for a while.
+ */
+
+/**
+ * `free`: another replica has it, or none. `taking`: the Lease is waited for. `held`: its keys are reconciled.
+ * `draining`: no run of its keys begins, and running ones may end. `releasing`: the Lease is being given up.
+ */
+export type BucketPhase = 'free' | 'taking' | 'held' | 'draining' | 'releasing'
+
+/**
+ * `wanted`, `unwanted`: whether this replica should have it. `acquired`: the Lease was. `idle`: no key of it runs.
+ * `ended`: the Lease was released or lost.
+ */
+export type BucketInput = 'wanted' | 'unwanted' | 'acquired' | 'idle' | 'ended'
+
+/**
+ * What to do on the way to a phase. `take`: wait for the Lease. `open`: reconcile its keys. `close`: begin no run.
+ * `release`: give the Lease up, or stop waiting for it.
+ */
+export type BucketEffect = 'take' | 'open' | 'close' | 'release'
+
+type Row = { readonly [input in BucketInput]?: readonly [BucketPhase, BucketEffect?] }
+
+// An input that a row lacks changes nothing.
+const TABLE: Readonly<Record<BucketPhase, Row>> = {
+  free: { wanted: ['taking', 'take'] },
+  taking: { acquired: ['held', 'open'], unwanted: ['releasing', 'release'], ended: ['free'] },
+  held: { unwanted: ['draining', 'close'], ended: ['free', 'close'] },
+  draining: { idle: ['releasing', 'release'], wanted: ['held', 'open'], ended: ['free'] },
+  releasing: { ended: ['free'] },
+}
+
+/** Returns the next phase, and what to do on the way. */
+export function bucketStep(phase: BucketPhase, input: BucketInput): readonly [BucketPhase, BucketEffect?] {
+  return TABLE[phase][input] ?? [phase]
+}
+
+/**
+ * Returns which buckets this replica now wants and which not any more. Of those that it holds it gives up one at a
+ * time, at most one each `periodMs`, unless it `stops`: each move delays the keys of a bucket.
+ */
+export function bucketInputs(
+  phases: readonly BucketPhase[],
+  { self, members, stops, nowMs, gaveUpMs, periodMs }: {
+    readonly self: string
+    /** The live replicas, with `self` unless it stops. */
+    readonly members: readonly string[]
+    readonly stops: boolean
+    readonly nowMs: number
+    /** When it last gave one up. */
+    readonly gaveUpMs: number
+    readonly periodMs: number
+  },
+): (BucketInput | undefined)[] {
+  let mayGiveUp = nowMs - gaveUpMs >= periodMs && !phases.includes('draining')
+  return phases.map((phase, bucket) => {
+    if (!stops && ownerOf(bucket, members) === self) return 'wanted'
+    if (phase !== 'held' || stops) return 'unwanted'
+    const isGivenUp = mayGiveUp
+    mayGiveUp = false
+    return isGivenUp ? 'unwanted' : undefined
+  })
+}
+
+/** Returns the replica that should have a bucket. Few buckets move when replicas come or go. */
+export function ownerOf(bucket: number, members: readonly string[]): string | undefined {
+  return highest(members, (member) => mixed(hashOf(member), bucket))
+}
+
+/** Returns the bucket of a key. `kind`: `plural.group`, and the cluster if it is not the operator's own. */
+export function bucketOf(kind: string, key: string, count: number): number {
+  const hash = hashOf(`${kind} ${key}`)
+  return highest(Array.from({ length: count }, (_, bucket) => bucket), (bucket) => mixed(hash, bucket))!
+}
+
+function highest<T>(all: readonly T[], weigh: (each: T) => number): T | undefined {
+  let best: T | undefined
+  let most = -1
+  for (const each of all) {
+    const weight = weigh(each)
+    if (weight <= most) continue
+    most = weight
+    best = each
+  }
+  return best
+}
+
+/** FNV-1a. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash
+}
+
+/** Returns a number that depends on all bits of both: the finalizer of MurmurHash3. */
+function mixed(hash: number, bucket: number): number {
+  let mix = hash ^ Math.imul(bucket + 1, 0x9e3779b1)
+  mix = Math.imul(mix ^ (mix >>> 16), 0x85ebca6b)
+  mix = Math.imul(mix ^ (mix >>> 13), 0xc2b2ae35)
+  return (mix ^ (mix >>> 16)) >>> 0
+}

@@ -1,0 +1,326 @@
+/**
+ * Makes replicas share the keys of an operator by buckets, each with a Lease: without an engine, and without selectors,
+ * so that each replica caches all objects.
+ */
+import { isReason, messageOf } from '../core/errors.ts'
+import type { Fence, WriteEnd } from '../core/fence.ts'
+import { isDomainName } from '../core/names.ts'
+import type { AnyResource } from '../core/resource.ts'
+import type { Runnable } from '../core/runnable.ts'
+import { aborted, type AbortScope, abortScope } from '../async/abort.ts'
+import { nextTurn, pause } from '../async/clock.ts'
+import type { Informer, InformerOptions } from '../cache/informer.ts'
+import type { Lease } from '../leader/lease_lock.ts'
+import { expiresAtMs, type Observation, observe } from '../leader/lease_state.ts'
+import type { LeaderElector } from '../leader/leader_elector.ts'
+import type { Cluster } from '../manager/cluster.ts'
+import type { Environment } from './environment.ts'
+import { type ControllerDescription, leaseOf, type OperatorDescription, timingsOf } from './description.ts'
+import { type Bucket, Gate } from './bucket_gate.ts'
+import { type BucketInput, bucketInputs, bucketStep } from './bucket_state.ts'
+import { checkBuckets } from './ring.ts'
+
+/** The label of a replica's own Lease; its value is the name of the operator. */
+const MEMBER_LABEL = 'kubeloop.dev/replica-of'
+/** The annotations of that Lease: the number of buckets, and whether the replica gives all of them up. */
+const [COUNT, STOPS] = ['kubeloop.dev/buckets', 'kubeloop.dev/stops']
+
+/** How long after its end the Lease of a replica is deleted. */
+const KEPT_MS = 5 * 60_000
+
+const LEASES: AnyResource = {
+  ...{ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' },
+}
+
+/** What an assembled operator gives its buckets. */
+export interface BucketsSetup extends Environment {
+  readonly clusters: { readonly main: Cluster; readonly all: readonly Cluster[] }
+  /** Returns the elector of a Lease. */
+  readonly elect: (lease: string) => LeaderElector
+  /** That of the replica's own Lease. */
+  readonly fence: Fence
+  /** Makes an informer by the connection of the Leases. */
+  readonly inform: (options: Pick<InformerOptions, 'resource' | 'namespace' | 'labels'>) => Informer
+}
+
+/** What an operator has whose replicas share buckets. */
+export interface BucketParts {
+  readonly sharded: OperatorDescription
+  /** Of the replica's own Lease. */
+  readonly annotations: Readonly<Record<string, string>>
+  readonly buckets: (setup: BucketsSetup) => Buckets
+}
+
+/**
+ * Returns the parts of a replica that shares buckets. `start`: as in `StartOptions`.
+ *
+ * @throws TypeError if buckets cannot distribute what the operator does, or the name does not fit into a Lease.
+ */
+export function bucketsOf(
+  description: OperatorDescription,
+  start: { readonly identity?: string | undefined; readonly instance: string },
+): BucketParts {
+  checkBuckets(description)
+  const { options } = description
+  const own = typeof options.leaderElection === 'object' ? options.leaderElection : {}
+  const identity = start.identity ?? own.identity ?? start.instance
+  const lease = `${options.name}-replica-${identity}`
+  if (!isDomainName(lease) || lease.length > 253) {
+    throw new TypeError(
+      `Cannot shard operator "${options.name}": "${identity}" is part of the name of its Lease: lower-case letters, ` +
+        'digits, dashes and dots; state leaderElection.identity instead of the name of the host',
+    )
+  }
+  const labels = { [MEMBER_LABEL]: options.name }
+  const annotations: Record<string, string> = { [COUNT]: String(options.sharding!.buckets), [STOPS]: 'false' }
+  const sharded = { ...description, options: { ...options, leaderElection: { ...own, lease, identity, labels } } }
+  return {
+    sharded,
+    annotations,
+    buckets: (setup: BucketsSetup): Buckets => new Buckets(sharded, identity, annotations, setup),
+  }
+}
+
+export class Buckets implements Runnable {
+  readonly name = 'buckets'
+  readonly #operator: string
+  readonly #self: string
+  readonly #annotations: Record<string, string>
+  readonly #setup: BucketsSetup
+  readonly #periodMs: number
+  readonly #namespace: string
+  readonly #buckets: readonly Bucket[]
+  readonly #gates: Gate[] = []
+  readonly #members = new Map<string, Observation & { readonly count: string | undefined; readonly stops: boolean }>()
+  readonly #elections = new Set<Promise<void>>()
+  /** Buckets whose keys wait for the caches. */
+  readonly #pending = new Set<Bucket>()
+  #opening: Promise<void> | undefined
+  /** Whether the replicas are known. */
+  #isListed = false
+  /** Whether it waits for replicas with another number of buckets. */
+  #isWaiting = false
+  #gaveUpMs = -Infinity
+  #stops = false
+
+  constructor(
+    { options }: OperatorDescription,
+    self: string,
+    annotations: Record<string, string>,
+    setup: BucketsSetup,
+  ) {
+    this.#operator = options.name
+    this.#self = self
+    this.#annotations = annotations
+    this.#setup = setup
+    this.#periodMs = timingsOf(options.leaderElection).retryPeriodMs
+    this.#namespace = leaseOf(options, setup.clusters.main.config?.namespace).namespace ?? 'default'
+    this.#buckets = Array.from({ length: options.sharding!.buckets! }, () => ({
+      phase: 'free',
+      isOpen: false,
+      running: 0,
+      fence: undefined,
+      stop: new AbortController(),
+    }))
+  }
+
+  /** Returns what lets a controller work on open buckets alone; undefined for one of every replica. */
+  gateOf(description: ControllerDescription): Gate | undefined {
+    if (description.options.everyReplica) return undefined
+    const gate = new Gate(description, this.#buckets, this.#setup, () => this.#evaluate())
+    this.#gates.push(gate)
+    return gate
+  }
+
+  /** Takes and gives up buckets. A stop gives all of them up, each when its runs have ended. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, fence } = this.#setup
+    const watch = new AbortController()
+    const watching = this.#watchMembers(watch.signal)
+    void aborted(fence.signal).then(() => this.#buckets.forEach(({ stop }) => stop.abort(RELEASED)))
+    try {
+      while (!signal.aborted) {
+        this.#evaluate()
+        await Promise.race([watching, pause(clock, this.#periodMs, signal)])
+      }
+      this.#stops = true
+      this.#annotations[STOPS] = 'true'
+      this.#evaluate()
+      while (this.#elections.size > 0) await Promise.all(this.#elections)
+    } finally {
+      watch.abort()
+      await watching
+    }
+  }
+
+  /** None: what a stop waits for are the reconciles of the controllers. */
+  working(): readonly string[] {
+    return []
+  }
+
+  /** Follows the Leases of all replicas. */
+  async #watchMembers(signal: AbortSignal): Promise<void> {
+    const labels = `${MEMBER_LABEL}=${this.#operator}`
+    const informer = this.#setup.inform({ resource: LEASES, namespace: this.#namespace, labels })
+    const { synced } = informer.addHandler(({ kind, object }) => {
+      const { metadata: { annotations }, spec = {} } = object as Lease
+      const { name } = object.metadata
+      if (kind === 'deleted') this.#members.delete(name)
+      else {
+        const seen = observe(this.#members.get(name), spec, this.#setup.clock.monotonic())
+        this.#members.set(name, { ...seen, count: annotations?.[COUNT], stops: annotations?.[STOPS] === 'true' })
+      }
+      this.#evaluate()
+    })
+    synced(signal).then(() => {
+      this.#isListed = true
+      this.#evaluate()
+    }, () => {})
+    await informer.start(signal)
+  }
+
+  /** Returns the replicas that hold their Lease; undefined while one of them has another number of buckets. */
+  #live(): string[] | undefined {
+    const nowMs = this.#setup.clock.monotonic()
+    const live = new Set<string>()
+    for (const [name, member] of this.#members) {
+      const { holderIdentity } = member.record
+      const isExpired = nowMs >= expiresAtMs(member)
+      if (isExpired && this.#buckets[0]!.isOpen) void this.#forget(name, nowMs - expiresAtMs(member))
+      if (!holderIdentity || isExpired || holderIdentity === this.#self) continue
+      if (member.count !== this.#annotations[COUNT]) {
+        if (!this.#isWaiting) {
+          const text = `Taking no buckets while "${holderIdentity}" has another number of buckets`
+          this.#setup.log.warn(`${text} (${member.count}, here ${this.#annotations[COUNT]})`)
+        }
+        this.#isWaiting = true
+        return undefined
+      }
+      if (!member.stops) live.add(holderIdentity)
+    }
+    this.#isWaiting = false
+    if (!this.#stops) live.add(this.#self)
+    return [...live]
+  }
+
+  #evaluate(): void {
+    const { clock } = this.#setup
+    const members = this.#live()
+    if ((!this.#isListed || !members) && !this.#stops) return
+    const inputs = bucketInputs(this.#buckets.map(({ phase }) => phase), {
+      ...{ self: this.#self, members: members ?? [], stops: this.#stops },
+      ...{ nowMs: clock.monotonic(), gaveUpMs: this.#gaveUpMs, periodMs: this.#periodMs },
+    })
+    inputs.forEach((input, at) => {
+      if (input) this.#take(at, input)
+      if (this.#buckets[at]!.running === 0) this.#take(at, 'idle')
+    })
+  }
+
+  #take(at: number, input: BucketInput): void {
+    const bucket = this.#buckets[at]!
+    const [phase, effect] = bucketStep(bucket.phase, input)
+    bucket.phase = phase
+    switch (effect) {
+      case 'take': {
+        bucket.stop = new AbortController()
+        const election: Promise<void> = this.#elect(at, bucket).finally(() => this.#elections.delete(election))
+        this.#elections.add(election)
+        break
+      }
+      case 'open':
+        this.#pending.add(bucket)
+        this.#opening ??= this.#open().finally(() => (this.#opening = undefined))
+        break
+      case 'close':
+        bucket.isOpen = false
+        if (input === 'unwanted') this.#gaveUpMs = this.#setup.clock.monotonic()
+        for (const gate of this.#gates) gate.drop(at)
+        break
+      case 'release':
+        bucket.stop.abort(RELEASED)
+    }
+  }
+
+  /** Holds the Lease of a bucket until that is released or lost. Never rejects. */
+  async #elect(at: number, bucket: Bucket): Promise<void> {
+    const { log } = this.#setup
+    const elector = this.#setup.elect(`${this.#operator}-bucket-${at}`)
+    let both: BothFences | undefined
+    const lead = (fence: Fence): void => {
+      bucket.fence = both = new BothFences(this.#setup.fence, fence)
+      this.#take(at, 'acquired')
+    }
+    try {
+      await elector.start(bucket.stop.signal, lead, { mayRelease: () => bucket.running === 0 })
+    } catch (error) {
+      log.warn(`Bucket ${at} is lost, and its runs are aborted: ${messageOf(error)}`)
+    }
+    bucket.fence = undefined
+    this.#take(at, 'ended')
+    both?.end()
+  }
+
+  /** Lets the keys of taken buckets run, when the caches have what their last holders have written. Never rejects. */
+  async #open(): Promise<void> {
+    const { clusters, fence: { signal } } = this.#setup
+    // Those of one turn share the lists.
+    await nextTurn()
+    while (this.#pending.size > 0) {
+      const terms = Array.from(this.#pending, (bucket) => ({ bucket, fence: bucket.fence }))
+      this.#pending.clear()
+      try {
+        await Promise.all(clusters.all.map((cluster) => cluster.beforeLeading(signal)))
+      } catch {
+        // The work is abandoned.
+        return
+      }
+      const isCurrent = ({ bucket, fence }: (typeof terms)[0]): boolean =>
+        bucket.phase === 'held' && fence !== undefined && bucket.fence === fence && !bucket.isOpen
+      const opened = new Set(terms.filter(isCurrent).map(({ bucket }) => bucket))
+      for (const bucket of opened) bucket.isOpen = true
+      for (const gate of this.#gates) void gate.fill(opened, signal)
+    }
+  }
+
+  /** Deletes the Lease of a replica that ended long ago: names of pods do not come back. */
+  async #forget(name: string, agoMs: number): Promise<void> {
+    if (agoMs < KEPT_MS) return
+    this.#members.delete(name)
+    const { clusters: { main }, log } = this.#setup
+    await main.leaseApi.delete({ resource: LEASES, namespace: this.#namespace, name }, {}).catch((error: unknown) => {
+      if (!isReason(error, 'NotFound')) log.debug(`Cannot delete the Lease "${name}": ${messageOf(error)}`)
+    })
+  }
+}
+
+const RELEASED = new DOMException('The bucket is given up', 'AbortError')
+
+/** Writes pass only while both fences hold. */
+class BothFences implements Fence {
+  readonly #fences: readonly Fence[]
+  readonly #scope: AbortScope
+
+  constructor(...fences: readonly [Fence, Fence]) {
+    this.#fences = fences
+    this.#scope = abortScope(...fences.map(({ signal }) => signal))
+  }
+
+  get signal(): AbortSignal {
+    return this.#scope.signal
+  }
+
+  check(): void {
+    for (const fence of this.#fences) fence.check()
+  }
+
+  opened(): (end: WriteEnd) => void {
+    const ends = this.#fences.flatMap((fence) => fence.opened?.() ?? [])
+    return (end) => ends.forEach((each) => each(end))
+  }
+
+  /** Removes its listeners: the term is over. */
+  end(): void {
+    this.#scope[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,85 @@
+/** What operators with namespaces by labels need: a file of its own beside mod.js. */
+import { parseKey } from '../core/objects.ts'
+import type { AnyResource } from '../core/resource.ts'
+import { groupResourceOf } from '../core/resource.ts'
+import { aborted, abortScope, untilAborted } from '../async/abort.ts'
+import type { Informer } from '../cache/informer.ts'
+import type { SelectedNamespaces } from '../cache/selected_namespaces.ts'
+import type { Controller } from '../controller/controller.ts'
+import type { Sink, Source, SourceFailure } from '../controller/source.ts'
+
+export { selectNamespaces } from '../cache/selected_namespaces.ts'
+
+/** Drops the keys of each Namespace that leaves the selection. */
+export function dropKeys(namespaces: SelectedNamespaces, controller: Pick<Controller, 'drop'>): void {
+  namespaces.each((namespace) => ({
+    end(why) {
+      if (why === 'left') controller.drop((key) => parseKey(key).namespace === namespace)
+    },
+  }))
+}
+
+export interface NamespacesSourceOptions {
+  readonly resource: AnyResource
+  /** The informers of the kind, which come and go with the Namespaces. */
+  readonly informers: readonly Informer[]
+  /** Makes the source of one Namespace. */
+  readonly open: (informers: readonly Informer[]) => Source
+  readonly warms?: boolean | undefined
+  readonly optional?: boolean | undefined
+}
+
+const LEFT = new DOMException('The Namespace is not selected any more', 'AbortError')
+
+/** Returns the source of a kind in selected Namespaces: one source for each, which comes and goes with it. */
+export function sourceIn(
+  namespaces: SelectedNamespaces,
+  { resource, informers, open, warms = true, optional }: NamespacesSourceOptions,
+): Source {
+  const running = new Set<{ readonly source: Source; ended: Promise<void> }>()
+  const sources = (): readonly Source[] => Array.from(running, ({ source }) => source)
+  return {
+    name: groupResourceOf(resource),
+    warms,
+    get idle() {
+      return sources().every(({ idle }) => idle !== false)
+    },
+    get failing(): readonly SourceFailure[] {
+      return sources().flatMap(({ failing = [] }) => failing)
+    },
+    get missing() {
+      return sources().flatMap(({ missing = [] }) => missing)
+    },
+    async start(sink: Sink, signal: AbortSignal): Promise<void> {
+      const all = abortScope(signal)
+      const stopFollowing = namespaces.each((namespace) => {
+        const source = open(informers.filter((informer) => informer.namespace === namespace))
+        const scope = abortScope(all.signal)
+        const own = { source, ended: Promise.resolve() }
+        running.add(own)
+        own.ended = source.start(sink, scope.signal).catch((error: unknown) => {
+          if (!scope.signal.aborted) all.abort(error)
+        }).finally(() => {
+          running.delete(own)
+          scope[Symbol.dispose]()
+        })
+        return {
+          end(why) {
+            // That of a deleted Namespace ends with its informer, when its last events are mapped.
+            if (why === 'left') scope.abort(LEFT)
+            return own.ended
+          },
+        }
+      })
+      await aborted(all.signal)
+      stopFollowing()
+      await Promise.all(Array.from(running, ({ ended }) => ended))
+      all[Symbol.dispose]()
+      if (!signal.aborted) throw all.signal.reason
+    },
+    async synced(signal) {
+      if (!(optional && !namespaces.isListed)) await untilAborted(namespaces.listed, signal)
+      await Promise.all(Array.from(running, ({ source, ended }) => Promise.race([source.synced?.(signal), ended])))
+    },
+  }
+}

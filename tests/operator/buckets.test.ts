@@ -1,0 +1,520 @@
+/** Replicas that share the keys of an operator by buckets. */
+import '../../lib/operator/buckets.ts'
+import '../../lib/operator/other_sources.ts'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Client, EventChannel, type Operator, operator, type OperatorOptions } from 'kubeloop'
+import { ApiServer } from 'kubeloop/apiserver'
+import { ConfigMap, Node, Secret } from 'kubeloop/kinds'
+import { world } from 'kubeloop/testing'
+import { Latch } from '../../lib/async/latch.ts'
+import type { Run } from '../../lib/controller/result.ts'
+import type { Fence } from '../../lib/core/fence.ts'
+import { type Bucket, Gate } from '../../lib/operator/bucket_gate.ts'
+import { bucketOf, ownerOf } from '../../lib/operator/bucket_state.ts'
+import type { Clients } from '../../lib/operator/work.ts'
+import { rightsOf } from '../../lib/rights/likely.ts'
+import { LEASE } from '../leader/candidates.ts'
+import type { Lease } from '../../lib/leader/lease_lock.ts'
+import { messages, ref, restingClock, skippingClock, type Started, starting, type StartingOptions } from './starting.ts'
+
+const COUNT = 16
+const names = Array.from({ length: 40 }, (_, at) => `map-${at}`)
+const isOurs = ({ metadata }: { metadata: { name: string } }): boolean => metadata.name.startsWith('map-')
+
+const ownerOfName = (name: string, ...members: string[]): string | undefined =>
+  ownerOf(bucketOf('configmaps', `default/${name}`, COUNT), members)
+
+/** Some names whose keys are those of one of the replicas. */
+const namesOf = (owner: string, ...members: string[]): string[] =>
+  names.filter((name) => ownerOfName(name, ...members) === owner)
+
+/** Replicas on one server, which note their runs. */
+function stage(options: Partial<OperatorOptions> = {}, clock = restingClock(), requeues = false) {
+  const server = new ApiServer({ clock })
+  const runs: string[] = []
+  const holds = new Map<string, Latch>()
+  const aborted: string[] = []
+  const describe = (replica: string): Operator => {
+    const app = operator({
+      name: 'op',
+      leaderElection: { namespace: 'default' },
+      sharding: { buckets: COUNT },
+      ...options,
+    })
+    app.controllerFor(ConfigMap, { when: isOurs, concurrency: 4 }).reconcileKey(async ({ name }, context) => {
+      const { client, signal } = context
+      const object = await client.get(ConfigMap, ref(name))
+      runs.push(`${replica} ${object ? '' : 'gone '}${name}`)
+      if (requeues) return { requeueAfter: '90s' }
+      const hold = holds.get(name)
+      if (!hold) return undefined
+      signal.addEventListener('abort', () => void aborted.push(`${replica} ${name}`))
+      await hold.opened
+      await client.patch(ConfigMap, ref(name), { merge: { data: { by: replica } } })
+      return undefined
+    })
+    return app
+  }
+  return {
+    ...{ clock, server, runs, holds, aborted, describe },
+    take: () => runs.splice(0).toSorted(),
+    async start(replica: string, more: StartingOptions = {}): Promise<Started> {
+      const started = await starting(describe(replica), { clock, server, identity: replica, ...more })
+      await clock.advance(1000)
+      return started
+    },
+  }
+}
+
+const isIn = (bucket: string, name: string): boolean =>
+  bucket === `op-bucket-${bucketOf('configmaps', `default/${name}`, COUNT)}`
+
+async function create(client: Client, some: readonly string[] = names): Promise<void> {
+  for (const name of some) await client.create(ConfigMap, { metadata: ref(name) })
+}
+
+async function leases(client: Client): Promise<Record<string, string | undefined>> {
+  const all = await client.list<Lease>(LEASE)
+  return Object.fromEntries(all.map(({ metadata, spec }) => [metadata.name, spec?.holderIdentity]))
+}
+
+test('each key runs on one of three replicas, and all of them work', async () => {
+  const app = operator({ name: 'op', sharding: { buckets: COUNT } })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata: { name } }) => void runs.push(name))
+  await using w = await world(app, { replicas: 3 })
+  await w.advance('40s')
+  await create(w.client)
+  await w.settle()
+  assert.deepEqual(runs.toSorted(), names.toSorted())
+  const holders = Object.entries(await leases(w.client)).filter(([name]) => name.startsWith('op-bucket-'))
+  assert.deepEqual([holders.length, new Set(holders.map(([, holder]) => holder)).size], [COUNT, 3])
+})
+
+test('a replica that comes takes over its buckets one by one, without a key that runs twice at once', async () => {
+  const { clock, start, take } = stage()
+  const a = await start('a')
+  await create(a.client)
+  await clock.advance(0)
+  assert.deepEqual(take(), names.map((name) => `a ${name}`).toSorted())
+  const b = await start('b')
+  await clock.advance(60_000)
+  const asked = b.network.requests.flatMap(({ path }) => /op-bucket-(\d+)/.exec(path)?.[1] ?? [])
+  for (const at of new Set(asked)) assert.equal(ownerOf(Number(at), ['a', 'b']), 'b', at)
+  const moved = namesOf('b', 'a', 'b')
+  assert.ok(moved.length > 5 && moved.length < 35)
+  assert.deepEqual(take(), moved.map((name) => `b ${name}`).toSorted())
+  for (const name of names) await a.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'yes' } } })
+  await clock.advance(0)
+  assert.deepEqual(take(), names.map((name) => `${ownerOfName(name, 'a', 'b')} ${name}`).toSorted())
+  await b.stop()
+  await clock.advance(20_000)
+  assert.deepEqual(take(), moved.map((name) => `a ${name}`).toSorted())
+  assert.equal(b.outcome(), 'resolved')
+  assert.equal((await leases(a.client))['op-replica-b'], '')
+  // Another process of that name, as a Pod of a StatefulSet.
+  const again = await start('b')
+  await clock.advance(60_000)
+  assert.deepEqual(take(), moved.map((name) => `b ${name}`).toSorted())
+  for (const each of [a, again]) await each.stop()
+})
+
+test('one bucket is given up each retryPeriod', async () => {
+  const { clock, start } = stage()
+  const a = await start('a')
+  const held = async (): Promise<number> =>
+    Object.entries(await leases(a.client)).filter(([name, by]) => name.startsWith('op-bucket-') && by === 'a').length
+  assert.equal(await held(), COUNT)
+  const b = await start('b')
+  const counts: number[] = []
+  for (let period = 0; period < 12; period++) {
+    counts.push(await held())
+    await clock.advance(2000)
+  }
+  counts.forEach((count, at) => at > 0 && assert.ok(counts[at - 1]! - count <= 1, counts.join(' ')))
+  assert.ok(counts.at(-1)! < COUNT)
+  for (const each of [a, b]) await each.stop()
+})
+
+test('a bucket is given up when its running reconcile has ended, which may write, and its keys wait for that', async () => {
+  const { clock, start, take, holds, aborted } = stage()
+  const [name] = namesOf('b', 'a', 'b')
+  const hold = new Latch()
+  holds.set(name!, hold)
+  const a = await start('a')
+  await create(a.client, [name!])
+  await clock.advance(0)
+  const b = await start('b')
+  await clock.advance(60_000)
+  await a.client.patch(ConfigMap, ref(name!), { merge: { data: { changed: 'yes' } } })
+  await clock.advance(10_000)
+  assert.deepEqual([take(), aborted], [[`a ${name}`], []])
+  hold.open()
+  await clock.advance(100)
+  const [bucket] = Object.entries(await leases(a.client)).filter(([lease]) => isIn(lease, name!))
+  assert.notEqual(bucket![1], 'a')
+  await clock.advance(10_000)
+  assert.deepEqual([...new Set(take())], [`b ${name}`])
+  assert.deepEqual((await a.client.get(ConfigMap, ref(name!)))?.data, { changed: 'yes', by: 'b' })
+  assert.deepEqual([messages(a, 'error'), messages(b, 'error')], [[], []])
+  for (const each of [a, b]) await each.stop()
+})
+
+test('the keys of a killed replica move after its Leases have expired, and not before', async () => {
+  const { clock, start, take } = stage()
+  let isCut = false
+  const a = await start('a')
+  const b = await start('b', {
+    intercept: async (request, next) => isCut ? await new Promise(() => {}) : await next(request),
+  })
+  await clock.advance(60_000)
+  await create(a.client)
+  await clock.advance(0)
+  take()
+  isCut = true
+  await clock.advance(9_000)
+  for (const name of names) await a.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'yes' } } })
+  await clock.advance(0)
+  const own = namesOf('a', 'a', 'b'), others = namesOf('b', 'a', 'b')
+  assert.deepEqual(take(), own.map((name) => `a ${name}`).toSorted())
+  await clock.advance(60_000)
+  assert.deepEqual(take(), others.map((name) => `a ${name}`).toSorted())
+  assert.match(String(b.outcome()), /LeadershipLost/)
+  await a.stop()
+})
+
+test('the loss of a bucket ends its runs, not the process, and it is taken again when it is free', async () => {
+  const { clock, start, take, holds, aborted } = stage()
+  const hold = new Latch()
+  const b = await start('b')
+  const [name = '', ...others] = names
+  await create(b.client, [name])
+  await clock.advance(0)
+  holds.set(name, hold)
+  await b.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'yes' } } })
+  await clock.advance(0)
+  take()
+  const bucket = `op-bucket-${bucketOf('configmaps', `default/${name}`, COUNT)}`
+  await b.client.patch(LEASE, ref(bucket), { merge: { spec: { holderIdentity: 'other', leaseDurationSeconds: 30 } } })
+  await clock.advance(3000)
+  assert.deepEqual(aborted, [`b ${name}`])
+  hold.open()
+  await clock.advance(3000)
+  assert.deepEqual((await b.client.get(ConfigMap, ref(name)))?.data, { changed: 'yes' })
+  assert.deepEqual(messages(b, 'warn').filter((line) => line.startsWith('Bucket ')).length, 1)
+  assert.equal(b.outcome(), undefined)
+  await create(b.client, others)
+  await clock.advance(0)
+  const open = others.filter((each) => !isIn(bucket, each))
+  assert.deepEqual(take(), open.map((each) => `b ${each}`).toSorted())
+  await clock.advance(60_000)
+  assert.ok(take().includes(`b ${name}`))
+  assert.deepEqual((await b.client.get(ConfigMap, ref(name)))?.data, { changed: 'yes', by: 'b' })
+  await b.stop()
+})
+
+test('a replica that stood still for longer than its Leases last does not write, and ends', async () => {
+  const { clock, ahead, skip } = skippingClock()
+  const { start, holds } = stage({}, clock)
+  const [name = ''] = names
+  const hold = new Latch()
+  holds.set(name, hold)
+  const b = await start('b', { ahead })
+  await create(b.client, [name])
+  await clock.advance(0)
+  skip(20_000)
+  hold.open()
+  await clock.advance(0)
+  assert.equal((await b.client.get(ConfigMap, ref(name)))?.data, undefined)
+  assert.match(String(b.outcome()), /LeadershipLost/)
+})
+
+test('what a replica does after its stop has run out of time is fenced, and its Leases expire', async () => {
+  const { clock, start, holds, aborted } = stage({ grace: '10s' })
+  const [name = ''] = names
+  const hold = new Latch()
+  holds.set(name, hold)
+  const b = await start('b')
+  await create(b.client, [name])
+  await clock.advance(0)
+  await b.stop()
+  await clock.advance(9_500)
+  assert.deepEqual(aborted, [`b ${name}`])
+  await clock.advance(20_000)
+  assert.notEqual(b.outcome(), undefined)
+  const holders = Object.entries(await leases(b.client)).filter(([lease]) => lease.startsWith('op-bucket-'))
+  for (const [lease, holder] of holders) assert.equal(holder, isIn(lease, name) ? 'b' : '', lease)
+  b.network.take()
+  await clock.advance(10_000)
+  assert.deepEqual(b.network.take(), [])
+  hold.open()
+  await clock.advance(0)
+  assert.equal((await b.client.get(ConfigMap, ref(name)))?.data, undefined)
+})
+
+test('a deletion while no replica had the bucket is reconciled by the next one', async () => {
+  const { clock, start, take } = stage()
+  const a = await start('a')
+  await create(a.client)
+  let isCut = false
+  const b = await start('b', {
+    intercept: async (request, next) => isCut ? await new Promise(() => {}) : await next(request),
+  })
+  await clock.advance(60_000)
+  take()
+  isCut = true
+  const [name] = namesOf('b', 'a', 'b')
+  await a.client.delete(ConfigMap, ref(name!))
+  await clock.advance(60_000)
+  assert.ok(take().includes(`a gone ${name}`))
+  assert.notEqual(b.outcome(), undefined)
+  await a.stop()
+})
+
+test('replicas with another number of buckets wait until the others have ended', async () => {
+  const one = stage()
+  const a = await one.start('a')
+  const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: 4 } })
+  const runs: string[] = []
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata: { name } }) => void runs.push(name))
+  const { clock, server } = one
+  const b = await starting(app, { clock, server, identity: 'b' })
+  await clock.advance(30_000)
+  await create(a.client)
+  await clock.advance(0)
+  assert.deepEqual([one.take().length, runs], [names.length, []])
+  assert.match(messages(b, 'warn').join('\n'), /another number of buckets/)
+  await a.stop()
+  await clock.advance(30_000)
+  assert.deepEqual(runs.toSorted(), names.toSorted())
+  await b.stop()
+})
+
+test('keys of owned and watched objects, of streams and of every run where their bucket is', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const runs: string[] = []
+  const channels: EventChannel<{ namespace: string; name: string }>[] = []
+  const started = []
+  for (const replica of ['a', 'b']) {
+    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+    app.controllerFor(ConfigMap, { when: () => false })
+      .watches(Secret, ({ metadata }) => names.map((name) => ({ namespace: metadata.namespace, name })))
+      .from('outside', () => {
+        const channel = new EventChannel<{ namespace: string; name: string }>()
+        channels.push(channel)
+        return channel
+      })
+      .reconcileKey(async ({ name }) => void runs.push(`${replica} ${name}`))
+    started.push(await starting(app, { clock, server, identity: replica }))
+    await clock.advance(60_000)
+  }
+  const wanted = names.map((name) => `${ownerOfName(name, 'a', 'b')} ${name}`).toSorted()
+  await started[0]!.client.create(Secret, { metadata: ref('x') })
+  await clock.advance(0)
+  assert.deepEqual(runs.splice(0).toSorted(), wanted)
+  for (const channel of channels) for (const name of names) await channel.send(ref(name))
+  await clock.advance(0)
+  assert.deepEqual(runs.splice(0).toSorted(), wanted)
+  await started[1]!.stop()
+  await clock.advance(30_000)
+  // The mapped keys of the buckets that were taken, although no object has them.
+  assert.deepEqual(runs.splice(0).toSorted(), namesOf('b', 'a', 'b').map((name) => `a ${name}`).toSorted())
+  assert.equal(channels.length, 2)
+  await started[0]!.stop()
+})
+
+test('keys of cluster-scoped kinds run once, whatever namespace a map function gives, and those of every replica in each', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const runs: string[] = []
+  const started = []
+  for (const replica of ['a', 'b']) {
+    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+    app.controllerFor(Node, { when: () => false })
+      .watches(Secret, ({ metadata: { namespace } }) => names.map((name) => ({ namespace, name }) as never))
+      .reconcileKey(async ({ name }) => void runs.push(name))
+    app.controllerFor(ConfigMap, { everyReplica: true, when: isOurs })
+      .reconcileKey(async ({ name }) => void runs.push(`${replica} ${name}`))
+    started.push(await starting(app, { clock, server, identity: replica }))
+  }
+  await clock.advance(60_000)
+  await started[0]!.client.create(Secret, { metadata: ref('x') })
+  await clock.advance(0)
+  assert.deepEqual(runs.splice(0).toSorted(), names.toSorted())
+  await create(started[0]!.client, ['map-0'])
+  await clock.advance(0)
+  assert.deepEqual(runs.toSorted(), ['a map-0', 'b map-0'])
+  for (const each of started) await each.stop()
+})
+
+test('a map function that fails while a bucket is taken is called again', async () => {
+  const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: 2 } })
+  const runs: string[] = []
+  let calls = 0
+  app.controllerFor(ConfigMap, { when: () => false })
+    .watches(Secret, ({ metadata }) => {
+      if (++calls === 2) throw new Error('try again')
+      return [metadata]
+    })
+    .reconcileKey(async ({ name }) => void runs.push(name))
+  await using started = await starting(app, {
+    identity: 'a',
+    before: async (client) => await client.create(Secret, { metadata: ref('x') }),
+  })
+  await started.clock.advance(30_000)
+  assert.deepEqual([runs, calls], [['x'], 3])
+})
+
+test('the Lease of a replica that ended long ago is deleted', async () => {
+  const { clock, start } = stage({ sharding: { buckets: 2 } })
+  const a = await start('a')
+  const b = await start('b')
+  await clock.advance(30_000)
+  await b.stop()
+  await clock.advance(200_000)
+  assert.ok('op-replica-b' in await leases(a.client))
+  await clock.advance(200_000)
+  assert.deepEqual(Object.keys(await leases(a.client)).filter((name) => name.includes('replica')), ['op-replica-a'])
+  await a.stop()
+  assert.deepEqual([...new Set(Object.values(await leases(b.client)))], [''])
+})
+
+test('the role has the Leases, and what needs one leader is refused', async () => {
+  const { everywhere, inNamespaces } = rightsOf(stage().describe('a').description, 'default')
+  const rules = [...everywhere, ...[...inNamespaces.values()].flat()]
+  assert.deepEqual(rules.find(({ resources }) => resources?.includes('leases'))?.verbs, [
+    ...['get', 'list', 'watch', 'create', 'update', 'delete'],
+  ])
+  const refused = async (options: Partial<OperatorOptions>, message: RegExp, more = (_app: Operator) => {}) => {
+    const app = operator({ name: 'op', sharding: { buckets: COUNT }, ...options })
+    app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
+    more(app)
+    await using started = await starting(app, { identity: 'a' })
+    assert.match(String(started.outcome()), message)
+  }
+  await refused({ sharding: { buckets: 1 } }, /sharding.buckets is 1, and must be an integer from 2 to 128/)
+  await refused({ sharding: { buckets: 2, ring: 'r' } }, /sharding has buckets beside ring or unsharded/)
+  await refused({ sharding: {} }, /sharding needs the name of a ControllerRing, .*, or \{ buckets: 16 \}/)
+  await refused({ leaderElection: true }, /leaderElection is for one leader/)
+  await refused({}, /no shard is the leader that runs the task "t"/, (app) => app.add('t', async () => {}))
+  await refused({}, /a group of clusters is for one leader/, (app) => {
+    const clusters = app.clusters('g', () => new EventChannel())
+    app.controllerFor(Secret, { clusters }).reconcile(async () => {})
+  })
+})
+
+test('a replica reports no run of keys that are not its own, also of those that it had', async () => {
+  const { clock, start } = stage({}, restingClock(), true)
+  const reports: string[] = []
+  const note = (replica: string): StartingOptions => ({
+    onReconcile: ({ key }) => void reports.push(`${replica} ${key.split('/')[1]}`),
+  })
+  const [moved = ''] = namesOf('b', 'a', 'b')
+  const a = await start('a', note('a'))
+  await create(a.client)
+  await clock.advance(0)
+  assert.equal(reports.splice(0).length, names.length)
+  const b = await start('b', note('b'))
+  await clock.advance(60_000)
+  reports.splice(0)
+  await a.client.patch(ConfigMap, ref(moved), { merge: { data: { changed: 'yes' } } })
+  // Of all keys, which come back.
+  await clock.advance(100_000)
+  for (const name of names) {
+    const runs = reports.filter((report) => report.endsWith(` ${name}`))
+    assert.deepEqual([...new Set(runs)], [`${ownerOfName(name, 'a', 'b')} ${name}`])
+  }
+  for (const each of [a, b]) await each.stop()
+})
+
+test('the caches catch up before the keys of a taken bucket run', async () => {
+  const { clock, start } = stage({ sharding: { buckets: 2 } })
+  const a = await start('a')
+  const b = await start('b')
+  await clock.advance(10_000)
+  b.network.take()
+  await a.stop()
+  await clock.advance(10_000)
+  assert.ok(b.network.take().includes('GET /api/v1/configmaps'))
+  await b.stop()
+})
+
+test('a deletion of long ago is not reconciled again by the next replica', async () => {
+  const { clock, start, take } = stage({ sharding: { buckets: 2 } })
+  const a = await start('a')
+  const b = await start('b')
+  await clock.advance(10_000)
+  await create(a.client)
+  await clock.advance(0)
+  await a.client.delete(ConfigMap, ref(take().find((run) => run.startsWith('b '))!.slice(2)))
+  await clock.advance(400_000)
+  take()
+  await b.stop()
+  await clock.advance(20_000)
+  const runs = take()
+  assert.ok(runs.length > 0)
+  assert.deepEqual(runs.filter((run) => run.includes('gone')), [])
+  await a.stop()
+})
+
+test('a replica that stops gives up the buckets of which no key runs at once', async () => {
+  const { clock, start, take, holds } = stage()
+  const a = await start('a')
+  const b = await start('b')
+  await clock.advance(60_000)
+  const [slow = '', ...others] = namesOf('b', 'a', 'b').filter((name, _, [first]) =>
+    name === first || bucketOf('configmaps', `default/${name}`, COUNT) !==
+      bucketOf('configmaps', `default/${first}`, COUNT)
+  )
+  const hold = new Latch()
+  holds.set(slow, hold)
+  await create(a.client, [slow, ...others])
+  await clock.advance(0)
+  assert.deepEqual(take(), [slow, ...others].map((name) => `b ${name}`).toSorted())
+  await b.stop()
+  await clock.advance(10_000)
+  assert.deepEqual(take(), others.map((name) => `a ${name}`).toSorted())
+  hold.open()
+  await clock.advance(10_000)
+  assert.deepEqual([...new Set(take())], [`a ${slow}`])
+  assert.equal(b.outcome(), 'resolved')
+  await a.stop()
+})
+
+test('a run has the signals of its run and of its bucket, and none begins in a bucket that is not open', async () => {
+  const fence = (stop: AbortController): Fence => ({ signal: stop.signal, check() {} })
+  const bucket: Bucket = {
+    ...{ phase: 'held', isOpen: false, running: 0, stop: new AbortController() },
+    fence: fence(new AbortController()),
+  }
+  const description = stage().describe('a').description.controllers[0]!
+  let idle = 0
+  const gate = new Gate(description, [bucket], { clock: restingClock() }, () => idle++)
+  const seen: { run: Run; clients: Clients }[] = []
+  const end = new Latch()
+  const made = (() => {}) as unknown as Clients
+  const reconcile = gate.reconcile(async (run, clients) => {
+    seen.push({ run, clients })
+    await end.opened
+  }, () => made)
+  const [signal, stopping] = [new AbortController(), new AbortController()]
+  const run = { key: ref('x'), attempt: 1, signal: signal.signal, stopping: stopping.signal, onWrite: undefined }
+  await reconcile(run as unknown as Run)
+  assert.deepEqual([seen.length, bucket.running], [0, 0])
+  bucket.isOpen = true
+  const running = reconcile(run as unknown as Run)
+  const [own] = seen
+  assert.deepEqual([own!.clients === made, bucket.running], [true, 1])
+  stopping.abort()
+  assert.deepEqual([own!.run.stopping.aborted, own!.run.signal.aborted], [true, false])
+  signal.abort()
+  assert.equal(own!.run.signal.aborted, true)
+  end.open()
+  await running
+  assert.deepEqual([bucket.running, idle], [0, 1])
+  const other = reconcile({ ...run, signal: new AbortController().signal } as unknown as Run)
+  await other
+  assert.equal(seen[1]!.run.signal.aborted, true, 'a call that was not awaited is aborted at the end')
+})
