@@ -118,6 +118,11 @@ const CASES: Readonly<Record<string, readonly [app: Operator, options?: DeployOp
       validating(app)
     }),
   ],
+  'replicas with buckets have Leases in one namespace, and nothing of a ring; Namespaces are followed by labels': [
+    made({ sharding: { buckets: 16 }, namespaces: { labels: 'team=a' } }, (app) => {
+      app.controllerFor(ConfigMap).owns(Secret).reconcile(reconcile)
+    }),
+  ],
   'what installs configurations of webhooks holds a lease, also without leader election': [
     made({ crds: 'install', webhooks: TLS }, validating),
   ],
