@@ -90,6 +90,7 @@ const WEIGHTS = {
   lend: 4,
   tag: 4,
   hold: 4,
+  pin: 2,
   unfinish: 3,
   'end streams': 3,
   define: 5,
@@ -191,6 +192,7 @@ function drawEnd(chance: Chance, { filter, finalize }: Drawing, key: Key): reado
     ...{ deed, key, number: PASSING },
     waitMs: deed === 'clear' ? CLEAR_MS : deed === 'join' ? 15_000 : 0,
   }))
+  if (isForeground) return [...before, { ...missed, deed: 'pin', waitMs: 0 }, { ...missed, waitMs: LAST_WAIT_MS }]
   if (isTakeover) return [...before, gap, { ...missed, waitMs: 0 }, { ...missed, ...KILL_LEADER }]
   // Without a gap, the key may be in work, or the object pass the filter no more.
   const other = { ...missed, deed: missed.deed === 'delete' ? 'hide' : 'edit', waitMs: 100 } as const
@@ -353,6 +355,9 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return await lend(of, key)
     case 'unfinish':
       return void await sent(client.patch(Foo, key, { merge: { metadata: { finalizers: null } } }))
+    case 'pin':
+      // A deletion of the owner in the foreground waits for it.
+      return void await patchService(of, key, { metadata: { finalizers: [HELD] } })
     case 'drift':
     case 'extra': {
       const selector = deed === 'drift' ? { app: 'other' } : { extra: 'yes' }
@@ -529,9 +534,11 @@ async function tellProviders({ subjects }: Play, change: ClusterChange): Promise
 
 /** Removes what would keep objects in deletion for ever. */
 export async function release({ client }: Play, key: Key): Promise<void> {
-  await client.edit(Foo, key, ({ metadata }) => {
-    if (metadata.finalizers?.includes(HELD)) metadata.finalizers = metadata.finalizers.filter((each) => each !== HELD)
-  })
+  for (const kind of [Service, Foo] as const) {
+    await client.edit(kind as typeof Foo, key, ({ metadata }) => {
+      if (metadata.finalizers?.includes(HELD)) metadata.finalizers = metadata.finalizers.filter((each) => each !== HELD)
+    })
+  }
 }
 
 /** Whether a write of people was accepted. A refusal has no effect on the model. */
