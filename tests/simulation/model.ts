@@ -58,7 +58,10 @@ export function selects(draw: Drawing, { namespace, name }: Key, labelled: boole
   if (draw.place === 'group') return isCommon(draw, { namespace, name })
   if (draw.fields && name === 'y') return false
   // The namespaces of a kind take the place of those of the operator.
-  if ((draw.spaces === 'list' || (draw.spaces === 'all' && draw.commonSpaces)) && namespace !== 'a') return false
+  if (
+    (draw.spaces === 'list' || draw.spaces === 'by labels' || (draw.spaces === 'all' && draw.commonSpaces)) &&
+    namespace !== 'a'
+  ) return false
   const byLabel = draw.labels || (draw.spaces === 'record' && namespace === 'b') ||
     (draw.spaces === 'others' && namespace === 'a')
   return !byLabel || labelled

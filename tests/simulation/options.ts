@@ -30,7 +30,7 @@ export const OPTIONS = {
   },
   labels: { covers: ['cache.labels'], values: NO },
   fields: { covers: ['cache.fields'], values: NO },
-  spaces: { covers: ['cache.namespaces'], values: ['all', 'list', 'record', 'others'] },
+  spaces: { covers: ['cache.namespaces'], values: ['all', 'list', 'by labels', 'record', 'others'] },
   commonSpaces: { covers: ['operator.namespaces', 'cluster.namespaces'], values: NO },
   strip: { covers: ['cache.strip', 'operator.cache'], values: ['none', 'kind', 'all kinds', 'fails'] },
   live: { covers: ['cache.read'], values: NO },

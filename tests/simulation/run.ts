@@ -113,7 +113,11 @@ class Run {
 
   async play(): Promise<void> {
     const { seed, drawing, replicas, deeds, earlier } = this.#plan
-    const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+    const namespace = (name: string): object => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels: { team: name } },
+    })
     const nobody = { run: () => () => {}, problem() {}, saw() {}, listed() {}, failsFirst: () => false }
     const { app, west } = subjectOf(drawing, nobody)
     const stage = this.#stage = new Stage({
@@ -125,7 +129,9 @@ class Run {
       onEnd: (error) => this.#ended(error),
     })
     await stage.open()
-    for (const name of NAMESPACES) await stage.clientOf(west).create(Namespace, { metadata: { name } })
+    for (const name of NAMESPACES) {
+      await stage.clientOf(west).create(Namespace, { metadata: { name, labels: { team: name } } })
+    }
     const place = drawing.place === 'own' ? undefined : west
     const of: Play = {
       ...{ draw: drawing, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },

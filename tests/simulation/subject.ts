@@ -125,6 +125,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     ...(draw.live && { read: 'live' as const }),
     ...(draw.compact && { compact: true }),
     ...(draw.spaces === 'list' && { namespaces: ['a'] }),
+    ...(draw.spaces === 'by labels' && { namespaces: { labels: 'team=a' } }),
     ...(draw.spaces === 'record' && { namespaces: { a: {}, b: { labels: 'selected=yes' } } }),
     ...(draw.spaces === 'others' && { namespaces: { a: { labels: 'selected=yes' }, '*': {} } }),
   })
