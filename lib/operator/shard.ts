@@ -105,7 +105,7 @@ function selected(
       cluster: undefined,
       optional: known?.optional,
       declaredAt: known?.declaredAt ?? (() => undefined),
-      options: { read: known?.options.read, namespaces: Object.fromEntries(spaces) },
+      options: { read: known?.options.read, compact: known?.options.compact, namespaces: Object.fromEntries(spaces) },
     }
   })
   return [...caches.filter((each) => !isDistributed(each)), ...narrowed]

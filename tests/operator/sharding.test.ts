@@ -142,6 +142,21 @@ test('the watches of sharded kinds select the objects of the shard beside what t
   ])
 })
 
+test('the objects of a shard may be kept as bytes', async () => {
+  const app = sharded().cache(ConfigMap, { compact: true })
+  let isMade = false
+  app.controllerFor(ConfigMap).reconcile(async (_map, { client }) => {
+    const [one, other] = [await client.list(ConfigMap), await client.list(ConfigMap)]
+    isMade ||= one.some((each, at) => each !== other[at])
+  })
+  await using _started = await shard(app, {
+    before: async (client) => {
+      for (let at = 0; at < 70; at++) await client.create(ConfigMap, assigned(`map-${at}`))
+    },
+  })
+  assert.ok(isMade)
+})
+
 /** What must not delay or prevent that an object is given up, by the options of its controller. */
 const UNHINDERED: Readonly<Record<string, ControllerOptions<ObjectOf<typeof ConfigMap>>>> = {
   'predicates that pass nothing': { when: (_now, before) => before === undefined, eventFilter: (_, before) => !before },
