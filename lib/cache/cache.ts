@@ -109,7 +109,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
     const namespaces = labels === undefined ? undefined : this.#select(labels)
     const informers: Informer[] = []
     const add = (of: Pick<InformerOptions, 'namespace' | 'optional'>): void => {
-      const informer = this.#inform({ ...scopes[0], ...of, resource, objects: options.objects?.() })
+      const informer = this.#inform({ ...scopes[0], ...of, resource, objects: options.objects })
       informers.push(informer)
       this.#run?.(informer)
     }

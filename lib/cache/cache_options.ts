@@ -35,8 +35,8 @@ export interface CacheOptions extends SelectionOptions {
   readonly read?: 'live' | undefined
   /** Whether the operator sets `objects` for a kind whose objects are kept as bytes. */
   readonly compact?: boolean | undefined
-  /** Called for each informer; see {@link InformerOptions.objects}. */
-  readonly objects?: (() => NonNullable<InformerOptions['objects']>) | undefined
+  /** See {@link InformerOptions.objects}. */
+  readonly objects?: InformerOptions['objects']
 }
 
 /** What one informer watches. Without a namespace it watches all of them. */

@@ -51,7 +51,7 @@ async function subject(compact: boolean, objects: number, server: string): Promi
   const mib = (bytes: number): number => Math.round(bytes / 2 ** 20)
   const { cache } = new Cluster({ name: 'bench', config: { server } })
   const idle = process.memoryUsage()
-  cache.declare(FOO, { ...(compact && { objects: () => compactObjects(undefined) }) })
+  cache.declare(FOO, { ...(compact && { objects: compactObjects(undefined) }) })
   const stop = new AbortController()
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()

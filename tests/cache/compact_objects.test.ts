@@ -182,6 +182,15 @@ test('with any writes, a compact map has what a Map has, and a snapshot what was
   )
 })
 
+test('a map of one object takes few bytes', () => {
+  const objects = new CompactObjects(new ObjectCodec())
+  objects.set('default/a', of('a', '1'))
+  assert.ok(objects.bytes <= 4096, `${objects.bytes} bytes`)
+  for (let at = 0; at < 5000; at++) objects.set(`default/o${at}`, of(`o${at}`, '1'))
+  assert.equal(objects.size, 5001)
+  for (const [key, { metadata }] of objects) assert.equal(key, `default/${metadata.name}`)
+})
+
 test('the bytes of replaced and deleted objects are given back', () => {
   const objects = new CompactObjects(new ObjectCodec())
   const text = 'x'.repeat(1000)

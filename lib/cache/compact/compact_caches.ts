@@ -8,7 +8,7 @@ export function withCompactCaches<T extends { readonly caches: readonly { readon
   freeze: boolean | undefined,
 ): T {
   const caches = description.caches.map((cache) =>
-    cache.options.compact ? { ...cache, options: { ...cache.options, objects: () => compactObjects(freeze) } } : cache
+    cache.options.compact ? { ...cache, options: { ...cache.options, objects: compactObjects(freeze) } } : cache
   )
   return { ...description, caches }
 }

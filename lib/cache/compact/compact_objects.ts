@@ -4,8 +4,9 @@ import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../../core/o
 import type { Objects, Snapshot } from '../store.ts'
 import { ObjectCodec } from './object_codec.ts'
 
-/** Bytes of a slab. Larger objects have a slab of their own. */
+/** The maximum bytes of a slab, and those of the first one. Larger objects have a slab of their own. */
 const SLAB_BYTES = 2 ** 18
+const FIRST_SLAB_BYTES = 2 ** 12
 /** Objects begin at multiples of this, so that a small integer holds a slab and a place in it. */
 const STEP_BYTES = 4
 const STEPS = SLAB_BYTES / STEP_BYTES
@@ -25,7 +26,7 @@ interface Slab {
 }
 
 /**
- * Returns a function that makes the maps of one store: an object is stored as bytes, and each read makes a new one.
+ * Returns a function that makes the maps of the stores of one kind: an object is stored as bytes, and each read makes a new one.
  * They are in no order. `freeze`: freezes what is read.
  */
 export function compactObjects(freeze: boolean | undefined): () => Objects<KubeObject> {
@@ -123,7 +124,7 @@ export class CompactObjects implements Objects<KubeObject> {
     return { length, at }
   }
 
-  /** Returns whether the bytes of an object are the same as in another map of the same store. */
+  /** Returns whether the bytes of an object are the same as in another map of the same kind. */
   equals(key: string, other: Objects<KubeObject>): boolean {
     if (!(other instanceof CompactObjects)) return false
     const [own, theirs] = [this.#bytesOf(key), other.#bytesOf(key)]
@@ -185,7 +186,9 @@ export class CompactObjects implements Objects<KubeObject> {
     const count = stepped(bytes.length)
     let slab = this.#slabs[this.#current]
     if (!slab || slab.used + count > slab.bytes.length) {
-      slab = { bytes: new Uint8Array(Math.max(SLAB_BYTES, count)), used: 0, live: 0 }
+      // Of a few objects, a whole slab would be a waste: a kind may be watched in a thousand namespaces.
+      const size = Math.min(SLAB_BYTES, slab ? 2 * slab.bytes.length : FIRST_SLAB_BYTES)
+      slab = { bytes: new Uint8Array(Math.max(size, count)), used: 0, live: 0 }
       this.#current = this.#free.pop() ?? this.#slabs.length
       this.#slabs[this.#current] = slab
     }

@@ -67,7 +67,7 @@ export class ObjectCodec {
   readonly #strings: string[] = []
   readonly #ids = new Map<string, number>()
   readonly #seen = new Set<string>()
-  #bytes = new Uint8Array(2 ** 16)
+  #bytes = new Uint8Array(2 ** 12)
   #at = 0
   /** Of the object that is written or read; empty: in no string. */
   #name = ''
