@@ -43,6 +43,7 @@ export async function loadParts(
   const { options: { health, metrics, profiling, leaderElection, sharding }, clusters, groups } = description
   const selects = selectsNamespaces(description)
   const shards = sharding !== undefined && start.leaderElection !== false
+  const elects = start.leaderElection ?? (leaderElection || sharding || hasWebhooks(description))
   const isServing = serves && [health, metrics, profiling].some((each) => each !== undefined)
   const controllers = allControllers(description)
   const hasFinalizer = controllers.some((each) => each.finalize)
@@ -98,10 +99,11 @@ export async function loadParts(
         )
         : undefined,
       shards ? loadPart('sharding', () => import('./sharding_parts.ts'), 'Cannot shard', 'shards.js') : undefined,
-      // Not returned: informers load it when they catch up, and must not wait for a file then.
-      selects || start.leaderElection || leaderElection || sharding
+      // Not returned: informers and electors load these, and must not wait for a file then.
+      selects || elects
         ? import('../cache/catch_up.ts').catch(fileMissing('Cannot take over', 'catch_up.js'))
         : undefined,
+      elects ? import('../leader/follower.ts').catch(fileMissing('Cannot wait for a lease', 'follower.js')) : undefined,
     ])
   const loaded = {
     ...{ webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules },

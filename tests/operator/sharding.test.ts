@@ -1,7 +1,6 @@
 /** A shard of kubernetes-controller-sharding; the tests do what the sharder does. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import '../../lib/operator/shard.ts'
 import {
   type Client,
   type ControllerOptions,
