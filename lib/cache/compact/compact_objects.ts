@@ -26,8 +26,8 @@ interface Slab {
 }
 
 /**
- * Returns a function that makes the maps of the stores of one kind: an object is stored as bytes, and each read makes a new one.
- * They are in no order. `freeze`: freezes what is read.
+ * Returns a function that makes the maps of the stores of one kind: an object is stored as bytes, and each read makes a
+ * new one. They are in no order. `freeze`: freezes what is read.
  */
 export function compactObjects(freeze: boolean | undefined): () => Objects<KubeObject> {
   const codec = new ObjectCodec()
