@@ -371,7 +371,8 @@ class Run {
 function isOfServer(error: unknown): boolean {
   // A garbled answer is a SyntaxError.
   return error instanceof NetworkError || error instanceof ApiError || error instanceof SyntaxError ||
-    (error instanceof Error && isOfServer(error.cause))
+    // A start without its first lists ends after two minutes.
+    (error instanceof Error && (error.message.startsWith('Cannot sync the cache') || isOfServer(error.cause)))
 }
 
 /** Returns a smaller plan that fails, too: without deeds and options that the failure does not need. */
