@@ -26,9 +26,9 @@ export interface NamespaceSelection {
 export interface CacheOptions extends SelectionOptions {
   /**
    * The watched namespaces, each with its own watch. A record gives each namespace its own selection; `*` (or '')
-   * stands for all other namespaces. Empty: all namespaces. `{ labels: 'team=a' }`: those of the Namespaces with these
-   * labels, which come and go; only for the caches of operators. Must be empty for cluster-scoped kinds. Default: the
-   * namespaces of the cache.
+   * stands for all other namespaces. Empty: all namespaces. `{ labels: 'team=a' }` selects Namespaces with these
+   * labels, which come and go; it is only for the caches of operators. Must be empty for cluster-scoped kinds.
+   * Default: the namespaces of the cache.
    */
   readonly namespaces?: readonly string[] | NamespaceSelection | Readonly<Record<string, SelectionOptions>> | undefined
   /** `live`: the kind is watched for its events, but read from the server. Default: read from the cache. */

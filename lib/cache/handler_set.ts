@@ -155,8 +155,7 @@ export class HandlerSet<T extends KubeObject> {
   }
 
   /**
-   * Returns a delta for each object in the store. Each delta is created when the first handler reaches it, to save time
-   * now.
+   * Returns a delta for each object in the store. A delta is created when a handler reaches it, to save time now.
    */
   #ofAll(deltaOf: (object: T) => Delta<T>): Deltas<T> {
     const objects = this.#options.store.snapshot()

@@ -114,7 +114,10 @@ export class SelectedNamespaces {
     }
   }
 
-  /** Has `informers` be those of the selected Namespaces. `add` adds one. Returns what ends them. */
+  /**
+   * Adds an informer for each selected Namespace by `add`, and removes it when the Namespace leaves. Returns what ends
+   * them.
+   */
   inform(
     informers: Informer[],
     add: (of: { readonly namespace: string; readonly optional?: boolean }) => void,

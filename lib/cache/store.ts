@@ -23,7 +23,7 @@ export interface Objects<T extends KubeObject> extends Iterable<[string, T]> {
   /** As `values`, for callers that read metadata only. */
   heads?(): IterableIterator<Pick<T, 'metadata'>>
   snapshot?(): Snapshot<T>
-  /** Returns true only if the object is the same in another map of the same store. */
+  /** Returns true only if the object is the same in another map of the same kind. */
   equals?(key: string, other: Objects<T>): boolean
 }
 
@@ -144,9 +144,9 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
 
   /**
    * Prepares the replacement of all objects, a few objects per step. The returned function makes the change, so that
-   * readers never see a mixture; it returns the difference, deletions first: those of objects that the store never had
-   * (`lost`) before all others. `objects` is keyed by `formatKey` and
-   * belongs to the store from then on. Between the steps the store must not be changed; its indexes may be used.
+   * readers never see a mixture, and returns the difference: deletions of `lost`, which the store never had, then other
+   * deletions, then the rest. `objects` is keyed by `formatKey` and belongs to the store from then on. Between
+   * the steps the store must not be changed; its indexes may be used.
    */
   *replacing(
     objects: Objects<T>,
@@ -188,9 +188,9 @@ export class Store<T extends KubeObject = KubeObject> implements StoreReader<T> 
     return (lost = []) => {
       this.#objects = objects
       this.#indexes = indexes
-      return added
-        ? { length: added.length, at: (at) => ({ kind: 'added', object: added.at(at)!, initial }) }
-        : [...lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true })), ...deltas]
+      if (added) return { length: added.length, at: (at) => ({ kind: 'added', object: added.at(at)!, initial }) }
+      if (lost.length === 0) return deltas
+      return [...lost.map((object): Delta<T> => ({ kind: 'deleted', object, stale: true })), ...deltas]
     }
   }
 

@@ -119,6 +119,7 @@ export class Gate {
         },
       }
     })
+    // The controller itself rejects with the failure of a source.
     await Promise.all(sources.map((source) => this.#controller!.watch(source, signal))).catch(() => {})
   }
 

@@ -1,8 +1,9 @@
 /**
  * Decides which replica works on which bucket of keys, without I/O. A key belongs to one bucket, by its hash. The
- * replica that should have a bucket takes its Lease; safety comes from the Leases alone, so replicas may disagree on
- * who is live for a while.
+ * replica that should have a bucket takes its Lease; safety comes from the Leases alone, so for a while replicas may
+ * disagree on which of them are live.
  */
+import { fnv1a } from '../core/fnv.ts'
 
 /**
  * `free`: another replica has it, or none. `taking`: the Lease is waited for. `held`: its keys are reconciled.
@@ -67,32 +68,26 @@ export function bucketInputs(
 
 /** Returns the replica that should have a bucket. Few buckets move when replicas come or go. */
 export function ownerOf(bucket: number, members: readonly string[]): string | undefined {
-  return highest(members, (member) => mixed(hashOf(member), bucket))
+  return members[highest(members.length, (at) => mixed(fnv1a(members[at]!), bucket))]
 }
 
 /** Returns the bucket of a key. `kind`: `plural.group`, and the cluster if it is not the operator's own. */
 export function bucketOf(kind: string, key: string, count: number): number {
-  const hash = hashOf(`${kind} ${key}`)
-  return highest(Array.from({ length: count }, (_, bucket) => bucket), (bucket) => mixed(hash, bucket))!
+  const hash = fnv1a(`${kind} ${key}`)
+  return highest(count, (bucket) => mixed(hash, bucket))
 }
 
-function highest<T>(all: readonly T[], weigh: (each: T) => number): T | undefined {
-  let best: T | undefined
+/** Returns the first number below `count` with the highest weight; -1 if there is none. */
+function highest(count: number, weigh: (at: number) => number): number {
+  let best = -1
   let most = -1
-  for (const each of all) {
-    const weight = weigh(each)
+  for (let at = 0; at < count; at++) {
+    const weight = weigh(at)
     if (weight <= most) continue
     most = weight
-    best = each
+    best = at
   }
   return best
-}
-
-/** FNV-1a. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  return hash
 }
 
 /** Returns a number that depends on all bits of both: the finalizer of MurmurHash3. */

@@ -1,10 +1,11 @@
 /** Keeps the objects of a store as bytes, outside of the JavaScript heap. */
 import { deepFreeze } from '../../core/clone.ts'
+import { fnv1a } from '../../core/fnv.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../../core/objects.ts'
 import type { Objects, Snapshot } from '../store.ts'
 import { ObjectCodec } from './object_codec.ts'
 
-/** The maximum bytes of a slab, and those of the first one. Larger objects have a slab of their own. */
+/** The maximum size of a slab in bytes, and the size of the first one. A larger object has its own slab. */
 const SLAB_BYTES = 2 ** 18
 const FIRST_SLAB_BYTES = 2 ** 12
 /** Objects begin at multiples of this, so that a small integer holds a slab and a place in it. */
@@ -99,7 +100,7 @@ export class CompactObjects implements Objects<KubeObject> {
 
   *[Symbol.iterator](): Generator<[string, KubeObject]> {
     for (const shard of this.#shards) {
-      // Not kept: all would replace those that are read again.
+      // An iteration keeps no object: it would replace those that a reconcile reads again.
       for (const [key, place] of shard) yield [key, this.#known(place) ?? this.#decode(this.#slabs, place)]
     }
   }
@@ -140,9 +141,7 @@ export class CompactObjects implements Objects<KubeObject> {
   }
 
   #shardOf(key: string): Map<string, number> {
-    // FNV-1a.
-    let hash = 0x811c9dc5
-    for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
+    const hash = fnv1a(key)
     return this.#shards[(hash ^ (hash >>> 16)) & (SHARDS - 1)]!
   }
 
