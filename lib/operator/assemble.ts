@@ -1,4 +1,5 @@
 /** Assembles the manager of one start from an operator's description and its clusters. */
+import type { Fence } from '../core/fence.ts'
 import { TerminalError } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
@@ -83,6 +84,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
         { ...options, leaderElection: { ...options.leaderElection as object, lease, labels: {} } },
         setup,
         () => {},
+        manager.fence,
       ),
     inform: (of) => new Informer({ ...setup, api: clusters.main.leaseApi, ...of }),
   })
@@ -311,11 +313,15 @@ export function hasElection(
   return start.leaderElection ?? Boolean(own)
 }
 
-/** `onOther`: called when another process holds the lease, instead of the operator's own callback. */
+/**
+ * `onOther`: called when another process holds the lease, instead of the operator's own callback. `fence`: checked
+ * before the lease is written.
+ */
 export function electorOf(
   { leaderElection, name }: OperatorOptions,
   setup: ElectionSetup,
   onOther?: () => void,
+  fence?: Fence,
 ): LeaderElector {
   const {
     clusters,
@@ -339,7 +345,7 @@ export function electorOf(
   }
   const candidate = identity ?? own.identity ?? `${instance}_${uuid()}`
   return new LeaderElector({
-    api: leaseApi,
+    api: fence ? leaseApi.fenced(fence) : leaseApi,
     clock,
     log,
     meter: onOther ? undefined : meter,

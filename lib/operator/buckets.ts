@@ -135,21 +135,23 @@ export class Buckets implements Runnable {
   /** Takes and gives up buckets. A stop gives all of them up, each when its runs have ended. */
   async start(signal: AbortSignal): Promise<void> {
     const { clock, fence } = this.#setup
-    const watch = new AbortController()
+    // Without its own Lease the replica ends at once, and sends nothing more.
+    const [work, watch] = [abortScope(signal, fence.signal), abortScope(fence.signal)]
     const watching = this.#watchMembers(watch.signal)
     void aborted(fence.signal).then(() => this.#buckets.forEach(({ stop }) => stop.abort(RELEASED)))
     try {
-      while (!signal.aborted) {
+      while (!work.signal.aborted) {
         this.#evaluate()
-        await Promise.race([watching, pause(clock, this.#periodMs, signal)])
+        await Promise.race([watching, pause(clock, this.#periodMs, work.signal)])
       }
       this.#stops = true
       this.#annotations[STOPS] = 'true'
       this.#evaluate()
       while (this.#elections.size > 0) await Promise.all(this.#elections)
     } finally {
-      watch.abort()
+      watch.abort(RELEASED)
       await watching
+      for (const scope of [work, watch]) scope[Symbol.dispose]()
     }
   }
 
@@ -252,7 +254,8 @@ export class Buckets implements Runnable {
       this.#take(at, 'acquired')
     }
     try {
-      await elector.start(bucket.stop.signal, lead, { mayRelease: () => bucket.running === 0 })
+      const mayRelease = (): boolean => bucket.running === 0 && !this.#setup.fence.signal.aborted
+      await elector.start(bucket.stop.signal, lead, { mayRelease })
     } catch (error) {
       log.warn(`Bucket ${at} is lost, and its runs are aborted: ${messageOf(error)}`)
     }

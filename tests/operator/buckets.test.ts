@@ -222,11 +222,37 @@ test('a replica that stood still for longer than its Leases last does not write,
   const b = await start('b', { ahead })
   await create(b.client, [name])
   await clock.advance(0)
+  b.network.take()
   skip(20_000)
   hold.open()
-  await clock.advance(0)
+  await clock.advance(60_000)
   assert.equal((await b.client.get(ConfigMap, ref(name)))?.data, undefined)
   assert.match(String(b.outcome()), /LeadershipLost/)
+  assert.deepEqual(b.network.take().filter(({ method }) => method !== 'GET'), [])
+})
+
+test('buckets that are being given up are not released when the replica has lost its own Lease', async () => {
+  const { clock, server, start } = stage()
+  const hold = new Latch()
+  let isHeld = false
+  const b = await start('b', {
+    intercept: async (request, next) => {
+      if (isHeld && request.method === 'GET' && request.path.includes('op-bucket-')) await hold.opened
+      return await next(request)
+    },
+  })
+  isHeld = true
+  await b.stop()
+  const other = { spec: { holderIdentity: 'other', leaseDurationSeconds: 30 } }
+  await b.client.patch(LEASE, ref('op-replica-b'), { merge: other })
+  await clock.advance(5000)
+  assert.match(String(b.outcome()), /LeadershipLost/)
+  b.network.take()
+  server.closeWatches()
+  await clock.advance(9000)
+  hold.open()
+  await clock.advance(60_000)
+  assert.deepEqual(b.network.take(), [])
 })
 
 test('what a replica does after its stop has run out of time is fenced, and its Leases expire', async () => {

@@ -232,6 +232,13 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     'return true',
   ],
   [
+    'a namespace that comes back is watched twice',
+    'cache/namespace_state',
+    "exists: ['out', 'leave']",
+    "exists: ['out']",
+  ],
+  ['a namespace keeps its watches without its label', 'cache/namespace_state', "missed: ['doubted', 'ask']", ''],
+  [
     'a new leader starts on caches of before',
     'cache/cache',
     'await Promise.race([informer.caughtUp(limited), informer.ended])',

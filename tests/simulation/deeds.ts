@@ -1,5 +1,5 @@
 /** What happens to a simulated operator: deeds of people, faults of the network, and changes of its replicas. */
-import { ConfigMap, Lease, Secret, Service } from 'kubeloop/kinds'
+import { ConfigMap, Lease, Namespace, Secret, Service } from 'kubeloop/kinds'
 import {
   type AnyResource,
   type Client,
@@ -12,7 +12,7 @@ import {
 import type { Fault } from 'kubeloop/testing'
 import type { Chance } from './chance.ts'
 import { isCommon, type Known, selects } from './model.ts'
-import type { Drawing } from './options.ts'
+import { type Drawing, hasLeader } from './options.ts'
 import type { Stage } from './stage.ts'
 import { type KnownZone, playZone, Zone } from './zones.ts'
 import { CRD } from '../../lib/core/resource.ts'
@@ -51,12 +51,14 @@ export interface Play {
   /** The keys that another source has named, perhaps before their objects were created. */
   readonly poked: Set<string>
   readonly zones: Map<string, KnownZone>
+  /** The namespaces that labels select. */
+  team: ReadonlySet<string>
   /** The operators of the running replicas. */
   readonly subjects: Map<number, Subject>
   /** Ends all faults so far. */
   calm: AbortController
   /** Sets the cluster of the objects back to an earlier state. */
-  restore?: (() => void) | undefined
+  restore?: (() => Promise<void>) | undefined
   /** Counts up for values. */
   count: number
   /** Whether every request had a known outcome so far. */
@@ -89,6 +91,8 @@ const WEIGHTS = {
   disown: 4,
   lend: 4,
   tag: 4,
+  team: 4,
+  unteam: 3,
   hold: 4,
   pin: 2,
   unfinish: 3,
@@ -138,19 +142,25 @@ export function isSteady(deeds: readonly Deed[]): boolean {
 const WAITS = [0, 0, 100, 500, 2000, 15_000, 40_000]
 
 /** The kinds whose watches a gap interrupts, by its number. */
-const GAPS: readonly AnyResource[] = [Foo, Service, Secret, Zone]
+const GAPS: readonly AnyResource[] = [Foo, Service, Secret, Zone, Namespace]
 /** What happens while nobody watches, each with the place of its kind in GAPS. */
 const UNSEEN = [
   ...[['delete', 0], ['delete', 0], ['edit', 0], ['edit', 0], ['leave', 0], ['join', 0]] as const,
   ...[['remove', 1], ['drift', 1], ['disown', 1], ['lend', 1], ['poke', 2], ['zone', 3]] as const,
 ] as const
+/** The same for namespaces. */
+const UNSEEN_LABELS = [['team', 4], ['unteam', 4]] as const
+type Unseen = (typeof UNSEEN | typeof UNSEEN_LABELS)[number]
 /** After this time without faults all is as it should be: longer than any lease, back-off and lost answer. */
 const CLEAR_MS = 100_000
 /** After a gap, a list is late, too. */
 const GAP_MS = 10_000
+/** Longer than the lease needs to go to another replica. */
+const LAG_MS = 6000
 const DOWN_MS = 20_000
 const LAST_WAIT_MS = 40_000
 const KILL_LEADER = { deed: 'kill', number: 1, waitMs: LAST_WAIT_MS } as const
+const HAND_OVER = { deed: 'hand over', number: 1, waitMs: LAST_WAIT_MS } as const
 
 /** The numbers, modulo 8, of deletions that are undone by a restore: of a state before, or of one after. */
 const [SAVED_BEFORE, SAVED_AFTER] = [2, 5]
@@ -163,13 +173,22 @@ const SAME_KEY = 0.5
 
 export function drawDeeds(chance: Chance, draw: Drawing): readonly Deed[] {
   const deeds = drawStorm(chance)
-  return chance.below(2) === 0
-    ? deeds
-    : [...deeds, ...drawEnd(chance, draw, chance.pick(KEYS.filter((key) => selects(draw, key, true))))]
+  return chance.below(2) === 0 ? deeds : [
+    ...deeds,
+    ...drawEnd(
+      chance,
+      draw,
+      chance.pick(KEYS.filter((key) => selects(draw, key, { labelled: true, inTeam: key.namespace === 'a' }))),
+    ),
+  ]
 }
 
 /** Returns an interruption of watches, and what they miss. */
-function drawGap(chance: Chance, key: Key, [deed, at]: (typeof UNSEEN)[number]): readonly [gap: Deed, missed: Deed] {
+function drawGap(
+  chance: Chance,
+  key: Key,
+  [deed, at]: Unseen,
+): readonly [gap: Deed, missed: Deed] {
   const number = chance.below(100_000)
   return [
     { deed: 'gap', key, number: number * GAPS.length + at, waitMs: 0 },
@@ -178,7 +197,8 @@ function drawGap(chance: Chance, key: Key, [deed, at]: (typeof UNSEEN)[number]):
 }
 
 /** Returns an end without faults, whose last deed may be missed: nothing that happens later makes up for it. */
-function drawEnd(chance: Chance, { filter, finalize }: Drawing, key: Key): readonly Deed[] {
+function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
+  const { filter, finalize, spaces, commonSpaces } = draw
   // Another replica, which has missed the same, takes over.
   const isTakeover = chance.below(3) === 0
   // Deletions matter most to a leader that did not see them, and to a finalizer beside a filter.
@@ -186,14 +206,22 @@ function drawEnd(chance: Chance, { filter, finalize }: Drawing, key: Key): reado
   const isDeleted = (isTakeover || isHidden) && chance.below(2) === 0
   // Without a finalizer of the operator, only what the garbage collector waits for keeps a deleted object.
   const isForeground = finalize === 'none' && !isTakeover && chance.below(3) === 0
-  const [gap, drawn] = drawGap(chance, key, isDeleted || isForeground ? UNSEEN[0] : chance.pick(UNSEEN))
+  const isTeam = (spaces === 'by labels' || commonSpaces === 'by labels') && chance.below(3) === 0
+  const what = isDeleted || isForeground ? UNSEEN[0] : chance.pick<Unseen>(isTeam ? UNSEEN_LABELS : UNSEEN)
+  const [gap, drawn] = drawGap(chance, key, what)
   const missed = isForeground ? { ...drawn, number: FOREGROUND } : drawn
-  const before = (['clear', 'create', 'pass', 'join'] as const).map((deed): Deed => ({
+  const before = (['clear', 'team', 'create', 'pass', 'join'] as const).map((deed): Deed => ({
     ...{ deed, key, number: PASSING },
     waitMs: deed === 'clear' ? CLEAR_MS : deed === 'join' ? 15_000 : 0,
   }))
   if (isForeground) return [...before, { ...missed, deed: 'pin', waitMs: 0 }, { ...missed, waitMs: LAST_WAIT_MS }]
+  // Or one whose caches are behind.
+  if (isTakeover && chance.below(2) === 0) {
+    const edit = { ...missed, deed: 'edit', waitMs: 500 } as const
+    return [...before, { ...missed, deed: 'behind', waitMs: 0 }, edit, { ...missed, ...HAND_OVER }]
+  }
   if (isTakeover) return [...before, gap, { ...missed, waitMs: 0 }, { ...missed, ...KILL_LEADER }]
+  if (missed.deed === 'team') before.push({ ...missed, deed: 'unteam', waitMs: 15_000 })
   // Without a gap, the key may be in work, or the object pass the filter no more.
   const other = { ...missed, deed: missed.deed === 'delete' ? 'hide' : 'edit', waitMs: 100 } as const
   const first = (isDeleted && isHidden) || chance.below(3) === 0 ? other : gap
@@ -285,9 +313,9 @@ function faultOf(number: number): Fault {
 }
 
 const NEW: Known = {
-  ...{ labelled: false, wasSelected: false, value: '', passed: false, named: false, drifted: false, disowned: false },
-  unowned: false,
-  ...{ tagged: undefined, restored: false, goneMs: -Infinity, dueMs: 0 },
+  ...{ labelled: false, inTeam: false, wasSelected: false, value: '', passed: false, named: false },
+  ...{ drifted: false, disowned: false, unowned: false, copied: false, tagged: undefined, restored: false },
+  ...{ goneMs: -Infinity, dueMs: 0 },
 }
 
 /** Plays one deed. */
@@ -323,11 +351,14 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'join':
     case 'leave':
       if (!own) return
-      own.wasSelected ||= selects(draw, key, deed === 'join')
+      own.wasSelected ||= selects(draw, key, { ...own, labelled: deed === 'join' })
       if (!await label('selected', deed === 'join')) return
+      noteGone(of, key, own, { ...own, labelled: deed === 'join' })
       own.labelled = deed === 'join'
-      if (!selects(draw, key, own.labelled)) own.goneMs = stage.clock.monotonic()
       return
+    case 'team':
+    case 'unteam':
+      return await setTeam(of, key.namespace, deed === 'team')
     case 'hold':
       // An object that is being deleted gets no new finalizers.
       return void await sent(client.edit(
@@ -336,14 +367,14 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
         ({ metadata }) => void (metadata.finalizers = [...metadata.finalizers ?? [], HELD]),
       ))
     case 'blank': {
-      if (!own || !selects(draw, key, own.labelled)) return
+      if (!own || !selects(draw, key, own)) return
       const none = { merge: { status: { conditions: null } } }
       return void await sent(client.subresource(Foo, key, 'status').patch(none))
     }
     case 'disown':
       if (own) {
         own.disowned = own.drifted = true
-        own.unowned ||= !of.isClear
+        own.unowned ||= !of.isClear || !isCommon(draw, key, own)
       }
       return void await patchService(of, key, { metadata: { ownerReferences: null } })
     case 'tag': {
@@ -361,13 +392,13 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'drift':
     case 'extra': {
       const selector = deed === 'drift' ? { app: 'other' } : { extra: 'yes' }
-      if (await patchService(of, key, { spec: { selector } }) && own) own.drifted = true
+      if (await patchService(of, key, { spec: { selector } }) && own) drift(of, key, own)
       return
     }
     case 'remove': {
       const removed = await client.get(Service, key)
       if (!await client.delete(Service, key)) return
-      if (own) own.drifted = true
+      if (own) drift(of, key, own)
       return dueOwners(of, removed)
     }
     case 'poke':
@@ -411,7 +442,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       if (!of.restore) return
       of.isCertain = false
       delayWrites(of, 60_000)
-      return of.restore()
+      return await of.restore()
     }
     case 'gap': {
       // What happens meanwhile comes by a list, if the history is gone by then.
@@ -447,7 +478,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       return stage.fault({ ...fault, until: of.calm.signal })
     }
     case 'behind':
-      return stage.lagStandbys(3000, of.calm.signal)
+      return stage.lagStandbys(LAG_MS, of.calm.signal)
     case 'hand over':
       if (stage.leader !== undefined) stage.stop(stage.leader)
       return
@@ -476,11 +507,62 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
 const VALUES: Readonly<Record<string, string>> = { empty: '', refuse: REFUSED, terminal: TERMINAL }
 /** The finalizer of others. */
 const HELD = 'other.example/hold'
-async function remove({ client, draw, known, stage }: Play, key: Key, options: DeleteOptions): Promise<void> {
+async function remove(of: Play, key: Key, options: DeleteOptions): Promise<void> {
+  const { client, draw, known } = of
   const foo = await client.get(Foo, key)
   const own = known.get(`${key.namespace}/${key.name}`)
   if (!await client.delete(Foo, key, options) || !foo || !own) return
-  if (draw.filter === 'none' || passes(foo)) own.goneMs = stage.clock.monotonic()
+  if (draw.filter === 'none' || passes(foo)) noteGone(of, key, own)
+}
+
+/** Notes that an object is no longer selected, if it was and the operator is told so. */
+function noteGone({ draw, stage }: Play, key: Key, known: Known, labels?: Known): void {
+  const isGone = selects(draw, key, known) && !(labels && selects(draw, key, labels))
+  if (isGone) known.goneMs = stage.clock.monotonic()
+}
+
+/** Notes that a Service was changed by others; unless it is watched, nothing tells its owner. */
+function drift({ draw }: Play, key: Key, known: Known): void {
+  known.drifted = true
+  known.unowned ||= !isCommon(draw, key, known)
+}
+
+/** Gives a namespace the label that selects, or takes it away. */
+async function setTeam(of: Play, namespace: string, isIn: boolean): Promise<void> {
+  const { client, draw, known, team } = of
+  if (team.has(namespace) === isIn) return
+  of.team = new Set(isIn ? [...team, namespace] : [...team].filter((name) => name !== namespace))
+  await writeTeam(of)
+  for (const key of KEYS.filter((each) => each.namespace === namespace)) {
+    const own = known.get(`${namespace}/${key.name}`)
+    if (!own) continue
+    const before = { ...own }
+    own.inTeam = isIn
+    own.copied = false
+    const isSelected = selects(draw, key, own)
+    own.wasSelected ||= isSelected
+    if (isSelected && !selects(draw, key, before)) due(of, own)
+    if (isIn) continue
+    // What happened just before may not have been seen, and will not be.
+    if (!isSelected) {
+      own.goneMs = -Infinity
+      const isQuiet = of.isClear && selects(draw, key, before) && await client.get(Foo, key)
+      own.copied = Boolean(isQuiet && await client.get(ConfigMap, { namespace, name: `${key.name}-mirror` }))
+    }
+    if (draw.commonSpaces !== 'by labels') continue
+    own.unowned ||= own.drifted
+    own.dueMs = 0
+  }
+  if (!isIn) { for (const zone of of.zones.values()) zone.dueMs = 0 }
+}
+
+/** Writes the labels of the namespaces of all clusters. */
+async function writeTeam({ client, stage, team }: Play): Promise<void> {
+  for (const each of new Set([stage.clientOf(undefined), client])) {
+    for (const name of NAMESPACES) {
+      await each.patch(Namespace, { name }, { merge: { metadata: { labels: { team: team.has(name) ? 'a' : 'b' } } } })
+    }
+  }
 }
 
 /** Notes that a key needs a run from now on. */
@@ -495,7 +577,7 @@ function dueOwners(of: Play, service: KubeObject | undefined): void {
     const key = { namespace: service!.metadata.namespace!, name }
     const isMapped = draw.owns === 'any owner' || (draw.owns !== 'none' && controller === true)
     const owner = known.get(`${key.namespace}/${name}`)
-    if (kind === Foo.kind && isMapped && owner && isCommon(draw, key)) due(of, owner)
+    if (kind === Foo.kind && isMapped && owner && isCommon(draw, key, owner)) due(of, owner)
   }
 }
 
@@ -564,32 +646,39 @@ function delayWrites({ stage }: Play, ms: number): void {
 
 /** Ends a replica at once. What is deleted meanwhile is seen by those that have begun to watch before. */
 function kill({ draw, known, stage }: Play, replica: number): void {
-  const isFollowed = draw.warmup && stage.running.length > 1
+  const isFollowed = (draw.warmup || draw.election === 'buckets') && stage.running.length > 1
   if (!isFollowed) { for (const each of known.values()) each.goneMs = -Infinity }
   stage.kill(replica)
 }
 
 /** Keeps the state of the cluster for a restore. */
 async function backup(of: Play): Promise<void> {
-  const { client, known, stage } = of
+  const { client, draw, known, stage } = of
   if (!await client.get(CRD, { namespace: '', name: `foos.${Foo.group}` })) return
-  const [then, zonesThen, restore] = [structuredClone(known), structuredClone(of.zones), stage.backup(of.place)]
-  of.restore = () => {
+  const [then, zonesThen, teamThen] = [structuredClone(known), structuredClone(of.zones), of.team]
+  const restore = stage.backup(of.place)
+  of.restore = async () => {
     restore()
+    of.team = teamThen
     for (const [name, now] of of.zones) of.zones.set(name, zonesThen.get(name) ?? now)
     for (const [key, now] of known) {
       const before = then.get(key) ?? now
+      const [namespace, name] = key.split('/') as [string, string]
+      const inTeam = teamThen.has(namespace)
+      const isSelected = selects(draw, { namespace, name }, { ...before, inTeam })
       known.set(key, {
         ...before,
+        inTeam,
         drifted: true,
         restored: true,
-        wasSelected: before.wasSelected || now.wasSelected,
+        wasSelected: before.wasSelected || now.wasSelected || isSelected,
         passed: before.passed || now.passed,
         named: before.named || now.named,
         disowned: before.disowned || now.disowned,
         unowned: before.unowned || now.unowned,
       })
     }
+    await writeTeam(of)
   }
 }
 
@@ -598,6 +687,7 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
   const text = `${key.namespace}/${key.name}`
   if (await client.get(Foo, key)) return
   const [labelled, passing] = [number % 2 === 0, number % 4 < 2]
+  const inTeam = of.team.has(key.namespace)
   const value = `v${number}`
   // A key of the object before may be queued still, and its run reads this one.
   const { passed = false, named = poked.has(text), wasSelected = false } = known.get(text) ?? {}
@@ -605,7 +695,8 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
   known.set(text, {
     ...NEW,
     labelled,
-    wasSelected: wasSelected || selects(draw, key, labelled),
+    inTeam,
+    wasSelected: wasSelected || selects(draw, key, { labelled, inTeam }),
     value,
     passed: passed || passing,
     named,
@@ -633,7 +724,7 @@ async function poke(of: Play, key: Key): Promise<void> {
     let sentTo = 0
     for (const replica of stage.running) {
       const { streams } = subjects.get(replica)!
-      if (of.isSteady && streams.size > 0 && of.draw.election !== 'one replica' && replica !== stage.leader) {
+      if (of.isSteady && streams.size > 0 && hasLeader(of.draw) && replica !== stage.leader) {
         of.problem(`replica ${replica} reads keys, and does not lead`)
       }
       for (const stream of streams) sentTo += Number(await stream.send(key).then(() => true, () => false))
@@ -643,12 +734,12 @@ async function poke(of: Play, key: Key): Promise<void> {
   const at = String(++of.count)
   if (source === 'optional') {
     const isSent = await sent(client.createOrUpdate(Bar, key, (bar) => void Object.assign(bar, { spec: { at } })))
-    if (isSent && own && isCommon(of.draw, key)) due(of, own)
+    if (isSent && own && isCommon(of.draw, key, own)) due(of, own)
   }
   if (!isOfSecrets && !zones) return
   const place = source === 'watches own' ? stage.clientOf(undefined) : client
   const isSent = await sent(place.createOrUpdate(Secret, key, (secret) => void (secret.data = { at: btoa(at) })))
-  if (!isSent || !isCommon(of.draw, key)) return
+  if (!isSent || !isCommon(of.draw, key, { labelled: true, inTeam: of.team.has(key.namespace) })) return
   if (own && isOfSecrets) due(of, own)
   const zone = of.zones.get(key.name)
   if (zone && zones) zone.dueMs = stage.clock.monotonic()

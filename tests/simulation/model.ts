@@ -10,6 +10,8 @@ import { DEFAULTED, finalizerOf, type Foo, type Key, NAMED, passes, TERMINAL } f
 export interface Known {
   /** The label that selects. */
   labelled: boolean
+  /** Its namespace has the label that selects. */
+  inTeam: boolean
   /** Whether the description has selected it at any time. */
   wasSelected: boolean
   value: string
@@ -27,6 +29,8 @@ export interface Known {
   restored: boolean
   /** The Service that others have labelled, by its uid. */
   tagged: string | undefined
+  /** It had a copy when its namespace left the selection, which deletes nothing. */
+  copied: boolean
   /** When it was deleted, or left the selection, by the clock of the world. */
   goneMs: number
   /** When something happened after which it must be reconciled, by the clock of the world. */
@@ -52,24 +56,29 @@ export interface Found {
 
 const dataOf = (map: KubeObject | undefined) => (map as { data?: Record<string, string> } | undefined)?.data ?? {}
 
-/** Whether the description selects an object with such a label. */
-export function selects(draw: Drawing, { namespace, name }: Key, labelled: boolean): boolean {
+/** The labels of an object and of its namespace. */
+type Labels = Pick<Known, 'labelled' | 'inTeam'>
+
+/** Whether the description selects an object with such labels. */
+export function selects(draw: Drawing, key: Key, labels: Labels): boolean {
+  const { namespace, name } = key
   // What a kind is cached with does not apply to groups of clusters.
-  if (draw.place === 'group') return isCommon(draw, { namespace, name })
+  if (draw.place === 'group') return isCommon(draw, key, labels)
   if (draw.fields && name === 'y') return false
   // The namespaces of a kind take the place of those of the operator.
-  if (
-    (draw.spaces === 'list' || draw.spaces === 'by labels' || (draw.spaces === 'all' && draw.commonSpaces)) &&
-    namespace !== 'a'
-  ) return false
+  if (!isIn(draw.spaces === 'all' ? draw.commonSpaces : draw.spaces, key, labels)) return false
   const byLabel = draw.labels || (draw.spaces === 'record' && namespace === 'b') ||
     (draw.spaces === 'others' && namespace === 'a')
-  return !byLabel || labelled
+  return !byLabel || labels.labelled
 }
 
 /** Whether kinds without options of their own are watched in this namespace. */
-export function isCommon({ commonSpaces }: Drawing, { namespace }: Key): boolean {
-  return !commonSpaces || namespace === 'a'
+export function isCommon({ commonSpaces }: Drawing, key: Key, labels: Labels): boolean {
+  return isIn(commonSpaces, key, labels)
+}
+
+function isIn(spaces: Drawing['spaces'], { namespace }: Key, { inTeam }: Labels): boolean {
+  return spaces === 'list' ? namespace === 'a' : spaces !== 'by labels' || inTeam
 }
 
 /** Returns why a write to an object of a key is wrong. */
@@ -112,7 +121,7 @@ export function judged(
   }
   const { metadata, status, spec } = foo
   const finalizer = finalizerOf(draw)
-  const isSelected = selects(draw, key, known.labelled)
+  const isSelected = selects(draw, key, known)
   const isTouched = service !== undefined || status?.conditions !== undefined || generated.length > 0 ||
     (finalizer !== undefined && metadata.finalizers?.includes(finalizer) === true)
   if (!known.wasSelected) expect(!isTouched, 'touched, but not selected')
@@ -125,6 +134,7 @@ export function judged(
   )
   if (!isSelected) {
     expect(!hasCopy, 'the copy of one that is not selected any more')
+    expect(!known.copied || mirror !== undefined, 'no copy, as if it were deleted with its namespace')
     return wrong
   }
   expect(metadata.deletionTimestamp === undefined, 'its finalizer was not removed')
@@ -151,7 +161,7 @@ export function judged(
     if (isCertain) expect(generated.length < 2, `${generated.length} generated objects`)
   }
   // Kinds without options of their own are watched in the namespaces of the operator.
-  const isOwned = draw.owns !== 'none' && isCommon(draw, key)
+  const isOwned = draw.owns !== 'none' && isCommon(draw, key, known)
   const isTimed = draw.requeues || draw.source === 'every' ||
     (draw.source === 'every with keys' && isNamed(draw, key, { named: false }))
   if (!known.drifted || (isOwned && !known.unowned) || isTimed) {

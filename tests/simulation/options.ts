@@ -31,7 +31,7 @@ export const OPTIONS = {
   labels: { covers: ['cache.labels'], values: NO },
   fields: { covers: ['cache.fields'], values: NO },
   spaces: { covers: ['cache.namespaces'], values: ['all', 'list', 'by labels', 'record', 'others'] },
-  commonSpaces: { covers: ['operator.namespaces', 'cluster.namespaces'], values: NO },
+  commonSpaces: { covers: ['operator.namespaces', 'cluster.namespaces'], values: ['all', 'list', 'by labels'] },
   strip: { covers: ['cache.strip', 'operator.cache'], values: ['none', 'kind', 'all kinds', 'fails'] },
   live: { covers: ['cache.read'], values: NO },
   filter: {
@@ -55,7 +55,10 @@ export const OPTIONS = {
     covers: ['controller.everyReplica', 'controller.fieldManager', 'controller.name'],
     values: ['none', 'leader', 'by key', 'every replica'],
   },
-  election: { covers: ['operator.leaderElection'], values: ['one replica', 'default', 'quick'] },
+  election: {
+    covers: ['operator.leaderElection', 'operator.sharding'],
+    values: ['one replica', 'default', 'quick', 'buckets'],
+  },
   admission: { covers: ['operator.webhooks'], values: ['none', 'default', 'validate'] },
   task: { covers: ['task.everyReplica', 'task.restart'], values: ['none', 'leader', 'failing', 'every replica'] },
   schedule: { covers: ['schedule.timeZone'], values: NO },
@@ -86,7 +89,6 @@ export const NOT_DRAWN: Readonly<Record<string, string>> = {
   'operator.profiling': 'the same',
   'operator.tracing': 'changes no request: tests/operator/tracing.test.ts',
   'controller.logLevel': 'the log of the simulation has all lines',
-  'operator.sharding': 'needs a sharder: tests/operator/sharding.test.ts, tests/e2e/real_sharding.test.ts',
   'owns.when': 'as the filter of the kind itself: tests/controller/handlers.test.ts',
   'watches.when': 'the same',
   'owns.optional': 'definitions that come and go: tests/operator/optional.test.ts',
@@ -116,6 +118,20 @@ export function drawOptions(chance: Chance): Drawing {
     Object.entries<Row>(OPTIONS).map(([name, { values }]) => [name, chance.pick(values)]),
   ) as Drawing
 }
+
+/** Returns a drawing without what needs one leader, if it has none. */
+export function withoutRefused(drawing: Drawing): Drawing {
+  if (drawing.election !== 'buckets') return drawing
+  const { place, task } = drawing
+  return {
+    ...drawing,
+    place: place === 'group' ? 'each of west' : place,
+    task: task === 'none' ? task : 'every replica',
+    schedule: false,
+  }
+}
+
+export const hasLeader = ({ election }: Drawing): boolean => election === 'default' || election === 'quick'
 
 /** Returns each drawing that has the simplest value in one more row. */
 export function simplerDrawings(drawing: Drawing): readonly Drawing[] {

@@ -1,12 +1,15 @@
 /** Runs one seed: an operator, what happens to it, and what must hold while it does and when it is at rest. */
 import { ApiError, LeadershipLost, type Log, NetworkError } from 'kubeloop'
 import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
+import { groupResourceOf } from '../../lib/core/resource.ts'
+import { bucketOf } from '../../lib/operator/bucket_state.ts'
 import { Chance } from './chance.ts'
 import { type Deed, drawDeeds, isSteady, type Play, play, release, textOf } from './deeds.ts'
 import { judged, type Known, wrongWrite } from './model.ts'
-import { type Drawing, drawOptions, OPTIONS, simplerDrawings } from './options.ts'
+import { type Drawing, drawOptions, hasLeader, OPTIONS, simplerDrawings, withoutRefused } from './options.ts'
 import { type ObservedWrite, Stage } from './stage.ts'
 import {
+  BUCKETS,
   Foo,
   IDENTITY,
   type Key,
@@ -18,7 +21,7 @@ import {
   type Subject,
   subjectOf,
 } from './subject.ts'
-import { judgedZone, type KnownZone } from './zones.ts'
+import { judgedZone, type KnownZone, Zone } from './zones.ts'
 
 /** What a seed draws. */
 export interface Plan {
@@ -60,16 +63,17 @@ const SOON_MS = 15_000
 /** The same if another replica must take over first. */
 const TAKEOVER_MS = 60_000
 /** A leader whose Lease was set back notices it by then. */
+const TAKEOVERS: readonly (string | undefined)[] = ['kill', 'hand over']
 const RESTORED_MS = 60_000
 /** A line that is logged more often within a second floods. */
 const MAX_EQUAL_LINES = 5
 
 export function planOf(seed: number): Plan {
   const chance = new Chance(seed)
-  const drawing = drawOptions(chance)
+  const drawing = withoutRefused(drawOptions(chance))
   const other = drawOptions(chance)
   const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
-  const earlier = chance.below(3) === 0 ? { ...other, ...lasting } : undefined
+  const earlier = chance.below(3) === 0 ? withoutRefused({ ...other, ...lasting }) : undefined
   const replicas = drawing.election === 'one replica' ? 1 : 1 + chance.below(3)
   return { seed, drawing, earlier, replicas, deeds: drawDeeds(chance, drawing) }
 }
@@ -135,7 +139,7 @@ class Run {
     const place = drawing.place === 'own' ? undefined : west
     const of: Play = {
       ...{ draw: drawing, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },
-      ...{ zones: this.#zones, isClear: false },
+      ...{ zones: this.#zones, team: new Set(['a']), isClear: false },
       ...{ subjects: this.#subjects, calm: new AbortController(), count: 0, isCertain: earlier === undefined },
       // Without the other cluster a replica ends.
       isSteady: earlier === undefined && isSteady(deeds) && drawing.west !== 'late',
@@ -202,7 +206,7 @@ class Run {
     }
   }
 
-  #observer(replica: number, { concurrency, second }: Drawing): Observer {
+  #observer(replica: number, { concurrency, election, second }: Drawing): Observer {
     const running = new Set<string>()
     const own = new Map<string, bigint>()
     return {
@@ -226,7 +230,7 @@ class Run {
       saw: (controller, { kind, metadata: { namespace, name, uid, resourceVersion } }) => {
         const id = `${controller} ${uid}`
         // A new leader begins when its cache has what the one before has read.
-        const isOfEach = controller === 'second' && second === 'every replica'
+        const isOfEach = election === 'buckets' || (controller === 'second' && second === 'every replica')
         if (!isOfEach && !this.#stage.leadsAlone(replica)) return
         const seen = isOfEach ? own : this.#seen
         const version = BigInt(resourceVersion!)
@@ -253,11 +257,11 @@ class Run {
     const { namespace, resource, verb, replica, cluster, fieldManager } = write
     const name = write.name.replace(/-(shared|mirror)$/, '')
     const what = `${verb} of ${resource} ${namespace}/${name}`
+    const isOfZone = resource === 'zones' || name.startsWith('zone-')
     const isBeat = resource === 'configmaps' && (name === 'task' || name === 'tick')
     if (isBeat) this.#beats.set(name, this.#stage.clock.monotonic())
     else if (name !== '') {
       if (cluster !== (drawing.place === 'own' ? null : 'west')) this.problem(`${what} in the wrong cluster`)
-      const isOfZone = resource === 'zones' || name.startsWith('zone-')
       const wrong = isOfZone
         ? this.#zones.has(name.replace('zone-', '')) ? undefined : 'a zone that nobody made'
         : wrongWrite(drawing, { namespace, name }, this.#known.get(`${namespace}/${name}`))
@@ -266,13 +270,18 @@ class Run {
     const isOfEach = fieldManager === 'drawn-second' ? drawing.second === 'every replica' : isBeat &&
       drawing.task === 'every replica'
     const knowsLease = this.#stage.clock.monotonic() > this.#stage.restoredMs + RESTORED_MS
-    if (drawing.election !== 'one replica' && !isOfEach && knowsLease) void this.#checkLeads(replica, what)
+    if (drawing.election === 'one replica' || isOfEach || !knowsLease) return
+    const [kind, key] = isOfZone ? [Zone, name.replace('zone-', '')] : [Foo, `${namespace}/${name}`]
+    const of = groupResourceOf(kind) + (drawing.place === 'own' ? '' : '@west')
+    // What a server names has no key.
+    if (hasLeader(drawing)) void this.#checkLeads(replica, what, 'drawn')
+    else if (name !== '') void this.#checkLeads(replica, what, `drawn-bucket-${bucketOf(of, key, BUCKETS)}`)
   }
 
-  async #checkLeads(replica: number, what: string): Promise<void> {
-    const holder = await this.#stage.holder()
+  async #checkLeads(replica: number, what: string, lease: string): Promise<void> {
+    const holder = await this.#stage.holder(lease)
     const own = replica === 0 ? IDENTITY : `${IDENTITY}-${replica}`
-    if (holder !== undefined && holder !== own) this.problem(`${what} by ${own}, while ${holder} leads`)
+    if (holder !== undefined && holder !== own) this.problem(`${what} by ${own}, while ${holder} holds ${lease}`)
   }
 
   async #judge({ isCertain, client }: Play): Promise<void> {
@@ -306,7 +315,7 @@ class Run {
     const { leader, running } = this.#stage
     for (const number of drawing.source === 'from' && leader !== undefined ? running : []) {
       const { size } = this.#subjects.get(number)!.streams
-      if (size !== Number(number === leader)) {
+      if (size !== Number(number === leader || drawing.election === 'buckets')) {
         this.problem(`replica ${number} reads ${size} streams of keys, and ${leader} leads`)
       }
     }
@@ -328,7 +337,7 @@ class Run {
   #isSoon(of: string, sinceMs: number): boolean {
     const afterMs = this.#ranMs(of, sinceMs) - sinceMs
     if (sinceMs <= this.#clearMs) return afterMs < Infinity
-    return afterMs <= (this.#plan.deeds.at(-1)?.deed === 'kill' ? TAKEOVER_MS : SOON_MS)
+    return afterMs <= (TAKEOVERS.includes(this.#plan.deeds.at(-1)?.deed) ? TAKEOVER_MS : SOON_MS)
   }
 
   #log(replica: number | undefined): Log {

@@ -397,9 +397,9 @@ export class Stage {
     this.#options.onWrite({ ...action, replica, cluster, fieldManager: query.get('fieldManager') ?? '' })
   }
 
-  /** Returns who holds the lease now; empty if it was released, undefined before there is one. */
-  async holder(): Promise<string | undefined> {
-    const lease = await this.clientOf(undefined).get(Lease, { namespace: 'a', name: 'drawn' })
+  /** Returns who holds a lease now; empty if it was released, undefined before there is one. */
+  async holder(name: string): Promise<string | undefined> {
+    const lease = await this.clientOf(undefined).get(Lease, { namespace: 'a', name })
     return lease && (lease.spec?.holderIdentity ?? '')
   }
 }

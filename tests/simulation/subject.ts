@@ -43,6 +43,9 @@ export type Key = { readonly namespace: string; readonly name: string }
 export const NAMESPACES = ['a', 'b'] as const
 export const NAMES = ['x', 'y'] as const
 export const KEYS: readonly Key[] = NAMESPACES.flatMap((namespace) => NAMES.map((name) => ({ namespace, name })))
+/** The namespaces by labels. */
+const TEAM = { labels: 'team=a' }
+export const BUCKETS = 4
 export const IDENTITY = 'sim'
 /** The key that `every` names. */
 export const NAMED: Key = { namespace: 'b', name: 'x' }
@@ -89,19 +92,20 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     if (draw.strip === 'fails' && metadata.name === 'y') throw new Error('this object cannot be stripped')
     delete metadata.annotations
   }
+  const common = draw.commonSpaces === 'all' ? {} : { namespaces: draw.commonSpaces === 'list' ? ['a'] : TEAM }
   const app = operator({
+    ...common,
     name: 'drawn',
     leaderElection: {
       namespace: 'a',
       identity: IDENTITY,
       ...(draw.election === 'quick' && { duration: '6s', renewDeadline: '4s', retryPeriod: '1s' }),
     },
-    ...(draw.commonSpaces && { namespaces: ['a'] }),
+    ...(draw.election === 'buckets' && { sharding: { buckets: BUCKETS } }),
     ...(draw.health && { health: 8081 }),
     ...((draw.strip === 'all kinds' || draw.strip === 'fails') && { cache: { strip: stripped } }),
     ...(draw.filter === 'when of all' && { controllers: { when: passes } }),
   })
-  const common = draw.commonSpaces ? { namespaces: ['a'] } : {}
   const providers = new Set<EventChannel<ClusterChange>>()
   const group = draw.place === 'group'
     ? app.clusters('fleet', ({ signal }) => {
@@ -125,7 +129,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     ...(draw.live && { read: 'live' as const }),
     ...(draw.compact && { compact: true }),
     ...(draw.spaces === 'list' && { namespaces: ['a'] }),
-    ...(draw.spaces === 'by labels' && { namespaces: { labels: 'team=a' } }),
+    ...(draw.spaces === 'by labels' && { namespaces: TEAM }),
     ...(draw.spaces === 'record' && { namespaces: { a: {}, b: { labels: 'selected=yes' } } }),
     ...(draw.spaces === 'others' && { namespaces: { a: { labels: 'selected=yes' }, '*': {} } }),
   })
@@ -334,7 +338,7 @@ function addSecond(
 /** What the functions of the operator do beside what its description says, as rules for its account. */
 export function ownRules({ owns, commonSpaces }: Drawing) {
   // The rights on an owned kind are described, where it is watched.
-  const isDescribed = owns !== 'none' && !commonSpaces
+  const isDescribed = owns !== 'none' && commonSpaces !== 'list'
   return [
     ...(isDescribed ? [] : [{ apiGroups: [''], resources: ['services'], verbs: ['get', 'create', 'update', 'patch'] }]),
     { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'create', 'patch', 'delete'] },
