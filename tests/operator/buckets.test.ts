@@ -324,7 +324,7 @@ test('keys of owned and watched objects, of streams and of every run where their
   const started = []
   for (const replica of ['a', 'b']) {
     const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
-    app.controllerFor(ConfigMap, { when: () => false })
+    app.controllerFor(ConfigMap, { when: () => false, concurrency: names.length })
       .watches(Secret, ({ metadata }) => names.map((name) => ({ namespace: metadata.namespace, name })))
       .from('outside', () => {
         const channel = new EventChannel<{ namespace: string; name: string }>()
@@ -357,7 +357,7 @@ test('keys of cluster-scoped kinds run once, whatever namespace a map function g
   const started = []
   for (const replica of ['a', 'b']) {
     const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
-    app.controllerFor(Node, { when: () => false })
+    app.controllerFor(Node, { when: () => false, concurrency: names.length })
       .watches(Secret, ({ metadata: { namespace } }) => names.map((name) => ({ namespace, name }) as never))
       .reconcileKey(async ({ name }) => void runs.push(name))
     app.controllerFor(ConfigMap, { everyReplica: true, when: isOurs })

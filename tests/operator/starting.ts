@@ -56,16 +56,39 @@ export function only(like: RegExp, answer: Transport): NonNullable<Recorder['int
   return (request, next) => like.test(`${request.method} ${request.path}`) ? answer(request) : next(request)
 }
 
-/** The number of turns of the event loop after which only time moves anything. */
-const TURNS = 40
+/** Counts requests, answers, log lines and timers. */
+let moves = 0
+/** After so many turns of the event loop without any of them, only time moves anything. */
+const QUIET_TURNS = 12
+/** Work that never rests ends here, and its test fails. */
+const MAX_TURNS = 1000
+
+class RestingClock extends FakeClock {
+  override after(ms: number, fire: () => void): () => void {
+    moves++
+    return super.after(ms, fire)
+  }
+}
 
 export function restingClock(nowMs?: number): FakeClock {
-  return new FakeClock({
+  return new RestingClock({
     ...(nowMs !== undefined && { nowMs }),
     settle: async () => {
-      for (let turn = 0; turn < TURNS; turn++) await nextTurn()
+      for (let turn = 0, quiet = 0; quiet < QUIET_TURNS && turn < MAX_TURNS; turn++) {
+        const before = moves
+        await nextTurn()
+        quiet = moves === before ? quiet + 1 : 0
+      }
     },
   })
+}
+
+/** Counts what passes. */
+function counted(inner: Transport): Transport {
+  return async (request) => {
+    moves++
+    return await inner(request).finally(() => moves++)
+  }
 }
 
 /** A clock, and what an operator reads of it when its process stood still for `skip` milliseconds: no timer has fired. */
@@ -108,18 +131,20 @@ export async function starting(app: Operator, options: StartingOptions = {}): Pr
     ...over
   } = options
   const admin = (transport: Transport): Client => new Cluster({ name: 'test', transport, clock }).client
-  const own = server.handle
+  const own = counted(server.handle)
   const network = recorder(own)
   const others = new Map(app.description.clusters.map(({ name }) => {
-    const { handle } = new ApiServer({ clock })
+    const handle = counted(new ApiServer({ clock }).handle)
     return [name, {
       handle,
       network: Object.assign(recorder(handle), { intercept: intercepts?.[name] ?? interceptOthers }),
     }]
   }))
   const log: Entry[] = []
-  const say = (level: LogLevel) => (message: string, fields: LogFields = {}): void =>
-    void log.push({ level, message, fields })
+  const say = (level: LogLevel) => (message: string, fields: LogFields = {}): void => {
+    moves++
+    log.push({ level, message, fields })
+  }
   await before?.(admin(own))
   network.intercept = intercept
   const stopping = new AbortController()
