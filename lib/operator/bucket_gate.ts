@@ -37,8 +37,11 @@ export class Gate {
   readonly #buckets: readonly Bucket[]
   readonly #setup: { readonly clock: Clock }
   readonly #onIdle: () => void
-  /** When the objects of keys in other buckets were deleted. Empty if the reconcile does nothing for them. */
-  readonly #gone = new BoundedMap<string, number>(MAX_GONE)
+  /**
+   * The keys of deleted objects in other buckets: when, and whether the event passed the filters. Empty if the
+   * reconcile does nothing for them.
+   */
+  readonly #gone = new BoundedMap<string, { readonly deletedMs: number; isNamed: boolean }>(MAX_GONE)
   readonly #skipsGone: boolean
   readonly #description: ControllerDescription
   #controller: Controller | undefined
@@ -73,13 +76,17 @@ export class Gate {
     return sources.map((source) =>
       guardedSource(source, (sink) => ({
         add: (key, options) => {
-          if (this.#bucketOf(key).isOpen) sink.add(key, options)
+          if (this.#bucketOf(key).isOpen) return sink.add(key, options)
+          const gone = this.#gone.get(this.#textOf(key))
+          if (gone) gone.isNamed = true
         },
         passes: (delta) => sink.passes(delta),
         sees: (delta) => {
           const key = formatKey(keyOf(delta.object))
           if (delta.kind !== 'deleted') this.#gone.delete(key)
-          else if (!this.#skipsGone && !this.#bucketOf(key).isOpen) this.#gone.set(key, this.#setup.clock.monotonic())
+          else if (!this.#skipsGone && !this.#bucketOf(key).isOpen) {
+            this.#gone.set(key, { deletedMs: this.#setup.clock.monotonic(), isNamed: false })
+          }
           sink.sees?.(delta)
         },
       }))
@@ -159,17 +166,20 @@ export class Gate {
 
   #goneIn(buckets: ReadonlySet<Bucket>): string[] {
     const sinceMs = this.#setup.clock.monotonic() - GONE_MS
-    return [...this.#gone].flatMap(([key, deletedMs]) => {
+    return [...this.#gone].flatMap(([key, { deletedMs, isNamed }]) => {
       if (!buckets.has(this.#bucketOf(key))) return []
       this.#gone.delete(key)
-      return deletedMs > sinceMs ? [key] : []
+      return isNamed && deletedMs > sinceMs ? [key] : []
     })
   }
 
-  #bucketOf(key: Parameters<Sink['add']>[0]): Bucket {
+  #textOf(key: Parameters<Sink['add']>[0]): string {
     const given = typeof key === 'string' ? key : formatKey(keyOf(key))
-    const text = this.#isClusterScoped ? parseKey(given).name : given
-    return this.#buckets[bucketOf(this.#kind, text, this.#buckets.length)]!
+    return this.#isClusterScoped ? parseKey(given).name : given
+  }
+
+  #bucketOf(key: Parameters<Sink['add']>[0]): Bucket {
+    return this.#buckets[bucketOf(this.#kind, this.#textOf(key), this.#buckets.length)]!
   }
 }
 
