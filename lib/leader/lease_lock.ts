@@ -47,6 +47,11 @@ export interface LeaseCandidate {
   readonly labels?: Readonly<Record<string, string>> | undefined
   /** The same for annotations; they are read at each write. Default: none. */
   readonly annotations?: Readonly<Record<string, string>> | undefined
+  /**
+   * Returns whether a holder has certainly ended: its lease is taken without waiting until it expires. Default: no
+   * holder has.
+   */
+  readonly hasEnded?: ((holder: string) => boolean) | undefined
 }
 
 export interface LeaseLockOptions extends LeaseCandidate {
@@ -112,7 +117,7 @@ export class LeaseLock {
       }
       this.#options.onSlowPath()
     }
-    const { api, identity, clock, timings } = this.#options
+    const { api, identity, clock, timings, hasEnded } = this.#options
     let current: Lease
     try {
       current = (await api.get(this.target, signal)) as Lease
@@ -125,7 +130,8 @@ export class LeaseLock {
       )
     }
     this.#remember(current)
-    if (!mayAcquire(this.#observed!, identity, clock.monotonic())) {
+    const { holderIdentity = '' } = current.spec ?? {}
+    if (!mayAcquire(this.#observed!, identity, clock.monotonic()) && !hasEnded?.(holderIdentity)) {
       this.#claimed = false
       return undefined
     }

@@ -16,7 +16,7 @@ import { Controller, type ReconcileReport } from '../controller/controller.ts'
 import type { Finalizer } from '../controller/finalizer.ts'
 import type { Source } from '../controller/source.ts'
 import { disposition, GONE, type Result, type Run } from '../controller/result.ts'
-import { LeaderElector } from '../leader/leader_elector.ts'
+import { LeaderElector, type LeaderElectorOptions } from '../leader/leader_elector.ts'
 import { DEFAULT_GRACE_MS, Manager } from '../manager/manager.ts'
 import { Server } from '../manager/servers/server.ts'
 import type { Buckets } from './buckets.ts'
@@ -79,12 +79,11 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const buckets = loaded.shard?.buckets?.({
     ...setup,
     fence: manager.fence,
-    elect: (lease) =>
+    elect: (lease, hasEnded) =>
       electorOf(
         { ...options, leaderElection: { ...options.leaderElection as object, lease, labels: {} } },
         setup,
-        () => {},
-        manager.fence,
+        { onOther() {}, fence: manager.fence, hasEnded },
       ),
     inform: (of) => new Informer({ ...setup, api: clusters.main.leaseApi, ...of }),
   })
@@ -313,15 +312,18 @@ export function hasElection(
   return start.leaderElection ?? Boolean(own)
 }
 
-/**
- * `onOther`: called when another process holds the lease, instead of the operator's own callback. `fence`: checked
- * before the lease is written.
- */
+/** How the elector of a lease beside the operator's own differs. */
+interface OtherLease extends Pick<LeaderElectorOptions, 'hasEnded'> {
+  /** Called when another process holds the lease, instead of the operator's own callback. */
+  readonly onOther: () => void
+  /** Checked before the lease is written. */
+  readonly fence?: Fence
+}
+
 export function electorOf(
   { leaderElection, name }: OperatorOptions,
   setup: ElectionSetup,
-  onOther?: () => void,
-  fence?: Fence,
+  { onOther, fence, hasEnded }: Partial<OtherLease> = {},
 ): LeaderElector {
   const {
     clusters,
@@ -354,6 +356,7 @@ export function electorOf(
     namespace: namespace ?? 'default',
     identity: candidate,
     labels: own.labels,
+    hasEnded,
     annotations: schedules?.annotations ?? loaded?.shard?.annotations,
     callbacks: {
       onNewLeader: onOther ? (holder) => void (holder && holder !== candidate && onOther()) : own.onNewLeader,

@@ -36,7 +36,7 @@ const LEASES: AnyResource = {
 export interface BucketsSetup extends Environment {
   readonly clusters: { readonly main: Cluster; readonly all: readonly Cluster[] }
   /** Returns the elector of a Lease. */
-  readonly elect: (lease: string) => LeaderElector
+  readonly elect: (lease: string, hasEnded: (holder: string) => boolean) => LeaderElector
   /** That of the replica's own Lease. */
   readonly fence: Fence
   /** Makes an informer by the connection of the Leases. */
@@ -205,6 +205,12 @@ export class Buckets implements Runnable {
     return [...live]
   }
 
+  /** Whether a replica's own Lease has expired: it writes nothing any more, and does not renew those of its buckets. */
+  #hasEnded(holder: string): boolean {
+    const member = this.#members.get(`${this.#operator}-replica-${holder}`)
+    return member?.record.holderIdentity === holder && this.#setup.clock.monotonic() >= expiresAtMs(member)
+  }
+
   #evaluate(): void {
     const { clock } = this.#setup
     const members = this.#live()
@@ -247,7 +253,7 @@ export class Buckets implements Runnable {
   /** Holds the Lease of a bucket until that is released or lost. Never rejects. */
   async #elect(at: number, bucket: Bucket): Promise<void> {
     const { log } = this.#setup
-    const elector = this.#setup.elect(`${this.#operator}-bucket-${at}`)
+    const elector = this.#setup.elect(`${this.#operator}-bucket-${at}`, (holder) => this.#hasEnded(holder))
     let both: BothFences | undefined
     const lead = (fence: Fence): void => {
       bucket.fence = both = new BothFences(this.#setup.fence, fence)

@@ -183,7 +183,7 @@ function webhooksOf(
     client: (call) => boundTo(clients, call).client,
     namespace: config?.namespace,
     apiServer: config?.server,
-    elect: elects || mode !== 'stated' ? undefined : (onOther) => electorOf(description.options, opened, onOther),
+    elect: elects || mode !== 'stated' ? undefined : (onOther) => electorOf(description.options, opened, { onOther }),
   })
 }
 

@@ -446,7 +446,7 @@ function releaseOn(server: ApiServer, clock: FakeClock, identity: string, phases
   const election = { ...setup, clusters: { main } } as unknown as ElectionSetup
   const webhooks = openWebhooks(app.description, {
     ...setup,
-    elect: (onOther) => electorOf(app.description.options, election, onOther),
+    elect: (onOther) => electorOf(app.description.options, election, { onOther }),
     api: main.api,
     client: () => assert.fail('nothing is admitted'),
     namespace: 'default',
