@@ -237,12 +237,6 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     'void gate.fill(opened, signal)',
     'void gate',
   ],
-  [
-    'a deletion is forgotten with the bucket of its key',
-    'operator/bucket_gate',
-    'if (gone) gone.isNamed = true',
-    '',
-  ],
   ['keys run whoever has their bucket', 'operator/bucket_gate', 'if (!bucket.isOpen || !fence)', 'if (!fence)'],
   ['runs are not fenced by their bucket', 'operator/buckets', 'for (const fence of this.#fences) fence.check()', ''],
   [

@@ -19,7 +19,9 @@ import { CRD } from '../../lib/core/resource.ts'
 import {
   Bar,
   BARS,
+  bucketLease,
   Foo,
+  IDENTITY,
   type Key,
   KEYS,
   NAMES,
@@ -198,9 +200,9 @@ function drawGap(
 
 /** Returns an end without faults, whose last deed may be missed: nothing that happens later makes up for it. */
 function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
-  const { filter, finalize, spaces, commonSpaces } = draw
+  const { filter, finalize, spaces, commonSpaces, election } = draw
   // Another replica, which has missed the same, takes over.
-  const isTakeover = chance.below(3) === 0
+  const isTakeover = chance.below(election === 'buckets' ? 2 : 3) === 0
   // Deletions matter most to a leader that did not see them, and to a finalizer beside a filter.
   const isHidden = filter !== 'none' && finalize !== 'none' && !isTakeover
   const isDeleted = (isTakeover || isHidden) && chance.below(2) === 0
@@ -480,17 +482,24 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'behind':
       return stage.lagStandbys(LAG_MS, of.calm.signal)
     case 'hand over':
-      if (stage.leader !== undefined) stage.stop(stage.leader)
+      {
+        const leader = await leaderOf(of, key)
+        if (leader !== undefined) stage.stop(leader)
+      }
       return
     case 'kill':
     case 'stop':
     case 'suspend': {
       of.isCertain = false
-      const replica = number % 3 === 0 ? stage.running[number % stage.running.length] : stage.leader
+      const replica = number % 3 === 0 ? stage.running[number % stage.running.length] : await leaderOf(of, key)
       if (replica === undefined) return
       if (deed === 'kill') kill(of, replica)
       else if (deed === 'stop') stage.stop(replica)
-      else stage.suspend(replica, [3000, 12_000, 20_000, 90_000][number % 4]!)
+      else {
+        const ms = [3000, 12_000, 20_000, 90_000][number % 4]!
+        stage.suspend(replica, ms)
+        delayWrites(of, ms + GAP_MS)
+      }
       return
     }
     case 'start':
@@ -642,6 +651,13 @@ function delayWrites({ stage }: Play, ms: number): void {
   const noticed = new AbortController()
   stage.clock.after(ms, () => noticed.abort())
   for (const replica of stage.running) stage.slow(replica, 50, noticed.signal)
+}
+
+/** Returns the replica that reconciles a key. */
+async function leaderOf({ draw, stage }: Play, { namespace, name }: Key): Promise<number | undefined> {
+  if (draw.election !== 'buckets') return stage.leader
+  const holder = await stage.holder(bucketLease(draw, Foo, `${namespace}/${name}`))
+  return stage.running.find((each) => holder === (each === 0 ? IDENTITY : `${IDENTITY}-${each}`))
 }
 
 /** Ends a replica at once. What is deleted meanwhile is seen by those that have begun to watch before. */

@@ -1,15 +1,13 @@
 /** Runs one seed: an operator, what happens to it, and what must hold while it does and when it is at rest. */
 import { ApiError, LeadershipLost, type Log, NetworkError } from 'kubeloop'
 import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
-import { groupResourceOf } from '../../lib/core/resource.ts'
-import { bucketOf } from '../../lib/operator/bucket_state.ts'
 import { Chance } from './chance.ts'
 import { type Deed, drawDeeds, isSteady, type Play, play, release, textOf } from './deeds.ts'
 import { judged, type Known, wrongWrite } from './model.ts'
 import { type Drawing, drawOptions, hasLeader, OPTIONS, simplerDrawings, withoutRefused } from './options.ts'
 import { type ObservedWrite, Stage } from './stage.ts'
 import {
-  BUCKETS,
+  bucketLease,
   Foo,
   IDENTITY,
   type Key,
@@ -272,10 +270,9 @@ class Run {
     const knowsLease = this.#stage.clock.monotonic() > this.#stage.restoredMs + RESTORED_MS
     if (drawing.election === 'one replica' || isOfEach || !knowsLease) return
     const [kind, key] = isOfZone ? [Zone, name.replace('zone-', '')] : [Foo, `${namespace}/${name}`]
-    const of = groupResourceOf(kind) + (drawing.place === 'own' ? '' : '@west')
     // What a server names has no key.
     if (hasLeader(drawing)) void this.#checkLeads(replica, what, 'drawn')
-    else if (name !== '') void this.#checkLeads(replica, what, `drawn-bucket-${bucketOf(of, key, BUCKETS)}`)
+    else if (name !== '') void this.#checkLeads(replica, what, bucketLease(drawing, kind, key))
   }
 
   async #checkLeads(replica: number, what: string, lease: string): Promise<void> {

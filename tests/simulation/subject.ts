@@ -1,5 +1,6 @@
 /** Builds the operator of a drawing. Its functions report what they do to the observer of their replica. */
 import {
+  type AnyResource,
   type ClusterChange,
   conditions,
   type Context,
@@ -21,6 +22,8 @@ import {
 import { ConfigMap, Secret, Service } from 'kubeloop/kinds'
 import { conditionList } from 'kubeloop/schema'
 import * as z from 'zod'
+import { groupResourceOf } from '../../lib/core/resource.ts'
+import { bucketOf } from '../../lib/operator/bucket_state.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import type { Drawing } from './options.ts'
 import { addZones, type Place } from './zones.ts'
@@ -45,7 +48,7 @@ export const NAMES = ['x', 'y'] as const
 export const KEYS: readonly Key[] = NAMESPACES.flatMap((namespace) => NAMES.map((name) => ({ namespace, name })))
 /** The namespaces by labels. */
 const TEAM = { labels: 'team=a' }
-export const BUCKETS = 4
+const BUCKETS = 4
 export const IDENTITY = 'sim'
 /** The key that `every` names. */
 export const NAMED: Key = { namespace: 'b', name: 'x' }
@@ -80,6 +83,11 @@ export interface Subject {
 export const WEST = { server: 'https://west.example' }
 
 export const passes = ({ metadata: { labels } }: Pick<KubeObject, 'metadata'>): boolean => labels?.['passes'] === 'yes'
+
+/** Returns the name of the Lease of the bucket of a key. */
+export function bucketLease({ place }: Drawing, kind: AnyResource, key: string): string {
+  return `drawn-bucket-${bucketOf(groupResourceOf(kind) + (place === 'own' ? '' : '@west'), key, BUCKETS)}`
+}
 
 export function finalizerOf(draw: Drawing): string | undefined {
   if (draw.finalize === 'none') return undefined
