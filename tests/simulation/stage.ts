@@ -219,8 +219,9 @@ export class Stage {
     const wire = this.#wires.get(number)
     if (!wire) return
     this.#wasSlow = true
-    wire.maxDelayMs = maxMs
-    until.addEventListener('abort', () => (wire.maxDelayMs = 0), { once: true })
+    const delay = { maxMs }
+    wire.delays.add(delay)
+    until.addEventListener('abort', () => wire.delays.delete(delay), { once: true })
   }
 
   /** Delays each part of each watch of the replicas that do not lead. */

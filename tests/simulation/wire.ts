@@ -11,7 +11,8 @@ export class Wire {
   readonly #open = new Map<object, string>()
   #garbled: 'watch' | 'answer' | undefined
   readonly #hold: (ms: number) => Promise<void>
-  maxDelayMs = 0
+  /** What delays requests and answers now. */
+  readonly delays = new Set<{ readonly maxMs: number }>()
   /** The time that each part of a watch takes. */
   lagMs = 0
 
@@ -33,7 +34,8 @@ export class Wire {
 
   /** Returns how long the next request or answer takes. */
   delayMs(): number {
-    return this.maxDelayMs === 0 ? 0 : Math.floor(this.#random() * this.maxDelayMs)
+    const maxMs = Math.max(0, ...Array.from(this.delays, (each) => each.maxMs))
+    return maxMs === 0 ? 0 : Math.floor(this.#random() * maxMs)
   }
 
   garble(what: 'watch' | 'answer'): void {
