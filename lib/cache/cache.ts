@@ -224,15 +224,16 @@ export class Cache implements Runnable, Reader, WriteObserver {
 
   /**
    * Resolves when every kind that is declared now has its first list, or was removed. For an optional kind, it waits
-   * only until the first failure, and for at most 5 s.
+   * only until the first failure, and for at most 5 s. `waits`: called with the informers that it waits for.
    */
-  async synced(signal: AbortSignal): Promise<void> {
+  async synced(signal: AbortSignal, waits?: (informers: readonly Informer[]) => void): Promise<void> {
     signal.throwIfAborted()
     const tried = new Set<Informer>()
     // The first list of Namespaces adds informers.
     for (;;) {
       const added = [...this.informers()].filter((informer) => !tried.has(informer))
       if (added.length === 0) return
+      waits?.(added)
       await Promise.all(added.map((informer) => Promise.race([informer.tried(signal), informer.ended])))
       for (const informer of added) tried.add(informer)
     }

@@ -153,7 +153,8 @@ export class CachedReader implements CachingReader {
   #synced(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
     if (namespace === undefined) this.#cache.namespacesOf(resource)?.checkListed(groupResourceOf(resource))
     const informers = responsible(this.#cache.readableOf(resource) ?? [], namespace)
-    return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? informers : undefined
+    // A copy: while a read waits, Namespaces come to the selection and leave it.
+    return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? [...informers] : undefined
   }
 }
 

@@ -48,10 +48,10 @@ export interface LeaseCandidate {
   /** The same for annotations; they are read at each write. Default: none. */
   readonly annotations?: Readonly<Record<string, string>> | undefined
   /**
-   * Returns whether a holder has certainly ended: its lease is taken without waiting until it expires. Default: no
-   * holder has.
+   * Resolves with whether a holder has certainly ended: its lease is taken without waiting until it expires. Default:
+   * no holder has.
    */
-  readonly hasEnded?: ((holder: string) => boolean) | undefined
+  readonly hasEnded?: ((holder: string, signal: AbortSignal) => Promise<boolean>) | undefined
 }
 
 export interface LeaseLockOptions extends LeaseCandidate {
@@ -131,7 +131,7 @@ export class LeaseLock {
     }
     this.#remember(current)
     const { holderIdentity = '' } = current.spec ?? {}
-    if (!mayAcquire(this.#observed!, identity, clock.monotonic()) && !hasEnded?.(holderIdentity)) {
+    if (!mayAcquire(this.#observed!, identity, clock.monotonic()) && !(await hasEnded?.(holderIdentity, signal))) {
       this.#claimed = false
       return undefined
     }

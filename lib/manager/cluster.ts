@@ -229,13 +229,16 @@ export class Cluster implements Runnable {
         )
       }
     }
-    const timeouts = new Set([...this.cache.informers()].map((informer) => this.#syncTimeoutMs(informer)))
-    timeouts.delete(Infinity)
-    const stopTimers = [...timeouts].map((ms) => clock.after(ms, () => giveUp(ms)))
+    const stopTimers = new Map<number, () => void>()
+    const limit = (informers: readonly Informer[]): void => {
+      for (const ms of informers.map((informer) => this.#syncTimeoutMs(informer))) {
+        if (ms < Infinity && !stopTimers.has(ms)) stopTimers.set(ms, clock.after(ms, () => giveUp(ms)))
+      }
+    }
     try {
-      await untilAborted(this.cache.synced(scope.signal), scope.signal)
+      await untilAborted(this.cache.synced(scope.signal, limit), scope.signal)
     } finally {
-      for (const stopTimer of stopTimers) stopTimer()
+      for (const stopTimer of stopTimers.values()) stopTimer()
       cancelNote()
       scope[Symbol.dispose]()
     }

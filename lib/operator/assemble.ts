@@ -79,9 +79,9 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const buckets = loaded.shard?.buckets?.({
     ...setup,
     fence: manager.fence,
-    elect: (lease, hasEnded) =>
+    elect: (of, hasEnded) =>
       electorOf(
-        { ...options, leaderElection: { ...options.leaderElection as object, lease, labels: {} } },
+        { ...options, leaderElection: { ...options.leaderElection as object, ...of, labels: {} } },
         setup,
         { onOther() {}, fence: manager.fence, hasEnded },
       ),

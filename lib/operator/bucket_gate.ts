@@ -2,7 +2,7 @@
 import type { Fence } from '../core/fence.ts'
 import { formatKey, keyOf, parseKey } from '../core/objects.ts'
 import { groupResourceOf } from '../core/resource.ts'
-import { abortScope } from '../async/abort.ts'
+import { aborted, abortScope } from '../async/abort.ts'
 import { BoundedMap } from '../async/bounded_map.ts'
 import type { Clock } from '../async/clock.ts'
 import type { Controller } from '../controller/controller.ts'
@@ -25,7 +25,7 @@ export interface Bucket {
   /** The number of its runs, of all controllers. */
   running: number
   fence: Fence | undefined
-  /** Ends the election. */
+  /** Ends the election; aborted also at its end. */
   stop: AbortController
 }
 
@@ -38,8 +38,8 @@ export class Gate {
   readonly #setup: { readonly clock: Clock }
   readonly #onIdle: () => void
   /**
-   * The keys of deleted objects in other buckets: when, and whether the event passed the filters. Empty if the
-   * reconcile does nothing for them.
+   * The keys of deleted objects: when, and whether the event passed the filters. Also those of open buckets: one may be
+   * given up or lost before they run, and be taken again. Empty if the reconcile does nothing for them.
    */
   readonly #gone = new BoundedMap<string, { readonly deletedMs: number; isNamed: boolean }>(MAX_GONE)
   readonly #skipsGone: boolean
@@ -76,15 +76,15 @@ export class Gate {
     return sources.map((source) =>
       guardedSource(source, (sink) => ({
         add: (key, options) => {
-          if (this.#bucketOf(key).isOpen) return sink.add(key, options)
           const gone = this.#gone.get(this.#textOf(key))
           if (gone) gone.isNamed = true
+          if (this.#bucketOf(key).isOpen) sink.add(key, options)
         },
         passes: (delta) => sink.passes(delta),
         sees: (delta) => {
           const key = formatKey(keyOf(delta.object))
           if (delta.kind !== 'deleted') this.#gone.delete(key)
-          else if (!this.#skipsGone && !this.#bucketOf(key).isOpen) {
+          else if (!this.#skipsGone) {
             this.#gone.set(key, { deletedMs: this.#setup.clock.monotonic(), isNamed: false })
           }
           sink.sees?.(delta)
@@ -96,6 +96,7 @@ export class Gate {
   /** Queues all keys of buckets, once. Never rejects: a failure of a source ends the controller. */
   async fill(buckets: ReadonlySet<Bucket>, signal: AbortSignal): Promise<void> {
     const gone = this.#goneIn(buckets)
+    const closed = Promise.all(Array.from(buckets, ({ stop }) => aborted(stop.signal)))
     const sources = this.#sources().map((source): Source => {
       const limited = guardedSource(source, (sink) => ({
         add: (key, options) => {
@@ -109,8 +110,9 @@ export class Gate {
         const scope = abortScope(stopping)
         const running = limited.start(sink, scope.signal)
         await Promise.race([running, source.synced?.(scope.signal)])
-        // A map function that fails is called again.
-        if (!source.failing?.length) scope.abort(FILLED)
+        // A map function that fails is called again, until all the buckets are given up or lost.
+        if (source.failing?.length) await Promise.race([running, closed])
+        scope.abort(FILLED)
         await running
         scope[Symbol.dispose]()
       }

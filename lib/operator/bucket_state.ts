@@ -47,8 +47,8 @@ export function bucketInputs(
   phases: readonly BucketPhase[],
   { self, members, stops, nowMs, gaveUpMs, periodMs }: {
     readonly self: string
-    /** The live replicas, with `self` unless it stops. */
-    readonly members: readonly string[]
+    /** The live replicas, with `self` unless it stops. Undefined: this replica takes none, and keeps what it has. */
+    readonly members: readonly string[] | undefined
     readonly stops: boolean
     readonly nowMs: number
     /** When it last gave one up. */
@@ -57,9 +57,13 @@ export function bucketInputs(
   },
 ): (BucketInput | undefined)[] {
   let mayGiveUp = nowMs - gaveUpMs >= periodMs && !phases.includes('draining')
+  // Of names with equal hashes, all replicas take the same one.
+  const sorted = members?.toSorted()
   return phases.map((phase, bucket) => {
-    if (!stops && ownerOf(bucket, members) === self) return 'wanted'
-    if (phase !== 'held' || stops) return 'unwanted'
+    if (stops) return 'unwanted'
+    if (!sorted) return phase === 'draining' ? 'wanted' : undefined
+    if (ownerOf(bucket, sorted) === self) return 'wanted'
+    if (phase !== 'held') return 'unwanted'
     const isGivenUp = mayGiveUp
     mayGiveUp = false
     return isGivenUp ? 'unwanted' : undefined

@@ -12,7 +12,7 @@ import { nextTurn, pause } from '../async/clock.ts'
 import type { Informer, InformerOptions } from '../cache/informer.ts'
 import type { Lease } from '../leader/lease_lock.ts'
 import { expiresAtMs, type Observation, observe } from '../leader/lease_state.ts'
-import type { LeaderElector } from '../leader/leader_elector.ts'
+import type { LeaderElector, LeaderElectorOptions } from '../leader/leader_elector.ts'
 import type { Cluster } from '../manager/cluster.ts'
 import type { Environment } from './environment.ts'
 import { type ControllerDescription, leaseOf, type OperatorDescription, timingsOf } from './description.ts'
@@ -36,7 +36,10 @@ const LEASES: AnyResource = {
 export interface BucketsSetup extends Environment {
   readonly clusters: { readonly main: Cluster; readonly all: readonly Cluster[] }
   /** Returns the elector of a Lease. */
-  readonly elect: (lease: string, hasEnded: (holder: string) => boolean) => LeaderElector
+  readonly elect: (
+    of: { readonly lease: string; readonly namespace: string },
+    hasEnded: NonNullable<LeaderElectorOptions['hasEnded']>,
+  ) => LeaderElector
   /** That of the replica's own Lease. */
   readonly fence: Fence
   /** Makes an informer by the connection of the Leases. */
@@ -89,13 +92,16 @@ export class Buckets implements Runnable {
   readonly #setup: BucketsSetup
   readonly #periodMs: number
   readonly #namespace: string
+  readonly #labels: string
   readonly #buckets: readonly Bucket[]
   readonly #gates: Gate[] = []
   readonly #members = new Map<string, Observation & { readonly count: string | undefined; readonly stops: boolean }>()
   readonly #elections = new Set<Promise<void>>()
   /** Buckets whose keys wait for the caches. */
   readonly #pending = new Set<Bucket>()
-  #opening: Promise<void> | undefined
+  #isOpening = false
+  /** Of the terms that began while all live replicas had this number of buckets. */
+  readonly #alone = new WeakSet<Fence>()
   /** Whether the replicas are known. */
   #isListed = false
   /** Whether it waits for replicas with another number of buckets. */
@@ -113,6 +119,7 @@ export class Buckets implements Runnable {
     this.#self = self
     this.#annotations = annotations
     this.#setup = setup
+    this.#labels = `${MEMBER_LABEL}=${options.name}`
     this.#periodMs = timingsOf(options.leaderElection).retryPeriodMs
     this.#namespace = leaseOf(options, setup.clusters.main.config?.namespace).namespace ?? 'default'
     this.#buckets = Array.from({ length: options.sharding!.buckets! }, () => ({
@@ -142,6 +149,7 @@ export class Buckets implements Runnable {
     try {
       while (!work.signal.aborted) {
         this.#evaluate()
+        this.#openSoon()
         await Promise.race([watching, pause(clock, this.#periodMs, work.signal)])
       }
       this.#stops = true
@@ -160,18 +168,26 @@ export class Buckets implements Runnable {
     return []
   }
 
+  /** Notes the Lease of a replica. */
+  #note({ metadata: { name, annotations }, spec = {} }: Lease): void {
+    const seen = observe(this.#members.get(name), spec, this.#setup.clock.monotonic())
+    this.#members.set(name, { ...seen, count: annotations?.[COUNT], stops: annotations?.[STOPS] === 'true' })
+  }
+
+  /** Reads the Leases of all replicas, as the watch may be late. */
+  async #readMembers(signal: AbortSignal): Promise<void> {
+    const target = { resource: LEASES, namespace: this.#namespace }
+    const { items } = await this.#setup.clusters.main.leaseApi.listPage(target, { labels: this.#labels }, signal)
+    for (const lease of items) this.#note(lease)
+  }
+
   /** Follows the Leases of all replicas. */
   async #watchMembers(signal: AbortSignal): Promise<void> {
-    const labels = `${MEMBER_LABEL}=${this.#operator}`
+    const labels = this.#labels
     const informer = this.#setup.inform({ resource: LEASES, namespace: this.#namespace, labels })
     const { synced } = informer.addHandler(({ kind, object }) => {
-      const { metadata: { annotations }, spec = {} } = object as Lease
-      const { name } = object.metadata
-      if (kind === 'deleted') this.#members.delete(name)
-      else {
-        const seen = observe(this.#members.get(name), spec, this.#setup.clock.monotonic())
-        this.#members.set(name, { ...seen, count: annotations?.[COUNT], stops: annotations?.[STOPS] === 'true' })
-      }
+      if (kind === 'deleted') this.#members.delete(object.metadata.name)
+      else this.#note(object)
       this.#evaluate()
     })
     synced(signal).then(() => {
@@ -205,18 +221,24 @@ export class Buckets implements Runnable {
     return [...live]
   }
 
-  /** Whether a replica's own Lease has expired: it writes nothing any more, and does not renew those of its buckets. */
-  #hasEnded(holder: string): boolean {
-    const member = this.#members.get(`${this.#operator}-replica-${holder}`)
-    return member?.record.holderIdentity === holder && this.#setup.clock.monotonic() >= expiresAtMs(member)
+  /**
+   * Whether a replica's own Lease has expired: it writes nothing any more, and does not renew those of its buckets. The
+   * server is asked, as the watch may be late: its record must be the one that was first seen so long ago.
+   */
+  async #hasEnded(holder: string, signal: AbortSignal): Promise<boolean> {
+    const { clock, clusters: { main } } = this.#setup
+    const name = `${this.#operator}-replica-${holder}`
+    const member = this.#members.get(name)
+    if (member?.record.holderIdentity !== holder || clock.monotonic() < expiresAtMs(member)) return false
+    const { spec = {} } =
+      (await main.leaseApi.get({ resource: LEASES, namespace: this.#namespace, name }, signal)) as Lease
+    return observe(member, spec, clock.monotonic()) === member
   }
 
   #evaluate(): void {
     const { clock } = this.#setup
-    const members = this.#live()
-    if ((!this.#isListed || !members) && !this.#stops) return
     const inputs = bucketInputs(this.#buckets.map(({ phase }) => phase), {
-      ...{ self: this.#self, members: members ?? [], stops: this.#stops },
+      ...{ self: this.#self, members: this.#isListed ? this.#live() : undefined, stops: this.#stops },
       ...{ nowMs: clock.monotonic(), gaveUpMs: this.#gaveUpMs, periodMs: this.#periodMs },
     })
     inputs.forEach((input, at) => {
@@ -238,7 +260,7 @@ export class Buckets implements Runnable {
       }
       case 'open':
         this.#pending.add(bucket)
-        this.#opening ??= this.#open().finally(() => (this.#opening = undefined))
+        this.#openSoon()
         break
       case 'close':
         bucket.isOpen = false
@@ -253,7 +275,9 @@ export class Buckets implements Runnable {
   /** Holds the Lease of a bucket until that is released or lost. Never rejects. */
   async #elect(at: number, bucket: Bucket): Promise<void> {
     const { log } = this.#setup
-    const elector = this.#setup.elect(`${this.#operator}-bucket-${at}`, (holder) => this.#hasEnded(holder))
+    const { stop } = bucket
+    const of = { lease: `${this.#operator}-bucket-${at}`, namespace: this.#namespace }
+    const elector = this.#setup.elect(of, (...holder) => this.#hasEnded(...holder))
     let both: BothFences | undefined
     const lead = (fence: Fence): void => {
       bucket.fence = both = new BothFences(this.#setup.fence, fence)
@@ -261,35 +285,58 @@ export class Buckets implements Runnable {
     }
     try {
       const mayRelease = (): boolean => bucket.running === 0 && !this.#setup.fence.signal.aborted
-      await elector.start(bucket.stop.signal, lead, { mayRelease })
+      await elector.start(stop.signal, lead, { mayRelease })
     } catch (error) {
       log.warn(`Bucket ${at} is lost, and its runs are aborted: ${messageOf(error)}`)
     }
+    stop.abort(RELEASED)
     bucket.fence = undefined
     this.#take(at, 'ended')
     both?.end()
   }
 
-  /** Lets the keys of taken buckets run, when the caches have what their last holders have written. Never rejects. */
+  #openSoon(): void {
+    if (this.#pending.size > 0 && !this.#isOpening) void this.#open()
+  }
+
+  /**
+   * Lets the keys of taken buckets run, when the caches have what their last holders have written, and no live replica
+   * has another number of buckets: that is asked once a term, and else later. Never rejects.
+   */
   async #open(): Promise<void> {
     const { clusters, fence: { signal } } = this.#setup
+    this.#isOpening = true
+    const late = new Set<Bucket>()
     // Those of one turn share the lists.
     await nextTurn()
     while (this.#pending.size > 0) {
-      const terms = Array.from(this.#pending, (bucket) => ({ bucket, fence: bucket.fence }))
+      const terms = [...this.#pending].flatMap((bucket) => bucket.fence ? { bucket, fence: bucket.fence } : [])
       this.#pending.clear()
+      if (terms.length === 0) continue
       try {
+        await this.#readMembers(signal)
+        const isAlone = this.#live() !== undefined
+        for (const { bucket, fence } of terms) {
+          if (isAlone) this.#alone.add(fence)
+          else if (!this.#alone.has(fence)) late.add(bucket)
+        }
+        if (terms.every(({ bucket }) => late.has(bucket))) continue
         await Promise.all(clusters.all.map((cluster) => cluster.beforeLeading(signal)))
       } catch {
         // The work is abandoned.
-        return
+        if (signal.aborted) return
+        for (const { bucket } of terms) late.add(bucket)
+        continue
       }
       const isCurrent = ({ bucket, fence }: (typeof terms)[0]): boolean =>
-        bucket.phase === 'held' && fence !== undefined && bucket.fence === fence && !bucket.isOpen
+        bucket.phase === 'held' && bucket.fence === fence && !bucket.isOpen && !late.has(bucket)
       const opened = new Set(terms.filter(isCurrent).map(({ bucket }) => bucket))
       for (const bucket of opened) bucket.isOpen = true
       for (const gate of this.#gates) void gate.fill(opened, signal)
     }
+    for (const bucket of late) this.#pending.add(bucket)
+    // In the turn of the test above, so that a bucket that is taken next begins anew.
+    this.#isOpening = false
   }
 
   /** Deletes the Lease of a replica that ended long ago: names of pods do not come back. */

@@ -142,7 +142,11 @@ export async function openClusters(description: OperatorDescription, setup: Clus
   }
   const opened = new Clusters(main, late, (other, own, { config }) => {
     const transport = connect?.(other.name)
-    return add(other, own, transport ? { transport } : { config: configs[other.name] ?? config })
+    return add(
+      other,
+      own,
+      transport ? { transport } : { config: Object.hasOwn(configs, other.name) ? configs[other.name] : config },
+    )
   })
   opened.mayMiss.set(undefined, mayMiss)
   await otherClusters?.openOthers(description, start, {

@@ -120,8 +120,9 @@ export async function openOthers(
   const scope = abortScope(signal)
   const find = async (other: ClusterDescription): Promise<Pick<ClusterOptions, 'config' | 'transport'>> => {
     const { name, optional } = other
-    if (transports[name]) return { transport: transports[name] }
-    const first = configs[name] ? Promise.resolve(configs[name]) : configOf(other)
+    // A cluster may be called "constructor".
+    if (Object.hasOwn(transports, name)) return { transport: transports[name] }
+    const first = Object.hasOwn(configs, name) ? Promise.resolve(configs[name]!) : configOf(other)
     const found = untilAborted(first, scope.signal)
     if (!optional) return { config: await found }
     const inTime = await isInTime(clock, OPTIONAL_MS, found).catch(() => undefined)

@@ -261,3 +261,22 @@ test('no write sends a read first: not in a namespace that is not watched, and n
   assert.deepEqual(await writes('one'), ['PATCH/a', 'PATCH/a/status'], 'the second apply was skipped')
   await b.stop()
 })
+
+test('a read of all namespaces has each of them, also if one leaves the selection while the read waits', async () => {
+  const informers = ['one', 'two', 'three'].map((namespace, at) => ({
+    ...{ namespace, isSynced: true, selection: {}, index: () => undefined, settled: async () => {} },
+    unclear: () => at === 0 ? new Map([['one/a', {}]]) : undefined,
+    reader: { values: () => [{ metadata: { namespace } }], lookup: () => [{ metadata: { namespace } }] },
+  }))
+  const declared = { informersOf: () => informers, readableOf: () => informers, namespacesOf: () => undefined }
+  const left = informers.slice()
+  const listAt = async (): Promise<object> => {
+    informers.splice(informers.indexOf(left.shift()!), 1)
+    return { items: [], metadata: {} }
+  }
+  const reader = new CachedReader(declared as never, { listAt } as never)
+  const spaces = (all: readonly object[]) => all.map((each) => (each as { metadata: object }).metadata)
+  assert.deepEqual(spaces(await reader.list(ConfigMap)), ['one', 'two', 'three'].map((namespace) => ({ namespace })))
+  informers[0]!.unclear = () => new Map([['two/a', {}]])
+  assert.deepEqual(spaces(await reader.lookup(byTeam, 't')), ['two', 'three'].map((namespace) => ({ namespace })))
+})

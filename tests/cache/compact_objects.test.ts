@@ -209,6 +209,16 @@ test('the bytes of replaced and deleted objects are given back', () => {
   for (const [key, { metadata }] of objects) {
     assert.deepEqual([key, metadata.resourceVersion], [`default/${metadata.name}`, '5'])
   }
+  // Each is given up before the memory behind it is full.
+  const kept = objects.bytes
+  for (let at = 0; at < 2000; at++) {
+    objects.set(`default/p${at}`, of(`p${at}`, '1', { data: { text: `${at} ${text}` } }))
+    if (at % 1000 > 0) objects.delete(`default/p${at}`)
+  }
+  // Their old bytes are moved, when the memory is full, before they are replaced.
+  for (let at = 0; at < 1000; at++) objects.set(`default/o${at % 3}`, of(`o${at % 3}`, '5', { data: { text } }))
+  assert.equal(objects.size, 104)
+  assert.ok(objects.bytes <= kept + 2 ** 19, `${objects.bytes} bytes after ${kept}`)
 })
 
 test('an object takes a fifth of its JSON if others are like it, and is the same while it is read again and again', () => {

@@ -62,7 +62,14 @@ test('one bucket is given up each period, and all at a stop', () => {
   assert.deepEqual(inputs(phases.slice(0, 4), { gaveUpMs: 8001 }), [undefined, undefined, 'unwanted', 'unwanted'])
   assert.deepEqual(inputs(phases, {}), [undefined, undefined, 'unwanted', 'unwanted', 'unwanted'])
   assert.deepEqual(inputs(phases, { stops: true, members: ['a'] }), phases.map(() => 'unwanted'))
+  assert.deepEqual(inputs(phases, { stops: true, members: undefined }), phases.map(() => 'unwanted'))
   assert.deepEqual(inputs(phases, { members: ['a'] }), phases.map(() => 'wanted'))
+  // Others have another number of buckets: nobody would take what is given up.
+  assert.deepEqual(inputs(phases, { members: undefined }), [...phases.slice(0, 4).map(() => undefined), 'wanted'])
+  // These names have equal hashes, and each replica has them in another order.
+  for (const members of [['op-1rnw', 'op-ipba'], ['op-ipba', 'op-1rnw']]) {
+    assert.deepEqual(inputs(['free'], { self: 'op-1rnw', members }), ['wanted'])
+  }
 })
 
 /** A replica of the model: what it believes, and its buckets. */

@@ -6,10 +6,14 @@ import { type Client, EventChannel, type Operator, operator, type OperatorOption
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Node, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
+import { aborted } from '../../lib/async/abort.ts'
 import { Latch } from '../../lib/async/latch.ts'
+import type { Sink } from '../../lib/controller/source.ts'
+import { silentLog } from '../../lib/observe/log.ts'
 import type { Run } from '../../lib/controller/result.ts'
 import type { Fence } from '../../lib/core/fence.ts'
 import { type Bucket, Gate } from '../../lib/operator/bucket_gate.ts'
+import { Buckets, type BucketsSetup } from '../../lib/operator/buckets.ts'
 import { bucketOf, ownerOf } from '../../lib/operator/bucket_state.ts'
 import type { Clients } from '../../lib/operator/work.ts'
 import { rightsOf } from '../../lib/rights/likely.ts'
@@ -184,6 +188,25 @@ test('the keys of a killed replica move after its Leases have expired, and not b
   await a.stop()
 })
 
+test('the buckets of a live replica are not taken by one whose watch of the Leases is late', async () => {
+  const { clock, server, start } = stage()
+  let isLate = false
+  const a = await start('a', {
+    intercept: async (request, next) =>
+      isLate && request.path.includes('replica-of') ? await new Promise(() => {}) : await next(request),
+  })
+  const b = await start('b')
+  await clock.advance(60_000)
+  const before = await leases(a.client)
+  assert.ok(Object.values(before).filter((holder) => holder === 'b').length > 1)
+  isLate = true
+  server.closeWatches()
+  await clock.advance(60_000)
+  assert.deepEqual(await leases(a.client), before)
+  assert.deepEqual(messages(b, 'warn'), [])
+  for (const each of [a, b]) await each.stop()
+})
+
 test('the loss of a bucket ends its runs, not the process, and it is taken again when it is free', async () => {
   const { clock, start, take, holds, aborted } = stage()
   const hold = new Latch()
@@ -196,8 +219,12 @@ test('the loss of a bucket ends its runs, not the process, and it is taken again
   await clock.advance(0)
   take()
   const bucket = `op-bucket-${bucketOf('configmaps', `default/${name}`, COUNT)}`
-  await b.client.patch(LEASE, ref(bucket), { merge: { spec: { holderIdentity: 'other', leaseDurationSeconds: 30 } } })
-  await clock.advance(3000)
+  const lose = async (): Promise<void> => {
+    const spec = { holderIdentity: 'other', leaseDurationSeconds: 30 }
+    await b.client.patch(LEASE, ref(bucket), { merge: { spec } })
+    await clock.advance(3000)
+  }
+  await lose()
   assert.deepEqual(aborted, [`b ${name}`])
   hold.open()
   await clock.advance(3000)
@@ -211,6 +238,19 @@ test('the loss of a bucket ends its runs, not the process, and it is taken again
   await clock.advance(60_000)
   assert.ok(take().includes(`b ${name}`))
   assert.deepEqual((await b.client.get(ConfigMap, ref(name)))?.data, { changed: 'yes', by: 'b' })
+  // A deletion whose key still waits is dropped with the bucket.
+  const again = new Latch()
+  holds.set(name, again)
+  await b.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'again' } } })
+  await clock.advance(0)
+  await b.client.delete(ConfigMap, ref(name))
+  await clock.advance(0)
+  await lose()
+  again.open()
+  await clock.advance(0)
+  assert.deepEqual(take().filter((run) => run.includes('gone')), [])
+  await clock.advance(60_000)
+  assert.ok(take().includes(`b gone ${name}`))
   await b.stop()
 })
 
@@ -318,6 +358,63 @@ test('replicas with another number of buckets wait until the others have ended',
   await b.stop()
 })
 
+test('a replica with another number of buckets waits also if its watch of the Leases is late', async () => {
+  const { clock, server, start, take } = stage()
+  const a = await start('a')
+  let isLate = false
+  const other = stage({ sharding: { buckets: 2 * COUNT } })
+  const c = await starting(other.describe('c'), {
+    ...{ clock, server, identity: 'c' },
+    intercept: async (request, next) =>
+      isLate && request.path.includes('watch=') && request.path.includes('replica-of')
+        ? await new Promise(() => {})
+        : await next(request),
+  })
+  await clock.advance(30_000)
+  isLate = true
+  server.closeWatches()
+  await clock.advance(60_000)
+  await create(a.client)
+  await clock.advance(0)
+  assert.deepEqual([take().length, other.take()], [names.length, []])
+  await a.stop()
+  isLate = false
+  server.closeWatches()
+  await clock.advance(240_000)
+  assert.deepEqual([take(), [...new Set(other.take())].length], [[], names.length])
+  await c.stop()
+})
+
+test('a bucket that is being given up is kept when a replica with another number of buckets comes', async () => {
+  const { clock, server, start, take, holds } = stage()
+  const [name = ''] = namesOf('b', 'a', 'b')
+  const hold = new Latch()
+  holds.set(name, hold)
+  const a = await start('a')
+  await create(a.client, [name])
+  const b = await start('b')
+  await clock.advance(60_000)
+  take()
+  const c = await starting(stage({ sharding: { buckets: 4 } }).describe('c'), { clock, server, identity: 'c' })
+  await a.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'yes' } } })
+  hold.open()
+  await clock.advance(10_000)
+  assert.deepEqual([...new Set(take())], [`a ${name}`])
+  await c.stop()
+  await clock.advance(60_000)
+  assert.deepEqual([...new Set(take())], [`b ${name}`])
+  for (const each of [a, b]) await each.stop()
+})
+
+test('a configuration without a namespace is warned of once, not for each Lease', async () => {
+  const app = operator({ name: 'op', sharding: { buckets: COUNT } })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})
+  await using started = await starting(app, { identity: 'a', cluster: { server: 'https://127.0.0.1' } })
+  await started.clock.advance(1000)
+  assert.equal(Object.values(await leases(started.client)).filter((holder) => holder === 'a').length, 1 + COUNT)
+  assert.equal(messages(started, 'warn').filter((line) => line.includes('names no namespace')).length, 1)
+})
+
 test('keys of owned and watched objects, of streams and of every run where their bucket is', async () => {
   const clock = restingClock()
   const server = new ApiServer({ clock })
@@ -390,8 +487,17 @@ test('a map function that fails while a bucket is taken is called again', async 
     identity: 'a',
     before: async (client) => await client.create(Secret, { metadata: ref('x') }),
   })
-  await started.clock.advance(30_000)
+  const { clock, client } = started
+  await clock.advance(30_000)
   assert.deepEqual([runs, calls], [['x'], 3])
+  // Not any more when the buckets are lost: it is called for the new and the old object of a change.
+  const spec = { holderIdentity: 'other', leaseDurationSeconds: 30 }
+  for (const at of [0, 1]) await client.patch(LEASE, ref(`op-bucket-${at}`), { merge: { spec } })
+  await clock.advance(60_000)
+  calls = 10
+  await client.patch(Secret, ref('x'), { merge: { data: { changed: btoa('yes') } } })
+  await clock.advance(0)
+  assert.equal(calls, 12)
 })
 
 test('the Lease of a replica that ended long ago is deleted', async () => {
@@ -544,4 +650,46 @@ test('a run has the signals of its run and of its bucket, and none begins in a b
   const other = reconcile({ ...run, signal: new AbortController().signal } as unknown as Run)
   await other
   assert.equal(seen[1]!.run.signal.aborted, true, 'a call that was not awaited is aborted at the end')
+})
+
+test('a bucket that is taken just when others have been opened is opened, too', async () => {
+  const description = stage({ sharding: { buckets: 2 } }).describe('a').description
+  const [first, second] = [0, 1].map((at) => names.find((name) => bucketOf('configmaps', `default/${name}`, 2) === at)!)
+  for (let turns = 0; turns < 8; turns++) {
+    const clock = restingClock()
+    const leads: ((fence: Fence) => void)[] = []
+    const caughtUp = [new Latch(), new Latch()]
+    const caches = [...caughtUp]
+    const fence: Fence = { signal: new AbortController().signal, check() {} }
+    const buckets = new Buckets(description, 'a', {}, {
+      ...{ clock, log: silentLog, fence },
+      clusters: {
+        main: { leaseApi: { listPage: async () => ({ items: [] }) } },
+        all: [{ beforeLeading: () => caches.shift()!.opened }],
+      },
+      elect: () => ({
+        start: async (stop: AbortSignal, lead: (typeof leads)[0]) => (leads.push(lead), await aborted(stop)),
+      }),
+      inform: () => ({ addHandler: () => ({ synced: async () => {} }), start: aborted }),
+    } as unknown as BucketsSetup)
+    let sink: Sink | undefined
+    const opened: string[] = []
+    const source = { name: 'x', start: async (own: Sink) => void (sink = own) }
+    await buckets.gateOf(description.controllers[0]!)!.guarded([source])[0]!
+      .start({ add: (key) => void opened.push(String(key)), passes: () => true }, fence.signal)
+    const stop = new AbortController()
+    const running = buckets.start(stop.signal)
+    await clock.advance(0)
+    leads[0]!(fence)
+    await clock.advance(0)
+    caughtUp[0]!.open()
+    for (let turn = 0; turn < turns; turn++) await undefined
+    leads[1]!(fence)
+    caughtUp[1]!.open()
+    await clock.advance(0)
+    for (const name of [first!, second!]) sink!.add(`default/${name}`)
+    assert.deepEqual(opened, [`default/${first}`, `default/${second}`], `after ${turns} turns`)
+    stop.abort()
+    await running
+  }
 })

@@ -46,13 +46,16 @@ test('the name of a cluster is unique, and only its own operator can use it', as
 })
 
 test("a configuration that fails at the start is an error with the cluster's name", async () => {
-  const app = operator({ name: 'x' })
-  app.cluster('west', () => Promise.reject(new Error('no such context')))
-  app.controllerFor(ConfigMap).reconcile(async () => {})
-  await assert.rejects(
-    app.start(new AbortController().signal, { cluster: nowhere }),
-    /Cannot find the cluster "west": no such context/,
-  )
+  // Also if it is that of a property of all objects.
+  for (const name of ['west', 'constructor']) {
+    const app = operator({ name: 'x' })
+    app.cluster(name, () => Promise.reject(new Error('no such context')))
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    await assert.rejects(
+      app.start(new AbortController().signal, { cluster: nowhere }),
+      new RegExp(`Cannot find the cluster "${name}": no such context`),
+    )
+  }
 })
 
 /** The places of an operator that have clients. */
@@ -98,7 +101,7 @@ test('the connections of a dropped cluster, and those that were opened late, are
   const setup = { options: { cluster: nowhere }, instance: 'x', clock: systemClock, log: silentLog, otherClusters }
   const clusters = await openClusters(app.description, setup)
   const request = { method: 'GET', path: '/version', headers: {} } as const
-  const other = { ...app.description.clusters[0]!, name: 'far' }
+  const other = { ...app.description.clusters[0]!, name: 'constructor' }
   const far = clusters.add(other, app.description, { config: nowhere })
   const opened = clusters.of(late)
   for (const { transport } of [far, opened]) await assert.rejects(transport(request), /Cannot connect/)

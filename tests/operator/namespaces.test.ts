@@ -475,6 +475,20 @@ test('a role that lacks the Namespaces is named, and the start ends after syncTi
   assert.match(String(started.outcome()), /namespaces/)
 })
 
+test('a start ends after the syncTimeout of a controller also if a selected Namespace refuses its kind', async () => {
+  for (const [syncTimeout, seconds] of [['10s', 10], ['5m', 300]] as const) {
+    const { app } = watching({ syncTimeout })
+    await using started = await starting(app, {
+      before: async (client) => await namespace(client, 'one'),
+      intercept: only(/\/configmaps/, async () => refusal(403, 'Forbidden')),
+    })
+    await started.clock.advance(seconds * 1000 - 100)
+    assert.equal(started.outcome(), undefined)
+    await started.clock.advance(200)
+    assert.match(String(started.outcome()), /within (10 s|5 m): configmaps in namespace "one"/)
+  }
+})
+
 test('each cluster and each cluster of a group has Namespaces of its own', async () => {
   const app = operator({ name: 'op', namespaces: { labels: 'team=a' } })
   const west = app.cluster('west', { server: 'https://127.0.0.1:1' }, { namespaces: { labels: 'team=west' } })

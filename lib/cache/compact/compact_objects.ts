@@ -72,9 +72,9 @@ export class CompactObjects implements Objects<KubeObject> {
 
   set(key: string, object: KubeObject): void {
     const shard = this.#shardOf(key)
-    const before = shard.get(key)
     const place = this.#store(object)
-    // Before the old bytes are given up, which may move others.
+    // Read after that, which may move it, and replaced before the old bytes are given up, which may move others.
+    const before = shard.get(key)
     shard.set(key, place)
     if (before === undefined) this.size++
     else this.#release(before)
@@ -183,7 +183,8 @@ export class CompactObjects implements Objects<KubeObject> {
 
   #append(bytes: Uint8Array): number {
     const count = stepped(bytes.length)
-    let slab = this.#slabs[this.#current]
+    const last = this.#current
+    let slab = this.#slabs[last]
     if (!slab || slab.used + count > slab.bytes.length) {
       // Of a few objects, a whole slab would be a waste: a kind may be watched in a thousand namespaces.
       const size = Math.min(SLAB_BYTES, slab ? 2 * slab.bytes.length : FIRST_SLAB_BYTES)
@@ -196,17 +197,25 @@ export class CompactObjects implements Objects<KubeObject> {
     slab.bytes.set(bytes, slab.used + LENGTH_BYTES)
     slab.used += count
     slab.live += count
+    // What it had may have been given up before it was full.
+    if (this.#current !== last) this.#shrink(last)
     return place
   }
 
-  /** Gives up the bytes of an object. A slab of which less than half is stored is copied and dropped. */
+  /** Gives up the bytes of an object. */
   #release(place: number): void {
     this.#recent.delete(place)
     if (this.#whole.delete(place)) return
     const number = Math.floor(place / STEPS)
     const slab = this.#slabs[number]!
     slab.live -= stepped(lengthAt(slab.bytes, (place % STEPS) * STEP_BYTES))
-    if (slab.live * 2 > slab.used || number === this.#current) return
+    if (number !== this.#current) this.#shrink(number)
+  }
+
+  /** Copies and drops a slab, not the current one, of which at most half is stored. */
+  #shrink(number: number): void {
+    const slab = this.#slabs[number]
+    if (!slab || slab.live * 2 > slab.used) return
     for (let at = 0; slab.live > 0 && at < slab.used; at += stepped(lengthAt(slab.bytes, at))) {
       this.#move(slab, number * STEPS + at / STEP_BYTES)
     }
