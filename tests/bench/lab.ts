@@ -29,8 +29,6 @@ export interface Lab {
   apiServers(): Promise<ApiServers>
   /** Returns the path of controller-runtime's program. Undefined without Go or the program's source. */
   peer(): string | undefined
-  /** Returns the path of the program for the Go queues under mixed priorities. Undefined without Go. */
-  goQueues(): string | undefined
   /** Returns the stage of webhooks, which measures `n` creates. Undefined without a real control plane. */
   webhooks(n: number): Promise<WebhookStage | undefined>
   /** Returns the path of controller-runtime's webhook server. Undefined without Go. */
@@ -48,16 +46,6 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
   }
   const bundles = once(() => makeBundles(folder))
   const stage = once(() => made(openStage()))
-  const goProgram = (name: string, what: string) =>
-    once(() => {
-      if (!hasGo()) return skipped(what)
-      const program = join(folder, name)
-      execFileSync('go', ['build', '-o', program, `./${name}`], {
-        cwd: join(import.meta.dirname, 'go'),
-        stdio: 'inherit',
-      })
-      return program
-    })
   return {
     runtimes,
     beside,
@@ -76,8 +64,15 @@ export function openLab(runtimes: readonly string[], beside?: string): Lab {
       if (!existsSync(script) || !hasGo()) return skipped('controller-runtime')
       return execFileSync('bash', [script], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
     }),
-    goQueues: goProgram('queue', 'the Go queues'),
-    goWebhooks: goProgram('webhooks', "controller-runtime's webhooks"),
+    goWebhooks: once(() => {
+      if (!hasGo()) return skipped("controller-runtime's webhooks")
+      const program = join(folder, 'webhooks')
+      execFileSync('go', ['build', '-o', program, './webhooks'], {
+        cwd: join(import.meta.dirname, 'go'),
+        stdio: 'inherit',
+      })
+      return program
+    }),
     async webhooks(n) {
       if (hasRealServer()) return await made(openWebhookStage(await stage(), n))
       return skipped('webhooks', 'KUBEBUILDER_ASSETS is not set, and only a real API server calls them')

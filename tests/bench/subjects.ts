@@ -65,19 +65,12 @@ export function managers(lab: Lab, kubeconfig: string, args: readonly (string | 
   return [goSubject('cr-typed', [...command, '-typed']), goSubject('cr-unstructured', command)]
 }
 
-/** Returns client-go's queue and controller-runtime's priority queue, with a workload of works/queue.ts. */
-export function goQueues(lab: Lab, workload: string, n: number): Subject[] {
-  if (workload === 'twice') {
-    const peer = lab.peer()
-    if (peer === undefined) return []
-    const command = [peer, '-mode', 'queue', '-n', String(n)]
-    return [goSubject('workqueue', command), goSubject('priorityqueue', [...command, '-priority'])]
-  }
-  const queues = lab.goQueues()
-  if (queues === undefined) return []
-  return ['workqueue', 'priorityqueue'].map((name) =>
-    goSubject(name, [queues, '-queue', name, '-workload', workload, '-n', String(n)])
-  )
+/** Returns client-go's queue and controller-runtime's priority queue, with the keys of works/queue.ts. */
+export function managerQueues(lab: Lab, n: number): Subject[] {
+  const peer = lab.peer()
+  if (peer === undefined) return []
+  const command = [peer, '-mode', 'queue', '-n', String(n)]
+  return [goSubject('workqueue', command), goSubject('priorityqueue', [...command, '-priority'])]
 }
 
 /** Returns creates with the webhooks of an operator on each runtime and of controller-runtime, and without any. */

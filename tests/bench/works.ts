@@ -4,7 +4,7 @@ import {
   apiServers,
   commandOf,
   floors,
-  goQueues,
+  managerQueues,
   managers,
   ours,
   type Printed,
@@ -114,17 +114,26 @@ export function worksFor(n: number): readonly Work[] {
         { name: 'applied-look', unit: 'µs', value: ({ lookUs }) => lookUs },
       ],
     },
-    queue('queue', 'twice', KEYS),
+    {
+      name: 'queue',
+      rounds: 5,
+      n: KEYS,
+      subjects: (lab) =>
+        Promise.resolve([
+          ...ours(lab, 'queue.ts', [KEYS]),
+          ...floors(lab, 'queue.ts', [KEYS]),
+          ...managerQueues(lab, KEYS),
+        ]),
+      figures: [perSecond('queue', 'keys/s')],
+    },
     // As many turns in total as `queue`, so that both are equally compiled.
     both(
       'queue-10k',
       FEW_KEYS,
       'queue.ts',
-      () => Promise.resolve(['twice', FEW_KEYS, KEYS / FEW_KEYS]),
+      () => Promise.resolve([FEW_KEYS, KEYS / FEW_KEYS]),
       perSecond('queue-10k', 'keys/s'),
     ),
-    { ...queue('queue-burst', 'burst', KEYS), extra: true },
-    { ...queue('queue-steady', 'steady', KEYS), extra: true },
     {
       name: 'startup',
       rounds: 9,
@@ -338,19 +347,6 @@ function latency(name: string, n: number): Work {
       { name: `${name}-p50`, unit: 'ms', value: (printed) => printed['p50'] ?? printed['p50_ms'] },
       { name: `${name}-p99`, unit: 'ms', value: (printed) => printed['p99'] ?? printed['p99_ms'] },
     ],
-  }
-}
-
-function queue(name: string, workload: string, n: number): Work {
-  return {
-    name,
-    rounds: 5,
-    n,
-    subjects: async (lab) => {
-      const args = [workload, n]
-      return [...ours(lab, 'queue.ts', args), ...floors(lab, 'queue.ts', args), ...goQueues(lab, workload, n)]
-    },
-    figures: [perSecond(name, 'keys/s')],
   }
 }
 

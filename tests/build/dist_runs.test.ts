@@ -33,9 +33,8 @@ test('an error thrown in one entry is an instance of the class in another', asyn
     'wait',
     ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
   )
-  const w = await world(app)
+  await using w = await world(app)
   await assert.rejects(w.client.create(ConfigMap, { metadata: { namespace: 'nowhere', name: 'a' } }), ApiError)
-  await w.stop()
 })
 test('webhooks of the built package: an ApiError of a function passes, although webhook_server.js has classes of its own', async () => {
   const { ApiError, operator } = await loadBuilt('mod') as unknown as typeof import('../../mod.ts')
@@ -48,14 +47,13 @@ test('webhooks of the built package: an ApiError of a function passes, although 
       map.data = { filled: 'in' }
     },
   })
-  const w = await world(app)
+  await using w = await world(app)
   const metadata = { namespace: 'default', name: 'b' }
   assert.deepEqual((await w.client.create(ConfigMap, { metadata })).data, { filled: 'in' })
   await assert.rejects(
     w.client.create(ConfigMap, { metadata: { ...metadata, name: 'a' } }),
     (error: unknown) => error instanceof ApiError && error.code === 403 && error.message.includes('no a'),
   )
-  await w.stop()
 })
 
 /** Runs a script beside a copy of mod.js, with these files and packages. Returns its output. */

@@ -25,7 +25,7 @@ const elsewhere = RUNTIME !== 'node' && 'the tests of these commands run under e
 
 /** Command lines that no test runs, by their beginnings. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  'kubectl create clusterrolebinding prometheus-': 'needs a cluster; tests/e2e/real_metrics.test.ts binds the role',
+  'kubectl create clusterrolebinding prometheus-': 'needs a cluster; tests/cli/golden/full_base.txt has the role',
   'npm install kubeloop zod':
     'kubeloop is not published, and a test has no registry; dist.test.ts installs the tarball',
   'bun add kubeloop zod': 'the same',

@@ -150,11 +150,10 @@ test('what is added to an operator is beside it, with what must be written by ha
 test('an added admission refuses a name that is too long', async () => {
   const app = operator({ name: 'a' })
   admitFoo(app, Foo)
-  const w = await world(app)
+  await using w = await world(app)
   const foo = (name: string) => ({ metadata: { namespace: 'default', name }, spec: { deploymentName: 'b' } })
   await w.client.create(Foo, foo('a'.repeat(63)))
   await assert.rejects(w.client.create(Foo, foo('a'.repeat(64))), /metadata\.name: .*at most 63 characters/)
-  await w.stop()
 })
 
 const PROJECT = ['.dockerignore', '.gitignore', '.github/workflows/ci.yaml', 'Dockerfile']

@@ -54,9 +54,8 @@ async function record(
 ): Promise<void> {
   process.env['KUBELOOP_RIGHTS'] = folder
   try {
-    const w = await world(app, { objects: [TEAM], ...options })
+    await using w = await world(app, { objects: [TEAM], ...options })
     await work(w)
-    await w.stop()
   } finally {
     delete process.env['KUBELOOP_RIGHTS']
   }

@@ -33,12 +33,13 @@ test('two controllers on one kind that each set a condition end with both', asyn
       },
     )
   }
-  const w = await world(app, { log: { debug() {}, info() {}, warn() {}, error: (message) => errors.push(message) } })
+  await using w = await world(app, {
+    log: { debug() {}, info() {}, warn() {}, error: (message) => errors.push(message) },
+  })
   await w.client.create(T, { metadata: { namespace: 'default', name: 'a' }, spec: {} })
   await w.advance('5s')
   const [t] = await w.client.list(T)
   assert.deepEqual([t?.status?.conditions?.map(({ type }) => type), errors], [['Two', 'One'], []])
-  await w.stop()
 })
 
 test('the status of a stripped object is merged with what others change later', async () => {
@@ -55,7 +56,7 @@ test('the status of a stripped object is merged with what others change later', 
       await client.setStatus(Deployment, deployment, { replicas: 1, conditions: [condition('Mine')] })
     },
   )
-  const w = await world(app)
+  await using w = await world(app)
   const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
   const ref = { namespace: 'default', name: 'a' }
   await w.client.create(Deployment, { metadata: ref, spec: { selector: { matchLabels: { a: 'b' } }, template } })
@@ -65,7 +66,6 @@ test('the status of a stripped object is merged with what others change later', 
   await w.advance('5s')
   const { conditions, ...rest } = (await w.client.get(Deployment, ref))!.status!
   assert.deepEqual([rest, conditions?.map(({ type }) => type)], [{ replicas: 1 }, ['Theirs', 'Mine']])
-  await w.stop()
 })
 
 test('a refused test of the uid is a conflict; an invalid status without a name is not', async () => {

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { COMPILED } from '../tools/compiled.ts'
 
 /** The permissions that the docs list for Deno, besides the server and the files. */
 export const DENO_ENV = '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME'
@@ -49,6 +50,7 @@ export function startOperatorProcess(
   const child: ChildProcess = spawn(process.execPath, [...runtimeArgs, file, ...args], {
     cwd: dirname(file),
     env: {
+      ...COMPILED,
       ...{ PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', KUBECONFIG: kubeconfig },
       ...(isPod && { KUBERNETES_SERVICE_HOST: new URL(server).hostname }),
     },

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Cluster, httpTransport, operator } from '../../mod.ts'
 import { Latch } from '../../lib/async/latch.ts'
-import { ClusterRole, ClusterRoleBinding, ConfigMap, Namespace } from '../../lib/kinds/mod.ts'
+import { ConfigMap } from '../../lib/kinds/mod.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { bucketOf, ownerOf } from '../../lib/operator/bucket_state.ts'
-import { rightsOf } from '../../lib/rights/likely.ts'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { withBuiltSample } from './samples.ts'
 import { casesFor, type Target } from './suite.ts'
@@ -26,109 +25,6 @@ before(async () => {
   envtest = await startEnvtest({ controllerManager: ['garbage-collector-controller', 'namespace-controller'] })
 })
 after(async () => await envtest?.stop())
-
-test('an operator without permission to list logs verb, resource and account once, and works when it is granted', {
-  skip,
-}, async () => {
-  const admin = httpTransport(envtest.config)
-  const { client } = new Cluster({ name: 'e2e', transport: admin })
-  const user = await envtest.addUser('system:serviceaccount:default:weak', ['system:serviceaccounts'])
-  const connection = httpTransport(user)
-  const stopping = new AbortController()
-  const warnings: string[] = []
-  const refused = new Latch()
-  const reconciled = new Latch()
-  const weak = operator({ name: 'weak', leaderElection: false })
-  weak.controllerFor(ConfigMap).reconcile(async () => reconciled.open())
-  const running = weak.start(stopping.signal, {
-    transport: connection,
-    log: {
-      ...silentLog,
-      warn: (message) => {
-        warnings.push(message)
-        refused.open()
-      },
-    },
-  })
-  await refused.opened
-  await client.create(ClusterRoleBinding, {
-    metadata: { name: 'weak' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
-    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'system:serviceaccount:default:weak' }],
-  })
-  await reconciled.opened
-  stopping.abort()
-  await running
-  connection.close()
-  admin.close()
-  assert.equal(warnings.length, 1, warnings.join('\n'))
-  assert.match(warnings[0]!, /"system:serviceaccount:default:weak" cannot list resource "configmaps"/)
-  assert.match(
-    warnings[0]!,
-    /; its role lacks \{ apiGroups: \[""\], resources: \["configmaps"\], verbs: \["list", "watch"\] \}/,
-  )
-})
-
-test('with the printed role, an operator follows Namespaces by their labels, and tells a deletion from a label', {
-  skip,
-}, async () => {
-  const name = 'tenants'
-  const admin = httpTransport(envtest.config)
-  const { client } = new Cluster({ name: 'e2e', transport: admin })
-  const app = operator({ name, namespaces: { labels: 'team=real' } })
-  const latches = new Map<string, Latch>()
-  const on = (what: string): Latch => latches.get(what) ?? latches.set(what, new Latch()).get(what)!
-  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name !== 'kube-root-ca.crt' })
-    .reconcileKey(async (key, { client }) => {
-      const object = await client.get(ConfigMap, key)
-      on(`${object ? '+' : '-'}${key.namespace}/${key.name}`).open()
-    })
-  const user = await envtest.addUser('system:serviceaccount:default:tenants', ['system:serviceaccounts'])
-  const { everywhere } = rightsOf(app.description, 'default')
-  await client.create(ClusterRole, { metadata: { name }, rules: everywhere as never })
-  await client.create(ClusterRoleBinding, {
-    metadata: { name },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-    subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'system:serviceaccount:default:tenants' }],
-  })
-  const create = (namespace: string, name: string): Promise<unknown> =>
-    client.create(ConfigMap, { metadata: { namespace, name } })
-  for (const [name, team] of [['first', 'real'], ['second', 'other']] as const) {
-    await client.create(Namespace, { metadata: { name, labels: { team } } })
-    await create(name, 'x')
-  }
-  const connection = httpTransport(user)
-  const stopping = new AbortController()
-  const problems: string[] = []
-  const running = app.start(stopping.signal, {
-    transport: connection,
-    log: {
-      ...silentLog,
-      debug: (message) => on(message).open(),
-      warn: (message) => void problems.push(message),
-      error: (message) => void problems.push(message),
-    },
-  })
-  const label = (team: string): Promise<unknown> =>
-    client.patch(Namespace, { name: 'second' }, { merge: { metadata: { labels: { team } } } })
-  await on('+first/x').opened
-  await label('real')
-  await on('+second/x').opened
-  await label('other')
-  await on('Namespace "second" is not watched any more: it no longer has the labels "team=real"').opened
-  await client.delete(ConfigMap, { namespace: 'second', name: 'x' })
-  await create('second', 'y')
-  await create('first', 'y')
-  await on('+first/y').opened
-  await client.delete(Namespace, { name: 'first' })
-  await on('Namespace "first" is not watched any more: it was deleted').opened
-  await Promise.all([on('-first/x').opened, on('-first/y').opened])
-  stopping.abort()
-  await running
-  connection.close()
-  admin.close()
-  assert.deepEqual([on('-second/x').isOpen, on('+second/y').isOpen, problems], [false, false, []])
-})
 
 test('three replicas share the keys by buckets, and those of one that stops move', { skip }, async () => {
   const count = 6

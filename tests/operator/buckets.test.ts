@@ -346,7 +346,7 @@ test('replicas with another number of buckets wait until the others have ended',
   const runs: string[] = []
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata: { name } }) => void runs.push(name))
   const { clock, server } = one
-  const b = await starting(app, { clock, server, identity: 'b' })
+  await using b = await starting(app, { clock, server, identity: 'b' })
   await clock.advance(30_000)
   await create(a.client)
   await clock.advance(0)
@@ -355,7 +355,6 @@ test('replicas with another number of buckets wait until the others have ended',
   await a.stop()
   await clock.advance(30_000)
   assert.deepEqual(runs.toSorted(), names.toSorted())
-  await b.stop()
 })
 
 test('a replica with another number of buckets waits also if its watch of the Leases is late', async () => {

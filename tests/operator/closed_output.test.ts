@@ -11,6 +11,7 @@ import { test } from 'node:test'
 import { type Client, Cluster } from 'kubeloop'
 import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap } from 'kubeloop/kinds'
+import { COMPILED } from '../tools/compiled.ts'
 import { argumentsOf, writeKubeconfig } from './processes.ts'
 
 interface Running {
@@ -32,7 +33,7 @@ async function running(use: (operator: Running) => Promise<void>): Promise<void>
   const client = new Cluster({ name: 'test', transport: server.handle }).client
   const KUBECONFIG = join(folder, 'config')
   writeKubeconfig(KUBECONFIG, served)
-  const env = { PATH: process.env['PATH'] ?? '', KUBECONFIG, KUBELOOP_LOG: 'debug' }
+  const env = { ...COMPILED, PATH: process.env['PATH'] ?? '', KUBECONFIG, KUBELOOP_LOG: 'debug' }
   const child = spawn(process.execPath, argumentsOf('marks.ts'), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = once(child, 'exit').then(([code]) => code as number | null)
   const errors = createInterface({ input: child.stderr })[Symbol.asyncIterator]()

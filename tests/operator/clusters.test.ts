@@ -13,28 +13,6 @@ const ref = (name: string) => ({ namespace: 'default', name })
 const labels = { copied: '' }
 const nowhere = { server: 'https://127.0.0.1:1' }
 
-test('a kind may be watched in another cluster, and a controller may live there', async () => {
-  const runs: string[] = []
-  const app = operator({ name: 'x' })
-  const west = app.cluster('west', nowhere)
-  app.controllerFor(ConfigMap, { name: 'here', when: predicates.matchesLabels(labels) })
-    .watches(ConfigMap, ({ metadata }) => [ref(`because of ${metadata.name}`)], {
-      cluster: west,
-      when: predicates.matchesLabels(labels),
-    })
-    .reconcileKey(async ({ name }) => void runs.push(`here ${name}`))
-  app.controllerFor(ConfigMap, { name: 'there', cluster: west, when: predicates.matchesLabels(labels) })
-    .reconcile(async (map, { client }) => {
-      runs.push(`there ${map.metadata.name}`)
-      await client.create(ConfigMap, { metadata: ref('told') })
-    })
-  await using w = await world(app)
-  await w.clientOf(west).create(ConfigMap, { metadata: { ...ref('far'), labels } })
-  await w.settle()
-  assert.deepEqual(runs.toSorted(), ['here because of far', 'there far'])
-  assert.ok(await w.client.get(ConfigMap, ref('told')), "the client is that of the operator's own cluster")
-})
-
 test('the name of a cluster is unique, and only its own operator can use it', async () => {
   const app = operator({ name: 'x' })
   app.cluster('west', nowhere)

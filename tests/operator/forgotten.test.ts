@@ -9,6 +9,7 @@ import process from 'node:process'
 import { after, test } from 'node:test'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { COMPILED } from '../tools/compiled.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'kubeloop-forgotten-')))
@@ -36,7 +37,7 @@ async function run(
     : name.startsWith('bun')
     ? ['run']
     : []
-  const env = { PATH: process.env['PATH'] ?? '', HOME: folder, NO_COLOR: '1' }
+  const env = { ...COMPILED, PATH: process.env['PATH'] ?? '', HOME: folder, NO_COLOR: '1' }
   const child = spawn(process.execPath, [...own, ...args, file], {
     cwd: folder,
     env,

@@ -41,6 +41,14 @@ async function map(client: Client, namespace: string, name: string): Promise<voi
   await client.create(ConfigMap, { metadata: { namespace, name } })
 }
 
+/** Creates Namespaces of the team before a start, with config maps of these names. */
+const has = (all: Readonly<Record<string, readonly string[]>>) => async (client: Client): Promise<void> => {
+  for (const [name, maps] of Object.entries(all)) {
+    await namespace(client, name)
+    for (const each of maps) await map(client, name, each)
+  }
+}
+
 interface Watching {
   readonly app: Operator
   /** `+` with an object, `-` without one. */
@@ -95,12 +103,7 @@ test('the objects in Namespaces with the labels are reconciled, as these come an
 
 test('a Namespace that loses the labels is left: no run without an object, no watch, and its objects are read live', async () => {
   const { app, take } = watching()
-  await using started = await starting(app, {
-    before: async (client) => {
-      await namespace(client, 'one')
-      await map(client, 'one', 'x')
-    },
-  })
+  await using started = await starting(app, { before: has({ one: ['x'] }) })
   const { client, clock, network, parts } = started
   assert.deepEqual(take(), ['+one/x'])
   const left = [...parts!.cluster.cache.informers()].find((informer) => informer.namespace === 'one')!
@@ -131,12 +134,7 @@ test('the finalizers of objects in a Namespace that is left are not run', async 
   app.controllerFor(ConfigMap, { when: (object) => !isRoot(object) })
     .finalize(async ({ metadata: { name } }) => void ran.push(`cleanup ${name}`))
     .reconcile(async ({ metadata: { name } }) => void ran.push(name))
-  await using started = await starting(app, {
-    before: async (client) => {
-      await namespace(client, 'one')
-      await map(client, 'one', 'x')
-    },
-  })
+  await using started = await starting(app, { before: has({ one: ['x'] }) })
   const { client, clock } = started
   assert.deepEqual(ran.splice(0), ['x'])
   await label(client, 'one', null)
@@ -170,10 +168,7 @@ test('the deletions in a deleted Namespace are reconciled before it is left, als
   const late = new Latch()
   await using started = await starting(app, {
     intercept: lateUntil(late.opened),
-    before: async (client) => {
-      await namespace(client, 'one')
-      await map(client, 'one', 'x')
-    },
+    before: has({ one: ['x'] }),
   })
   const { client, clock } = started
   assert.deepEqual(take(), ['+one/x'])
@@ -216,10 +211,7 @@ test('a deleted Namespace whose watches do not catch up is left after 10 s, with
   const { app, take } = watching()
   await using started = await starting(app, {
     intercept: lateUntil(new Promise(() => {})),
-    before: async (client) => {
-      await namespace(client, 'one')
-      await map(client, 'one', 'x')
-    },
+    before: has({ one: ['x'] }),
   })
   take()
   await started.client.delete(Namespace, { name: 'one' })
@@ -234,12 +226,7 @@ test('a deleted Namespace whose watches do not catch up is left after 10 s, with
 
 test('a Namespace that is deleted and created again while it is asked for stays watched', async () => {
   const { app, take } = watching()
-  await using started = await starting(app, {
-    before: async (client) => {
-      await namespace(client, 'one')
-      await map(client, 'one', 'x')
-    },
-  })
+  await using started = await starting(app, { before: has({ one: ['x'] }) })
   const { client, clock } = started
   take()
   await client.delete(Namespace, { name: 'one' })
@@ -258,12 +245,7 @@ test('a Namespace that was deleted and labelled otherwise while no watch was ope
     clock,
     server,
     intercept: async (request, next) => isDown ? refusal(503, 'ServiceUnavailable') : await next(request),
-    before: async (client) => {
-      for (const each of ['gone', 'left']) {
-        await namespace(client, each)
-        await map(client, each, 'x')
-      }
-    },
+    before: has({ gone: ['x'], left: ['x'] }),
   })
   const { client } = started
   take()
@@ -300,14 +282,7 @@ test('keys that wait are dropped with their Namespace, and a running reconcile e
       throw new Error('try again')
     },
   )
-  await using started = await starting(app, {
-    before: async (client) => {
-      for (const each of ['one', 'two']) {
-        await namespace(client, each)
-        await map(client, each, 'later')
-      }
-    },
-  })
+  await using started = await starting(app, { before: has({ one: ['later'], two: ['later'] }) })
   const { client, clock } = started
   await map(client, 'one', 'slow')
   await clock.advance(0)
@@ -336,12 +311,7 @@ test('a key whose Namespace comes back during its run is reconciled after it', a
     await hold.opened
     return { requeueAfter: '1m' }
   })
-  await using started = await starting(app, {
-    before: async (client) => {
-      await namespace(client, 'one')
-      await map(client, 'one', 'x')
-    },
-  })
+  await using started = await starting(app, { before: has({ one: ['x'] }) })
   const { client, clock } = started
   for (const team of ['b', 'a']) {
     await label(client, 'one', team)
@@ -362,7 +332,7 @@ test('keys from elsewhere are reconciled only in selected Namespaces, without a 
   const runs: string[] = []
   app.controllerFor(ConfigMap, { when: () => false }).from('outside', () => channel)
     .reconcileKey(async ({ namespace, name }) => void runs.push(`${namespace}/${name}`))
-  await using started = await starting(app, { before: async (client) => await namespace(client, 'one') })
+  await using started = await starting(app, { before: has({ one: [] }) })
   for (const namespace of ['one', 'default']) await channel.send({ namespace, name: 'x' })
   await started.clock.advance(0)
   assert.deepEqual(runs, ['one/x'])
@@ -431,12 +401,7 @@ test('a start waits for the objects in all Namespaces that are selected, and rea
       if (held.test(request.path)) await hold.opened
       return next(request)
     },
-    before: async (client) => {
-      for (const each of ['one', 'two']) {
-        await namespace(client, each)
-        await map(client, each, 'x')
-      }
-    },
+    before: has({ one: ['x'], two: ['x'] }),
   })
   const { client, clock, parts } = started
   assert.deepEqual([take(), parts!.manager.isElected], [[], false])
@@ -646,7 +611,7 @@ test('a namespace may be called "labels"', async () => {
 test('a kind that is removed from the cache is not watched in Namespaces that come later', async () => {
   const { app } = watching()
   app.cache(Secret)
-  await using started = await starting(app, { before: async (client) => await namespace(client, 'one') })
+  await using started = await starting(app, { before: has({ one: [] }) })
   const { client, clock, network, parts } = started
   parts!.cluster.cache.remove(Secret)
   network.take()
@@ -662,12 +627,7 @@ test('a kind that is removed from the cache is not watched in Namespaces that co
 
 test('a Namespace that was deleted and created again without the labels before the server was asked is a deleted one', async () => {
   const { app, take } = watching()
-  await using started = await starting(app, {
-    before: async (client) => {
-      await namespace(client, 'one')
-      await map(client, 'one', 'x')
-    },
-  })
+  await using started = await starting(app, { before: has({ one: ['x'] }) })
   const { client, clock, network } = started
   take()
   const hold = new Latch()
@@ -688,7 +648,7 @@ test('a Namespace that was deleted and created again without the labels before t
 
 test('the watches of a deleted Namespace go on for a second, and with it if it is created again', async () => {
   const { app } = watching()
-  await using started = await starting(app, { before: async (client) => await namespace(client, 'one') })
+  await using started = await starting(app, { before: has({ one: [] }) })
   const { client, clock, network } = started
   await client.delete(Namespace, { name: 'one' })
   await clock.advance(900)
@@ -711,10 +671,7 @@ test('the server is asked again until it answers, and not after the stop', async
         if (isDown) throw new Error('no connection')
         return await next(request)
       },
-      before: async (client) => {
-        await namespace(client, 'one')
-        await map(client, 'one', 'x')
-      },
+      before: has({ one: ['x'] }),
     })
     const { client, clock } = started
     take()
@@ -740,12 +697,7 @@ test('keys of a deleted Namespace that wait for a worker are reconciled', async 
     runs.push(name)
     if (name === 'slow') await hold.opened
   })
-  await using started = await starting(app, {
-    before: async (client) => {
-      for (const each of ['one', 'two']) await namespace(client, each)
-      await map(client, 'one', 'x')
-    },
-  })
+  await using started = await starting(app, { before: has({ one: ['x'], two: [] }) })
   const { client, clock } = started
   await map(client, 'two', 'slow')
   await clock.advance(0)
@@ -871,9 +823,7 @@ test('the causes of a key that was dropped are not those of its next run', async
   })
   await using started = await starting(app, {
     onReconcile: (report) => void (report.key.endsWith('/x') && causes.push(...report.causes)),
-    before: async (client) => {
-      for (const each of ['one', 'two']) await namespace(client, each)
-    },
+    before: has({ one: [], two: [] }),
   })
   const { client, clock } = started
   await map(client, 'two', 'slow')

@@ -163,25 +163,3 @@ test('app.cache selects the objects and namespaces of a kind', async () => {
   const kept = await w.client.get(ConfigMap, ref('kept'))
   assert.deepEqual([kept?.data, kept?.metadata.annotations], [{ big: 'x', small: 'y' }, { edited: '' }])
 })
-
-test('a finalizer that a strip function removes is still found', async () => {
-  const app = operator({ name: 'x' })
-  const seen: string[] = []
-  app.cache(ConfigMap, {
-    strip: (object) => {
-      object.metadata = { name: object.metadata.name } as never
-    },
-  })
-  app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.name !== 'kube-root-ca.crt' })
-    .finalize(async ({ metadata }) => void seen.push(`cleanup ${metadata.name}`)).reconcile(async ({ metadata }) =>
-      void seen.push(metadata.name)
-    )
-  await using w = await world(app)
-  await w.client.create(ConfigMap, { metadata: ref('a') })
-  await w.settle()
-  assert.deepEqual((await w.client.get(ConfigMap, ref('a')))?.metadata.finalizers, ['x/configmap'])
-  await w.client.delete(ConfigMap, ref('a'))
-  await w.settle()
-  assert.equal(await w.client.get(ConfigMap, ref('a')), undefined)
-  assert.deepEqual([...new Set(seen)], ['a', 'cleanup a'])
-})

@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { COMPILED } from '../tools/compiled.ts'
 
 interface Line {
   readonly level: string
@@ -40,9 +41,9 @@ export function argumentsOf(file: string): string[] {
   return [...RUN, fileOf(file)]
 }
 
-/** Runs this runtime with only the given environment. */
+/** Runs this runtime with only the given environment, and what finds compiled sources. */
 export function launch(args: readonly string[], env: Readonly<Record<string, string>>): Started {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, args, { env: { ...COMPILED, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let [output, errors] = ['', '']
   const waiting: { pattern: RegExp; resolve: (line: Line) => void }[] = []
   const lines = (): Line[] =>

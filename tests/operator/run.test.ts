@@ -11,6 +11,7 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { Api } from '../../lib/client/api.ts'
 import { ConfigMap, Lease } from 'kubeloop/kinds'
 import { ApiServer, serve, type ServedApi } from 'kubeloop/apiserver'
+import { COMPILED } from '../tools/compiled.ts'
 import { argumentsOf, launch, type Started, writeKubeconfig } from './processes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'kubeloop-run-'))
@@ -159,7 +160,7 @@ async function onTerminal(file: string, env: Record<string, string>, rights?: re
     `'${each}'`
   ).join(' ')
   const child = spawn('script', ['-qec', `'${process.execPath}' ${args}`, '/dev/null'], {
-    env: environment(env),
+    env: { ...COMPILED, ...environment(env) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''

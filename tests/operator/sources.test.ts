@@ -255,7 +255,7 @@ test('a function of keys that returns a text, or texts, fails with what a key is
   for (const returned of texts as never[]) {
     const app = operator({ name: 'op' })
     app.controllerFor(ConfigMap).watches(Secret, () => returned).every('1m', () => returned).reconcile(async () => {})
-    const w = await world(app, { log: { debug() {}, info() {}, warn() {}, error() {} } })
+    await using w = await world(app, { log: { debug() {}, info() {}, warn() {}, error() {} } })
     await w.client.create(Secret, { metadata: { namespace: 'default', name: 'a' } })
     await w.advance('1m')
     const failing = await w.settle()
@@ -264,7 +264,6 @@ test('a function of keys that returns a text, or texts, fails with what a key is
       failing.map(() => 'Cannot name an object by the text "default/abc": write { namespace, name }'),
     )
     assert.equal(failing.length, 2)
-    await w.stop()
   }
 })
 

@@ -237,7 +237,6 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     'void gate.fill(opened, signal)',
     'void gate',
   ],
-  ['runs are not fenced by their bucket', 'operator/buckets', 'for (const fence of this.#fences) fence.check()', ''],
   [
     'a namespace that comes back is watched twice',
     'cache/namespace_state',

@@ -54,7 +54,7 @@ for (const fault of survived) {
   for (const when of moments) {
     test(`an operator survives ${what}, ${when}`, async () => {
       const { app } = copying()
-      const w = await world(app, { log: silent, ...(when === 'from its start' && { faults: [fault] }) })
+      await using w = await world(app, { log: silent, ...(when === 'from its start' && { faults: [fault] }) })
       await w.client.create(ConfigMap, map('a', 'one'))
       if (when === 'in the middle') {
         await w.advance('15s')
@@ -67,7 +67,6 @@ for (const fault of survived) {
       await w.advance('6m')
       assert.deepEqual([await copied(w, 'a'), await copied(w, 'b')], ['three', 'two'])
       assert.deepEqual(await w.settle(), [])
-      await w.stop()
     })
   }
 }

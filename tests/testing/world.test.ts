@@ -148,7 +148,7 @@ function copier(options: Partial<OperatorOptions> = {}): { app: Operator; west: 
 test('faults affect requests to other clusters, and only to the named ones', async () => {
   for (const cluster of ['west', { name: 'west' }, undefined]) {
     const { app, west } = copier()
-    const w = await world(app)
+    await using w = await world(app)
     w.fault({ ...(cluster ? { cluster } : {}), verb: 'patch', status: 500, times: 2 })
     await w.client.create(ConfigMap, map('a'))
     await w.settle()
@@ -157,15 +157,13 @@ test('faults affect requests to other clusters, and only to the named ones', asy
     assert.equal(await w.clientOf(west).get(ConfigMap, ref('a')), undefined, `${String(cluster)}: a second time`)
     await w.advance('20ms')
     assert.ok(await w.clientOf(west).get(ConfigMap, ref('a')), `${String(cluster)}: no third time`)
-    await w.stop()
   }
   const { app, west } = copier()
-  const w = await world(app)
+  await using w = await world(app)
   w.fault({ cluster: null, verb: 'patch', status: 500, times: Infinity })
   await w.client.create(ConfigMap, map('a'))
   await w.settle()
   assert.ok(await w.clientOf(west).get(ConfigMap, ref('a')), 'null is only the own cluster')
-  await w.stop()
 })
 
 test('a fault of another cluster does not affect the own one', async () => {
@@ -448,7 +446,7 @@ test('an idle world passes months without a timer and a request, for operators o
     .reconcile(async (_, { clientOf }) => void (await clientOf(west).list(ConfigMap)))
   let client: World['client'] | undefined
   app.extend(({ cluster }) => void (client = cluster.client as World['client']))
-  const w = await world(through(app, (transport) => (request) => (requests++, transport(request))))
+  await using w = await world(through(app, (transport) => (request) => (requests++, transport(request))))
   requests = 0
   let timers = 0
   const after = w.clock.after.bind(w.clock)
@@ -458,7 +456,6 @@ test('an idle world passes months without a timer and a request, for operators o
   assert.equal(w.clock.monotonic(), 2160 * 3_600_000)
   await w.client.create(ConfigMap, map('a'))
   assert.deepEqual(await w.settle(), [])
-  await w.stop()
 })
 
 test('advanceToNext stops at each time at which the operator runs something, and says what', async () => {

@@ -145,9 +145,8 @@ test('an account has rights of its own in each cluster, and roles in objects tak
   assert.ok(await w.clientOf(west).get(ServiceAccount, { namespace: 'copier-system', name: 'copier' }))
 
   const none = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'copier' } }
-  const poor = await world(app, { as: 'service-account', objects: [none], log: silent })
+  await using poor = await world(app, { as: 'service-account', objects: [none], log: silent })
   await assert.rejects(poor.settle(), /Cannot settle: .* the operator may not list configmaps \(Cannot list .*its role/)
-  await poor.stop()
 })
 
 test('a world refuses an invalid account', async () => {

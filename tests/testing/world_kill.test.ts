@@ -27,7 +27,7 @@ const numberOf = (holder: string): number => Number(/^replica-(\d+)_/.exec(holde
 test('a killed leader does not release its lease, so another replica leads when it has expired', async () => {
   for (const chosen of [true, false]) {
     const runs: string[] = []
-    const w = await world(copier(runs), { replicas: 2 })
+    await using w = await world(copier(runs), { replicas: 2 })
     const holder = await holderOf(w)
     w.kill(chosen ? numberOf(holder) : undefined)
     await w.client.create(ConfigMap, map('a'))
@@ -38,7 +38,6 @@ test('a killed leader does not release its lease, so another replica leads when 
     assert.notEqual(await holderOf(w), holder)
     assert.deepEqual(runs, ['begins a', 'ends a'])
     assert.deepEqual(await w.settle(), [])
-    await w.stop()
   }
 })
 
@@ -74,7 +73,7 @@ test('a request that a fault delays at the time of the kill never reaches the se
     const runs: string[] = []
     const app = copier(runs)
     const west = app.description.clusters[0]!
-    const w = await world(app)
+    await using w = await world(app)
     w.fault({ verb: 'patch', cluster, delay: '10s' })
     await w.client.create(ConfigMap, map('a'))
     await w.settle()
@@ -87,7 +86,6 @@ test('a request that a fault delays at the time of the kill never reaches the se
       'requests sent before the kill have an effect',
     )
     assert.deepEqual(await w.clientOf(west).list(Secret), [])
-    await w.stop()
   }
 })
 

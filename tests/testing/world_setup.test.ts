@@ -31,12 +31,11 @@ test('objects of the operator’s kinds exist before it starts, whatever its crd
       void seen.push(`${kind} ${n}`)
     app.controllerFor(Foo).watches(FooBeta, () => []).owns(Bar).reconcile(note('Foo'))
     app.controllerFor(Bar).watches(Baz, () => [], { optional: true }).reconcile(note('Bar'))
-    const w = await world(app, {
+    await using w = await world(app, {
       objects: [foo, { ...foo, apiVersion: 'own.dev/v1beta1', metadata: ref('z') }, bar, baz],
     })
     assert.deepEqual(await w.settle(), [])
     assert.deepEqual(seen.toSorted(), ['Bar 2', 'Foo 1', 'Foo 1'], JSON.stringify(crds))
-    await w.stop()
   }
 })
 
@@ -85,11 +84,10 @@ test('objects without a kind, or of kinds that are not served, are refused by th
     world(waiting(), { objects: [{ ...first, metadata: { name: 'a' } }] }),
     /Cannot create ConfigMap "a": it needs a namespace/,
   )
-  const w = await world(waiting(), {
+  await using w = await world(waiting(), {
     objects: [{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', generateName: 'a-' } }],
   })
   assert.equal((await w.client.list(ConfigMap, { namespace: 'default' })).length, 1)
-  await w.stop()
 })
 
 test('a world starts at the given time', async () => {
@@ -97,12 +95,11 @@ test('a world starts at the given time', async () => {
   const app = operator({ name: 'x' }).add('note', async ({ clock }) => void times.push(clock.now()))
   const began = [undefined, new Date('2031-05-06T07:08:09Z'), new Date(0)]
   for (const now of began) {
-    const w = await world(app, now ? { now } : {})
+    await using w = await world(app, now ? { now } : {})
     const beganMs = now?.getTime() ?? Date.UTC(2026, 0, 1)
     assert.deepEqual([w.clock.now(), times.pop()], [beganMs, beganMs])
     const { metadata } = await w.client.create(ConfigMap, map('a'))
     assert.equal(Date.parse(metadata.creationTimestamp), beganMs)
-    await w.stop()
   }
   await assert.rejects(
     world(app, { now: new Date('soon') }),
@@ -149,9 +146,8 @@ test('fetch calls servers of extensions by their names', async () => {
   await assert.rejects(w.fetch('mute', '/a'), /^TypeError: /)
   await w.stop()
   await assert.rejects(w.fetch('every', '/a'), /^TypeError: .*: no replica runs$/)
-  const without = await world(waiting())
+  await using without = await world(waiting())
   await assert.rejects(without.fetch('every', '/a'), /: no extension adds a server$/)
-  await without.stop()
 })
 
 test('a server that throws responds with 500, and the error is logged', async () => {
@@ -411,9 +407,8 @@ test('an operator with an admission is ready in a world, whose API server calls 
   const app = operator({ name: 'x', health: 0 })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   app.admission(ConfigMap, { validate: () => [] })
-  const w = await world(app)
+  await using w = await world(app)
   assert.equal((await w.fetch('/readyz')).status, 200)
-  await w.stop()
 })
 
 test('health and metrics of an operator are fetched in a world, by their paths and by their names', async () => {

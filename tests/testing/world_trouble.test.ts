@@ -112,11 +112,10 @@ test('without a log, a world writes warnings and errors to standard error, with 
         log.warn('is about to fail')
         throw new Error('no data') // the line of source
       })
-      const w = await world(app, log ? { log } : {})
+      await using w = await world(app, log ? { log } : {})
       await w.client.create(ConfigMap, map('a'))
       await w.settle()
       await w.advance('5ms')
-      await w.stop()
     })
   const lines = (await run()).map((line) => line.replace(/^\d\d:\d\d:\d\d {2}/, ''))
   assert.deepEqual(lines.map((line) => line.replace(/ {2}(namespace|attempt)=.*/, '')), [
@@ -187,10 +186,9 @@ test('settle and advance reject with the name of a watched kind that is not serv
   await w.advance('1m')
   assert.deepEqual(runs, ['a'])
   await w.stop()
-  const served = await world(app, { objects: [foreign, { apiVersion: 'v1', kind: 'ConfigMap', ...map('b') }] })
+  await using served = await world(app, { objects: [foreign, { apiVersion: 'v1', kind: 'ConfigMap', ...map('b') }] })
   assert.deepEqual(await served.settle(), [])
   assert.deepEqual(runs, ['a', 'b'])
-  await served.stop()
 })
 
 test('an unserved kind of another cluster is named with the cluster', async () => {
@@ -212,14 +210,13 @@ test('a first list that a fault delays is not a missing kind, and a replica that
   await w.stop()
   const missing = operator({ name: 'y', syncTimeout: '10s' })
   missing.controllerFor(Widget).reconcile(async () => {})
-  const other = await world(missing, { log: silent })
+  await using other = await world(missing, { log: silent })
   await assert.rejects(
     other.advance('1m'),
     /Cannot sync the cache of cluster in-memory within 10 s: widgets\.foreign\.dev/,
   )
   other.takeFailure()
   await other.settle()
-  await other.stop()
 })
 
 test('a first list that fails for another reason than a missing kind is retried as time passes', async () => {

@@ -23,11 +23,13 @@ export function readReport(xml) {
     } else if (tag === 'testcase' && !closing && !(suites.length === 0 && isFileSuite(attribute('name')))) {
       // A file is the outermost suite, or on Node a test if it has none. Bun's and Node's suites are nested; Deno writes "suite > test" as the name, in a suite of its own module.
       const inside = suites.slice(isFileSuite(suites[0]) ? 1 : 0)
+      // Of runner/deno_test.js.
+      const [, file, line, name] = /^(\S+\.test\.ts):(\d+) > ([^]*)$/.exec(attribute('name')) ?? []
       tests.push({
-        name: [...inside, attribute('name')].join(' > '),
-        file: fileOf(suites[0]),
+        name: name ?? [...inside, attribute('name')].join(' > '),
+        file: file ?? fileOf(suites[0]),
         result: 'passed',
-        line: Number(attribute('line')),
+        line: Number(line ?? attribute('line')),
         reason: undefined,
       })
     } else if (!closing && tests.length > 0) {

@@ -65,7 +65,7 @@ export function linesTo(add: (line: string) => void): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-export interface Lab {
+export interface Lab extends AsyncDisposable {
   readonly clock: TimerClock
   readonly network: Recorder
   readonly api: Api
@@ -99,6 +99,10 @@ export function lab(nowMs: number = Date.UTC(2026, 0, 1), handle = new ApiServer
   const stopping = new AbortController()
   const running: Promise<unknown>[] = []
   const secret = (): Promise<KubeObject> => api.get(TARGET)
+  const stop = async (): Promise<void> => {
+    stopping.abort()
+    await Promise.all(running)
+  }
   return {
     clock,
     network,
@@ -134,10 +138,8 @@ export function lab(nowMs: number = Date.UTC(2026, 0, 1), handle = new ApiServer
     async store(texts) {
       await api.patch(TARGET, 'merge', { data: dataOf(texts) }, {})
     },
-    async stop() {
-      stopping.abort()
-      await Promise.all(running)
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   }
 }
 

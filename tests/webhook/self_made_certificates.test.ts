@@ -73,43 +73,40 @@ test('by default the CA lives ten years and the leaf one', async () => {
 })
 
 test('a second start serves the stored leaf and writes nothing', async () => {
-  const one = lab()
+  await using one = lab()
   await one.replica().bundle(one.signal)
   const { cert } = await one.texts()
   one.network.take()
   const served = one.serve(one.replica())
   assert.equal((await served.pairs.is(() => true)).cert, cert)
   assert.deepEqual(one.network.take().filter((line) => !line.startsWith('GET')), [])
-  await one.stop()
 })
 
 test('content without a pair that can be served is replaced at the start, and other keys of the Secret stay', async () => {
   for (const data of [undefined, { 'tls.crt': 'eA==', 'tls.key': 'eA==', 'ca.crt': 'eA==', other: 'eA==' }]) {
-    const one = lab()
+    await using one = lab()
     await one.api.create(TARGET, { ...secretWith(undefined), ...(data && { data }) }, {})
     const served = one.serve(one.replica())
     const { cert } = await served.pairs.is(() => true)
     const found = (await one.secret()) as unknown as { data: Record<string, string>; type: string }
     assert.equal((await one.texts()).cert, cert)
     assert.deepEqual([found.data['other'], found.type], [data?.['other'], 'Opaque'])
-    await one.stop()
   }
 })
 
 test('replicas that start at once with a damaged Secret end with one pair', async () => {
-  const one = lab()
+  await using one = lab()
   await one.api.create(TARGET, secretWith({ ca: 'x', caKey: 'x', cert: 'x', key: 'x' }), {})
   const replicas = Array.from({ length: 5 }, () => one.serve(one.replica()))
   await Promise.all(replicas.map(({ pairs }) => pairs.is(() => true)))
   const { cert } = await one.texts()
   assert.deepEqual(replicas.map(({ pairs }) => pairs.all.at(-1)!.cert), replicas.map(() => cert))
   assert.equal(one.lines.all.filter((line) => line.startsWith('info')).length, 1)
-  await one.stop()
 })
 
 test('a Secret without our label is refused, and not written', async () => {
   for (const labels of [{}, { [OPERATOR_LABEL]: 'other' }]) {
-    const one = lab()
+    await using one = lab()
     await one.api.create(TARGET, secretWith(undefined, labels as never), {})
     one.network.take()
     const message =
@@ -118,13 +115,12 @@ test('a Secret without our label is refused, and not written', async () => {
     await assert.rejects(one.serve(one.replica()).done, { name: 'ConfigError', message })
     await assert.rejects(one.replica().bundle(one.signal), { name: 'ConfigError', message })
     assert.deepEqual(one.network.take().filter((line) => !line.startsWith('GET')), [])
-    await one.stop()
   }
 })
 
 test('a missing right ends the start with the rule that is needed', async () => {
   for (const [method, verb] of [['GET', 'get'], ['POST', 'create']] as const) {
-    const one = lab()
+    await using one = lab()
     const text =
       `secrets is forbidden: User "x" cannot ${verb} resource "secrets" in API group "" in the namespace "default"`
     one.network.intercept = (request, next) =>
@@ -138,12 +134,11 @@ test('a missing right ends the start with the rule that is needed', async () => 
       assert.equal(rule, '{ apiGroups: [""], resources: ["secrets"], verbs: ["get", "watch", "create", "update"] }')
       return true
     })
-    await one.stop()
   }
 })
 
 test('a server that cannot be reached at the start is asked again', async () => {
-  const one = lab()
+  await using one = lab()
   let failures = 2
   one.network.intercept = (request, next) =>
     failures-- > 0 ? Promise.reject(new NetworkError('no route', { phase: 'connect' })) : next(request)
@@ -158,11 +153,10 @@ test('a server that cannot be reached at the start is asked again', async () => 
     'warn Cannot keep certificates in Secret "default/certs": no route; trying again',
     'warn Cannot keep certificates in Secret "default/certs": no route; trying again',
   ])
-  await one.stop()
 })
 
 test('a start ends when the server could not be reached for two minutes, and at once if it refuses the credentials', async () => {
-  const one = lab()
+  await using one = lab()
   one.network.intercept = () => Promise.reject(new NetworkError('no route', { phase: 'connect' }))
   const ended = assert.rejects(one.replica().run(() => {}, one.signal), {
     name: 'ConfigError',
@@ -179,7 +173,6 @@ test('a start ends when the server could not be reached for two minutes, and at 
     message:
       'Cannot keep certificates in Secret "default/certs": Cannot get Secret "default/certs": refused: Unauthorized',
   })
-  await one.stop()
 })
 
 /** Starts a replica, and returns it with another pair to store. */
@@ -208,7 +201,7 @@ test('without a watch, and with one that is silent, the Secret is read again', a
   for (
     const [intercepted, ms] of [[() => Promise.resolve(refusal(403, 'Forbidden')), 10_000], [silence, 60_000]] as const
   ) {
-    const one = lab()
+    await using one = lab()
     one.network.intercept = (request, next) => isWatch(request) ? intercepted(request) : next(request)
     const waits = one.clock.waits(ms)
     const served = one.serve(one.replica())
@@ -222,7 +215,6 @@ test('without a watch, and with one that is silent, the Secret is read again', a
     assert.equal(served.pairs.all.length, 1)
     await one.clock.advance(1)
     await served.pairs.is(({ cert }) => cert === next.cert)
-    await one.stop()
   }
 })
 
@@ -399,7 +391,7 @@ test('new names are in the leaf before the configurations are written', async ()
 
 test('at its start a replica adds its names to the leaf, and a renewal has the names of its leader alone', async () => {
   const { handle } = new ApiServer()
-  const one = lab(undefined, handle)
+  await using one = lab(undefined, handle)
   const served = one.serve(one.replica())
   const before = await served.pairs.is(() => true)
   const names = { dnsNames: ['new.default.svc'], ipAddresses: ['::1', '10.0.0.1'] }
@@ -416,7 +408,6 @@ test('at its start a replica adds its names to the leaf, and a renewal has the n
   )!
   assert.deepEqual([renewed.hasNames(names), renewed.hasNames(NAMES)], [true, false])
   await later.stop()
-  await one.stop()
 })
 
 test('clocks of machines may differ by an hour; what one made that is further ahead is replaced at the start', async () => {
@@ -425,7 +416,7 @@ test('clocks of machines may differ by an hour; what one made that is further ah
     const ahead = lab(now + aheadMs)
     await ahead.replica().bundle(ahead.signal)
     const before = await ahead.texts()
-    const one = lab(now)
+    await using one = lab(now)
     await one.api.create(TARGET, secretWith(before), {})
     const { cert } = await one.serve(one.replica()).pairs.is(() => true)
     const after = await one.texts()
@@ -435,7 +426,6 @@ test('clocks of machines may differ by an hour; what one made that is further ah
     // A machine whose clock is ahead leaves it as it is.
     await ahead.store(after)
     assert.equal(await ahead.replica().bundle(ahead.signal), after.ca)
-    await one.stop()
   }
 })
 
@@ -449,13 +439,12 @@ test('at its start a replica renews a leaf that has expired, or that no CA of th
   for (
     const [texts, nowMs] of [[expired, Date.UTC(2025, 0, 1) + LIVES.leafLifeMs], [{ ...expired, cert, key }]] as const
   ) {
-    const one = lab(nowMs ?? Date.UTC(2025, 0, 1))
+    await using one = lab(nowMs ?? Date.UTC(2025, 0, 1))
     await one.api.create(TARGET, secretWith(texts), {})
     const served = await one.serve(one.replica()).pairs.is(() => true)
     assert.notEqual(served.cert, texts.cert)
     assert.ok(readCertificate(served.cert)!.isIssuedBy(expired.ca))
     assert.equal((await one.texts()).ca, expired.ca)
-    await one.stop()
   }
 })
 
@@ -639,7 +628,7 @@ test('a CA of others issues, its key is not stored again, and a new one is trust
   const nowMs = Date.UTC(2026, 0, 1)
   const { handle } = new ApiServer()
   const first = await give(lab(nowMs - LIVES.caLifeMs * 0.7, handle), LIVES.caLifeMs)
-  const one = lab(nowMs, handle)
+  await using one = lab(nowMs, handle)
   const replica = one.replica(GIVEN)
   const watched = one.clock.waits(60_000)
   const served = one.serve(replica)
@@ -663,11 +652,10 @@ test('a CA of others issues, its key is not stored again, and a new one is trust
   await served.pairs.is(({ cert }) => readCertificate(cert)!.isIssuedBy(next))
   assert.ok(one.lines.all.some((line) => line.endsWith('(the CA has changed)')), one.lines.all.join('\n'))
   await assertNoKeys(one)
-  await one.stop()
 })
 
 test('a leaf that ends with a CA of others is not renewed again and again', async () => {
-  const one = lab()
+  await using one = lab()
   await give(one, LIVES.leafRenewMs / 2)
   const replica = one.replica(GIVEN)
   const watched = one.clock.waits(60_000)
@@ -685,11 +673,10 @@ test('a leaf that ends with a CA of others is not renewed again and again', asyn
   await inEffect
   await one.clock.advance(10_000)
   await served.pairs.is(({ cert }) => readCertificate(cert)!.isIssuedBy(longer))
-  await one.stop()
 })
 
 test('a CA of others that is missing, or cannot issue, ends the start and says what it must have', async () => {
-  const one = lab()
+  await using one = lab()
   const start = (): Promise<void> => one.serve(one.replica(GIVEN)).done
   const message =
     /^Cannot issue certificates of webhooks by the CA in Secret "default\/pki": .*; it must have tls\.crt and tls\.key of a CA$/
@@ -701,18 +688,16 @@ test('a CA of others that is missing, or cannot issue, ends the start and says w
   })
   await assert.rejects(start(), { name: 'ConfigError', message })
   assert.ok(!one.lines.all.join().includes('PRIVATE KEY'))
-  await one.stop()
 })
 
 test('new keys have the stated algorithm', async () => {
   for (const algorithm of ['ECDSA-384', 'RSA-2048'] as const) {
-    const one = lab()
+    await using one = lab()
     const { cert } = await one.serve(one.replica({ algorithm })).pairs.is(() => true)
     for (const pem of [cert, (await one.texts()).ca]) {
       const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(pem).publicKey
       const [type, size] = [asymmetricKeyType, asymmetricKeyDetails?.modulusLength ?? asymmetricKeyDetails?.namedCurve]
       assert.deepEqual([type, size], algorithm === 'RSA-2048' ? ['rsa', 2048] : ['ec', 'secp384r1'])
     }
-    await one.stop()
   }
 })

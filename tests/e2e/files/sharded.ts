@@ -1,16 +1,15 @@
 /**
- * A shard in a process of its own: `sharded.ts CLUSTER NAME MILLISECONDS LEASE [quiet]`.
+ * A shard in a process of its own: `sharded.ts CLUSTER NAME MILLISECONDS LEASE`.
  *
- * Each reconcile of a Secret takes some time, and writes its begin and its end to the object; with `quiet` it prints how
- * many have ended, one at a time. LEASE is the duration of the Lease in seconds. SIGTERM stops it with code 0; a lost
- * Lease ends it with code 7.
+ * Each reconcile of a Secret takes some time, and writes its begin and its end to the object. LEASE is the duration of the
+ * Lease in seconds. SIGTERM stops it with code 0; a lost Lease ends it with code 7.
  */
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { type ClusterConfig, LeadershipLost, operator } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 
-const [cluster, identity, ms, lease, quiet] = process.argv.slice(2) as [string, string, string, string, string?]
+const [cluster, identity, ms, lease] = process.argv.slice(2) as [string, string, string, string]
 const app = operator({
   name: 'sharded',
   log: console,
@@ -26,21 +25,20 @@ const app = operator({
 })
 let count = 0
 app.controllerFor(Secret, {
-  concurrency: quiet ? 1 : 10,
+  concurrency: 10,
   when: (now, before) => now.data?.['round'] !== before?.data?.['round'],
 }).owns(ConfigMap, { when: () => false }).reconcile(async (secret, { client, sleep }) => {
   const run = ++count
   const mark = async (phase: string): Promise<void> => {
     const annotations = { run: `${identity} ${run} ${phase}` }
-    if (!quiet) await client.patch(Secret, secret, { merge: { metadata: { annotations } } })
+    await client.patch(Secret, secret, { merge: { metadata: { annotations } } })
   }
   await mark('begin')
   await sleep(Number(ms))
   const { name, namespace } = secret.metadata
   const data = { round: secret.data?.['round'] ?? '' }
-  if (!quiet) await client.apply(ConfigMap, { metadata: { name: `of-${name}`, namespace }, data }, { owner: secret })
+  await client.apply(ConfigMap, { metadata: { name: `of-${name}`, namespace }, data }, { owner: secret })
   await mark('end')
-  if (quiet) console.log(`reconciled ${run} ${Date.now()}`)
 })
 
 const stopping = new AbortController()

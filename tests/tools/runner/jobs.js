@@ -1,22 +1,34 @@
 /** Which test files run where, and which share a process. Plain JavaScript, for tests/run.js. */
 
 /**
- * Files that run under the first runtime alone: their subject is text, or what a real API server answers to requests
- * whose bytes no runtime changes.
+ * Files that run under the first runtime alone, as no runtime changes what they find. All others run under each: what
+ * opens sockets, files and processes, waits for timers and signals, or encrypts. A file is here if it takes seconds, and
+ * another one of its room does the like of it under each runtime.
  */
 const ONCE = [
+  // Texts and types of this repository, and the files of the package; dist_runs.test.ts runs these.
   'tests/structure/',
   'tests/types/',
   'tests/build/dist.test.ts',
+  // Texts of commands; the other files of this room load operators and start the command under each runtime.
+  'tests/cli/crd_changes.test.ts',
+  'tests/cli/crd_check.test.ts',
   'tests/cli/crd_types.test.ts',
-  'tests/conformance/real.test.ts',
-  'tests/apiserver/explain.test.ts',
+  'tests/cli/deploy.test.ts',
+  'tests/cli/deploy_kustomize.test.ts',
+  'tests/cli/manifests.test.ts',
+  'tests/cli/options.test.ts',
+  'tests/cli/plan.test.ts',
   // Which rights operators need: their requests are the same everywhere.
   'tests/e2e/least_rights.test.ts',
   'tests/testing/world_account.test.ts',
-  // Texts about definitions and roles; the other files of this room start the command under each runtime.
-  'tests/cli/crd_check.test.ts',
-  'tests/cli/deploy.test.ts',
+  // Objects that are generated and compared.
+  'tests/testing/check_conversion.test.ts',
+  // An operator in memory, with a clock that the test advances; the other files of its room are of the same kind.
+  'tests/testing/fault_survival.test.ts',
+  // What a real API server answers to requests whose bytes no runtime changes; .ci/run has more of these.
+  'tests/apiserver/explain.test.ts',
+  'tests/conformance/real.test.ts',
 ]
 
 /** Files that have a process of their own, with the reasons. */

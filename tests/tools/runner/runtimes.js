@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
+const RUNNER = 'tests/tools/runner'
+
 /**
  * `args` takes the files, the path of the JUnit report, and the limit of one test in ms: a test that hangs fails by its
  * name. Deno has no such option. `begun` matches the line that a runtime prints before it runs a file.
@@ -18,7 +20,7 @@ export const RUNTIMES = {
       '--test-reporter-destination=stdout',
       '--test-reporter=junit',
       `--test-reporter-destination=${report}`,
-      'tests/tools/runner/node_group.js',
+      `${RUNNER}/node_group.js`,
       ...files,
     ],
     begun: /^# (\S+)$/,
@@ -37,9 +39,13 @@ export const RUNTIMES = {
   },
   deno: {
     oldest: [2, 9],
-    // Each file has a realm of its own.
-    args: (files, report) => ['test', '-A', '--no-check', `--junit-path=${report}`, ...files],
-    begun: /^running \d+ tests? from \.\/(\S+)$/,
+    // Files that share a process share its realm, too.
+    args(files, report) {
+      const options = ['test', '-A', '--no-check', `--junit-path=${report}`]
+      if (files.length === 1) return [...options, ...files]
+      return [...options, `--import-map=${RUNNER}/deno_imports.json`, `${RUNNER}/deno_group.js`, '--', ...files]
+    },
+    begun: /^(?:running \d+ tests? from \.\/|# )(\S+)$/,
   },
 }
 
