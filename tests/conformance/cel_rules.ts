@@ -350,14 +350,6 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { s: '01.02.00' },
       { s: 'x' },
     ],
-    ['!format.dns1123Label().validate(self.s).hasValue()', { s: TEXT }, { s: 'abc' }, { s: 'A' }],
-    [
-      "format.named('uuid').hasValue() && !format.named('nope').hasValue() && format.labelValue().validate(self.s).orValue(['']).size() == 1",
-      { s: TEXT },
-      { s: 'a' },
-      { s: '-' },
-    ],
-    ["format.qualifiedName().validate(self.s).value()[0] == ''", { s: TEXT }, { s: 'a/b/c' }, { s: 'a' }],
   ],
   transitions: [
     ['self.a == oldSelf.a', { a: INT }, { a: 1 }, { old: { a: 1 }, new: { a: 1, z: 1 } }, {

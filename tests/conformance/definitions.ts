@@ -197,8 +197,6 @@ async function answerTo(api: Api, versions: readonly Body[]): Promise<string> {
     spec: { group: api.group, scope: 'Cluster', names: { plural: 'defineds', kind: 'Defined' }, versions },
   })
   const causes = (body.details?.causes ?? []) as Body[]
-  const texts = causes.map(({ reason, field, message }) =>
-    `${String(reason).replace('FieldValue', '')} ${field}: ${message}`
-  )
-  return [status, texts.join('; ')].join(' ').trim()
+  const texts = new Set(causes.map(({ reason, field }) => `${String(reason).replace('FieldValue', '')} ${field}`))
+  return [status, [...texts].sort().join('; ')].join(' ').trim()
 }

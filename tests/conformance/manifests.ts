@@ -255,24 +255,6 @@ const CASES: readonly Script[] = [
     ]),
   ]),
   {
-    name: 'the server warns of a format that it does not check, once, and not of one that the definition had',
-    steps: [
-      {},
-      {
-        a: { type: 'string', format: 'idn-hostname' },
-        b: { type: 'array', items: { type: 'string', format: 'idn-hostname' } },
-      },
-      ...['string', 'integer', 'number', 'boolean'].map((type) => ({ a: { type, format: 'int64' } })),
-      { a: { type: 'string', format: 'date-time' }, b: { type: 'number', format: 'double' } },
-      { a: { type: 'string', format: 'k8s-short-name' } },
-    ].map((properties) => formatted(properties)).concat([
-      formatted({ a: { type: 'string', format: 'one' } }, ''),
-      ['MERGE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/formats.{group} ? spec.names.plural', {
-        spec: formatted({ a: { type: 'string', format: 'one' }, b: { type: 'string', format: 'two' } })[1].spec,
-      }],
-    ]),
-  },
-  {
     name: 'the labels of a job and of its pods are the generated ones, or the job is refused',
     steps: [
       {},
@@ -378,26 +360,6 @@ function ingress(more: object): Body {
     metadata: { name: 'x', annotations: { 'kubernetes.io/ingress.class': 'nginx' } },
     spec: { defaultBackend: { service: { name: 'x', port: { number: 80 } } }, ...more },
   }
-}
-
-/** Creates a definition whose spec has these properties. */
-function formatted(properties: object, query = '?dryRun=All'): [string, Body] {
-  return [`POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions${query} ? spec.names.plural`, {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'formats.{group}' },
-    spec: {
-      group: '{group}',
-      scope: 'Namespaced',
-      names: { plural: 'formats', kind: 'Format' },
-      versions: [{
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties } } } },
-      }],
-    },
-  }]
 }
 
 export const MANIFEST_CASES: readonly Case[] = casesOf('manifests', CASES)

@@ -17,7 +17,6 @@ const creates = (kind: string, bodies: readonly unknown[], picks = ''): Step[] =
 const PODS = '/api/v1/namespaces/{ns}/pods'
 const SERVICES = '/api/v1/namespaces/{ns}/services'
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/{ns}/events'
-const SCALERS = '/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers'
 const PORT = [{ port: 80 }]
 
 const event: Body = {
@@ -47,17 +46,6 @@ const owned = (owners: readonly object[]): Body => ({
   metadata: { name: 'owned', ownerReferences: owners },
 })
 
-const target = (given: object): object => ({
-  apiVersion: 'autoscaling/v2',
-  kind: 'HorizontalPodAutoscaler',
-  metadata,
-  spec: {
-    maxReplicas: 3,
-    scaleTargetRef: { kind: 'Deployment', name: 'x', apiVersion: 'apps/v1' },
-    metrics: [{ type: 'Resource', resource: { name: 'cpu', target: given } }],
-  },
-})
-
 /** Creates the ReplicaSet x, as the manager c. */
 const CREATE_SET: Step = ['POST /apis/apps/v1/namespaces/{ns}/replicasets?fieldManager=c ? metadata.name', {
   apiVersion: 'apps/v1',
@@ -69,6 +57,7 @@ const CREATE_SET: Step = ['POST /apis/apps/v1/namespaces/{ns}/replicasets?fieldM
     template: { metadata: { labels: { a: 'b' } }, spec: { containers: [CONTAINER] } },
   },
 }]
+
 const REPLICAS = 'GET /apis/apps/v1/namespaces/{ns}/replicasets/x ? spec.replicas metadata.managedFields'
 
 function applyScale(manager: string, spec: object, more: string): Step {
@@ -114,21 +103,6 @@ const CASES: readonly Script[] = [
       .map((change): Step => [`MERGE ${EVENTS}/x`, change]),
     ['MERGE /api/v1/namespaces/{ns}/events/x ? message', { message: 'other' }],
   ]),
-  script(
-    'the targets of an autoscaler have a known type, and only its value',
-    creates(
-      SCALERS,
-      [
-        { type: 'Percentage', averageUtilization: 50 },
-        { type: 'Utilization', averageUtilization: 50 },
-        { type: 'Utilization', averageValue: '1' },
-        { type: 'AverageValue', averageUtilization: 50 },
-        { type: 'Value', value: '1' },
-        { averageUtilization: 50 },
-        { type: 'Utilization', averageUtilization: 0 },
-      ].map(target),
-    ),
-  ),
   {
     name: 'a variable has a value or one source',
     steps: creates(
@@ -204,13 +178,6 @@ const CASES: readonly Script[] = [
       ]),
   },
   {
-    name: 'integers of a built-in kind are in the range of their type',
-    steps: ['2147483647', '2147483648', '-2147483649', '0.5'].map((replicas): Step => [
-      'POST /apis/apps/v1/namespaces/{ns}/replicasets?dryRun=All',
-      `{"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"x"},"spec":{"replicas":${replicas},"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"b"}]}}}}`,
-    ]),
-  },
-  {
     name: 'quantities have no blanks, and a null one is left out',
     steps: [' 1', '1 ', '1 Gi', '', null, 1, 1.5, '1e3', '0.5m', '1E'].map((cpu): Step => [
       `POST ${PODS}?dryRun=All ? spec.containers.0.resources`,
@@ -274,16 +241,6 @@ const CASES: readonly Script[] = [
     [`MERGE ${PODS}/x/status`, { status: { conditions: [{ type: 'a b', status: 'True' }] } }],
     [`MERGE ${PODS}/x/status ? status`, { status: { conditions: [{ type: 'example.com/a', status: 'True' }] } }],
   ]),
-  script('half of a surrogate pair becomes a replacement character', [
-    [
-      'POST cm?dryRun=All ? data',
-      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"a":"x\\ud83dy","b":"\\ude00","c":"\\ud83d\\ude00"}}',
-    ],
-    [
-      'POST foos?dryRun=All ? spec.free',
-      '{"apiVersion":"{group}/v1","kind":"Foo","metadata":{"name":"x"},"spec":{"size":1,"free":{"name":"x\\ud83dy"}}}',
-    ],
-  ]),
   script('an applied scale has managers as the replicas of its object', [
     CREATE_SET,
     applyScale('s', { replicas: 2 }, ''),
@@ -325,17 +282,6 @@ const CASES: readonly Script[] = [
       spec: { replicas: 2, unknown: 1 },
     }],
   ]),
-  {
-    name: 'many warnings are cut to 256 characters, up to 4096 of all',
-    steps: [[300, 14], [300, 20], [100, 60]].map(([length, count]): Step => [
-      'POST /apis/{group}/v1/namespaces/{ns}/foos?fieldValidation=Warn&dryRun=All ? spec',
-      foo('cut', { size: 1, ...unknown(length!, count!) }),
-    ]),
-  },
 ]
-
-function unknown(length: number, count: number): Record<string, number> {
-  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`u${index}`.padEnd(length, '_'), 1]))
-}
 
 export const ODD_CASES: readonly Case[] = casesOf('odd_values', CASES)

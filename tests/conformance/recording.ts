@@ -67,19 +67,6 @@ export function recordedCase(group: string, name: string, play: Play): RecordedC
 
 /** Returns what the embedded API answers where the real server answers this. */
 function embeddedLine(recorded: string | undefined): string | undefined {
-  if (recorded && GO_JSON.test(recorded)) return withOwnJsonError(recorded)
   const other = OTHER_ANSWERS.find(({ line }) => recorded?.endsWith(line))
   return other ? recorded!.slice(0, -other.line.length) + other.embedded : recorded
-}
-
-/** Go names the first wrong character of a text that is not JSON; the embedded API only whether it is nested too deep. */
-const GO_JSON =
-  /((?:json parse error|continue key is not valid|error decoding patch|400 BadRequest): )(?:invalid character .*?|unexpected end of JSON input)(?= \((?!expecting)|$)/
-
-/** Returns an answer of the real server to a text that is not JSON as the embedded API words it. */
-export function withOwnJsonError(answer: string): string {
-  return answer.replace(GO_JSON, (whole, place: string) => {
-    const tooDeep = 'exceeded max depth'
-    return place + (whole.endsWith(tooDeep) ? tooDeep : 'it is not valid JSON')
-  })
 }

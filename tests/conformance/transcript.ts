@@ -185,8 +185,6 @@ function neutral(names: Names, text: string): string {
       /(current: |ResourceVersion: |resource version: |in record \(|in the precondition \(|ResourceVersion in object meta: )\d+/g,
       '$1{rv}',
     )
-    // The error of a strict patch shows the object; the order of its fields is Go's.
-    .replace(/(patch Invalid value: )"\{.*\}": /gs, '$1{object}: ')
     // The five random letters of a generated name: scripts give such names a base with `gen`.
     .replace(/(gen[^a-z]?)[bcdfghjklmnpqrstvwxz2456789]{5}/gi, '$1{random}')
     .replace(/("resourceVersion":")\d+/g, '$1{rv}')
@@ -243,31 +241,18 @@ function asInOneSecond(entries: readonly Body[]): Body[] {
 }
 
 /**
- * Renders a Status. The causes are sorted, because the real server checks the fields of custom objects in random
- * order, and stand for the rest of the message, if that is their list.
+ * Renders a Status. Of an invalid request or a failure, clients read the status, the reason, and of each cause its reason and field:
+ * these are compared, not the sentence; but for a strict decoding error, which names the fields in its sentence.
  */
-function statusText({ status, reason, message = '', details = {} }: Body): string {
+export function statusText({ status, reason = '', message = '', details = {} }: Body): string {
   const { causes = [], ...rest } = details
-  const lines: string[] = causes.map(({ field, message: text }: Body) => `${field}: ${text}`)
-  const unique = [...new Set(lines)]
-  const list = ` is invalid: ${unique.length === 1 ? unique[0] : `[${unique.join(', ')}]`}`
-  const isListed = reason === 'Invalid' && message.endsWith(list)
-  const parts = [
-    status === 'Success' ? 'Success' : `${reason ?? ''}: ${isListed ? message.slice(0, -list.length) : message}`,
-  ]
-  if (Object.keys(rest).length > 0) parts.push(Object.values(rest).join(' '))
-  // How often the same cause is repeated depends on the kind.
-  for (const [index, cause] of causes.toSorted(byField).entries()) {
-    if (causes.toSorted(byField).findIndex((each: Body) => byField(each, cause) === 0) < index) continue
-    const { field, reason: why, message: text = '' } = cause
-    parts.push([why, field, !isListed && message.includes(text) ? '' : text].filter(Boolean).join(' '))
-  }
-  return parts.join(' | ')
-}
-
-function byField(a: Body, b: Body): number {
-  const [left, right] = [a, b].map(({ field, message }) => `${field}: ${message}`)
-  return left! < right! ? -1 : left! > right! ? 1 : 0
+  const sentence = ['', 'BadRequest', 'Invalid', 'InternalError'].includes(reason)
+    ? /strict decoding error.*$/.exec(message)?.[0]
+    : message
+  const head = status === 'Success' ? 'Success' : [reason, sentence].filter(Boolean).join(': ')
+  const fields = causes.map((cause: Body) => [cause.reason, cause.field].filter(Boolean).join(' '))
+  // How often the same cause is repeated depends on the kind; the order of the fields of custom objects is random.
+  return [head, Object.values(rest).join(' '), ...[...new Set<string>(fields)].sort()].filter(Boolean).join(' | ')
 }
 
 /** Returns the JSON of a body with sorted fields, without values that differ between runs. */

@@ -24,39 +24,20 @@ const ODD_FOO = {
   }, { odd: 1 }),
   extra: 1,
 }
-const DUPLICATES =
-  '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"d","name":"d","labels":{"a":"b","a":"c"}},' +
-  '"data":{"k":"v","k":"w"}}'
-const FOO_DUPLICATES = '{"apiVersion":"{group}/v1","kind":"Foo","metadata":{"name":"d","labels":{"a":"b","a":"c"}},' +
-  '"spec":{"size":1,"size":2,"parts":[{"name":"a","name":"b"}],"labels":{"x":"1","x":"2"}},"spec":{"size":3,"odd":1}}'
-
 const WRONG_TYPES: readonly unknown[] = [
   cm('a', 5),
-  cm('a', 'x'),
   cm('a', []),
   cm('a', { k: 5 }),
-  cm('a', { k: true }),
-  cm('a', { k: { a: 1 } }),
-  cm('a', { k: ['a'] }),
   { ...cm('a'), immutable: 'true' },
-  { ...cm('a'), binaryData: { k: 5 } },
   { ...cm('a'), binaryData: { k: '%' } },
   { ...cm('a'), metadata: 5 },
-  { ...cm('a'), metadata: [] },
-  { ...cm('a'), metadata: 'x' },
   cm('a', {}, { labels: { a: 5 } }),
-  cm('a', {}, { labels: 'x' }),
-  cm('a', {}, { annotations: { a: true } }),
   cm('a', {}, { finalizers: 'x' }),
   cm('a', {}, { finalizers: [5] }),
   cm('a', {}, { ownerReferences: [{ name: 5 }] }),
-  cm('a', {}, { ownerReferences: {} }),
-  cm('a', {}, { generation: 'x' }),
   cm('a', {}, { generation: 1.5 }),
   cm('a', {}, { creationTimestamp: 'yesterday' }),
-  cm('a', {}, { creationTimestamp: 5 }),
   cm('a', {}, { managedFields: [{ fieldsV1: 5 }] }),
-  cm('a', {}, { managedFields: 5 }),
 ]
 
 const WRONG_DEPLOYMENTS: readonly unknown[] = [
@@ -64,49 +45,24 @@ const WRONG_DEPLOYMENTS: readonly unknown[] = [
   { replicas: 'x' },
   { replicas: 1.5 },
   { replicas: 3000000000 },
-  { replicas: true },
   { paused: 1 },
-  { paused: 'true' },
   { selector: [] },
   { selector: { matchLabels: { a: 1 } } },
-  { selector: { matchExpressions: [{ key: 'a', values: [1] }] } },
   { strategy: { rollingUpdate: { maxSurge: {} } } },
-  { strategy: { rollingUpdate: { maxSurge: true } } },
-  { strategy: { rollingUpdate: { maxSurge: 1.5 } } },
-  { strategy: 'Recreate' },
   spec({}),
-  spec('x'),
-  spec(['x']),
-  spec([{ name: 5 }]),
   spec([{ name: 'a', command: 'sh' }]),
-  spec([{ name: 'a', command: [1] }]),
   spec([{ name: 'a', env: [{ name: 'A', value: 5 }] }]),
-  spec([{ name: 'a', env: [{ name: 'A', value: true }] }]),
-  spec([{ name: 'a', ports: [{ containerPort: '80' }] }]),
   spec([{ name: 'a', resources: { limits: { cpu: 'x' } } }]),
-  spec([{ name: 'a', resources: { limits: { cpu: true } } }]),
-  spec([{ name: 'a', resources: { limits: [] } }]),
-  spec([{ name: 'a', livenessProbe: { httpGet: { port: {} } } }]),
   spec([{ name: 'a' }], { terminationGracePeriodSeconds: 'x' }),
-  spec([{ name: 'a' }], { nodeSelector: { a: 1 } }),
-  spec([{ name: 'a' }], { securityContext: { runAsUser: 'x' } }),
   spec([{ name: 'a' }], { volumes: [{ name: 'a', emptyDir: { sizeLimit: 'x' } }] }),
-  spec([{ name: 'a' }], { volumes: [{ name: 'a', secret: { items: [{ mode: '0644' }] } }] }),
-  spec([{ name: 'a' }], { affinity: { nodeAffinity: [] } }),
 ]
 
 const WRONG_FOOS: readonly unknown[] = [
   foo('a', { size: 1 }, { labels: { a: 5 } }),
-  foo('a', { size: 1 }, { labels: 'x' }),
-  foo('a', { size: 1 }, { annotations: [] }),
-  foo('a', { size: 1 }, { finalizers: 'x' }),
   foo('a', { size: 1 }, { finalizers: [1] }),
   foo('a', { size: 1 }, { ownerReferences: [{ name: 5 }] }),
   foo('a', { size: 1 }, { creationTimestamp: 'x' }),
-  foo('a', { size: 1 }, { generation: 'x' }),
   { ...foo('a'), metadata: 5 },
-  { ...foo('a'), metadata: [] },
-  { ...foo('a'), metadata: { name: 5 } },
   { ...foo('a'), metadata: null },
 ]
 
@@ -158,35 +114,6 @@ export const DECODING_SCRIPTS: readonly Script[] = [
       ...foo('b', { any: { thing: 1 } }, { odd: 1 }),
       apiVersion: '{group}/v2',
     }],
-  ]),
-  script('verbs: duplicate fields of a built-in kind', [
-    ['POST cm?fieldValidation=Strict', DUPLICATES],
-    ['POST cm ? data metadata.labels', DUPLICATES],
-    ['PUT cm/d?fieldValidation=Strict', DUPLICATES],
-    ['MERGE cm/d?fieldValidation=Strict', '{"data":{"a":"1","a":"2"},"metadata":{"labels":{"x":"1","x":"2"}}}'],
-    ['MERGE cm/d ? data metadata.labels', '{"data":{"a":"1","a":"2"},"metadata":{"labels":{"x":"1","x":"2"}}}'],
-    ['STRATEGIC cm/d?fieldValidation=Strict', '{"data":{"a":"1","a":"2"},"odd":1}'],
-    ['STRATEGIC cm/d', '{"data":{"a":"1","a":"2"},"odd":1}'],
-    ['JSON cm/d?fieldValidation=Strict', '[{"op":"add","op":"add","path":"/data/z","value":"1"}]'],
-  ]),
-  script('verbs: duplicate fields of a custom kind', [
-    ['POST foos?fieldValidation=Strict', FOO_DUPLICATES],
-    ['POST foos ? spec metadata.labels', FOO_DUPLICATES],
-    ['MERGE foos/d?fieldValidation=Strict', '{"spec":{"size":1,"size":2,"odd":1}}'],
-    ['MERGE foos/d ? spec.size', '{"spec":{"size":1,"size":2,"odd":1}}'],
-    ['POST foos?fieldValidation=Ignore', FOO_DUPLICATES.replaceAll('"d"', '"e"')],
-  ]),
-  script('verbs: many unknown fields', [
-    ['POST cm?fieldValidation=Strict', {
-      ...cm('m'),
-      ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`odd${i}`, i])),
-    }],
-    [
-      'POST foos?fieldValidation=Strict',
-      foo('m', { size: 1, ...Object.fromEntries(Array.from({ length: 110 }, (_, i) => [`odd${i}`, i])) }),
-    ],
-    ['POST cm', { ...cm('m'), ...Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`odd${i}`, i])) }],
-    ['POST cm', { ...cm('n'), ['x'.repeat(300)]: 1 }],
   ]),
   script('verbs: a wrong type and unknown fields at once', [
     ['POST cm?fieldValidation=Strict', { ...cm('a', { k: 5 }), odd: 1 }],

@@ -4,7 +4,7 @@ import { encodeBase64 } from '../../lib/core/base64.ts'
 import { type Api, type Body, type Case, caseOf, MERGE } from './api.ts'
 import { CLOSED_URL, RawResponse, type Responder } from './hooks.ts'
 import { lineOf, recordedCase } from './recording.ts'
-import { casesOf, cm, deploy, foo, type Script, script, type Step } from './transcript.ts'
+import { casesOf, cm, deploy, foo, type Script, script, statusText, type Step } from './transcript.ts'
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1'
 const PATHS = {
@@ -155,15 +155,6 @@ async function refusals(api: Api, type: Type, responders: readonly Responder[]):
   return statuses
 }
 
-/** Returns a refusal without what differs each time, and without the name of Go's type. */
-function refusalOf({ code, status, reason, message, details }: Body): string {
-  const text = message.replace(/"h0\.[^"]*"/, '{webhook}').replace(/="[0-9a-f-]{36}"/, '={uid}')
-    .replace(/(?<= of type struct).*/s, '')
-  // The cause of a failed call repeats its message.
-  const causes = reason === 'InternalError' ? undefined : JSON.stringify(details?.causes)
-  return [code, status, reason, text, causes].filter(Boolean).join(' ')
-}
-
 /** What is wrong in refused configurations. */
 const BROKEN: readonly Readonly<Record<string, unknown>>[] = [
   { name: 'a.b' },
@@ -172,7 +163,6 @@ const BROKEN: readonly Readonly<Record<string, unknown>>[] = [
   { clientConfig: { url: 'https://u:p@a.b/c' } },
   { clientConfig: { url: 'https://a.b/c?x=1' } },
   { clientConfig: { url: 'https://a.b/c#f' } },
-  { clientConfig: { url: 'https:///x' } },
   { clientConfig: {} },
   { clientConfig: { url: 'https://a.b', service: { name: 'a', namespace: 'b' } } },
   // The real server mixes name and namespace up.
@@ -187,11 +177,8 @@ const BROKEN: readonly Readonly<Record<string, unknown>>[] = [
   { matchPolicy: 'X' },
   { reinvocationPolicy: 'X' },
   { rules: [{}] },
-  { rules: [{}] },
   { rules: [rule(['pods'], ['*', 'CREATE'])] },
   { rules: [rule(['pods'], ['READ'])] },
-  { rules: [rule(['*/*', 'pods'])] },
-  { rules: [rule(['pods/*', 'pods/status'])] },
   { rules: [rule(['pods'], ['*'], { scope: 'Q' })] },
   { admissionReviewVersions: undefined },
   { admissionReviewVersions: ['v9'] },
@@ -210,10 +197,7 @@ const MALFORMED: Readonly<Record<string, Responder>> = {
   'a type of a patch': (review) => allow(review, { patchType: 'JSONPatch' }),
   'an unfinished object': () => new RawResponse(200, '{"a":'),
   'an array': () => new RawResponse(200, '[]'),
-  'an empty body': () => new RawResponse(200, ''),
-  'status 404': () => new RawResponse(404, 'x'),
   'status 503': () => new RawResponse(503, 'x'),
-  'status 418': () => new RawResponse(418, 'x'),
   '500 with a Status': () =>
     new RawResponse(500, '{"kind":"Status","apiVersion":"v1","status":"Failure","message":"boom","code":500}'),
 }
@@ -236,14 +220,9 @@ const BAD_PATCHES: readonly Readonly<Record<string, unknown>>[] = [
   { patch: patchOf([])['patch'] },
   { patchType: 'JSONPatch' },
   { ...patchOf([{ op: 'test', path: '/kind', value: 'ConfigMap' }]), patchType: 'Merge' },
-  patchOf({ a: 1 }),
   { patchType: 'JSONPatch', patch: encodeBase64('hello') },
-  { patchType: 'JSONPatch', patch: '%%%' },
   patchOf([{ op: 'remove', path: '/data/nope' }]),
-  patchOf([{ op: 'add', path: '/metadata/labels/x', value: '1' }]),
   patchOf([{ op: 'test', path: '/data/k', value: '9' }]),
-  patchOf([{ op: 'frob', path: '/data/k' }]),
-  patchOf([{ op: 'add', value: '9' }]),
   patchOf([{ op: 'replace', path: '/apiVersion', value: 'v2' }]),
 ]
 
@@ -273,7 +252,7 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
     for (const wrong of BROKEN) {
       const body = configuration('Mutating', 'a', [{ ...hook, ...wrong }])
       const { body: status } = await api.request('POST', `${PATHS.Mutating}?dryRun=All`, body)
-      yield lineOf(JSON.stringify(wrong), status.message)
+      yield lineOf(JSON.stringify(wrong), statusText(status))
     }
   }),
   script('a configuration with two webhooks of one name is Invalid', [[
@@ -493,13 +472,13 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
   }),
   recordedCase('webhooks', 'a malformed response fails the request, with the reason', async function* (api) {
     const statuses = await refusals(api, 'Validating', Object.values(MALFORMED))
-    for (const [index, name] of Object.keys(MALFORMED).entries()) yield lineOf(name, refusalOf(statuses[index]))
+    for (const [index, name] of Object.keys(MALFORMED).entries()) yield lineOf(name, statusText(statuses[index]))
   }),
   recordedCase('webhooks', 'a denied request gets the status of the webhook', async function* (api) {
     const responders = DENIALS.map((status): Responder => (review) => deny(review, status))
     const statuses = await refusals(api, 'Validating', responders)
     for (const [index, given] of DENIALS.entries()) {
-      yield lineOf(JSON.stringify(given) ?? 'none', refusalOf(statuses[index]))
+      yield lineOf(JSON.stringify(given) ?? 'none', statusText(statuses[index]).replace(/"h0\.[^"]*"/, '{webhook}'))
     }
   }),
   hooked('failurePolicy Ignore does not allow what a webhook denies', [
@@ -516,8 +495,8 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
   ]),
   recordedCase('webhooks', 'a patch that cannot be applied fails the request, with the reason', async function* (api) {
     const responders = BAD_PATCHES.map((response): Responder => (review) => allow(review, response))
-    for (const [index, { code, message }] of (await refusals(api, 'Mutating', responders)).entries()) {
-      yield lineOf(JSON.stringify(BAD_PATCHES[index]), `${code} ${message.replace(/"h0\.[^"]*"/, '{webhook}')}`)
+    for (const [index, status] of (await refusals(api, 'Mutating', responders)).entries()) {
+      yield lineOf(JSON.stringify(BAD_PATCHES[index]), statusText(status))
     }
   }),
   hooked('a patch may add a missing key by replace, and an add without a value is null', [['Mutating', {

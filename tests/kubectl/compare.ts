@@ -26,7 +26,19 @@ export function unknownSteps(differences: readonly Difference[], names: Readonly
 }
 
 function textOf({ code, stdout, stderr }: Output): string {
-  return `exit code ${code}\n${stdout}--- stderr\n${stderr}`
+  return `exit code ${code}\n${withoutSentences(stdout)}--- stderr\n${withoutSentences(stderr)}`
+}
+
+/**
+ * Returns a text without the sentences of refusals, as the conformance cases compare them: what remains is the reason,
+ * and of each cause its reason and field; but a strict decoding error names the fields in its sentence.
+ */
+function withoutSentences(text: string): string {
+  return text.split('\n').map((line) => {
+    if (line.includes('strict decoding error')) return line
+    return line.replace(/(Error from server(?: \((?:BadRequest|InternalError|Invalid)\))?: ).*/, '$1')
+      .replace(/((?:Required|Invalid|Unsupported|Duplicate) value|Forbidden|Too long): .*/, '$1')
+  }).join('\n')
 }
 
 /** Returns the lines between the first and the last difference, of both. */

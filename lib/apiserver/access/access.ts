@@ -51,7 +51,7 @@ export class Access implements Rights {
     const isImpersonating = Object.keys(call.headers).some((name) => name.startsWith('impersonate-'))
     const wanted = isImpersonating && wantedUser(call)
     if (wanted) {
-      call.user = impersonated(wanted, attributesOf(call, call.user), (action) => this.decideByMode(action))
+      call.user = impersonated(wanted, call.user, (action) => this.decideByMode(action))
     }
     if (this.#mayAll(call.user)) return
     this.check(attributesOf(call, call.user))

@@ -1,12 +1,11 @@
 /** Impersonation: a request that acts as another user. */
 import type { Call } from '../model/routes.ts'
-import { badRequest, type StatusError } from '../model/status.ts'
+import { badRequest } from '../model/status.ts'
 import { type Attributes, notAllowed, resourceAttributes } from '../model/attributes.ts'
 import type { Decision } from '../model/rights.ts'
 import {
   ANONYMOUS,
   AUTHENTICATED,
-  MASTERS,
   parseServiceAccount,
   serviceAccountGroups,
   UNAUTHENTICATED,
@@ -35,11 +34,7 @@ export function wantedUser({ headers }: Call): User | undefined {
   const extra = Object.fromEntries(extras)
   if (name) return { name, groups, ...(uid && { uid }), ...(hasExtra && { extra }) }
   if (!uid && groups.length === 0 && !hasExtra) return undefined
-  const goExtra = Object.keys(extra).sort().map((key) => `${JSON.stringify(key)}:${goStrings(extra[key]!)}`)
-  throw badRequest(
-    `requested &user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:${goStrings(groups)}, ` +
-      `Extra:map[string][]string${hasExtra ? `{${goExtra.join(', ')}}` : '(nil)'}} without impersonating a user name`,
-  )
+  throw badRequest('the request impersonates a group, a uid or an extra value without impersonating a user name')
 }
 
 function valuesOf(header: string | undefined): string[] {
@@ -54,96 +49,28 @@ function unescaped(key: string): string {
   }
 }
 
-function goStrings(values: readonly string[]): string {
-  if (values.length === 0) return '[]string(nil)'
-  return `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`
-}
-
-const NODE_PREFIX = 'system:node:'
-
-/** A way to be allowed to impersonate. The constrained ones also need the right to act on behalf of the user. */
-interface Mode {
-  readonly name: string
-  /** Returns whether the mode can impersonate a user. */
-  applies(wanted: User): boolean
-}
-
-const isNode = ({ name }: User): boolean => name.startsWith(NODE_PREFIX) && name.length > NODE_PREFIX.length
-const isAccount = ({ name }: User): boolean => parseServiceAccount(name) !== undefined
-const isOnlyName = ({ uid, groups, extra }: User): boolean => !uid && groups.length === 0 && !extra
-
-/** In the order in which they are tried; then the plain verb `impersonate` is. */
-const CONSTRAINED_MODES: readonly Mode[] = [
-  { name: 'arbitrary-node', applies: (wanted) => isOnlyName(wanted) && isNode(wanted) },
-  { name: 'serviceaccount', applies: (wanted) => isOnlyName(wanted) && isAccount(wanted) },
-  { name: 'user-info', applies: (wanted) => !isNode(wanted) && !isAccount(wanted) },
-]
-
 /**
  * Returns the user that a request acts as.
  *
- * @param request What the request does, as its own user.
- * @throws StatusError 403 if the user may not impersonate the other one: the error of the first mode that applies.
- * @see https://kep.k8s.io/5284
+ * @throws StatusError 403 if the user may not impersonate the other one.
  */
-export function impersonated(wanted: User, request: Attributes, decide: (action: Attributes) => Decision): User {
-  let first: StatusError | undefined
-  const isRefused = (actions: readonly Attributes[]): boolean => {
-    for (const action of actions) {
-      const { allowed, reason } = decide(action)
-      if (allowed) continue
-      first ??= notAllowed(action, reason)
-      return true
-    }
-    return false
+export function impersonated(wanted: User, user: User, decide: (action: Attributes) => Decision): User {
+  for (const action of impersonations(wanted, user)) {
+    const { allowed, reason } = decide(action)
+    if (!allowed) throw notAllowed(action, reason)
   }
-  for (const mode of CONSTRAINED_MODES) {
-    if (!mode.applies(wanted)) continue
-    const onBehalf = { ...request, verb: `impersonate-on:${mode.name}:${request.verb}` }
-    if (isRefused([onBehalf, ...impersonations(wanted, request.user, mode)])) continue
-    const problem = constrainedProblem(wanted)
-    if (!problem) return completed(wanted, mode)
-    const { user } = request
-    first ??= notAllowed(resourceAttributes({ user, verb: `impersonate:${mode.name}`, ...problem.of }), problem.reason)
-  }
-  if (isRefused(impersonations(wanted, request.user, undefined))) throw first!
-  return completed(wanted, undefined)
-}
-
-/** Returns what the constrained modes refuse to all users. */
-function constrainedProblem(
-  { groups, extra = {} }: User,
-): { readonly of: Pick<Attributes, 'group' | 'resource' | 'name'>; readonly reason: string } | undefined {
-  if (groups.includes(MASTERS)) {
-    return {
-      of: { group: 'authentication.k8s.io', resource: 'groups', name: MASTERS },
-      reason: `impersonating the ${MASTERS} group is not allowed`,
-    }
-  }
-  const key = Object.keys(extra).find((each) => !/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/./.test(each))
-  return key === undefined ? undefined : {
-    of: { group: 'authentication.k8s.io', resource: 'userextras', name: '' },
-    reason: `impersonating an invalid key in extra is not allowed: ${JSON.stringify(key)}`,
-  }
+  return completed(wanted)
 }
 
 /** Returns the actions that impersonate a user: one for its name, and one for each other part. */
-function impersonations(wanted: User, user: User, mode: Mode | undefined): Attributes[] {
-  const verb = mode ? `impersonate:${mode.name}` : 'impersonate'
-  const group = mode ? 'authentication.k8s.io' : ''
+function impersonations({ name, uid, groups, extra = {} }: User, user: User): Attributes[] {
   const of = (given: Partial<Attributes> & { resource: string }): Attributes =>
-    resourceAttributes({ user, verb, group: 'authentication.k8s.io', version: 'v1', ...given })
-  const { name, uid, groups, extra = {} } = wanted
+    resourceAttributes({ user, verb: 'impersonate', group: 'authentication.k8s.io', version: 'v1', ...given })
   const account = parseServiceAccount(name)
-  const isModeNode = mode !== undefined && isNode(wanted)
   return [
-    account
-      ? of({ group, resource: 'serviceaccounts', ...account })
-      : isModeNode
-      ? of({ group, resource: 'nodes', name: name.slice(NODE_PREFIX.length) })
-      : of({ group, resource: 'users', name }),
+    account ? of({ group: '', resource: 'serviceaccounts', ...account }) : of({ group: '', resource: 'users', name }),
     ...(uid ? [of({ resource: 'uids', name: uid })] : []),
-    ...groups.map((each) => of({ group, resource: 'groups', name: each })),
+    ...groups.map((each) => of({ group: '', resource: 'groups', name: each })),
     ...Object.entries(extra).flatMap(([key, values]) =>
       values.map((value) => of({ resource: 'userextras', subresource: key, name: value }))
     ),
@@ -151,15 +78,9 @@ function impersonations(wanted: User, user: User, mode: Mode | undefined): Attri
 }
 
 /** Adds the groups that a user always has. */
-function completed(wanted: User, mode: Mode | undefined): User {
+function completed(wanted: User): User {
   const account = parseServiceAccount(wanted.name)
-  const known = wanted.groups.length > 0
-    ? wanted.groups
-    : account
-    ? serviceAccountGroups(account.namespace)
-    : mode && isNode(wanted)
-    ? ['system:nodes']
-    : []
+  const known = wanted.groups.length === 0 && account ? serviceAccountGroups(account.namespace) : wanted.groups
   const added = wanted.name === ANONYMOUS.name
     ? UNAUTHENTICATED
     : known.includes(UNAUTHENTICATED)

@@ -11,7 +11,7 @@ import {
   type ManagedFieldsEntry,
   newUid,
 } from '../model/json.ts'
-import { jsonType, unregistered } from '../model/go_text.ts'
+import { unregistered } from '../model/go_text.ts'
 import { type Kind } from '../model/kinds.ts'
 import { type Call, type ResourceRoute, routeOf } from '../model/routes.ts'
 import { badRequest, fault, forbidden, internal, invalid, StatusError } from '../model/status.ts'
@@ -174,7 +174,7 @@ async function callHook(
   const { dryRun } = admission
   const uid = newUid(context.random)
   const review = await reviewOf(session, target, admission, uid)
-  if (!meetsConditions(hook, admission, review['request'] as JsonObject, authorityOf(context, session))) {
+  if (!meetsConditions(hook, admission, review['request'] as JsonObject)) {
     return undefined
   }
   if (dryRun && hook.sideEffects !== 'None' && hook.sideEffects !== 'NoneOnDryRun') {
@@ -187,12 +187,6 @@ async function callHook(
   return admissionResponse(answer, uid, mutating)
 }
 
-type Authority = PolicyRequest['authority']
-
-function authorityOf({ access }: Context, { call }: Session): Authority {
-  return { user: call!.user, decide: (attributes) => access.decideByMode(attributes) }
-}
-
 /**
  * Returns whether a request meets all conditions of a webhook.
  *
@@ -202,11 +196,10 @@ function meetsConditions(
   { matchConditions = [], failurePolicy }: Hook,
   { kind, name }: Admission,
   { object = null, oldObject = null, ...request }: JsonObject,
-  authority: Authority,
 ): boolean {
   if (matchConditions.length === 0) return true
   const expressions = matchConditions.map(({ expression }) => expression.trim())
-  const result = celEngine().evaluateConditions(expressions, { object, oldObject, request, authority })
+  const result = celEngine().evaluateConditions(expressions, { object, oldObject, request })
   if (typeof result === 'boolean') return result
   if (failurePolicy === 'Ignore') return false
   throw forbidden(kind, name, result.length === 1 ? result[0]! : `[${result.join(', ')}]`)
@@ -264,17 +257,14 @@ function patched(
 }
 
 function parsePatch(patch: string): Json[] {
-  const undecodable = (reason: string): CallError =>
-    new CallError(`received undecodable patch in webhook response: ${reason}`)
-  let value: Json
+  const undecodable = 'received undecodable patch in webhook response: it is not a list of operations as JSON'
   try {
-    value = JSON.parse(patch) as Json
+    const value = JSON.parse(patch) as Json
+    if (Array.isArray(value)) return value
   } catch (cause) {
-    const first = JSON.stringify(patch.trimStart().slice(0, 1)).slice(1, -1)
-    throw Object.assign(undecodable(`invalid character '${first}' looking for beginning of value`), { cause })
+    throw new CallError(undecodable, { cause })
   }
-  if (Array.isArray(value)) return value
-  throw undecodable(`json: cannot unmarshal ${jsonType(value)} into Go value of type jsonpatch.Patch`)
+  throw new CallError(undecodable)
 }
 
 /**
@@ -311,7 +301,7 @@ export function validated(context: Context, admission: Admission): ApiObject {
         const inVersion = { ...sent, object: await converted(kept, admission.kind, target, admission) }
         const review = await reviewOf(session, target, inVersion, '')
         const { object = null, oldObject = null, ...request } = review['request'] as JsonObject
-        return { object, oldObject, request, authority: authorityOf(context, session) }
+        return { object, oldObject, request }
       },
     )
     const results = await Promise.allSettled(called.map(({ hook, target }) =>

@@ -1,7 +1,6 @@
 /** Builds AdmissionReviews, and checks the responses. */
-import { splitApiVersion } from '../../core/owners.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
-import { jsonType, unregistered } from '../model/go_text.ts'
+import { wrongType } from '../model/go_text.ts'
 import type { Kind } from '../model/kinds.ts'
 import { type User, userInfo } from '../model/user.ts'
 import type { Call } from '../model/routes.ts'
@@ -111,40 +110,38 @@ export interface AdmissionResponse {
 /**
  * Returns the response of a review.
  *
- * @throws CallError if it cannot be decoded, or breaks a rule: the messages of apiserver's VerifyAdmissionResponse.
+ * @throws CallError if it is no AdmissionReview, or breaks a rule.
  */
 export function admissionResponse(review: JsonObject, uid: string, mutating: boolean): AdmissionResponse {
-  checkType(review, 'admission.k8s.io/v1', 'AdmissionReview')
-  const response = typed(review, 'response', 'object', 'AdmissionReview.response') as JsonObject | undefined
-  if (!response) throw invalidResponse('webhook response was absent')
-  const text = (field: string): string | undefined =>
-    typed(response, field, 'string', `AdmissionResponse.response.${field}`) as string | undefined
-  const allowed = typed(response, 'allowed', 'bool', 'AdmissionResponse.response.allowed') === true
-  const status = typed(response, 'status', 'object', 'AdmissionResponse.response.status') as JsonObject | undefined
+  const { apiVersion, kind, response } = review
+  if (apiVersion !== 'admission.k8s.io/v1' || kind !== 'AdmissionReview') {
+    const got = `${String(apiVersion ?? '')}, Kind=${String(kind ?? '')}`
+    throw invalidResponse(`expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${got}`)
+  }
+  if (!isObject(response)) throw invalidResponse('webhook response was absent')
+  for (const [field, type] of [['allowed', 'boolean'], ['patch', 'string'], ['patchType', 'string']] as const) {
+    const value = response[field] ?? undefined
+    if (value !== undefined && typeof value !== type) throw invalidResponse(wrongType(`response.${field}`, value, type))
+  }
+  const text = (field: string): string | undefined => (response[field] ?? undefined) as string | undefined
+  const allowed = response['allowed'] === true
+  const status = isObject(response['status']) ? response['status'] : undefined
   const patch = decodePatch(text('patch') ?? '')
   const patchType = text('patchType')
-  const given = text('uid') ?? ''
-  if (given !== uid) {
-    throw invalidResponse(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(given)}`)
+  if (response['uid'] !== uid) {
+    throw invalidResponse(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(response['uid'] ?? '')}`)
   }
-  checkGroupVersionKind(review, 'admission.k8s.io/v1', 'AdmissionReview')
-  if (mutating) {
-    if (patch && patchType === undefined) {
-      throw invalidResponse('webhook returned response.patch but not response.patchType')
-    }
-    if (!patch && patchType !== undefined) {
-      throw invalidResponse('webhook returned response.patchType but not response.patch')
-    }
-    if (patchType === '') throw invalidResponse('webhook returned invalid response.patchType of ""')
-  } else {
-    if (patch) throw invalidResponse('validating webhook may not return response.patch')
-    if (patchType !== undefined) throw invalidResponse('validating webhook may not return response.patchType')
+  if (!mutating && (patch || patchType !== undefined)) {
+    throw invalidResponse('validating webhook may not return response.patch')
+  }
+  if (!patch !== !patchType) {
+    throw invalidResponse('webhook returned one of response.patch and response.patchType without the other')
   }
   return { allowed, status, warnings: warningsOf(response['warnings']), patch: patch || undefined, patchType }
 }
 
-function invalidResponse(reason: string): CallError {
-  return new CallError(`received invalid webhook response: ${reason}`)
+function invalidResponse(reason: string, options?: ErrorOptions): CallError {
+  return new CallError(`received invalid webhook response: ${reason}`, options)
 }
 
 /** Decodes the patch, which is base64 as every Go byte slice. */
@@ -152,44 +149,8 @@ function decodePatch(patch: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(patch), (char) => char.charCodeAt(0)))
   } catch (cause) {
-    const at = patch.search(/[^A-Za-z0-9+/=]/)
-    const message = `illegal base64 data at input byte ${at < 0 ? patch.length : at}`
-    throw new CallError(`failed to call webhook: ${message}`, { cause })
+    throw invalidResponse('response.patch is not base64', { cause })
   }
-}
-
-function typed(of: JsonObject, field: string, type: 'bool' | 'string' | 'object', path: string): Json | undefined {
-  const value = of[field]
-  if (value === undefined || value === null) return undefined
-  const name = jsonType(value)
-  if (name === type) return value
-  const goType = type === 'object' ? 'struct' : type
-  throw new CallError(
-    `failed to call webhook: json: cannot unmarshal ${name} into Go struct field ${path} of type ${goType}`,
-  )
-}
-
-/** Throws if a document is of a type that the server's scheme of webhooks does not have. */
-function checkType(review: JsonObject, apiVersion: string, kind: string): void {
-  const { apiVersion: givenVersion, kind: given } = review
-  if (!givenVersion || !given || (givenVersion === apiVersion && given === kind)) return
-  const { version } = splitApiVersion(apiVersion)
-  const { version: other } = splitApiVersion(String(givenVersion))
-  const isKnown = given === 'Status' || (given === kind && other === 'v1beta1')
-  const reason = isKnown
-    ? `converting (${other}.${String(given)}) to (${version}.${kind}): unknown conversion`
-    : unregistered(given, givenVersion)
-  throw new CallError(`failed to call webhook: ${reason}`)
-}
-
-/** Throws if a document has no type; other wrong types cannot be decoded at all. */
-function checkGroupVersionKind(review: JsonObject, apiVersion: string, kind: string): void {
-  const { apiVersion: givenVersion, kind: given } = review
-  if (givenVersion === apiVersion && given === kind) return
-  const { group, version } = splitApiVersion(String(givenVersion ?? ''))
-  throw invalidResponse(
-    `expected webhook response of ${apiVersion}, Kind=${kind}, got ${group}/${version}, Kind=${String(given ?? '')}`,
-  )
 }
 
 /** Returns the warnings that fit into a header: an empty one, and one with control characters, are dropped. */

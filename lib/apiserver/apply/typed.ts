@@ -2,7 +2,7 @@
 import { jsonEqual } from '../../core/equal.ts'
 import { field, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { type FieldNode, type FieldSet, FieldSetBuilder, formatPath } from './field_set.ts'
-import { goSyntax, goText, goTypeOf } from '../model/go_text.ts'
+import { jsonType } from '../model/go_text.ts'
 import { MAX_FAULTS } from '../model/status.ts'
 import { fieldSchema, resolve, type Schema } from '../model/schema.ts'
 
@@ -85,7 +85,7 @@ function typeProblemAt(schema: Schema, value: Maybe, path: string[]): string | u
   if (value === null || value === undefined) return undefined
   const refuse = (text: string): string => `${formatPath(path)}: ${text}`
   if (target.type === 'array') {
-    if (!Array.isArray(value)) return refuse(`expected list, got &{${goText(value)}}`)
+    if (!Array.isArray(value)) return refuse(`expected list, got ${jsonType(value)}`)
     const isLeaf = shapeOf(schema, value) === 'leaf'
     const isMap = target['x-kubernetes-list-type'] === 'map'
     return firstOf(value, (item, index) => {
@@ -96,7 +96,7 @@ function typeProblemAt(schema: Schema, value: Maybe, path: string[]): string | u
     })
   }
   if (target.type === 'object' || target.properties) {
-    if (!isObject(value)) return refuse(`expected map, got &{${goText(value)}}`)
+    if (!isObject(value)) return refuse(`expected map, got ${jsonType(value)}`)
     return firstOf(Object.entries(value), ([name, child]) => {
       const property = fieldSchema(schema, name)
       if (property) return below(path, `f:${name}`, () => typeProblemAt(property, child, path))
@@ -113,12 +113,12 @@ function scalarProblem(target: Schema, value: Json, refuse: (text: string) => st
   switch (target.type) {
     case 'integer':
     case 'number':
-      return typeof value === 'number' ? undefined : refuse(`expected numeric (int or float), got ${goTypeOf(value)}`)
+      return typeof value === 'number' ? undefined : refuse(`expected numeric (int or float), got ${jsonType(value)}`)
     case 'string':
       if (typeof value === 'string') return undefined
-      return refuse(`expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`)
+      return refuse(`expected string, got ${jsonType(value)}`)
     case 'boolean':
-      return typeof value === 'boolean' ? undefined : refuse(`expected boolean, got &{${goText(value)}}`)
+      return typeof value === 'boolean' ? undefined : refuse(`expected boolean, got ${jsonType(value)}`)
     default:
       return undefined
   }

@@ -1,11 +1,10 @@
 /** Compiles and evaluates expressions about a request, whose objects have no schema. */
-import { at, isObject, type Json, type JsonObject } from '../model/json.ts'
-import { type Authority, authorizerOf, resourceCheckOf } from './functions/authorizer.ts'
+import { isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Scope } from './checker.ts'
 import { compileExpression } from './expressions.ts'
 import type { Program } from './evaluate.ts'
 import { declOf, type RuleSchema, structsOf } from './schema.ts'
-import { type CelType, DYN, parseType, typeName } from './types.ts'
+import { type CelType, DYN, typeName } from './types.ts'
 import { CelError, Entries, ListValue, type Value } from './values.ts'
 
 const TEXT: RuleSchema = { type: 'string' }
@@ -65,8 +64,6 @@ export const REQUEST_SCOPE: Scope = {
     ['oldObject', DYN],
     ['request', request.type],
     ['namespaceObject', namespaceObject.type],
-    ['authorizer', parseType('Authorizer')],
-    ['authorizer.requestResource', parseType('ResourceCheck')],
   ]),
   fieldsOf: (name) => structs.get(name),
 }
@@ -97,28 +94,11 @@ export interface RequestInput {
   readonly object: Json
   readonly oldObject: Json
   readonly request: JsonObject
-  readonly authority: Authority
 }
 
 /** Returns the values of the variables. Conditions do not see the namespace. */
-export function requestVariables(input: RequestInput): Readonly<Record<string, Value>> {
-  const { object, oldObject, request, authority } = input
-  const text = (...path: string[]): string => String(at(request, ...path) ?? '')
-  const resource = {
-    group: text('requestResource', 'group'),
-    resource: text('requestResource', 'resource'),
-    subresource: text('requestSubResource'),
-    namespace: text('namespace'),
-    name: text('name'),
-  }
-  return {
-    object: dynamic(object),
-    oldObject: dynamic(oldObject),
-    request: dynamic(request),
-    namespaceObject: null,
-    authorizer: authorizerOf(authority),
-    'authorizer.requestResource': resourceCheckOf(authority, resource),
-  }
+export function requestVariables({ object, oldObject, request }: RequestInput): Readonly<Record<string, Value>> {
+  return { object: dynamic(object), oldObject: dynamic(oldObject), request: dynamic(request), namespaceObject: null }
 }
 
 /** Evaluates conditions. Returns whether all hold, or the failures if none is false. */

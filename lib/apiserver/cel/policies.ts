@@ -31,7 +31,6 @@ export class PolicyCompiler {
   readonly variables: Map<string, Program | string> = new Map()
   readonly #types = new Map<string, CelType>()
   readonly #scope: Scope
-  readonly #messageScope: Scope
   readonly #programs = new Map<string, Program | string>()
 
   constructor({ paramKind, variables: own = [] }: PolicySpec) {
@@ -40,23 +39,11 @@ export class PolicyCompiler {
     if (own.length > 0) variables.set('variables', structOf(VARIABLES))
     const fieldsOf: Scope['fieldsOf'] = (name) => name === VARIABLES ? this.#types : REQUEST_SCOPE.fieldsOf(name)
     this.#scope = { variables, fieldsOf }
-    this.#messageScope = {
-      variables: new Map([...variables].filter(([name]) => !/^authorizer\b/.test(name))),
-      fieldsOf,
-    }
-  }
-
-  /** Returns a program with a text as its result. A message cannot ask for rights. */
-  compileMessage(source: string): Program | string {
-    return this.#compile(source, ['string'], this.#messageScope)
   }
 
   /** Returns a program with a result of one of these types, or what is wrong with the expression. */
   compile(source: string, ...wanted: readonly ('bool' | 'string' | 'null')[]): Program | string {
-    return this.#compile(source, wanted, this.#scope)
-  }
-
-  #compile(source: string, wanted: readonly string[], scope: Scope): Program | string {
+    const scope = this.#scope
     const key = `${wanted.join()}:${source}`
     let program = this.#programs.get(key)
     if (program === undefined) {
@@ -159,14 +146,11 @@ export function evaluatePolicy(spec: PolicySpec, input: PolicyInput): PolicyResu
   // As on a real server, conditions do not see the namespace.
   const inside: Readonly<Record<string, Value>> = { ...values, namespaceObject: dynamic(input.namespaceObject) }
   const all = { ...inside, variables: new Variables(compiler.variables, inside) }
-  // A message cannot ask for rights, not even by a variable.
-  const { authorizer: _, 'authorizer.requestResource': _resource, ...rest } = inside
-  const said = { ...rest, variables: new Variables(compiler.variables, rest) }
   const denials = validations.flatMap((validation) => {
     const result = evaluated(validation.expression, compiler.compile(validation.expression, 'bool'), all)
     if (result instanceof CelError) return failed(result.message)
     if (result === true) return []
-    return [{ message: messageOf(validation, compiler, said), reason: validation.reason ?? 'Invalid' }]
+    return [{ message: messageOf(validation, compiler, all), reason: validation.reason ?? 'Invalid' }]
   })
   const failures = auditAnnotations.flatMap(({ valueExpression: source }) => {
     const result = evaluated(source, compiler.compile(source, 'string', 'null'), all)
@@ -182,7 +166,7 @@ function messageOf(
   compiler: PolicyCompiler,
   values: Readonly<Record<string, Value>>,
 ): string {
-  const result = source ? evaluated(source, compiler.compileMessage(source), values) : undefined
+  const result = source ? evaluated(source, compiler.compile(source, 'string'), values) : undefined
   const text = typeof result === 'string' ? result.trim() : ''
   if (text && !text.includes('\n') && new TextEncoder().encode(text).length <= MAX_MESSAGE_BYTES) return text
   return message.trim() || `failed expression: ${expression.trim()}`

@@ -52,10 +52,6 @@ const NAMED: ReadonlyMap<string, CelType> = new Map([
   ['URL', simple('struct', 'kubernetes.URL')],
   ['Quantity', simple('struct', 'kubernetes.Quantity')],
   ['Semver', simple('struct', 'kubernetes.Semver')],
-  ['Format', simple('struct', 'kubernetes.NamedFormat')],
-  ...['Authorizer', 'PathCheck', 'GroupCheck', 'ResourceCheck', 'Decision'].map((name) =>
-    [name, simple('struct', `kubernetes.authorization.${name}`)] as const
-  ),
 ])
 
 export function listOf(item: CelType): CelType {

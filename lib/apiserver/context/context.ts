@@ -4,7 +4,7 @@ import { applyDefaults } from '../../core/schema_defaults.ts'
 import type { Log } from '../../observe/log.ts'
 import type { Access } from '../access/access.ts'
 import { type ApiObject, at, instant, isObject, type Json, type JsonObject, jsonOf } from '../model/json.ts'
-import { jsonType, unregistered } from '../model/go_text.ts'
+import { jsonType, unregistered, wrongType } from '../model/go_text.ts'
 import type { Kind } from '../model/kinds.ts'
 import type { Call, Kinds, ResourceRoute } from '../model/routes.ts'
 import type { Schema } from '../model/schema.ts'
@@ -21,7 +21,6 @@ import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { prune } from '../schema/prune.ts'
 import type { Store } from '../storage/store.ts'
 import type { Webhooks } from '../webhooks/session.ts'
-import { YAML_FAULTS } from '../wire/body.ts'
 
 export interface Context {
   readonly store: Store
@@ -61,7 +60,7 @@ export type PodLog = (
   follow?: { readonly signal: AbortSignal; more(): void },
 ) => readonly LogLine[] | undefined
 
-/** What happens to unknown and duplicate fields. */
+/** What happens to unknown fields. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
 export function nowIso(context: Context): string {
@@ -131,12 +130,9 @@ export function fieldValidationOf(context: Context, call: Call): FieldValidation
   return (call.query.get('fieldValidation') || context.fieldValidation) as FieldValidation
 }
 
-/** Returns the messages of strict decoding, in apimachinery's words and in the given order. */
-export function strictFaults(unknown: readonly string[], duplicates: readonly string[]): string[] {
-  return [
-    ...duplicates.map((path) => path.startsWith(YAML_FAULTS) ? path : `duplicate field ${JSON.stringify(path)}`),
-    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-  ]
+/** Returns the messages of strict decoding, in the given order. */
+export function strictFaults(unknown: readonly string[]): string[] {
+  return unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
 }
 
 /** Reports strict faults by the validation mode: ignores them, adds warnings, or throws 400. */
@@ -149,24 +145,15 @@ export function reportStrictFaults(
   if (all.length === 0 || validation === 'Ignore') return
   const faults = all.slice(0, MAX_FAULTS)
   if (validation === 'Strict') throw refuse(`strict decoding error: ${faults.join(', ')}`)
-  // The faults of YAML come as one message.
-  for (const each of faults) {
-    for (const line of each.replace(`${YAML_FAULTS}\n`, '').split('\n')) call.warnings.push(line.trim())
-  }
+  call.warnings.push(...faults)
 }
 
 /** Decodes the object of a request body, with defaults. */
-export function decodeBody(
-  context: Context,
-  kind: Kind,
-  value: Json,
-  duplicates: readonly string[],
-  call: Call,
-): ApiObject {
+export function decodeBody(context: Context, kind: Kind, value: Json, call: Call): ApiObject {
   checkIdentity(context, kind, value)
   const validation = fieldValidationOf(context, call)
   const { object, unknown } = decodeObject(kind, value as JsonObject)
-  reportStrictFaults(strictFaults(unknown, duplicates), validation, call, (list) => cannotHandle(kind, list))
+  reportStrictFaults(strictFaults(unknown), validation, call, (list) => cannotHandle(kind, list))
   setDefaults(kind, object)
   return object
 }
@@ -178,25 +165,21 @@ function cannotHandle(kind: Kind, reason: string): StatusError {
 /** Throws if the body is of a different kind than the URL. Built-in kinds may omit apiVersion and kind. */
 function checkIdentity(context: Context, kind: Kind, value: Json): void {
   if (!isObject(value)) {
-    const type = Array.isArray(value) ? 'array' : typeof value
-    throw badRequest(
-      `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct`,
-    )
+    throw badRequest(`the body is of the type ${jsonType(value)}, not an object`)
   }
   const { apiVersion, kind: given } = value
   const expected = kind.apiVersion
   if (kind.custom) {
     const missing = given ? (apiVersion ? '' : 'apiVersion') : 'Kind'
-    const text = JSON.stringify(value)
     if (missing) {
       throw badRequest(
-        `the object provided is unrecognized (must be of type ${kind.kind}): Object '${missing}' is missing in '${text}' (${text})`,
+        `the object provided is unrecognized (must be of type ${kind.kind}): Object '${missing}' is missing`,
       )
     }
   }
   if (apiVersion && apiVersion !== expected) {
     if (kind.custom) throw wrongVersion(kind, String(apiVersion))
-    throw otherKind(context, kind, value, String(given ?? kind.kind), String(apiVersion))
+    throw otherKind(context, kind, String(given ?? kind.kind), String(apiVersion))
   }
   if (given && given !== kind.kind) {
     if (kind.custom) {
@@ -206,46 +189,22 @@ function checkIdentity(context: Context, kind: Kind, value: Json): void {
         [fault.invalid('kind', given, `must be ${kind.kind}`)],
       )
     }
-    throw otherKind(context, kind, value, String(given), expected)
+    throw otherKind(context, kind, String(given), expected)
   }
 }
-
-/** Versions of built-in kinds that are no longer served, which the real server still decodes. */
-const FORMER_VERSIONS: ReadonlyMap<string, readonly string[]> = new Map(Object.entries({
-  'extensions/v1beta1': ['DaemonSet', 'Deployment', 'Ingress', 'NetworkPolicy', 'ReplicaSet'],
-  'apps/v1beta1': ['ControllerRevision', 'Deployment', 'StatefulSet'],
-  'apps/v1beta2': ['ControllerRevision', 'DaemonSet', 'Deployment', 'ReplicaSet', 'StatefulSet'],
-}))
 
 /** Returns the error of a body of another kind than the URL. */
-function otherKind(context: Context, kind: Kind, value: JsonObject, given: string, apiVersion: string): StatusError {
-  const isFormer = FORMER_VERSIONS.get(apiVersion)?.includes(given)
-  const reason = isFormer ? undefined : decodeOther(context, value, given, apiVersion)
-  if (reason) return mismatch(kind, given, apiVersion.split('/').pop()!, reason)
+function otherKind(context: Context, kind: Kind, given: string, apiVersion: string): StatusError {
+  if (!isKnownType(context, given, apiVersion)) {
+    return mismatch(kind, given, apiVersion.split('/').pop()!, unregistered(given, apiVersion))
+  }
   if (given === kind.kind) return wrongVersion(kind, apiVersion)
-  const [version, group] = [apiVersion.split('/').pop()!, kind.group.split('.')[0] || 'core']
-  const detail = `converting (${version}.${given}) to (${group}.${kind.kind}): unknown conversion`
-  return mismatch(kind, given, version, detail)
+  return mismatch(kind, given, apiVersion.split('/').pop()!, 'it is of another kind')
 }
 
-/** Returns the reason why a body does not decode as the built-in kind that it names; undefined if it does. */
-export function decodeOther(
-  context: Context,
-  value: JsonObject,
-  given: string,
-  apiVersion: string,
-): string | undefined {
-  const other = context.kinds.all().find((each) =>
-    !each.custom && each.kind === given && each.apiVersion === apiVersion
-  )
-  if (!other) return unregistered(given, apiVersion)
-  try {
-    decodeTyped(other.schema, value, '', other.kind)
-    return undefined
-  } catch (error) {
-    if (error instanceof DecodeError) return error.message
-    throw error
-  }
+/** Returns whether a type is a built-in one. */
+export function isKnownType({ kinds }: Context, kind: string, apiVersion: string): boolean {
+  return kinds.all().some((each) => !each.custom && each.kind === kind && each.apiVersion === apiVersion)
 }
 
 function wrongVersion(kind: Kind, apiVersion: string): StatusError {
@@ -290,8 +249,6 @@ export function decodeByKind(kind: Kind, value: JsonObject): DecodedObject {
     const { object, unknown } = decodeTyped(
       kind.schema,
       { ...value, apiVersion: undefined, kind: undefined, metadata },
-      '',
-      kind.kind,
     )
     return {
       object: keepEmptyManagedFields({ ...identity, metadata: {}, ...object } as ApiObject, metadata),
@@ -299,7 +256,7 @@ export function decodeByKind(kind: Kind, value: JsonObject): DecodedObject {
     }
   }
   if (metadata !== null && !isObject(metadata)) {
-    throw new DecodeError(`json: cannot unmarshal ${jsonType(metadata)} into Go value of type v1.ObjectMeta`)
+    throw new DecodeError(wrongType('metadata', metadata, 'object'))
   }
   const meta = decodeTyped(OBJECT_META, metadata ?? {}, 'metadata')
   const pruned = prune(kind.schema, rest)

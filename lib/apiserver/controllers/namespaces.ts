@@ -104,8 +104,8 @@ function putFinalizers(namespace: ApiObject, finalizers: Json[]): void {
 /** Handles PUT to /finalize: removes a deleted namespace if it has no finalizers in spec and metadata. */
 export function finalize(context: Context, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
   if (call.method !== 'PUT') throw methodNotAllowed()
-  const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, duplicates, call)
+  const value = readJsonBody(call, kind)
+  const object = decodeBody(context, kind, value, call)
   checkNameInUrl(object.metadata.name, route.name)
   const old = readObject(context, kind, route)
   const { resourceVersion } = object.metadata

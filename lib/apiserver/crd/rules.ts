@@ -5,7 +5,6 @@ import type { Rules } from '../model/kinds.ts'
 import { nameProblems } from '../model/names.ts'
 import { type Cause, fault } from '../model/status.ts'
 import { approvalFaults } from './approval.ts'
-import { unrecognizedFormats } from './formats.ts'
 import { namesFaults } from './names.ts'
 import { versionsFaults } from './versions.ts'
 import { conversionDefaults, conversionFaults } from '../webhooks/rules.ts'
@@ -31,7 +30,6 @@ export const CRD_RULES: Readonly<Record<string, Partial<Rules>>> = {
     },
     prepareRules: prepareEngine,
     validate: crdFaults,
-    warnings: (crd, old) => unrecognizedFormats(crd, old).map((format) => `unrecognized format '${format}'`),
     beginDelete(crd, nowIso) {
       crd.metadata.deletionTimestamp = nowIso
       crd.metadata.finalizers = [...new Set([...(crd.metadata.finalizers ?? []), CLEANUP_FINALIZER])]

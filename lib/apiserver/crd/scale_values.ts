@@ -1,7 +1,7 @@
 /** Validates the fields of a custom object that /scale reads. */
 import { type Cause, fault } from '../model/status.ts'
 import { type ApiObject, at, isObject, type Json } from '../model/json.ts'
-import { goText, goTypeOf } from '../model/go_text.ts'
+import { jsonType } from '../model/go_text.ts'
 import type { ScalePaths } from '../model/kinds.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
@@ -18,7 +18,7 @@ export function scaleFaults(scale: ScalePaths, object: ApiObject, subresource: s
 }
 
 function replicasFaults(object: ApiObject, path: readonly string[]): Cause[] {
-  const problem = accessProblem(object, path, 'int64')
+  const problem = accessProblem(object, path, 'integer')
   if (problem) return [fault.invalid(dotted(path), 0, problem)]
   const replicas = at(object, ...path)
   if (typeof replicas !== 'number') return []
@@ -31,20 +31,14 @@ function dotted(path: readonly string[]): string {
   return `.${path.join('.')}`
 }
 
-/** Returns Go's error of reading a nested field; undefined if it is missing or has the type. */
-function accessProblem(object: ApiObject, path: readonly string[], type: string): string | undefined {
+/** Returns why a nested field cannot be read; undefined if it is missing or has the type. */
+function accessProblem(object: ApiObject, path: readonly string[], type: 'integer' | 'string'): string | undefined {
   let current: Json | undefined = object
-  for (const [index, name] of path.entries()) {
-    if (!isObject(current)) {
-      return problemOf(path.slice(0, index + 1), current, 'map[string]interface{}')
-    }
+  for (const name of path) {
+    if (!isObject(current)) return 'accessor error: a field above it is no object'
     current = current[name]
     if (current === undefined) return undefined
   }
-  return goTypeOf(current) === type ? undefined : problemOf(path, current, type)
-}
-
-function problemOf(path: readonly string[], value: Json, type: string): string {
-  const shown = goText(value)
-  return `${dotted(path)} accessor error: ${shown} is of the type ${goTypeOf(value)}, expected ${type}`
+  const hasType = type === 'integer' ? Number.isInteger(current) : typeof current === 'string'
+  return hasType ? undefined : `accessor error: it is of the type ${jsonType(current)}, expected ${type}`
 }

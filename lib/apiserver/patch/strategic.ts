@@ -6,7 +6,6 @@
 import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { fieldSchema, resolve, type Schema } from '../model/schema.ts'
 import { badRequest, errorWithoutReason } from '../model/status.ts'
-import { goText } from '../model/go_text.ts'
 
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'
@@ -35,7 +34,7 @@ function mergeMap(schema: Schema | undefined, target: JsonObject, patch: JsonObj
 }
 
 function unknownPatchType(patch: JsonObject): Error {
-  return errorWithoutReason(500, `unknown patch type: ${String(patch['$patch'])} in map: ${goText(patch)}`)
+  return errorWithoutReason(500, `unknown patch type: ${String(patch['$patch'])}`)
 }
 
 function retainKeys(result: JsonObject, patch: JsonObject): void {
@@ -82,7 +81,7 @@ function checkOrder(patch: readonly Json[], order: readonly Json[], key: string 
   if (at === items.length) return
   throw errorWithoutReason(
     500,
-    `The order in patch list:\n${goText([...patch])}\n doesn't match $setElementOrder list:\n${goText([...order])}\n`,
+    `The order in patch list doesn't match $setElementOrder list`,
   )
 }
 
@@ -134,7 +133,7 @@ function mergeLists(schema: Schema | undefined, target: readonly Json[], patch: 
   if (target.length === 0 && patch.length === 0) return []
   const all = [...target, ...patch]
   if (all.some((item) => isObject(item) !== isObject(all[0]) || typeof item !== typeof all[0])) {
-    throw errorWithoutReason(500, `list element types are not identical: ${goText([[...target], [...patch]])}`)
+    throw errorWithoutReason(500, 'list element types are not identical')
   }
   if (!isObject(all[0])) {
     return inOrder([...new Set(all)], patch, target, undefined)
@@ -186,7 +185,7 @@ function withoutSpecialItems(
 /** Returns the identity of an item of a patch. Throws 500 if it lacks the key. */
 function idOf(item: JsonObject, key: string): string {
   if (item[key] !== undefined) return identity(item, key)
-  throw errorWithoutReason(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
+  throw errorWithoutReason(500, `an item does not contain declared merge key: ${key}`)
 }
 
 function deleteFromList(result: JsonObject, name: string, values: Json | undefined): void {

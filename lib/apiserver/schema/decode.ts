@@ -1,6 +1,6 @@
 /** Decodes objects like Go decodes JSON into typed structs. */
 import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
-import { goTypeOf, jsonType } from '../model/go_text.ts'
+import { wrongType } from '../model/go_text.ts'
 import { isAlwaysWritten, isEmbeddedStruct, resolve, type Schema } from '../model/schema.ts'
 import { canonicalQuantity, INVALID_QUANTITY, resourceAmount } from '../model/quantities.ts'
 
@@ -10,41 +10,18 @@ export interface Decoded {
   readonly unknown: readonly string[]
 }
 
-/** Thrown for a value of the wrong type, with Go's message. */
+/** Thrown for a value of the wrong type. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
-  /** The message of a strategic merge patch, which the real server converts without JSON. */
-  readonly converted: string
-
-  constructor(message: string, converted: string = message) {
-    super(message)
-    this.converted = converted
-  }
-}
-
-/** Where a value is: `path` for reports of unknown fields, `fields` and `struct` for Go's errors. */
-interface Place {
-  /** With indexes and keys of maps: `spec.ports[0].name`. */
-  readonly path: string
-  /** The fields of structs only: `spec.ports.name`. */
-  readonly fields: string
-  /** The Go name of the innermost struct. */
-  readonly struct: string
 }
 
 /**
  * Decodes `value` by a built-in schema. Unknown fields are dropped and reported in the order of the document, below
- * `path`; nulls and empty values of optional fields are omitted; embedded structs are always present. `struct` is the
- * Go name of the type.
+ * `path`; nulls and empty values of optional fields are omitted; embedded structs are always present.
  */
-export function decodeTyped(
-  schema: Schema,
-  value: JsonObject,
-  path = '',
-  struct: string = structName(schema),
-): Decoded {
+export function decodeTyped(schema: Schema, value: JsonObject, path = ''): Decoded {
   const unknown: string[] = []
-  const object = decodeStruct(schema, value, { path, fields: '', struct }, unknown)
+  const object = decodeStruct(schema, value, path, unknown)
   return { object, unknown }
 }
 
@@ -84,23 +61,19 @@ function writtenFields(target: Schema): readonly Field[] {
 
 const written = new WeakMap<Schema, readonly Field[]>()
 
-function decodeStruct(schema: Schema, value: JsonObject, place: Place, unknown: string[]): JsonObject {
+function decodeStruct(schema: Schema, value: JsonObject, place: string, unknown: string[]): JsonObject {
   const target = resolve(schema)
   const { properties = {}, required = [] } = target
   const result: JsonObject = {}
-  const struct = structName(schema) || place.struct
   for (const [name, child] of Object.entries(value)) {
-    const path = place.path ? `${place.path}.${name}` : name
+    const path = place ? `${place}.${name}` : name
     if (!Object.hasOwn(properties, name)) {
       unknown.push(path)
       continue
     }
     if (child === null || child === undefined) continue
     const property = properties[name]!
-    // Go's errors name the structs that are inlined.
-    const inlined = property.within?.map((each) => each.name) ?? []
-    const fields = [place.fields, ...inlined, name].filter(Boolean).join('.')
-    const decoded = decodeValue(property, child, { path, fields, struct: inlined.at(-1) ?? struct }, unknown)
+    const decoded = decodeValue(property, child, path, unknown)
     if (required.includes(name) || !isOmitted(property, decoded)) put(result, name, decoded)
   }
   for (const { name, property } of writtenFields(target)) {
@@ -133,12 +106,10 @@ function isOmitted(property: Schema, value: Json): boolean {
   return value === '' && resolve(property).type === 'string' && !property.keepEmpty
 }
 
-function decodeValue(schema: Schema, value: Json, place: Place, unknown: string[]): Json {
+function decodeValue(schema: Schema, value: Json, place: string, unknown: string[]): Json {
   const target = resolve(schema)
-  const refuse = (type: string, given = jsonType(value)): never => {
-    const where = place.fields ? `struct field ${place.struct}.${place.fields}` : 'value'
-    const message = `json: cannot unmarshal ${given} into Go ${where} of type ${type}`
-    throw new DecodeError(message, conversionError(target, value, type))
+  const refuse = (type: string): never => {
+    throw new DecodeError(wrongType(place, value, type))
   }
   switch (target.type) {
     case 'string':
@@ -146,15 +117,12 @@ function decodeValue(schema: Schema, value: Json, place: Place, unknown: string[
     case 'boolean':
       return typeof value === 'boolean' ? value : refuse('bool')
     case 'integer':
-      if (typeof value !== 'number') return refuse(target.format!)
-      return isInteger(value, target.format) ? value : refuse(target.format!, `number ${value}`)
+      return isInteger(value, target.format) ? value : refuse(target.format!)
     case 'number':
       return typeof value === 'number' ? value : refuse('float64')
     case 'array':
-      if (!Array.isArray(value)) return refuse(goType(schema))
-      return value.map((item, index) =>
-        decodeItem(target.items!, item, { ...place, path: `${place.path}[${index}]` }, unknown)
-      )
+      if (!Array.isArray(value)) return refuse('array')
+      return value.map((item, index) => decodeItem(target.items!, item, `${place}[${index}]`, unknown))
     case 'object':
       return decodeObject(schema, target, value, place, unknown, refuse)
     default:
@@ -165,30 +133,17 @@ function decodeValue(schema: Schema, value: Json, place: Place, unknown: string[
 }
 
 /** Decodes an object, or those in a list. */
-function decodeNested($ref: string, value: Json, place: Place, unknown: string[]): Json {
+function decodeNested($ref: string, value: Json, place: string, unknown: string[]): Json {
   if (Array.isArray(value)) return value.map((each) => decodeNested($ref, each, place, unknown))
   return isObject(value) ? decodeStruct({ $ref }, value, place, unknown) : value
 }
 
-/** Returns the error of converting a value without JSON, as the real server does it for a strategic merge patch. */
-export function conversionError(target: Schema, value: Json, type: string): string {
-  const given = goTypeOf(value)
-  const kind = given.startsWith('map') ? 'map' : given.startsWith('[]') ? 'slice' : given
-  if (target.type === 'array' || target.format === 'byte') return `cannot restore slice from ${kind}`
-  if (target.type === 'object') {
-    return target.properties ? `cannot restore struct from: ${kind}` : `cannot restore map from ${kind}`
-  }
-  // Go converts integers to strings and between numbers, which JSON does not.
-  const isNumber = typeof value === 'number'
-  const isConvertible = isNumber && (target.type !== 'boolean' && (target.type !== 'string' || Number.isInteger(value)))
-  return isConvertible ? `cannot convert ${given} to ${type}` : `unrecognized type: ${type}`
+function isInteger(value: Json, format: string | undefined): value is number {
+  return typeof value === 'number' && Number.isInteger(value) &&
+    (format !== 'int32' || (value >= -(2 ** 31) && value < 2 ** 31))
 }
 
-function isInteger(value: number, format: string | undefined): boolean {
-  return Number.isInteger(value) && (format !== 'int32' || (value >= -(2 ** 31) && value < 2 ** 31))
-}
-
-function decodeItem(schema: Schema, item: Json, place: Place, unknown: string[]): Json {
+function decodeItem(schema: Schema, item: Json, place: string, unknown: string[]): Json {
   if (item !== null) return decodeValue(schema, item, place, unknown)
   // A null in a list becomes the zero value.
   const target = resolve(schema)
@@ -199,33 +154,25 @@ function decodeObject(
   schema: Schema,
   target: Schema,
   value: Json,
-  place: Place,
+  place: string,
   unknown: string[],
   refuse: (type: string) => never,
 ): Json {
-  if (!isObject(value)) return refuse(goType(schema))
+  if (!isObject(value)) return refuse('object')
   if (target.properties) return decodeStruct(schema, value, place, unknown)
   const element = target.additionalProperties
   if (!isObject(element as Json)) return value
   const result: JsonObject = {}
   for (const [key, child] of Object.entries(value)) {
     if (child === undefined) continue
-    const decoded = decodeItem(element as Schema, child, { ...place, path: `${place.path}.${key}` }, unknown)
+    const decoded = decodeItem(element as Schema, child, `${place}.${key}`, unknown)
     put(result, key, (element as Schema).format === 'quantity' ? resourceAmount(decoded) : decoded)
   }
   return result
 }
 
 function decodeString(target: Schema, value: Json, refuse: (type: string) => never): Json {
-  if (typeof value !== 'string') {
-    return refuse(
-      target.format === 'date-time' || target.format === 'micro-time'
-        ? 'string'
-        : target.format === 'byte'
-        ? '[]uint8'
-        : 'string',
-    )
-  }
+  if (typeof value !== 'string') return refuse('string')
   if (target.format === 'date-time') return decodeTime(value)
   if (target.format === 'micro-time') return decodeMicroTime(value)
   return target.format === 'byte' ? decodeBytes(value) : value
@@ -235,35 +182,24 @@ function decodeString(target: Schema, value: Json, refuse: (type: string) => nev
 function decodeBytes(text: string): string {
   const bytes = text.replace(/[\r\n]/g, '')
   if (/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(bytes)) return bytes
-  const validLength = /^(?:[A-Za-z0-9+/]{4})*/.exec(text)![0].length
-  const problem = `illegal base64 data at input byte ${validLength}`
-  throw new DecodeError(problem, `error decoding from json: ${problem}`)
+  throw new DecodeError('illegal base64 data')
 }
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/
 const RFC3339_MICRO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}(Z|[+-]\d{2}:\d{2})$/
 
 function decodeTime(text: string): string {
-  if (!RFC3339.test(text) || Number.isNaN(Date.parse(text))) {
-    throw new DecodeError(
-      `parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05Z07:00": cannot parse ${
-        JSON.stringify(text)
-      } as "2006"`,
-    )
-  }
-  return `${new Date(Date.parse(text)).toISOString().slice(0, 19)}Z`
+  const time = RFC3339.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(time)) throw new DecodeError(`cannot parse ${JSON.stringify(text)} as a time of RFC 3339`)
+  return `${new Date(time).toISOString().slice(0, 19)}Z`
 }
 
 function decodeMicroTime(text: string): string {
   if (RFC3339_MICRO.test(text)) return text
-  const rest = /\.\d+.*$|Z$|[+-]\d{2}:\d{2}$/.exec(text)?.[0] ?? text
-  const layout = '"2006-01-02T15:04:05.000000Z07:00"'
-  throw new DecodeError(
-    `parsing time ${JSON.stringify(text)} as ${layout}: cannot parse ${JSON.stringify(rest)} as ".000000"`,
-  )
+  throw new DecodeError(`cannot parse ${JSON.stringify(text)} as a time of RFC 3339 with microseconds`)
 }
 
-function decodeSpecial(target: Schema, value: Json, refuse: (type: string, given?: string) => never): Json {
+function decodeSpecial(target: Schema, value: Json, refuse: (type: string) => never): Json {
   if (target.format === 'quantity') {
     const canonical = typeof value === 'string' || typeof value === 'number'
       ? canonicalQuantity(String(value).trim())
@@ -274,26 +210,7 @@ function decodeSpecial(target: Schema, value: Json, refuse: (type: string, given
     return canonical
   }
   if (target.format === 'int-or-string' && typeof value !== 'string') {
-    if (typeof value !== 'number') return refuse('int32')
-    if (!isInteger(value, 'int32')) return refuse('int32', `number ${value}`)
+    if (!isInteger(value, 'int32')) return refuse('int32')
   }
   return value
-}
-
-/** Returns the Go name of a struct: the last part of its definition name. */
-function structName(schema: Schema): string {
-  return schema.$ref?.split('.').pop() ?? ''
-}
-
-function goType(schema: Schema): string {
-  const target = resolve(schema)
-  if (schema.$ref) return schema.$ref.split('.').slice(-2).join('.')
-  if (target.type === 'array') return `[]${goType(target.items!)}`
-  const values = target.additionalProperties
-  if (isObject(values as Json) && (values as Schema).format === 'quantity') return 'v1.ResourceList'
-  if (target.type === 'object') {
-    return `map[string]${isObject(values as Json) ? goType(values as Schema) : 'interface {}'}`
-  }
-  if (target.format === 'byte') return '[]uint8'
-  return target.type === 'boolean' ? 'bool' : target.format ?? target.type ?? 'interface {}'
 }

@@ -6,37 +6,24 @@ import { admitConnect } from '../admission/admission.ts'
 import { answerText } from '../wire/respond.ts'
 import { followLog } from './log_follow.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
-import {
-  badRequest,
-  errorWithoutReason,
-  fault,
-  invalid,
-  methodNotAllowed,
-  notFound,
-  StatusError,
-} from '../model/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
+import { badRequest, errorWithoutReason, fault, invalid, methodNotAllowed, type StatusError } from '../model/status.ts'
+import { type ApiObject, at, isObject, type Json } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 
 type Answer = (context: Context, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
 
-/** Returns the error of a request to the kubelet of a node: that of a real server, if the node reports no address. */
-function kubeletError(node: ApiObject): StatusError {
-  const addresses = at(node, 'status', 'addresses')
-  return errorWithoutReason(
-    500,
-    Array.isArray(addresses) && addresses.length > 0
-      ? 'the embedded API server does not connect to kubelets'
-      : 'no preferred addresses found; known addresses: []',
-  )
+/** Answers what a real server forwards to a kubelet, a pod or a service. */
+export const forwarded: Answer = (context, kind, route, call) => {
+  admitConnect(context, kind, route, call)
+  // `scheme:name:port` and `name:port`
+  const parts = route.name.split(':')
+  const object = readObject(context, kind, { ...route, name: parts[parts.length === 3 ? 1 : 0]! })
+  const isPending = kind.plural === 'pods' && route.subresource !== 'proxy' && !at(object, 'spec', 'nodeName')
+  throw isPending ? badRequest(`pod ${route.name} does not have a host assigned`) : noKubelet()
 }
 
-/** Returns the error of a request to the kubelet of a pod. */
-function podError(context: Context, kind: Kind, pod: ApiObject): StatusError {
-  const name = String(at(pod, 'spec', 'nodeName'))
-  const node = context.store.get('nodes', name)
-  // A real server names the kind of the request here, not the node.
-  return node ? kubeletError(node) : notFound(kind, name)
+function noKubelet(): StatusError {
+  return errorWithoutReason(500, 'the embedded API server does not connect to kubelets')
 }
 
 export const logs: Answer = (context, kind, route, call) => {
@@ -54,7 +41,7 @@ export const logs: Answer = (context, kind, route, call) => {
   // No container of a pod without a node has ever run.
   if (!at(pod, 'spec', 'nodeName')) return answerText(204, '')
   const lines = context.podLog?.(pod, container)
-  if (!lines) throw podError(context, kind, pod)
+  if (!lines) throw noKubelet()
   const previous = flag(call.query, 'previous')
   checkStarted(pod, container, previous)
   if (!flag(call.query, 'follow') || previous) {
@@ -114,47 +101,4 @@ function checkedContainer(pod: ApiObject, name: string): string {
     throw badRequest(`container ${chosen} is not valid for pod ${pod.metadata.name}`)
   }
   return chosen
-}
-
-/** Answers exec, attach and portforward. */
-export const exec: Answer = (context, kind, route, call) => {
-  if (call.method !== 'GET' && call.method !== 'POST') throw methodNotAllowed()
-  admitConnect(context, kind, route, call)
-  const pod = readObject(context, kind, route)
-  if (!at(pod, 'spec', 'nodeName')) throw badRequest(`pod ${route.name} does not have a host assigned`)
-  throw podError(context, kind, pod)
-}
-
-export const proxyPod: Answer = (context, kind, route, call) => {
-  admitConnect(context, kind, route, call)
-  readObject(context, kind, { ...route, name: partsOf(route.name).name })
-  throw badRequest('address not allowed')
-}
-
-export const proxyNode: Answer = (context, kind, route, call) => {
-  admitConnect(context, kind, route, call)
-  throw kubeletError(readObject(context, kind, { ...route, name: partsOf(route.name).name }))
-}
-
-export const proxyService: Answer = (context, kind, route, call) => {
-  admitConnect(context, kind, route, call)
-  const { name, port } = partsOf(route.name)
-  const service = readObject(context, kind, { ...route, name })
-  const ports = at(service, 'spec', 'ports')
-  const hasPort = (Array.isArray(ports) ? ports as Json[] : []).filter(isObject).some((each: JsonObject) =>
-    port === undefined || each['name'] === port || String(each['port']) === port
-  )
-  if (!hasPort) {
-    const message = `no service port ${port ?? ''} found for service ${JSON.stringify(name)}`
-    throw new StatusError(503, 'ServiceUnavailable', message)
-  }
-  // A real server looks for the endpoints, which only a running pod has.
-  throw notFound(kind, name)
-}
-
-/** Splits `scheme:name:port` and `name:port`. */
-function partsOf(text: string): { readonly name: string; readonly port: string | undefined } {
-  const parts = text.split(':')
-  if (parts.length === 3) return { name: parts[1]!, port: parts[2] || undefined }
-  return { name: parts[0]!, port: parts[1] || undefined }
 }

@@ -46,7 +46,7 @@ export function evict(context: Context, kind: Kind, route: ResourceRoute, call: 
 /** Reads the body, whose version may be v1beta1 too. */
 function readEviction(context: Context, route: ResourceRoute, call: Call): ApiObject {
   const kind = bodyKind(EVICTION)
-  const { value } = readJsonBody(call, kind)
+  const value = readJsonBody(call, kind)
   const isBeta = isObject(value) && value['apiVersion'] === BETA
   return readUnstored(context, isBeta ? { ...kind, version: 'v1beta1', apiVersion: BETA } : kind, route, call)
 }

@@ -5,8 +5,7 @@ import { type Amounts, amounts, minus, nanosOf, plus } from '../kinds/quotas/amo
 import { limitProblems, setLimitDefaults } from '../kinds/quotas/limits.ts'
 import { isInScopes, missingProblem, usageOf } from '../kinds/quotas/usage.ts'
 import { containersOf, violations } from '../kinds/pods/security.ts'
-import { nameWarnings, podWarnings } from '../kinds/pods/warnings.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject, type Meta } from '../model/json.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { fault, forbidden, invalid } from '../model/status.ts'
 
@@ -27,22 +26,9 @@ interface LimitedWrite {
 
 /** Throws 403 if a LimitRange or Pod Security does not allow an object, and warns as Pod Security does. */
 export function checkLimits(context: Context, write: LimitedWrite): void {
-  warnOfPods(write)
   checkRanges(context, write)
-  if (write.kind.storage.id === 'namespaces') checkLabels(context, write)
+  if (write.kind.storage.id === 'namespaces') checkLabels(write)
   else checkSecurity(context, write)
-}
-
-/** Warns of the pods of a new object, or of a changed template. */
-function warnOfPods({ kind, object, old, subresource, warnings }: LimitedWrite): void {
-  const template = kind.storage.id === 'pods' ? [] : TEMPLATES[kind.storage.id]
-  if (!template || subresource || !warnings) return
-  const path = [...template, 'spec']
-  const spec = at(object, ...path)
-  if (!old) warnings.push(...nameWarnings(object))
-  const isChanged = template.length > 0 && object.metadata.generation !== old?.metadata.generation &&
-    (kind.kind !== 'DaemonSet' || !jsonEqual(spec, at(old, ...path)))
-  if (isObject(spec) && (!old || isChanged)) warnings.push(...podWarnings(spec, path.join('.')))
 }
 
 function checkRanges({ store }: Context, { kind, object, old, subresource }: LimitedWrite): void {
@@ -95,10 +81,7 @@ function checkSecurity({ store }: Context, { kind, object, old, subresource, war
 
 const SECURITY = 'pod-security.kubernetes.io/'
 
-function checkLabels(
-  { store }: Context,
-  { kind, object: { metadata }, old, subresource, warnings }: LimitedWrite,
-): void {
+function checkLabels({ kind, object: { metadata }, old }: LimitedWrite): void {
   const faults = ['enforce', 'audit', 'warn'].flatMap((mode) =>
     [
       [mode, /^(privileged|baseline|restricted)$/, 'must be one of privileged, baseline, restricted'],
@@ -110,34 +93,6 @@ function checkLabels(
     })
   )
   if (faults.length > 0) throw invalid(kind, metadata.name!, faults)
-  if (old && !subresource) warnings?.push(...stricterLevel(store, metadata, old.metadata))
-}
-
-const LEVELS = ['privileged', 'baseline', 'restricted']
-/** How many pods are checked by a stricter level. */
-const MAX_CHECKED = 3000
-
-/** Returns the warnings of a stricter level than before: of the pods that break it. */
-function stricterLevel(store: Context['store'], { name = '', labels }: Meta, before: Meta): string[] {
-  const [level, version, oldLevel, oldVersion] = [labels, before.labels].flatMap((each) => [
-    each?.[`${SECURITY}enforce`] ?? 'privileged',
-    each?.[`${SECURITY}enforce-version`] ?? 'latest',
-  ])
-  if (level === 'privileged' || (version === oldVersion && LEVELS.indexOf(level!) <= LEVELS.indexOf(oldLevel!))) {
-    return []
-  }
-  const all = store.list('pods', `${name}/`)
-  const pods = all.slice(0, MAX_CHECKED).map(({ metadata, spec }) =>
-    [metadata.name!, violations(level!, spec as JsonObject, 'reasons')] as const
-  )
-  const broken = [...Map.groupBy(pods.filter(([, reason]) => reason), ([, reason]) => reason)].map(([reason, same]) => {
-    const others = same.length - 1
-    return `${same[0]![0]}${others > 0 ? ` (and ${others} other pod${others > 1 ? 's' : ''})` : ''}: ${reason}`
-  })
-  const first = `existing pods in namespace "${name}" violate the new PodSecurity enforce level "${level}:${version}"`
-  const limit =
-    `new PodSecurity enforce level only checked against the first ${MAX_CHECKED} of ${all.length} existing pods`
-  return [...(all.length > MAX_CHECKED ? [limit] : []), ...(broken.length > 0 ? [first, ...broken.sort()] : [])]
 }
 
 /** The kinds whose updates may take more of a quota. */

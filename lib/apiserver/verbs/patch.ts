@@ -2,8 +2,8 @@
 import {
   type Context,
   decodeByKind,
-  decodeOther,
   fieldValidationOf,
+  isKnownType,
   reportStrictFaults,
   setDefaults,
   strictFaults,
@@ -13,8 +13,8 @@ import { applyManagedFields, checkApplyConfig, type Writer } from '../apply/mana
 import { typingOf } from '../apply/updater.ts'
 import { listProblems, typeProblem } from '../apply/typed.ts'
 import { checkCount, mediaType, parseBody, readApplyBody, wrongTypeMeta } from '../wire/body.ts'
-import { conversionError, DecodeError, zeroValue } from '../schema/decode.ts'
-import { goText, jsonType } from '../model/go_text.ts'
+import { DecodeError, zeroValue } from '../schema/decode.ts'
+import { jsonType, unregistered } from '../model/go_text.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
@@ -70,16 +70,14 @@ export function patchType(kind: Kind, call: Call): string {
 function patchObject(context: Context, kind: Kind, route: ResourceRoute, call: Call, type: string): Written {
   const old = liveObject(context, kind, route)
   if (!old) throw notFound(kind, route.name)
-  const { value, duplicates } = parsePatch(call, type)
+  const value = parsePatch(call, type)
   const patched = patchedJson(kind, old, value, type)
   checkCount(patched)
   const refuse = (reason: string): StatusError =>
-    invalid({ group: '', kind: '' }, '', [fault.invalid('patch', patchText(type, value, patched), reason)])
-  const { object, unknown } = decodePatched(context, kind, patched, type, refuse)
+    invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(sorted(patched)), reason)])
+  const { object, unknown } = decodePatched(context, kind, patched, refuse)
   reportStrictFaults(
-    type === JSON_PATCH
-      ? [...jsonPatchFaults(value, duplicates), ...strictFaults([...unknown].sort(), [])]
-      : strictFaults([...unknown].sort(), duplicates),
+    [...(type === JSON_PATCH ? jsonPatchFaults(value) : []), ...strictFaults([...unknown].sort())],
     fieldValidationOf(context, call),
     call,
     refuse,
@@ -97,12 +95,12 @@ function patchObject(context: Context, kind: Kind, route: ResourceRoute, call: C
   )
 }
 
-function parsePatch(call: Call, type: string): ReturnType<typeof parseBody> {
+function parsePatch(call: Call, type: string): Json {
   try {
     return parseBody(call)
   } catch (cause) {
     if (!(cause instanceof StatusError) || cause.code !== 400) throw cause
-    throw Object.assign(undecodable(type, cause.message.replace(/^.*json parse error: /, '')), { cause })
+    throw Object.assign(undecodable(type, cause.message), { cause })
   }
 }
 
@@ -115,42 +113,28 @@ function decodePatched(
   context: Context,
   kind: Kind,
   patched: JsonObject,
-  type: string,
   refuse: (reason: string) => StatusError,
 ): ReturnType<typeof decodeByKind> {
   const wrong = wrongTypeMeta(patched)
-  if (wrong) {
-    throw refuse(type === STRATEGIC ? conversionError({ type: 'string' }, wrong.given, 'string') : wrong.message)
-  }
+  if (wrong) throw refuse(wrong)
   const apiVersion = String(patched['apiVersion'] ?? '')
   const given = String(patched['kind'] ?? '')
   if (kind.custom) checkCustomType(kind, patched, refuse)
   else if ((given && given !== kind.kind) || (apiVersion && apiVersion !== kind.apiVersion)) {
-    const reason = decodeOther(context, patched, given, apiVersion)
-    throw reason === undefined ? badRequest(`the object provided is a ${given}`) : refuse(reason)
+    throw isKnownType(context, given, apiVersion)
+      ? badRequest(`the object provided is a ${given}`)
+      : refuse(unregistered(given, apiVersion))
   }
   try {
     return decodeByKind(kind, patched)
   } catch (error) {
-    if (!(error instanceof DecodeError)) throw error
-    // Of several wrong values, the real server reports the first in the order of the fields.
-    const first = firstError(() => decodeByKind(kind, sorted(patched) as JsonObject)) ?? error
-    throw refuse(type === STRATEGIC ? first.converted : first.message)
-  }
-}
-
-function firstError(decode: () => unknown): DecodeError | undefined {
-  try {
-    decode()
-    return undefined
-  } catch (error) {
-    return error instanceof DecodeError ? error : undefined
+    throw error instanceof DecodeError ? refuse(error.message) : error
   }
 }
 
 function checkCustomType(kind: Kind, patched: JsonObject, refuse: (reason: string) => StatusError): void {
   const { apiVersion, kind: given } = patched
-  if (!given) throw refuse(`Object 'Kind' is missing in '${JSON.stringify(sorted(patched))}'`)
+  if (!given) throw refuse("Object 'Kind' is missing")
   const faults = [
     ...(given === kind.kind ? [] : [fault.invalid('kind', given, `must be ${kind.kind}`)]),
     ...(apiVersion === kind.apiVersion
@@ -164,19 +148,13 @@ function checkCustomType(kind: Kind, patched: JsonObject, refuse: (reason: strin
 
 const OPERATION_FIELDS: readonly string[] = ['op', 'path', 'from', 'value']
 
-/** Returns the messages of unknown and duplicate fields in the operations of a JSON patch. */
-function jsonPatchFaults(patch: Json, duplicates: readonly string[]): string[] {
+/** Returns the messages of unknown fields in the operations of a JSON patch. */
+function jsonPatchFaults(patch: Json): string[] {
   const unknown = (Array.isArray(patch) ? patch : []).flatMap((operation, index) =>
     Object.keys(isObject(operation) ? operation : {}).filter((name) => !OPERATION_FIELDS.includes(name))
       .map((name) => `[${index}].${name}`)
   )
-  return strictFaults(unknown, duplicates.filter((path) => /^\[\d+\]\.[^.[]+$/.test(path)))
-    .map((problem) => `json patch ${problem}`)
-}
-
-/** Returns what the error of a strict patch shows: the patch as Go prints a map, or the patched object. */
-function patchText(type: string, patch: Json, patched: JsonObject): string {
-  return type === STRATEGIC ? goText(patch) : JSON.stringify(sorted(patched))
+  return strictFaults(unknown).map((problem) => `json patch ${problem}`)
 }
 
 function sorted(value: Json | undefined): Json {
@@ -192,7 +170,7 @@ function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): Jso
     throw badRequest('Invalid JSON Patch')
   }
   if (!isObject(value)) {
-    throw undecodable(type, `json: cannot unmarshal ${jsonType(value)} into Go value of type map[string]interface {}`)
+    throw undecodable(type, `it is of the type ${jsonType(value)}, not an object`)
   }
   return type === MERGE ? mergePatch(old, value) as JsonObject : strategicPatch(kind.schema, old, value)
 }
@@ -207,9 +185,9 @@ function checkIdentity({ metadata }: ApiObject, kind: Kind, route: ResourceRoute
 function apply(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
   const old = liveObject(context, kind, route)
   if (!old && route.subresource) throw notFound(kind, route.name)
-  const { value, duplicates } = readApplyBody(call)
+  const value = readApplyBody(call)
   checkApplyConfig(value, kind)
-  const config = checkedConfig(context, kind, route, call, value, duplicates)
+  const config = checkedConfig(kind, route, value)
   const writer = writerOf(context, kind, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
   const force = flag(call.query, 'force')
@@ -256,24 +234,9 @@ function withLastApplied(object: JsonObject, config: JsonObject, { manager }: Wr
 }
 
 /** Returns the configuration with name and namespace of the URL. Unknown fields are errors in every validation mode. */
-function checkedConfig(
-  context: Context,
-  kind: Kind,
-  route: ResourceRoute,
-  call: Call,
-  value: JsonObject,
-  duplicates: readonly string[],
-): JsonObject {
-  const validation = fieldValidationOf(context, call)
+function checkedConfig(kind: Kind, route: ResourceRoute, value: JsonObject): JsonObject {
   const problem = typeProblem(kind.schema, value)
   if (problem) throw typedPatchError(kind, value, problem)
-  reportStrictFaults(
-    strictFaults([], duplicates),
-    validation,
-    call,
-    (list) =>
-      badRequest(list.replace('strict decoding error', 'error strict decoding YAML: error converting YAML to JSON')),
-  )
   const problems = listProblems(kind.schema, value)
   if (problems.length > 0) {
     throw typedPatchError(
@@ -316,7 +279,7 @@ function decodeMerged(kind: Kind, route: ResourceRoute, merged: JsonObject, name
     throw errorWithoutReason(
       500,
       `failed to convert new object (${String(namespace ?? '')}/${route.name}; ${type}) to proper version: ` +
-        `unable to convert unstructured object to ${type}: ${error.converted}`,
+        `unable to convert unstructured object to ${type}: ${error.message}`,
     )
   }
 }

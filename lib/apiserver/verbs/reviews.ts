@@ -4,7 +4,7 @@ import type { HttpResponse } from '../../core/transport.ts'
 import { answerJson } from '../wire/respond.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import { badRequest, type Cause, fault, invalid } from '../model/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject, type Meta } from '../model/json.ts'
+import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { admitted, isDryRunCall, readUnstored } from './unstored.ts'
 import { type Attributes, resourceAttributes } from '../model/attributes.ts'
@@ -149,7 +149,7 @@ function specFaults({ kind, spec }: ApiObject): Cause[] {
   const plain = at(spec, 'nonResourceAttributes')
   if (isObject(resource) && isObject(plain)) {
     const detail = 'cannot be specified in combination with resourceAttributes'
-    faults.push(fault.invalid('spec.nonResourceAttributes', goFields(plain), detail))
+    faults.push(fault.invalid('spec.nonResourceAttributes', plain, detail))
   }
   if (!isObject(resource) && !isObject(plain)) {
     const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
@@ -158,34 +158,14 @@ function specFaults({ kind, spec }: ApiObject): Cause[] {
   if (kind !== 'SelfSubjectAccessReview' && !at(spec, 'user') && !strings(at(spec, 'groups'))) {
     faults.push(fault.invalid('spec.user', '', 'at least one of user or group must be specified'))
   }
-  for (const name of ['fieldSelector', 'labelSelector']) faults.push(...selectorFaults(at(resource, name), name))
   return faults
 }
 
-function selectorFaults(selector: Json | undefined, name: string): Cause[] {
-  if (!isObject(selector)) return []
-  const path = `spec.resourceAttributes.${name}`
-  const raw = selector['rawSelector']
-  const hasRequirements = Array.isArray(selector['requirements']) && selector['requirements'].length > 0
-  if (raw && hasRequirements) {
-    return [fault.invalid(`${path}.rawSelector`, raw, 'may not specified at the same time as requirements')]
-  }
-  if (raw || hasRequirements) return []
-  return [fault.required(`${path}.requirements`, `when ${path} is specified, requirements or rawSelector is required`)]
-}
-
 function metadataFaults({ metadata }: ApiObject, allowed: readonly string[]): Cause[] {
-  if (Object.keys(metadata).every((name) => allowed.includes(name))) return []
-  const problem = allowed.includes('namespace') ? 'must be empty except for namespace' : 'must be empty'
-  return [fault.invalid('metadata', inOrder(metadata), problem)]
-}
-
-const META_FIELDS = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'labels', 'annotations']
-
-/** Returns metadata with its fields in the order of Go's type. */
-function inOrder(metadata: Meta): JsonObject {
-  const first = META_FIELDS.filter((name) => metadata[name] !== undefined).map((name) => [name, metadata[name]])
-  return { ...Object.fromEntries(first) as JsonObject, ...metadata }
+  const isAllowed = Object.keys(metadata).every((name) => allowed.includes(name))
+  return isAllowed
+    ? []
+    : [fault.invalid('metadata', metadata, 'must be empty except for the namespace of a local review')]
 }
 
 function placeFaults({ metadata, spec }: ApiObject): Cause[] {
@@ -197,12 +177,7 @@ function placeFaults({ metadata, spec }: ApiObject): Cause[] {
       ? [fault.invalid('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')]
       : []),
     ...(isObject(plain)
-      ? [fault.invalid('spec.nonResourceAttributes', goFields(plain), 'disallowed on this kind of request')]
+      ? [fault.invalid('spec.nonResourceAttributes', plain, 'disallowed on this kind of request')]
       : []),
   ]
-}
-
-/** Returns attributes with the names of Go's internal type, which has no JSON names. */
-function goFields(plain: JsonObject): JsonObject {
-  return { Path: plain['path'] ?? '', Verb: plain['verb'] ?? '' }
 }

@@ -46,7 +46,7 @@ export function scale(context: Context, kind: Kind, paths: ScalePaths, route: Re
   const isApply = call.method === 'PATCH' && mediaType(call) === APPLY
   const writer = { ...writerOf(context, kind, route, call), subresource: 'scale' }
   const applied = isApply ? applyScale(kind, paths, object, now, writer, call) : undefined
-  const given = applied?.scale ?? (call.method === 'PUT' ? readJsonBody(call, SCALE).value : patched(now, call))
+  const given = applied?.scale ?? (call.method === 'PUT' ? readJsonBody(call, SCALE) : patched(now, call))
   if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
   checkScale(context, given, route, call)
   const dryRun = isDryRun(call.query.getAll('dryRun'))
@@ -115,7 +115,7 @@ function applyScale(
 ): { readonly scale: JsonObject; readonly entries: ManagedFieldsEntry[] } {
   const path = specReplicas.map((name) => `f:${name}`)
   const owns = ({ fieldsV1 }: ManagedFieldsEntry): boolean => at(fieldsV1, ...path) !== undefined
-  const { value: config } = readApplyBody(call)
+  const config = readApplyBody(call)
   checkApplyConfig(config, { apiVersion: 'autoscaling/v1', kind: 'Scale' })
   const typing = { ...typingOf(kind, 'scale'), schema: definition('autoscaling.v1.Scale'), isBuiltin: true }
   const { object = now, managedFields: owners } = applyManagedFields(
@@ -163,10 +163,10 @@ function checkScale(context: Context, given: JsonObject, { name }: ResourceRoute
     throw badRequest(`${String(kind)} in version ${name} cannot be handled as a Scale: ${reason}`)
   }
   try {
-    const { unknown } = decodeTyped(definition('autoscaling.v1.Scale'), given, '', 'Scale')
+    const { unknown } = decodeTyped(definition('autoscaling.v1.Scale'), given)
     const refuse = (list: string): StatusError =>
       badRequest(`Scale in version "v1" cannot be handled as a Scale: ${list}`)
-    reportStrictFaults(strictFaults(unknown, []), fieldValidationOf(context, call), call, refuse)
+    reportStrictFaults(strictFaults(unknown), fieldValidationOf(context, call), call, refuse)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     if (call.method === 'PATCH') {
@@ -179,7 +179,7 @@ function checkScale(context: Context, given: JsonObject, { name }: ResourceRoute
 
 function patched(now: JsonObject, call: Call): Json {
   const type = mediaType(call)
-  const { value } = parseBody(call)
+  const value = parseBody(call)
   if (type === JSON_PATCH) return jsonPatch(now, value)
   if (type === MERGE || type === STRATEGIC) return mergePatch(now, value)
   throw unsupportedMediaType(`the body of the request was in an unknown format - ${type}`)

@@ -5,21 +5,21 @@ import type { Context } from '../context/context.ts'
 import type { Call, ResourceRoute } from '../model/routes.ts'
 import type { Kind } from '../model/kinds.ts'
 import { bind } from './binding.ts'
-import { exec, logs, proxyNode, proxyPod, proxyService } from './connect.ts'
+import { forwarded, logs } from './connect.ts'
 import { evict } from './eviction.ts'
 
 type Answer = (context: Context, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
 
 export const SUBRESOURCES: Readonly<Record<string, Answer>> = {
   bindings: bind,
-  'nodes/proxy': proxyNode,
-  'pods/attach': exec,
+  'nodes/proxy': forwarded,
+  'pods/attach': forwarded,
   'pods/binding': bind,
   'pods/eviction': evict,
-  'pods/exec': exec,
+  'pods/exec': forwarded,
   'pods/log': logs,
-  'pods/portforward': exec,
-  'pods/proxy': proxyPod,
+  'pods/portforward': forwarded,
+  'pods/proxy': forwarded,
   'serviceaccounts/token': requestToken,
-  'services/proxy': proxyService,
+  'services/proxy': forwarded,
 }

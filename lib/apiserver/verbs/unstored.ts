@@ -32,8 +32,8 @@ export function readUnstored(
   call: Call,
   defaults: (object: ApiObject) => void = () => {},
 ): ApiObject {
-  const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, duplicates, call)
+  const value = readJsonBody(call, kind)
+  const object = decodeBody(context, kind, value, call)
   if (kind.namespaced) ensureNamespace(object.metadata, kind, route.namespace)
   else delete object.metadata.namespace
   for (

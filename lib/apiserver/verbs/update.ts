@@ -50,8 +50,8 @@ import {
 
 export function update(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
   checkWriteOptions(call)
-  const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, duplicates, call)
+  const value = readJsonBody(call, kind)
+  const object = decodeBody(context, kind, value, call)
   checkNameInUrl(object.metadata.name, route.name)
   ensureNamespace(object.metadata, kind, route.namespace)
   const writer = writerOf(context, kind, route, call)

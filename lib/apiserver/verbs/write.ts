@@ -266,8 +266,8 @@ function validationFaults(value: string): Cause[] {
 
 export function create(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
   checkWriteOptions(call)
-  const { value, duplicates } = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, duplicates, call)
+  const value = readJsonBody(call, kind)
+  const object = decodeBody(context, kind, value, call)
   ensureNamespace(object.metadata, kind, route.namespace)
   return createObject(
     context,

@@ -1,7 +1,5 @@
-/** How a webhook is called, and its failures, described as a real API server does. */
+/** How a webhook is called, and its failures. */
 import { jsonType } from '../model/go_text.ts'
-import { TYPE_META } from '../wire/body.ts'
-import type { NetworkError } from '../../core/errors.ts'
 import type { WebhookClientConfig } from '../../core/resource.ts'
 import { NOT_JSON } from '../model/status.ts'
 import { isObject, type Json, type JsonObject } from '../model/json.ts'
@@ -41,70 +39,28 @@ export function clientUrl({ url, service }: WebhookClientConfig, timeoutMs: numb
   return `${new URL(url)}${timeout}`
 }
 
-const UNKNOWN_AUTHORITY: readonly string[] = [
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]
-
-/** Returns a failure in Go's words, where it has an equivalent. */
-export function goWords(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  // Compares names: a bundle may contain the class once more.
-  const code = error.name === 'NetworkError' ? (error as NetworkError).code ?? '' : ''
-  if (code === 'ECONNREFUSED') return `connect: connection refused (${error.message})`
-  if (UNKNOWN_AUTHORITY.includes(code)) {
-    return `tls: failed to verify certificate: x509: certificate signed by unknown authority (${error.message})`
-  }
-  return error.message
-}
-
-/** The errors of client-go for a status without a readable body. */
-const STATUS_WORDS: Readonly<Record<number, string>> = {
-  400: 'the server rejected our request for an unknown reason',
-  401: 'the server has asked for the client to provide credentials',
-  404: 'the server could not find the requested resource',
-  405: 'the server does not allow this method on the requested resource',
-  406: 'the server was unable to respond with a content type that the client supports',
-  409: 'the server reported a conflict',
-  422: 'the server rejected our request due to an error in our request',
-  429: 'the server has received too many requests and has asked us to try again later',
-  503: 'the server is currently unable to handle the request',
-  504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
-}
-
 /** Returns the body of a response as JSON. Throws a CallError if its status is not 2xx, or if it is not an object. */
 export function responseText(status: number, body: string): JsonObject {
   if (status < 200 || status > 206) throw new CallError(statusWords(status, body))
-  if (body === '') {
-    throw new CallError(`0-length response with status code: ${status} and content type: application/json`)
-  }
   let value: Json
   try {
     value = JSON.parse(body) as Json
   } catch (cause) {
-    throw new CallError(`couldn't get version/kind; json parse error: ${NOT_JSON}`, { cause })
+    throw new CallError(`the body of the response: ${NOT_JSON}`, { cause })
   }
   if (isObject(value)) return value
-  const reason = `json: cannot unmarshal ${jsonType(value)} into Go value of type ${TYPE_META}`
-  throw new CallError(`couldn't get version/kind; json parse error: ${reason}`)
+  throw new CallError(`the body of the response is of the type ${jsonType(value)}, not an object`)
 }
 
+/** Returns the message of a Status, or the status code with the text of the body. */
 function statusWords(status: number, body: string): string {
-  let text = body.trim()
   try {
     const value = JSON.parse(body) as Json
-    text = 'unknown'
     if (isObject(value) && value['kind'] === 'Status' && value['status'] === 'Failure') return String(value['message'])
   } catch {
     // The body of a failed call may be any text.
   }
-  if (status === 500) {
-    return `an error on the server (${JSON.stringify(text)}) has prevented the request from succeeding`
-  }
-  if ((status === 403 || status === 415) && text) return text
-  return STATUS_WORDS[status] ??
-    `the server responded with the status code ${status} but did not return more information`
+  return `the webhook responded with the status code ${status}: ${body.trim().slice(0, MAX_SHOWN)}`
 }
+
+const MAX_SHOWN = 1000

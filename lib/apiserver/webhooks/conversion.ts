@@ -93,7 +93,7 @@ class WebhookConversion implements Conversion {
       if (converted.length !== objects.length) {
         throw errorWithoutReason(500, `${of} returned ${converted.length} objects, expected ${objects.length}`)
       }
-      return objects.map((object, index) => checked(of, object, converted[index]!, apiVersion, index, objects.length))
+      return objects.map((object, index) => checked(of, object, converted[index]!, apiVersion, index))
     } catch (error) {
       throw error instanceof CallError
         ? Object.assign(errorWithoutReason(500, `${of} failed: ${error.message}`), { cause: error })
@@ -154,57 +154,32 @@ function checked(
   converted: Json,
   apiVersion: string,
   index: number,
-  count: number,
 ): ApiObject {
-  const refuse = (reason: string): Error => errorWithoutReason(500, `${of} returned ${reason}`)
-  const place = count > 1 ? `invalid converted object at index ${index}` : 'invalid object at index 0'
-  if (!isObject(converted)) throw refuse(`${place}: it is not an object`)
-  if (converted['apiVersion'] !== apiVersion) {
-    const received = String(converted['apiVersion'] ?? '')
-    throw refuse(`${place}: invalid groupVersion (expected ${apiVersion}, received ${received})`)
+  const refuse = (reason: string): Error =>
+    errorWithoutReason(500, `${of} returned invalid object at index ${index}: ${reason}`)
+  if (!isObject(converted)) throw refuse('it is not an object')
+  for (const [field, wanted] of [['apiVersion', apiVersion], ['kind', original.kind]] as const) {
+    const received = converted[field]
+    if (received !== wanted) throw refuse(`invalid ${field} (expected ${wanted}, received ${String(received ?? '')})`)
   }
-  if (converted['kind'] !== original.kind) {
-    const received = String(converted['kind'] ?? '')
-    throw refuse(`${place}: invalid kind (expected ${original.kind}, received ${received})`)
+  const { metadata } = converted
+  if (!isObject(metadata)) throw refuse('missing or invalid metadata')
+  for (const field of ['name', 'namespace', 'uid'] as const) {
+    const [before, after] = [original.metadata[field] ?? '', metadata[field] ?? '']
+    if (before !== after) throw refuse(`must have the same ${field}: ${before} != ${String(after)}`)
   }
-  const object = count > 1 ? place : 'invalid object'
-  const metadata = converted['metadata']
-  const fields = isObject(metadata) ? metadata : {}
-  for (const [field, label] of [['name', 'name'], ['namespace', 'namespace'], ['uid', 'UID']] as const) {
-    const before = original.metadata[field] ?? ''
-    const after = fields[field] ?? ''
-    if (before !== after) throw refuse(`${object}: must have the same ${label}: ${before} != ${String(after)}`)
-  }
-  const inMetadata = count > 1 ? `invalid metadata in object at index ${index}` : 'invalid metadata'
-  if (metadata === undefined) throw refuse(`${inMetadata}: missing metadata in converted object`)
-  if (!isObject(metadata)) throw refuse(`${inMetadata}: invalid metadata in converted object`)
   const restored = clone(original.metadata)
   for (const field of ['labels', 'annotations'] as const) {
-    const texts = metadata[field]
+    const texts = metadata[field] ?? undefined
     delete restored[field]
-    if (texts === undefined || texts === null) continue
-    if (!isObject(texts)) throw refuse(`${inMetadata}: invalid metadata.${field} in converted object`)
-    for (const [key, value] of Object.entries(texts)) {
-      if (typeof value !== 'string') {
-        throw refuse(
-          `${inMetadata}: metadata.${field}[${key}] must be a string, but is ${goType(value)} in converted object`,
-        )
-      }
+    if (texts === undefined) continue
+    if (!isObject(texts) || Object.values(texts).some((each) => typeof each !== 'string')) {
+      throw refuse(`invalid metadata.${field}`)
     }
-    const faults = field === 'labels'
-      ? labelFaults(texts, 'metadata.labels')
-      : annotationFaults(texts as Record<string, string>, 'metadata.annotation')
-    if (faults.length > 0) {
-      const lines = faults.map((fault) => `${fault.field}: ${fault.message}`)
-      throw refuse(`${inMetadata}: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`)
-    }
-    restored[field] = texts as { [key: string]: string }
+    const given = texts as Record<string, string>
+    const [fault] = (field === 'labels' ? labelFaults : annotationFaults)(given, `metadata.${field}`)
+    if (fault) throw refuse(`${fault.field}: ${fault.message}`)
+    restored[field] = given
   }
   return { ...converted, metadata: restored } as ApiObject
-}
-
-function goType(value: Json | undefined): string {
-  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64'
-  if (typeof value === 'boolean') return 'bool'
-  return Array.isArray(value) ? '[]interface {}' : value === null ? '<nil>' : 'map[string]interface {}'
 }

@@ -7,7 +7,8 @@ import type { ApiObject, JsonObject } from '../model/json.ts'
 import type { Call } from '../model/routes.ts'
 import { StatusError } from '../model/status.ts'
 import { Suspension } from '../model/suspension.ts'
-import { CallError, type CallWebhook, clientUrl, goWords, responseText } from './call.ts'
+import { messageOf } from '../../core/errors.ts'
+import { CallError, type CallWebhook, clientUrl, responseText } from './call.ts'
 
 interface Outcome {
   readonly value?: unknown
@@ -223,7 +224,7 @@ export class Webhooks {
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof CallError) throw error
-      const words = error === TIMED_OUT ? 'context deadline exceeded' : goWords(error)
+      const words = error === TIMED_OUT ? 'context deadline exceeded' : messageOf(error)
       throw new CallError(`Post ${JSON.stringify(clientUrl(client, timeoutMs))}: ${words}`, { cause: error })
     } finally {
       cancel()

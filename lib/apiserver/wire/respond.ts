@@ -87,9 +87,8 @@ export function answerPageNotFound(): HttpResponse {
   return answerText(404, '404 page not found\n', PLAIN, NO_SNIFFING)
 }
 
-/** In characters. If all exceed the first, the server cuts each to the second, and drops those that still exceed it. */
+/** In characters: clients refuse answers with long headers. */
 const MAX_WARNINGS_LENGTH = 4096
-const MAX_CUT_LENGTH = 256
 
 /** Returns the Warning header (RFC 7234) that kubectl prints. */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
@@ -99,17 +98,10 @@ export function warningHeaders(warnings: readonly string[]): Record<string, stri
   return texts.length > 0 ? { warning: texts.join(', ') } : {}
 }
 
-/** Returns the warnings that are sent: clients refuse answers with long headers. */
+/** Returns the first warnings, as many as fit. */
 function fitting(warnings: readonly string[]): readonly string[] {
   let length = 0
-  const exceeds = warnings.findIndex((text) => (length += [...text].length) > MAX_WARNINGS_LENGTH)
-  if (exceeds < 0) return warnings
-  length = 0
-  return warnings.map((text) => [...text].slice(0, MAX_CUT_LENGTH)).filter((text, index) => {
-    if (index > exceeds && length >= MAX_WARNINGS_LENGTH) return false
-    length += text.length
-    return true
-  }).map((text) => text.join(''))
+  return warnings.filter((text) => (length += text.length) <= MAX_WARNINGS_LENGTH)
 }
 
 /** Returns the answer as it is sent. */

@@ -140,8 +140,6 @@ export const POD_CASES: readonly Case[] = [
     resize({ requests: { cpu: null } }, { show: 'spec.containers' }),
     resize({ limits: { memory: '1500Mi' } }),
     resize({ requests: { cpu: '3' } }),
-    resize({ limits: { cpu: null } }),
-    resize({ requests: { 'ephemeral-storage': '1Gi' } }),
     {
       method: 'PATCH',
       path: `${PODS}/p/resize`,
@@ -176,34 +174,17 @@ export const POD_CASES: readonly Case[] = [
     { path: '/api/v1/nodes', body: { metadata: { name: '$NS-log' } } },
     { path: PODS, body: pod('on', { nodeName: '$NS-log' }) },
     { path: `${PODS}/on/log` },
-    { path: PODS, body: pod('lost', { nodeName: '$NS-gone' }) },
-    { path: `${PODS}/lost/log` },
-    { path: `${PODS}/lost/exec`, method: 'POST' },
   ]),
-  steps('exec, attach and portforward without a kubelet', [
+  steps('exec, attach, portforward and proxies without a kubelet', [
     CREATE,
     { path: '/api/v1/nodes', body: { metadata: { name: '$NS-exec' } } },
     { path: PODS, body: pod('on', { nodeName: '$NS-exec' }) },
-    ...['exec?command=ls&stdout=true', 'attach?stdout=true', 'portforward'].flatMap((sub): Step[] => [
-      { method: 'POST', path: `${PODS}/p/${sub}` },
-      { method: 'POST', path: `${PODS}/none/${sub}` },
-      { method: 'POST', path: `${PODS}/on/${sub}` },
-      { path: `${PODS}/p/${sub}` },
-      { method: 'DELETE', path: `${PODS}/p/${sub}` },
-    ]),
-  ]),
-  steps('proxies without a kubelet', [
-    CREATE,
-    { path: `${PODS}/p/proxy` },
-    { path: `${PODS}/p/proxy/a/b` },
+    ...['exec?command=ls&stdout=true', 'attach?stdout=true', 'portforward'].flatMap((sub): Step[] =>
+      ['p', 'none', 'on'].map((name) => ({ method: 'POST', path: `${PODS}/${name}/${sub}` }))
+    ),
     { path: `${PODS}/none/proxy/` },
-    { path: '/api/v1/nodes', body: { metadata: { name: '$NS' } } },
-    { path: '/api/v1/nodes/$NS/proxy/' },
+    { path: '/api/v1/nodes/$NS-exec/proxy/' },
     { path: '/api/v1/nodes/$NS-none/proxy/' },
-    { path: '/api/v1/namespaces/$NS/services', body: { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } } },
-    { path: '/api/v1/namespaces/$NS/services/s/proxy/x' },
-    { path: '/api/v1/namespaces/$NS/services/http:s:80/proxy' },
-    { path: '/api/v1/namespaces/$NS/services/s:81/proxy/' },
   ]),
   steps('an unknown subresource is not found', [
     CREATE,

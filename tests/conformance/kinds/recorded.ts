@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { HttpRequest } from '../../../lib/core/transport.ts'
 import type { Api, Body, Case } from '../api.ts'
 import { lineOf, recordedCase } from '../recording.ts'
+import { statusText } from '../transcript.ts'
 
 /** Requests whose answers are compared. `{ns}` in paths and bodies is the namespace of the case. */
 export interface Scenario {
@@ -38,8 +39,10 @@ async function* play(api: Api, { steps, look }: Scenario): AsyncGenerator<string
     })
     if (quiet) assert.ok(answer.status < 300, `${method} ${path}: ${JSON.stringify(answer.body)}`)
     else {
-      const shown = comparable(look ? look(answer.body) : answer.body, api)
-      yield lineOf(`${method} ${path}`, `${answer.status} ${JSON.stringify(shown)}`)
+      const text = answer.status < 400
+        ? JSON.stringify(comparable(look ? look(answer.body) : answer.body, api))
+        : statusText(comparable(answer.body, api))
+      yield lineOf(`${method} ${path}`, `${answer.status} ${text}`)
     }
   }
 }

@@ -21,8 +21,7 @@ class Quantity implements LibraryValue {
 function quantity(text: string): Quantity {
   const nanos = nanosOf(text)
   if (nanos !== undefined) return new Quantity(nanos)
-  const isForm = /^[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)$/.test(text)
-  throw new CelError(isForm ? "unable to parse quantity's suffix" : INVALID_QUANTITY)
+  throw new CelError(INVALID_QUANTITY)
 }
 
 function isInteger({ nanos }: Quantity): boolean {
@@ -54,30 +53,12 @@ class Semver implements LibraryValue {
   }
 }
 
-/** Parses a semantic version. Returns it, or what is wrong with it in the words of the real server's library. */
-function parseSemver(text: string, normalize = false): Semver | string {
-  const source = normalize ? normalized(text) : text
-  if (source === undefined) return 'short version cannot contain PreRelease/Build meta data'
-  if (source === '') return 'Version string empty'
-  const [major = '', minor, rest] = splitAt(source, 3)
-  if (minor === undefined || rest === undefined) return 'No Major.Minor.Patch elements found'
-  const [, patch = '', pre, build] = /^([^-+]*)(?:-([^+]*))?(?:\+(.*))?$/s.exec(rest) ?? []
-  for (const [name, part] of [['major', major], ['minor', minor], ['patch', patch]] as const) {
-    const label = name[0]!.toUpperCase() + name.slice(1)
-    if (!/^\d*$/.test(part)) return `Invalid character(s) found in ${name} number ${JSON.stringify(part)}`
-    if (/^0\d/.test(part)) return `${label} number must not contain leading zeroes ${JSON.stringify(part)}`
-    if (part === '') return `strconv.ParseUint: parsing "": invalid syntax`
-  }
-  for (const part of pre?.split('.') ?? []) {
-    if (part === '') return 'Prerelease is empty'
-    if (/^0\d+$/.test(part)) return `Numeric PreRelease version must not contain leading zeroes ${JSON.stringify(part)}`
-    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in prerelease ${JSON.stringify(part)}`
-  }
-  for (const part of build?.split('.') ?? []) {
-    if (part === '') return 'Build meta data is empty'
-    if (!/^[0-9A-Za-z-]+$/.test(part)) return `Invalid character(s) found in build meta data ${JSON.stringify(part)}`
-  }
-  return new Semver([major, minor, patch].map(BigInt), pre?.split('.') ?? [])
+const SEMVER =
+  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][\da-zA-Z-]*))*))?(?:\+[\da-zA-Z-]+(?:\.[\da-zA-Z-]+)*)?$/
+
+function parseSemver(text: string, normalize = false): Semver | undefined {
+  const [, major, minor, patch, pre] = SEMVER.exec((normalize ? normalized(text) : text) ?? '') ?? []
+  return major ? new Semver([major, minor!, patch!].map(BigInt), pre?.split('.') ?? []) : undefined
 }
 
 function splitAt(text: string, count: number): string[] {
@@ -96,7 +77,7 @@ function normalized(text: string): string | undefined {
 
 function semver(text: string, normalize = false): Semver {
   const value = parseSemver(text, normalize)
-  if (typeof value === 'string') throw new CelError(value)
+  if (!value) throw new CelError(`not a semantic version: ${JSON.stringify(text)}`)
   return value
 }
 
@@ -123,7 +104,7 @@ const amount = (value: Quantity | bigint): bigint => typeof value === 'bigint' ?
 const plus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos + amount(b))
 const minus = (a: Quantity, b: Quantity | bigint): Quantity => new Quantity(a.nanos - amount(b))
 const order = (a: Quantity, b: Quantity): bigint => sign(a.nanos - b.nanos)
-const isSemver = (text: string, normalize?: boolean): boolean => typeof parseSemver(text, normalize) !== 'string'
+const isSemver = (text: string, normalize?: boolean): boolean => parseSemver(text, normalize) !== undefined
 
 export const NUMBERS: readonly Row[] = [
   ['quantity', '(string) -> Quantity', 'string_to_quantity', quantity],

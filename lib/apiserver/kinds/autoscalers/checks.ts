@@ -1,7 +1,7 @@
 /** Validation of HorizontalPodAutoscalers, in the form of autoscaling/v2. */
 import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
-import { atLeast, checked, type Checks, fields, name, oneOf, required } from '../common/checks.ts'
+import { atLeast, checked, type Checks, name, oneOf, required } from '../common/checks.ts'
 import { list, str } from '../common/columns.ts'
 
 /** The field of a metric by its type. */
@@ -12,9 +12,6 @@ const SOURCES: Readonly<Record<string, string>> = {
   Pods: 'pods',
   Resource: 'resource',
 }
-
-const MAX_WINDOW_SECONDS = 3600
-const MAX_PERIOD_SECONDS = 1800
 
 export function autoscalerFaults(scaler: ApiObject): Cause[] {
   const spec = (scaler['spec'] ?? {}) as JsonObject
@@ -29,7 +26,6 @@ export function autoscalerFaults(scaler: ApiObject): Cause[] {
       : []),
     ...referenceFaults(at(spec, 'scaleTargetRef'), 'spec.scaleTargetRef'),
     ...metricsFaults(spec),
-    ...['scaleUp', 'scaleDown'].flatMap((each) => behaviorFaults(at(spec, 'behavior', each), `spec.behavior.${each}`)),
   ]
 }
 
@@ -54,103 +50,38 @@ function metricsFaults(spec: JsonObject): Cause[] {
   ]
 }
 
+/** What names the values of a source, by its field. */
+const NAMES: Readonly<Record<string, Checks>> = {
+  resource: [['name', required()]],
+  containerResource: [['name', required()], ['container', required()]],
+  pods: [['metric.name', required()]],
+  external: [['metric.name', required()]],
+  object: [['describedObject.kind', required()], ['describedObject.name', required()], ['metric.name', required()]],
+}
+
 function metricFaults(metric: JsonObject, path: string): Cause[] {
   const type = str(metric, 'type')
   const source = SOURCES[type]
   if (source === undefined) {
     return [
       ...(type ? [] : [fault.required(`${path}.type`, 'must specify a metric source type')]),
-      // The real server reports it twice.
-      ...Array.from({ length: 2 }, () => fault.notSupported(`${path}.type`, type, Object.keys(SOURCES))),
+      fault.notSupported(`${path}.type`, type, Object.keys(SOURCES)),
     ]
   }
+  const place = `${path}.${source}`
   const value = metric[source]
-  if (!isObject(value)) {
-    return [fault.required(`${path}.${source}`, 'must populate information for the given metric source')]
-  }
-  return sourceFaults(source, value, `${path}.${source}`)
-}
-
-/** An empty type is also none of these. */
-function targetType(value: Json | undefined, path: string): readonly Cause[] {
-  if (['Utilization', 'Value', 'AverageValue'].includes(String(value))) return []
-  return [fault.invalid(path, value ?? '', 'must be either Utilization, Value, or AverageValue')]
-}
-
-function sourceFaults(source: string, value: JsonObject, path: string): Cause[] {
-  const target = (isObject(value['target']) ? value['target'] : {}) as JsonObject
-  const place = `${path}.target`
-  const metricName: Checks = [['metric.name', required('must specify a metric name')]]
-  const type: Checks = [['target.type', required('must specify a metric target type')], ['target.type', targetType]]
-  const percent = checked(target, [['averageUtilization', atLeast(1, 'must be greater than 0')]], place)
-  switch (source) {
-    case 'resource':
-    case 'containerResource': {
-      const isSet = target['averageUtilization'] !== undefined || target['averageValue'] !== undefined
-      return [
-        ...checked(value, [['name', required('must specify a resource name')]], path),
-        ...checked(value, source === 'resource' ? [] : [['container', required('must specify a container')]], path),
-        ...checked(value, type, path),
-        ...percent,
-        ...(isSet ? [] : [
-          fault.required(`${place}.averageUtilization`, 'must set either a target raw value or a target utilization'),
-        ]),
-      ]
-    }
-    case 'pods':
-      return [
-        ...checked(value, [...metricName, ...type], path),
-        ...(target['averageValue'] === undefined
-          ? [fault.required(`${place}.averageValue`, 'must specify a positive target averageValue')]
-          : []),
-      ]
-    default:
-      return [
-        ...(source === 'object' ? referenceNameFaults(value['describedObject'], `${path}.describedObject`) : []),
-        ...checked(value, [...metricName, ...type], path),
-        ...(target['value'] === undefined && target['averageValue'] === undefined
-          ? [fault.required(`${place}.averageValue`, 'must set either a target value or averageValue')]
-          : []),
-      ]
-  }
-}
-
-function referenceNameFaults(reference: Json | undefined, path: string): Cause[] {
-  return checked(isObject(reference) ? reference : {}, [['kind', required()], ['name', required()]], path)
-}
-
-function behaviorFaults(rules: Json | undefined, path: string): Cause[] {
-  if (!isObject(rules)) return []
-  const seconds = rules['stabilizationWindowSeconds']
+  if (!isObject(value)) return [fault.required(place, 'must populate information for the given metric source')]
+  const target = isObject(value['target']) ? value['target'] : {}
+  const isResource = source === 'resource' || source === 'containerResource'
+  const wanted = isResource ? 'averageUtilization' : 'averageValue'
+  const others = isResource ? ['averageValue'] : source === 'pods' ? [] : ['value']
+  const isSet = [wanted, ...others].some((field) => target[field] !== undefined)
   return [
-    ...checked(rules, [['stabilizationWindowSeconds', atLeast(0, 'must be greater than or equal to zero')]], path),
-    ...(typeof seconds === 'number' && seconds > MAX_WINDOW_SECONDS
-      ? [
-        fault.invalid(
-          `${path}.stabilizationWindowSeconds`,
-          seconds,
-          `must be less than or equal to ${MAX_WINDOW_SECONDS}`,
-        ),
-      ]
-      : []),
-    ...checked(rules, [
-      ['selectPolicy', oneOf('Disabled', 'Max', 'Min')],
-      ['policies', required('must specify at least one Policy')],
-      [
-        'policies[]',
-        fields([
-          ['type', oneOf('Percent', 'Pods')],
-          ['value', atLeast(1, 'must be greater than zero')],
-          [
-            'periodSeconds',
-            atLeast(1, 'must be greater than zero'),
-            (value, place) =>
-              Number(value) > MAX_PERIOD_SECONDS
-                ? [fault.invalid(place, value, `must be less than or equal to ${MAX_PERIOD_SECONDS}`)]
-                : [],
-          ],
-        ]),
-      ],
-    ], path),
+    ...checked(value, NAMES[source]!, place),
+    ...checked(target, [
+      ['type', required(), oneOf('Utilization', 'Value', 'AverageValue')],
+      ['averageUtilization', atLeast(1, 'must be greater than 0')],
+    ], `${place}.target`),
+    ...(isSet ? [] : [fault.required(`${place}.target.${wanted}`, 'must be set')]),
   ]
 }

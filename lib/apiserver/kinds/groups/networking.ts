@@ -4,7 +4,7 @@ import { selectorText } from '../../model/selectors.ts'
 import { loadBalancerText } from './columns.ts'
 import { AGE, defaultMarked, list, NAME, str, text } from '../common/columns.ts'
 import { type GroupTable, groupTable, kind } from '../../model/kind_table.ts'
-import { INGRESS_CLASS_RULES, IP_ADDRESS_RULES, NETWORK_POLICY_RULES, SERVICE_CIDR_RULES } from '../networking/rules.ts'
+import { INGRESS_CLASS_RULES, NETWORK_POLICY_RULES } from '../networking/rules.ts'
 import { INGRESS_RULES } from '../networking/ingresses.ts'
 
 const MAX_HOSTS = 3
@@ -56,7 +56,7 @@ export const NETWORKING: GroupTable = groupTable('networking.k8s.io/v1', [
   }),
   kind('IPAddress ipaddresses ip | Cluster', {
     columns: [NAME, text('ParentRef', parentText)],
-    rules: IP_ADDRESS_RULES,
+    rules: { nameRule: 'path' },
   }),
   kind('NetworkPolicy networkpolicies netpol', {
     columns: [NAME, text('Pod-Selector', (policy) => selectorText(at(policy, 'spec', 'podSelector')) || '<none>'), AGE],
@@ -72,6 +72,5 @@ export const NETWORKING: GroupTable = groupTable('networking.k8s.io/v1', [
       }),
       AGE,
     ],
-    rules: SERVICE_CIDR_RULES,
   }),
 ])

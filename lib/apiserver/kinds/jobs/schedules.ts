@@ -9,63 +9,27 @@ const FIELDS: readonly { readonly min: number; readonly max: number; readonly na
   { min: 0, max: 6, names: ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
 ]
 
-const DESCRIPTORS = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly']
+const DESCRIPTOR =
+  /^@(?:yearly|annually|monthly|weekly|daily|midnight|hourly|every (?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+)$/
 
-/** Returns the problem of a schedule, in the words of the real server's parser; undefined if it is valid. */
+/** Returns the problem of a schedule; undefined if it is valid. */
 export function scheduleProblem(schedule: string): string | undefined {
   if (schedule.includes('TZ')) return 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'
-  if (schedule.startsWith('@')) return descriptorProblem(schedule)
+  if (schedule.startsWith('@')) return DESCRIPTOR.test(schedule) ? undefined : `unrecognized descriptor: ${schedule}`
   const fields = schedule.split(/\s+/).filter(Boolean)
-  if (fields.length !== FIELDS.length) {
-    return `expected exactly ${FIELDS.length} fields, found ${fields.length}: [${fields.join(' ')}]`
-  }
-  for (const [index, field] of fields.entries()) {
-    for (const part of field.split(',')) {
-      const problem = rangeProblem(part, FIELDS[index]!)
-      if (problem) return problem
-    }
-  }
-  return undefined
+  if (fields.length !== FIELDS.length) return `expected exactly ${FIELDS.length} fields, found ${fields.length}`
+  const wrong = fields.find((field, index) => !field.split(',').every((part) => isRange(part, FIELDS[index]!)))
+  return wrong === undefined ? undefined : `must have numbers, ranges and steps within their limits: ${wrong}`
 }
 
-function descriptorProblem(schedule: string): string | undefined {
-  if (DESCRIPTORS.includes(schedule)) return undefined
-  if (!schedule.startsWith('@every ')) return `unrecognized descriptor: ${schedule}`
-  const duration = schedule.slice('@every '.length)
-  return /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(duration)
-    ? undefined
-    : `failed to parse duration ${schedule}: time: invalid duration ${JSON.stringify(duration)}`
-}
-
-function rangeProblem(text: string, { min, max, names = [] }: (typeof FIELDS)[number]): string | undefined {
-  const [range = '', step, ...more] = text.split('/')
-  if (more.length > 0) return `too many slashes: ${text}`
-  const [low = '', high, ...rest] = range.split('-')
-  if (rest.length > 0) return `too many hyphens: ${text}`
-  const isAny = low === '*' || low === '?'
-  const start = isAny ? min : numberOf(low, names)
-  if (typeof start === 'string') return start
-  let end: number | string = isAny
-    ? max
-    : high === undefined
-    ? (step === undefined ? start : max)
-    : numberOf(high, names)
-  if (typeof end === 'string') return end
-  if (step !== undefined) {
-    const width = numberOf(step, [])
-    if (typeof width === 'string') return width
-    if (width === 0) return `step of range should be a positive number: ${text}`
-    end = Math.max(end, start)
+/** `*`, `5`, `1-5`, `mon`, each with a step or without: `0-30/5`. */
+function isRange(text: string, { min, max, names = [] }: (typeof FIELDS)[number]): boolean {
+  const [, low = '', high, step] = /^([*?]|\w+)(?:-(\w+))?(?:\/(\d+))?$/.exec(text) ?? []
+  const numberOf = (name: string): number => {
+    const named = names.indexOf(name.toLowerCase())
+    return named < 0 ? (/^\d+$/.test(name) ? Number(name) : Number.NaN) : named + min
   }
-  if (start < min) return `beginning of range (${start}) below minimum (${min}): ${text}`
-  if (end > max) return `end of range (${end}) above maximum (${max}): ${text}`
-  return start > end ? `beginning of range (${start}) beyond end of range (${end}): ${text}` : undefined
-}
-
-/** Returns a number, or the problem of a text that is not a number. */
-function numberOf(text: string, names: readonly string[]): number | string {
-  const named = names.indexOf(text.toLowerCase())
-  if (named >= 0) return names.length === 12 ? named + 1 : named
-  if (/^[+-]?\d+$/.test(text)) return Number(text) < 0 ? `negative number (${text}) not allowed: ${text}` : Number(text)
-  return `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`
+  const start = low === '*' || low === '?' ? min : numberOf(low)
+  const end = high === undefined ? start : numberOf(high)
+  return step !== '0' && start >= min && end >= start && end <= max
 }

@@ -1,24 +1,8 @@
-/** The rules of ingress classes, network policies and the ranges of Service addresses. */
-import { type Cause, fault, immutable } from '../../model/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
+/** The rules of ingress classes and network policies. */
+import { type Cause, fault } from '../../model/status.ts'
+import { type ApiObject, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import {
-  type Check,
-  checked,
-  cidr,
-  contains,
-  domainPath,
-  fields,
-  isIp,
-  labelSelector,
-  networkAddress,
-  oneOf,
-  port,
-  present,
-  required,
-  unchanged,
-} from '../common/checks.ts'
-import { str } from '../common/columns.ts'
+import { checked, cidr, domainPath, fields, labelSelector, oneOf, port, required, unchanged } from '../common/checks.ts'
 import { fill } from '../common/fill.ts'
 
 export const INGRESS_CLASS_RULES: Partial<Rules> = {
@@ -26,44 +10,8 @@ export const INGRESS_CLASS_RULES: Partial<Rules> = {
   defaults: (each) => fill(each, { 'spec.parameters.scope': 'Cluster' }),
   validate: (each, old) => [
     ...checked(each, [['spec.controller', required(), domainPath]]),
-    ...parametersFaults(at(each, 'spec', 'parameters')),
     ...unchanged(each, old, 'spec.controller'),
   ],
-}
-
-function parametersFaults(parameters: Json | undefined): Cause[] {
-  if (!isObject(parameters)) return []
-  const path = 'spec.parameters'
-  const namespace = str(parameters, 'namespace')
-  const isNamespaced = parameters['scope'] === 'Namespace'
-  return [
-    ...checked(parameters, [
-      ['kind', required()],
-      ['name', required()],
-      ['scope', present(), oneOf('Cluster', 'Namespace')],
-    ], path),
-    ...(isNamespaced && !namespace
-      ? [fault.required(`${path}.namespace`, "`parameters.scope` is set to 'Namespace'")]
-      : []),
-    ...(parameters['scope'] === 'Cluster' && namespace
-      ? [fault.forbidden(`${path}.namespace`, "`parameters.scope` is set to 'Cluster'")]
-      : []),
-  ]
-}
-
-export const IP_ADDRESS_RULES: Partial<Rules> = {
-  nameRule: 'path',
-  validate({ metadata, ...address }) {
-    const detail = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
-    return [
-      ...(isIp(metadata.name ?? '') ? [] : [fault.invalid('metadata.name', metadata.name, detail)]),
-      ...checked(address, [
-        ['spec.parentRef', required()],
-        ['spec.parentRef.resource', required()],
-        ['spec.parentRef.name', required()],
-      ]),
-    ]
-  },
 }
 
 export const NETWORK_POLICY_RULES: Partial<Rules> = {
@@ -76,15 +24,7 @@ export const NETWORK_POLICY_RULES: Partial<Rules> = {
   validate: policyFaults,
 }
 
-const MAX_TYPES = 2
-
-const notTooMany: Check = (value, path) =>
-  Array.isArray(value) && value.length > MAX_TYPES
-    ? [fault.invalid(path, value, 'may not specify more than two policyTypes')]
-    : []
-
 function policyFaults(policy: ApiObject): Cause[] {
-  const types = at(policy, 'spec', 'policyTypes')
   const sections = [['ingress', 'from'], ['egress', 'to']] as const
   return [
     ...checked(policy, [['spec.podSelector', labelSelector]]),
@@ -94,9 +34,7 @@ function policyFaults(policy: ApiObject): Cause[] {
         fields([['ports[]', policyPort], [`${peers}[]`, peer]]),
       ]])
     ),
-    ...(notTooMany(types, 'spec.policyTypes', policy).length > 0
-      ? notTooMany(types, 'spec.policyTypes', policy)
-      : checked(policy, [['spec.policyTypes[]', oneOf('Ingress', 'Egress')]])),
+    ...checked(policy, [['spec.policyTypes[]', oneOf('Ingress', 'Egress')]]),
   ]
 }
 
@@ -105,14 +43,8 @@ function policyPort(value: Json | undefined, path: string): readonly Cause[] {
   const { port: own, endPort } = value
   const faults = checked(value, [['protocol', oneOf('TCP', 'UDP', 'SCTP')], ['port', port]], path)
   if (endPort === undefined) return faults
-  if (own === undefined) {
-    faults.push(fault.invalid(`${path}.endPort`, endPort, 'may not be specified when `port` is not specified'))
-  } else if (typeof own === 'string') {
-    faults.push(fault.invalid(`${path}.endPort`, endPort, 'may not be specified when `port` is non-numeric'))
-  } else if (Number(endPort) < Number(own)) {
-    // The message shows the port, not the end.
-    faults.push(fault.invalid(`${path}.endPort`, own, 'must be greater than or equal to `port`'))
-  }
+  if (typeof own !== 'number') faults.push(fault.invalid(`${path}.endPort`, endPort, 'needs a number as `port`'))
+  else if (Number(endPort) < own) faults.push(fault.invalid(`${path}.endPort`, endPort, 'must not be below `port`'))
   return faults
 }
 
@@ -121,35 +53,10 @@ function peer(value: Json | undefined, path: string): readonly Cause[] {
   const { podSelector, namespaceSelector, ipBlock } = value
   const isSelected = podSelector !== undefined || namespaceSelector !== undefined
   const faults = checked(value, [['podSelector', labelSelector], ['namespaceSelector', labelSelector]], path)
-  if (isObject(ipBlock)) faults.push(...blockFaults(ipBlock, `${path}.ipBlock`))
+  faults.push(...checked(value, [['ipBlock.cidr', required(), cidr], ['ipBlock.except[]', cidr]], path))
   if (!isSelected && ipBlock === undefined) faults.push(fault.required(path, 'must specify a peer'))
   if (isSelected && ipBlock !== undefined) {
     faults.push(fault.forbidden(path, 'may not specify both ipBlock and another peer'))
   }
   return faults
-}
-
-function blockFaults(block: JsonObject, path: string): Cause[] {
-  const faults = checked(block, [['cidr', required(), cidr], ['except[]', cidr]], path)
-  if (faults.length > 0) return faults
-  const except = block['except']
-  return (Array.isArray(except) ? except : []).flatMap((each, index) =>
-    contains(str(block, 'cidr'), String(each))
-      ? []
-      : [fault.invalid(`${path}.except[${index}]`, each, 'must be a strict subset of `cidr`')]
-  )
-}
-
-export const SERVICE_CIDR_RULES: Partial<Rules> = {
-  validate(range, old) {
-    const cidrs = at(range, 'spec', 'cidrs')
-    const before = at(old, 'spec', 'cidrs')
-    if (Array.isArray(cidrs) && Array.isArray(before)) {
-      return cidrs.flatMap((each, index) => each === before[index] ? [] : [immutable(`spec.cidrs[${index}]`, each)])
-    }
-    return checked(range, [
-      ['spec.cidrs', required('at least one CIDR required')],
-      ['spec.cidrs[]', cidr, networkAddress],
-    ])
-  },
 }

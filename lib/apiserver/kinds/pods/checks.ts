@@ -14,11 +14,9 @@ import {
   labels,
   name,
   oneOf,
-  present,
   qualified,
   required,
 } from '../common/checks.ts'
-import { list, str } from '../common/columns.ts'
 import { containersFaults } from './containers.ts'
 import { volumesFaults } from './volumes.ts'
 
@@ -28,39 +26,20 @@ const noDots: Check = (value, path) =>
   String(value).includes('.') ? [fault.invalid(path, value, 'must not contain dots')] : []
 
 /** A toleration of every value has no value, one of every key also compares none. */
-const tolerationValue: Check = (value, path, parent) => {
-  const at = path.replace(/value$/, 'operator')
-  const { operator = '', key, effect = '', tolerationSeconds } = parent
+const tolerationValue: Check = (value, path, { operator = '', key, effect = '', tolerationSeconds }) => {
+  const place = (field: string): string => path.replace(/value$/, field)
   const isAny = operator === 'Exists'
   return [
-    ...(key || isAny ? [] : [
-      fault.invalid(
-        at,
-        operator,
-        'operator must be Exists when `key` is empty, which means "match all values and all keys"',
-      ),
-    ]),
+    ...(key || isAny ? [] : [fault.invalid(place('operator'), operator, 'must be Exists when `key` is empty')]),
     ...(tolerationSeconds !== undefined && effect !== 'NoExecute'
-      ? [
-        fault.invalid(
-          path.replace(/value$/, 'effect'),
-          effect,
-          "effect must be 'NoExecute' when `tolerationSeconds` is set",
-        ),
-      ]
+      ? [fault.invalid(place('effect'), effect, 'must be NoExecute when `tolerationSeconds` is set')]
       : []),
-    ...(isAny && value ? [fault.invalid(at, value, "value must be empty when `operator` is 'Exists'")] : []),
-    ...(isAny ? [] : labelValueProblems(String(value ?? '')).map((problem) => fault.invalid(at, value, problem))),
+    ...(isAny && value ? [fault.invalid(place('operator'), value, 'must be empty when `operator` is Exists')] : []),
+    ...(isAny ? [] : labelValueProblems(String(value ?? ''))).map((each) =>
+      fault.invalid(place('operator'), value, each)
+    ),
   ]
 }
-
-/** Lt and Gt are behind a feature gate, but named. */
-const tolerationOperator: Check = (value, path) =>
-  ['', 'Equal', 'Exists'].includes(String(value ?? '')) ? [] : [fault.notSupported(
-    path,
-    value,
-    value === 'Lt' || value === 'Gt' ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists'],
-  )]
 
 const AFTER_CONTAINERS: Checks = [
   ['dnsPolicy', oneOf('ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None')],
@@ -68,7 +47,6 @@ const AFTER_CONTAINERS: Checks = [
   ['securityContext.fsGroup', between(0, MAX_INT)],
   ['securityContext.runAsUser', between(0, MAX_INT)],
   ['securityContext.runAsGroup', between(0, MAX_INT)],
-  ['securityContext.sysctls[].name', required()],
   [
     'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms',
     required('must have at least one node selector term'),
@@ -86,7 +64,7 @@ const AFTER_CONTAINERS: Checks = [
     fields([
       ['key', ifSet(qualified)],
       ['value', tolerationValue],
-      ['operator', tolerationOperator],
+      ['operator', ifSet(oneOf('Equal', 'Exists'))],
       ['effect', ifSet(oneOf('NoSchedule', 'PreferNoSchedule', 'NoExecute'))],
     ]),
   ],
@@ -120,21 +98,8 @@ export function podSpecFaults(
     ...containersFaults(spec, path, [...volumes.names, ...others]),
     ...oneOf(...restartPolicies)(restartPolicy, `${path}.restartPolicy`, spec),
     ...checked(spec, AFTER_CONTAINERS, path),
-    ...gateFaults(spec, path),
     ...dnsFaults(spec, path),
-    ...osFaults(spec, path),
   ]
-}
-
-function gateFaults(spec: JsonObject, path: string): Cause[] {
-  const all = list(spec, 'schedulingGates').map((gate) => str(gate, 'name'))
-  return all.flatMap((gate, index) =>
-    all.indexOf(gate) < index ? [fault.duplicate(`${path}.schedulingGates[${index}]`, gate)] : qualified(
-      gate,
-      `${path}.schedulingGates[${index}]`,
-      spec,
-    )
-  )
 }
 
 function dnsFaults(spec: JsonObject, path: string): Cause[] {
@@ -147,12 +112,4 @@ function dnsFaults(spec: JsonObject, path: string): Cause[] {
   return Array.isArray(servers) && servers.length > 0 ? [] : [
     fault.required(`${path}.dnsConfig.nameservers`, detail),
   ]
-}
-
-function osFaults(spec: JsonObject, path: string): Cause[] {
-  const { os } = spec
-  if (!isObject(os)) return []
-  const system = str(os, 'name')
-  if (!system) return [...present()(undefined, `${path}.os.name`, os)]
-  return ['linux', 'windows'].includes(system) ? [] : [fault.notSupported(`${path}.os`, system, ['linux', 'windows'])]
 }

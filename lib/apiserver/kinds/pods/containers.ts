@@ -42,14 +42,8 @@ const fieldPath: Check = (value, path) => {
 const oneValue: Check = (value, path, parent) => {
   if (!isObject(value)) return []
   const sources = Object.values(value).filter((source) => source !== undefined).length
-  const problem = sources === 0
-    ? 'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'
-    : parent['value']
-    ? 'may not be specified when `value` is not empty'
-    : sources > 1
-    ? 'may not have more than one field specified at a time'
-    : undefined
-  return problem ? [fault.invalid(path, '', problem)] : []
+  if (sources === 1 && !parent['value']) return []
+  return [fault.invalid(path, '', 'must have one source, and no `value` beside it')]
 }
 
 const RESOURCES = ['limits', 'requests'].flatMap((kind) =>
@@ -116,7 +110,6 @@ export function containersFaults(spec: JsonObject, path: string, volumes: readon
   if (containers.length === 0) return [fault.required(`${path}.containers`)]
   return [
     ...containers.flatMap((each, index) => containerFaults(each, `${path}.containers[${index}]`, seen, volumes)),
-    ...hostPortFaults(containers, path),
     ...list(spec, 'initContainers').flatMap((each, index) =>
       initContainerFaults(each, `${path}.initContainers[${index}]`, seen, volumes)
     ),
@@ -172,19 +165,6 @@ function portNameFaults(container: JsonObject, path: string): Cause[] {
     seen.add(own)
     return isKnown ? [fault.duplicate(`${path}.ports[${index}].name`, own)] : []
   })
-}
-
-function hostPortFaults(containers: readonly JsonObject[], path: string): Cause[] {
-  const seen = new Set<string>()
-  return containers.flatMap((container, at) =>
-    list(container, 'ports').flatMap((each, index) => {
-      const key = `${str(each, 'protocol')}/${str(each, 'hostIP')}/${String(each['hostPort'])}`
-      if (!each['hostPort']) return []
-      if (seen.has(key)) return [fault.duplicate(`${path}.containers[${at}].ports[${index}].hostPort`, key)]
-      seen.add(key)
-      return []
-    })
-  )
 }
 
 const HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep']
@@ -259,15 +239,8 @@ function mountFaults(container: JsonObject, path: string, volumes: readonly stri
   })
 }
 
-/** The fields of the value in the message are those of the real server's internal type. */
 function privilegeFaults(context: Json | undefined, path: string): Cause[] {
   if (!isObject(context) || context['allowPrivilegeEscalation'] !== false || context['privileged'] !== true) return []
-  const names = ('capabilities privileged seLinuxOptions windowsOptions runAsUser runAsGroup runAsNonRoot ' +
-    'readOnlyRootFilesystem allowPrivilegeEscalation procMount seccompProfile appArmorProfile').split(' ')
-  const internal = Object.fromEntries(names.map((each) => {
-    const title = each === 'seLinuxOptions' ? 'SELinuxOptions' : each[0]!.toUpperCase() + each.slice(1)
-    return [title, context[each] ?? null]
-  }))
   const detail = 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'
-  return [fault.invalid(`${path}.securityContext`, internal, detail)]
+  return [fault.invalid(`${path}.securityContext`, context, detail)]
 }

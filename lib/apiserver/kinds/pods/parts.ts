@@ -4,7 +4,6 @@ import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from 
 import type { PartRules } from '../../model/kinds.ts'
 import { nameProblems } from '../../model/names.ts'
 import { type Cause, fault } from '../../model/status.ts'
-import { amountOf } from '../common/resources.ts'
 import { podSpecFaults } from './checks.ts'
 
 /** Returns the rules. `qosClass` computes the class of a pod from its resources. */
@@ -26,7 +25,6 @@ export function podParts(qosClass: (pod: ApiObject) => string): Readonly<Record<
 }
 
 const LISTS = ['initContainers', 'containers'] as const
-type List = typeof LISTS[number]
 
 /** Restores a pod but for some fields of its spec, in place. */
 function restoreBut(pod: ApiObject, old: ApiObject, spec: JsonObject): void {
@@ -55,7 +53,7 @@ function namesOf(containers: readonly JsonObject[]): string {
 }
 
 /** Returns the old containers with the new resources; if the names differ, the new ones, which validation refuses. */
-function resized(pod: ApiObject, old: ApiObject, list: List): Json | undefined {
+function resized(pod: ApiObject, old: ApiObject, list: string): Json | undefined {
   const before = containersOf(old, list)
   const after = containersOf(pod, list)
   if (namesOf(before) !== namesOf(after)) return at(pod, 'spec', list)
@@ -71,7 +69,6 @@ function resized(pod: ApiObject, old: ApiObject, list: List): Json | undefined {
   })
 }
 
-/** In the order of Go's type. */
 const FORBIDDEN_FIELDS: readonly string[] =
   'ports resources resizePolicy restartPolicy livenessProbe readinessProbe startupProbe lifecycle'.split(' ')
 const NOT_EPHEMERAL = 'cannot be set for an Ephemeral Container'
@@ -115,77 +112,12 @@ function changeFaults(pod: ApiObject, old: ApiObject): Cause[] {
   })
 }
 
-const RESIZABLE: readonly string[] = ['cpu', 'memory']
-
 function resizeFaults(pod: ApiObject, old: ApiObject, qosClass: (pod: ApiObject) => string): Cause[] {
-  const faults = [...podSpecFaults((pod['spec'] ?? {}) as JsonObject, 'spec'), ...limitFaults(pod)]
+  const faults = podSpecFaults((pod['spec'] ?? {}) as JsonObject, 'spec')
   const before = String(at(old, 'status', 'qosClass') ?? qosClass(old))
   if (qosClass(pod) !== before) {
     faults.push(fault.invalid('spec', before, 'Pod QOS Class may not change as a result of resizing'))
   }
-  const order = ['containers', 'initContainers'].flatMap((list) => orderFaults(pod, old, list as List))
-  if (order.length > 0) return [...faults, ...order]
-  for (const list of LISTS) {
-    for (const [index, container] of containersOf(pod, list).entries()) {
-      faults.push(...removalFaults(container, containersOf(old, list)[index]!, `spec.${list}[${index}].resources`))
-    }
-  }
-  for (const list of LISTS) {
-    for (const [index, container] of containersOf(pod, list).entries()) {
-      if (jsonEqual(fixedResources(container), fixedResources(containersOf(old, list)[index]!))) continue
-      faults.push(
-        list === 'containers' ? fault.forbidden('spec', 'only cpu and memory resources are mutable') : fault.forbidden(
-          `spec.${list}[${index}]`,
-          'only cpu and memory resources for init or sidecar containers are mutable',
-        ),
-      )
-    }
-  }
-  return faults
-}
-
-function orderFaults(pod: ApiObject, old: ApiObject, list: List): Cause[] {
-  const before = containersOf(old, list)
-  const after = containersOf(pod, list)
-  if (before.length !== after.length) {
-    return [fault.forbidden(`spec.${list}`, `${list} may not be added or removed on resize`)]
-  }
-  return before.flatMap(({ name }, index) =>
-    after[index]!['name'] === name
-      ? []
-      : [fault.forbidden(`spec.${list}[${index}].name`, `${list} may not be renamed or reordered on resize`)]
-  )
-}
-
-function amounts(container: JsonObject, kind: string): JsonObject {
-  const value = at(container, 'resources', kind)
-  return isObject(value) ? value : {}
-}
-
-function removalFaults(container: JsonObject, old: JsonObject, path: string): Cause[] {
-  return ['requests', 'limits'].flatMap((kind) => {
-    const after = amounts(container, kind)
-    const isRemoved = Object.keys(amounts(old, kind)).some((name) => after[name] === undefined)
-    return isRemoved ? [fault.forbidden(`${path}.${kind}`, `resource ${kind} cannot be removed`)] : []
-  })
-}
-
-/** Returns the resources that a resize cannot change. */
-function fixedResources(container: JsonObject): JsonObject {
-  const rest = (kind: string): JsonObject =>
-    Object.fromEntries(Object.entries(amounts(container, kind)).filter(([name]) => !RESIZABLE.includes(name)))
-  return { requests: rest('requests'), limits: rest('limits'), claims: at(container, 'resources', 'claims') ?? null }
-}
-
-function limitFaults(pod: ApiObject): Cause[] {
-  return LISTS.flatMap((list) =>
-    containersOf(pod, list).flatMap((container, index) =>
-      Object.entries(amounts(container, 'requests')).flatMap(([name, request]) => {
-        const limit = amounts(container, 'limits')[name]
-        if (limit === undefined || amountOf(request) <= amountOf(limit)) return []
-        const problem = `must be less than or equal to ${name} limit of ${String(limit)}`
-        return [fault.invalid(`spec.${list}[${index}].resources.requests`, request, problem)]
-      })
-    )
-  )
+  const changed = LISTS.filter((list) => namesOf(containersOf(pod, list)) !== namesOf(containersOf(old, list)))
+  return [...faults, ...changed.map((list) => fault.forbidden(`spec.${list}`, 'containers may not change on resize'))]
 }

@@ -170,9 +170,8 @@ const CHECKS: readonly (readonly [check: Check, level?: 'baseline' | 'restricted
   [onLinux(firstOf(seccomp, mustSet('seccompProfile', 'seccompProfile', profiles))), 'restricted'],
 ]
 
-/** Returns what a pod breaks of a level; empty if nothing. `part`: with the containers and values, or without. */
-export function violations(level: string, spec: JsonObject, part: 'all' | 'reasons' = 'all'): string {
+/** Returns what a pod breaks of a level; empty if nothing. */
+export function violations(level: string, spec: JsonObject): string {
   if (level === 'privileged') return ''
-  const found = CHECKS.flatMap(([find, only = level]) => (only === level && find(spec)) || [])
-  return (part === 'all' ? found : found.map((each) => each.replace(/ \(.*/s, ''))).join(', ')
+  return CHECKS.flatMap(([find, only = level]) => (only === level && find(spec)) || []).join(', ')
 }

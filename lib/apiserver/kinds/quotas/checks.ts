@@ -7,16 +7,6 @@ import { amountOf, resourceNameProblems } from '../common/resources.ts'
 
 const AMOUNTS = ['max', 'min', 'default', 'defaultRequest']
 
-/** Pairs of amounts of which the first must not be greater, and what the message calls them. */
-const ORDER: readonly (readonly [at: string, low: string, high: string, names: readonly [string, string]])[] = [
-  ['min', 'min', 'max', ['min', 'max']],
-  ['defaultRequest', 'min', 'defaultRequest', ['min', 'default request']],
-  ['defaultRequest', 'defaultRequest', 'max', ['default request', 'max']],
-  ['defaultRequest', 'defaultRequest', 'default', ['default request', 'default']],
-  ['default', 'min', 'default', ['min', 'default']],
-  ['default', 'default', 'max', ['default', 'max']],
-]
-
 export function limitRangeFaults(range: ApiObject): Cause[] {
   const seen = new Set<Json | undefined>()
   return list(range, 'spec', 'limits').flatMap((item, index) => {
@@ -54,16 +44,17 @@ function podFaults(item: JsonObject, path: string): Cause[] {
     .map((field) => fault.forbidden(`${path}.${field}`, detail))
 }
 
+/** The minimum is at most the default request, that at most the default, that at most the maximum. */
 function orderFaults(item: JsonObject, path: string): Cause[] {
-  const resources = new Set(AMOUNTS.flatMap((field) => Object.keys(amountsOf(item, field))))
-  return [...resources].sort().flatMap((each) =>
-    ORDER.flatMap(([place, low, high, [lowName, highName]]) => {
-      const [lower, upper] = [amountsOf(item, low)[each], amountsOf(item, high)[each]]
-      if (lower === undefined || upper === undefined || amountOf(lower) <= amountOf(upper)) return []
-      const detail = `${lowName} value ${String(lower)} is greater than ${highName} value ${String(upper)}`
-      // The real server shows another amount in some of these messages.
-      const shown = place === 'default' && low === 'min' ? lower : amountsOf(item, place)[each]
-      return [fault.invalid(`${path}.${place}[${each}]`, shown, detail)]
-    })
+  const order = ['min', 'defaultRequest', 'default', 'max']
+  return order.flatMap((low, index) =>
+    order.slice(index + 1).flatMap((high) =>
+      Object.entries(amountsOf(item, low)).flatMap(([name, amount]) => {
+        const upper = amountsOf(item, high)[name]
+        if (upper === undefined || amountOf(amount) <= amountOf(upper)) return []
+        const place = low === 'min' && high !== 'max' ? high : low
+        return [fault.invalid(`${path}.${place}[${name}]`, amount, `must not be greater than ${high}`)]
+      })
+    )
   )
 }

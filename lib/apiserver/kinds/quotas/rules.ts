@@ -4,15 +4,12 @@ import type { Rules } from '../../model/kinds.ts'
 import { qualifiedNameProblems } from '../../model/names.ts'
 import { type Cause, fault } from '../../model/status.ts'
 import { unchanged } from '../common/checks.ts'
-import { list, size, str } from '../common/columns.ts'
 import { parentsOf } from '../common/fill.ts'
 import { limitRangeFaults } from './checks.ts'
-import { SCOPES } from './usage.ts'
 
 export const QUOTA_RULES: Partial<Rules> = {
   validate: (quota, old) => [
     ...quotaFaults(quota, 'spec', 'hard'),
-    ...scopeFaults(quota),
     ...unchanged(quota, old, 'spec.scopes'),
   ],
   validateStatus: (quota) => [...quotaFaults(quota, 'status', 'hard'), ...quotaFaults(quota, 'status', 'used')],
@@ -35,70 +32,6 @@ function limitDefaults(item: JsonObject): void {
 }
 
 const map = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
-
-const CONFLICTS = [['BestEffort', 'NotBestEffort'], ['Terminating', 'NotTerminating']]
-const EXISTS_ONLY = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, " +
-  'ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ' +
-  'ResourceQuotaScopeCrossNamespacePodAffinity'
-
-/** Returns the faults of the scopes in a quota's list, then the faults of its selector. */
-function scopeFaults({ spec }: ApiObject): Cause[] {
-  const [scopes, selector] = [at(spec, 'scopes') as string[] ?? [], list(spec, 'scopeSelector', 'matchExpressions')]
-  const path = 'spec.scopeSelector.matchExpressions'
-  const internal = selector.map(({ scopeName, operator, values }) => (
-    { ScopeName: scopeName, Operator: operator, Values: values ?? null }
-  ))
-  const names = selector.map((each) => str(each, 'scopeName'))
-  return [
-    ...namesFaults(spec, scopes, 'spec.scopes', scopes, () => fault.invalid('spec.scopes', scopes, UNSUPPORTED)),
-    ...namesFaults(
-      spec,
-      names,
-      path,
-      { MatchExpressions: internal },
-      (name) => fault.invalid(`${path}.scopeName`, name, UNSUPPORTED),
-    ),
-    ...selector.flatMap((each) => selectorFaults(each, path)),
-  ]
-}
-
-const UNSUPPORTED = 'unsupported scope'
-
-function namesFaults(
-  spec: Json | undefined,
-  names: readonly string[],
-  path: string,
-  shown: unknown,
-  unsupported: (name: string) => Cause,
-): Cause[] {
-  const resources = Object.keys(map(at(spec, 'hard'))).filter((name) => STANDARD_RESOURCES.has(name))
-  const isWrong = (name: string, resource: string): boolean => SCOPES[name]?.resources.includes(resource) === false
-  return [
-    ...names.flatMap((name) => [
-      ...(SCOPES[name] ? [] : [unsupported(name)]),
-      ...resources.filter((each) => isWrong(name, each)).map(() =>
-        fault.invalid(path, shown, `${UNSUPPORTED} applied to resource`)
-      ),
-    ]),
-    ...CONFLICTS.filter((pair) => pair.every((name) => names.includes(name)))
-      .map(() => fault.invalid(path, shown, 'conflicting scopes')),
-  ]
-}
-
-function selectorFaults({ scopeName, operator, values }: JsonObject, path: string): Cause[] {
-  const isSet = size(values) > 0
-  const isPlain = scopeName !== 'PriorityClass' && scopeName !== 'VolumeAttributesClass' && SCOPES[String(scopeName)]
-  const faults = isPlain && operator !== 'Exists' ? [fault.invalid(`${path}.operator`, operator, EXISTS_ONLY)] : []
-  if (operator === 'In' || operator === 'NotIn') {
-    const detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
-    return isSet ? faults : [...faults, fault.required(`${path}.values`, detail)]
-  }
-  if (operator !== 'Exists' && operator !== 'DoesNotExist') {
-    return [...faults, fault.invalid(`${path}.operator`, operator, 'not a valid selector operator')]
-  }
-  const detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
-  return isSet ? [...faults, fault.invalid(`${path}.values`, values, detail)] : faults
-}
 
 /** Resources of quotas with integer amounts. */
 const COUNTED_RESOURCES =

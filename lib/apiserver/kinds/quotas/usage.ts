@@ -2,7 +2,7 @@
 import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
 import type { Kind } from '../../model/kinds.ts'
 import { selectorMatches } from '../../model/selectors.ts'
-import { list, size, str } from '../common/columns.ts'
+import { list, str } from '../common/columns.ts'
 import { type Amounts, amounts, plus, podAmounts } from './amounts.ts'
 
 /** What a quota calls the kinds that it counts without a `count/`, beside pods. */
@@ -60,63 +60,29 @@ export function missingProblem({ spec }: ApiObject, hard: readonly string[]): st
   return missing.length > 0 ? `must specify ${missing.join('; ')}` : undefined
 }
 
-interface Scope {
-  /** The kind that it is about. */
-  readonly plural: 'pods' | 'persistentvolumeclaims'
-  /** The resources that a quota with the scope may limit; those with a domain may always be. */
-  readonly resources: readonly string[]
-  holds(object: ApiObject, selector: JsonObject): boolean
-}
-
 const isTerminating = ({ spec }: ApiObject): boolean => Number(at(spec, 'activeDeadlineSeconds') ?? -1) >= 0
 const isBestEffort = (pod: ApiObject): boolean => str(pod, 'status', 'qosClass') === 'BestEffort'
 
-/** Returns whether any of the names that are set meets a selector; without any, whether none does. */
-function isSelected(names: readonly string[], { operator, values = [] }: JsonObject): boolean {
-  const selector = { matchExpressions: [{ key: 'name', operator: operator!, values }] }
-  const set = names.filter(Boolean)
-  return set.length > 0 ? set.some((name) => selectorMatches(selector, { name })) : selectorMatches(selector, {})
+/** Returns whether the priority class of a pod meets a selector. */
+function isSelected({ spec }: ApiObject, { operator, values = [] }: JsonObject): boolean {
+  const name = str(spec, 'priorityClassName')
+  return selectorMatches({ matchExpressions: [{ key: 'name', operator: operator!, values }] }, name ? { name } : {})
 }
 
-function isAcrossNamespaces({ spec }: ApiObject): boolean {
-  const terms = ['podAffinity', 'podAntiAffinity'].flatMap((each) => [
-    ...list(spec, 'affinity', each, 'requiredDuringSchedulingIgnoredDuringExecution'),
-    ...list(spec, 'affinity', each, 'preferredDuringSchedulingIgnoredDuringExecution').map((term) =>
-      at(term, 'podAffinityTerm')
-    ),
-  ])
-  return terms.some((term) => isObject(at(term, 'namespaceSelector')) || size(at(term, 'namespaces')) > 0)
-}
-
-const ofPods = (holds: Scope['holds'], resources = ['pods', ...COMPUTE]): Scope => ({
-  plural: 'pods',
-  resources,
-  holds,
-})
-
-export const SCOPES: Readonly<Record<string, Scope>> = {
-  Terminating: ofPods(isTerminating),
-  NotTerminating: ofPods((pod) => !isTerminating(pod)),
-  BestEffort: ofPods(isBestEffort, ['pods']),
-  NotBestEffort: ofPods((pod) => !isBestEffort(pod)),
-  PriorityClass: ofPods(({ spec }, selector) => isSelected([str(spec, 'priorityClassName')], selector)),
-  CrossNamespacePodAffinity: ofPods(isAcrossNamespaces),
-  VolumeAttributesClass: {
-    plural: 'persistentvolumeclaims',
-    resources: ['persistentvolumeclaims', 'requests.storage'],
-    holds({ spec, status }, selector) {
-      const names = [str(spec, 'volumeAttributesClassName'), str(status, 'currentVolumeAttributesClassName')]
-      return isSelected([...names, str(status, 'modifyVolumeStatus', 'targetVolumeAttributesClassName')], selector)
-    },
-  },
+/** All scopes are about pods. A quota with another one counts nothing. */
+const SCOPES: Readonly<Record<string, (pod: ApiObject, selector: JsonObject) => boolean>> = {
+  Terminating: isTerminating,
+  NotTerminating: (pod) => !isTerminating(pod),
+  BestEffort: isBestEffort,
+  NotBestEffort: (pod) => !isBestEffort(pod),
+  PriorityClass: isSelected,
 }
 
 /** Returns whether an object is in all scopes of a quota. */
 export function isInScopes({ spec }: ApiObject, { group, plural }: Kind, object: ApiObject): boolean {
   const names = at(spec, 'scopes')
   const scopes = Array.isArray(names) ? names.map((scopeName) => ({ scopeName, operator: 'Exists' })) : []
-  return [...scopes, ...list(spec, 'scopeSelector', 'matchExpressions')].every((each) => {
-    const scope = SCOPES[str(each, 'scopeName')]
-    return group === '' && scope?.plural === plural && scope.holds(object, each)
-  })
+  return [...scopes, ...list(spec, 'scopeSelector', 'matchExpressions')].every((each) =>
+    group === '' && plural === 'pods' && SCOPES[str(each, 'scopeName')]?.(object, each) === true
+  )
 }

@@ -126,7 +126,7 @@ function expressionChecks(compiler: Compiler, policy: string): Checks {
     ['spec.validations[].expression', given('expression'), compiles((source) => compiler.compile(source, 'bool'))],
     ['spec.validations', somethingToCheck],
     ['spec.auditAnnotations', somethingToCheck],
-    ['spec.validations[].messageExpression', ifSet(compiles((source) => compiler.compileMessage(source)))],
+    ['spec.validations[].messageExpression', ifSet(compiles((source) => compiler.compile(source, 'string')))],
     ['spec.validations[].reason', oneOf('Forbidden', 'Invalid', 'RequestEntityTooLarge')],
     ['spec.auditAnnotations[].key', key],
     ['spec.auditAnnotations[].valueExpression', given('valueExpression'), value],

@@ -4,7 +4,6 @@ import { guardBinding, guardRole } from '../../access/guards.ts'
 import { type Cause, fault } from '../../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { selectorFaults } from '../../model/selectors.ts'
 import { checked, name, oneOf, required } from '../common/checks.ts'
 import { list } from '../common/columns.ts'
 
@@ -26,10 +25,7 @@ export const BINDING_RULES: Partial<Rules> = {
 }
 
 function roleFaults(role: ApiObject): Cause[] {
-  return [
-    ...list(role, 'rules').flatMap((rule, index) => ruleFaults(rule, `rules[${index}]`, role.kind === 'Role')),
-    ...aggregationFaults(role['aggregationRule']),
-  ]
+  return list(role, 'rules').flatMap((rule, index) => ruleFaults(rule, `rules[${index}]`, role.kind === 'Role'))
 }
 
 const isFilled = (value: Json | undefined): boolean => Array.isArray(value) && value.length > 0
@@ -51,19 +47,6 @@ function ruleFaults(rule: JsonObject, path: string, isNamespaced: boolean): Caus
       ['resources', required('resource rules must supply at least one resource')],
     ], path),
   ]
-}
-
-function aggregationFaults(rule: Json | undefined): Cause[] {
-  if (!isObject(rule)) return []
-  const path = 'aggregationRule.clusterRoleSelectors'
-  const selectors = list(rule, 'clusterRoleSelectors')
-  if (selectors.length === 0) {
-    return [fault.required(path, 'at least one clusterRoleSelector required if aggregationRule is non-nil')]
-  }
-  return selectors.flatMap((selector, index) => {
-    const faults = selectorFaults(selector, `${path}[${index}]`)
-    return faults.length === 0 ? [] : [...faults, fault.invalid(`${path}[${index}]`, null, 'invalid label selector.')]
-  })
 }
 
 function bindingDefaults(binding: ApiObject): void {

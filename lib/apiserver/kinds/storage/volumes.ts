@@ -1,7 +1,7 @@
 /** The rules of persistent volumes and their claims. */
 import { jsonEqual } from '../../../core/equal.ts'
 import { type Cause, fault, immutable } from '../../model/status.ts'
-import { type ApiObject, at, isObject, type Json, type JsonObject } from '../../model/json.ts'
+import { type ApiObject, at, isObject, type JsonObject } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
 import { type Check, checked, ifSet, labelSelector, name, oneOf, required } from '../common/checks.ts'
 import { fill } from '../common/fill.ts'
@@ -125,7 +125,10 @@ function volumeFaults(volume: ApiObject, old: ApiObject | undefined): Cause[] {
   const sources = SOURCES.filter((source) => isObject(spec[source]))
   const faults = [
     ...checked(spec, [['accessModes', required(), modes]], 'spec'),
-    ...capacityFaults(spec['capacity']),
+    ...checked(spec, [['capacity', required()]], 'spec'),
+    ...(at(spec, 'capacity', 'storage') === undefined
+      ? [fault.notSupported('spec.capacity', spec['capacity'] ?? null, ['storage'])]
+      : []),
     ...checked(spec, [['persistentVolumeReclaimPolicy', oneOf('Delete', 'Recycle', 'Retain')]], 'spec'),
     ...sourceFaults(spec, 'spec', SOURCES),
     ...checked(spec, SOURCE_CHECKS.filter(([path]) => !path.startsWith('csi')), 'spec'),
@@ -136,9 +139,6 @@ function volumeFaults(volume: ApiObject, old: ApiObject | undefined): Cause[] {
       ? [fault.required('spec.nodeAffinity', 'Local volume requires node affinity')]
       : []),
     ...(sources.length === 0 ? [fault.required('spec', 'must specify a volume type')] : []),
-    ...(at(spec, 'hostPath', 'path') === '/' && spec['persistentVolumeReclaimPolicy'] === 'Recycle'
-      ? [fault.forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'")]
-      : []),
     ...checked(spec, [['storageClassName', ifSet(name('subdomain'))], ['volumeMode', VOLUME_MODES]], 'spec'),
   ]
   if (!old) return faults
@@ -149,16 +149,4 @@ function volumeFaults(volume: ApiObject, old: ApiObject | undefined): Cause[] {
   }
   if (!jsonEqual(spec['volumeMode'], before['volumeMode'])) faults.push(immutable('volumeMode', spec['volumeMode']))
   return faults
-}
-
-function capacityFaults(capacity: Json | undefined): Cause[] {
-  const amounts = isObject(capacity) ? capacity : {}
-  const path = 'spec.capacity'
-  return [
-    ...(Object.keys(amounts).length === 0 ? [fault.required(path)] : []),
-    ...(amounts['storage'] === undefined ? [fault.notSupported(path, capacity ?? null, ['storage'])] : []),
-    ...Object.entries(amounts).filter(([, amount]) => amountOf(amount) <= 0).map(([each, amount]) =>
-      fault.invalid(`${path}[${each}]`, amount, 'must be greater than zero')
-    ),
-  ]
 }

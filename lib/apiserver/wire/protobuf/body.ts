@@ -1,6 +1,6 @@
 /** Decodes protobuf request bodies: the envelope, then the object by its apiVersion and kind. */
 import { badRequest, type StatusError } from '../../model/status.ts'
-import { summary, unregistered } from '../../model/go_text.ts'
+import { unregistered } from '../../model/go_text.ts'
 import type { JsonObject } from '../../model/json.ts'
 import { apiVersionOf } from '../../../core/resource.ts'
 import type { Kind } from '../../model/kinds.ts'
@@ -22,7 +22,7 @@ export type BodyKind = Pick<Kind, 'group' | 'version' | 'kind'>
 export function decodeBody(bytes: Uint8Array, expected: BodyKind | undefined): JsonObject {
   const { kind, raw } = within(
     () => openEnvelope(bytes, expected ?? NO_KIND),
-    (reason) => unrecognized(expected, reason, bytes),
+    (reason) => unrecognized(expected, reason),
   )
   const refused = (reason: string): StatusError => cannotHandle(kind, expected, reason)
   const apiVersion = apiVersionOf(kind)
@@ -129,10 +129,10 @@ function cannotHandle(given: BodyKind, expected: BodyKind | undefined, reason: s
   return badRequest(`${given.kind} in version ${version} cannot be handled as a ${expected.kind}: ${reason}`)
 }
 
-function unrecognized(expected: BodyKind | undefined, reason: string, bytes: Uint8Array): StatusError {
+function unrecognized(expected: BodyKind | undefined, reason: string): StatusError {
   if (!expected) return badRequest(reason)
   return badRequest(
-    `the object provided is unrecognized (must be of type ${expected.kind}): ${reason} (${summary(bytes)})`,
+    `the object provided is unrecognized (must be of type ${expected.kind}): ${reason}`,
   )
 }
 
