@@ -79,6 +79,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   const buckets = loaded.shard?.buckets?.({
     ...setup,
     fence: manager.fence,
+    graceMs: graceOf(options) ?? DEFAULT_GRACE_MS,
     elect: (of, hasEnded) =>
       electorOf(
         { ...options, leaderElection: { ...options.leaderElection as object, ...of, labels: {} } },

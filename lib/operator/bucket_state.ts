@@ -13,9 +13,9 @@ export type BucketPhase = 'free' | 'taking' | 'held' | 'draining' | 'releasing'
 
 /**
  * `wanted`, `unwanted`: whether this replica should have it. `acquired`: the Lease was. `idle`: no key of it runs.
- * `ended`: the Lease was released or lost.
+ * `overdue`: runs of its keys go on for longer than the grace period. `ended`: the Lease was released or lost.
  */
-export type BucketInput = 'wanted' | 'unwanted' | 'acquired' | 'idle' | 'ended'
+export type BucketInput = 'wanted' | 'unwanted' | 'acquired' | 'idle' | 'overdue' | 'ended'
 
 /**
  * What to do on the way to a phase. `take`: wait for the Lease. `open`: reconcile its keys. `close`: begin no run.
@@ -30,7 +30,12 @@ const TABLE: Readonly<Record<BucketPhase, Row>> = {
   free: { wanted: ['taking', 'take'] },
   taking: { acquired: ['held', 'open'], unwanted: ['releasing', 'release'], ended: ['free'] },
   held: { unwanted: ['draining', 'close'], ended: ['free', 'close'] },
-  draining: { idle: ['releasing', 'release'], wanted: ['held', 'open'], ended: ['free'] },
+  draining: {
+    idle: ['releasing', 'release'],
+    overdue: ['releasing', 'release'],
+    wanted: ['held', 'open'],
+    ended: ['free'],
+  },
   releasing: { ended: ['free'] },
 }
 

@@ -40,6 +40,8 @@ export interface BucketsSetup extends Environment {
     of: { readonly lease: string; readonly namespace: string },
     hasEnded: NonNullable<LeaderElectorOptions['hasEnded']>,
   ) => LeaderElector
+  /** How long the runs of a bucket that is given up may go on before they are aborted. */
+  readonly graceMs: number
   /** That of the replica's own Lease. */
   readonly fence: Fence
   /** Makes an informer by the connection of the Leases. */
@@ -244,6 +246,8 @@ export class Buckets implements Runnable {
     inputs.forEach((input, at) => {
       if (input) this.#take(at, input)
       if (this.#buckets[at]!.running === 0) this.#take(at, 'idle')
+      // One that hangs must not keep the other keys of its bucket. A stop has a grace period of its own.
+      else if (!this.#stops && clock.monotonic() - this.#gaveUpMs >= this.#setup.graceMs) this.#take(at, 'overdue')
     })
   }
 

@@ -130,8 +130,11 @@ function putBack(object: KubeObject, cache: Cache, { shard, drain }: RingLabels)
 
 /** Besides those that wait for a running reconcile. */
 const ACKNOWLEDGED_AT_ONCE = 10
-/** The max number of acknowledged objects per kind whose removal from the selection is not mistaken for a deletion. */
+/** The max number of keys per kind that are remembered: of acknowledged objects, and of deleted ones. */
 const MAX_ACKNOWLEDGED = 10_000
+
+/** Keys of deleted objects whose reconcile is due. One that a filter rejects stays: the oldest ones are forgotten. */
+type Gone = BoundedMap<string, true>
 
 /** A run of a key, or several of controllers of one kind. */
 interface Running {
@@ -184,7 +187,7 @@ class Drain {
       return { ...controller, step: { kind: 'object', reconcile: guarded } }
     }
     const { reconcile } = step as Extract<typeof step, { kind: 'key' }>
-    const gone = new Set<string>()
+    const gone: Gone = new BoundedMap(MAX_ACKNOWLEDGED)
     return {
       ...controller,
       options: { ...options, when: this.#noting(options.when, gone) },
@@ -203,7 +206,7 @@ class Drain {
   async #runOfKey(
     key: ObjectKey,
     context: Context,
-    gone: Set<string>,
+    gone: Gone,
     reconcile: (key: ObjectKey, context: Context) => Promise<Result>,
   ): Promise<Result> {
     const text = formatKey(key)
@@ -271,12 +274,12 @@ class Drain {
   }
 
   /** Notes deletions for the reconcile of a key, before the key is queued. */
-  #noting(when: Predicate | undefined, gone: Set<string>): Predicate {
+  #noting(when: Predicate | undefined, gone: Gone): Predicate {
     return (now, before, change) => {
       const key = formatKey(keyOf(now))
       if (change.kind !== 'deleted') {
         if (!hasLabel(now, this.#labels.drain)) this.#acknowledged.delete(key)
-      } else if (!this.#acknowledged.has(key)) gone.add(key)
+      } else if (!this.#acknowledged.has(key)) gone.set(key, true)
       return when?.(now, before, change) ?? true
     }
   }

@@ -77,6 +77,11 @@ async function create(client: Client, some: readonly string[] = names): Promise<
   for (const name of some) await client.create(ConfigMap, { metadata: ref(name) })
 }
 
+/** Returns who holds the bucket of a name. */
+async function heldBy(client: Client, name: string): Promise<string | undefined> {
+  return Object.entries(await leases(client)).find(([bucket]) => isIn(bucket, name))?.[1]
+}
+
 async function leases(client: Client): Promise<Record<string, string | undefined>> {
   const all = await client.list<Lease>(LEASE)
   return Object.fromEntries(all.map(({ metadata, spec }) => [metadata.name, spec?.holderIdentity]))
@@ -141,7 +146,7 @@ test('one bucket is given up each retryPeriod', async () => {
 })
 
 test('a bucket is given up when its running reconcile has ended, which may write, and its keys wait for that', async () => {
-  const { clock, start, take, holds, aborted } = stage()
+  const { clock, start, take, holds, aborted } = stage({ grace: 'forever' })
   const [name] = namesOf('b', 'a', 'b')
   const hold = new Latch()
   holds.set(name!, hold)
@@ -161,6 +166,32 @@ test('a bucket is given up when its running reconcile has ended, which may write
   assert.deepEqual([...new Set(take())], [`b ${name}`])
   assert.deepEqual((await a.client.get(ConfigMap, ref(name!)))?.data, { changed: 'yes', by: 'b' })
   assert.deepEqual([messages(a, 'error'), messages(b, 'error')], [[], []])
+  for (const each of [a, b]) await each.stop()
+})
+
+test('a reconcile that hangs keeps its bucket for the grace period, and is fenced then', async () => {
+  const { clock, start, take, holds, aborted } = stage({ grace: '20s' })
+  const [name, ...others] = namesOf('b', 'a', 'b')
+  const hold = new Latch()
+  holds.set(name!, hold)
+  const a = await start('a')
+  await create(a.client, [name!])
+  await clock.advance(0)
+  holds.delete(name!)
+  const b = await start('b')
+  await clock.advance(15_000)
+  assert.deepEqual([aborted, await heldBy(a.client, name!)], [[], 'a'])
+  take()
+  await clock.advance(60_000)
+  assert.deepEqual([aborted, await heldBy(a.client, name!)], [[`a ${name}`], 'b'])
+  assert.deepEqual(take(), [`b ${name}`])
+  hold.open()
+  await clock.advance(0)
+  assert.equal((await a.client.get(ConfigMap, ref(name!)))?.data, undefined)
+  // The moves of the other buckets went on.
+  await create(a.client, others)
+  await clock.advance(0)
+  assert.deepEqual(take(), others.map((each) => `b ${each}`).toSorted())
   for (const each of [a, b]) await each.stop()
 })
 
@@ -385,7 +416,7 @@ test('a replica with another number of buckets waits also if its watch of the Le
 })
 
 test('a bucket that is being given up is kept when a replica with another number of buckets comes', async () => {
-  const { clock, server, start, take, holds } = stage()
+  const { clock, server, start, take, holds } = stage({ grace: 'forever' })
   const [name = ''] = namesOf('b', 'a', 'b')
   const hold = new Latch()
   holds.set(name, hold)
