@@ -1,7 +1,7 @@
-/** Returns a signal that counts its listeners: one that stays on a long-lived signal is a leak. */
-export function countedSignal(): { readonly controller: AbortController; readonly listeners: () => number } {
-  const controller = new AbortController()
-  const { signal } = controller
+/** Counts the listeners of signals: one that stays on a long-lived signal is a leak. */
+
+/** Returns a function that returns how many of the listeners that are added from now on are left. */
+export function countListeners(signal: AbortSignal): () => number {
   const listening = new Set<unknown>()
   const { addEventListener, removeEventListener } = signal
   signal.addEventListener = (...args: Parameters<AbortSignal['addEventListener']>) => {
@@ -15,5 +15,11 @@ export function countedSignal(): { readonly controller: AbortController; readonl
     listening.delete(args[1])
     removeEventListener.apply(signal, args)
   }
-  return { controller, listeners: () => listening.size }
+  return () => listening.size
+}
+
+/** Returns a signal that counts its listeners. */
+export function countedSignal(): { readonly controller: AbortController; readonly listeners: () => number } {
+  const controller = new AbortController()
+  return { controller, listeners: countListeners(controller.signal) }
 }

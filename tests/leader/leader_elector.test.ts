@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { countListeners } from '../async/counted_signal.ts'
 import { Api } from '../../lib/client/api.ts'
 import { LeadershipLost, NetworkError } from '../../lib/core/errors.ts'
 import type { HttpResponse, Transport } from '../../lib/core/transport.ts'
@@ -430,21 +431,6 @@ test('missing names and invalid timings throw before anything is sent', () => {
 
 function later(clock: Clock, ms: number, answer: Promise<HttpResponse>): Promise<HttpResponse> {
   return new Promise((resolve, reject) => void clock.after(ms, () => answer.then(resolve, reject)))
-}
-
-/** Counts the listeners that are left on a signal. */
-function countListeners(signal: AbortSignal): () => number {
-  const kept = new Set<unknown>()
-  const { addEventListener, removeEventListener } = signal
-  signal.addEventListener = function (this: AbortSignal, ...args: Parameters<typeof addEventListener>): void {
-    kept.add(args[1])
-    addEventListener.apply(signal, args)
-  } as typeof addEventListener
-  signal.removeEventListener = function (this: AbortSignal, ...args: Parameters<typeof removeEventListener>): void {
-    kept.delete(args[1])
-    removeEventListener.apply(signal, args)
-  } as typeof removeEventListener
-  return () => kept.size
 }
 
 test('a missing Deno permission ends the election instead of being retried for ever', async () => {

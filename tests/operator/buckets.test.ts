@@ -17,6 +17,7 @@ import { Buckets, type BucketsSetup } from '../../lib/operator/buckets.ts'
 import { bucketOf, ownerOf } from '../../lib/operator/bucket_state.ts'
 import type { Clients } from '../../lib/operator/work.ts'
 import { rightsOf } from '../../lib/rights/likely.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { LEASE } from '../leader/candidates.ts'
 import type { Lease } from '../../lib/leader/lease_lock.ts'
 import { messages, ref, restingClock, skippingClock, type Started, starting, type StartingOptions } from './starting.ts'
@@ -648,9 +649,10 @@ test('a replica that stops gives up the buckets of which no key runs at once', a
 
 test('a run has the signals of its run and of its bucket, and none begins in a bucket that is not open', async () => {
   const fence = (stop: AbortController): Fence => ({ signal: stop.signal, check() {} })
+  const lease = countedSignal()
   const bucket: Bucket = {
     ...{ phase: 'held', isOpen: false, running: 0, stop: new AbortController() },
-    fence: fence(new AbortController()),
+    fence: fence(lease.controller),
   }
   const description = stage().describe('a').description.controllers[0]!
   let idle = 0
@@ -676,7 +678,7 @@ test('a run has the signals of its run and of its bucket, and none begins in a b
   assert.equal(own!.run.signal.aborted, true)
   end.open()
   await running
-  assert.deepEqual([bucket.running, idle], [0, 1])
+  assert.deepEqual([bucket.running, idle, lease.listeners()], [0, 1, 0])
   const other = reconcile({ ...run, signal: new AbortController().signal } as unknown as Run)
   await other
   assert.equal(seen[1]!.run.signal.aborted, true, 'a call that was not awaited is aborted at the end')

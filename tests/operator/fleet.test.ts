@@ -20,6 +20,7 @@ import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import { Registry } from 'prom-client'
 import * as z from 'zod'
+import { countListeners } from '../async/counted_signal.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { CRD } from '../../lib/core/resource.ts'
 import { optionalIn, syncTimeoutsOf } from '../../lib/operator/used_kinds.ts'
@@ -71,15 +72,6 @@ function servers() {
     return of.get(name)!
   }
   return { clock, at, connect: (name: string): Transport => at(name).network.transport }
-}
-
-/** Returns a function that returns how many more listeners a signal has than now. */
-function listenersOf(signal: AbortSignal): () => number {
-  let count = 0
-  const { addEventListener: add, removeEventListener: remove } = signal
-  signal.addEventListener = (...args: Parameters<typeof add>) => (count++, add.apply(signal, args))
-  signal.removeEventListener = (...args: Parameters<typeof remove>) => (count--, remove.apply(signal, args))
-  return () => count
 }
 
 test('clusters come and go: their keys are reconciled while they are there, and others go on', async () => {
@@ -268,7 +260,7 @@ test('a cluster that cannot be added keeps out no other, leaves nothing behind, 
   }).reconcile(async () => {})
   const { clock, connect } = servers()
   await using s = await starting(app, { clock, connect: (name) => name === 'bad' ? undefined : connect(name) })
-  const listeners = listenersOf(s.parts!.manager.abandon)
+  const listeners = countListeners(s.parts!.manager.abandon)
   for (let times = 0; times < 2; times++) {
     for (const name of ['bad', 'a', 'gone']) {
       await changes.send({ add: name, config: { server: name === 'bad' ? '' : config.server } })
