@@ -199,7 +199,10 @@ class Drain {
   async guard(object: KubeObject, reconcile: () => Promise<Result>): Promise<Result> {
     const key = formatKey(keyOf(object))
     const stored = this.#stored(key)
-    if (stored && !hasLabel(stored, this.#labels.drain)) return await this.#run(key, reconcile)
+    if (!stored || hasLabel(stored, this.#labels.drain)) return undefined
+    // It has come back, of which the filters of a cleanup do not tell.
+    this.#acknowledged.delete(key)
+    return await this.#run(key, reconcile)
   }
 
   /** Runs the reconcile of a key: of an object of this shard, or of one that was deleted while it was this shard's. */

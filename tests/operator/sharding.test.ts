@@ -301,6 +301,26 @@ test('the reconcile of a key runs for a deleted object, not for one that has lef
   assert.deepEqual(await heard(), ['drained is gone', 'torn is gone'], 'it came back before')
 })
 
+test('the deletion of an object that came back to be cleaned up is reconciled', async () => {
+  const runs: string[] = []
+  const app = sharded()
+  app.controllerFor(ConfigMap).finalize(async ({ metadata }) => void runs.push(`clean ${metadata.name}`), {
+    finalizer: 's.dev/f',
+  }).reconcileKey(async (key, { client }) =>
+    void runs.push(`${key.name} ${await client.get(ConfigMap, key) ? 'is' : 'is gone'}`)
+  )
+  await using started = await shard(app)
+  const { client, clock } = started
+  await client.create(ConfigMap, assigned('back'))
+  await clock.advance(1000)
+  await label(client, 'back', { [DRAIN]: '' })
+  await clock.advance(1000)
+  await client.delete(ConfigMap, ref('back'))
+  await label(client, 'back', { [SHARD]: 'a' })
+  await clock.advance(1000)
+  assert.deepEqual(runs.slice(-2), ['clean back', 'back is gone'])
+})
+
 test('a kind that is read from the server is reconciled by its shard alone, also if a drain overtakes the read', async () => {
   const heard: string[] = []
   const app = sharded().cache(ConfigMap, { read: 'live' })
