@@ -281,6 +281,9 @@ test('a deletion whose event came before its answer stores nothing', () => {
   k.own.gone(write, 'a', 0)
   k.own.end(write)
   assert.equal(k.own.size, 0)
+  // One that has ended is not kept: it learns of no further deletion.
+  k.deleted('b@11')
+  assert.deepEqual([...write.ended], ['a'])
 })
 
 test('a deletion whose list came before its answer stores nothing, unless the list was older than the object', () => {
