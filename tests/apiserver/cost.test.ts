@@ -65,6 +65,12 @@ const COSTS: readonly (readonly [string, Request | undefined, Request])[] = [
     { metadata: { '$deleteFromPrimitiveList/finalizers': many((index) => `a/b${index}`) } },
     STRATEGIC,
   ]],
+  ['comments of YAML', undefined, [
+    'POST',
+    MAPS,
+    `${'#'.repeat(MANY)}\n`.repeat(10) + 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\n',
+    'application/yaml',
+  ]],
   ['many owners', undefined, ['POST', MAPS, map({ ownerReferences: many((index) => ({ uid: `u${index % 9000}` })) })]],
   ['ports of a Service', ['POST', SERVICES, ports('ClusterIP')], ['PUT', `${SERVICES}/x`, ports('NodePort')]],
   ['tolerations', [
