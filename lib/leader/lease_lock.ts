@@ -21,7 +21,8 @@ export interface Lease extends KubeObject {
   readonly spec?: LeaseRecord
 }
 
-const LEASE: Resource<Lease> = {
+/** The kind as elections read and write it. */
+export const LEASE: Resource<Lease> = {
   group: 'coordination.k8s.io',
   version: 'v1',
   kind: 'Lease',

@@ -38,8 +38,9 @@ export class Gate {
   readonly #setup: { readonly clock: Clock }
   readonly #onIdle: () => void
   /**
-   * The keys of deleted objects: when, and whether the event passed the filters. Also those of open buckets: one may be
-   * given up or lost before they run, and be taken again. Empty if the reconcile does nothing for them.
+   * The keys of deleted objects, each with the time of the deletion and whether its event passed the filters. Keys of
+   * open buckets are kept, too: a bucket may be given up or lost before they run, and be taken again. Empty if the
+   * reconcile does nothing for deleted objects.
    */
   readonly #gone = new BoundedMap<string, { readonly deletedMs: number; isNamed: boolean }>(MAX_GONE)
   readonly #skipsGone: boolean

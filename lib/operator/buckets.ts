@@ -5,12 +5,11 @@
 import { isReason, messageOf } from '../core/errors.ts'
 import type { Fence, WriteEnd } from '../core/fence.ts'
 import { isDomainName } from '../core/names.ts'
-import type { AnyResource } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope } from '../async/abort.ts'
 import { nextTurn, pause } from '../async/clock.ts'
 import type { Informer, InformerOptions } from '../cache/informer.ts'
-import type { Lease } from '../leader/lease_lock.ts'
+import { LEASE, type Lease } from '../leader/lease_lock.ts'
 import { expiresAtMs, type Observation, observe } from '../leader/lease_state.ts'
 import type { LeaderElector, LeaderElectorOptions } from '../leader/leader_elector.ts'
 import type { Cluster } from '../manager/cluster.ts'
@@ -27,10 +26,6 @@ const [COUNT, STOPS] = ['kubeloop.dev/buckets', 'kubeloop.dev/stops']
 
 /** How long after its end the Lease of a replica is deleted. */
 const KEPT_MS = 5 * 60_000
-
-const LEASES: AnyResource = {
-  ...{ group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' },
-}
 
 /** What an assembled operator gives its buckets. */
 export interface BucketsSetup extends Environment {
@@ -178,7 +173,7 @@ export class Buckets implements Runnable {
 
   /** Reads the Leases of all replicas, as the watch may be late. */
   async #readMembers(signal: AbortSignal): Promise<void> {
-    const target = { resource: LEASES, namespace: this.#namespace }
+    const target = { resource: LEASE, namespace: this.#namespace }
     const { items } = await this.#setup.clusters.main.leaseApi.listPage(target, { labels: this.#labels }, signal)
     for (const lease of items) this.#note(lease)
   }
@@ -186,7 +181,7 @@ export class Buckets implements Runnable {
   /** Follows the Leases of all replicas. */
   async #watchMembers(signal: AbortSignal): Promise<void> {
     const labels = this.#labels
-    const informer = this.#setup.inform({ resource: LEASES, namespace: this.#namespace, labels })
+    const informer = this.#setup.inform({ resource: LEASE, namespace: this.#namespace, labels })
     const { synced } = informer.addHandler(({ kind, object }) => {
       if (kind === 'deleted') this.#members.delete(object.metadata.name)
       else this.#note(object)
@@ -224,8 +219,8 @@ export class Buckets implements Runnable {
   }
 
   /**
-   * Whether a replica's own Lease has expired: it writes nothing any more, and does not renew those of its buckets. The
-   * server is asked, as the watch may be late: its record must be the one that was first seen so long ago.
+   * Returns whether a replica's own Lease has expired. Then it writes nothing, and renews no Lease of a bucket.
+   * The watch may be late, so the Lease is read from the server: its record must be the one that has expired here.
    */
   async #hasEnded(holder: string, signal: AbortSignal): Promise<boolean> {
     const { clock, clusters: { main } } = this.#setup
@@ -233,7 +228,7 @@ export class Buckets implements Runnable {
     const member = this.#members.get(name)
     if (member?.record.holderIdentity !== holder || clock.monotonic() < expiresAtMs(member)) return false
     const { spec = {} } =
-      (await main.leaseApi.get({ resource: LEASES, namespace: this.#namespace, name }, signal)) as Lease
+      (await main.leaseApi.get({ resource: LEASE, namespace: this.#namespace, name }, signal)) as Lease
     return observe(member, spec, clock.monotonic()) === member
   }
 
@@ -281,7 +276,7 @@ export class Buckets implements Runnable {
     const { log } = this.#setup
     const { stop } = bucket
     const of = { lease: `${this.#operator}-bucket-${at}`, namespace: this.#namespace }
-    const elector = this.#setup.elect(of, (...holder) => this.#hasEnded(...holder))
+    const elector = this.#setup.elect(of, (holder, signal) => this.#hasEnded(holder, signal))
     let both: BothFences | undefined
     const lead = (fence: Fence): void => {
       bucket.fence = both = new BothFences(this.#setup.fence, fence)
@@ -348,7 +343,7 @@ export class Buckets implements Runnable {
     if (agoMs < KEPT_MS) return
     this.#members.delete(name)
     const { clusters: { main }, log } = this.#setup
-    await main.leaseApi.delete({ resource: LEASES, namespace: this.#namespace, name }, {}).catch((error: unknown) => {
+    await main.leaseApi.delete({ resource: LEASE, namespace: this.#namespace, name }, {}).catch((error: unknown) => {
       if (!isReason(error, 'NotFound')) log.debug(`Cannot delete the Lease "${name}": ${messageOf(error)}`)
     })
   }

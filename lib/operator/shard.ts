@@ -131,7 +131,7 @@ function putBack(object: KubeObject, cache: Cache, { shard, drain }: RingLabels)
 /** Besides those that wait for a running reconcile. */
 const ACKNOWLEDGED_AT_ONCE = 10
 /** The max number of keys per kind that are remembered: of acknowledged objects, and of deleted ones. */
-const MAX_ACKNOWLEDGED = 10_000
+const MAX_REMEMBERED = 10_000
 
 /** Keys of deleted objects whose reconcile is due. One that a filter rejects stays: the oldest ones are forgotten. */
 type Gone = BoundedMap<string, true>
@@ -151,7 +151,7 @@ class Drain {
   readonly #stored: (key: string) => KubeObject | undefined
   readonly #running = new Map<string, Running>()
   /** The keys of objects that were given up and have not come back. */
-  readonly #acknowledged = new BoundedMap<string, true>(MAX_ACKNOWLEDGED)
+  readonly #acknowledged = new BoundedMap<string, true>(MAX_REMEMBERED)
 
   constructor(resource: AnyResource, labels: RingLabels, stored: (key: string) => KubeObject | undefined) {
     this.#resource = resource
@@ -187,7 +187,7 @@ class Drain {
       return { ...controller, step: { kind: 'object', reconcile: guarded } }
     }
     const { reconcile } = step as Extract<typeof step, { kind: 'key' }>
-    const gone: Gone = new BoundedMap(MAX_ACKNOWLEDGED)
+    const gone: Gone = new BoundedMap(MAX_REMEMBERED)
     return {
       ...controller,
       options: { ...options, when: this.#noting(options.when, gone) },

@@ -60,7 +60,7 @@ export function only(like: RegExp, answer: Transport): NonNullable<Recorder['int
 let moves = 0
 /** After so many turns of the event loop without any of them, only time moves anything. */
 const QUIET_TURNS = 12
-/** Work that never rests ends here, and its test fails. */
+/** Work that never rests does not hold the clock for longer. */
 const MAX_TURNS = 1000
 
 class RestingClock extends FakeClock {

@@ -481,12 +481,11 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     }
     case 'behind':
       return stage.lagStandbys(LAG_MS, of.calm.signal)
-    case 'hand over':
-      {
-        const leader = await leaderOf(of, key)
-        if (leader !== undefined) stage.stop(leader)
-      }
+    case 'hand over': {
+      const leader = await leaderOf(of, key)
+      if (leader !== undefined) stage.stop(leader)
       return
+    }
     case 'kill':
     case 'stop':
     case 'suspend': {

@@ -100,7 +100,7 @@ export class CompactObjects implements Objects<KubeObject> {
 
   *[Symbol.iterator](): Generator<[string, KubeObject]> {
     for (const shard of this.#shards) {
-      // An iteration keeps no object: it would replace those that a reconcile reads again.
+      // Objects of an iteration do not become recent ones: they would replace those that reconciles read again.
       for (const [key, place] of shard) yield [key, this.#known(place) ?? this.#decode(this.#slabs, place)]
     }
   }
