@@ -1,7 +1,7 @@
 /** Transport middleware: retries refused requests, logs the server's warnings. */
 import { BoundedMap } from '../async/bounded_map.ts'
 import { type Clock, sleep } from '../async/clock.ts'
-import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
+import { type HttpResponse, isWatch, type Transport } from '../core/transport.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import { retryAfterMs } from './codec.ts'
 
@@ -47,7 +47,7 @@ export function retrying(transport: Transport, options: RetryOptions): Transport
     for (let attempt = 1;; attempt++) {
       const response = await transport(request)
       const delay = retryDelayMs(response, attempt, { maxAttempts, now: clock.now() })
-      if (delay === undefined || isWatch(request)) return response
+      if (delay === undefined || isWatch(request.path)) return response
       // Release the connection before the wait.
       response.body.cancel()
       const ms = delay + random() * Math.max(delay, MIN_SPREAD_MS) * JITTER
@@ -67,11 +67,6 @@ const JITTER = 0.1
 
 /** Spreads retries after `Retry-After: 0`, too. */
 const MIN_SPREAD_MS = 1000
-
-function isWatch({ path }: HttpRequest): boolean {
-  const watch = new URLSearchParams(path.split('?', 2)[1]).get('watch')
-  return watch === 'true' || watch === '1'
-}
 
 /** Above this many texts the oldest are forgotten, and logged again when they recur. */
 const MAX_TEXTS = 1000

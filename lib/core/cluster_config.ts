@@ -40,6 +40,11 @@ export interface ClusterConfig {
   readonly proxy?: string | undefined
   /** Asks for compressed answers. Default: true, unless the server is on loopback. */
   readonly gzip?: boolean | undefined
+  /**
+   * Whether watches share a few connections over HTTP/2, where the server has it. Through a proxy and without TLS they
+   * never do. Default: those beyond the first 16 do; on Deno none.
+   */
+  readonly http2?: boolean | undefined
   /** The identity to impersonate. */
   readonly impersonate?: Impersonation | undefined
   /** The namespace of leases and other objects of the operator itself. */

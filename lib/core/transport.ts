@@ -43,7 +43,11 @@ export interface HttpBody extends AsyncIterable<Uint8Array> {
 
 /** Returns whether an answer may pause for any time: a watch, a followed log, a stream through a proxy subresource. */
 export function mayPause(path: string): boolean {
-  return /[?&](?:watch|follow)=(?:true|1)(?:&|$)|\/proxy(?:[/?]|$)/.test(path)
+  return isWatch(path) || /[?&]follow=(?:true|1)(?:&|$)|\/proxy(?:[/?]|$)/.test(path)
+}
+
+export function isWatch(path: string): boolean {
+  return /[?&]watch=(?:true|1)(?:&|$)/.test(path)
 }
 
 /** Sends a request. Resolves with the head of the answer. Rejects with a NetworkError or the signal's reason. */

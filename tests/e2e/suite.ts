@@ -155,7 +155,8 @@ const serverCrash: Case = {
       typeof import('../../mod.ts'),
       'httpTransport'
     >
-    const connection = library.httpTransport(config!)
+    // Its watches share a connection, which is lost with the server.
+    const connection = library.httpTransport({ ...config!, http2: true })
     const scope = new AbortController()
     let requests = 0
     const operator = app.start(scope.signal, {

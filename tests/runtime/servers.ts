@@ -97,7 +97,7 @@ function withBody(handler: Handler): http.RequestListener {
   }
 }
 
-async function listen(server: net.Server, scheme: string): Promise<TestServer> {
+export async function listen(server: net.Server, scheme: string): Promise<TestServer> {
   const sockets = new Set<net.Socket>()
   let connections = 0
   let closed = 0

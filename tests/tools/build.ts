@@ -59,6 +59,8 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   proxy: 'lib/config/proxy_env.ts',
   // For connections through a proxy.
   tunnel: 'lib/runtime/net/tunnel.ts',
+  // For many watches.
+  watch_sessions: 'lib/runtime/net/watch_sessions.ts',
   // For logs to a terminal.
   terminal: 'lib/operator/terminal_log.ts',
   // For programs with arguments.
@@ -398,7 +400,8 @@ export const SHARE_TYPES = ['mod', 'parts', 'metrics'] as const
 async function writeDeclarations(common: Options): Promise<void> {
   const folder = common.outDir!
   const write = async (entry: Record<string, string>, external: readonly string[] = []): Promise<void> => {
-    const dts = { only: true, compilerOptions: { noEmit: false, types: ['node'] } }
+    // The types of the sources are checked beside the build, not once more by it.
+    const dts = { only: true, compilerOptions: { noEmit: false, types: ['node'], noCheck: true } }
     const warnings = await warningsOf(() =>
       tsup({ ...common, metafile: false, noExternal: [], external: [...OUTSIDE, ...external], entry, dts })
     )

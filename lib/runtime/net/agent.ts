@@ -7,6 +7,7 @@
 import type { Agent } from 'node:http'
 import https from 'node:https'
 import type { Duplex } from 'node:stream'
+import type { ConnectionOptions } from 'node:tls'
 import { messageOf, NetworkError } from '../../core/errors.ts'
 import { isPair, nodeHttp } from '../os/builtins.ts'
 import type { Proxy, ServerAddress } from './address.ts'
@@ -31,19 +32,19 @@ export interface AgentPoolOptions {
 const IDLE_MS = 55_000
 
 export class AgentPool {
-  readonly #options: AgentPoolOptions
+  readonly options: AgentPoolOptions
   #current: { readonly agent: Agent; readonly material: TlsMaterial } | undefined
 
   constructor(options: AgentPoolOptions) {
-    this.#options = options
+    this.options = options
   }
 
   /** `tunnel`: needed with a proxy. @throws NetworkError if certificate and key do not match. */
   agent(material: TlsMaterial, tunnel?: typeof tunnelThrough): Agent {
-    const { address, proxy } = this.#options
+    const { address, proxy } = this.options
     if (this.#current && (!address.tls || sameMaterial(this.#current.material, material))) return this.#current.agent
     if (address.tls) checkPair(material, address.authority)
-    this.#retire()
+    this.retire()
     const agent = address.tls ? this.#tlsAgent(material) : new (nodeHttp().Agent)(AGENT_OPTIONS)
     if (proxy) {
       tunnel!(agent, {
@@ -63,11 +64,11 @@ export class AgentPool {
    * if it was replaced before: many requests may fail at once.
    */
   discard(agent: Agent): void {
-    if (this.#current?.agent === agent) this.#retire()
+    if (this.#current?.agent === agent) this.retire()
   }
 
-  /** Forgets the agent. Its connections in use end with their requests. */
-  #retire(): void {
+  /** Forgets the agent. Its idle connections are closed, those in use when their requests end. */
+  retire(): void {
     if (!this.#current) return
     const { agent } = this.#current
     this.#current = undefined
@@ -76,21 +77,23 @@ export class AgentPool {
     agent.on('free', (socket: Duplex) => socket.destroy())
   }
 
-  /** Closes every connection once no request uses it. Does not abort requests. */
-  close(): void {
-    this.#retire()
-  }
-
-  #tlsAgent({ ca, cert, key }: TlsMaterial): Agent {
-    const { serverName, insecure } = this.#options
+  #tlsAgent(material: TlsMaterial): Agent {
+    const { serverName, insecure } = this.options
     return new https.Agent({
       ...AGENT_OPTIONS,
-      rejectUnauthorized: !insecure,
-      // Without `ca`, Deno reads the system's CAs, which needs a permission, even if nothing is verified.
-      ...((ca !== undefined || insecure) && { ca: ca ?? [] }),
-      ...(cert !== undefined && key !== undefined && { cert, key }),
+      ...tlsOptions(material, insecure),
       ...(serverName !== undefined && { servername: serverName }),
     })
+  }
+}
+
+/** Returns the options of a TLS connection. */
+export function tlsOptions({ ca, cert, key }: TlsMaterial, insecure: boolean): ConnectionOptions {
+  return {
+    rejectUnauthorized: !insecure,
+    // Without `ca`, Deno reads the system's CAs, which needs a permission, even if nothing is verified.
+    ...((ca !== undefined || insecure) && { ca: ca ?? [] }),
+    ...(cert !== undefined && key !== undefined && { cert, key }),
   }
 }
 
@@ -123,6 +126,6 @@ function checkPair({ cert, key }: TlsMaterial, authority: string): void {
   if (!matches) refuse('the client certificate and its key do not belong together')
 }
 
-function sameMaterial(a: TlsMaterial, b: TlsMaterial): boolean {
+export function sameMaterial(a: TlsMaterial, b: TlsMaterial): boolean {
   return a.ca === b.ca && a.cert === b.cert && a.key === b.key
 }

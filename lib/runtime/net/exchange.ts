@@ -4,7 +4,7 @@
  * The request is held back until the connection and its TLS session are open. Until then nothing of it can have reached
  * the server, and `beforeSend` may still refuse it.
  */
-import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import type { Agent, RequestOptions } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -14,7 +14,7 @@ import { NetworkError } from '../../core/errors.ts'
 import { type HttpRequest, type HttpResponse, mayPause } from '../../core/transport.ts'
 import type { TunnelRequest } from './tunnel.ts'
 import { nodeHttp } from '../os/builtins.ts'
-import { type OpenBody, openBody } from './http_body.ts'
+import { type Answer, type OpenBody, openBody } from './http_body.ts'
 import { codeOf, networkError, type Phase } from './network_error.ts'
 import type { ServerAddress } from './address.ts'
 
@@ -23,6 +23,8 @@ export interface ExchangeOptions {
   readonly headers: Record<string, string | string[]>
   readonly address: ServerAddress
   readonly agent: Agent
+  /** Sends the request by other means than HTTP/1.1. It gets the whole path. */
+  readonly sender?: ((path: string) => Sender) | undefined
   readonly clock: Clock
   /** How long opening a connection may take. */
   readonly connectTimeoutMs: number
@@ -37,10 +39,24 @@ export interface ExchangeOptions {
   readonly onEnd: () => void
 }
 
+/** A request before and while it is sent: the parts of a ClientRequest that are used. */
+export interface Sender {
+  reusedSocket: boolean
+  once(event: 'socket', listener: (socket: Socket) => void): unknown
+  on(event: 'response', listener: (answer: Answer) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'close', listener: () => void): unknown
+  end(body?: string | Uint8Array): unknown
+  destroy(): unknown
+}
+
+/** The code of a failure before anything was sent, after which another connection may serve. */
+export const NOT_SENT = 'NOT_SENT'
+
 /** How one attempt ended. */
 type ExchangeResult =
   | { readonly kind: 'answered'; readonly response: HttpResponse }
-  /** The server had closed a kept connection. `sent`: the request may still have reached it. */
+  /** The server had closed a kept connection, or takes no more on it. `sent`: the request may have reached it. */
   | { readonly kind: 'stale'; readonly sent: boolean; readonly error: NetworkError }
 
 /** An attempt in progress. */
@@ -65,7 +81,7 @@ class Attempt implements Exchange {
   readonly #resolve: (result: ExchangeResult) => void
   readonly #reject: (reason: unknown) => void
   readonly #isEndless: boolean
-  readonly #client: ClientRequest
+  readonly #client: Sender
   readonly #due: Deadline
   readonly #onAbort = (): void => this.abort(this.#options.request.signal?.reason)
   #phase: Phase = 'connect'
@@ -112,19 +128,20 @@ class Attempt implements Exchange {
   }
 
   /** Deno throws synchronously if it needs the system's CAs and may not read them. */
-  #open(): ClientRequest {
-    const { request: { method, path }, headers, address, agent } = this.#options
+  #open(): Sender {
+    const { request: { method }, headers, address, agent, sender } = this.#options
+    const path = address.prefix + this.#options.request.path
     const target: RequestOptions & TunnelRequest = {
       host: address.host,
       port: address.port,
       method,
-      path: address.prefix + path,
+      path,
       headers,
       agent,
       onTunnel: (cancel) => (this.#cancelTunnel = cancel),
     }
     try {
-      return (address.tls ? https : nodeHttp()).request(target)
+      return sender?.(path) ?? (address.tls ? https : nodeHttp()).request(target)
     } catch (error) {
       throw networkError(error, this.#phase, address.authority)
     }
@@ -146,7 +163,7 @@ class Attempt implements Exchange {
     this.#client.end(request.body)
   }
 
-  #answered(answer: IncomingMessage): void {
+  #answered(answer: Answer): void {
     if (this.#isOver) return
     this.#phase = 'body'
     if (this.#isEndless && answer.statusCode! < 400) this.#due.cancel()
@@ -199,8 +216,9 @@ class Attempt implements Exchange {
     this.#client.destroy()
     if (this.#abortedBy) return this.#reject(this.#abortedBy.reason)
     const error = networkError(cause, this.#phase, this.#options.address.authority)
-    if (this.#isKept && isClosed(cause)) this.#resolve({ kind: 'stale', sent: this.#phase !== 'connect', error })
-    else this.#reject(error)
+    if ((this.#isKept && isClosed(cause)) || codeOf(cause) === NOT_SENT) {
+      this.#resolve({ kind: 'stale', sent: this.#phase !== 'connect', error })
+    } else this.#reject(error)
   }
 
   /**
@@ -248,7 +266,7 @@ const CLOSED: ReadonlySet<string> = new Set([
   'ERR_STREAM_DESTROYED',
 ])
 
-function plainHeaders(answer: IncomingMessage): Record<string, string> {
+function plainHeaders(answer: Answer): Record<string, string> {
   const headers: Record<string, string> = {}
   const received = answer.headers
   for (const name in received) {

@@ -6,8 +6,15 @@
  * the server down.)
  */
 import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { HttpBody } from '../../core/transport.ts'
 import { nodeZlib } from '../os/builtins.ts'
+
+/** An answer after its head, by HTTP/1.1 or HTTP/2. */
+export type Answer =
+  & Readable
+  & Pick<IncomingMessage, 'statusCode' | 'complete'>
+  & { readonly headers: Readonly<Record<string, string | string[] | undefined>> }
 
 export interface BodyOptions {
   /** Whether the body is compressed. */
@@ -38,7 +45,7 @@ const MAX_BUFFERED_BYTES = 1024 * 1024
 const UTF8 = new TextDecoder()
 
 /** Reads the response into memory as it arrives, and decompresses it if needed. */
-export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBody {
+export function openBody(answer: Answer, options: BodyOptions): OpenBody {
   const queue = new ChunkQueue((isFull) => {
     if (isFull) options.onPause()
     else options.onBytes()
@@ -107,7 +114,7 @@ export function openBody(answer: IncomingMessage, options: BodyOptions): OpenBod
   }
 }
 
-function isSmall(answer: IncomingMessage): boolean {
+function isSmall(answer: Answer): boolean {
   const length = answer.headers['content-length']
   return length !== undefined && Number(length) <= MAX_DRAINED_BYTES
 }

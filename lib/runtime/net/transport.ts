@@ -1,19 +1,20 @@
 /**
- * Sends requests to an API server over HTTP/1.1 and TLS.
+ * Sends requests to an API server over TLS.
  *
  * Uses `node:https`, the only client that verifies a CA, sends a client certificate and ends a watch the same way on
- * Node, Bun and Deno. Requests share kept connections; a watch has its own.
+ * Node, Bun and Deno. Requests share kept connections. A watch has its own; those beyond the first
+ * 16 share some over HTTP/2.
  *
  * On Deno it needs `--allow-net=HOST:PORT` (of the proxy, if there is one), and `--allow-sys=ca` if the cluster has no
  * CA and the system's are used.
  */
-import type { Agent } from 'node:http'
 import { untilAborted } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import type { ClusterConfig } from '../../core/cluster_config.ts'
 import { ConfigError, fileMissing, NetworkError } from '../../core/errors.ts'
-import type { HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
+import { type HttpRequest, type HttpResponse, isWatch, type Transport } from '../../core/transport.ts'
 import { type Log, silentLog } from '../../observe/log.ts'
+import { thisRuntime } from '../os/this_runtime.ts'
 import { type Access, accessOf, fixedAccess } from './access.ts'
 import { AgentPool } from './agent.ts'
 import { parseProxy, parseServer, type ServerAddress } from './address.ts'
@@ -21,6 +22,7 @@ import { type Exchange, exchange, type ExchangeOptions } from './exchange.ts'
 import { isUntrusted } from './network_error.ts'
 import { type HeaderInputs, hostHeader, requestHeaders } from './request_headers.ts'
 import type { tunnelThrough } from './tunnel.ts'
+import type { WatchSessions } from './watch_sessions.ts'
 
 /** Options of {@link httpTransport}. */
 export interface TransportOptions {
@@ -41,6 +43,9 @@ export interface TransportOptions {
    */
   readonly answerTimeoutMs?: number | undefined
 }
+
+/** The number of watches with connections of their own, unless the config says something else about HTTP/2. */
+const HTTP1_WATCHES = 16
 
 /** A transport that keeps connections. */
 export type ClosableTransport = Transport & {
@@ -75,6 +80,8 @@ class Connections {
   readonly #headers: Omit<HeaderInputs, 'request' | 'credentials'>
   readonly #pool: AgentPool
   readonly #fixed: Access | undefined
+  #sessions: WatchSessions | undefined
+  #watches = 0
   readonly #open = new Set<Exchange>()
   readonly #closed = new AbortController()
   /** How often credentials were found stale. Of many requests refused at once, only the first invalidates them. */
@@ -120,7 +127,7 @@ class Connections {
     )
     this.#closed.abort(error)
     for (const started of [...this.#open]) started.abort(error)
-    this.#pool.close()
+    this.#pool.retire()
   }
 
   async #sendOrRenew(request: HttpRequest): Promise<HttpResponse> {
@@ -160,33 +167,52 @@ class Connections {
   async #send(request: HttpRequest, { credentials, ca }: Access): Promise<HttpResponse> {
     const headers = requestHeaders({ ...this.#headers, request, credentials })
     const tunnel = this.#config.proxy ? await loadTunnel(request) : undefined
+    const watch = isWatch(request.path)
+    const sessions = watch ? await this.#watchSessions() : undefined
     for (let isRetry = false;; isRetry = true) {
       request.signal?.throwIfAborted()
       this.#closed.signal.throwIfAborted()
-      const agent = this.#pool.agent({ ca, cert: credentials.cert, key: credentials.key }, tunnel)
+      const material = { ca, cert: credentials.cert, key: credentials.key }
+      const agent = this.#pool.agent(material, tunnel)
+      const shared = sessions?.isRefused ? undefined : sessions
       const started: Exchange = exchange({
         request,
         headers,
         address: this.#address,
         agent,
+        sender: shared && ((path) => shared.request(path, headers, material)),
         ...this.#limits,
-        onSilence: () => this.#abandon(agent),
-        onEnd: () => this.#open.delete(started),
+        onSilence: () => {
+          // If the address moved or a firewall dropped its state, each idle connection would cost a timeout.
+          this.#debug('The server was silent, closing idle connections')
+          ;(shared ?? this.#pool).discard(agent)
+        },
+        onEnd: () => {
+          this.#open.delete(started)
+          if (watch) this.#watches--
+        },
       })
       this.#open.add(started)
+      if (watch) this.#watches++
       const result = await started.result
       if (result.kind === 'answered') return result.response
       if (isRetry || (result.sent && request.method !== 'GET')) throw result.error
-      this.#debug('The server closed a kept connection, opening a new one')
+      this.#debug('The server closed a kept connection, opening a new connection')
       // The other idle connections are as old, and a restart of the server closed them all.
-      this.#pool.discard(agent)
+      if (!shared) this.#pool.discard(agent)
     }
   }
 
-  /** Closes the idle connections. If the address moved or a firewall dropped its state, each would cost a timeout. */
-  #abandon(agent: Agent): void {
-    this.#debug('The server was silent until a deadline, closing idle connections')
-    this.#pool.discard(agent)
+  /** Returns what shares a connection among watches, if it pays. Through a proxy, each watch has its own. */
+  async #watchSessions(): Promise<WatchSessions | undefined> {
+    // On Deno 2.9.6 its code can end the process: https://github.com/denoland/deno/issues/36788
+    const pays = this.#watches >= HTTP1_WATCHES && thisRuntime().name !== 'deno'
+    const { http2 = pays, proxy } = this.#config
+    if (!http2 || proxy || !this.#address.tls) return undefined
+    const { WatchSessions } = await import('./watch_sessions.ts').catch(
+      fileMissing('Cannot watch over HTTP/2', 'watch_sessions.js'),
+    )
+    return this.#sessions ??= new WatchSessions(this.#pool.options, this.#limits.clock)
   }
 
   /**

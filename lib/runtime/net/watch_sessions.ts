@@ -1,0 +1,238 @@
+/**
+ * Sends watches over HTTP/2, many on one connection, on Node, Bun and Deno.
+ *
+ * A session is closed when its last watch has ended. One that does not answer a ping ends its watches, as client-go's
+ * does: a connection whose peer has gone is found in {@link PING_MS} to twice that time.
+ */
+import { EventEmitter } from 'node:events'
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import type { Clock } from '../../async/clock.ts'
+import { nodeHttp2, nodeNet, nodeTls } from '../os/builtins.ts'
+import { type AgentPoolOptions, sameMaterial, type TlsMaterial, tlsOptions } from './agent.ts'
+import { NOT_SENT, type Sender } from './exchange.ts'
+import type { Answer } from './http_body.ts'
+import { codeOf } from './network_error.ts'
+
+/** How often a session is pinged. The answer must be there at the next ping. */
+const PING_MS = 15_000
+
+/** How many bytes of one watch the server sends ahead of its reader, as in client-go. */
+const STREAM_WINDOW = 4 * 1024 * 1024
+
+/** How many bytes the server sends ahead on one connection. A watch that is not read must not stop the others. */
+const SESSION_WINDOW = 1024 * 1024 * 1024
+
+/** The number of watches on a session until the server has said how many it takes. 100 is kube-apiserver's limit. */
+const DEFAULT_STREAMS = 100
+
+/** The sessions to one server. */
+export class WatchSessions {
+  readonly #options: AgentPoolOptions
+  readonly #clock: Clock
+  /** Those that take more watches. */
+  #open: { readonly session: Session; readonly material: TlsMaterial }[] = []
+  /** Whether the server has refused HTTP/2. */
+  isRefused = false
+
+  constructor(options: AgentPoolOptions, clock: Clock) {
+    this.#options = options
+    this.#clock = clock
+  }
+
+  /** Returns a request that is sent by `end()`. */
+  request(path: string, headers: Record<string, string | string[]>, material: TlsMaterial): Sender {
+    // New material needs a new handshake. Watches on the old one end by themselves.
+    this.#open = this.#open.filter((each) => !each.session.isClosed && sameMaterial(each.material, material))
+    let session = this.#open.find((each) => !each.session.isFull)?.session
+    if (!session) {
+      session = new Session(this.#options, this.#clock, material, () => (this.isRefused = true))
+      this.#open.push({ session, material })
+    }
+    return new StreamRequest(session, path, headers)
+  }
+
+  /** Later watches use new sessions. Open watches are not ended. */
+  discard(): void {
+    this.#open = []
+  }
+}
+
+/** One connection. */
+class Session {
+  readonly #authority: string
+  readonly #clock: Clock
+  readonly #requests = new Set<StreamRequest>()
+  readonly #socket: TLSSocket
+  readonly #onRefused: () => void
+  #session: ClientHttp2Session | undefined
+  #maxStreams = DEFAULT_STREAMS
+  #stopPings = (): void => {}
+  isReady = false
+  #isOver = false
+
+  constructor(options: AgentPoolOptions, clock: Clock, material: TlsMaterial, onRefused: () => void) {
+    this.#authority = options.address.authority
+    this.#clock = clock
+    this.#onRefused = onRefused
+    const { address: { host, port }, serverName = nodeNet().isIP(host) ? undefined : host, insecure } = options
+    const socket = this.#socket = nodeTls().connect({
+      host,
+      port,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      ...tlsOptions(material, insecure),
+      ...(serverName !== undefined && { servername: serverName }),
+    })
+    socket.once('secureConnect', () => this.#begin())
+    socket.on('error', (error) => this.#fail(error))
+    socket.on('close', () => this.#fail(closed()))
+  }
+
+  get isClosed(): boolean {
+    // Its `close` event may come later.
+    return this.#isOver || this.#socket.destroyed
+  }
+
+  get isFull(): boolean {
+    return this.#requests.size >= this.#maxStreams
+  }
+
+  add(request: StreamRequest): void {
+    this.#requests.add(request)
+    if (this.isReady) queueMicrotask(() => request.emit('socket', this.#socket))
+  }
+
+  remove(request: StreamRequest): void {
+    if (this.#requests.delete(request) && this.#requests.size === 0) this.#fail(closed())
+  }
+
+  start(headers: Record<string, string | string[]>): ClientHttp2Stream {
+    return this.#session!.request(headers)
+  }
+
+  #begin(): void {
+    if (this.#isOver) return
+    if (this.#socket.alpnProtocol !== 'h2') return this.#refused()
+    const session = this.#session = nodeHttp2().connect(`https://${this.#authority}`, {
+      createConnection: () => this.#socket,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
+    })
+    session.on('error', (error) => this.#fail(error))
+    session.on('close', () => this.#fail(closed()))
+    // Open watches go on until the server ends them.
+    session.on('goaway', () => (this.#maxStreams = 0))
+    session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW))
+    session.once('remoteSettings', ({ maxConcurrentStreams = Infinity }) => this.#ready(maxConcurrentStreams))
+    this.#pingLater(session)
+  }
+
+  /** Sends the requests that the server takes. The others wait for another session. */
+  #ready(maxStreams: number): void {
+    this.#maxStreams = maxStreams
+    this.isReady = true
+    for (const [index, request] of [...this.#requests].entries()) {
+      if (index < maxStreams) request.emit('socket', this.#socket)
+      else request.fail(notSent())
+    }
+  }
+
+  #refused(): void {
+    this.#onRefused()
+    this.#fail(notSent())
+  }
+
+  #pingLater(session: ClientHttp2Session): void {
+    let answered = true
+    const ping = (): void => {
+      if (session.destroyed) return this.#fail(closed())
+      if (!answered) {
+        const message = `the server did not answer a ping for ${PING_MS / 1000} s`
+        return this.#fail(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
+      }
+      answered = false
+      this.#stopPings = this.#clock.after(PING_MS, ping)
+      session.ping((error) => (answered = !error))
+    }
+    this.#stopPings = this.#clock.after(PING_MS, ping)
+  }
+
+  /** Ends all watches of this connection, and the connection. */
+  #fail(error: Error): void {
+    if (this.#isOver) return
+    // What calls itself HTTP/2 is something else.
+    if (!this.isReady && codeOf(error)?.startsWith('ERR_HTTP2')) return this.#refused()
+    this.#isOver = true
+    this.#stopPings()
+    for (const request of [...this.#requests]) request.fail(error)
+    // Deno crashes if a session is destroyed by what one of its own events calls.
+    setImmediate(() => {
+      this.#session?.destroy()
+      this.#socket.destroy()
+    })
+  }
+}
+
+/** One watch, with the events of a request over HTTP/1.1. */
+class StreamRequest extends EventEmitter implements Sender {
+  readonly #session: Session
+  readonly #headers: Record<string, string | string[]>
+  #stream: ClientHttp2Stream | undefined
+  reusedSocket: boolean
+
+  constructor(session: Session, path: string, { host, ...headers }: Record<string, string | string[]>) {
+    super()
+    this.#session = session
+    this.#headers = { ':method': 'GET', ':path': path, ':authority': host as string, ...headers }
+    this.reusedSocket = session.isReady
+    session.add(this)
+  }
+
+  end(): void {
+    const { NGHTTP2_REFUSED_STREAM } = nodeHttp2().constants
+    let stream: ClientHttp2Stream
+    try {
+      stream = this.#stream = this.#session.start(this.#headers)
+    } catch (error) {
+      // A header is not allowed, or the session takes no more.
+      return this.fail(/SESSION/.test(codeOf(error) ?? '') ? notSent() : error as Error)
+    }
+    stream.on('response', (headers) => this.emit('response', answerOf(stream, headers)))
+    stream.on('error', (error) => this.fail(stream.rstCode === NGHTTP2_REFUSED_STREAM ? notSent() : error))
+    stream.on('close', () => {
+      this.#session.remove(this)
+      this.emit('close')
+    })
+  }
+
+  /** Reports a failure. Once there is an answer, its body fails, too. */
+  fail(error: Error): void {
+    this.emit('error', error)
+  }
+
+  destroy(): void {
+    this.#stream?.close(nodeHttp2().constants.NGHTTP2_CANCEL)
+    this.#session.remove(this)
+  }
+}
+
+/** The stream as the answer of HTTP/1.1. */
+function answerOf(stream: ClientHttp2Stream, head: Record<string, unknown>): Answer {
+  const headers: Record<string, string | string[]> = {}
+  for (const [name, value] of Object.entries(head)) {
+    if (!name.startsWith(':')) headers[name] = Array.isArray(value) ? value : String(value)
+  }
+  return Object.defineProperties(stream as ClientHttp2Stream & Answer, {
+    statusCode: { value: Number(head[':status']) },
+    headers: { value: headers },
+    // A stream that was reset also ends, with a code.
+    complete: { get: () => stream.readableEnded && stream.rstCode === 0 },
+  })
+}
+
+function notSent(): Error {
+  return Object.assign(new Error('the server takes no more watches on this connection'), { code: NOT_SENT })
+}
+
+function closed(): Error {
+  return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
+}
