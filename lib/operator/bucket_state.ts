@@ -62,12 +62,11 @@ export function bucketInputs(
   },
 ): (BucketInput | undefined)[] {
   let mayGiveUp = nowMs - gaveUpMs >= periodMs && !phases.includes('draining')
-  // Of names with equal hashes, all replicas take the same one.
-  const sorted = members?.toSorted()
+  const owners = members && !stops ? ownersOf(phases.length, members.toSorted()) : undefined
   return phases.map((phase, bucket) => {
     if (stops) return 'unwanted'
-    if (!sorted) return phase === 'draining' ? 'wanted' : undefined
-    if (ownerOf(bucket, sorted) === self) return 'wanted'
+    if (!owners) return phase === 'draining' ? 'wanted' : undefined
+    if (owners[bucket] === self) return 'wanted'
     if (phase !== 'held') return 'unwanted'
     const isGivenUp = mayGiveUp
     mayGiveUp = false
@@ -75,9 +74,29 @@ export function bucketInputs(
   })
 }
 
-/** Returns the replica that should have a bucket. Few buckets move when replicas come or go. */
-export function ownerOf(bucket: number, members: readonly string[]): string | undefined {
-  return members[highest(members.length, (at) => mixed(fnv1a(members[at]!), bucket))]
+/**
+ * Returns the replica that should have each bucket: by rendezvous hashing, the pairs with the highest weights first,
+ * with shares that differ by at most one. Few more buckets move than must when replicas come or go. Empty without
+ * replicas.
+ */
+export function ownersOf(count: number, members: readonly string[]): readonly string[] {
+  const pairs = members.flatMap((member, at) => {
+    const hash = fnv1a(member)
+    return Array.from({ length: count }, (_, bucket) => ({ bucket, at, weight: mixed(hash, bucket) }))
+  })
+  // Of names with equal hashes, all replicas see the same order.
+  pairs.sort((a, b) => b.weight - a.weight || a.at - b.at)
+  const owners: string[] = []
+  const shares = members.map(() => 0)
+  const share = Math.floor(count / members.length)
+  let larger = count % members.length
+  for (const { bucket, at } of pairs) {
+    if (owners[bucket] !== undefined || shares[at]! > share) continue
+    if (shares[at] === share && larger-- <= 0) continue
+    shares[at]!++
+    owners[bucket] = members[at]!
+  }
+  return owners
 }
 
 /** Returns the bucket of a key. `kind`: `plural.group`, and the cluster if it is not the operator's own. */

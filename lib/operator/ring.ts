@@ -6,7 +6,7 @@
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { allControllers, type ControllerDescription, controllerTitle, type OperatorDescription } from './description.ts'
-import { namespaceLabels } from '../cache/cache_options.ts'
+import { namespaceLabels, scopesOf } from '../cache/cache_options.ts'
 import { cacheOptionsOf } from './used_kinds.ts'
 import { placeOf } from './places.ts'
 
@@ -120,6 +120,13 @@ export function ringOf(description: OperatorDescription): readonly RingResource[
       cannot(`reconciles ${resource.kind}, which is in sharding.unsharded: all shards would at once`)
     }
     const id = groupResourceOf(resource)
+    const other = ring.get(id)?.resource
+    if (other && selectionOf(resource, description) !== selectionOf(other, description)) {
+      cannot(
+        `reconciles ${resource.kind}, which is watched in two forms that select different objects; give app.cache the ` +
+          'same namespaces, labels and fields for both',
+      )
+    }
     const { controlled } = ring.get(id) ?? ring.set(id, { resource, controlled: new Map() }).get(id)!
     for (const source of controller.sources) {
       if (source.kind !== 'owns' || isWhole(source.resource)) continue
@@ -141,6 +148,12 @@ export function ringOf(description: OperatorDescription): readonly RingResource[
   }
   for (const controller of everywhere) checkBeside(controller, ring, (why) => refuse(why, controller))
   return [...ring.values()].map(({ resource, controlled }) => ({ resource, controlled: [...controlled.values()] }))
+}
+
+/** Returns a text for the objects that the watches of a form of a kind select. */
+function selectionOf(resource: AnyResource, description: OperatorDescription): string {
+  const scopes = scopesOf(resource, ...cacheOptionsOf(resource, description))
+  return JSON.stringify(scopes.map(({ namespace, labels, fields }) => [namespace, labels, fields]))
 }
 
 /** Refuses a controller of a kind of which its replica does not see all, or whose objects move without a drain. */

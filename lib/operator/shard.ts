@@ -55,9 +55,8 @@ export function shardOf(
   const labels = labelsOf(name)
   let cache: Cache | undefined
   const drains = new Map(ring.map(({ resource }) => {
-    const informers = (): ReturnType<Cache['informersOf']> => cache?.informersOf(resource)
-    const stored = (key: string): KubeObject | undefined =>
-      informers()?.map((informer) => informer.store.get(key)).find((each) => each)
+    const stored = (key: string, form = resource): KubeObject | undefined =>
+      cache?.informersOf(form)?.map((informer) => informer.store.get(key)).find((each) => each)
     return [groupResourceOf(resource), new Drain(resource, labels, stored)] as const
   }))
   const drainOf = ({ resource }: ControllerDescription): Drain | undefined => drains.get(groupResourceOf(resource))
@@ -147,13 +146,17 @@ interface Running {
 class Drain {
   readonly #resource: AnyResource
   readonly #labels: RingLabels
-  /** Returns what the watch has delivered. */
-  readonly #stored: (key: string) => KubeObject | undefined
+  /** Returns what the watch of this form of the kind, or of another one, has delivered. */
+  readonly #stored: (key: string, form?: AnyResource) => KubeObject | undefined
   readonly #running = new Map<string, Running>()
   /** The keys of objects that were given up and have not come back. */
   readonly #acknowledged = new BoundedMap<string, true>(MAX_REMEMBERED)
 
-  constructor(resource: AnyResource, labels: RingLabels, stored: (key: string) => KubeObject | undefined) {
+  constructor(
+    resource: AnyResource,
+    labels: RingLabels,
+    stored: (key: string, form?: AnyResource) => KubeObject | undefined,
+  ) {
     this.#resource = resource
     this.#labels = labels
     this.#stored = stored
@@ -179,11 +182,11 @@ class Drain {
 
   /** Returns a controller that reconciles the objects of this shard only, until they are drained. */
   guarding(controller: ControllerDescription): ControllerDescription {
-    const { options, step } = controller
+    const { options, resource, step } = controller
     if (step!.kind === 'object') {
       const { reconcile } = step as Extract<typeof step, { kind: 'object' }>
       const guarded = (object: KubeObject, context: Context): Promise<Result> =>
-        this.guard(object, () => reconcile(object, context))
+        this.guard(object, resource, () => reconcile(object, context))
       return { ...controller, step: { kind: 'object', reconcile: guarded } }
     }
     const { reconcile } = step as Extract<typeof step, { kind: 'key' }>
@@ -191,14 +194,19 @@ class Drain {
     return {
       ...controller,
       options: { ...options, when: this.#noting(options.when, gone) },
-      step: { kind: 'key', reconcile: (key, context) => this.#runOfKey(key, context, gone, reconcile) },
+      step: { kind: 'key', reconcile: (key, context) => this.#runOfKey(key, resource, context, gone, reconcile) },
     }
   }
 
-  /** Runs a reconcile of an object of this shard, unless it is drained. */
-  async guard(object: KubeObject, reconcile: () => Promise<Result>): Promise<Result> {
+  /**
+   * Runs a reconcile of an object of this shard, unless it is drained. `form`: of the kind, as its controller watches
+   * it: another version, or the metadata alone. If only that watch has the object, one of the two is late: the object
+   * has just come, or was just given up.
+   */
+  async guard(object: KubeObject, form: AnyResource, reconcile: () => Promise<Result>): Promise<Result> {
     const key = formatKey(keyOf(object))
     const stored = this.#stored(key)
+    if (!stored && this.#stored(key, form)) return { requeue: true }
     if (!stored || hasLabel(stored, this.#labels.drain)) return undefined
     // It has come back, of which the filters of a cleanup do not tell.
     this.#acknowledged.delete(key)
@@ -208,12 +216,14 @@ class Drain {
   /** Runs the reconcile of a key: of an object of this shard, or of one that was deleted while it was this shard's. */
   async #runOfKey(
     key: ObjectKey,
+    form: AnyResource,
     context: Context,
     gone: Gone,
     reconcile: (key: ObjectKey, context: Context) => Promise<Result>,
   ): Promise<Result> {
     const text = formatKey(key)
     if (!this.#stored(text)) {
+      if (this.#stored(text, form)) return { requeue: true }
       if (!gone.has(text)) return
       // The watch reports an object that has left the selection as deleted.
       if (await context.client.live.get(this.#resource, key as never)) return void gone.delete(text)
@@ -294,15 +304,17 @@ type FinalizerClass = NonNullable<Finalizers>['Finalizer']
 function guardedFinalizer(Finalizer: FinalizerClass, drains: ReadonlyMap<string, Drain>): FinalizerClass {
   return class extends Finalizer {
     readonly #drain: Drain | undefined
+    readonly #form: AnyResource
 
     constructor(resource: AnyResource, name: string) {
       super(resource, name)
       this.#drain = drains.get(groupResourceOf(resource))
+      this.#form = resource
     }
 
     override async run(...args: Parameters<InstanceType<FinalizerClass>['run']>): Promise<Result> {
       const run = (): Promise<Result> => super.run(...args)
-      return await (this.#drain ? this.#drain.guard(args[0], run) : run())
+      return await (this.#drain ? this.#drain.guard(args[0], this.#form, run) : run())
     }
   }
 }

@@ -222,6 +222,53 @@ test('a drain waits for all controllers of the kind, and for those that write a 
   assert.deepEqual(failures(started), [])
 })
 
+test('an object that one watch of its kind delivers before another is reconciled, and not after it is given up', async () => {
+  const runs: string[] = []
+  const app = sharded()
+  app.controllerFor(ConfigMap, { name: 'whole' }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  app.controllerFor(metadataOf(ConfigMap), { name: 'part' }).reconcile(async ({ metadata }) =>
+    void runs.push(`part ${metadata.name}`)
+  )
+  app.controllerFor(metadataOf(ConfigMap), { name: 'keys' }).reconcileKey(async ({ name }) =>
+    void runs.push(`key ${name}`)
+  )
+  app.controllerFor(metadataOf(ConfigMap), { name: 'final' }).finalize(async () => {}, { finalizer: 's.dev/f' })
+    .reconcile(async ({ metadata }) => void runs.push(`final ${metadata.name}`))
+  // The watches of whole objects and those of their metadata, by whether they are late.
+  const late = new Map([false, true].map((isPart) => [isPart, Promise.withResolvers<void>()]))
+  late.get(true)!.resolve()
+  await using started = await shard(app, {
+    intercept: async (request, next) => {
+      const response = await next(request)
+      if (!/configmaps\?.*watch=/.test(request.path)) return response
+      const isPart = JSON.stringify(request.headers).includes('PartialObjectMetadata')
+      const { body } = response
+      const held = async function* (): AsyncGenerator<Uint8Array> {
+        for await (const chunk of body) {
+          if (new TextDecoder().decode(chunk).includes('"one"')) await late.get(isPart)!.promise
+          yield chunk
+        }
+      }
+      const all = { endless: body.endless, text: () => body.text(), cancel: () => body.cancel() }
+      return { ...response, body: { ...all, [Symbol.asyncIterator]: held } }
+    },
+  })
+  const { client, clock } = started
+  const heard = async (ms: number): Promise<string[]> => {
+    await clock.advance(ms)
+    return [...new Set(runs.splice(0))].toSorted()
+  }
+  await client.create(ConfigMap, assigned('one'))
+  assert.deepEqual(await heard(100), [])
+  late.get(false)!.resolve()
+  assert.deepEqual(await heard(10_000), ['final one', 'key one', 'one', 'part one'])
+  late.set(true, Promise.withResolvers())
+  await label(client, 'one', { [DRAIN]: '' })
+  await clock.advance(1000)
+  assert.equal((await labelsOf(client, 'one'))?.[SHARD], undefined)
+  assert.deepEqual(await heard(60_000), [])
+})
+
 test('a drained object gets neither a finalizer nor a cleanup', async () => {
   const heard: string[] = []
   const app = sharded()
@@ -412,6 +459,10 @@ const REFUSED: readonly (readonly [string, (app: Operator) => void, RegExp, Part
   ['an unsharded kind', (app) => void app.controllerFor(Secret).reconcile(async () => {}), /in sharding\.unsharded/, {
     sharding: { ring: 'r', unsharded: [Secret] },
   }],
+  ['two selections', (app) => {
+    app.cache(ConfigMap, { labels: 'few' })
+    app.controllerFor(metadataOf(ConfigMap), { name: 'n' }).reconcile(async () => {})
+  }, /"configmap" reconciles ConfigMap, which is watched in two forms that select different objects/],
   ['any owner', (app) => {
     app.controllerFor(ConfigMap, { name: 'n' }).owns(Secret, { anyOwner: true }).reconcile(async () => {})
   }, /"n" owns Secret with anyOwner.*sharding\.unsharded/],
