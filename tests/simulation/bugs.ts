@@ -292,4 +292,35 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     "['create', 'patch', ...source.rights]",
     "['create', 'patch']",
   ],
+  // Of shards, and of kinds that come and go.
+  [
+    'a drain is acknowledged before the running reconcile has ended',
+    'operator/shard',
+    'if (!running) break',
+    'if (running !== null) break',
+  ],
+  [
+    'a drained object is reconciled',
+    'operator/shard',
+    'if (!stored || hasLabel(stored, this.#labels.drain)) return undefined',
+    'if (!stored) return undefined',
+  ],
+  [
+    'the key of an object of another shard is reconciled',
+    'operator/shard',
+    'if (!gone.has(text)) return\n',
+    'if (gone.has(text))\n',
+  ],
+  [
+    'a drain is acknowledged without the label of the shard',
+    'operator/shard',
+    '{ [shard]: null, [drain]: null }',
+    '{ [drain]: null }',
+  ],
+  [
+    'an optional kind that appears is not watched',
+    'cache/reflector',
+    'await wait(options, state.ms, signal)',
+    'await wait(options, state.next.failures > 3 ? Infinity : state.ms, signal)',
+  ],
 ]

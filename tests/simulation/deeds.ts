@@ -8,11 +8,13 @@ import {
   isReason,
   type KubeObject,
   type OtherCluster,
+  owners,
 } from 'kubeloop'
 import type { Fault } from 'kubeloop/testing'
 import type { Chance } from './chance.ts'
 import { isCommon, type Known, selects } from './model.ts'
-import { type Drawing, hasLeader } from './options.ts'
+import { type Drawing, hasLeader, isShared } from './options.ts'
+import { DRAIN, SHARD } from './sharder.ts'
 import type { Stage } from './stage.ts'
 import { type KnownZone, playZone, Zone } from './zones.ts'
 import { CRD } from '../../lib/core/resource.ts'
@@ -21,7 +23,8 @@ import {
   BARS,
   bucketLease,
   Foo,
-  IDENTITY,
+  identityOf,
+  isUnsharded,
   type Key,
   KEYS,
   NAMES,
@@ -121,6 +124,9 @@ const WEIGHTS = {
   start: 8,
   suspend: 6,
   skew: 3,
+  'late leases': 4,
+  sharder: 3,
+  shuffle: 8,
 } as const
 
 /** The deeds after which another replica may lead. */
@@ -135,6 +141,8 @@ const UNSTEADY: readonly string[] = [
   'slow',
   'garble',
   'restore',
+  'late leases',
+  'shuffle',
 ]
 
 export function isSteady(deeds: readonly Deed[]): boolean {
@@ -161,6 +169,10 @@ const GAP_MS = 10_000
 const LAG_MS = 6000
 const DOWN_MS = 20_000
 const LAST_WAIT_MS = 40_000
+/** A kind that is installed is watched after this time. */
+const DEFINED_MS = 75_000
+/** How long the sharder is down. */
+const SHARDER_DOWN_MS = 20_000
 const KILL_LEADER = { deed: 'kill', number: 1, waitMs: LAST_WAIT_MS } as const
 const HAND_OVER = { deed: 'hand over', number: 1, waitMs: LAST_WAIT_MS } as const
 
@@ -198,11 +210,14 @@ function drawGap(
   ]
 }
 
+/** Whether objects of the kind whose definition comes and goes name keys. */
+const hasBars = ({ source, bars }: Drawing): boolean => source === 'optional' || bars === 'owned'
+
 /** Returns an end without faults, whose last deed may be missed: nothing that happens later makes up for it. */
 function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
-  const { filter, finalize, spaces, commonSpaces, election } = draw
+  const { filter, finalize, spaces, commonSpaces } = draw
   // Another replica, which has missed the same, takes over.
-  const isTakeover = chance.below(election === 'buckets' ? 2 : 3) === 0
+  const isTakeover = chance.below(isShared(draw) ? 2 : 3) === 0
   // Deletions matter most to a leader that did not see them, and to a finalizer beside a filter.
   const isHidden = filter !== 'none' && finalize !== 'none' && !isTakeover
   const isDeleted = (isTakeover || isHidden) && chance.below(2) === 0
@@ -216,6 +231,10 @@ function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
     ...{ deed, key, number: PASSING },
     waitMs: deed === 'clear' ? CLEAR_MS : deed === 'join' ? 15_000 : 0,
   }))
+  if (hasBars(draw) && chance.below(3) === 0) {
+    const defined = { ...missed, deed: 'define', waitMs: DEFINED_MS } as const
+    return [...before, defined, { ...missed, deed: 'poke', waitMs: LAST_WAIT_MS }]
+  }
   if (isForeground) return [...before, { ...missed, deed: 'pin', waitMs: 0 }, { ...missed, waitMs: LAST_WAIT_MS }]
   // Or one whose caches are behind.
   if (isTakeover && chance.below(2) === 0) {
@@ -251,6 +270,9 @@ function drawStorm(chance: Chance): readonly Deed[] {
           { ...each, deed: 'create', number: PASSING, waitMs: 2000 },
           { ...each, deed: 'hand over' },
         ]
+      case 'shuffle':
+        // While its reconcile runs.
+        return [{ ...each, deed: 'create', number: PASSING, waitMs: 0 }, { ...each, deed: 'edit', waitMs: 100 }, each]
       case 'hide':
         return each.number % 2 === 0
           ? [{ ...each, deed: 'create', number: PASSING, waitMs: 2000 }, each, { ...each, deed: 'delete' }]
@@ -373,12 +395,15 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       const none = { merge: { status: { conditions: null } } }
       return void await sent(client.subresource(Foo, key, 'status').patch(none))
     }
-    case 'disown':
+    case 'disown': {
       if (own) {
         own.disowned = own.drifted = true
         own.unowned ||= !of.isClear || !isCommon(draw, key, own)
       }
-      return void await patchService(of, key, { metadata: { ownerReferences: null } })
+      const disowned = await patchService(of, key, { metadata: { ownerReferences: null } })
+      if (own && disowned) own.unowned ||= !await isSeen(of, key, disowned)
+      return
+    }
     case 'tag': {
       const tagged = await patchService(of, key, { metadata: { labels: { tag: 'yes' } } })
       if (tagged && own) own.tagged = tagged.metadata.uid
@@ -394,14 +419,14 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'drift':
     case 'extra': {
       const selector = deed === 'drift' ? { app: 'other' } : { extra: 'yes' }
-      if (await patchService(of, key, { spec: { selector } }) && own) drift(of, key, own)
-      return
+      const drifted = await patchService(of, key, { spec: { selector } })
+      return drifted && own ? await drift(of, key, own, drifted) : undefined
     }
     case 'remove': {
       const removed = await client.get(Service, key)
       if (!await client.delete(Service, key)) return
-      if (own) drift(of, key, own)
-      return dueOwners(of, removed)
+      if (own) await drift(of, key, own, removed!)
+      return await dueOwners(of, removed)
     }
     case 'poke':
       return await poke(of, key)
@@ -415,6 +440,8 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'define':
       return void await client.createIfMissing(CRD, BARS!)
     case 'undefine':
+      // Those that were not seen by then never are.
+      if (hasBars(draw)) { for (const each of known.values()) each.dueMs = 0 }
       return void await client.delete(CRD, { ...BARS!.metadata, namespace: '' })
     case 'down':
       // The cluster of a provider has no faults of its own.
@@ -460,7 +487,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       of.isCertain = false
       for (const replica of stage.running) {
         if (deed === 'slow') stage.slow(replica, [50, 500, 2000][number % 3]!, of.calm.signal)
-        else stage.garble(replica, number % 2 === 0 ? 'watch' : 'answer')
+        else stage.garble(replica, number % 2 === 0 ? 'watch' : 'answer', of.calm.signal)
       }
       return
     case 'stale': {
@@ -479,6 +506,15 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       if (fault.cut || fault.drop || fault.resource === Lease || fault.delay) of.isCertain = false
       return stage.fault({ ...fault, until: of.calm.signal })
     }
+    case 'late leases': {
+      of.isCertain = false
+      const lag = (['3s', '10s', '60s'] as const)[number % 3]!
+      return stage.fault({ resource: Lease, verb: 'watch', lag, times: Infinity, until: of.calm.signal })
+    }
+    case 'shuffle':
+      return await stage.sharder?.shuffle()
+    case 'sharder':
+      return stage.sharder?.stop(SHARDER_DOWN_MS)
     case 'behind':
       return stage.lagStandbys(LAG_MS, of.calm.signal)
     case 'hand over': {
@@ -522,19 +558,37 @@ async function remove(of: Play, key: Key, options: DeleteOptions): Promise<void>
   if (!of.isClear) delayWrites(of, GAP_MS)
   const own = known.get(`${key.namespace}/${key.name}`)
   if (!await client.delete(Foo, key, options) || !foo || !own) return
+  // Between two shards, none is told.
+  const { [SHARD]: shard, [DRAIN]: drain } = foo.metadata.labels ?? {}
+  if (draw.election === 'ring' && (drain !== undefined || !isLive(of, shard))) return
   if (draw.filter === 'none' || passes(foo)) noteGone(of, key, own)
 }
 
-/** Notes that an object is no longer selected, if it was and the operator is told so. */
+/**
+ * Notes that an object is no longer selected, if it was and the operator is told so. For a shard, one that leaves its
+ * selection is not gone.
+ */
 function noteGone({ draw, stage }: Play, key: Key, known: Known, labels?: Known): void {
+  if (draw.election === 'ring' && labels) return
   const isGone = selects(draw, key, known) && !(labels && selects(draw, key, labels))
   if (isGone) known.goneMs = stage.clock.monotonic()
 }
 
 /** Notes that a Service was changed by others; unless it is watched, nothing tells its owner. */
-function drift({ draw }: Play, key: Key, known: Known): void {
+async function drift(of: Play, key: Key, known: Known, service: KubeObject): Promise<void> {
   known.drifted = true
-  known.unowned ||= !isCommon(draw, key, known)
+  known.unowned ||= !isCommon(of.draw, key, known) || !await isSeen(of, key, service)
+}
+
+const isLive = ({ stage }: Play, shard: string | undefined): boolean =>
+  stage.running.some((each) => identityOf(each) === shard)
+
+/** Whether the shard of a key sees an object that it owns, as it has the same one. */
+async function isSeen(of: Play, key: Key, { kind, metadata: { labels } }: KubeObject): Promise<boolean> {
+  const { client, draw } = of
+  if (draw.election !== 'ring' || (kind === Service.kind && isUnsharded(draw))) return true
+  const foo = await client.get(Foo, key)
+  return foo?.metadata.labels?.[SHARD] === labels?.[SHARD] && isLive(of, labels?.[SHARD])
 }
 
 /** Gives a namespace the label that selects, or takes it away. */
@@ -581,13 +635,14 @@ function due({ stage }: Play, known: Known): void {
 }
 
 /** Notes that the owners of a Service in one of its states need a run from now on. */
-function dueOwners(of: Play, service: KubeObject | undefined): void {
+async function dueOwners(of: Play, service: KubeObject | undefined): Promise<void> {
   const { draw, known } = of
   for (const { kind, name, controller } of service?.metadata.ownerReferences ?? []) {
     const key = { namespace: service!.metadata.namespace!, name }
     const isMapped = draw.owns === 'any owner' || (draw.owns !== 'none' && controller === true)
     const owner = known.get(`${key.namespace}/${name}`)
-    if (kind === Foo.kind && isMapped && owner && isCommon(draw, key, owner)) due(of, owner)
+    const isTold = kind === Foo.kind && isMapped && owner && isCommon(draw, key, owner)
+    if (isTold && await isSeen(of, key, service!)) due(of, owner)
   }
 }
 
@@ -598,8 +653,8 @@ async function patchService(of: Play, key: Key, merge: object): Promise<KubeObje
   if (!await sent(write)) return undefined
   const after = await write
   if (after.metadata.resourceVersion !== before?.metadata.resourceVersion) {
-    dueOwners(of, after)
-    if (of.isClear) dueOwners(of, before)
+    await dueOwners(of, after)
+    if (of.isClear) await dueOwners(of, before)
   }
   return after
 }
@@ -656,14 +711,17 @@ function delayWrites({ stage }: Play, ms: number): void {
 
 /** Returns the replica that reconciles a key. */
 async function leaderOf({ draw, stage }: Play, { namespace, name }: Key): Promise<number | undefined> {
-  if (draw.election !== 'buckets') return stage.leader
-  const holder = await stage.holder(bucketLease(draw, Foo, `${namespace}/${name}`))
-  return stage.running.find((each) => holder === (each === 0 ? IDENTITY : `${IDENTITY}-${each}`))
+  if (!isShared(draw)) return stage.leader
+  const holder = draw.election === 'ring'
+    ? (await stage.clientOf(undefined).get(Foo, { namespace, name }).catch(() => undefined))?.metadata.labels?.[SHARD]
+    : await stage.holder(bucketLease(draw, Foo, `${namespace}/${name}`))
+  return stage.running.find((each) => holder === identityOf(each))
 }
 
 /** Ends a replica at once. What is deleted meanwhile is seen by those that have begun to watch before. */
 function kill({ draw, known, stage }: Play, replica: number): void {
-  const isFollowed = (draw.warmup || draw.election === 'buckets') && stage.running.length > 1
+  const isFollowed = (draw.warmup || draw.election === 'buckets') && draw.election !== 'ring' &&
+    stage.running.length > 1
   if (!isFollowed) { for (const each of known.values()) each.goneMs = -Infinity }
   stage.kill(replica)
 }
@@ -729,11 +787,11 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
 }
 
 async function poke(of: Play, key: Key): Promise<void> {
-  const { draw: { source, zones }, client, known, poked, stage, subjects } = of
+  const { draw, draw: { source, zones }, client, known, poked, stage, subjects } = of
   const text = `${key.namespace}/${key.name}`
   const own = known.get(text)
   const isOfSecrets = source === 'watches' || source === 'watches own'
-  if (isOfSecrets || source === 'from' || source === 'optional') {
+  if (isOfSecrets || source === 'from' || hasBars(draw)) {
     poked.add(text)
     if (own) own.named = true
   }
@@ -749,9 +807,15 @@ async function poke(of: Play, key: Key): Promise<void> {
     if (of.isSteady && sentTo > 0 && own) due(of, own)
   }
   const at = String(++of.count)
-  if (source === 'optional') {
-    const isSent = await sent(client.createOrUpdate(Bar, key, (bar) => void Object.assign(bar, { spec: { at } })))
-    if (isSent && own && isCommon(of.draw, key, own)) due(of, own)
+  if (hasBars(draw)) {
+    const owner = draw.bars === 'owned' ? await client.get(Foo, key) : undefined
+    const write = client.createOrUpdate(Bar, key, (bar) => {
+      Object.assign(bar, { spec: { at } })
+      if (owner) owners.setController(Object.assign(bar, { metadata: { ...bar.metadata, ownerReferences: [] } }), owner)
+    })
+    const isTold = await sent(write) &&
+      (source === 'optional' || (owner && await isSeen(of, key, (await write).object)))
+    if (isTold && own && isCommon(draw, key, own)) due(of, own)
   }
   if (!isOfSecrets && !zones) return
   const place = source === 'watches own' ? stage.clientOf(undefined) : client

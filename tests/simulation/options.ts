@@ -57,8 +57,11 @@ export const OPTIONS = {
   },
   election: {
     covers: ['operator.leaderElection', 'operator.sharding'],
-    values: ['one replica', 'default', 'quick', 'buckets'],
+    values: ['one replica', 'default', 'quick', 'buckets', 'ring'],
   },
+  buckets: { covers: [], values: [4, 7] },
+  unsharded: { covers: [], values: NO },
+  bars: { covers: ['cache.optional', 'owns.optional'], values: ['none', 'cached', 'owned'] },
   admission: { covers: ['operator.webhooks'], values: ['none', 'default', 'validate'] },
   task: { covers: ['task.everyReplica', 'task.restart'], values: ['none', 'leader', 'failing', 'every replica'] },
   schedule: { covers: ['schedule.timeZone'], values: NO },
@@ -71,7 +74,7 @@ export const OPTIONS = {
   shares: { covers: [], values: NO },
   annotates: { covers: [], values: NO },
   fails: { covers: [], values: NO },
-  waits: { covers: [], values: NO },
+  waits: { covers: [], values: ['none', 'by the context', 'elsewhere'] },
   requeues: { covers: [], values: NO },
 } as const satisfies Readonly<Record<string, Row>>
 
@@ -91,8 +94,6 @@ export const NOT_DRAWN: Readonly<Record<string, string>> = {
   'controller.logLevel': 'the log of the simulation has all lines',
   'owns.when': 'as the filter of the kind itself: tests/controller/handlers.test.ts',
   'watches.when': 'the same',
-  'owns.optional': 'definitions that come and go: tests/operator/optional.test.ts',
-  'cache.optional': 'the same',
 }
 
 const SHAPES = {
@@ -119,17 +120,28 @@ export function drawOptions(chance: Chance): Drawing {
   ) as Drawing
 }
 
-/** Returns a drawing without what needs one leader, if it has none. */
+/** Returns a drawing without what needs one leader, or what a ring cannot distribute, if it has none or is a ring. */
 export function withoutRefused(drawing: Drawing): Drawing {
-  if (drawing.election !== 'buckets') return drawing
-  const { place, task } = drawing
-  return {
+  if (!isShared(drawing)) return drawing
+  const { place, task, second, spaces, commonSpaces } = drawing
+  const shared = {
     ...drawing,
     place: place === 'group' ? 'each of west' : place,
     task: task === 'none' ? task : 'every replica',
     schedule: false,
+  } as const
+  return drawing.election === 'buckets' ? shared : {
+    ...shared,
+    place: 'own',
+    zones: false,
+    second: second === 'every replica' ? 'by key' : second,
+    spaces: spaces === 'by labels' ? 'list' : spaces,
+    commonSpaces: commonSpaces === 'by labels' ? 'all' : commonSpaces,
   }
 }
+
+/** Whether all replicas work at the same time. */
+export const isShared = ({ election }: Drawing): boolean => election === 'buckets' || election === 'ring'
 
 export const hasLeader = ({ election }: Drawing): boolean => election === 'default' || election === 'quick'
 

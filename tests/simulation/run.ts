@@ -1,21 +1,24 @@
 /** Runs one seed: an operator, what happens to it, and what must hold while it does and when it is at rest. */
-import { ApiError, LeadershipLost, type Log, NetworkError } from 'kubeloop'
+import { ApiError, type KubeObject, LeadershipLost, type Log, NetworkError } from 'kubeloop'
 import { ConfigMap, Namespace, Service } from 'kubeloop/kinds'
 import { Chance } from './chance.ts'
 import { type Deed, drawDeeds, isSteady, type Play, play, release, textOf } from './deeds.ts'
-import { judged, type Known, wrongWrite } from './model.ts'
-import { type Drawing, drawOptions, hasLeader, OPTIONS, simplerDrawings, withoutRefused } from './options.ts'
+import { judged, type Known, selects, wrongWrite } from './model.ts'
+import { type Drawing, drawOptions, hasLeader, isShared, OPTIONS, simplerDrawings, withoutRefused } from './options.ts'
+import { DRAIN, SHARD } from './sharder.ts'
 import { type ObservedWrite, Stage } from './stage.ts'
 import {
+  Bar,
   bucketLease,
   Foo,
-  IDENTITY,
+  identityOf,
   type Key,
   KEYS,
   NAMES,
   NAMESPACES,
   type Observer,
   ownRules,
+  shardedOf,
   type Subject,
   subjectOf,
 } from './subject.ts'
@@ -40,7 +43,19 @@ export interface Outcome {
 /** Rows that two releases of one operator have in common: what they select, and what is left in objects. */
 const LASTING: readonly (keyof Drawing)[] = [
   ...['place', 'labels', 'fields', 'spaces', 'commonSpaces', 'finalize', 'filter', 'election', 'admission'] as const,
-  ...['second', 'child', 'generated', 'shares', 'annotates', 'task', 'source', 'zones', 'west', 'account'] as const,
+  ...[
+    'second',
+    'child',
+    'generated',
+    'shares',
+    'annotates',
+    'task',
+    'source',
+    'zones',
+    'west',
+    'account',
+    'bars',
+  ] as const,
 ]
 const MAX_REPLICAS = 4
 /** Longer than any lease, back-off and lost answer. */
@@ -52,6 +67,8 @@ const LAST_ANSWER_MS = 80_000
 /** A task and a schedule write at least so often, a failing one with its back-off. */
 const BEAT_MS = 100_000
 const RESTART_MS = 30_000
+/** The grace period of a stop, and what comes after it. */
+const STOP_MS = 40_000
 /** How long a cluster that is late refuses all requests. */
 const LATE_MS = 8000
 /** A replica that is started again, or has tried again, has found it by then. */
@@ -71,7 +88,9 @@ export function planOf(seed: number): Plan {
   const drawing = withoutRefused(drawOptions(chance))
   const other = drawOptions(chance)
   const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
-  const earlier = chance.below(3) === 0 ? withoutRefused({ ...other, ...lasting }) : undefined
+  // A release with another number of buckets waits for those of the one before.
+  const buckets = OPTIONS.buckets.values.find((count) => count !== drawing.buckets)!
+  const earlier = chance.below(3) === 0 ? withoutRefused({ ...other, ...lasting, buckets }) : undefined
   const replicas = drawing.election === 'one replica' ? 1 : 1 + chance.below(3)
   return { seed, drawing, earlier, replicas, deeds: drawDeeds(chance, drawing) }
 }
@@ -96,6 +115,10 @@ class Run {
   readonly #failed = new Set<string>()
   /** When the runs of each controller and key began. */
   readonly #runs = new Map<string, number[]>()
+  /** The replicas that run a controller and a key now. */
+  readonly #running = new Map<string, Set<number>>()
+  /** The drawing of each replica. */
+  readonly #drawings = new Map<number, Drawing>()
   /** When a task or schedule has written last. */
   readonly #beats = new Map<string, number>()
   readonly #lines = new Map<string, number[]>()
@@ -120,12 +143,21 @@ class Run {
       kind: 'Namespace',
       metadata: { name, labels: { team: name } },
     })
-    const nobody = { run: () => () => {}, problem() {}, saw() {}, listed() {}, failsFirst: () => false }
+    const nobody = {
+      run: () => () => {},
+      problem() {},
+      elsewhere: async () => {},
+      saw() {},
+      listed() {},
+      failsFirst: () => false,
+    }
     const { app, west } = subjectOf(drawing, nobody)
     const stage = this.#stage = new Stage({
       ...{ seed, app, objects: NAMESPACES.map(namespace), logOf: (replica) => this.#log(replica) },
       // The account is that of one release.
       rules: drawing.account && !earlier ? ownRules(drawing) : undefined,
+      sharded: shardedOf(earlier ? [drawing, earlier] : [drawing]),
+      onReleased: (shard, object) => this.#released(shard, object),
       onWrite: (write) => this.#written(write),
       onProblem: (text) => this.problem(text),
       onEnd: (error) => this.#ended(error),
@@ -151,7 +183,7 @@ class Run {
     for (let count = 0; count < replicas; count++) this.#startReplica()
     await this.#rest(isLate ? FOUND_MS : 1000)
     for (const [index, deed] of deeds.entries()) {
-      if (index === deeds.length >> 1) await this.#upgrade()
+      if (index === deeds.length >> 1) await this.#upgrade(of)
       this.#note(textOf(deed))
       await play(of, deed)
       await this.#rest(deed.waitMs)
@@ -175,6 +207,7 @@ class Run {
     const drawn = earlier && !this.#isUpgraded ? earlier : drawing
     const subject = subjectOf(drawn, this.#observer(number, drawn))
     this.#subjects.set(number, subject)
+    this.#drawings.set(number, drawn)
     this.#note(`replica ${number} starts`)
     this.#stage.start(subject.app, isAlone ? 1 : Math.max(2, replicas))
   }
@@ -193,18 +226,32 @@ class Run {
   }
 
   /** Replaces the replicas of the earlier release. */
-  async #upgrade(): Promise<void> {
+  async #upgrade(of: Play): Promise<void> {
     if (!this.#plan.earlier) return
     this.#note('upgrade')
     this.#isUpgraded = true
+    const { seed } = this.#plan
     for (const number of this.#stage.running) {
+      // Those of both releases may run at the same time.
+      if (seed % 2 === 0) this.#startReplica()
+      if (seed % 4 === 0) {
+        await this.#stage.advance(20_000)
+        for (const deed of ['create', 'edit', 'edit'] as const) {
+          for (const key of KEYS) await play(of, { deed, key, number: 0, waitMs: 0 })
+          await this.#stage.advance(1000)
+        }
+      }
       this.#stage.stop(number)
-      await this.#stage.advance(2000)
+      // A stop may take its whole grace period. Where there is one replica, the next one starts after it.
+      const isAlone = this.#plan.drawing.election === 'one replica'
+      for (let ms = 0; ms === 0 || (isAlone && ms < STOP_MS && this.#stage.running.includes(number)); ms += 2000) {
+        await this.#stage.advance(2000)
+      }
       this.#restart()
     }
   }
 
-  #observer(replica: number, { concurrency, election, second }: Drawing): Observer {
+  #observer(replica: number, { concurrency, second, ...drawing }: Drawing): Observer {
     const running = new Set<string>()
     const own = new Map<string, bigint>()
     return {
@@ -217,9 +264,15 @@ class Run {
         const runs = this.#runs.get(id) ?? []
         runs.push(this.#stage.clock.monotonic())
         this.#runs.set(id, runs)
-        return () => void running.delete(id)
+        const isOfEach = controller === 'second' && second === 'every replica'
+        const end = isOfEach ? () => {} : this.#begin(replica, id, key)
+        return () => {
+          running.delete(id)
+          end()
+        }
       },
       problem: (text) => this.problem(text),
+      elsewhere: (ms) => this.#stage.hold(ms),
       listed: (foos) => {
         const keys = foos.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
         const wrong = keys.filter((key, at) => keys.indexOf(key) !== at || this.#known.get(key)?.wasSelected === false)
@@ -228,7 +281,7 @@ class Run {
       saw: (controller, { kind, metadata: { namespace, name, uid, resourceVersion } }) => {
         const id = `${controller} ${uid}`
         // A new leader begins when its cache has what the one before has read.
-        const isOfEach = election === 'buckets' || (controller === 'second' && second === 'every replica')
+        const isOfEach = isShared(drawing as Drawing) || (controller === 'second' && second === 'every replica')
         if (!isOfEach && !this.#stage.leadsAlone(replica)) return
         const seen = isOfEach ? own : this.#seen
         const version = BigInt(resourceVersion!)
@@ -250,6 +303,52 @@ class Run {
     }
   }
 
+  /** Notes a run. One of the same key in another replica must have ended. */
+  #begin(replica: number, id: string, key: string): () => void {
+    const replicas = this.#running.get(id) ?? new Set()
+    this.#running.set(id, replicas)
+    const stage = this.#stage
+    const isAwake = (number: number): boolean => stage.running.includes(number) && !stage.wasSuspended(number)
+    for (const other of [...replicas].filter((each) => each !== replica)) {
+      if (!isAwake(replica) || !isAwake(other) || !this.#knowsLeases) continue
+      this.problem(`${id} runs in replica ${replica}, and still in replica ${other}`)
+    }
+    replicas.add(replica)
+    if (this.#plan.drawing.election === 'ring') {
+      void this.#checkShard(replica, `a run of ${id}`, key)
+      if (DRAIN in stage.cachedLabels(replica, Foo, key)) {
+        this.problem(`${id} runs, and replica ${replica} knows its drain`)
+      }
+    }
+    return () => void replicas.delete(replica)
+  }
+
+  /** A live shard gives an object up. */
+  #released(shard: string, { kind, metadata: { namespace, name } }: KubeObject): void {
+    if (kind !== Foo.kind || !this.#knowsLeases) return
+    for (const [id, replicas] of this.#running) {
+      const busy = [...replicas].find((number) => identityOf(number) === shard && id.endsWith(` ${namespace}/${name}`))
+      if (busy !== undefined) this.problem(`replica ${busy} gives ${namespace}/${name} up while ${id} runs`)
+    }
+  }
+
+  /** Reports what a shard does with an object that is another one's, or that it has given up. */
+  async #checkShard(replica: number, what: string, key: string): Promise<void> {
+    const [namespace, name] = key.split('/') as [string, string]
+    const own = identityOf(replica)
+    const [foo, holder] = await Promise.all([
+      this.#stage.clientOf(undefined).get(Foo, { namespace, name }).catch(() => undefined),
+      this.#stage.holder(own),
+    ])
+    const shard = foo?.metadata.labels?.[SHARD]
+    if (foo && shard !== own && holder === own) this.problem(`${what} by ${own}, and the object is of shard ${shard}`)
+  }
+
+  /** Whether no cluster was set back so lately that a holder of a Lease does not know it yet. */
+  get #knowsLeases(): boolean {
+    return this.#stage.clock.monotonic() > this.#stage.restoredMs + RESTORED_MS
+  }
+
   #written(write: ObservedWrite): void {
     const { drawing } = this.#plan
     const { namespace, resource, verb, replica, cluster, fieldManager } = write
@@ -263,25 +362,29 @@ class Run {
       const wrong = isOfZone
         ? this.#zones.has(name.replace('zone-', '')) ? undefined : 'a zone that nobody made'
         : wrongWrite(drawing, { namespace, name }, this.#known.get(`${namespace}/${name}`))
-      if (wrong) this.problem(`${what}: ${wrong}`)
+      // A drain is acknowledged whatever the filter.
+      const isDrain = drawing.election === 'ring' && resource === Foo.plural && verb === 'patch' && !write.subresource
+      if (wrong && !isDrain) this.problem(`${what}: ${wrong}`)
     }
     const isOfEach = fieldManager === 'drawn-second' ? drawing.second === 'every replica' : isBeat &&
       drawing.task === 'every replica'
-    const knowsLease = this.#stage.clock.monotonic() > this.#stage.restoredMs + RESTORED_MS
-    if (drawing.election === 'one replica' || isOfEach || !knowsLease) return
+    if (drawing.election === 'one replica' || isOfEach || !this.#knowsLeases) return
     const [kind, key] = isOfZone ? [Zone, name.replace('zone-', '')] : [Foo, `${namespace}/${name}`]
     // What a server names has no key.
     if (hasLeader(drawing)) void this.#checkLeads(replica, what, 'drawn')
-    else if (name !== '') void this.#checkLeads(replica, what, bucketLease(drawing, kind, key))
+    else if (drawing.election === 'ring') {
+      void this.#checkLeads(replica, what, identityOf(replica))
+      if (name !== '') void this.#checkShard(replica, what, key)
+    } else if (name !== '') void this.#checkLeads(replica, what, bucketLease(this.#drawings.get(replica)!, kind, key))
   }
 
   async #checkLeads(replica: number, what: string, lease: string): Promise<void> {
     const holder = await this.#stage.holder(lease)
-    const own = replica === 0 ? IDENTITY : `${IDENTITY}-${replica}`
+    const own = identityOf(replica)
     if (holder !== undefined && holder !== own) this.problem(`${what} by ${own}, while ${holder} holds ${lease}`)
   }
 
-  async #judge({ isCertain, client }: Play): Promise<void> {
+  async #judge({ isCertain, client, place }: Play): Promise<void> {
     const { drawing } = this.#plan
     const found = async ({ namespace, name }: Key, dueMs: number) => ({
       foo: await client.get(Foo, { namespace, name }),
@@ -308,12 +411,27 @@ class Run {
     }
     for (const number of this.#stage.running) {
       for (const wrong of await this.#stage.unhealthy(number)) this.problem(wrong)
+      for (const kind of drawing.place === 'group' ? [] : [Foo, Service, Bar]) {
+        for (const wrong of await this.#stage.differences(number, kind, place && this.#subjects.get(number)!.west)) {
+          this.problem(wrong)
+        }
+      }
     }
     const { leader, running } = this.#stage
     for (const number of drawing.source === 'from' && leader !== undefined ? running : []) {
       const { size } = this.#subjects.get(number)!.streams
-      if (size !== Number(number === leader || drawing.election === 'buckets')) {
+      if (size !== Number(number === leader || isShared(drawing))) {
         this.problem(`replica ${number} reads ${size} streams of keys, and ${leader} leads`)
+      }
+    }
+    if (drawing.election === 'ring') {
+      for (const foo of await client.list(Foo)) {
+        const { namespace, name, labels } = foo.metadata
+        const known = this.#known.get(`${namespace}/${name}`)
+        // A shard gives up what it sees.
+        if (!known || !selects(drawing, { namespace, name }, known)) continue
+        if (this.#stage.sharder!.isPlaced(foo)) continue
+        this.problem(`${namespace}/${name} is left with the labels ${JSON.stringify(labels)}`)
       }
     }
     const nowMs = this.#stage.clock.monotonic()

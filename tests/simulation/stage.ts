@@ -1,5 +1,5 @@
 /** Runs replicas of several operators in one set of clusters, each with a clock of its own, and observes them. */
-import type { Client, Log, Operator, OtherCluster, Transport } from 'kubeloop'
+import type { AnyResource, Client, KubeObject, Log, Operator, OtherCluster, Transport } from 'kubeloop'
 import { Lease } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import type { Clock } from '../../lib/async/clock.ts'
@@ -19,6 +19,7 @@ import { rolesOf } from '../../lib/rights/account.ts'
 import type { Rule } from '../../lib/rights/rules.ts'
 import { usedResources } from '../../lib/operator/used_kinds.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
+import { SHARD, type Sharded, Sharder } from './sharder.ts'
 import { Wire } from './wire.ts'
 
 /** A request of a replica that changes something. */
@@ -35,6 +36,10 @@ export interface StageOptions {
   readonly app: Operator
   /** What its functions do beside what its description says; then it has an account with these and the printed rights. */
   readonly rules: readonly Rule[] | undefined
+  /** What a ring distributes, by a sharder; undefined without one. */
+  readonly sharded: readonly Sharded[] | undefined
+  /** Called when a live shard gives an object up. */
+  onReleased(shard: string, object: KubeObject): void
   onWrite(write: ObservedWrite): void
   onProblem(text: string): void
   /** Called when a replica has ended with an error. */
@@ -68,6 +73,25 @@ const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection']
 /** Requests that every replica sends, or that a lease does not fence: of elections, definitions, webhooks and Events. */
 const BESIDE = ['coordination.k8s.io', 'apiextensions.k8s.io', 'admissionregistration.k8s.io', 'events.k8s.io']
 
+const SHARDER_URL = 'https://sharder.example/'
+
+/** Returns the configuration of the webhook: it is called for objects that have no shard, or had none. */
+function sharderWebhook(kinds: readonly Sharded[]): object {
+  const rules = kinds.map(({ resource: { group, version, plural } }) => ({
+    ...{ apiGroups: [group], apiVersions: [version], resources: [plural], operations: ['CREATE', 'UPDATE'] },
+  }))
+  return {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingWebhookConfiguration',
+    metadata: { name: 'sharder' },
+    webhooks: [{
+      ...{ name: 'assign.sharder.example', clientConfig: { url: SHARDER_URL }, rules, failurePolicy: 'Ignore' },
+      ...{ sideEffects: 'None', admissionReviewVersions: ['v1'] },
+      objectSelector: { matchExpressions: [{ key: SHARD, operator: 'DoesNotExist' }] },
+    }],
+  }
+}
+
 export class Stage {
   readonly clock: FakeClock
   readonly #options: StageOptions
@@ -77,6 +101,8 @@ export class Stage {
   readonly #trace: Trace
   readonly #clusters: WorldClusters
   readonly #account: TrialAccount | undefined
+  /** That of the ring. */
+  readonly sharder: Sharder | undefined
   readonly #known = new Known()
   readonly #replicas = new Map<number, Running>()
   readonly #end = new AbortController()
@@ -118,16 +144,22 @@ export class Stage {
     this.#clusters = new WorldClusters({
       ...{ description, clock, random, log, faults, activity, recorder: undefined, account },
       trace: this.#trace,
-      callWebhook: (address, body, { signal }) => callIn([...this.#known.keys()], address, body, signal),
+      callWebhook: async (address, body, { signal }) =>
+        address.url === SHARDER_URL
+          ? this.sharder!.review(body)
+          : await callIn([...this.#known.keys()], address, body, signal),
       signal: this.#end.signal,
     })
+    const { sharded, onReleased } = options
+    const { client } = this.#clusters.main.admin
+    this.sharder = sharded && new Sharder({ client, clock, kinds: sharded, onReleased })
   }
 
   async open(): Promise<void> {
-    const { app, objects, rules } = this.#options
+    const { app, objects, rules, sharded } = this.#options
     const { description } = app
     const own = () => crdOf(usedResources(description), { conversions: description.conversions })
-    await createObjects(this.#clusters.main.admin, objects, own)
+    await createObjects(this.#clusters.main.admin, [...objects, ...(sharded ? [sharderWebhook(sharded)] : [])], own)
     this.#clusters.open()
     for (const cluster of this.#account ? [undefined, { name: 'west' } as OtherCluster] : []) {
       const { name, namespace } = this.#account!
@@ -141,6 +173,8 @@ export class Stage {
         busyWith: () => [],
         waits: () => this.#held > 0 || this.#wasSlow || this.running.some((each) => this.#sleepMs(each) > 0),
       })
+      watch({ idle: () => this.sharder?.isBusy !== true, busyWith: () => ['the sharder works'] })
+      this.sharder?.start(this.#end.signal)
       await new Promise<void>((resolve) => this.#end.signal.addEventListener('abort', () => resolve()))
     })
   }
@@ -155,6 +189,36 @@ export class Stage {
 
   get leader(): number | undefined {
     return this.#leaders[0]
+  }
+
+  /** Whether a replica was stopped for a time: its runs go on then, without its Leases. */
+  wasSuspended(number: number): boolean {
+    return this.#asleep.has(number)
+  }
+
+  /** Returns the labels of an object in the cache of a replica. */
+  cachedLabels(number: number, resource: AnyResource, key: string): Readonly<Record<string, string>> {
+    const { cluster } = this.#replicas.get(number)?.replica.parts ?? {}
+    const informers = cluster?.cache.informersOf(resource) ?? []
+    return informers.map(({ store }) => store.get(key)).find((each) => each)?.metadata.labels ?? {}
+  }
+
+  /** Returns how the caches of a replica differ from what they select of the objects of a kind in a cluster. */
+  async differences(number: number, resource: AnyResource, cluster: OtherCluster | undefined): Promise<string[]> {
+    const { parts } = this.#replicas.get(number)!.replica
+    const { cache } = (cluster ? parts?.clusterOf(cluster) : parts?.cluster) ?? {}
+    const informers = cache?.informersOf(resource) ?? []
+    if (informers.length === 0) return []
+    const objects = await this.clientOf(cluster).list<KubeObject>(resource as never).catch(() => undefined)
+    const textOf = ({ metadata: { namespace, name, resourceVersion } }: Pick<KubeObject, 'metadata'>): string =>
+      `${namespace}/${name}@${resourceVersion}`
+    return informers.flatMap((informer) => {
+      const wanted = objects?.filter(({ metadata }) => informer.selects(metadata) ?? true).map(textOf).sort().join() ??
+        ''
+      const found = [...informer.store.values()].map(textOf).sort().join()
+      const isRight = found === wanted && (informer.isSynced || !objects)
+      return isRight ? [] : [`replica ${number} has cached ${informer.title} as [${found}], and they are [${wanted}]`]
+    })
   }
 
   /** Whether a replica leads, and no other one believes the same, such as one that was suspended. */
@@ -203,11 +267,12 @@ export class Stage {
   }
 
   async #awake(number: number): Promise<void> {
-    await this.#hold(this.#wires.get(number)!.delayMs())
-    for (let ms = this.#sleepMs(number); ms > 0; ms = this.#sleepMs(number)) await this.#hold(ms)
+    await this.hold(this.#wires.get(number)!.delayMs())
+    for (let ms = this.#sleepMs(number); ms > 0; ms = this.#sleepMs(number)) await this.hold(ms)
   }
 
-  async #hold(ms: number): Promise<void> {
+  /** Takes some time for which the world is not at rest. */
+  async hold(ms: number): Promise<void> {
     if (ms <= 0) return
     this.#held++
     await sleep(this.clock, ms)
@@ -234,8 +299,11 @@ export class Stage {
   }
 
   /** Garbles the next bytes that a replica receives on an open watch, or of the next answer to another request. */
-  garble(number: number, what: 'watch' | 'answer'): void {
-    this.#wires.get(number)?.garble(what)
+  garble(number: number, what: 'watch' | 'answer', until: AbortSignal): void {
+    const wire = this.#wires.get(number)
+    if (!wire) return
+    wire.garbled = what
+    until.addEventListener('abort', () => (wire.garbled = undefined), { once: true })
   }
 
   /** Reports what replicas hold that they should not, when the operator is at rest. */
@@ -303,7 +371,7 @@ export class Stage {
         }
       },
     }
-    const wire = new Wire(seededRandom(this.#options.seed + number), (ms) => this.#hold(ms))
+    const wire = new Wire(seededRandom(this.#options.seed + number), (ms) => this.hold(ms))
     this.#wires.set(number, wire)
     const stop = new AbortController()
     const signal = AbortSignal.any([stop.signal, this.#end.signal])

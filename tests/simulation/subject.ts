@@ -9,6 +9,7 @@ import {
   defineResource,
   dynamicResource,
   EventChannel,
+  isReason,
   type KubeObject,
   limiters,
   metadataOf,
@@ -26,6 +27,7 @@ import { groupResourceOf } from '../../lib/core/resource.ts'
 import { bucketOf } from '../../lib/operator/bucket_state.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import type { Drawing } from './options.ts'
+import { RING, type Sharded } from './sharder.ts'
 import { addZones, type Place } from './zones.ts'
 
 export const Foo = defineResource({
@@ -48,8 +50,9 @@ export const NAMES = ['x', 'y'] as const
 export const KEYS: readonly Key[] = NAMESPACES.flatMap((namespace) => NAMES.map((name) => ({ namespace, name })))
 /** The namespaces by labels. */
 const TEAM = { labels: 'team=a' }
-const BUCKETS = 4
-export const IDENTITY = 'sim'
+const IDENTITY = 'sim'
+/** Returns the name of a replica in its Leases. */
+export const identityOf = (replica: number): string => replica === 0 ? IDENTITY : `${IDENTITY}-${replica}`
 /** The key that `every` names. */
 export const NAMED: Key = { namespace: 'b', name: 'x' }
 /** The value that an admission refuses, and the one that it writes for an empty one. */
@@ -63,6 +66,8 @@ export interface Observer {
   /** A run of a controller for a key begins; the result ends it. */
   run(controller: string, key: string): () => void
   problem(text: string): void
+  /** Takes some time, as a call that no signal ends. */
+  elsewhere(ms: number): Promise<void>
   /** A controller has listed all objects. */
   listed(foos: readonly KubeObject[]): void
   /** A controller has read an object, or got it as the answer to a write. */
@@ -85,9 +90,23 @@ export const WEST = { server: 'https://west.example' }
 export const passes = ({ metadata: { labels } }: Pick<KubeObject, 'metadata'>): boolean => labels?.['passes'] === 'yes'
 
 /** Returns the name of the Lease of the bucket of a key. */
-export function bucketLease({ place }: Drawing, kind: AnyResource, key: string): string {
-  return `drawn-bucket-${bucketOf(groupResourceOf(kind) + (place === 'own' ? '' : '@west'), key, BUCKETS)}`
+export function bucketLease({ place, buckets }: Drawing, kind: AnyResource, key: string): string {
+  return `drawn-bucket-${bucketOf(groupResourceOf(kind) + (place === 'own' ? '' : '@west'), key, buckets)}`
 }
+
+/** Returns the kinds that a ring distributes for one of the releases; undefined without a ring. */
+export function shardedOf(draws: readonly Drawing[]): readonly Sharded[] | undefined {
+  if (draws[0]!.election !== 'ring') return undefined
+  const isOwned = { isOwned: true } as const
+  return [
+    { resource: Foo, isOwned: false },
+    ...(draws.some((each) => each.owns !== 'none' && !isUnsharded(each)) ? [{ resource: Service, ...isOwned }] : []),
+    ...(draws.some(({ bars }) => bars === 'owned') ? [{ resource: Bar, ...isOwned }] : []),
+  ]
+}
+
+/** Whether each shard watches all Services. */
+export const isUnsharded = ({ owns, unsharded }: Drawing): boolean => unsharded || owns === 'any owner'
 
 export function finalizerOf(draw: Drawing): string | undefined {
   if (draw.finalize === 'none') return undefined
@@ -109,7 +128,8 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
       identity: IDENTITY,
       ...(draw.election === 'quick' && { duration: '6s', renewDeadline: '4s', retryPeriod: '1s' }),
     },
-    ...(draw.election === 'buckets' && { sharding: { buckets: BUCKETS } }),
+    ...(draw.election === 'buckets' && { sharding: { buckets: draw.buckets } }),
+    ...(draw.election === 'ring' && { sharding: { ring: RING, ...(isUnsharded(draw) && { unsharded: [Service] }) } }),
     ...(draw.health && { health: 8081 }),
     ...((draw.strip === 'all kinds' || draw.strip === 'fails') && { cache: { strip: stripped } }),
     ...(draw.filter === 'when of all' && { controllers: { when: passes } }),
@@ -141,6 +161,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     ...(draw.spaces === 'record' && { namespaces: { a: {}, b: { labels: 'selected=yes' } } }),
     ...(draw.spaces === 'others' && { namespaces: { a: { labels: 'selected=yes' }, '*': {} } }),
   })
+  if (draw.bars === 'cached') app.cache(Bar, { ...elsewhere, optional: true })
   const streams = new Set<EventChannel<Key>>()
   const options = { ...optionsOf(draw, west), ...(group && { clusters: group }) }
   const place: Place = draw.source === 'watches own'
@@ -209,6 +230,7 @@ function sourcesOf(
     first = first.owns(Service, { rights, anyOwner: true, queue: () => ({ after: '200ms' }) })
   }
   if (draw.owns === 'metadata') first = first.owns(metadataOf(Service), { rights })
+  if (draw.bars === 'owned') first = first.owns(Bar, { optional: true })
   if (draw.source === 'watches' || draw.source === 'watches own') {
     first = first.watches(Secret, map, { ...place, queue: () => ({ priority: 1 }) })
   }
@@ -264,6 +286,13 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   // What was written is read, unless it is gone again: reads are never older than one's own writes.
   const seen = await client.get(Service, key)
   if (seen) observer.saw('first', seen)
+  if (draw.bars !== 'none') {
+    const bars = await client.list(Bar, { namespace }).catch((error: unknown) => {
+      if (isReason(error, 'NotFound')) return []
+      throw error
+    })
+    for (const bar of bars) observer.saw('first', bar)
+  }
   if (draw.shares) await share(client, foo, 'first')
   observer.listed(await client.list(Foo))
   if (draw.generated) {
@@ -274,7 +303,8 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
       await client.create(ConfigMap, { metadata: { namespace, generateName: `${name}-`, labels } }, { owner: foo })
     }
   }
-  if (draw.waits) await context.sleep('700ms')
+  if (draw.waits === 'by the context') await context.sleep('700ms')
+  if (draw.waits === 'elsewhere') await observer.elsewhere(700)
   if (draw.annotates) {
     await client.edit(
       Foo,
@@ -312,16 +342,15 @@ function addSecond(
   observer: Observer,
 ): void {
   const work = async (foo: Foo, context: Context): Promise<void> => {
-    const end = observer.run('second', keyText(foo.metadata))
     observer.saw('second', foo)
-    try {
-      await context.sleep('400ms')
-      const client = clientIn(draw, context, west)
-      if (draw.shares) await share(client, foo, 'second')
-      await client.setStatus(Foo, foo, withCondition(foo, 'Second', context.clock.now()))
-    } finally {
-      end()
-    }
+    await context.sleep('400ms')
+    const client = clientIn(draw, context, west)
+    if (draw.shares) await share(client, foo, 'second')
+    await client.setStatus(Foo, foo, withCondition(foo, 'Second', context.clock.now()))
+  }
+  const observed = async (key: Key, run: () => Promise<void>): Promise<void> => {
+    const end = observer.run('second', keyText(key))
+    await run().finally(end)
   }
   const second = app.controllerFor(Foo, {
     ...options,
@@ -331,16 +360,20 @@ function addSecond(
     // A warm-up is for those that wait for the lease.
     warmup: draw.warmup && draw.second !== 'every replica',
   })
-  if (draw.second !== 'by key') return void second.reconcile(work)
+  if (draw.second !== 'by key') {
+    return void second.reconcile((foo, context) => observed(foo.metadata, () => work(foo, context)))
+  }
   // A copy without an owner, which is deleted by the key of an object that is gone.
-  second.reconcileKey(async (key, context) => {
-    const client = clientIn(draw, context, west)
-    const foo = await client.get(Foo, key)
-    const metadata = { namespace: key.namespace, name: `${key.name}-mirror` }
-    if (!foo || foo.metadata.deletionTimestamp) return void await client.delete(ConfigMap, metadata)
-    await work(foo, context)
-    await client.apply(ConfigMap, { metadata, data: { value: foo.spec.value } })
-  })
+  second.reconcileKey((key, context) =>
+    observed(key, async () => {
+      const client = clientIn(draw, context, west)
+      const foo = await client.get(Foo, key)
+      const metadata = { namespace: key.namespace, name: `${key.name}-mirror` }
+      if (!foo || foo.metadata.deletionTimestamp) return void await client.delete(ConfigMap, metadata)
+      await work(foo, context)
+      await client.apply(ConfigMap, { metadata, data: { value: foo.spec.value } })
+    })
+  )
 }
 
 /** What the functions of the operator do beside what its description says, as rules for its account. */
@@ -351,6 +384,8 @@ export function ownRules({ owns, commonSpaces }: Drawing) {
     ...(isDescribed ? [] : [{ apiGroups: [''], resources: ['services'], verbs: ['get', 'create', 'update', 'patch'] }]),
     { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'create', 'patch', 'delete'] },
     { apiGroups: [Foo.group], resources: [Foo.plural], verbs: ['update'] },
+    // Also where they are not watched.
+    { apiGroups: [Bar.group], resources: [Bar.plural], verbs: ['list'] },
   ]
 }
 

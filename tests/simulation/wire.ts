@@ -9,7 +9,7 @@ const OF_ONE_WATCH = ['resourceVersion', 'resourceVersionMatch', 'timeoutSeconds
 export class Wire {
   readonly #random: () => number
   readonly #open = new Map<object, string>()
-  #garbled: 'watch' | 'answer' | undefined
+  garbled: 'watch' | 'answer' | undefined
   readonly #hold: (ms: number) => Promise<void>
   /** What delays requests and answers now. */
   readonly delays = new Set<{ readonly maxMs: number }>()
@@ -38,10 +38,6 @@ export class Wire {
     return maxMs === 0 ? 0 : Math.floor(this.#random() * maxMs)
   }
 
-  garble(what: 'watch' | 'answer'): void {
-    this.#garbled = what
-  }
-
   receive(response: HttpResponse, cluster: string | null, target: string): HttpResponse {
     const { path, query } = splitTarget(target)
     const isWatch = mayPause(target)
@@ -51,8 +47,8 @@ export class Wire {
     const end = (): void => void this.#open.delete(stream)
     const { body } = response
     const chunkOf = (chunk: Uint8Array): Uint8Array => {
-      if (this.#garbled !== (isWatch ? 'watch' : 'answer')) return chunk
-      this.#garbled = undefined
+      if (this.garbled !== (isWatch ? 'watch' : 'answer')) return chunk
+      this.garbled = undefined
       return chunk.map((byte, at) => at > chunk.length / 2 && at < chunk.length / 2 + 9 ? 1 : byte)
     }
     const lag = (): Promise<void> => this.#hold(this.lagMs)
