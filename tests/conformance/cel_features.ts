@@ -116,7 +116,11 @@ export function changingSchema(strict: boolean): Json {
       m: list(ITEM, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'] }),
       o: {
         ...INT,
-        ...rules({ rule: 'oldSelf.hasValue() || self < 10', optionalOldSelf: true, message: 'starts small' }),
+        ...rules({
+          rule: 'oldSelf.hasValue() || self < 10',
+          optionalOldSelf: true,
+          messageExpression: "oldSelf.hasValue() ? 'grew' : 'starts small'",
+        }),
       },
       p: object({ x: INT, y: INT }, strict ? rules({ rule: 'self.x > 1' }) : {}),
       q: list(object({ x: INT }, strict ? rules({ rule: 'self.x > 1' }) : {})),
