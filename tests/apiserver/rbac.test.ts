@@ -1,12 +1,11 @@
-/** Tests of the pure parts of authorization: rules, bindings, and the attributes of requests. */
+/** Tests of the pure parts of authorization: rules and bindings. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { attributesOf, notAllowed, resourceAttributes } from '../../lib/apiserver/model/attributes.ts'
+import { resourceAttributes } from '../../lib/apiserver/model/attributes.ts'
 import { escalationProblem, FULL_AUTHORITY } from '../../lib/apiserver/access/escalation.ts'
 import type { Binding, PolicyRule, Roles } from '../../lib/apiserver/model/rights.ts'
 import { decide, ruleAllows, rulesFor } from '../../lib/apiserver/access/rbac.ts'
 import { parseServiceAccount, type User } from '../../lib/apiserver/model/user.ts'
-import { readCall } from '../../lib/apiserver/model/routes.ts'
 
 const JANE: User = { name: 'jane', groups: ['devs', 'system:authenticated'] }
 
@@ -154,35 +153,6 @@ test('rights cover others by verb, group, resource, name and URL', () => {
   assert.match(
     escalationProblem(JANE, [], [READ])!,
     /^user "jane" \(groups=\["devs" "system:authenticated"\]\) is attempting to grant RBAC permissions not currently held:\n/,
-  )
-})
-
-test('the attributes of a request name its verb, resource and place', () => {
-  const of = (method: 'GET' | 'POST' | 'DELETE', path: string): unknown[] => {
-    const { verb, group, resource, subresource, namespace, name, isResource } = attributesOf(
-      readCall({ method, path }),
-      JANE,
-    )
-    return isResource ? [verb, group, resource, subresource, namespace, name] : [verb]
-  }
-  assert.deepEqual(of('GET', '/api/v1/pods'), ['list', '', 'pods', '', '', ''])
-  assert.deepEqual(of('GET', '/api/v1/namespaces'), ['list', '', 'namespaces', '', '', ''])
-  assert.deepEqual(of('GET', '/api/v1/namespaces/a/pods/b/status'), ['get', '', 'pods', 'status', 'a', 'b'])
-  assert.deepEqual(of('POST', '/api/v1/namespaces/a/finalize'), ['create', '', 'namespaces', 'finalize', 'a', 'a'])
-  assert.deepEqual(of('DELETE', '/apis/a.b/v1/foos'), ['deletecollection', 'a.b', 'foos', '', '', ''])
-  assert.deepEqual(of('GET', '/apis/a.b/v1/foos?watch=false'), ['list', 'a.b', 'foos', '', '', ''])
-  assert.deepEqual(of('GET', '/apis/a.b/v1/foos?watch'), ['watch', 'a.b', 'foos', '', '', ''])
-  assert.deepEqual(of('GET', '/api/v1/watch/namespaces/a/pods/b'), ['watch', '', 'pods', '', 'a', 'b'])
-  for (const path of ['/', '/api', '/api/v1', '/apis', '/apis/a.b', '/apis/a.b/v1', '/healthz/etcd']) {
-    assert.deepEqual(of('GET', path), ['get'], path)
-  }
-})
-
-test('a refusal escapes what looks like HTML', () => {
-  const { message } = notAllowed(action({ user: { name: '<b>&', groups: [] } }))
-  assert.equal(
-    message,
-    'pods is forbidden: User "&lt;b&gt;&amp;" cannot get resource "pods" in API group "" at the cluster scope',
   )
 })
 

@@ -418,8 +418,13 @@ test(
         join(project, 'tsconfig.json'),
         JSON.stringify({
           compilerOptions,
-          files: ['operator.ts', 'sample.ts', 'sample.test.ts', 'widget.test.ts', 'foo_webhook.ts'],
+          files: ['operator.ts', 'entries.ts', 'sample.ts', 'sample.test.ts', 'widget.test.ts', 'foo_webhook.ts'],
         }),
+      )
+      const entries = Object.keys(ENTRIES).map((name) => name === 'mod' ? 'kubeloop' : `kubeloop/${name}`)
+      writeFileSync(
+        join(project, 'entries.ts'),
+        entries.map((entry, at) => `export * as entry${at} from '${entry}'\n`).join(''),
       )
       writeFileSync(join(project, 'operator.ts'), CONSUMER)
       await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {

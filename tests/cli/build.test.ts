@@ -30,6 +30,8 @@ async function inProject(packages: readonly string[], use: (folder: Folder) => P
 }
 
 const isBun = 'Bun' in globalThis
+const isNode = !isBun && !('Deno' in globalThis)
+const elsewhere = isNode ? false : 'esbuild writes the same on each runtime; here a bundle is written and run'
 
 const BARE = `
 import { operator } from 'kubeloop'
@@ -104,7 +106,7 @@ test('a bundle that Node takes for CommonJS where it is written comes with what 
     ) {
       const { code, err } = await folder.call('build', `src/${file}`, '--out', out)
       // Node finds out by loading it.
-      const isRefused = isNoted && !isBun && !('Deno' in globalThis)
+      const isRefused = isNoted && isNode
       const expected = isRefused
         ? /the bundle cannot be loaded: .*; set "type": "module" in package\.json: npm pkg set type=module$/
         : /^Node cannot run operator\.js in dist, as \S+package\.json has "type": "commonjs": npm pkg set type=module, or/
@@ -113,7 +115,9 @@ test('a bundle that Node takes for CommonJS where it is written comes with what 
     }
   }))
 
-test('a bundle has metrics over TLS and traces, if the operator has them, and is written again over the last one', () =>
+test('a bundle has metrics over TLS and traces, if the operator has them, and is written again over the last one', {
+  skip: elsewhere,
+}, () =>
   inProject(INSTALLED, async (folder) => {
     const options = `'bare', tracing: true, metrics: { address: ':8443', tls: true, auth: true }`
     for (const source of [BARE, BARE.replace(`'bare'`, options)]) {
@@ -143,7 +147,7 @@ test(
     }),
 )
 
-test('a bundle has the webhooks of its operator', () =>
+test('a bundle has the webhooks of its operator', { skip: elsewhere }, () =>
   inProject(INSTALLED, async (folder) => {
     const site = fileURLToPath(new URL('../../examples/8_site_webhooks.ts', import.meta.url))
     folder.write('site.ts', readFileSync(site, 'utf8'))
@@ -222,7 +226,7 @@ const OWN: Readonly<Record<string, (folder: Folder) => void>> = {
   },
 }
 
-test('bad input: one clear line, and nothing is written', async () => {
+test('bad input: one clear line, and nothing is written', { skip: elsewhere }, async () => {
   for (const each of BAD) await refuse(each)
 })
 
@@ -242,7 +246,9 @@ function refuse({ name, source = BARE, args = ['operator.ts'], packages = INSTAL
   })
 }
 
-test('imports that stay outside of the bundle, and an operator that nothing starts, are reported', () =>
+test('imports that stay outside of the bundle, and an operator that nothing starts, are reported', {
+  skip: elsewhere,
+}, () =>
   inProject(INSTALLED, async (folder) => {
     folder.write(
       'operator.ts',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { DIST } from './dist.ts'
+import { COMPILED } from './compiled.ts'
 import { mustRun } from './run_command.ts'
 import { ROOT } from './tree.ts'
 
@@ -89,6 +90,8 @@ function userEnvironment(home: string): Record<string, string> {
     TMPDIR,
     TERM: 'dumb',
     NO_COLOR: '1',
+    // Deno compiles what it has of Node into this folder, by default in the home, which is new here.
+    DENO_DIR: COMPILED['DENO_DIR']!,
     DENO_NO_UPDATE_CHECK: '1',
     npm_config_offline: 'true',
     npm_config_update_notifier: 'false',

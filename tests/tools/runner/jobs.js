@@ -10,6 +10,9 @@ const ONCE = [
   'tests/structure/',
   'tests/types/',
   'tests/build/dist.test.ts',
+  // Operators of the docs, in memory; the examples of this room run under each runtime.
+  'tests/examples/docs.test.ts',
+  'tests/examples/doc_comments.test.ts',
   // Texts of commands; the other files of this room load operators and start the command under each runtime.
   'tests/cli/crd_changes.test.ts',
   'tests/cli/crd_check.test.ts',
@@ -31,6 +34,32 @@ const ONCE = [
   // What a real API server answers to requests whose bytes no runtime changes; .ci/run has more of these.
   'tests/apiserver/explain.test.ts',
   'tests/conformance/real.test.ts',
+]
+
+/**
+ * Files that Deno leaves to Node, whose engine it has: many cases or much simulated time, in memory, by a clock that the
+ * test advances. Bun, which has another engine, runs them. Smaller files of the same rooms run under Deno, too.
+ */
+const BY_ENGINE = [
+  'tests/apiserver/fuzz.test.ts',
+  'tests/apiserver/protobuf_requests.test.ts',
+  'tests/cache/compact_objects.test.ts',
+  'tests/cache/history.property.test.ts',
+  'tests/cache/own_writes.property.test.ts',
+  'tests/config/simple_yaml.test.ts',
+  'tests/conformance/embedded.test.ts',
+  'tests/crds/servers.test.ts',
+  'tests/leader/election.test.ts',
+  'tests/operator/buckets.test.ts',
+  'tests/operator/namespaces.test.ts',
+  'tests/operator/optional.test.ts',
+  'tests/queue/queue_state.test.ts',
+  'tests/schema/equivalence.test.ts',
+  'tests/schema/schema_changes.test.ts',
+  'tests/simcluster/workloads/workloads.test.ts',
+  'tests/simulation/',
+  'tests/testing/world_setup.test.ts',
+  'tests/webhook/json_patch.test.ts',
 ]
 
 /** Files that have a process of their own, with the reasons. */
@@ -95,7 +124,9 @@ function job(runtime, files, needsDist) {
 }
 
 function runsOn(file, runtime, runtimes) {
-  return runtime === runtimes[0] || !ONCE.some((path) => file.startsWith(path))
+  if (runtime === runtimes[0]) return true
+  const isLeftToNode = runtime === 'deno' && runtimes.includes('node')
+  return ![...ONCE, ...(isLeftToNode ? BY_ENGINE : [])].some((path) => file.startsWith(path))
 }
 
 function room(file) {
