@@ -215,12 +215,14 @@ const hasBars = ({ source, bars }: Drawing): boolean => source === 'optional' ||
 
 /** Returns an end without faults, whose last deed may be missed: nothing that happens later makes up for it. */
 function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
-  const { filter, finalize, spaces, commonSpaces } = draw
+  const { filter, finalize, second, spaces, commonSpaces, warmup } = draw
+  // A standby that knows the keys of deleted objects.
+  const isWarm = warmup && second === 'by key' && chance.below(2) === 0
   // Another replica, which has missed the same, takes over.
-  const isTakeover = chance.below(isShared(draw) ? 2 : 3) === 0
+  const isTakeover = isWarm || chance.below(isShared(draw) ? 2 : 3) === 0
   // Deletions matter most to a leader that did not see them, and to a finalizer beside a filter.
   const isHidden = filter !== 'none' && finalize !== 'none' && !isTakeover
-  const isDeleted = (isTakeover || isHidden) && chance.below(2) === 0
+  const isDeleted = isWarm || ((isTakeover || isHidden) && chance.below(2) === 0)
   // Without a finalizer of the operator, only what the garbage collector waits for keeps a deleted object.
   const isForeground = finalize === 'none' && !isTakeover && chance.below(3) === 0
   const isTeam = (spaces === 'by labels' || commonSpaces === 'by labels') && chance.below(3) === 0
@@ -237,7 +239,7 @@ function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
   }
   if (isForeground) return [...before, { ...missed, deed: 'pin', waitMs: 0 }, { ...missed, waitMs: LAST_WAIT_MS }]
   // Or one whose caches are behind.
-  if (isTakeover && chance.below(2) === 0) {
+  if (isTakeover && !isWarm && chance.below(2) === 0) {
     const edit = { ...missed, deed: 'edit', waitMs: 500 } as const
     return [...before, { ...missed, deed: 'behind', waitMs: 0 }, edit, { ...missed, ...HAND_OVER }]
   }

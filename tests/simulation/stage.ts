@@ -393,7 +393,7 @@ export class Stage {
           response.body.cancel()
           throw request.signal.reason
         }
-        return wire.receive(response, cluster, request.path)
+        return wire.receive(response, cluster, request)
       }
       return {
         ...rest,

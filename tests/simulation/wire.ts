@@ -1,6 +1,6 @@
 /** The network of one simulated replica: it is observed, slow, and may garble what it carries. */
-import type { HttpBody, HttpResponse } from '../../lib/core/transport.ts'
-import { mayPause } from '../../lib/core/transport.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
+import { type HttpBody, type HttpRequest, type HttpResponse, mayPause } from '../../lib/core/transport.ts'
 import { splitTarget } from '../../lib/core/requested_action.ts'
 
 /** The parts of a query that differ between two watches of the same objects. */
@@ -38,7 +38,7 @@ export class Wire {
     return maxMs === 0 ? 0 : Math.floor(this.#random() * maxMs)
   }
 
-  receive(response: HttpResponse, cluster: string | null, target: string): HttpResponse {
+  receive(response: HttpResponse, cluster: string | null, { path: target, signal }: HttpRequest): HttpResponse {
     const { path, query } = splitTarget(target)
     const isWatch = mayPause(target)
     for (const name of OF_ONE_WATCH) query.delete(name)
@@ -51,7 +51,7 @@ export class Wire {
       this.garbled = undefined
       return chunk.map((byte, at) => at > chunk.length / 2 && at < chunk.length / 2 + 9 ? 1 : byte)
     }
-    const lag = (): Promise<void> => this.#hold(this.lagMs)
+    const lag = (): Promise<void> => untilAborted(this.#hold(this.lagMs), signal)
     const received: HttpBody = {
       endless: body.endless,
       text: async () => new TextDecoder().decode(chunkOf(new TextEncoder().encode(await body.text()))),
