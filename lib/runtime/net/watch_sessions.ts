@@ -69,6 +69,8 @@ class Session {
   #maxStreams = DEFAULT_STREAMS
   #stopPings = (): void => {}
   isReady = false
+  /** Whether the server has said that it takes no more. */
+  #isRetired = false
   #isOver = false
 
   constructor(options: AgentPoolOptions, clock: Clock, material: TlsMaterial, onRefused: () => void) {
@@ -94,7 +96,7 @@ class Session {
   }
 
   get isFull(): boolean {
-    return this.#requests.size >= this.#maxStreams
+    return this.#isRetired || this.#requests.size >= this.#maxStreams
   }
 
   add(request: StreamRequest): void {
@@ -120,18 +122,20 @@ class Session {
     session.on('error', (error) => this.#fail(error))
     session.on('close', () => this.#fail(closed()))
     // Open watches go on until the server ends them.
-    session.on('goaway', () => (this.#maxStreams = 0))
+    session.on('goaway', () => (this.#isRetired = true))
     session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW))
-    session.once('remoteSettings', ({ maxConcurrentStreams = Infinity }) => this.#ready(maxConcurrentStreams))
+    session.on('remoteSettings', ({ maxConcurrentStreams = Infinity }) => {
+      this.#maxStreams = maxConcurrentStreams
+      if (!this.isReady) this.#ready()
+    })
     this.#pingLater(session)
   }
 
   /** Sends the requests that the server takes. The others wait for another session. */
-  #ready(maxStreams: number): void {
-    this.#maxStreams = maxStreams
+  #ready(): void {
     this.isReady = true
     for (const [index, request] of [...this.#requests].entries()) {
-      if (index < maxStreams) request.emit('socket', this.#socket)
+      if (index < this.#maxStreams) request.emit('socket', this.#socket)
       else request.fail(notSent())
     }
   }
