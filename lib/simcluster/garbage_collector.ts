@@ -10,6 +10,7 @@ import {
   type KubeObject,
   type Log,
   type ObjectKey,
+  type Result,
   type Runnable,
   type Transport,
 } from 'kubeloop'
@@ -185,18 +186,19 @@ export class GarbageCollector implements Runnable {
     return keys.map((name) => ({ name }))
   }
 
-  async #collect(key: string): Promise<void> {
+  async #collect(key: string): Promise<Result> {
     const { resource, namespace, name } = this.#parse(key)
     if (!resource) return
     const object = this.#read(resource, namespace, name)
     if (!object) return
     const references = object.metadata.ownerReferences ?? []
-    const states = await Promise.all(references.map((reference) => this.#stateOf(reference, namespace)))
+    const owners = await Promise.all(references.map((reference) => this.#ownerOf(reference, namespace)))
     const { uid } = object.metadata
-    const step = plan(object, states, this.#countDependents(uid))
+    const step = plan(object, owners.map(({ state }) => state), this.#countDependents(uid))
     switch (step.do) {
       case 'nothing':
-        return
+        // The owner may be gone before a watch delivers it: then no event tells of that.
+        return owners.some(({ isSeen }) => !isSeen) ? { requeue: true } : undefined
       case 'delete': {
         const { propagation } = step
         if (step.unblock) await this.#edit(resource, object, unblocked)
@@ -204,31 +206,37 @@ export class GarbageCollector implements Runnable {
         return
       }
       case 'forgetOwners':
-        return await this.#edit(resource, object, withoutOwners(step.uids))
+        return void await this.#edit(resource, object, withoutOwners(step.uids))
       case 'finish':
-        return await this.#edit(resource, object, withoutFinalizer(step.finalizer))
+        return void await this.#edit(resource, object, withoutFinalizer(step.finalizer))
       case 'orphan':
         for (const dependent of this.#dependentsOf(uid)) {
           await this.#edit(dependent.resource, dependent.object, withoutOwners([uid]))
         }
-        return await this.#edit(resource, object, withoutFinalizer(ORPHAN))
+        return void await this.#edit(resource, object, withoutFinalizer(ORPHAN))
     }
   }
 
-  /** On a cache miss, asks the server: the cache may be behind, and a deletion cannot be undone. */
-  async #stateOf(reference: OwnerReference, namespace: string | undefined): Promise<OwnerState> {
+  /**
+   * Returns the state of an owner, and whether an event will tell when that changes. On a cache miss, asks the server:
+   * the cache may be behind, and a deletion cannot be undone.
+   */
+  async #ownerOf(
+    reference: OwnerReference,
+    namespace: string | undefined,
+  ): Promise<{ readonly state: OwnerState; readonly isSeen: boolean }> {
     const resource = this.#kindOf(reference)
     // A kind may be missing from discovery only for a moment, so delete nothing.
-    if (!resource) return 'present'
+    if (!resource) return { state: 'present', isSeen: false }
     // A cluster-scoped object cannot have a namespaced owner: like the real collector, keep it.
-    if (resource.scope === 'Namespaced' && !namespace) return 'present'
+    if (resource.scope === 'Namespaced' && !namespace) return { state: 'present', isSeen: true }
     const where = resource.scope === 'Namespaced' ? namespace : undefined
     const cached = this.#read(resource, where, reference.name)
-    if (cached?.metadata.uid === reference.uid) return stateOfOwner(cached, reference)
+    if (cached?.metadata.uid === reference.uid) return { state: stateOfOwner(cached, reference), isSeen: true }
     const live = (await this.#client.get(resource, { namespace: where ?? '', name: reference.name })) as
       | KubeObject
       | undefined
-    return stateOfOwner(live, reference)
+    return { state: stateOfOwner(live, reference), isSeen: false }
   }
 
   #countDependents(uid: string): Dependents {

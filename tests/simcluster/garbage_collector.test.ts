@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as z from 'zod'
 import { type Client, Cluster, defineResource, type KubeObject, operator, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Namespace } from 'kubeloop/kinds'
+import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
@@ -158,6 +158,8 @@ interface Alone {
   readonly stop: AbortController
   /** Whether discovery is refused. */
   refuses: boolean
+  /** The path of a kind of which the collector gets no list and no watch. */
+  hidden: string | undefined
   /** Called after the server has answered discovery, before the collector receives the answer. */
   meanwhile: (() => Promise<unknown>) | undefined
   /** Number of discovery requests. */
@@ -178,6 +180,7 @@ async function alone(work: (one: Alone) => Promise<void>, refuses = false): Prom
   const { client } = new Cluster({ name: 'test', transport: server.handle, clock })
   const lines: string[] = []
   const transport: Transport = (request) => {
+    if (self.hidden && request.path.startsWith(`${self.hidden}?`)) return Promise.resolve(refusal(403, 'Forbidden'))
     if (request.path === '/apis') self.discoveries++
     if (request.path !== '/apis') return server.handle(request)
     if (self.refuses) return Promise.resolve(refusal(403, 'Forbidden'))
@@ -189,7 +192,7 @@ async function alone(work: (one: Alone) => Promise<void>, refuses = false): Prom
   const collector = new GarbageCollector({ transport, clock, log: recordingLog(lines) })
   const stop = new AbortController()
   const self: Alone = {
-    ...{ client, clock, collector, lines, stop, refuses, meanwhile: undefined, discoveries: 0 },
+    ...{ client, clock, collector, lines, stop, refuses, hidden: undefined, meanwhile: undefined, discoveries: 0 },
     exists: (name) => isThere(client, name),
     async collectsFoo(name) {
       const foo = await client.create(Foo, { metadata: ref(name), spec: { deploymentName: 'd' } })
@@ -238,6 +241,27 @@ test('a cluster-scoped object whose owner would be in a namespace is kept, witho
     await clock.advance(60_000)
     assert.equal((await client.get(Namespace, { name: 'kept' }))?.metadata.deletionTimestamp, undefined)
     assert.deepEqual(lines.filter((line) => line.startsWith('error')), [])
+  }))
+
+// An object may come and go between two watches. kube-controller-manager, too, looks at its dependents until it has
+// seen it.
+test('a dependent is deleted after an owner that no watch has delivered', () =>
+  alone(async (one) => {
+    const { client, clock, collector } = one
+    one.hidden = '/api/v1/secrets'
+    await clock.advance(0)
+    await client.create(ConfigMap, map('orphan', await client.create(Secret, { metadata: ref('owner') })))
+    await clock.advance(60_000)
+    assert.equal(await one.exists('orphan'), true)
+    await client.delete(Secret, ref('owner'))
+    await clock.advance(120_000)
+    assert.equal(await one.exists('orphan'), false)
+    one.hidden = undefined
+    const seen = map('seen', await client.create(Secret, { metadata: ref('other') }))
+    await client.create(ConfigMap, seen)
+    await clock.advance(120_000)
+    assert.equal(await one.exists('seen'), true)
+    assert.equal(collector.idle, true)
   }))
 
 test('a success resets the back-off', () =>
