@@ -144,11 +144,6 @@ class Run implements RuleResult {
     const schema = isResource ? withResourceFields(own) : own
     const self = lazy(() => valueOf(value, schema))
     const oldSelf = old === undefined ? undefined : lazy(() => valueOf(old, schema))
-    const variablesOf = ({ optionalOldSelf }: Rule, needsOld: boolean): Readonly<Record<string, Value | undefined>> => {
-      const before = needsOld ? oldSelf?.() : undefined
-      if (!optionalOldSelf) return { self: self(), oldSelf: before }
-      return { self: self(), oldSelf: before === undefined ? NONE : new Optional(before) }
-    }
     for (const compiled of rules) {
       const { rule, program, problem, usesOldSelf } = compiled
       if (problem !== undefined) {
@@ -158,14 +153,18 @@ class Run implements RuleResult {
       if (!program || (usesOldSelf && !oldSelf && !rule.optionalOldSelf)) continue
       let holds: Value
       try {
-        holds = program.evaluate(variablesOf(rule, usesOldSelf))
+        const before = usesOldSelf ? oldSelf?.() : undefined
+        holds = program.evaluate({
+          self: self(),
+          oldSelf: rule.optionalOldSelf ? (before === undefined ? NONE : new Optional(before)) : before,
+        })
       } catch (error) {
         if (!(error instanceof CelError)) throw error
         if (this.#addFailure(path, schema, rule, error)) return
         continue
       }
       if (holds === true) continue
-      const cause = causeOf(compiled, path, value, schema, messageOf(compiled, () => variablesOf(rule, true)))
+      const cause = causeOf(compiled, path, value, schema, messageOf(compiled, self, oldSelf))
       const isOld = !usesOldSelf && (relation.own ? relation.own.isEqual : relation.parent?.isEqual ?? false)
       if (isOld) this.warnings.push(`${cause.field}: ${cause.message}`)
       else this.causes.push(cause)
@@ -213,12 +212,13 @@ const MAX_MESSAGE_BYTES = 5 * 1024
 /** Returns the message of a broken rule. A message expression that fails, or has no usable result, is not used. */
 function messageOf(
   { rule, message }: CompiledRule,
-  variables: () => Readonly<Record<string, Value | undefined>>,
+  self: () => Value,
+  oldSelf: (() => Value) | undefined,
 ): string {
   const otherwise = rule.message ? rule.message.trim() : `failed rule: ${shortText(rule)}`
   if (!message) return otherwise
   try {
-    const text = message.evaluate(variables())
+    const text = message.evaluate({ self: self(), oldSelf: oldSelf?.() })
     const trimmed = typeof text === 'string' ? text.trim() : ''
     const isUsable = trimmed !== '' && !trimmed.includes('\n') &&
       new TextEncoder().encode(trimmed).length <= MAX_MESSAGE_BYTES
