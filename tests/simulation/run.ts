@@ -242,9 +242,10 @@ class Run {
         }
       }
       this.#stage.stop(number)
+      await this.#stage.advance(2000)
       // A stop may take its whole grace period. Where there is one replica, the next one starts after it.
       const isAlone = this.#plan.drawing.election === 'one replica'
-      for (let ms = 0; ms === 0 || (isAlone && ms < STOP_MS && this.#stage.running.includes(number)); ms += 2000) {
+      for (let ms = 2000; isAlone && ms < STOP_MS && this.#stage.running.includes(number); ms += 2000) {
         await this.#stage.advance(2000)
       }
       this.#restart()

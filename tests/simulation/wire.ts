@@ -9,6 +9,7 @@ const OF_ONE_WATCH = ['resourceVersion', 'resourceVersionMatch', 'timeoutSeconds
 export class Wire {
   readonly #random: () => number
   readonly #open = new Map<object, string>()
+  /** Garbles the next bytes of an open watch, or of the next answer to another request. */
   garbled: 'watch' | 'answer' | undefined
   readonly #hold: (ms: number) => Promise<void>
   /** What delays requests and answers now. */

@@ -2,8 +2,8 @@
  * Sends requests to an API server over TLS.
  *
  * Uses `node:https`, the only client that verifies a CA, sends a client certificate and ends a watch the same way on
- * Node, Bun and Deno. Requests share kept connections. A watch has its own; those beyond the first
- * 16 share some over HTTP/2.
+ * Node, Bun and Deno. Requests share kept connections. Each of the first 16 watches has its own, the others share
+ * sessions of HTTP/2.
  *
  * On Deno it needs `--allow-net=HOST:PORT` (of the proxy, if there is one), and `--allow-sys=ca` if the cluster has no
  * CA and the system's are used.

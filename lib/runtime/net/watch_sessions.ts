@@ -5,7 +5,7 @@
  * does: a connection whose peer has gone is found in {@link PING_MS} to twice that time.
  */
 import { EventEmitter } from 'node:events'
-import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import type { Clock } from '../../async/clock.ts'
 import { nodeHttp2, nodeNet, nodeTls } from '../os/builtins.ts'
@@ -42,7 +42,7 @@ export class WatchSessions {
 
   /** Returns a request that is sent by `end()`. */
   request(path: string, headers: Record<string, string | string[]>, material: TlsMaterial): Sender {
-    // New material needs a new handshake. Watches on the old one end by themselves.
+    // A new certificate or CA needs a new handshake. The server ends the watches of sessions with the old ones.
     this.#open = this.#open.filter((each) => !each.session.isClosed && sameMaterial(each.material, material))
     let session = this.#open.find((each) => !each.session.isFull)?.session
     if (!session) {
@@ -220,13 +220,10 @@ class StreamRequest extends EventEmitter implements Sender {
 }
 
 /** The stream as the answer of HTTP/1.1. */
-function answerOf(stream: ClientHttp2Stream, head: Record<string, unknown>): Answer {
-  const headers: Record<string, string | string[]> = {}
-  for (const [name, value] of Object.entries(head)) {
-    if (!name.startsWith(':')) headers[name] = Array.isArray(value) ? value : String(value)
-  }
+function answerOf(stream: ClientHttp2Stream, head: IncomingHttpHeaders & IncomingHttpStatusHeader): Answer {
+  const { ':status': statusCode, ...headers } = head
   return Object.defineProperties(stream as ClientHttp2Stream & Answer, {
-    statusCode: { value: Number(head[':status']) },
+    statusCode: { value: statusCode },
     headers: { value: headers },
     // A stream that was reset also ends, with a code.
     complete: { get: () => stream.readableEnded && stream.rstCode === 0 },
