@@ -226,7 +226,7 @@ const LARGEST = [59, 59, 23, 31, 12, 7]
 /** Five or six fields without larger numbers, or a name such as `@daily`. The start checks the rest. */
 function mayBeCron(cron: string): boolean {
   const words = cron.trim().split(/\s+/)
-  return cron[0] === '@' || words.length > 4 && words.length < 7 &&
+  return words[0]!.startsWith('@') || words.length > 4 && words.length < 7 &&
       words.every((word, at) => word.split(/[/#]\d+|\D/).every((number) => +number <= LARGEST.at(at - words.length)!))
 }
 

@@ -76,7 +76,12 @@ async function* torn(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefine
 }
 
 /** Returns a body whose bytes arrive later, in order. An abort is not delayed. */
-export function lateBody(inner: HttpBody, clock: Clock, lagMs: number, signal: AbortSignal | undefined): HttpBody {
+export function lateBody(
+  inner: HttpBody,
+  clock: Clock,
+  lagMs: number,
+  { signal, until }: { readonly signal?: AbortSignal | undefined; readonly until?: AbortSignal | undefined },
+): HttpBody {
   const scope = abortScope(signal)
   const chunks: { readonly bytes?: Uint8Array; readonly error?: unknown; readonly dueMs: number }[] = []
   let wake = (): void => {}
@@ -97,13 +102,18 @@ export function lateBody(inner: HttpBody, clock: Clock, lagMs: number, signal: A
     try {
       for (;;) {
         scope.signal.throwIfAborted()
-        const chunk = chunks.shift()
+        const chunk = chunks[0]
         if (!chunk) {
           await untilAborted(new Promise<void>((resolve) => (wake = resolve)), scope.signal)
           continue
         }
-        const waitMs = chunk.dueMs - clock.monotonic()
-        if (waitMs > 0) await sleep(clock, waitMs, scope.signal)
+        const waitMs = until?.aborted ? 0 : chunk.dueMs - clock.monotonic()
+        if (waitMs > 0) {
+          const wait = abortScope(scope.signal, until)
+          await sleep(clock, waitMs, wait.signal).catch(() => {}).finally(() => wait[Symbol.dispose]())
+          continue
+        }
+        chunks.shift()
         if (chunk.bytes) yield chunk.bytes
         else if ('error' in chunk) throw chunk.error
         else return

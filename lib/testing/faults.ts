@@ -94,7 +94,7 @@ export interface Fault {
   stale?: string
   /**
    * Delivers what a watch receives this much later on the world's clock, in order: changes of other kinds, and the
-   * operator's own writes, are then seen first.
+   * operator's own writes, are then seen first. At the end of the fault by `until`, the rest is delivered at once.
    */
   lag?: Duration
   /** Delivers each event of a watch twice. A real server does so only across connections. */
@@ -242,7 +242,7 @@ const MAX_JITTER = 1.1
 const MIN_JITTER_MS = 101
 
 async function answer(
-  { status, reason, retryAfterMs, cut, stale, lagMs, repeat }: ActiveFault,
+  { status, reason, retryAfterMs, cut, stale, lagMs, repeat, until }: ActiveFault,
   inner: Transport,
   request: HttpRequest,
   clock: Clock,
@@ -252,7 +252,7 @@ async function answer(
   const late: Transport = async (watch) => {
     const response = await inner(watch)
     if (lagMs === undefined || !isWatch(watch) || response.status >= 300) return response
-    return { ...response, body: lateBody(response.body, clock, lagMs, watch.signal) }
+    return { ...response, body: lateBody(response.body, clock, lagMs, { signal: watch.signal, until }) }
   }
   let response = stale === undefined ? await late(request) : await staleResponse(late, request, stale)
   if (cut === 'answer' || (cut && response.status >= 300)) {

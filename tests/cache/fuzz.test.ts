@@ -7,6 +7,7 @@ import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { Informer } from '../../lib/cache/informer.ts'
 import { Api } from '../../lib/client/api.ts'
 import { defineIndex } from '../../lib/core/object_indexer.ts'
+import { ApiError } from '../../lib/core/errors.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
 import type { Log } from '../../lib/observe/log.ts'
 import { tries } from '../tools/fuzz.ts'
@@ -49,6 +50,8 @@ async function outcome(server: ScriptedServer) {
   const controller = new AbortController()
   const ended = informer.start(controller.signal)
   await clock.advance(5000)
+  // The server may ask for a longer wait.
+  if (informer.failure instanceof ApiError) await clock.advance(Math.min(informer.failure.retryAfterMs ?? 0, 300_000))
   assert.ok(informer.isSynced && informer.failure === undefined, lines.join('\n'))
   controller.abort()
   await ended

@@ -107,7 +107,7 @@ test('an expression is refused where it is declared, or else by the start, and w
       if (isTaken(cron)) declare(cron)()
     }
   }
-  const changed = mutatedText('0 2 * * *', '*/5 1-3,7 * JAN-MAR mon', '@daily', '0 0 29 2 *', '0 0 L * MON#2')
+  const changed = mutatedText('0 2 * * *', '*/5 1-3,7 * JAN-MAR mon', ' @daily', '0 0 29 2 *', '0 0 L * MON#2')
   fc.assert(
     fc.property(changed, (cron) => {
       const began = performance.now()

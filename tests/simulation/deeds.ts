@@ -493,11 +493,12 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       }
       return
     case 'stale': {
-      // As of another API server, which has not seen the latest changes.
+      // As of another API server, which has not seen the latest changes. A new process asks for the latest ones.
       const resource: AnyResource = [Foo, Service][number % 2]!
       const stale = (await client.get(resource, key))?.metadata.resourceVersion
       if (stale === undefined) return
-      stage.fault({ resource, stale, verb: number % 3 === 0 ? 'list' : 'watch', times: 2, until: of.calm.signal })
+      const until = AbortSignal.any([of.calm.signal, stage.nextStart])
+      stage.fault({ resource, stale, verb: number % 3 === 0 ? 'list' : 'watch', times: 2, until })
       return stage.closeWatches(of.place)
     }
     case 'fault':

@@ -53,7 +53,7 @@ export const OPTIONS = {
   timeout: { covers: ['controller.timeout'], values: NO },
   second: {
     covers: ['controller.everyReplica', 'controller.fieldManager', 'controller.name'],
-    values: ['none', 'leader', 'by key', 'every replica'],
+    values: ['none', 'leader', 'by key', 'every replica', 'of metadata'],
   },
   election: {
     covers: ['operator.leaderElection', 'operator.sharding'],

@@ -124,6 +124,7 @@ export class Stage {
   readonly #ended = new Map<number, number>()
   readonly #stopping = new Set<number>()
   #started = 0
+  #nextStart = new AbortController()
 
   constructor(options: StageOptions) {
     this.#options = options
@@ -248,6 +249,11 @@ export class Stage {
     }
   }
 
+  /** Aborted when a process starts. */
+  get nextStart(): AbortSignal {
+    return this.#nextStart.signal
+  }
+
   closeWatches(cluster: OtherCluster | undefined): void {
     this.#clusters.of(cluster).server.closeWatches()
   }
@@ -350,6 +356,8 @@ export class Stage {
 
   start(app: Operator, replicas: number): void {
     const number = this.#started++
+    this.#nextStart.abort()
+    this.#nextStart = new AbortController()
     const timers = new Set<object>()
     this.#timers.set(number, timers)
     const clock: Clock = {

@@ -22,7 +22,7 @@ export class Wire {
     this.#hold = hold
   }
 
-  /** The open watches: the cluster, the path and the selectors of each. */
+  /** The open watches: the cluster, the path, the selectors and the form of each. */
   get open(): readonly string[] {
     return [...this.#open.values()]
   }
@@ -39,12 +39,17 @@ export class Wire {
     return maxMs === 0 ? 0 : Math.floor(this.#random() * maxMs)
   }
 
-  receive(response: HttpResponse, cluster: string | null, { path: target, signal }: HttpRequest): HttpResponse {
+  receive(
+    response: HttpResponse,
+    cluster: string | null,
+    { path: target, headers, signal }: HttpRequest,
+  ): HttpResponse {
     const { path, query } = splitTarget(target)
     const isWatch = mayPause(target)
     for (const name of OF_ONE_WATCH) query.delete(name)
+    const form = headers?.['accept']?.includes('PartialObjectMetadata') ? ', metadata' : ''
     const stream = {}
-    if (isWatch && response.status < 300) this.#open.set(stream, `${cluster ?? 'own'} ${path}?${query}`)
+    if (isWatch && response.status < 300) this.#open.set(stream, `${cluster ?? 'own'} ${path}?${query}${form}`)
     const end = (): void => void this.#open.delete(stream)
     const { body } = response
     const chunkOf = (chunk: Uint8Array): Uint8Array => {

@@ -132,6 +132,25 @@ test('with a lag of its watches an operator sees changes later, in order', async
   assert.deepEqual([...new Set(seen)], ['one'])
 })
 
+test('the end of a lag delivers the rest at once, and what follows without a delay', async () => {
+  const { app, seen } = copying()
+  const lag = new AbortController()
+  await using w = await world(app, {
+    log: silent,
+    faults: [{ verb: 'watch', resource: ConfigMap, lag: '1h', times: Infinity, until: lag.signal }],
+  })
+  await w.advance('1h')
+  await w.client.create(ConfigMap, map('a', 'one'))
+  await w.advance('10s')
+  assert.deepEqual(seen, [])
+  lag.abort()
+  await w.advance(0)
+  assert.deepEqual([...new Set(seen)], ['one'])
+  await w.client.create(ConfigMap, map('b', 'two'))
+  await w.advance(0)
+  assert.deepEqual([...new Set(seen)], ['one', 'two'])
+})
+
 test('compactions and closed watches are of one cluster, and unknown clusters are refused', async () => {
   const { app } = copying()
   await using w = await world(app, { log: silent })
