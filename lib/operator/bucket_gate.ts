@@ -14,8 +14,9 @@ import { bucketOf, type BucketPhase } from './bucket_state.ts'
 
 /** A deletion that is older than this was handled by the replica that had the bucket then. */
 const GONE_MS = 5 * 60_000
-/** The max number of keys of deleted objects that are remembered for each controller. */
+/** The max numbers of keys of deleted objects, and of those of streams, that are remembered for each controller. */
 const MAX_GONE = 10_000
+const MAX_STREAMED = 10_000
 
 /** A bucket, as one replica has it. */
 export interface Bucket {
@@ -43,6 +44,11 @@ export class Gate {
    * reconcile does nothing for deleted objects.
    */
   readonly #gone = new BoundedMap<string, { readonly deletedMs: number; isNamed: boolean }>(MAX_GONE)
+  /**
+   * The keys of streams, which are opened once: no other source gives them when a bucket is taken, and the replica that
+   * had it may have ended before they ran.
+   */
+  readonly #streamed = new BoundedMap<string, true>(MAX_STREAMED)
   readonly #skipsGone: boolean
   readonly #description: ControllerDescription
   #controller: Controller | undefined
@@ -74,11 +80,14 @@ export class Gate {
 
   /** Returns sources whose keys are those of open buckets. */
   guarded(sources: readonly Source[]): Source[] {
+    const streams = new Set(this.#description.sources.map((each) => each.kind === 'from' ? each.name : undefined))
     return sources.map((source) =>
       guardedSource(source, (sink) => ({
         add: (key, options) => {
-          const gone = this.#gone.get(this.#textOf(key))
+          const text = this.#textOf(key)
+          const gone = this.#gone.get(text)
           if (gone) gone.isNamed = true
+          if (streams.has(source.name)) this.#streamed.set(text, true)
           if (this.#bucketOf(key).isOpen) sink.add(key, options)
         },
         passes: (delta) => sink.passes(delta),
@@ -96,7 +105,7 @@ export class Gate {
 
   /** Queues all keys of buckets, once. Never rejects: a failure of a source ends the controller. */
   async fill(buckets: ReadonlySet<Bucket>, signal: AbortSignal): Promise<void> {
-    const gone = this.#goneIn(buckets)
+    const [gone, streamed] = [this.#goneIn(buckets), [...this.#streamed.keys()]]
     const closed = Promise.all(Array.from(buckets, ({ stop }) => aborted(stop.signal)))
     const sources = this.#sources().map((source): Source => {
       const limited = guardedSource(source, (sink) => ({
@@ -108,6 +117,8 @@ export class Gate {
       }))
       const start = async (sink: Sink, stopping: AbortSignal): Promise<void> => {
         for (const key of gone.splice(0)) sink.add(key, { cause: () => 'deleted before its bucket was taken' })
+        const given = streamed.splice(0).filter((key) => buckets.has(this.#bucketOf(key)))
+        for (const key of given) sink.add(key, { cause: () => 'given by a stream before its bucket was taken' })
         const scope = abortScope(stopping)
         const running = limited.start(sink, scope.signal)
         await Promise.race([running, source.synced?.(scope.signal)])

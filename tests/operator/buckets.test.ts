@@ -480,6 +480,36 @@ test('keys of owned and watched objects, of streams and of every run where their
   await started[0]!.stop()
 })
 
+test('keys of a stream that came before a bucket was taken run where it is taken', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const runs: string[] = []
+  const channels: EventChannel<{ namespace: string; name: string }>[] = []
+  const started = []
+  for (const replica of ['a', 'b']) {
+    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+    app.controllerFor(ConfigMap, { concurrency: names.length })
+      .from('outside', () => {
+        const channel = new EventChannel<{ namespace: string; name: string }>()
+        channels.push(channel)
+        return channel
+      })
+      .reconcileKey(async ({ name }, { signal }) => {
+        runs.push(`${replica} ${name}`)
+        if (replica === 'b') await aborted(signal)
+      })
+    started.push(await starting(app, { clock, server, identity: replica }))
+    await clock.advance(60_000)
+  }
+  for (const channel of channels) for (const name of names) await channel.send(ref(name))
+  await clock.advance(0)
+  runs.length = 0
+  await started[1]!.stop()
+  await clock.advance(60_000)
+  assert.deepEqual(runs.toSorted(), namesOf('b', 'a', 'b').map((name) => `a ${name}`).toSorted())
+  await started[0]!.stop()
+})
+
 test('keys of cluster-scoped kinds run once, whatever namespace a map function gives, and those of every replica in each', async () => {
   const clock = restingClock()
   const server = new ApiServer({ clock })
