@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { HttpRequest, HttpResponse, Transport } from '../../lib/core/transport.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
+import { untilServed } from '../e2e/objects.ts'
 import type { Hooks } from './hooks.ts'
 
 // deno-lint-ignore no-explicit-any -- cases read any path of a body; a wrong path fails an assertion
@@ -241,11 +242,7 @@ export class Api {
 
   /** Resolves when a custom kind is served: on a real server shortly after its definition is established. */
   async untilServed(path: string): Promise<void> {
-    // Each attempt takes a round trip.
-    for (let tries = 0; tries < 5000; tries++) {
-      if ((await this.request('GET', path)).status === 200) return
-    }
-    assert.fail('the custom kind was never served')
+    await untilServed(this.#transport, path)
   }
 
   fooDefinition(): Body {

@@ -22,8 +22,8 @@ export async function createObject(transport: Transport, object: object): Promis
 
 /** Resolves when a custom kind is served, which is a moment after its definition. */
 export async function untilServed(transport: Transport, path: string): Promise<void> {
-  // Each attempt takes a round trip.
-  for (let tries = 0; tries < 5000; tries++) {
+  // Each attempt takes a round trip. A loaded server takes seconds.
+  for (const untilMs = performance.now() + 30_000; performance.now() < untilMs;) {
     const { status, body } = await transport({ method: 'GET', path })
     await body.text()
     if (status === 200) return
