@@ -161,9 +161,9 @@ export class Activity {
         turns = 0
         workedMs = systemClock.monotonic()
       }
-      isIdle = this.#isStopping || parts.every((each) => each.idle())
-      const waits = this.#faults.delayed > 0 || parts.some((each) => each.waits?.())
-      quiet = this.#requests.size === 0 && this.#seen === seen && (isIdle || waits) ? quiet + 1 : 0
+      const isStill = this.#requests.size === 0 && this.#seen === seen
+      isIdle = isStill && (this.#isStopping || parts.every((each) => each.idle()))
+      quiet = isIdle || (isStill && (this.#faults.delayed > 0 || parts.some((each) => each.waits?.()))) ? quiet + 1 : 0
     }
     for (const runs of this.#runs) runs.rest()
     this.#sent.clear()

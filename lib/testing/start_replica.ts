@@ -116,11 +116,11 @@ function identityOf(election: OperatorOptions['leaderElection'], number: number)
 function watchedOf({ controllers, manager }: Parts, replica: Replica): Watched {
   // The keys of a warm-up wait for the lease. Clusters come with their controllers, and go.
   // After the election, a leader waits for late watches first. A stop drops the keys that wait.
-  const isIdle = ({ idle, isWaiting, everyReplica }: Controller): boolean =>
-    idle || isWaiting || manager.stopping.aborted || (everyReplica !== true && !manager.isElected)
+  const isIdle = (each: Controller): boolean =>
+    manager.stopping.aborted || (each.everyReplica !== true && !manager.isElected) || each.isWaiting || each.idle
   const busy = (): Controller[] => [...controllers.values()].filter((controller) => !isIdle(controller))
   return {
-    idle: () => busy().length === 0,
+    idle: () => [...controllers.values()].every(isIdle),
     waits: () => replica.hasTimers,
     busyWith: () =>
       busy().flatMap(({ name, running }) =>

@@ -211,5 +211,8 @@ function encoded(value: JsonObject): string {
 
 function decoded(text: string): Json {
   const binary = atob(text.replace(/-/g, '+').replace(/_/g, '/'))
-  return JSON.parse(new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)))) as Json
+  // Far faster than Uint8Array.from with a function.
+  const bytes = new Uint8Array(binary.length)
+  for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at)
+  return JSON.parse(new TextDecoder().decode(bytes)) as Json
 }
