@@ -350,6 +350,32 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { s: '01.02.00' },
       { s: 'x' },
     ],
+    ['!format.dns1123Label().validate(self.s).hasValue()', { s: TEXT }, { s: 'abc' }, { s: 'A' }],
+    [
+      "format.named('uuid').hasValue() && !format.named('nope').hasValue() && format.labelValue().validate(self.s).orValue(['']).size() == 1",
+      { s: TEXT },
+      { s: 'a' },
+      { s: '-' },
+    ],
+    ["format.qualifiedName().validate(self.s).value()[0] == ''", { s: TEXT }, { s: 'a/b/c' }, { s: 'a' }],
+    [
+      "['date', 'datetime', 'byte', 'uri', 'dns1123Subdomain', 'dns1035Label', 'dns1123LabelPrefix', 'dns1035LabelPrefix', 'dns1123SubdomainPrefix', 'uuid'].filter(name, !format.named(name).value().validate(self.s).hasValue()) == self.l",
+      { s: { ...TEXT, maxLength: 40 }, l: { type: 'array', maxItems: 20, items: { type: 'string', maxLength: 40 } } },
+      ...[
+        ['2026-02-28', ['date', 'dns1123Subdomain', 'dns1123LabelPrefix', 'dns1123SubdomainPrefix']],
+        ['2026-02-30', ['dns1123Subdomain', 'dns1123LabelPrefix', 'dns1123SubdomainPrefix']],
+        ['2026-02-28T01:02:03Z', ['datetime']],
+        ['YQ==', ['byte']],
+        ['/a/b', ['byte', 'uri']],
+        ['a-', ['dns1123LabelPrefix', 'dns1035LabelPrefix', 'dns1123SubdomainPrefix']],
+        ['123e4567-e89b-12d3-a456-426614174000', [
+          'dns1123Subdomain',
+          'dns1123LabelPrefix',
+          'dns1123SubdomainPrefix',
+          'uuid',
+        ]],
+      ].map(([s, l]) => ({ s, l })),
+    ],
   ],
   transitions: [
     ['self.a == oldSelf.a', { a: INT }, { a: 1 }, { old: { a: 1 }, new: { a: 1, z: 1 } }, {

@@ -109,6 +109,7 @@ function equalityCost(sizes: Sizes, args: readonly Expr[]): CallCost | undefined
   const [a, b] = args.map((each) => sizes.typeOf(each))
   if (!sameType(a!, b!)) return undefined
   if (CHEAP.has(a!.name)) return { cost: fixed(1) }
+  if (a!.name === 'kubernetes.NamedFormat') return { cost: { min: 1, max: 7 } }
   return undefined
 }
 

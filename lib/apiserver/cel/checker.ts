@@ -61,7 +61,7 @@ const TYPES: ReadonlyMap<string, CelType> = new Map([
   ['google.protobuf.Duration', typeOf(DURATION)],
   ['google.protobuf.Timestamp', typeOf(TIMESTAMP)],
   ['optional_type', typeOf(optionalOf(DYN))],
-  ...['net.IP', 'net.CIDR', 'kubernetes.URL', 'kubernetes.Quantity', 'kubernetes.Semver'].map(
+  ...['net.IP', 'net.CIDR', 'kubernetes.URL', 'kubernetes.Quantity', 'kubernetes.Semver', 'kubernetes.NamedFormat'].map(
     (each) => [each, typeOf(structOf(each))] as const,
   ),
 ])

@@ -52,6 +52,7 @@ const NAMED: ReadonlyMap<string, CelType> = new Map([
   ['URL', simple('struct', 'kubernetes.URL')],
   ['Quantity', simple('struct', 'kubernetes.Quantity')],
   ['Semver', simple('struct', 'kubernetes.Semver')],
+  ['Format', simple('struct', 'kubernetes.NamedFormat')],
 ])
 
 export function listOf(item: CelType): CelType {

@@ -1,5 +1,6 @@
 /** All functions that expressions can call, by name. */
 import { CORE } from './core.ts'
+import { FORMAT } from './format.ts'
 import { LISTS } from './lists.ts'
 import { NETWORK } from './network.ts'
 import { NUMBERS } from './numbers.ts'
@@ -7,7 +8,7 @@ import { STRINGS } from './strings.ts'
 import { type Overload, overloadOf, type Row } from './table.ts'
 import { TIME } from './time.ts'
 
-const ROWS: readonly Row[] = [...CORE, ...STRINGS, ...LISTS, ...TIME, ...NETWORK, ...NUMBERS]
+const ROWS: readonly Row[] = [...CORE, ...STRINGS, ...LISTS, ...TIME, ...NETWORK, ...NUMBERS, ...FORMAT]
 
 const rowsByName: ReadonlyMap<string, readonly Row[]> = Map.groupBy(ROWS, ([name]) => name)
 const parsed = new Map<string, readonly Overload[]>()

@@ -1,0 +1,71 @@
+/** The named formats of Kubernetes, such as DNS labels. */
+import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../model/names.ts'
+import { type LibraryValue, ListValue, NONE, Optional } from '../values.ts'
+import type { Row } from './table.ts'
+import { rfc3339 } from './time.ts'
+
+class Format implements LibraryValue {
+  readonly typeName = 'kubernetes.NamedFormat'
+  readonly name: string
+  readonly problems: (text: string) => readonly string[]
+
+  constructor(name: string, problems: (text: string) => readonly string[]) {
+    this.name = name
+    this.problems = problems
+  }
+
+  equals(other: Format): boolean {
+    return this.name === other.name
+  }
+}
+
+/** Names of which only a prefix is given may end with a dash. */
+function asPrefix(text: string): string {
+  return text.replace(/-$/, 'a')
+}
+
+function unless(test: (text: string) => boolean, problem: string): (text: string) => readonly string[] {
+  return (text) => (test(text) ? [] : [problem])
+}
+
+const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/
+const DATE = /^\d{4}-\d{2}-\d{2}$/
+
+function uriProblems(text: string): readonly string[] {
+  if (text === '') return [`parse "": empty url`]
+  if (/^(?:[a-zA-Z][a-zA-Z0-9+.-]*:|\/)/.test(text) && !/\s/.test(text)) return []
+  return [`parse ${JSON.stringify(text)}: invalid URI for request`]
+}
+
+type Named = readonly [key: string, name: string, problems: (text: string) => readonly string[]]
+
+const FORMATS: ReadonlyMap<string, Format> = new Map(
+  ([
+    ['dns1123Label', 'DNS1123Label', (text) => nameProblems(text, 'label')],
+    ['dns1123Subdomain', 'DNS1123Subdomain', (text) => nameProblems(text, 'subdomain')],
+    ['dns1035Label', 'DNS1035Label', (text) => nameProblems(text, 'label1035')],
+    ['qualifiedName', 'QualifiedName', qualifiedNameProblems],
+    ['dns1123LabelPrefix', 'DNS1123LabelPrefix', (text) => nameProblems(asPrefix(text), 'label')],
+    ['dns1123SubdomainPrefix', 'DNS1123SubdomainPrefix', (text) => nameProblems(asPrefix(text), 'subdomain')],
+    ['dns1035LabelPrefix', 'DNS1035LabelPrefix', (text) => nameProblems(asPrefix(text), 'label1035')],
+    ['labelValue', 'LabelValue', labelValueProblems],
+    ['uri', 'URI', uriProblems],
+    ['uuid', 'uuid', unless((text) => UUID.test(text), 'does not match the UUID format')],
+    ['byte', 'byte', unless((text) => BASE64.test(text), 'invalid base64')],
+    ['date', 'date', unless((text) => DATE.test(text) && rfc3339(`${text}T00:00:00Z`) !== undefined, 'invalid date')],
+    ['datetime', 'datetime', unless((text) => rfc3339(text) !== undefined, 'invalid datetime')],
+  ] as readonly Named[]).map(([key, name, problems]) => [key, new Format(name, problems)]),
+)
+
+export const FORMAT: readonly Row[] = [
+  ...[...FORMATS].map(([key, format]): Row => [`format.${key}`, '() -> Format', `format.${key}`, () => format]),
+  ['format.named', '(string) -> optional<Format>', 'format-named', (name) => {
+    const format = FORMATS.get(name)
+    return format ? new Optional(format) : NONE
+  }],
+  ['validate', 'Format.(string) -> optional<list<string>>', 'format-validate', (format: Format, text: string) => {
+    const problems = format.problems(text)
+    return problems.length > 0 ? new Optional(new ListValue(problems)) : NONE
+  }],
+]
