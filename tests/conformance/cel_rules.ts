@@ -227,12 +227,21 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { t: { type: 'string', format: 'date-time' } },
       { t: '2020-06-01T00:00:00Z' },
       { t: '2019-06-01T00:00:00Z' },
+      { t: '2020-06-31T00:00:00Z' },
+      { t: '2020-06-01T24:00:00Z' },
     ],
     [
       "self.t.getHours('+02:00') == 1 && self.t.getDayOfWeek() == 3 && self.t.getMonth() == 11 && self.t.getDate() == 31 && self.t.getDayOfYear() == 364",
       { t: { type: 'string', format: 'date-time' } },
       { t: '2025-12-31T23:30:00Z' },
       { t: '2020-01-01T01:30:00+02:00' },
+    ],
+    [
+      'timestamp(self.s).getHours() == 23',
+      { s: TEXT },
+      ...['2024-02-29T23:00:00Z', '2026-02-29T23:00:00Z', '2026-02-28T24:00:00Z', '2026-04-31T23:00:00Z'].map((s) => ({
+        s,
+      })),
     ],
     ["self.t.getHours('America/New_York') == 18", { t: { type: 'string', format: 'date-time' } }, {
       t: '2025-12-31T23:30:00Z',
@@ -246,7 +255,9 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { t: '2020-01-01T00:00:00Z', d: '1h' },
       { t: '2020-01-01T00:00:00.5Z', d: '1h' },
     ],
-    ['self.y.getMonth() == 1', { y: { type: 'string', format: 'date' } }, { y: '2020-02-03' }, { y: '2020-03-03' }],
+    ['self.y.getMonth() == 1', { y: { type: 'string', format: 'date' } }, { y: '2020-02-03' }, { y: '2020-03-03' }, {
+      y: '2026-02-30',
+    }],
     ["self.b == b'abc' && size(self.b) == 3", { b: { type: 'string', format: 'byte' } }, { b: 'YWJj' }, { b: 'YQ==' }],
     ["string(self.b) == 'abc'", { b: { type: 'string', format: 'byte' } }, { b: 'YWJj' }, { b: '/w==' }],
     [

@@ -5,6 +5,7 @@ import { type ApiObject, isObject, type Json, type JsonObject, put } from '../mo
 import type { Schema } from '../model/schema.ts'
 import { type Cause, counted, fault } from '../model/status.ts'
 import { isSubdomain, nameProblems } from '../model/names.ts'
+import { timeMs } from '../model/times.ts'
 import { celEngine, hasRules } from '../cel/load.ts'
 import { degreeOf, isPlainPattern, isQuick } from '../cel/patterns.ts'
 import type { RuleSchema } from '../cel/schema.ts'
@@ -321,8 +322,8 @@ const DURATION =
   /^[+-]?(\d+(\.\d*)?|\.\d+)\s*(ns|us|µs|ms|s|m|h|d|w|nanoseconds?|seconds?|minutes?|hours?|days?|weeks?)/
 
 const CHECKS: Readonly<Record<string, (text: string) => boolean>> = {
-  'date-time': (text) => DATE_TIME.test(text) && !Number.isNaN(Date.parse(text)),
-  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)),
+  'date-time': (text) => DATE_TIME.test(text) && !Number.isNaN(timeMs(text)),
+  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(timeMs(text)),
   duration: (text) => DURATION.test(text),
   uuid: (text) => UUID.test(text),
   uuid3: (text) => UUID.test(text),

@@ -2,6 +2,7 @@
 import { isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { wrongType } from '../model/go_text.ts'
 import { isAlwaysWritten, isEmbeddedStruct, resolve, type Schema } from '../model/schema.ts'
+import { timeMs } from '../model/times.ts'
 import { canonicalQuantity, INVALID_QUANTITY, resourceAmount } from '../model/quantities.ts'
 
 /** A decoded object, and the paths of its unknown fields, which are dropped. */
@@ -189,13 +190,13 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})
 const RFC3339_MICRO = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}(Z|[+-]\d{2}:\d{2})$/
 
 function decodeTime(text: string): string {
-  const time = RFC3339.test(text) ? Date.parse(text) : Number.NaN
+  const time = RFC3339.test(text) ? timeMs(text) : Number.NaN
   if (Number.isNaN(time)) throw new DecodeError(`cannot parse ${JSON.stringify(text)} as a time of RFC 3339`)
   return `${new Date(time).toISOString().slice(0, 19)}Z`
 }
 
 function decodeMicroTime(text: string): string {
-  if (RFC3339_MICRO.test(text)) return text
+  if (RFC3339_MICRO.test(text) && !Number.isNaN(timeMs(text))) return text
   throw new DecodeError(`cannot parse ${JSON.stringify(text)} as a time of RFC 3339 with microseconds`)
 }
 

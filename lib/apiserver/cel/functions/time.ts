@@ -1,5 +1,6 @@
 /** Durations and timestamps: their texts and parts. */
 import { CelError, Duration, Timestamp } from '../values.ts'
+import { timeMs } from '../../model/times.ts'
 import type { Row } from './table.ts'
 
 const UNITS: Readonly<Record<string, bigint>> = {
@@ -46,7 +47,7 @@ export function rfc3339(text: string): Timestamp | undefined {
   if (!match) return undefined
   const [, year, month, day, hour, minute, second, fraction = '', zone] = match
   const offset = /[zZ]/.test(zone!) ? 'Z' : zone!.replace(/(\d{2}):?(\d{2})$/, '$1:$2')
-  const ms = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${offset}`)
+  const ms = timeMs(`${year}-${month}-${day}T${hour}:${minute}:${second}${offset}`)
   if (Number.isNaN(ms)) return undefined
   return new Timestamp(BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, '0').slice(0, 9)))
 }
