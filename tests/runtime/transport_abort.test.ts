@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { nextTurn } from '../../lib/async/clock.ts'
 import { NetworkError } from '../../lib/core/errors.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { collector, leftOf, UNCOLLECTED } from '../tools/collector.ts'
@@ -241,6 +242,15 @@ test('close ends open requests and refuses later ones', () =>
     await assert.rejects(textOf(transport), isNetworkError('connect'))
     await server.closedConnections(1)
     transport.close()
+  }))
+
+test('close ends a request that waits for its token', () =>
+  ending(async (keep) => {
+    const server = await keep.serveTls((_, response) => response.end())
+    const transport = await keep.transportTo(server, { token: () => new Promise(() => {}) })
+    const answer = Promise.race([textOf(transport), nextTurn()])
+    transport.close()
+    await assert.rejects(answer, isNetworkError('connect', /closed by this process/))
   }))
 
 test('close closes idle connections', () =>

@@ -32,9 +32,9 @@ export interface ExchangeOptions {
   readonly answerTimeoutMs: number
   /**
    * Called at most once, if the server was silent on an open connection until our deadline, or for {@link SILENT_MS} at
-   * a timeout of the caller.
+   * a timeout of the caller. Gets what sent the request.
    */
-  readonly onSilence: () => void
+  readonly onSilence: (sender: Sender) => void
   /** Called once, when no more bytes can be sent or received. */
   readonly onEnd: () => void
 }
@@ -209,7 +209,7 @@ class Attempt implements Exchange {
   #fail(cause: unknown): void {
     if (this.#isOver) return
     // This includes the body: the reader of a watch or a page may give up on a silent server.
-    if (this.#phase !== 'connect' && this.#isSilence(cause)) this.#options.onSilence()
+    if (this.#phase !== 'connect' && this.#isSilence(cause)) this.#options.onSilence(this.#client)
     if (this.#body) return this.#body.fail(cause)
     this.#release()
     this.#cancelTunnel?.()

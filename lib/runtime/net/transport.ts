@@ -160,7 +160,8 @@ class Connections {
 
   #fresh({ signal }: HttpRequest): Promise<Access> {
     signal?.throwIfAborted()
-    return untilAborted(accessOf(this.#config, this.#closed.signal), signal)
+    const closed = this.#closed.signal
+    return untilAborted(untilAborted(accessOf(this.#config, closed), closed), signal)
   }
 
   /** Sends the request, once more if the server had closed its kept connection. */
@@ -168,7 +169,8 @@ class Connections {
     const headers = requestHeaders({ ...this.#headers, request, credentials })
     const tunnel = this.#config.proxy ? await loadTunnel(request) : undefined
     const watch = isWatch(request.path)
-    const sessions = watch ? await this.#watchSessions() : undefined
+    // Without an await until a watch with its own connection is counted: many may begin in one turn.
+    const sessions = watch && this.#sharesWatches() ? await this.#watchSessions() : undefined
     for (let isRetry = false;; isRetry = true) {
       request.signal?.throwIfAborted()
       this.#closed.signal.throwIfAborted()
@@ -182,10 +184,11 @@ class Connections {
         agent,
         sender: shared && ((path) => shared.request(path, headers, material)),
         ...this.#limits,
-        onSilence: () => {
+        onSilence: (sender) => {
           // If the address moved or a firewall dropped its state, each idle connection would cost a timeout.
           this.#debug('The server was silent, closing idle connections')
-          ;(shared ?? this.#pool).discard(agent)
+          if (shared) shared.discard(sender)
+          else this.#pool.discard(agent)
         },
         onEnd: () => {
           this.#open.delete(started)
@@ -203,16 +206,19 @@ class Connections {
     }
   }
 
-  /** Returns what shares a connection among watches, if it pays. Through a proxy, each watch has its own. */
-  async #watchSessions(): Promise<WatchSessions | undefined> {
+  /** Returns whether the next watch shares a connection, if that pays. Through a proxy, each watch has its own. */
+  #sharesWatches(): boolean {
     // On Deno 2.9.6 its code can end the process: https://github.com/denoland/deno/issues/36788
     const pays = this.#watches >= HTTP1_WATCHES && thisRuntime().name !== 'deno'
     const { http2 = pays, proxy } = this.#config
-    if (!http2 || proxy || !this.#address.tls) return undefined
+    return http2 && !proxy && this.#address.tls
+  }
+
+  async #watchSessions(): Promise<WatchSessions> {
     const { WatchSessions } = await import('./watch_sessions.ts').catch(
       fileMissing('Cannot watch over HTTP/2', 'watch_sessions.js'),
     )
-    return this.#sessions ??= new WatchSessions(this.#pool.options, this.#limits.clock)
+    return this.#sessions ??= new WatchSessions(this.#pool.options, this.#limits)
   }
 
   /**

@@ -7,10 +7,9 @@
 import { EventEmitter } from 'node:events'
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import type { Clock } from '../../async/clock.ts'
 import { nodeHttp2, nodeNet, nodeTls } from '../os/builtins.ts'
 import { type AgentPoolOptions, sameMaterial, type TlsMaterial, tlsOptions } from './agent.ts'
-import { NOT_SENT, type Sender } from './exchange.ts'
+import { type ExchangeOptions, NOT_SENT, type Sender } from './exchange.ts'
 import type { Answer } from './http_body.ts'
 import { codeOf } from './network_error.ts'
 
@@ -26,18 +25,22 @@ const SESSION_WINDOW = 1024 * 1024 * 1024
 /** The number of watches on a session until the server has said how many it takes. 100 is kube-apiserver's limit. */
 const DEFAULT_STREAMS = 100
 
+type Limits = Pick<ExchangeOptions, 'clock' | 'connectTimeoutMs'>
+
 /** The sessions to one server. */
 export class WatchSessions {
-  readonly #options: AgentPoolOptions
-  readonly #clock: Clock
-  /** Those that take more watches. */
+  readonly options: AgentPoolOptions
+  readonly limits: Limits
+  /** Those whose certificate and CA are the current ones. */
   #open: { readonly session: Session; readonly material: TlsMaterial }[] = []
   /** Whether the server has refused HTTP/2. */
   isRefused = false
+  /** How many watches the server took on the last session, which is expected of a new one. */
+  maxStreams: number = DEFAULT_STREAMS
 
-  constructor(options: AgentPoolOptions, clock: Clock) {
-    this.#options = options
-    this.#clock = clock
+  constructor(options: AgentPoolOptions, limits: Limits) {
+    this.options = options
+    this.limits = limits
   }
 
   /** Returns a request that is sent by `end()`. */
@@ -46,38 +49,34 @@ export class WatchSessions {
     this.#open = this.#open.filter((each) => !each.session.isClosed && sameMaterial(each.material, material))
     let session = this.#open.find((each) => !each.session.isFull)?.session
     if (!session) {
-      session = new Session(this.#options, this.#clock, material, () => (this.isRefused = true))
+      session = new Session(this, material)
       this.#open.push({ session, material })
     }
     return new StreamRequest(session, path, headers)
   }
 
-  /** Later watches use new sessions. Open watches are not ended. */
-  discard(): void {
-    this.#open = []
+  /** The session of this request gets no more watches. Those that it has are not ended. */
+  discard(request: Sender): void {
+    if (request instanceof StreamRequest) request.session.retire()
   }
 }
 
 /** One connection. */
 class Session {
-  readonly #authority: string
-  readonly #clock: Clock
+  readonly #owner: WatchSessions
   readonly #requests = new Set<StreamRequest>()
   readonly #socket: TLSSocket
-  readonly #onRefused: () => void
   #session: ClientHttp2Session | undefined
-  #maxStreams = DEFAULT_STREAMS
-  #stopPings = (): void => {}
+  /** Set when the server has said it. */
+  #maxStreams: number | undefined
+  #stopTimer: () => void
   isReady = false
-  /** Whether the server has said that it takes no more. */
   #isRetired = false
   #isOver = false
 
-  constructor(options: AgentPoolOptions, clock: Clock, material: TlsMaterial, onRefused: () => void) {
-    this.#authority = options.address.authority
-    this.#clock = clock
-    this.#onRefused = onRefused
-    const { address: { host, port }, serverName = nodeNet().isIP(host) ? undefined : host, insecure } = options
+  constructor(owner: WatchSessions, material: TlsMaterial) {
+    this.#owner = owner
+    const { address: { host, port }, serverName = nodeNet().isIP(host) ? undefined : host, insecure } = owner.options
     const socket = this.#socket = nodeTls().connect({
       host,
       port,
@@ -88,6 +87,9 @@ class Session {
     socket.once('secureConnect', () => this.#begin())
     socket.on('error', (error) => this.#fail(error))
     socket.on('close', () => this.#fail(closed()))
+    // Not only the deadlines of the requests: each new one would keep alive what never opens.
+    const { clock, connectTimeoutMs } = owner.limits
+    this.#stopTimer = clock.after(connectTimeoutMs, () => this.#fail(timedOut('it was not opened in time')))
   }
 
   get isClosed(): boolean {
@@ -96,7 +98,7 @@ class Session {
   }
 
   get isFull(): boolean {
-    return this.#isRetired || this.#requests.size >= this.#maxStreams
+    return this.#isRetired || this.#requests.size >= (this.#maxStreams ?? this.#owner.maxStreams)
   }
 
   add(request: StreamRequest): void {
@@ -108,6 +110,11 @@ class Session {
     if (this.#requests.delete(request) && this.#requests.size === 0) this.#fail(closed())
   }
 
+  /** Later watches use other sessions. */
+  retire(): void {
+    this.#isRetired = true
+  }
+
   start(headers: Record<string, string | string[]>): ClientHttp2Stream {
     return this.#session!.request(headers)
   }
@@ -115,49 +122,50 @@ class Session {
   #begin(): void {
     if (this.#isOver) return
     if (this.#socket.alpnProtocol !== 'h2') return this.#refused()
-    const session = this.#session = nodeHttp2().connect(`https://${this.#authority}`, {
+    const session = this.#session = nodeHttp2().connect(`https://${this.#owner.options.address.authority}`, {
       createConnection: () => this.#socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
     })
     session.on('error', (error) => this.#fail(error))
     session.on('close', () => this.#fail(closed()))
     // Open watches go on until the server ends them.
-    session.on('goaway', () => (this.#isRetired = true))
+    session.on('goaway', () => this.retire())
     session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW))
     session.on('remoteSettings', ({ maxConcurrentStreams = Infinity }) => {
-      this.#maxStreams = maxConcurrentStreams
-      if (!this.isReady) this.#ready()
+      this.#maxStreams = this.#owner.maxStreams = maxConcurrentStreams
+      if (!this.isReady) this.#ready(session, maxConcurrentStreams)
     })
-    this.#pingLater(session)
   }
 
   /** Sends the requests that the server takes. The others wait for another session. */
-  #ready(): void {
+  #ready(session: ClientHttp2Session, maxStreams: number): void {
     this.isReady = true
+    this.#stopTimer()
+    this.#pingLater(session)
     for (const [index, request] of [...this.#requests].entries()) {
-      if (index < this.#maxStreams) request.emit('socket', this.#socket)
+      if (index < maxStreams) request.emit('socket', this.#socket)
       else request.fail(notSent())
     }
   }
 
   #refused(): void {
-    this.#onRefused()
+    this.#owner.isRefused = true
     this.#fail(notSent())
   }
 
   #pingLater(session: ClientHttp2Session): void {
+    const { clock } = this.#owner.limits
     let answered = true
     const ping = (): void => {
       if (session.destroyed) return this.#fail(closed())
       if (!answered) {
-        const message = `the server did not answer a ping for ${PING_MS / 1000} s`
-        return this.#fail(Object.assign(new Error(message), { code: 'ETIMEDOUT' }))
+        return this.#fail(timedOut(`the server did not answer a ping for ${PING_MS / 1000} s`))
       }
       answered = false
-      this.#stopPings = this.#clock.after(PING_MS, ping)
+      this.#stopTimer = clock.after(PING_MS, ping)
       session.ping((error) => (answered = !error))
     }
-    this.#stopPings = this.#clock.after(PING_MS, ping)
+    this.#stopTimer = clock.after(PING_MS, ping)
   }
 
   /** Ends all watches of this connection, and the connection. */
@@ -166,7 +174,7 @@ class Session {
     // What calls itself HTTP/2 is something else.
     if (!this.isReady && codeOf(error)?.startsWith('ERR_HTTP2')) return this.#refused()
     this.#isOver = true
-    this.#stopPings()
+    this.#stopTimer()
     for (const request of [...this.#requests]) request.fail(error)
     // Deno crashes if a session is destroyed by what one of its own events calls.
     setImmediate(() => {
@@ -178,14 +186,14 @@ class Session {
 
 /** One watch, with the events of a request over HTTP/1.1. */
 class StreamRequest extends EventEmitter implements Sender {
-  readonly #session: Session
+  readonly session: Session
   readonly #headers: Record<string, string | string[]>
   #stream: ClientHttp2Stream | undefined
   reusedSocket: boolean
 
   constructor(session: Session, path: string, { host, ...headers }: Record<string, string | string[]>) {
     super()
-    this.#session = session
+    this.session = session
     this.#headers = { ':method': 'GET', ':path': path, ':authority': host as string, ...headers }
     this.reusedSocket = session.isReady
     session.add(this)
@@ -195,7 +203,7 @@ class StreamRequest extends EventEmitter implements Sender {
     const { NGHTTP2_REFUSED_STREAM } = nodeHttp2().constants
     let stream: ClientHttp2Stream
     try {
-      stream = this.#stream = this.#session.start(this.#headers)
+      stream = this.#stream = this.session.start(this.#headers)
     } catch (error) {
       // A header is not allowed, or the session takes no more.
       return this.fail(/SESSION/.test(codeOf(error) ?? '') ? notSent() : error as Error)
@@ -203,7 +211,7 @@ class StreamRequest extends EventEmitter implements Sender {
     stream.on('response', (headers) => this.emit('response', answerOf(stream, headers)))
     stream.on('error', (error) => this.fail(stream.rstCode === NGHTTP2_REFUSED_STREAM ? notSent() : error))
     stream.on('close', () => {
-      this.#session.remove(this)
+      this.session.remove(this)
       this.emit('close')
     })
   }
@@ -215,7 +223,7 @@ class StreamRequest extends EventEmitter implements Sender {
 
   destroy(): void {
     this.#stream?.close(nodeHttp2().constants.NGHTTP2_CANCEL)
-    this.#session.remove(this)
+    this.session.remove(this)
   }
 }
 
@@ -232,6 +240,10 @@ function answerOf(stream: ClientHttp2Stream, head: IncomingHttpHeaders & Incomin
 
 function notSent(): Error {
   return Object.assign(new Error('the server takes no more watches on this connection'), { code: NOT_SENT })
+}
+
+function timedOut(message: string): Error {
+  return Object.assign(new Error(message), { code: 'ETIMEDOUT' })
 }
 
 function closed(): Error {
