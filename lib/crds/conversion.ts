@@ -1,9 +1,8 @@
 /** The conversion of a definition: ours, that of an earlier release, and whether it answers. */
-import { jsonEqual } from '../core/equal.ts'
 import { messageOf } from '../core/errors.ts'
 import type { CustomResourceDefinition } from '../core/resource.ts'
 import { type Clock, sleep } from '../async/clock.ts'
-import { isOwnConversion } from '../webhook/ownership.ts'
+import { isOwnConversion, isSameServer } from '../webhook/ownership.ts'
 import type { Crd, Dependencies } from './definition.ts'
 
 /** The time limit for the server to use a new address of the conversion. */
@@ -19,7 +18,7 @@ export function conversionOf(
   const { caBundle: stored, ...there } = spec.conversion.webhook.clientConfig
   const { caBundle: own, ...here } = ours.webhook.clientConfig
   if (stored === undefined) return ours
-  const caBundle = own === undefined ? stored : mergeCas && jsonEqual(there, here) ? mergeCas(stored, own) : own
+  const caBundle = own === undefined ? stored : mergeCas && isSameServer(there, here) ? mergeCas(stored, own) : own
   return { ...ours, webhook: { ...ours.webhook, clientConfig: { ...here, caBundle } } }
 }
 

@@ -7,7 +7,7 @@ import { withConverted } from '../schema/conversions.ts'
 import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
 import { upFailure } from '../webhook/conversion.ts'
 import { cannotInstall, type Crd, MAX_NAMED, schemaOf, titleOf, type Work } from './definition.ts'
-import { forEachStored, resourceOf, storedVersions } from './stored_objects.ts'
+import { forEachStored, isConverted, resourceOf, storedVersions } from './stored_objects.ts'
 
 /**
  * Returns an error about stored objects that do not fit the new schema; with `narrow`, logs a warning instead. Reads
@@ -18,11 +18,20 @@ export async function checkStored(
   before: Crd,
   work: Work,
 ): Promise<string | undefined> {
-  for (const { theirs, ours, served } of storedVersions(crd, before.spec.versions)) {
+  for (const { theirs, ours, served } of storedVersions(crd, before)) {
     const narrowing = schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
     if (!narrowing) continue
-    const refusal = served && await checkObjects(crd, served, ours, narrowing, work)
-    if (refusal !== undefined || !crd.spec.conversion) return refusal
+    const isStored = before.status?.storedVersions?.includes(theirs.name)
+    const refusal = served ? await checkObjects(crd, served, ours, narrowing, work) : isStored
+      ? refused(
+        crd,
+        ours,
+        narrowing,
+        `objects may be stored as ${theirs.name}, which must be served to check them`,
+        work,
+      )
+      : undefined
+    if (refusal !== undefined || !isConverted(crd, before)) return refusal
   }
   return undefined
 }
@@ -75,15 +84,14 @@ async function checkObjects(
   served: CustomResourceVersion,
   ours: CustomResourceVersion,
   narrowing: SchemaChange,
-  { api, log, narrow, conversions = [], resources, signal }: Work,
+  work: Work,
 ): Promise<string | undefined> {
+  const { api, conversions = [], resources, signal } = work
   const schema = schemaOf(ours)
   const { kind } = crd.spec.names
   const { definition } = withConverted(resources, conversions).find((resource) =>
     groupResourceOf(resource) === crd.metadata.name && resource.version === ours.name
   )!
-  const of = crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
-  const which = `${of} becomes narrower (${changeText(narrowing)})`
   const broken: string[] = []
   let count = 0
   const stored = pages(api, { resource: resourceOf(crd, served.name) }, { quiet: true, signal })
@@ -98,17 +106,33 @@ async function checkObjects(
     broken.push(`${kind} "${formatKey(keyOf({ metadata }))}" (${what})`)
   }).catch((cause: unknown) => {
     if (!isReason(cause, 'Forbidden')) throw cause
+    const which = `${schemaText(crd, ours)} becomes narrower (${changeText(narrowing)})`
     throw new Error(`${cannotInstall(crd)}: ${which}, so all objects must be read: ${messageOf(cause)}`, { cause })
   })
   if (count === 0) return undefined
-  const objects = `${count} of ${seen} stored objects don't fit it: ${named(broken, count)}`
-  const what = `${which}, and ${objects}`
+  const what = `${count} of ${seen} stored objects don't fit it: ${named(broken, count)}`
+  return refused(crd, ours, narrowing, what, work)
+}
+
+/** Returns an error about a narrower schema; with `narrow`, logs a warning instead. */
+function refused(
+  crd: CustomResourceDefinition,
+  ours: CustomResourceVersion,
+  narrowing: SchemaChange,
+  what: string,
+  { log, narrow }: Work,
+): string | undefined {
+  const which = schemaText(crd, ours)
   if (!narrow) {
     const remedy = "change the objects or the schema, or set crds: { mode: 'install', narrow: true }"
-    return `${cannotInstall(crd)}: ${what}; ${remedy}`
+    return `${cannotInstall(crd)}: ${which} becomes narrower (${changeText(narrowing)}), and ${what}; ${remedy}`
   }
-  log.warn(`${titleOf(crd)}: ${what}`)
+  log.warn(`${titleOf(crd)}: ${which} becomes narrower (${changeText(narrowing)}), and ${what}`)
   return undefined
+}
+
+function schemaText(crd: CustomResourceDefinition, ours: CustomResourceVersion): string {
+  return crd.spec.conversion ? `the schema of ${ours.name}` : 'its schema'
 }
 
 /** Returns the first names, and whether there are more. */

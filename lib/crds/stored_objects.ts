@@ -14,19 +14,37 @@ export interface StoredVersion<Theirs> {
   readonly served: Theirs | undefined
 }
 
+/** A definition in a cluster. */
+interface Live<Theirs> {
+  readonly spec: {
+    readonly versions: readonly Theirs[]
+    readonly conversion?: { readonly strategy?: string } | undefined
+  }
+  readonly status?: { readonly storedVersions?: readonly string[] | undefined } | undefined
+}
+
+/** Tests whether versions are converted, by us or until our definition is installed. */
+export function isConverted(ours: CustomResourceDefinition, theirs: Pick<Live<unknown>, 'spec'>): boolean {
+  return ours.spec.conversion !== undefined || theirs.spec.conversion?.strategy === 'Webhook'
+}
+
 /**
  * Returns the versions to compare. The server keeps each object in the version in which it was written, so with a
- * conversion, each version has its own schema; without one, all versions have the schema of the stored one.
+ * conversion, each version has its own schema; without one, all versions have the schema of the stored one. Where a
+ * conversion ends, objects must fit as they are stored: read in another version, they are converted.
  */
 export function storedVersions<Theirs extends { readonly name: string; readonly served: boolean }>(
-  { spec }: CustomResourceDefinition,
-  versions: readonly Theirs[],
+  crd: CustomResourceDefinition,
+  live: Live<Theirs>,
 ): readonly StoredVersion<Theirs>[] {
-  const first = versions.find(({ served }) => served)
-  return versions.flatMap((theirs) => {
-    const ours = spec.versions.find(({ name, storage }) => spec.conversion ? name === theirs.name : storage)
-    const served = spec.conversion ? (theirs.served ? theirs : undefined) : first
-    return ours ? { theirs, ours, served } : []
+  const { conversion, versions } = crd.spec
+  const converted = isConverted(crd, live)
+  const first = live.spec.versions.find(({ served }) => served)
+  return live.spec.versions.flatMap((theirs) => {
+    const ours = versions.find(({ name, storage }) => conversion ? name === theirs.name : storage)
+    const isStored = live.status?.storedVersions?.includes(theirs.name) ?? true
+    if (!ours || (converted && !conversion && !isStored)) return []
+    return [{ theirs, ours, served: !converted ? first : theirs.served ? theirs : undefined }]
   })
 }
 

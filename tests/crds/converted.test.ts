@@ -266,7 +266,17 @@ test('certificates that another writer injected are kept', async () => {
     await installCrds([Hub], { ...after, mergeCas, conversion: webhook(url, 'b3Vy') }, never)
     assert.deepEqual((await stored()).spec.conversion, webhook(url, ca))
     await api.patch(TARGET, 'merge', { spec: { conversion: webhook('https://moved.example/convert', 'Y2E=') } }, {})
+  } // Pods of both releases are behind a Service, whatever its port is.
+  const at = (port: number, caBundle: string): CustomResourceConversion => {
+    const clientConfig = { service: { namespace: 'here', name: 'hooks', port, path: '/convert' }, caBundle }
+    return { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } }
   }
+  const { webhook: { clientConfig } } = at(443, 'Y2E=')
+  await api.patch(TARGET, 'merge', {
+    spec: { conversion: { webhook: { clientConfig: { ...clientConfig, url: null } } } },
+  }, {})
+  await installCrds([Hub], { ...after, mergeCas, conversion: at(8443, 'b3Vy') }, never)
+  assert.deepEqual((await stored()).spec.conversion, at(8443, 'b3VyY2E='))
 })
 
 test('a version that is switched off is served again, unless it is defined as not served', async () => {
@@ -363,6 +373,30 @@ for (const [whose, conversion, fieldManager, isOwn] of LEFT) {
   })
 }
 
+test('the release that first served a version can be rolled back, whether its conversion answers or not', async () => {
+  for (const answers of [true, false]) {
+    const { before, after, create, outline, stored, network, lines } = setup()
+    await installCrds([Old], before, never)
+    await create('a', 7)
+    // The version of the higher priority is not stored yet.
+    const introduced = describeConversion(Hub, Old, { up: convert, down: convert })
+    await installCrds([Old], { ...after, conversions: [introduced] }, never)
+    assert.deepEqual(await outline(), ['v1', 'v1alpha1 stored'])
+    network.intercept = async (request, next) => {
+      if (!request.path.startsWith('/apis/example.com/v1/')) return await next(request)
+      if ((await stored()).spec.conversion.strategy === 'None') return await next(request)
+      if (!answers) return refusal(500, '', {}, 'conversion webhook for example.com/v1, Kind=Site failed: refused')
+      const metadata = { namespace: 'default', name: 'a' }
+      return answer(200, { metadata: {}, items: [{ metadata, spec: { sizes: [7] } }] })
+    }
+    lines.length = 0
+    await createCrds([Old], released(before), never)
+    await installCrds([Old], released(before), never)
+    assert.deepEqual(await outline(), ['v1alpha1 stored'])
+    assert.deepEqual((await stored()).spec.conversion, { strategy: 'None' })
+  }
+})
+
 test('any replica of a release without a conversion removes one that does not answer, with the versions that need it', async () => {
   const { before, after, outline, stored, network } = setup()
   const Next = defineResource({ ...common, version: 'v2', spec: HUB_SPEC })
@@ -404,6 +438,37 @@ test('each version is checked for stored objects that its own new schema does no
   assert.deepEqual((await stored()).spec, spec)
   await installCrds([Hub], { ...narrower, narrow: true }, never)
   assert.notDeepEqual((await stored()).spec, spec)
+})
+
+test('a version that is not served keeps its schema while objects may be stored in it: they cannot be checked', async () => {
+  const hidden = (spec: z.ZodObject) => ({
+    conversions: [
+      describeConversion(defineResource({ ...common, version: 'v1alpha1', served: false, spec }), Hub, {
+        up,
+        down: convert,
+      }),
+    ],
+  })
+  const wide = z.object({ size: z.int().max(10), zone: z.string().optional() })
+  const narrow = z.object({ size: z.int().max(10) })
+  const { before, after, create, stored, lines, api } = setup()
+  await installCrds([Old], before, never)
+  await create('a', 7)
+  await installCrds([Hub], { ...after, ...hidden(wide) }, never)
+  const { spec } = await stored()
+  for (const prepare of [createCrds, installCrds]) {
+    await assert.rejects(
+      prepare([Hub], { ...after, ...hidden(narrow) }, never),
+      /the schema of v1alpha1 becomes narrower \(spec\.zone is missing\), and objects may be stored as v1alpha1, which must be served to check them;/,
+    )
+  }
+  assert.deepEqual((await stored()).spec, spec)
+  lines.length = 0
+  await installCrds([Hub], { ...after, ...hidden(narrow), narrow: true }, never)
+  assert.match(lines[0]!, /^warn .* objects may be stored as v1alpha1, which must be served to check them$/)
+  await installCrds([Hub], { ...after, ...hidden(wide) }, never)
+  await api.patch({ ...TARGET, subresource: 'status' }, 'merge', { status: { storedVersions: ['v1'] } }, {})
+  await installCrds([Hub], { ...after, ...hidden(narrow) }, never)
 })
 
 test('a hub is not added or stored while up() fails for a stored object; the first are named', async () => {

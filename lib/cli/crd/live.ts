@@ -1,13 +1,14 @@
 /** `kubeloop crd FILE --against live`: finds stored objects that do not fit the operator's definitions. */
 import { isReason, messageOf } from '../../core/errors.ts'
 import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
-import { CRD, type CustomResourceDefinition, type CustomResourceVersion, type Resource } from '../../core/resource.ts'
+import { CRD, type CustomResourceDefinition, type Resource } from '../../core/resource.ts'
 import { internals, type JsonObject } from 'kubeloop/apiserver'
 import type { Cluster } from 'kubeloop'
 import { forEachStored, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
 
 interface StoredCrd extends KubeObject {
-  readonly spec: { readonly versions: readonly CustomResourceVersion[] }
+  readonly spec: CustomResourceDefinition['spec']
+  readonly status?: { readonly storedVersions?: readonly string[] }
 }
 
 /**
@@ -26,7 +27,7 @@ export async function checkStored(
   const result = { name, seen: 0, unfit: 0 }
   try {
     const live = (await api.get({ resource: CRD, name })) as StoredCrd
-    const versions = storedVersions(crd, live.spec.versions).filter(({ served }, at, all) =>
+    const versions = storedVersions(crd, live).filter(({ served }, at, all) =>
       served !== undefined && all.findIndex((each) => each.served?.name === served.name) === at
     )
     const keys = new Set<string>()
