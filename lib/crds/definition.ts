@@ -36,6 +36,8 @@ export interface Dependencies {
   readonly narrow?: boolean | undefined
   /** Whether the operator works without the cluster, so only the leader refuses definitions there. Default: false. */
   readonly optional?: boolean | undefined
+  /** Whether replicas, perhaps of two releases, write objects and install at the same time. Default: false. */
+  readonly shared?: boolean | undefined
   /** The operator's conversions. Default: none. */
   readonly conversions?: readonly ConversionDescription[] | undefined
   /** The `spec.conversion` of kinds with conversions. Without a `caBundle`, the one in the cluster is kept. */

@@ -13,6 +13,7 @@ import { refuseLostVersion } from './checks.ts'
 import { conversionOf, isUnconverted, untilConverted, wantedConversion } from './conversion.ts'
 import { type Crd, type Dependencies, find, schemaOf, titleOf, treatEarlier, type Work } from './definition.ts'
 import { checkStored, checkUp } from './stored_checks.ts'
+import { withFieldsOf } from './shared_fields.ts'
 import { writeCrds } from './write.ts'
 
 /**
@@ -82,7 +83,7 @@ function readOnly(version: CustomResourceVersion): CustomResourceVersion {
 
 /**
  * Writes the CRDs of our kinds, and waits until the server serves them. Additions of others stay: labels, annotations,
- * the conversion of a kind for which the operator has none.
+ * the conversion of a kind for which the operator has none; with `shared`, fields, too.
  *
  * @throws TypeError if the versions of a kind have different schemas and no conversion.
  * @throws Error without `narrow`, if a stored object would be invalid or lose fields by the new schema. Objects are
@@ -95,7 +96,8 @@ export async function installCrds(
   signal: AbortSignal,
 ): Promise<void> {
   const work = { ...dependencies, resources, signal }
-  await writeCrds(work, async (crd, before) => {
+  await writeCrds(work, async (ours, before) => {
+    const crd = work.shared ? withFieldsOf(before, ours) : ours
     refuseLostVersion(crd, before)
     before = await checkedByLeader(crd, before, work)
     const { annotations } = crd.metadata

@@ -33,6 +33,8 @@ export interface DefinitionSetup extends Environment {
   /** Whether there is leader election. Then only the leader changes existing definitions. */
   readonly elects: boolean
   readonly webhooks: OperatorWebhooks | undefined
+  /** `shard`: set if replicas share the objects. */
+  readonly loaded: { readonly shard?: unknown }
 }
 
 /** Works on the definitions of a cluster; undefined is the operator's own. */
@@ -148,7 +150,7 @@ export class Definitions {
     fence: Fence | undefined,
     signal: AbortSignal,
   ): Promise<Dependencies> {
-    const { description, clusters, clock, log, options, webhooks } = this.#setup
+    const { description, clusters, clock, log, options, webhooks, loaded } = this.#setup
     const { api, config } = clusters.of(cluster)
     return {
       api: fence ? api.fenced(fence) : api,
@@ -156,6 +158,7 @@ export class Definitions {
       log: logOf(safeLog(options.definitionLog ?? log), cluster),
       fieldManager: description.options.name,
       narrow: this.#mode.narrow,
+      shared: loaded.shard !== undefined,
       optional: isOptional(cluster),
       watched: watchedResources(description, cluster),
       // Webhooks are called by the operator's own cluster alone.

@@ -109,6 +109,34 @@ const definitionOf = (resource: AnyResource): unknown =>
   resource.definition!.crd.spec.versions[0]!.schema.openAPIV3Schema
 const writes = (network: Recorder): string[] => network.take().filter((line) => !line.startsWith('GET'))
 
+test('where replicas share the objects, fields of the definition that another release may write stay', async () => {
+  const { api, dependencies, stored, create } = setup()
+  const text = z.string().optional()
+  const shape = (each: z.ZodType): Shape => ({ one: each, many: z.array(each), named: z.record(z.string(), each) })
+  const newer = site({
+    ...shape(z.object({ a: text, b: text })),
+    added: text,
+    changed: z.object({ a: text }).optional(),
+  })
+  const older = site({ ...shape(z.object({ a: text })), own: text, changed: text })
+  const spec = {
+    one: { a: '1', b: '2' },
+    many: [{ b: '2' }],
+    named: { x: { b: '2' } },
+    added: '3',
+    own: '4',
+    changed: '5',
+  }
+  const shared = { ...dependencies, shared: true }
+  await installCrds([newer], shared, never)
+  await installCrds([older], shared, never)
+  await create('x', spec)
+  const { generation } = (await stored()).metadata
+  await installCrds([older], shared, never)
+  const read = await api.get({ resource: older, ...at('x') }) as unknown as { readonly spec: unknown }
+  assert.deepEqual([read.spec, (await stored()).metadata.generation], [spec, generation])
+})
+
 test('a missing CRD is created as defined, by any replica and by the leader', async () => {
   const whole = defineResource({
     group: 'example.com',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   type Client,
+  Cluster,
   type ControllerOptions,
   defineResource,
   metadataOf,
@@ -16,7 +17,7 @@ import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { LEASE } from '../leader/candidates.ts'
-import { CRD } from '../../lib/core/resource.ts'
+import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Lease } from '../../lib/leader/lease_lock.ts'
 import {
   create,
@@ -108,6 +109,35 @@ test('a shard whose Lease the sharder has taken ends, and another start of its n
   await clock.advance(15_000)
   assert.deepEqual(heard, ['map'])
   await second.stop()
+})
+
+test('a shard that starts again keeps the fields of a newer release in the definition; a leader takes them out', async () => {
+  const release = (fields: Readonly<Record<string, z.ZodType>>, options: Partial<OperatorOptions>): Operator => {
+    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, ...options })
+    const Page = defineResource({ group: 'r.dev', version: 'v1', kind: 'Page', spec: z.object(fields) })
+    app.controllerFor(Page).reconcile(async () => {})
+    return app
+  }
+  const text = z.string().optional()
+  const stays = async (options: Partial<OperatorOptions>): Promise<string[]> => {
+    const server = new ApiServer({ clock: restingClock() })
+    for (const [identity, fields] of [['a', { old: text, added: text }], ['b', { old: text }]] as const) {
+      const started = await starting(release(fields, options), {
+        clock: restingClock(),
+        server,
+        identity,
+        crds: 'install',
+      })
+      await started.stop()
+    }
+    const { api } = new Cluster({ name: 'test', transport: server.handle })
+    const { spec } = await api.get({ resource: CRD, name: 'pages.r.dev' }) as unknown as CustomResourceDefinition
+    const schema = spec.versions[0]!.schema!.openAPIV3Schema as { properties: { spec: { properties: object } } }
+    return Object.keys(schema.properties.spec.properties).toSorted()
+  }
+  assert.deepEqual(await stays({ sharding: { buckets: 2 } }), ['added', 'old'])
+  assert.deepEqual(await stays({ sharding: { ring: 'r' } }), ['added', 'old'])
+  assert.deepEqual(await stays({}), ['old'])
 })
 
 test('the watches of sharded kinds select the objects of the shard beside what they select anyway', async () => {
