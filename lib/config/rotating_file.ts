@@ -24,6 +24,8 @@ export class RotatingFile {
   readonly #options: RotatingFileOptions
   #last: { readonly text: string; readonly readAt: number } | undefined
   #reading: Promise<string> | undefined
+  #isStale = false
+  #warnAtMs = -Infinity
 
   constructor(options: RotatingFileOptions) {
     this.#options = options
@@ -32,25 +34,32 @@ export class RotatingFile {
   /** Returns the text; the last one while the file cannot be read. @throws ConfigError if there is none. */
   read(): Promise<string> {
     const { clock } = this.#options.environment
-    if (this.#last && clock.monotonic() - this.#last.readAt < REREAD_MS) return Promise.resolve(this.#last.text)
+    const isFresh = this.#last && !this.#reading && !this.#isStale && clock.monotonic() - this.#last.readAt < REREAD_MS
+    if (isFresh) return Promise.resolve(this.#last!.text)
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
     return this.#reading
   }
 
   /** Makes the next {@link read} read the file. */
   invalidate(): void {
-    if (this.#last) this.#last = { ...this.#last, readAt: -Infinity }
+    // A read that has begun may have the text of before.
+    this.#isStale = true
   }
 
   async #read(): Promise<string> {
     const { environment, log, file, what, parse } = this.#options
+    this.#isStale = false
     let text: string
     try {
       text = parse(await environment.readText(file))
     } catch (error) {
       const problem = readFailure(file, what, error)
       if (!this.#last) throw problem
-      log.warn('Using the last text of a file that cannot be read now', { file, error: problem.message })
+      if (environment.clock.monotonic() >= this.#warnAtMs) {
+        // A server that refuses the text has it read again at each request.
+        this.#warnAtMs = environment.clock.monotonic() + REREAD_MS
+        log.warn('Using the last text of a file that cannot be read now', { file, error: problem.message })
+      }
       text = this.#last.text
     }
     this.#last = { text, readAt: environment.clock.monotonic() }

@@ -5,8 +5,8 @@ import { ConfigError } from '../../lib/core/errors.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { type FakeEnvironment, fakeEnvironment } from './fake_environment.ts'
 
-function rotating(environment: FakeEnvironment, parse = (text: string): string => text): RotatingFile {
-  return new RotatingFile({ environment, log: silentLog, file: '/f', what: 'token', parse })
+function rotating(environment: FakeEnvironment, parse = (text: string): string => text, log = silentLog): RotatingFile {
+  return new RotatingFile({ environment, log, file: '/f', what: 'token', parse })
 }
 
 test('a file is read at most once a minute', async () => {
@@ -68,4 +68,31 @@ test('a file that was never read is read on each call, as there is no last text'
   file.invalidate()
   environment.files['/f'] = 'one'
   assert.equal(await file.read(), 'one')
+})
+
+test('a file that is invalidated while it is read is read again', async () => {
+  const environment = fakeEnvironment({ files: { '/f': 'one' } })
+  const file = rotating(environment)
+  const first = file.read()
+  file.invalidate()
+  environment.files['/f'] = 'two'
+  await first
+  assert.deepEqual([await file.read(), await file.read(), environment.reads.length], ['two', 'two', 2])
+})
+
+test('one line a minute tells of a file that cannot be read, however often it is invalidated', async () => {
+  const environment = fakeEnvironment({ files: { '/f': 'one' } })
+  const lines: string[] = []
+  const file = rotating(environment, undefined, { ...silentLog, warn: (message) => void lines.push(message) })
+  await file.read()
+  delete environment.files['/f']
+  for (const count of [1, 2]) {
+    for (let n = 0; n < 10; n++) {
+      file.invalidate()
+      assert.equal(await file.read(), 'one')
+    }
+    assert.equal(lines.length, count)
+    environment.advance(60_000)
+  }
+  assert.equal(environment.reads.length, 21)
 })
