@@ -266,7 +266,8 @@ test('certificates that another writer injected are kept', async () => {
     await installCrds([Hub], { ...after, mergeCas, conversion: webhook(url, 'b3Vy') }, never)
     assert.deepEqual((await stored()).spec.conversion, webhook(url, ca))
     await api.patch(TARGET, 'merge', { spec: { conversion: webhook('https://moved.example/convert', 'Y2E=') } }, {})
-  } // Pods of both releases are behind a Service, whatever its port is.
+  }
+  // Pods of both releases are behind a Service, whatever its port is.
   const at = (port: number, caBundle: string): CustomResourceConversion => {
     const clientConfig = { service: { namespace: 'here', name: 'hooks', port, path: '/convert' }, caBundle }
     return { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } }
