@@ -211,6 +211,8 @@ export class Stage {
     const informers = cache?.informersOf(resource) ?? []
     if (informers.length === 0) return []
     const objects = await this.clientOf(cluster).list<KubeObject>(resource as never).catch(() => undefined)
+    // A restore may take a definition away. What is cached then stays, as when a server cannot be reached.
+    if (!objects && this.restoredMs > -Infinity) return []
     const textOf = ({ metadata: { namespace, name, resourceVersion } }: Pick<KubeObject, 'metadata'>): string =>
       `${namespace}/${name}@${resourceVersion}`
     return informers.flatMap((informer) => {
