@@ -77,8 +77,8 @@ const FOUND_MS = 45_000
 const SOON_MS = 15_000
 /** The same if another replica must take over first. */
 const TAKEOVER_MS = 60_000
-/** A leader whose Lease was set back notices it by then. */
 const TAKEOVERS: readonly (string | undefined)[] = ['kill', 'hand over']
+/** A leader whose Lease was set back notices it by then. */
 const RESTORED_MS = 60_000
 /** A line that is logged more often within a second floods. */
 const MAX_EQUAL_LINES = 5
@@ -453,7 +453,10 @@ class Run {
   #isSoon(of: string, sinceMs: number): boolean {
     const afterMs = this.#ranMs(of, sinceMs) - sinceMs
     if (sinceMs <= this.#clearMs) return afterMs < Infinity
-    return afterMs <= (TAKEOVERS.includes(this.#plan.deeds.at(-1)?.deed) ? TAKEOVER_MS : SOON_MS)
+    const { drawing, earlier, deeds } = this.#plan
+    // A release with another number of buckets waits until the Leases of killed replicas have expired for it.
+    const isRecount = drawing.election === 'buckets' && earlier !== undefined && earlier.buckets !== drawing.buckets
+    return afterMs <= (isRecount || TAKEOVERS.includes(deeds.at(-1)?.deed) ? TAKEOVER_MS : SOON_MS)
   }
 
   #log(replica: number | undefined): Log {
