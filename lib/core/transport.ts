@@ -46,7 +46,7 @@ export function mayPause(path: string): boolean {
   return isWatch(path) || /[?&]follow=(?:true|1)(?:&|$)|\/proxy(?:[/?]|$)/.test(path)
 }
 
-/** Returns whether a path with its query is that of a watch. */
+/** Returns whether a path, with its query, opens a watch. */
 export function isWatch(path: string): boolean {
   return /[?&]watch=(?:true|1)(?:&|$)/.test(path)
 }

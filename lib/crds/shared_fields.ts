@@ -3,8 +3,8 @@ import type { CustomResourceDefinition, JsonSchema } from '../core/resource.ts'
 import { type Crd, schemaOf } from './definition.ts'
 
 /**
- * Returns a definition that also has the fields that the one in the cluster has in the same version. The server drops
- * fields that a definition lacks, also those of a write that succeeds.
+ * Returns a definition that also has the fields that the one in the cluster has in the same version. The server accepts
+ * a write of other fields, and drops them.
  */
 export function withFieldsOf(before: Crd, crd: CustomResourceDefinition): CustomResourceDefinition {
   const versions = crd.spec.versions.map((ours) => {

@@ -105,7 +105,8 @@ export class Gate {
 
   /** Queues all keys of buckets, once. Never rejects: a failure of a source ends the controller. */
   async fill(buckets: ReadonlySet<Bucket>, signal: AbortSignal): Promise<void> {
-    const [gone, streamed] = [this.#goneIn(buckets), [...this.#streamed.keys()]]
+    const gone = this.#goneIn(buckets)
+    const streamed = [...this.#streamed.keys()].filter((key) => buckets.has(this.#bucketOf(key)))
     const closed = Promise.all(Array.from(buckets, ({ stop }) => aborted(stop.signal)))
     const sources = this.#sources().map((source): Source => {
       const limited = guardedSource(source, (sink) => ({
@@ -117,8 +118,9 @@ export class Gate {
       }))
       const start = async (sink: Sink, stopping: AbortSignal): Promise<void> => {
         for (const key of gone.splice(0)) sink.add(key, { cause: () => 'deleted before its bucket was taken' })
-        const given = streamed.splice(0).filter((key) => buckets.has(this.#bucketOf(key)))
-        for (const key of given) sink.add(key, { cause: () => 'given by a stream before its bucket was taken' })
+        for (const key of streamed.splice(0)) {
+          sink.add(key, { cause: () => 'given by a stream before its bucket was taken' })
+        }
         const scope = abortScope(stopping)
         const running = limited.start(sink, scope.signal)
         await Promise.race([running, source.synced?.(scope.signal)])

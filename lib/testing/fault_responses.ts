@@ -2,7 +2,7 @@
 import { NetworkError, type Transport } from 'kubeloop'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { lineBatches } from '../async/lines.ts'
-import { type Clock, sleep } from '../async/clock.ts'
+import { type Clock, pause, sleep } from '../async/clock.ts'
 import { REASON_OF_CODE } from '../core/errors.ts'
 import { flag } from '../core/requested_action.ts'
 import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
@@ -110,7 +110,8 @@ export function lateBody(
         const waitMs = until?.aborted ? 0 : chunk.dueMs - clock.monotonic()
         if (waitMs > 0) {
           const wait = abortScope(scope.signal, until)
-          await sleep(clock, waitMs, wait.signal).catch(() => {}).finally(() => wait[Symbol.dispose]())
+          await pause(clock, waitMs, wait.signal)
+          wait[Symbol.dispose]()
           continue
         }
         chunks.shift()

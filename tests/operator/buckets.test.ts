@@ -446,21 +446,28 @@ test('a configuration without a namespace is warned of once, not for each Lease'
   assert.equal(messages(started, 'warn').filter((line) => line.includes('names no namespace')).length, 1)
 })
 
+/** A stream of keys that each replica opens, with a channel for each. */
+function outside() {
+  const channels: EventChannel<{ namespace: string; name: string }>[] = []
+  const open = (): EventChannel<{ namespace: string; name: string }> => {
+    const channel = new EventChannel<{ namespace: string; name: string }>()
+    channels.push(channel)
+    return channel
+  }
+  return { channels, open }
+}
+
 test('keys of owned and watched objects, of streams and of every run where their bucket is', async () => {
   const clock = restingClock()
   const server = new ApiServer({ clock })
   const runs: string[] = []
-  const channels: EventChannel<{ namespace: string; name: string }>[] = []
+  const { channels, open } = outside()
   const started = []
   for (const replica of ['a', 'b']) {
     const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
     app.controllerFor(ConfigMap, { when: () => false, concurrency: names.length })
       .watches(Secret, ({ metadata }) => names.map((name) => ({ namespace: metadata.namespace, name })))
-      .from('outside', () => {
-        const channel = new EventChannel<{ namespace: string; name: string }>()
-        channels.push(channel)
-        return channel
-      })
+      .from('outside', open)
       .reconcileKey(async ({ name }) => void runs.push(`${replica} ${name}`))
     started.push(await starting(app, { clock, server, identity: replica }))
     await clock.advance(60_000)
@@ -484,16 +491,12 @@ test('keys of a stream that came before a bucket was taken run where it is taken
   const clock = restingClock()
   const server = new ApiServer({ clock })
   const runs: string[] = []
-  const channels: EventChannel<{ namespace: string; name: string }>[] = []
+  const { channels, open } = outside()
   const started = []
   for (const replica of ['a', 'b']) {
     const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
     app.controllerFor(ConfigMap, { concurrency: names.length })
-      .from('outside', () => {
-        const channel = new EventChannel<{ namespace: string; name: string }>()
-        channels.push(channel)
-        return channel
-      })
+      .from('outside', open)
       .reconcileKey(async ({ name }, { signal }) => {
         runs.push(`${replica} ${name}`)
         if (replica === 'b') await aborted(signal)

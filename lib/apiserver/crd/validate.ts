@@ -4,8 +4,8 @@ import { jsonEqual } from '../../core/equal.ts'
 import { type ApiObject, isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import type { Schema } from '../model/schema.ts'
 import { type Cause, counted, fault } from '../model/status.ts'
-import { isSubdomain, nameProblems } from '../model/names.ts'
-import { timeMs } from '../model/times.ts'
+import { isSubdomain, nameProblems, UUID } from '../model/names.ts'
+import { isDate, timeMs } from '../model/times.ts'
 import { celEngine, hasRules } from '../cel/load.ts'
 import { degreeOf, isPlainPattern, isQuick } from '../cel/patterns.ts'
 import type { RuleSchema } from '../cel/schema.ts'
@@ -314,7 +314,6 @@ function keysOf(schema: Schema, item: Json): Json {
 }
 
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:?\d{2})?$/
-const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)$/
 const HOSTNAME =
   /^([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]{0,61}[a-zA-Z0-9])(\.([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]{0,61}[a-zA-Z0-9]))*\.?$/
@@ -323,7 +322,7 @@ const DURATION =
 
 const CHECKS: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': (text) => DATE_TIME.test(text) && !Number.isNaN(timeMs(text)),
-  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(timeMs(text)),
+  date: isDate,
   duration: (text) => DURATION.test(text),
   uuid: (text) => UUID.test(text),
   uuid3: (text) => UUID.test(text),

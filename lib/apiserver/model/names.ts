@@ -2,6 +2,9 @@
 import { type JsonObject, type Meta, sortedByKey } from './json.ts'
 import { type Cause, fault } from './status.ts'
 
+/** A UUID with or without dashes, as formats of schemas and of CEL take it. */
+export const UUID: RegExp = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i
+
 export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path'
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/

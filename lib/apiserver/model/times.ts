@@ -7,3 +7,8 @@ export function timeMs(text: string): number {
   const exists = !Number.isNaN(midnightMs) && new Date(midnightMs).toISOString().startsWith(date)
   return exists && text.slice(11, 13) !== '24' ? Date.parse(text) : NaN
 }
+
+/** Returns whether a text is a date that exists, as `2026-02-28`. */
+export function isDate(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(timeMs(text))
+}

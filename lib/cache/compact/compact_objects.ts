@@ -100,7 +100,7 @@ export class CompactObjects implements Objects<KubeObject> {
 
   *[Symbol.iterator](): Generator<[string, KubeObject]> {
     for (const shard of this.#shards) {
-      // An iteration adds nothing to the recent objects, as it would replace those that reconciles read again.
+      // Objects of an iteration do not become recent ones: they would replace those that reconciles read again.
       for (const [key, place] of shard) yield [key, this.#known(place) ?? this.#decode(this.#slabs, place)]
     }
   }

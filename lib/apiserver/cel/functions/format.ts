@@ -1,5 +1,6 @@
 /** The named formats of Kubernetes, such as DNS labels. */
-import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../model/names.ts'
+import { labelValueProblems, nameProblems, qualifiedNameProblems, UUID } from '../../model/names.ts'
+import { isDate } from '../../model/times.ts'
 import { type LibraryValue, ListValue, NONE, Optional } from '../values.ts'
 import type { Row } from './table.ts'
 import { rfc3339 } from './time.ts'
@@ -28,9 +29,7 @@ function unless(test: (text: string) => boolean, problem: string): (text: string
   return (text) => (test(text) ? [] : [problem])
 }
 
-const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/
-const DATE = /^\d{4}-\d{2}-\d{2}$/
 
 function uriProblems(text: string): readonly string[] {
   if (text === '') return [`parse "": empty url`]
@@ -53,7 +52,7 @@ const FORMATS: ReadonlyMap<string, Format> = new Map(
     ['uri', 'URI', uriProblems],
     ['uuid', 'uuid', unless((text) => UUID.test(text), 'does not match the UUID format')],
     ['byte', 'byte', unless((text) => BASE64.test(text), 'invalid base64')],
-    ['date', 'date', unless((text) => DATE.test(text) && rfc3339(`${text}T00:00:00Z`) !== undefined, 'invalid date')],
+    ['date', 'date', unless(isDate, 'invalid date')],
     ['datetime', 'datetime', unless((text) => rfc3339(text) !== undefined, 'invalid datetime')],
   ] as readonly Named[]).map(([key, name, problems]) => [key, new Format(name, problems)]),
 )
