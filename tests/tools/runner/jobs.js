@@ -78,7 +78,7 @@ const WAITING = {
 }
 
 /** The size of the files of a process: large enough that its start is a small part, small enough for two cores. */
-const GROUP_BYTES = 120_000
+const GROUP_BYTES = 300_000
 
 /** Files that read the built package. */
 const NEEDS_DIST = /tools\/dist\.ts|samples\.ts/
