@@ -1,5 +1,5 @@
 /**
- * A shard in a process of its own: `sharded.ts CLUSTER NAME MILLISECONDS LEASE`.
+ * A shard in a process of its own: `sharded.ts CLUSTER NAME MILLISECONDS LEASE CONCURRENCY`.
  *
  * Each reconcile of a Secret takes some time, and writes its begin and its end to the object. LEASE is the duration of the
  * Lease in seconds. SIGTERM stops it with code 0; a lost Lease ends it with code 7.
@@ -9,7 +9,7 @@ import process from 'node:process'
 import { type ClusterConfig, LeadershipLost, operator } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 
-const [cluster, identity, ms, lease] = process.argv.slice(2) as [string, string, string, string]
+const [cluster, identity, ms, lease, concurrency] = process.argv.slice(2) as [string, string, string, string, string]
 const app = operator({
   name: 'sharded',
   log: console,
@@ -25,7 +25,7 @@ const app = operator({
 })
 let count = 0
 app.controllerFor(Secret, {
-  concurrency: 10,
+  concurrency: Number(concurrency),
   when: (now, before) => now.data?.['round'] !== before?.data?.['round'],
 }).owns(ConfigMap, { when: () => false }).reconcile(async (secret, { client, sleep }) => {
   const run = ++count
