@@ -286,6 +286,7 @@ function sync(suffix: string, n: number, rounds: number): Work {
     },
     figures: [
       { name: `sync${suffix}`, unit: 'ms', value: ({ ms }) => ms },
+      { name: `sync${suffix}-cpu`, unit: 'ms', value: ({ cpuMs }) => cpuMs },
       {
         name: `heap${suffix}`,
         unit: 'MiB',

@@ -1,5 +1,8 @@
-/** `sync.ts CLUSTER`: measures the cache's first sync, heap and peak, the first use of an index, and a list. */
-import { argv, exit } from 'node:process'
+/**
+ * `sync.ts CLUSTER`: measures the cache's first sync, the processor time of the process until then, heap and peak, the
+ * first use of an index, and a list.
+ */
+import { argv, cpuUsage, exit } from 'node:process'
 import { Cluster, defineIndex } from 'kubeloop'
 import { clusterOf, Foo, memoryFromNow, print } from './surroundings.ts'
 
@@ -12,11 +15,12 @@ const { signal } = new AbortController()
 const running = cluster.start(signal)
 await Promise.race([cluster.ready(signal), running])
 const ms = performance.now() - began
+const { user, system } = cpuUsage()
 const kept = memory()
 const byDeployment = defineIndex(Foo, (foo) => (foo as { spec?: { deploymentName?: string } }).spec?.deploymentName)
 const indexMs = await timed(() => cluster.client.lookup(byDeployment, 'foo-000001-deployment'))
 const listMs = await timed(() => cluster.client.list(Foo, { labels: 'app.kubernetes.io/part-of=bench' }))
-print({ ms, ...kept, indexMs, listMs, n: informer!.store.size })
+print({ ms, cpuMs: (user + system) / 1000, ...kept, indexMs, listMs, n: informer!.store.size })
 exit(0)
 
 async function timed(work: () => Promise<readonly unknown[]>): Promise<number> {
