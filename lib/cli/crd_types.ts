@@ -157,7 +157,7 @@ function moduleOf(
       ...(keepsUnknown(root) ? ['  readonly [field: string]: unknown'] : []),
     ].join('\n')
   return [
-    `${comment(`${group}/${version} ${names.kind}${root.description ? `: ${root.description}` : ''}`, '')}`,
+    comment(`${group}/${version} ${names.kind}${root.description ? `: ${root.description}` : ''}`, ''),
     `export interface ${type} {`,
     '  readonly apiVersion: string',
     '  readonly kind: string',
@@ -176,7 +176,7 @@ function moduleOf(
       text(names.plural)
     }, scope: ${text(scope)},`,
     '})',
-  ].filter((line) => line !== undefined).join('\n').replaceAll('\n\n}', '\n}')
+  ].join('\n').replaceAll('\n\n}', '\n}')
 }
 
 function fieldLines(schema: Schema, mode: Mode, indent: string): string[] {
@@ -187,7 +187,7 @@ function fieldLines(schema: Schema, mode: Mode, indent: string): string[] {
       : required.has(name) && field.default === undefined
     const orUndefined = !isThere && mode === 'write' ? ' | undefined' : ''
     const line = `${indent}readonly ${keyText(name)}${isThere ? '' : '?'}: ${typeOf(field, mode, indent)}${orUndefined}`
-    return field.description ? [comment(String(field.description), indent), line] : [line]
+    return field.description ? [comment(field.description, indent), line] : [line]
   })
 }
 

@@ -10,7 +10,6 @@ import { findRuntime, loadArguments, type Permissions } from './runtimes.ts'
 export interface Loaded {
   readonly file: string
   readonly runtime: RuntimeName | undefined
-  /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
 }
 

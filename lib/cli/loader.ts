@@ -161,9 +161,9 @@ async function webhooksOf(
     const { service } = each.options.webhooks ?? {}
     const isKnown = stated !== undefined || 'url' in described.target ||
       (typeof service === 'object' && service.namespace !== undefined)
-    const note = `The API server calls the Service "${namespace}/${
-      'service' in described.target ? described.target.service.name : ''
-    }": give --namespace if it is in another namespace`
+    const called = 'service' in described.target ? described.target.service.name : ''
+    const note =
+      `The API server calls the Service "${namespace}/${called}": give --namespace if it is in another namespace`
     return { ...described, note: isKnown ? undefined : note }
   })
 }

@@ -7,7 +7,6 @@ import type { AccountObject } from '../rights/account.ts'
 import { exists, readText, readTextIfExists } from '../runtime/os/files.ts'
 import { readInput, writtenBelow } from '../runtime/os/user_files.ts'
 
-/** An object in a manifest. */
 export interface ManifestObject extends AccountObject {
   readonly metadata: AccountObject['metadata'] & { readonly annotations?: Readonly<Record<string, string>> }
 }
@@ -29,11 +28,7 @@ export function manifestText(objects: readonly object[]): string {
 /** A cluster's name before a file: `west=objects.yaml`. A file with such a name is given as `./west=objects.yaml`. */
 const IN_CLUSTER = /^([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)=(.+)$/
 
-/**
- * Reads all manifests.
- *
- * @throws Error if a file does not exist, or as {@link parseManifest} does.
- */
+/** @throws Error if a file does not exist, or as {@link parseManifest} does. */
 export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
   const manifests: Manifest[] = []
   for (const given of files) {
@@ -80,11 +75,7 @@ export function manifestFile(given: string): string | undefined {
   return file === '-' ? undefined : file
 }
 
-/**
- * Returns the objects of a manifest, and the items of its Lists.
- *
- * @throws Error if a document is not valid, or there is no object; it names the file and the document.
- */
+/** Returns all objects, also of Lists. @throws Error with file and document if one is invalid, or there is none. */
 export async function parseManifest(text: string, file: string): Promise<ManifestObject[]> {
   const documents = await readDocuments(text, file)
   const objects = documents.flatMap((document, at) =>

@@ -4,7 +4,6 @@ import { isNamespace } from '../core/names.ts'
 import { didYouMean } from '../core/option_names.ts'
 import type { RuntimeName } from '../runtime/os/this_runtime.ts'
 
-/** Thrown for an invalid command line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -32,7 +31,6 @@ export interface Option<T> {
 /** The options of a command by their names in camelCase: `createNamespace` is `--create-namespace`. */
 export type Options = Readonly<Record<string, Option<unknown>>>
 
-/** The arguments of a command. */
 export type Values<O extends Options> =
   & { readonly [Name in keyof O]: ReturnType<O[Name]['valueOf']> }
   & {
@@ -64,9 +62,7 @@ export interface Command<O extends Options = Options> {
   readonly remark?: string
   /** Returns why these options do not fit each other. */
   check?(values: Values<O>): string | undefined
-  /**
-   * Resolves with false if the command has failed and printed why, or with an exit code. Throws an error to be printed.
-   */
+  /** Resolves with an exit code, or false if it failed and printed why. Throws an error to be printed. */
   run(values: Values<O>, context: Context): Promise<boolean | number | void>
 }
 
@@ -102,7 +98,6 @@ export function textLike(isValid: (text: string) => boolean, expected: string): 
   return { read: (text) => isValid(text) ? text : undefined, expected }
 }
 
-/** Returns the form of a whole number. */
 export function numberFrom(min: number, max: number): Form<number> {
   const read = (text: string): number | undefined =>
     /^[1-9]\d*$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined
@@ -121,7 +116,6 @@ export const durationForm: Form<number> = {
   expected: 'a duration such as 30s or 5m',
 }
 
-/** Returns the form of one of these words. */
 export function oneOf<W extends string>(...words: readonly [W, ...W[]]): Form<W> {
   const expected = words.length === 1 ? words[0] : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
   return { read: (text) => words.find((word) => word === text), expected, words }

@@ -11,14 +11,8 @@ export async function packageVersion(): Promise<string> {
   return version
 }
 
-/** Returns the sample operator. */
 export function sampleOperator(): Promise<string> {
   return readExample(SAMPLE)
-}
-
-/** Returns a manifest with an object for the sample operator. */
-export function sampleManifest(): Promise<string> {
-  return readExample('foo.yaml')
 }
 
 /** Returns the tests of a sample operator in the file `module` beside them. */
@@ -51,7 +45,8 @@ function packageJson(): string {
   return pathOfUrl(import.meta.resolve('kubeloop/package.json'))
 }
 
-async function readExample(name: string): Promise<string> {
+/** Returns a file of the examples, by its path in their folder. */
+export async function readExample(name: string): Promise<string> {
   return await readText(absolutePath(folderOf(packageJson()), 'examples', name))
 }
 

@@ -18,11 +18,7 @@ export interface Environment {
 /** A runtime on this machine. Without a version, only the program itself knows it. */
 type ChosenRuntime = Omit<FoundRuntime, 'version'> & { readonly version: string | undefined }
 
-/**
- * Returns the runtime of `--runtime`, else the one that this command was called with.
- *
- * @throws Error if it is not installed.
- */
+/** Returns the runtime of `--runtime`, else the one that the user called. @throws Error if it is not installed. */
 export function chooseRuntime(
   requested: RuntimeName | undefined,
   environment: Environment,
@@ -73,13 +69,11 @@ export interface Launch {
   readonly monitoring: string
   /** The environment variables that the command sets for the operator. */
   readonly variables: readonly string[]
-  /** The user's arguments for the runtime. */
   readonly passed: readonly string[]
   /** Deno's configuration file, unless it finds one by the folder. */
   readonly denoConfig?: string | undefined
 }
 
-/** Returns the runtime's arguments that run a file. */
 export function launchArguments(
   { name, version }: { readonly name: RuntimeName; readonly version: string },
   launch: Launch,
@@ -103,10 +97,7 @@ function quietNode(version: string): string[] {
   return Number(version.split('.')[0]) < 25 ? ['--disable-warning=ExperimentalWarning'] : []
 }
 
-/**
- * Returns the runtime's arguments for the program that loads the user's file. On Deno it may read files, the
- * environment and system information, and what the permissions allow, but nothing else.
- */
+/** Returns the arguments for what loads a file. On Deno it may read files, variables and system, and `permissions`. */
 export function loadArguments(
   { name, version }: { readonly name: RuntimeName; readonly version: string },
   passed: readonly string[],
@@ -146,7 +137,6 @@ function joinedPermissions(needed: Permissions, passed: readonly string[]): stri
   return [...joined, ...others]
 }
 
-/** A runtime on this machine. */
 export interface FoundRuntime {
   readonly name: RuntimeName
   readonly program: string
@@ -186,9 +176,6 @@ async function versionOf(program: string): Promise<string> {
   const { code, stdout, stderr } = await exec(program, ['--version'])
   const version = /\d+\.\d+\.\d+\S*/.exec(stdout)?.[0]
   if (code === 0 && version) return version
-  throw new Error(
-    `Cannot use "${program}": the output of --version has no version: ${
-      (stderr || stdout).trim().split('\n')[0] || 'nothing'
-    }`,
-  )
+  const [said] = (stderr || stdout).trim().split('\n')
+  throw new Error(`Cannot use "${program}": the output of --version has no version: ${said || 'nothing'}`)
 }

@@ -1,7 +1,4 @@
-/**
- * Turns a context of kubeconfigs into a cluster: server, trust and credentials. Loaded at first use, because a pod has
- * no kubeconfig.
- */
+/** Turns a context of kubeconfigs into a cluster: server, trust, credentials. A pod, which has none, never loads it. */
 import { encodeBase64 } from '../core/base64.ts'
 import type { ClusterConfig, Credentials, Impersonation } from '../core/cluster_config.ts'
 import { ConfigError, fileMissing, messageOf } from '../core/errors.ts'
@@ -10,7 +7,7 @@ import { connectionRights, parseProxy } from '../runtime/net/address.ts'
 import { flagsOfRights, lacking, type Right } from '../runtime/os/env.ts'
 import { folderOf, resolvePath } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
-import { execCredentials, programOf } from './exec_plugin.ts'
+import { type ClusterOfUser, execCredentials, programOf } from './exec_plugin.ts'
 import type { Fields } from './fields.ts'
 import { checkToken } from './in_cluster.ts'
 import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts'
@@ -19,28 +16,33 @@ import { proxyFromEnvironment } from './proxy_env.ts'
 import { RotatingFile } from './rotating_file.ts'
 import { type Pair, RotatingPair, type Source } from './rotating_pair.ts'
 
-/** The environment that reading a context needs. */
 export interface Surroundings {
   readonly environment: Environment
   readonly log: Log
 }
 
-/** A cluster, and the context that names it. */
 export interface ContextCluster {
   readonly cluster: ClusterConfig
   readonly context: string
 }
 
+export interface KubeconfigText {
+  readonly file: string
+  readonly text: string
+}
+
 /**
- * Returns the cluster of a context. Reads its files once, so that mistakes show now. Does not run a plugin yet.
+ * Returns the cluster of a context of these files, merged as client-go does. Default: the current context. Reads its
+ * files once, so that mistakes show now. Does not run a plugin yet.
  *
- * @throws ConfigError naming file and field.
+ * @throws ConfigError that names file and field, and never quotes values, which may be secrets.
  */
-async function clusterOfContext(
-  config: Kubeconfig,
+export async function fromKubeconfig(
+  texts: readonly KubeconfigText[],
   name: string | undefined,
   around: Surroundings,
 ): Promise<ContextCluster> {
+  const config = mergeKubeconfigs(await Promise.all(texts.map(({ text, file }) => parseKubeconfig(text, file))))
   const { context, fields } = chooseContext(config, name)
   const cluster = entry(config.clusters, fields, 'cluster')
   if (!cluster) throw fields.wrong('cluster', 'is missing')
@@ -57,6 +59,7 @@ async function clusterOfContext(
   const identity = user && (await readUser(user, { cluster, server, caText }, around))
   const ownProxy = cluster.text('proxy-url')
   const userName = fields.text('user')
+  const userFile = user?.file ?? fields.file
   return {
     context,
     cluster: {
@@ -72,9 +75,7 @@ async function clusterOfContext(
       impersonate: user && impersonation(user),
       namespace: fields.text('namespace'),
       origin: {
-        identity: `${userName === undefined ? 'no user' : `user "${userName}"`} of context "${context}" in ${
-          user?.file ?? fields.file
-        }`,
+        identity: `${userName === undefined ? 'no user' : `user "${userName}"`} of context "${context}" in ${userFile}`,
         address: `context "${context}" in ${cluster.file}`,
         fields: Object.fromEntries([
           ...filesIn(cluster, 'certificate-authority'),
@@ -161,31 +162,43 @@ function checkProxy(proxy: string, cluster: Fields): string {
   return proxy
 }
 
-/**
- * Returns a certificate or key: text in the kubeconfig has precedence over a file, which is read again when it rotates.
- */
+/** Returns a certificate or key: text in the kubeconfig, or else a file, which is read again when it rotates. */
 function pem(
   fields: Fields,
   name: string,
   check: (text: string, wrong: (what: string) => Error) => string,
-  { environment, log }: Surroundings,
+  around: Surroundings,
 ): Source<string> | undefined {
   const data = fields.text(`${name}-data`)
   if (data !== undefined) {
     const wrong = (what: string): ConfigError => fields.wrong(`${name}-data`, what)
     const text = check(decodeBase64(data, wrong), wrong)
-    return { read: () => Promise.resolve(text), invalidate() {} }
+    return constant(text)
   }
+  return rotating(
+    fields,
+    name,
+    around,
+    (text, file) => check(text, (problem) => fields.wrong(name, `(${file}) ${problem}`)),
+  )
+}
+
+function constant(text: string): Source<string> {
+  return { read: () => Promise.resolve(text), invalidate() {} }
+}
+
+/** Returns the text of the file that a field names, if it names one. */
+function rotating(
+  fields: Fields,
+  name: string,
+  around: Surroundings,
+  parse: (text: string, file: string) => string,
+): RotatingFile | undefined {
   const file = fileOf(fields, name)
-  if (file === undefined) return undefined
   const what = `${fields.at(name)} of ${fields.file}:`
-  return new RotatingFile({
-    environment,
-    log,
-    file,
-    what,
-    parse: (text) => check(text, (problem) => fields.wrong(name, `(${file}) ${problem}`)),
-  })
+  return file === undefined
+    ? undefined
+    : new RotatingFile({ ...around, file, what, parse: (text) => parse(text, file) })
 }
 
 /** Maps `NAME-data` to `NAME` for those of these fields that name a file. */
@@ -200,26 +213,13 @@ function fileOf(fields: Fields, name: string): string | undefined {
   return file === undefined ? undefined : resolvePath(folderOf(fields.file), file)
 }
 
-interface ClusterOfUser {
-  readonly cluster: Fields
-  readonly server: string
-  readonly caText: string | undefined
-}
-
 /** The credentials of a user. After a 401 they are read again only if they can change. */
 interface Identity extends Source<Credentials> {
   readonly canChange: boolean
 }
 
-/**
- * Reads a user's entry; undefined if it has no credentials. A token has precedence over a password, and both over a
- * plugin.
- */
-async function readUser(
-  user: Fields,
-  { cluster, server, caText }: ClusterOfUser,
-  around: Surroundings,
-): Promise<Identity | undefined> {
+/** Returns what a user's entry has: a token before a password, and both before a plugin. */
+async function readUser(user: Fields, of: ClusterOfUser, around: Surroundings): Promise<Identity | undefined> {
   const { environment, log } = around
   const cert = pem(user, 'client-certificate', checkCertificate, around)
   const key = pem(user, 'client-key', checkKey, around)
@@ -229,20 +229,9 @@ async function readUser(
     ? new RotatingPair({ cert, key, clock: environment.clock, log, at: `${user.path} in ${user.file}` })
     : undefined
 
-  const tokenFile = fileOf(user, 'tokenFile')
   const stated = user.text('token')
-  const fixedToken = stated && checkToken(stated, `${user.at('token')} of ${user.file}`)
-  const token: Source<string> | undefined = tokenFile !== undefined
-    ? new RotatingFile({
-      environment,
-      log,
-      file: tokenFile,
-      what: `${user.at('tokenFile')} of ${user.file}:`,
-      parse: (text) => checkToken(text, tokenFile),
-    })
-    : fixedToken === undefined
-    ? undefined
-    : { read: () => Promise.resolve(fixedToken), invalidate() {} }
+  const fixed = stated === undefined ? undefined : constant(checkToken(stated, `${user.at('token')} of ${user.file}`))
+  const token: Source<string> | undefined = rotating(user, 'tokenFile', around, checkToken) ?? fixed
 
   const basic = basicHeaders(user)
   const execFields = user.child('exec')
@@ -250,8 +239,8 @@ async function readUser(
   const dynamic: Source<Credentials> | undefined = token || basic
     ? undefined
     : execFields
-    ? execCredentials(execFields, { cluster, server, caText }, around)
-    : provider && (await legacyProvider(provider, server))
+    ? execCredentials(execFields, of, around)
+    : provider && (await legacyProvider(provider, of.server))
 
   if (!pair && !token && !basic && !dynamic) return undefined
   // A plugin is run at the first request: it may open a browser.
@@ -279,26 +268,16 @@ async function legacyProvider(provider: Fields, server: string): Promise<Source<
   const name = provider.text('name')
   if (name === undefined) throw provider.wrong('name', 'is missing')
   const at = `${provider.path} in ${provider.file}`
+  const cannot = `Cannot sign in by auth-provider "${name}" (${at})`
   const { fromAuthProvider } = await import('./client_node.ts')
-    .catch(
-      fileMissing(
-        `Cannot sign in by auth-provider "${name}" (${at})`,
-        'client-node.js',
-        undefined,
-        ', or use an exec plugin',
-      ),
-    )
+    .catch(fileMissing(cannot, 'client-node.js', undefined, ', or use an exec plugin'))
   const { credentials, invalidate } = await fromAuthProvider({ name, config: provider.raw('config') }, { server, at })
   return { read: () => credentials!(), invalidate: () => invalidate!() }
 }
 
 function impersonation(user: Fields): Impersonation | undefined {
-  const [name, uid, groups, extra] = [
-    user.text('as'),
-    user.text('as-uid'),
-    user.texts('as-groups'),
-    user.child('as-user-extra'),
-  ]
+  const [name, uid, groups] = [user.text('as'), user.text('as-uid'), user.texts('as-groups')]
+  const extra = user.child('as-user-extra')
   if (name === undefined) {
     if (uid !== undefined || groups.length > 0 || extra) {
       throw user.wrong('as', 'is missing: as-uid, as-groups and as-user-extra need it')
@@ -307,24 +286,4 @@ function impersonation(user: Fields): Impersonation | undefined {
   }
   const extras = extra && Object.fromEntries(extra.keys().map((key) => [key, extra.texts(key)]))
   return { user: name, uid, groups, extra: extras }
-}
-
-/** The text of a kubeconfig, and the file that it was read from. */
-export interface KubeconfigText {
-  readonly file: string
-  readonly text: string
-}
-
-/**
- * Returns the cluster of a context of these files, merged as client-go does. Default: the current context.
- *
- * @throws ConfigError that names file and field, and never quotes values, which may be secrets.
- */
-export async function fromKubeconfig(
-  texts: readonly KubeconfigText[],
-  context: string | undefined,
-  around: Surroundings,
-): Promise<ContextCluster> {
-  const configs = await Promise.all(texts.map(({ text, file }) => parseKubeconfig(text, file)))
-  return clusterOfContext(mergeKubeconfigs(configs), context, around)
 }

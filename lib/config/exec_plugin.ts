@@ -11,7 +11,7 @@ import type { Credentials } from '../core/cluster_config.ts'
 import { ConfigError, messageOf } from '../core/errors.ts'
 import { untilAborted } from '../async/abort.ts'
 import { printable } from '../core/printable.ts'
-import { type Log, silentLog } from '../observe/log.ts'
+import type { Log } from '../observe/log.ts'
 import { CommandNotFound, exec, type ExecResult } from '../runtime/os/exec.ts'
 import { folderOf, resolvePath } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
@@ -22,14 +22,17 @@ import { checkCertificate, checkKey } from './pem.ts'
 /** Returns the credentials of a user's `exec` entry. Does not run the plugin yet. @throws ConfigError */
 export function execCredentials(
   exec: Fields,
-  cluster: { readonly cluster: Fields; readonly server: string; readonly caText: string | undefined },
-  { environment, log }: { readonly environment: Environment; readonly log: Log },
+  cluster: ClusterOfUser,
+  around: { readonly environment: Environment; readonly log: Log },
 ): ExecCredentials {
-  return new ExecCredentials(
-    readExecPlugin(exec, clusterInfo(cluster.cluster, cluster.server, cluster.caText)),
-    environment,
-    log,
-  )
+  return new ExecCredentials(readExecPlugin(exec, clusterInfo(cluster)), around)
+}
+
+/** The cluster that a user's credentials are for. */
+export interface ClusterOfUser {
+  readonly cluster: Fields
+  readonly server: string
+  readonly caText: string | undefined
 }
 
 /** Reads `users[].user.exec`. @throws ConfigError */
@@ -75,15 +78,11 @@ export function programOf(command: string, kubeconfig: string): string {
 /** The back-off of a failed plugin; it doubles with each failure. */
 const FIRST_PAUSE_MS = 1000
 const MAX_PAUSE_MS = 30_000
-/**
- * The minimum time between two runs for refused credentials, so that a plugin without others is not run for every
- * request.
- */
+/** The minimum time between two runs for refused credentials: a plugin without others is not run for each request. */
 const REFUSED_MS = 10_000
 /** How long a request waits for new credentials while the old ones are valid. */
 const PATIENCE_MS = 2000
 
-/** A run in progress. */
 interface Run {
   readonly fresh: Promise<Credentials>
   /** Resolves when a request with valid credentials should wait no longer. */
@@ -92,7 +91,6 @@ interface Run {
   join(closed: AbortSignal | undefined): void
 }
 
-/** The credentials of one plugin. */
 export class ExecCredentials {
   readonly #plugin: ExecPlugin
   readonly #environment: Environment
@@ -103,7 +101,7 @@ export class ExecCredentials {
   #failed: { readonly error: unknown; readonly pauseMs: number; readonly untilMs: number } | undefined
   #refusedMs = -Infinity
 
-  constructor(plugin: ExecPlugin, environment: Environment, log: Log = silentLog) {
+  constructor(plugin: ExecPlugin, { environment, log }: { readonly environment: Environment; readonly log: Log }) {
     this.#plugin = plugin
     this.#environment = environment
     this.#log = log
@@ -134,10 +132,7 @@ export class ExecCredentials {
     return untilAborted(isGood ? Promise.race([fresh.catch(kept), waited.then(kept)]) : fresh, closed)
   }
 
-  /**
-   * Called after the server refused the credentials: the next {@link read} runs the plugin again, unless a refusal was
-   * reported shortly before.
-   */
+  /** Makes the next {@link read} run the plugin, unless a refusal was reported shortly before. */
   invalidate(): void {
     const nowMs = this.#environment.clock.monotonic()
     if (nowMs - this.#refusedMs < REFUSED_MS) return
@@ -195,17 +190,13 @@ export class ExecCredentials {
   async #ask(stop: AbortSignal): Promise<ExecAnswer> {
     const plugin = this.#plugin
     const interactive = plugin.interactiveMode !== 'Never' && this.#environment.hasTerminal()
+    const named = `plugin "${plugin.command}" (${plugin.at})`
     if (plugin.interactiveMode === 'Always' && !interactive) {
-      throw new ConfigError(
-        `Cannot run credential plugin "${plugin.command}" (${plugin.at}): it needs a terminal (interactiveMode: Always), and there is none`,
-      )
+      const why = 'it needs a terminal (interactiveMode: Always), and there is none'
+      throw new ConfigError(`Cannot run credential ${named}: ${why}`)
     }
     const result = await this.#exec(interactive, stop)
-    if (result.code !== 0) {
-      throw new ConfigError(
-        `Cannot get credentials from plugin "${plugin.command}" (${plugin.at}): ${failureOf(result)}`,
-      )
-    }
+    if (result.code !== 0) throw new ConfigError(`Cannot get credentials from ${named}: ${failureOf(result)}`)
     return parseExecAnswer(result.stdout, plugin, this.#environment.clock.now())
   }
 
@@ -219,8 +210,7 @@ export class ExecCredentials {
       return await (this.#environment.exec?.(command, args, options) ?? exec(command, args, options))
     } catch (error) {
       const hint = error instanceof CommandNotFound && installHint ? `\n${printable(installHint)}` : ''
-      const why = error instanceof Error ? error.message : String(error)
-      throw new ConfigError(`Cannot get credentials of ${at}: ${why}${hint}`, { cause: error })
+      throw new ConfigError(`Cannot get credentials of ${at}: ${messageOf(error)}${hint}`, { cause: error })
     }
   }
 }
@@ -236,7 +226,6 @@ const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authentication
 
 type ExecVersion = (typeof EXEC_VERSIONS)[number]
 
-/** A plugin's entry in a kubeconfig. */
 interface ExecPlugin {
   /** The user's entry and the file, for messages. */
   readonly at: string
@@ -259,14 +248,13 @@ interface ExecAnswer {
   readonly expiresAt: number
 }
 
-/** Returns the value of KUBERNETES_EXEC_INFO. */
 function execInfo(plugin: ExecPlugin, interactive: boolean): string {
   const spec = { interactive, ...(plugin.cluster && { cluster: plugin.cluster }) }
   return JSON.stringify({ kind: 'ExecCredential', apiVersion: plugin.apiVersion, spec })
 }
 
 /** Returns the cluster's data for a plugin with `provideClusterInfo`. */
-function clusterInfo(cluster: Fields, server: string, ca: string | undefined): Record<string, unknown> {
+function clusterInfo({ cluster, server, caText: ca }: ClusterOfUser): Record<string, unknown> {
   const info = {
     server,
     'tls-server-name': cluster.text('tls-server-name'),

@@ -65,9 +65,8 @@ export class Fields {
     return this.path ? `${this.path}.${name}` : name
   }
 
-  wrong(name: string, what: string, cause?: unknown): ConfigError {
-    const message = `Cannot read ${this.file}: ${this.at(name)} ${what}`
-    return new ConfigError(message, cause === undefined ? undefined : { cause })
+  wrong(name: string, what: string): ConfigError {
+    return new ConfigError(`Cannot read ${this.file}: ${this.at(name)} ${what}`)
   }
 }
 

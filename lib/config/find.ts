@@ -32,9 +32,8 @@ export async function findCluster(options: LoadOptions): Promise<LoadedCluster> 
     )
     // As in client-go, some of a list may be missing.
     if (found.length === 0) {
-      throw new ConfigError(
-        `Cannot find a cluster: KUBECONFIG names ${files.join(', ') || 'no file'}, which does not exist`,
-      )
+      const names = files.join(', ') || 'no file'
+      throw new ConfigError(`Cannot find a cluster: KUBECONFIG names ${names}, which does not exist`)
     }
     return clusterOf(found, context, around)
   }
@@ -53,12 +52,9 @@ export async function findCluster(options: LoadOptions): Promise<LoadedCluster> 
   const file = home === undefined ? undefined : resolvePath(home, '.kube/config')
   const config = file === undefined ? undefined : await readKubeconfigIfExists(file, environment)
   if (config) return clusterOf([config], context, around)
-  throw new ConfigError(
-    `Cannot find a cluster: KUBECONFIG is not set, ${pod.missing}, and ${
-      file === undefined ? 'HOME is not set' : `${file} does not exist`
-    }; ` +
-      'set KUBECONFIG, or run without a cluster by `kubeloop dev FILE`',
-  )
+  const missing = `${pod.missing}, and ${file === undefined ? 'HOME is not set' : `${file} does not exist`}`
+  const remedy = 'set KUBECONFIG, or run without a cluster by `kubeloop dev FILE`'
+  throw new ConfigError(`Cannot find a cluster: KUBECONFIG is not set, ${missing}; ${remedy}`)
 }
 
 /** Loads the code that reads kubeconfigs: a pod never needs it. */

@@ -50,10 +50,7 @@ function entries(root: Fields, list: string, item: string): Map<string, Fields> 
   return found
 }
 
-/**
- * Parses JSON and YAML. The full YAML parser is loaded only for unusual YAML. Its error is not kept as the cause,
- * because it quotes lines of the file.
- */
+/** Loads the full YAML parser only for unusual YAML. Drops its error, which quotes lines of the file. */
 async function parseDocument(text: string, file: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {

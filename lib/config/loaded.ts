@@ -28,10 +28,6 @@ export type ConfigSource =
 
 /** Describes the source of a cluster, for a log line. */
 export function describeConfig({ source, cluster }: LoadedCluster): string {
-  switch (source.kind) {
-    case 'kubeconfig':
-      return `kubeconfig ${source.files.join(', ')}, context "${source.context}"`
-    case 'in-cluster':
-      return `in-cluster service account${cluster.namespace === undefined ? '' : `, namespace "${cluster.namespace}"`}`
-  }
+  if (source.kind === 'kubeconfig') return `kubeconfig ${source.files.join(', ')}, context "${source.context}"`
+  return `in-cluster service account${cluster.namespace === undefined ? '' : `, namespace "${cluster.namespace}"`}`
 }

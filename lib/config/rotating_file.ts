@@ -4,9 +4,7 @@ import type { Log } from '../observe/log.ts'
 import { isMissing } from '../runtime/os/files.ts'
 import type { Environment } from './environment.ts'
 
-/**
- * The kubelet renews a token when a fifth of its lifetime is left. client-go and client-node read once a minute, too.
- */
+/** As client-go. The kubelet renews a token when a fifth of its life is left. */
 const REREAD_MS = 60_000
 
 export interface RotatingFileOptions {

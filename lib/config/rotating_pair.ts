@@ -1,5 +1,6 @@
 /** A client certificate and its key, in files that are replaced one after the other. */
 import type { Clock } from '../async/clock.ts'
+import { jsonEqual } from '../core/equal.ts'
 import type { Log } from '../observe/log.ts'
 import { isPair } from '../runtime/os/builtins.ts'
 
@@ -31,7 +32,6 @@ const WARN_MS = 60_000
 
 export class RotatingPair implements Source<Pair> {
   readonly #options: RotatingPairOptions
-  /** The last returned pair. */
   #last: Pair | undefined
   /** The last matching pair. */
   #good: Pair | undefined
@@ -42,14 +42,11 @@ export class RotatingPair implements Source<Pair> {
     this.#options = options
   }
 
-  /**
-   * Returns the pair. While certificate and key do not match, returns the last matching pair; without one, the files'
-   * content, which TLS refuses.
-   */
+  /** Returns the files, or the last matching pair while they do not match. TLS refuses a first pair that does not. */
   async read(): Promise<Pair> {
     if (this.#last && this.#options.clock.monotonic() < this.#tornUntilMs) return this.#last
     let pair = await this.#readBoth()
-    if (this.#good && isSame(pair, this.#good)) return (this.#last = this.#good)
+    if (jsonEqual(pair, this.#good)) return (this.#last = this.#good!)
     if (!fits(pair)) {
       // Most often the other file was written meanwhile.
       this.invalidate()
@@ -81,10 +78,6 @@ export class RotatingPair implements Source<Pair> {
       at,
     })
   }
-}
-
-function isSame(a: Pair, b: Pair): boolean {
-  return a.cert === b.cert && a.key === b.key
 }
 
 /** Tests whether certificate and key match. Those that cannot be parsed, such as a half-written file, do not. */

@@ -78,10 +78,7 @@ function readMapping(lines: Lines, indent: number): unknown {
   return Object.fromEntries(entries)
 }
 
-/**
- * Reads the value after a key's colon or an item's dash, on this line or below. A list needs an indentation of
- * `listIndent`.
- */
+/** Reads the value after a key's colon or an item's dash. A list below it needs the indentation `listIndent`. */
 function readNode(lines: Lines, indent: number, content: string, listIndent: number): unknown {
   if (!isComment(content)) return readInline(lines, indent, content)
   lines.at++
@@ -103,10 +100,7 @@ const SPACE = /(?:[ \n]|(?<=[ \n])#.*)*/y
 const QUOTED = /"(?:[^"\\]|\\[^])*"|'(?:[^']|'')*'/y
 const PLAIN = /(?:[^ \n,[\]{}#&*!|>'"%@`:?-]|-(?![ \n,[\]{}]))(?: *(?:[^ \n,[\]{}:#]|:(?![ \n,[\]{}])|(?<! )#))*/y
 
-/**
- * Reads a flow collection that begins with `first`, on the current line: `{ token: x }` or `[a, b]`, on one or several
- * lines of any indentation.
- */
+/** Reads a flow collection that begins with `first` on the current line, on one or several lines. */
 function readFlow(lines: Lines, first: string): unknown {
   const source = [first, ...lines.all.slice(lines.at + 1), ''].join('\n')
   const firstLine = lines.at

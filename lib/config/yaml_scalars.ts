@@ -48,7 +48,6 @@ function isContinuation(line: string, indent: number): boolean {
   return line.search(/[^ ]|$/) > indent || /^ *$/.test(line)
 }
 
-/** Returns the text without its quotes. */
 export function unquote(written: string): string {
   return written.slice(1, -1).replace(written.startsWith('"') ? DOUBLE : SINGLE, (part) => {
     if (part === "''") return "'"
@@ -77,10 +76,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\',
 }
 
-/**
- * Reads a block scalar after "|" or ">" (which folds lines of equal indentation). An indentation width and "-" (no
- * final line break) may follow.
- */
+/** Reads a block scalar after "|" or ">", which folds lines. A width and "-" (no final line break) may follow. */
 function readTextBlock(lines: Lines, indent: number, header: string): string {
   const [whole, style, width, strip] = /^([|>])([1-9]?)(-?)(?: +#.*| *)$/.exec(header) ?? []
   if (whole === undefined) refuse()

@@ -3,7 +3,6 @@ import { isDomainName, isNamespace } from '../core/names.ts'
 import type { OperatorDescription } from '../operator/description.ts'
 import type { RoleRules, Rule } from './rules.ts'
 
-/** The API group of roles and bindings. */
 export const RBAC = 'rbac.authorization.k8s.io'
 
 /** An object of these, or of a manifest. */

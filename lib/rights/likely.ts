@@ -86,9 +86,7 @@ export function ownRights(description: OperatorDescription, { namespace, cluster
   if (cluster) return distinct(rights)
   // A shard removes the labels of an object that it gives up, and reads whether a missing one was deleted.
   if (description.options.sharding?.ring) {
-    for (const { resource } of ringOf(description)) {
-      allow(resource, ['get', 'patch'])
-    }
+    for (const { resource } of ringOf(description)) allow(resource, ['get', 'patch'])
   }
   allowLease(description, add, namespace)
   allowWebhooks(description, add, namespace)
@@ -170,6 +168,8 @@ function ownDefinitions(description: OperatorDescription, cluster: OtherCluster 
   return crdOf(ownKinds(description, cluster), description)
 }
 
+const DEFINITIONS = ['apiextensions.k8s.io', 'customresourcedefinitions'] as const
+
 function allowDefinitions(
   description: OperatorDescription,
   allow: Allow,
@@ -179,19 +179,15 @@ function allowDefinitions(
   const definitions = ownDefinitions(description, cluster)
   const names = definitions.map(({ metadata }) => metadata.name).sort()
   if (mode === 'ignore' || names.length === 0) return
-  const crd = ['apiextensions.k8s.io', 'customresourcedefinitions'] as const
-  allow(undefined, ...crd, ['get'], names)
+  allow(undefined, ...DEFINITIONS, ['get'], names)
   if (mode === 'verify') return
-  allow(undefined, ...crd, ['create'])
-  allow(undefined, ...crd, ['update'], names)
+  allow(undefined, ...DEFINITIONS, ['create'])
+  allow(undefined, ...DEFINITIONS, ['update'], names)
   // A narrower schema is checked with all objects, also of namespaces and of kinds of admissions that are not watched.
   for (const { spec: { group, names: { plural } } } of definitions) allow(undefined, group, plural, ['list'])
 }
 
-/**
- * Certificates in a Secret are rotated, and so are the CAs in the configurations and definitions. A release without
- * webhooks finds those of an earlier one.
- */
+/** Certificates in a Secret and CAs in configurations rotate. A release without webhooks finds an earlier one's. */
 function allowWebhooks(description: OperatorDescription, allow: Allow, namespace: string): void {
   const { name, webhooks = {} } = description.options
   const { mode } = crdModeOf(description.options)
@@ -217,12 +213,6 @@ function allowWebhooks(description: OperatorDescription, allow: Allow, namespace
   configurations('validating', description.admissions.some(({ hooks }) => hooks.validate))
   const converted = [...new Set(description.conversions.map(({ hub }) => groupResourceOf(hub)))].sort()
   if (converted.length > 0) {
-    allow(
-      undefined,
-      'apiextensions.k8s.io',
-      'customresourcedefinitions',
-      ['get', 'update', 'watch'],
-      converted,
-    )
+    allow(undefined, ...DEFINITIONS, ['get', 'update', 'watch'], converted)
   }
 }

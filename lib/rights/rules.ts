@@ -11,7 +11,6 @@ export interface Right {
   readonly name: string | undefined
 }
 
-/** A rule of a Role. */
 export interface Rule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]

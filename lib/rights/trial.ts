@@ -10,10 +10,7 @@ export interface TrialAccount {
   readonly name: string
   /** Whether its roles are the user's, not those that follow from the description. */
   readonly hasOwnRoles: boolean
-  /**
-   * Returns what it needs in a cluster, by the operator's name of that; undefined is its own cluster. The namespaces
-   * come first, then the account, then the roles.
-   */
+  /** Returns what it needs in a cluster, undefined for its own: the namespaces, then the account, then the roles. */
   objectsIn(cluster: string | undefined): readonly AccountObject[]
 }
 

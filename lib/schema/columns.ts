@@ -22,10 +22,7 @@ export interface ColumnDefinition {
 
 const CREATED = '.metadata.creationTimestamp'
 
-/**
- * Returns the columns of a definition, by heading. Appends the age if it is missing: a CRD with columns of its own has
- * no default age column.
- */
+/** Returns the columns by heading. Appends the age, which a definition with columns of its own has not by default. */
 export function printerColumns(
   columns: Readonly<Record<string, string | ColumnDefinition>>,
   root: JsonSchema,

@@ -129,9 +129,7 @@ function titleOf(resource: ConvertibleKind): string {
   return `${apiVersionOf(resource)} ${resource.kind}`
 }
 
-/**
- * Returns the resources with the kinds of the conversions. Each version is listed once.
- */
+/** Returns the resources with the kinds of the conversions, each version once. */
 export function withConverted<R extends Resource>(
   resources: Iterable<R>,
   conversions: Iterable<ConversionDescription>,

@@ -6,7 +6,7 @@
  */
 import { jsonEqual } from '../core/equal.ts'
 import type { CustomResourceDefinition, CustomResourceVersion, JsonSchema } from '../core/resource.ts'
-import { changeText, type SchemaChange, schemaChanges } from './schema_changes.ts'
+import { changeText, type SchemaChange, schemaChanges, without } from './schema_changes.ts'
 
 /** A CRD read from a cluster. */
 export interface ForeignCrd {
@@ -70,16 +70,14 @@ function versionDifferences(expected: CustomResourceVersion, { spec }: ForeignCr
   for (const { name, type, jsonPath } of expected.additionalPrinterColumns ?? []) {
     const column = actual.additionalPrinterColumns?.find((each) => each.name === name)
     if (column?.type === type && column.jsonPath === jsonPath) continue
-    differences.push(
-      `column "${name}" ${
-        column ? `shows ${column.jsonPath} (${column.type}), not ${jsonPath} (${type})` : 'is missing'
-      }`,
-    )
+    const what = column ? `shows ${column.jsonPath} (${column.type}), not ${jsonPath} (${type})` : 'is missing'
+    differences.push(`column "${name}" ${what}`)
   }
   return [...found, ...differences.map((difference) => `${expected.name}: ${difference}`)]
 }
 
-function isWithin(path: string, outer: string): boolean {
+/** Whether a field is another one, or below it. */
+export function isWithin(path: string, outer: string): boolean {
   return outer === '' || (path.startsWith(outer) && /^$|^[.[{]/.test(path.slice(outer.length)))
 }
 
@@ -92,11 +90,4 @@ function textsOf(change: SchemaChange): readonly string[] {
     const apart = without(some, others).map((value) => JSON.stringify(value))
     return apart.length > 0 ? [`${keyword} of ${path || 'the object'} ${verb} ${apart.join(', ')}`] : []
   })
-}
-
-/** Returns the values of one list that the other lacks. Empty for what is no list. */
-export function without(values: unknown, from: unknown): readonly unknown[] {
-  return (Array.isArray(values) ? values as readonly unknown[] : []).filter((value) =>
-    !(Array.isArray(from) && from.some((other) => jsonEqual(value, other)))
-  )
 }

@@ -9,7 +9,6 @@ import type {
   CustomResourceVersion,
 } from '../core/resource.ts'
 
-/** Options of {@link crdOf}. */
 export interface CrdOptions {
   /** The operator's conversions. Their hubs are stored, and their kinds need not be among the resources. */
   readonly conversions?: Iterable<ConversionDescription> | undefined

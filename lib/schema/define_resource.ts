@@ -1,6 +1,4 @@
-/**
- * Defines a kind from zod schemas: the types of its objects, its CustomResourceDefinition and its validation.
- */
+/** Defines a kind from zod schemas: the types of its objects, its CustomResourceDefinition and its validation. */
 import { refuse } from './refusal.ts'
 import { isProtectedGroup } from '../core/names.ts'
 import { nameProblem, pluralOf } from './names.ts'
@@ -125,17 +123,9 @@ function defined(definition: ResourceDefinition<ZodSchema, ZodSchema, boolean>):
   for (const [name, value] of Object.entries({ group, version, kind })) {
     if (typeof value !== 'string') throw new TypeError(`Cannot define a resource: its ${name} must be a string`)
   }
-  const { spec, status } = definition as { readonly spec: unknown; readonly status?: unknown } as {
-    spec: $ZodType
-    status?: $ZodType
-  }
+  const { spec, status } = definition as unknown as { readonly spec: $ZodType; readonly status?: $ZodType }
   const plural = definition.plural ?? pluralOf(kind)
-  const problem = nameProblem({
-    ...definition,
-    plural,
-    shortNames: definition.shortNames ?? [],
-    categories: definition.categories ?? [],
-  }) ?? deprecationProblem(definition.deprecated)
+  const problem = nameProblem({ ...definition, plural }) ?? deprecationProblem(definition.deprecated)
   if (problem) throw new TypeError(`Cannot define resource "${kind}": ${problem}`)
   const scope = definition.cluster ? 'Cluster' : 'Namespaced'
   const refinements = definition.refinements && { found: false }
@@ -157,36 +147,27 @@ function deprecationProblem(deprecated: boolean | string | undefined): string | 
   return isText ? undefined : 'the warning of deprecated must be one line of 1 to 256 bytes'
 }
 
-/** Returns the schema of an object, from its root. */
 function rootSchema(
   kind: string,
   spec: $ZodType,
   status: $ZodType | undefined,
   refinements: Refinements | undefined,
 ): JsonSchema {
+  const partOf = (path: 'spec' | 'status', schema: $ZodType): JsonSchema => {
+    const part = structuralSchema(schema, { kind, path }, refinements)
+    return part['type'] === 'object' ? part : refuse({ kind, path }, 'not an object', 'begin with z.object()')
+  }
   return {
     type: 'object',
     properties: {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: partSchema(kind, 'spec', spec, refinements),
-      ...(status && { status: partSchema(kind, 'status', status, refinements) }),
+      spec: partOf('spec', spec),
+      ...(status && { status: partOf('status', status) }),
     },
     ...(isRequired(spec) && { required: ['spec'] }),
   }
-}
-
-function partSchema(
-  kind: string,
-  path: 'spec' | 'status',
-  schema: $ZodType,
-  refinements: Refinements | undefined,
-): JsonSchema {
-  const place = { kind, path }
-  const part = structuralSchema(schema, place, refinements)
-  if (part['type'] !== 'object') refuse(place, 'not an object', 'begin with z.object()')
-  return part
 }
 
 interface CrdParts extends ResourceDefinition<ZodSchema, ZodSchema, boolean> {

@@ -1,5 +1,6 @@
 /** Schemas of values that many kinds of Kubernetes have: quantities, int-or-string, durations, times, objects. */
 import {
+  type $ZodCheck,
   $ZodISODateTime,
   $ZodNumberFormat,
   $ZodObject,
@@ -44,7 +45,7 @@ export function optional<T extends $ZodType>(innerType: T): $ZodOptional<T> {
  */
 export const quantity: FieldSchema<string | number> = field(either(
   integer('safeint'),
-  text(/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$/),
+  text(_regex(/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$/)),
 ))
 
 /** An integer of 32 bits or any string, such as a port's number or name, or `1` and `50%`. */
@@ -59,7 +60,7 @@ const DURATION = /^[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|
  *
  * @see https://pkg.go.dev/time#ParseDuration
  */
-export const duration: FieldSchema<string> = field(text(DURATION))
+export const duration: FieldSchema<string> = field(text(_regex(DURATION)))
 
 const UNITS_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
@@ -103,14 +104,13 @@ export interface EmbeddedObject {
 export const embeddedObject: FieldSchema<EmbeddedObject> = field(objectSchema())
 
 function objectSchema(): $ZodType<EmbeddedObject, EmbeddedObject> {
-  const name = (): $ZodString => new $ZodString({ type: 'string', checks: [_minLength(1)] as never })
   const any = (): $ZodUnknown => new $ZodUnknown({ type: 'unknown' })
   const metadata = new $ZodObject({ type: 'object', shape: {}, catchall: any() })
   return new $ZodObject({
     type: 'object',
     shape: {
-      apiVersion: name(),
-      kind: name(),
+      apiVersion: text(_minLength(1)),
+      kind: text(_minLength(1)),
       metadata: optional(metadata),
     },
     catchall: any(),
@@ -118,12 +118,17 @@ function objectSchema(): $ZodType<EmbeddedObject, EmbeddedObject> {
   }) as $ZodType as $ZodType<EmbeddedObject, EmbeddedObject>
 }
 
-function text(pattern?: RegExp): $ZodType<string, string> {
-  return new $ZodString({ type: 'string', checks: (pattern ? [_regex(pattern)] : []) as never }) as $ZodString<string>
+/** @internal */
+export function text(...checks: readonly $ZodCheck<string>[]): $ZodType<string, string> {
+  return new $ZodString({ type: 'string', checks: [...checks] }) as $ZodString<string>
 }
 
-function integer(format: 'int32' | 'safeint'): $ZodType<number, number> {
-  return new $ZodNumberFormat({ type: 'number', check: 'number_format', format, abort: false, checks: [] })
+/** @internal */
+export function integer(
+  format: 'int32' | 'safeint',
+  ...checks: readonly $ZodCheck<number>[]
+): $ZodType<number, number> {
+  return new $ZodNumberFormat({ type: 'number', check: 'number_format', format, abort: false, checks: [...checks] })
 }
 
 function either(

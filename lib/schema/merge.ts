@@ -135,32 +135,33 @@ export function refuseLoneDefault(field: JsonSchema, place: Place): void {
 }
 
 /** Returns the conditions that all alternatives share. */
-function commonConditions(conditions: readonly JsonSchema[]): JsonSchema {
-  const [first = {}, ...others] = conditions
-  const common: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(first)) {
-    if (others.every((other) => jsonEqual(other[keyword], value))) common[keyword] = value
-    else if (keyword === 'required') {
-      const required = others.map((other) => (other['required'] ?? []) as readonly string[])
-      const names = (value as readonly string[]).filter((name) => required.every((others) => others.includes(name)))
-      if (names.length > 0) common[keyword] = names
-    }
-  }
-  return common
+function commonConditions([first = {}, ...others]: readonly JsonSchema[]): JsonSchema {
+  return filtered(
+    first,
+    (keyword) => others.every((other) => jsonEqual(other[keyword], first[keyword])),
+    (name) => others.every((other) => requiredOf(other).includes(name)),
+  )
 }
 
 function without(condition: JsonSchema, common: JsonSchema): JsonSchema {
-  const rest: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(condition)) {
-    if (!(keyword in common)) rest[keyword] = value
-    else if (keyword === 'required') {
-      const names = (value as readonly string[]).filter((name) =>
-        !(common[keyword] as readonly string[]).includes(name)
-      )
-      if (names.length > 0) rest[keyword] = names
-    }
-  }
-  return rest
+  return filtered(condition, (keyword) => !(keyword in common), (name) => !requiredOf(common).includes(name))
+}
+
+/** Returns a schema with some of its keywords, and some of the names that `required` lists. */
+function filtered(
+  schema: JsonSchema,
+  isKept: (keyword: string) => boolean,
+  isKeptName: (name: string) => boolean,
+): JsonSchema {
+  const required = requiredOf(schema).filter(isKeptName)
+  const kept = Object.entries(schema).filter(([keyword]) =>
+    keyword === 'required' ? required.length > 0 : isKept(keyword)
+  )
+  return { ...Object.fromEntries(kept), ...(required.length > 0 && { required }) }
+}
+
+export function requiredOf(schema: JsonSchema): readonly string[] {
+  return (schema['required'] ?? []) as readonly string[]
 }
 
 function describe(schema: JsonSchema, keyword: string): string {

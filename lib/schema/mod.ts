@@ -7,11 +7,9 @@ import {
   $ZodArray,
   $ZodEnum,
   $ZodISODateTime,
-  $ZodNumberFormat,
   $ZodObject,
   type $ZodOptional,
   $ZodRecord,
-  $ZodString,
   type $ZodType,
   _array,
   _enum,
@@ -22,7 +20,7 @@ import {
   globalRegistry,
 } from 'zod/v4/core'
 import type { LabelExpression, LabelSelector } from '../core/selectors.ts'
-import { field, type FieldSchema, optional } from './formats.ts'
+import { field, type FieldSchema, integer, optional, text } from './formats.ts'
 import { type Condition, MAX_MESSAGE, MAX_REASON, MAX_TYPE, REASON, TYPE } from '../core/conditions.ts'
 
 export { atomic, cel, type CelOptions, embedded, entries, listMap, listSet } from './checks.ts'
@@ -54,7 +52,9 @@ export type { LabelExpression, LabelSelector } from '../core/selectors.ts'
  * })
  * ```
  */
-export const conditionList: $ZodOptional<$ZodType<readonly Condition[], readonly Condition[]>> = optional(listSchema())
+export const conditionList: $ZodOptional<$ZodType<readonly Condition[], readonly Condition[]>> = optional(
+  conditionsSchema(),
+)
 
 /**
  * The schema of a label selector, such as a Deployment's `spec.selector`: `matchLabels` and `matchExpressions`, as in
@@ -76,43 +76,37 @@ export const conditionList: $ZodOptional<$ZodType<readonly Condition[], readonly
 export const labelSelector: FieldSchema<LabelSelector> = field(selectorSchema())
 
 function selectorSchema(): $ZodType<LabelSelector, LabelSelector> {
-  const text = (): $ZodString => new $ZodString({ type: 'string' })
   const expression = new $ZodObject({
     type: 'object',
     shape: {
       key: text(),
       operator: _enum($ZodEnum, ['In', 'NotIn', 'Exists', 'DoesNotExist']),
-      values: optional(atomicList(text())),
+      values: optional(listOf(text(), 'atomic')),
     },
   }) as $ZodType as $ZodType<LabelExpression, LabelExpression>
   const selector = new $ZodObject({
     type: 'object',
     shape: {
       matchLabels: optional(new $ZodRecord({ type: 'record', keyType: text(), valueType: text() })),
-      matchExpressions: optional(atomicList(expression)),
+      matchExpressions: optional(listOf(expression, 'atomic')),
     },
   })
   globalRegistry.add(selector, { 'x-kubernetes-map-type': 'atomic' })
   return selector as $ZodType as $ZodType<LabelSelector, LabelSelector>
 }
 
-function atomicList<T extends $ZodType>(element: T): $ZodType {
+function listOf(element: $ZodType, type: 'atomic' | 'map', keys?: readonly string[]): $ZodType {
   const list = _array($ZodArray, element)
-  globalRegistry.add(list, { 'x-kubernetes-list-type': 'atomic' })
+  globalRegistry.add(list, {
+    'x-kubernetes-list-type': type,
+    ...(keys && { 'x-kubernetes-list-map-keys': keys }),
+  })
   return list
 }
 
 /** The type is the key of the list, so that server-side apply merges conditions of several writers. */
-function listSchema(): $ZodType<readonly Condition[], readonly Condition[]> {
-  const list = _array($ZodArray, conditionSchema())
-  globalRegistry.add(list, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-  return list as $ZodType as $ZodType<readonly Condition[], readonly Condition[]>
-}
-
-function conditionSchema(): $ZodObject {
-  const text = (...checks: ReturnType<typeof _regex | typeof _maxLength>[]): $ZodString =>
-    new $ZodString({ type: 'string', checks: checks as never })
-  return new $ZodObject({
+function conditionsSchema(): $ZodType<readonly Condition[], readonly Condition[]> {
+  const condition = new $ZodObject({
     type: 'object',
     shape: {
       type: text(_regex(TYPE), _maxLength(MAX_TYPE)),
@@ -120,15 +114,8 @@ function conditionSchema(): $ZodObject {
       reason: text(_regex(REASON), _maxLength(MAX_REASON)),
       message: text(_maxLength(MAX_MESSAGE)),
       lastTransitionTime: _isoDateTime($ZodISODateTime, { offset: true }),
-      observedGeneration: optional(
-        new $ZodNumberFormat({
-          type: 'number',
-          check: 'number_format',
-          format: 'safeint',
-          abort: false,
-          checks: [_gte(0)],
-        }),
-      ),
+      observedGeneration: optional(integer('safeint', _gte(0))),
     },
   })
+  return listOf(condition, 'map', ['type']) as $ZodType as $ZodType<readonly Condition[], readonly Condition[]>
 }

@@ -1,14 +1,13 @@
 /** Checks the names of a kind by the API server's rules, derives plurals and orders versions. */
 import { isDomainName, isLabel, kindProblem, notCamelCase } from '../core/names.ts'
 
-/** The names in a definition. */
 export interface Names {
   readonly group: string
   readonly version: string
   readonly kind: string
   readonly plural: string
-  readonly shortNames: readonly string[]
-  readonly categories: readonly string[]
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
 }
 
 /** Returns why the API server would refuse these names, or undefined. */
@@ -20,17 +19,12 @@ export function nameProblem({ group, version, kind, plural, shortNames, categori
   if (problem) return problem
   if (/^[a-z]/.test(kind)) return notCamelCase(kind)
   if (`${plural}.${group}`.length > 253) return `"${plural}.${group}" must have at most 253 characters`
-  const labels = [['plural', 'foos', [plural]], ['short name', 'fo', shortNames], [
-    'category',
-    'all',
-    categories,
-  ]] as const
-  for (const [what, example, names] of labels) {
-    for (const name of names) {
-      if (!isLabel(name)) return `${what} "${name}" must be a lower-case label, such as "${example}"`
-    }
+  const notLabel = (what: string, example: string, names: readonly string[] = []): string | undefined => {
+    const name = names.find((each) => !isLabel(each))
+    return name === undefined ? undefined : `${what} "${name}" must be a lower-case label, such as "${example}"`
   }
-  return undefined
+  return notLabel('plural', 'foos', [plural]) ?? notLabel('short name', 'fo', shortNames) ??
+    notLabel('category', 'all', categories)
 }
 
 /** Returns the usual plural of a kind, in lower case: Foo → foos, Proxy → proxies, Ingress → ingresses. */

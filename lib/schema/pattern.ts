@@ -45,10 +45,7 @@ const HALF_PAIR = 'a regular expression with half a surrogate pair (use the u fl
 /** An escape, with the code of its character, or a character beyond ASCII. */
 const CHARACTER = /\\(?:x\{(\w+)\}|x([89a-f]\w)|[^])|[^\0-\x7f]/giu
 
-/**
- * Returns how a character beyond ASCII is written: visible ones as they are, others by their codes. A pattern must not
- * depend on the runtime, and in Bun's `source` all of them are escapes.
- */
+/** Writes visible characters as they are, others by codes: a pattern is the same on all runtimes, `source` is not. */
 function written(text: string, hex: string | undefined, byte: string | undefined): string {
   const code = hex ?? byte ? Number(`0x${hex ?? byte}`) : text.codePointAt(0)!
   if (code < 0x80) return text

@@ -1,6 +1,4 @@
-/**
- * Errors for what a CRD schema cannot express, with the path of the field.
- */
+/** Errors for what a CRD schema cannot express, with the path of the field. */
 
 /** A place in a schema: the resource's kind and the path of fields from the object's root. */
 export interface Place {

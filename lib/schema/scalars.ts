@@ -48,10 +48,7 @@ export function patternSchema(regex: RegExp, place: Place): JsonSchema {
     : { pattern, minLength, maxLength }
 }
 
-/**
- * Returns a schema with all of these conditions. Of two numeric limits the narrower stays; other repeated keywords go
- * to `allOf`.
- */
+/** Returns a schema with all of these conditions: of two limits the narrower; other repeated keywords go to `allOf`. */
 export function conjunction(base: JsonSchema, parts: readonly JsonSchema[]): JsonSchema {
   const result: Record<string, unknown> = { ...base }
   const rest: JsonSchema[] = []
@@ -130,10 +127,7 @@ function inner(regex: RegExp, place: Place): string {
   return refuse(place, what, 'anchor it with ^ and $, without alternatives, or use .regex()')
 }
 
-/**
- * Returns the pattern of an ISO 8601 duration. It has at least one part, and one after T: alternatives replace
- * lookaheads.
- */
+/** Returns the pattern of an ISO 8601 duration: at least one part, and one after T. Alternatives replace lookaheads. */
 function isoDuration(): string {
   const seconds = '\\d+(?:[.,]\\d+)?S'
   const time = `(?:\\d+H(?:\\d+M)?(?:${seconds})?|\\d+M(?:${seconds})?|${seconds})`

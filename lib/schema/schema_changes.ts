@@ -19,20 +19,9 @@ export interface SchemaChange {
 
 type Fields = Readonly<Record<string, JsonSchema | undefined>>
 
-const PRESERVES = 'x-kubernetes-preserve-unknown-fields'
-
 /** Keywords that are compared separately, or have no effect. */
-const NOT_COMPARED: ReadonlySet<string> = new Set([
-  'type',
-  'x-kubernetes-int-or-string',
-  PRESERVES,
-  'properties',
-  'additionalProperties',
-  'description',
-  'title',
-  'example',
-  'externalDocs',
-])
+const NOT_COMPARED =
+  /^(?:type|x-kubernetes-(?:int-or-string|preserve-unknown-fields)|(?:additionalP|p)roperties|description|title|example|externalDocs)$/
 
 /** Returns the changes from one schema to another. Where the type changes, other changes are left out. */
 export function schemaChanges(from: JsonSchema, to: JsonSchema, path = ''): readonly SchemaChange[] {
@@ -57,11 +46,11 @@ export function schemaChanges(from: JsonSchema, to: JsonSchema, path = ''): read
   }
   for (const keyword of new Set([...Object.keys(from), ...Object.keys(to)])) {
     // `nullable` is ignored where any type is allowed.
-    if (NOT_COMPARED.has(keyword) || (keyword === 'nullable' && type === 'anything')) continue
+    if (NOT_COMPARED.test(keyword) || (keyword === 'nullable' && type === 'anything')) continue
     // The server drops flags that are false.
-    const [a, b] = [from, to].map((
-      schema,
-    ) => (schema[keyword] === false && keyword !== 'default' ? undefined : schema[keyword]))
+    const [a, b] = [from, to].map(({ [keyword]: value }) =>
+      value === false && keyword !== 'default' ? undefined : value
+    )
     compare(keyword, a, b, path, keyword === 'items' ? `${path}[]` : undefined)
   }
   compare('additionalProperties', additionalSchemaOf(from), additionalSchemaOf(to), path, `${path}{}`)
@@ -76,27 +65,26 @@ function typeOf(schema: JsonSchema): unknown {
 function additionalSchemaOf(schema: JsonSchema): JsonSchema | undefined {
   const others = schema['additionalProperties']
   if (others && others !== true) return others as JsonSchema
-  return others || schema[PRESERVES] || typeOf(schema) === 'anything' ? {} : undefined
+  return others || schema['x-kubernetes-preserve-unknown-fields'] || typeOf(schema) === 'anything' ? {} : undefined
 }
 
-/**
- * Tests whether a change may invalidate a valid value or drop fields of it. Conditions that cannot be compared, such as
- * two patterns, count as narrowing.
- */
+/** Tests whether a change may invalidate a value or drop fields. What cannot be compared, as two patterns, may. */
 export function isNarrowing({ keyword, from, to }: SchemaChange): boolean {
   if (keyword === 'default') return false
   if (keyword === 'type') return to !== 'anything'
   if (keyword === 'nullable' || keyword.endsWith('roperties')) return !to
   if (from === undefined || to === undefined) return from === undefined
-  if (keyword === 'enum') return lacking(from, to).length > 0
-  if (keyword === 'required') return lacking(to, from).length > 0
+  if (keyword === 'enum') return without(from, to).length > 0
+  if (keyword === 'required') return without(to, from).length > 0
   if (/^m(ax|in)/.test(keyword)) return keyword.startsWith('max') === (to as number < (from as number))
   return true
 }
 
-/** Returns the values of one list that the other lacks. */
-function lacking(values: unknown, of: unknown): readonly unknown[] {
-  return (values as readonly unknown[]).filter((value) => !(of as readonly unknown[]).includes(value))
+/** Returns the values of one list that the other lacks. Empty for what is no list. */
+export function without(values: unknown, from: unknown): readonly unknown[] {
+  return (Array.isArray(values) ? values as readonly unknown[] : []).filter((value) =>
+    !(Array.isArray(from) && from.some((other) => jsonEqual(value, other)))
+  )
 }
 
 /** Formats a change as the state after it. */

@@ -17,10 +17,7 @@ export function withDefault(schema: JsonSchema, value: unknown, place: Place): J
   return { ...schema, default: value }
 }
 
-/**
- * Returns the value that the server fills in. Reads it twice, to refuse a default that varies: the server stores one
- * value.
- */
+/** Returns the value that the server fills in. Refuses one that varies, as the server stores it. */
 export function defaultOf(def: Extract<Definition, { type: 'default' | 'prefault' }>, place: Place): unknown {
   const value: unknown = def.defaultValue
   const text = JSON.stringify(value) as string | undefined

@@ -152,6 +152,11 @@ function outside(step: Step): Step {
   return { ...step, ruled: false }
 }
 
+const REFUSED_CHECKS: readonly (readonly [check: RegExp, what: string, advice: string])[] = [
+  [/^overwrite$/, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used'],
+  [/^propert(?:y|ies)$/, 'checked for a property', 'state the property in z.object()'],
+]
+
 /** Throws for checks by a function, unless CEL rules replace them, or admission checks them. */
 function refuseChecks(checks: readonly Check[], ruled: boolean, { place, refinements }: Step): void {
   for (const { check } of checks) {
@@ -162,15 +167,7 @@ function refuseChecks(checks: readonly Check[], ruled: boolean, { place, refinem
       }
       refinements.found = true
     }
-    if (check === 'overwrite') {
-      refuse(place, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used')
-    }
-    if (check === 'property' || check === 'properties') {
-      refuse(place, 'checked for a property', 'state the property in z.object()')
-    }
-    if (check.startsWith('size_') || check.endsWith('_size')) {
-      refuse(place, 'limited in size', 'limit it in CEL with size(self)')
-    }
+    for (const [name, what, advice] of REFUSED_CHECKS) if (name.test(check)) refuse(place, what, advice)
   }
 }
 

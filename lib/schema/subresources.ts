@@ -24,11 +24,8 @@ export function scaleOf(scale: ScaleDefinition, root: JsonSchema, kind: string):
       root,
     )
     if (path && first === '' && parts.includes(names[0]!) && field?.['type'] === type) return path
-    throw new TypeError(
-      `Cannot define resource "${kind}": scale.${option} is "${path}", and must be a field of type ${type} below .${
-        parts.join(' or .')
-      }`,
-    )
+    const must = `must be a field of type ${type} below .${parts.join(' or .')}`
+    throw new TypeError(`Cannot define resource "${kind}": scale.${option} is "${path}", and ${must}`)
   }
   return {
     specReplicasPath: pathOf('specReplicas', 'integer', ['spec']),

@@ -7,23 +7,18 @@
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
  */
 import type { JsonSchema } from '../core/resource.ts'
-import { isEmpty, refuseLoneDefault, split } from './merge.ts'
+import { isEmpty, refuseLoneDefault, requiredOf, split } from './merge.ts'
 import { below, type Place } from './refusal.ts'
 import { valuesSchema } from './values.ts'
 
 type Fields = Readonly<Record<string, JsonSchema>>
 type Values = readonly unknown[]
 
-/**
- * The limits for rules. A server estimates their cost, and allows 10 million for a rule, 100 million for a definition.
- */
+/** The limits of rules. A server allows an estimated cost of 10 million for a rule, 100 million for a definition. */
 export interface RuleScope {
   /** The maximum number of these objects in the root object. Infinity inside a list or map without a limit. */
   readonly count: number
-  /**
-   * The remaining cost for rules of this part. Undefined where the schema becomes a condition, where rules are not
-   * allowed.
-   */
+  /** The remaining cost of rules. Undefined in a condition, where rules are not allowed. */
   readonly budget: { left: number } | undefined
 }
 
@@ -100,10 +95,6 @@ function fieldsOf(schema: JsonSchema): Fields {
   return (schema['properties'] ?? {}) as Fields
 }
 
-function requiredOf(schema: JsonSchema): readonly string[] {
-  return (schema['required'] ?? []) as readonly string[]
-}
-
 /** Returns the field that all alternatives require, with distinct values of one type in each. */
 function tagOf(schemas: readonly JsonSchema[]): string | undefined {
   return requiredOf(schemas[0]!).find((name) => {
@@ -156,10 +147,7 @@ function ruleOf(
 const RESERVED =
   /^(?:true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while)$/
 
-/**
- * Returns a field's name in CEL. Undefined for names with other characters or two underscores, whose escapes are not
- * supported here.
- */
+/** Returns a field's name in CEL. Undefined for other characters or two underscores, which would need escapes. */
 function identifierOf(name: string): string | undefined {
   return /^(?!.*__)[A-Za-z_]\w*$/.test(name) ? name.replace(RESERVED, '__$&__') : undefined
 }

@@ -16,7 +16,8 @@ export function problemsOf(
   { old, refinements = true }: ValidateOptions = {},
 ): readonly Problem[] {
   const [parts, before] = [partsOf(object), partsOf(old)]
-  const ignored = refinements ? UNKNOWN_FIELDS : UNKNOWN_FIELDS_AND_REFINEMENTS
+  // A refinement's issues have this code, unless superRefine gives them another.
+  const isIgnored: Ignored = ({ code }) => code === 'unrecognized_keys' || (code === 'custom' && !refinements)
   const problemsAt = (field: 'spec' | 'status', schema: $ZodType): readonly Problem[] => {
     const [value, valueBefore] = [parts[field], before[field]]
     if (valueBefore !== undefined && jsonEqual(value, valueBefore)) return []
@@ -25,7 +26,7 @@ export function problemsOf(
       return stored !== undefined && jsonEqual(valueAt(value, path), stored)
     }
     return issuesOf(schema, value).filter((issue) => !isStored(issue))
-      .flatMap((issue) => problemsIn(issue, field, ignored))
+      .flatMap((issue) => problemsIn(issue, field, isIgnored))
   }
   return [
     ...problemsAt('spec', spec),
@@ -48,36 +49,29 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   }, value)
 }
 
-/** Codes of issues that are no problems. */
-type Ignored = ReadonlySet<string>
+/** Tests for issues that are no problems. */
+type Ignored = (issue: $ZodIssue) => boolean
 
-const UNKNOWN_FIELDS: Ignored = new Set(['unrecognized_keys'])
-/** A refinement's issues have this code, unless superRefine gives them another. */
-const UNKNOWN_FIELDS_AND_REFINEMENTS: Ignored = new Set([...UNKNOWN_FIELDS, 'custom'])
-
-function problemsIn(issue: $ZodIssue, base: string, ignored: Ignored): readonly Problem[] {
-  if (ignored.has(issue.code)) return []
+function problemsIn(issue: $ZodIssue, base: string, isIgnored: Ignored): readonly Problem[] {
+  if (isIgnored(issue)) return []
   const field = fieldAt(base, issue.path)
-  if (issue.code === 'invalid_union' && issue.errors.length > 0) return unionProblems(issue.errors, field, ignored)
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) return unionProblems(issue.errors, field, isIgnored)
   return [{ field, message: issue.message }]
 }
 
-/**
- * Returns the problems of the closest alternative: the one whose first problem is deepest, then the one with the
- * fewest.
- */
+/** Returns the problems of the closest alternative: that with the deepest first problem, then with the fewest. */
 function unionProblems(
   alternatives: readonly (readonly $ZodIssue[])[],
   field: string,
-  ignored: Ignored,
+  isIgnored: Ignored,
 ): readonly Problem[] {
-  const known = alternatives.map((issues) => issues.filter(({ code }) => !ignored.has(code)))
+  const known = alternatives.map((issues) => issues.filter((issue) => !isIgnored(issue)))
   // An alternative with only such issues matches.
   if (known.some((issues) => issues.length === 0)) return []
   const depth = (issues: readonly $ZodIssue[]): number => Math.min(...issues.map(({ path }) => path.length))
   const [best, next] = known.toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)
   if (next && depth(best!) === 0) return [{ field, message: known.map(([first]) => first!.message).join(', or ') }]
-  return best!.flatMap((issue) => problemsIn(issue, field, ignored))
+  return best!.flatMap((issue) => problemsIn(issue, field, isIgnored))
 }
 
 /** Formats a path, such as `spec.hosts[0].name`. A name with other characters is in brackets: `spec.labels[a.b/c]`. */

@@ -47,9 +47,7 @@ function escape(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 }
 
-/**
- * Returns int-or-string if these are an integer and a string: the only union of types in a CRD. Otherwise undefined.
- */
+/** Returns int-or-string, the only union of types in a CRD, for an integer and a string; otherwise undefined. */
 export function intOrString(schemas: readonly JsonSchema[], place: Place): JsonSchema | undefined {
   const types = schemas.map((schema) => schema['type'])
   if (schemas.length !== 2 || !types.includes('integer') || !types.includes('string')) return undefined

@@ -39,7 +39,6 @@ export function verifyType(what: string, type: 'array' | 'object', schema: JsonS
   if (schema['type'] !== type) refuse(`given ${what}`, `it is for ${type === 'array' ? 'arrays' : 'objects'}`)
 }
 
-/** Verifies limits of the number of entries. */
 export function verifyEntries(limits: readonly (number | undefined)[], schema: JsonSchema, refuse: Refuse): void {
   verifyType('entries()', 'object', schema, refuse)
   for (const limit of limits) {
@@ -48,13 +47,11 @@ export function verifyEntries(limits: readonly (number | undefined)[], schema: J
   }
 }
 
-/** Verifies an embedded object. */
 export function verifyEmbedded(schema: JsonSchema, refuse: Refuse): void {
   verifyType('embedded()', 'object', schema, refuse)
   if (schema['additionalProperties']) refuse('a record that is an embedded object', 'use z.looseObject()')
 }
 
-/** Verifies a set. */
 export function verifySet(schema: JsonSchema, refuse: Refuse): void {
   verifyType('listSet()', 'array', schema, refuse)
   const items = schema['items'] as JsonSchema
@@ -67,7 +64,6 @@ export function verifySet(schema: JsonSchema, refuse: Refuse): void {
   }
 }
 
-/** Verifies a list with keys. */
 export function verifyMap(keys: readonly string[], schema: JsonSchema, refuse: Refuse): void {
   verifyType('listMap()', 'array', schema, refuse)
   const items = schema['items'] as JsonSchema

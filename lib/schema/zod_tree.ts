@@ -20,7 +20,6 @@ export interface Check {
   readonly minimum?: number
   readonly maximum?: number
   readonly length?: number
-  readonly size?: number
   /** Keywords for the schema of a CRD, of a check of `kubeloop/schema`. */
   readonly keywords?: Readonly<Record<string, unknown>>
   /** Throws, by `refuse`, if the API server would refuse these keywords in a schema. */
@@ -31,9 +30,7 @@ export function definitionOf(schema: $ZodType): Definition {
   return schema._zod.def as Definition
 }
 
-/**
- * Returns the checks of a schema. A format, such as `z.int32()` or `z.email()`, is a schema and its own first check.
- */
+/** Returns the checks of a schema. A format, such as `z.int32()`, is a schema and its own first check. */
 export function checksOf(schema: $ZodType): readonly Check[] {
   const own: readonly unknown[] = schema._zod.traits.has('$ZodCheck') ? [schema] : []
   const added: readonly unknown[] = schema._zod.def.checks ?? []
@@ -48,7 +45,6 @@ export function metaOf(schema: $ZodType | undefined): JSONSchemaMeta | undefined
   return schema?._zod && registry ? registry.get(schema) ?? {} : undefined
 }
 
-/** Returns the issues that zod finds in a value. */
 export function issuesOf(schema: $ZodType, value: unknown): readonly $ZodIssue[] {
   const result = schema['~standard'].validate(value)
   if ('then' in result) throw new TypeError('Cannot validate: the schema is asynchronous')

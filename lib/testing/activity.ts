@@ -15,10 +15,7 @@ const REAL_TIMEOUT_MS = 5000
 const LOADING_MS = 30_000
 /** The world is at rest after so many turns without work: promises pass work between parts within fewer turns. */
 const QUIET_TURNS = 5
-/**
- * The same while a key is in work, perhaps because of a delayed request or a timer: the work of another key may pause
- * for some turns.
- */
+/** The same while a key is in work, for a delayed request or a timer: the work of another may pause for some turns. */
 const DELAYED_TURNS = 100
 
 /** The maximum number of keys and requests in an error. */
@@ -37,7 +34,6 @@ export interface Watched {
   loads?(): boolean
 }
 
-/** Tracks requests and busy parts. */
 export class Activity {
   readonly #faults: Faults
   /** Open requests, as `PUT /api/v1/…`. */
@@ -73,10 +69,7 @@ export class Activity {
     this.#runs.push(runs)
   }
 
-  /**
-   * Runs a part, which may add what to watch, and stores its error. Returns a function that drops the part and its
-   * error.
-   */
+  /** Runs a part, which may add what to watch. Returns a function that drops the part and its error. */
   run(part: (watch: (each: Watched) => void) => Promise<void>): () => void {
     const watched: Watched[] = []
     this.#running.add(watched)

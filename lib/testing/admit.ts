@@ -2,6 +2,7 @@
 import type { Client } from 'kubeloop'
 import { internals, type Json } from 'kubeloop/apiserver'
 import { type Clock, systemClock } from '../async/clock.ts'
+import { decodeBase64 } from '../config/pem.ts'
 import { parseExact } from '../core/exact_json.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { apiVersionOf, type Resource } from '../core/resource.ts'
@@ -84,7 +85,9 @@ export async function admit<T extends KubeObject, D>(
   for (const phase of ['mutate', 'validate'] as const) {
     const { response, error } = await answer(phase, resource, all, admitted, options)
     for (const text of response.warnings ?? []) if (!warnings.includes(text)) warnings.push(text)
-    if (response.patch) admitted = internals.jsonPatch(admitted, parseExact(fromBase64(response.patch)) as Json)
+    if (response.patch) {
+      admitted = internals.jsonPatch(admitted, parseExact(decodeBase64(response.patch, Error)) as Json)
+    }
     const { code = 200, message = '', details } = response.status ?? {}
     if (response.allowed && phase === 'mutate') continue
     const causes = (details?.causes ?? []).map(({ field = '', message = '', reason = '' }) => ({
@@ -152,10 +155,6 @@ function requestOf(resource: Resource, object: Json, options: AdmitOptions): Adm
 /** Fills in what a typed object may lack. */
 function complete(resource: Resource, object: object): Json {
   return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: {}, ...object } as unknown as Json
-}
-
-function fromBase64(text: string): string {
-  return new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)))
 }
 
 /** Throws when it is used, not when it is read: a function takes it from its context with everything else. */

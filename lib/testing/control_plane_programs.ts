@@ -1,15 +1,8 @@
 /** Prepares the programs of a control plane: their flags, files, ports and probes. */
+import { kubeconfigOf } from '../config/kubeconfig_text.ts'
 import type { Authority, IssuedCertificate } from '../runtime/net/certificates.ts'
 import { freePort, probe } from '../runtime/net/loopback.ts'
 import { ensureFolder, type Workspace } from '../runtime/os/workspace.ts'
-
-/** The paths of the programs. */
-export interface ControlPlanePaths {
-  readonly etcd: string
-  readonly apiServer: string
-  /** Empty if it is not used. */
-  readonly controllerManager: string
-}
 
 /** Additional flags by program. They override the default ones. */
 export interface ExtraArgs {
@@ -20,7 +13,7 @@ export interface ExtraArgs {
 
 export interface ProgramOptions {
   readonly authority: Authority
-  readonly paths: ControlPlanePaths
+  readonly paths: Readonly<Record<ProgramName, string>>
   /** The controllers of kube-controller-manager, which runs only if there are any. */
   readonly controllers: readonly string[]
   /** The folder of etcd's data. Default: in the workspace. */
@@ -64,15 +57,12 @@ export async function prepare(options: ProgramOptions, workspace: Workspace): Pr
       'kubernetes.default.svc.cluster.local',
     ],
   })
-  const admin = await authority.issue({
-    commonName: 'envtest-admin',
-    organizations: ['system:masters'],
-    usage: 'client',
-  })
+  const organizations = ['system:masters']
+  const admin = await authority.issue({ commonName: 'envtest-admin', organizations, usage: 'client' })
   // Signs and verifies service account tokens; no client uses it.
   const serviceAccounts = await authority.issue({ commonName: 'service-accounts', usage: 'client' })
   const token = crypto.randomUUID() + crypto.randomUUID()
-  const files: Files = {
+  const files = {
     ca: workspace.write('ca.crt', authority.ca),
     servingCert: workspace.write('serving.crt', serving.cert),
     servingKey: workspace.write('serving.key', serving.key),
@@ -81,6 +71,7 @@ export async function prepare(options: ProgramOptions, workspace: Workspace): Pr
     serviceAccountCert: workspace.write('service-accounts.crt', serviceAccounts.cert),
     serviceAccountKey: workspace.write('service-accounts.key', serviceAccounts.key),
     tokens: workspace.write('tokens.csv', `${token},envtest-admin,envtest-admin,"system:masters"\n`),
+    // A folder for files that a program would write elsewhere by default.
     unused: workspace.path('unused'),
   }
   const etcdUrl = `http://127.0.0.1:${etcdPort}`
@@ -90,30 +81,23 @@ export async function prepare(options: ProgramOptions, workspace: Workspace): Pr
     apiServer(options, etcdUrl, apiPort, files, admin),
   ]
   if (options.controllers.length > 0) {
-    const kubeconfig = workspace.write('manager.kubeconfig', kubeconfigOfFiles(server, files))
+    const user = { 'client-certificate': files.adminCert, 'client-key': files.adminKey }
+    const clusters = [{ name: 'envtest', cluster: { server, 'certificate-authority': files.ca } }]
+    const kubeconfig = workspace.write('manager.kubeconfig', kubeconfigOf({ name: 'envtest', user }, clusters))
     programs.push(controllerManager(options, kubeconfig, managerPort, files))
   }
   return { programs, server, admin, token }
 }
 
-interface Files {
-  readonly ca: string
-  readonly servingCert: string
-  readonly servingKey: string
-  readonly adminCert: string
-  readonly adminKey: string
-  readonly serviceAccountCert: string
-  readonly serviceAccountKey: string
-  readonly tokens: string
-  /** A folder for files that a program would write elsewhere by default. */
-  readonly unused: string
-}
+type Files = Readonly<
+  Record<'ca' | 'servingCert' | 'servingKey' | 'serviceAccountCert' | 'serviceAccountKey' | 'tokens' | 'unused', string>
+>
 
 function etcd({ paths, extraArgs }: ProgramOptions, url: string, data: string): Program {
   ensureFolder(data)
   return {
     name: 'etcd',
-    command: paths.etcd,
+    command: paths['etcd'],
     args: [
       `--data-dir=${data}`,
       `--listen-client-urls=${url}`,
@@ -138,7 +122,7 @@ function apiServer(
   const tls = { ca: options.authority.ca, ...admin }
   return {
     name: 'kube-apiserver',
-    command: options.paths.apiServer,
+    command: options.paths['kube-apiserver'],
     args: [
       `--etcd-servers=${etcdUrl}`,
       '--bind-address=127.0.0.1',
@@ -171,7 +155,7 @@ function apiServer(
 function controllerManager(options: ProgramOptions, kubeconfig: string, port: number, files: Files): Program {
   return {
     name: 'kube-controller-manager',
-    command: options.paths.controllerManager,
+    command: options.paths['kube-controller-manager'],
     args: [
       `--kubeconfig=${kubeconfig}`,
       '--leader-elect=false',
@@ -187,15 +171,4 @@ function controllerManager(options: ProgramOptions, kubeconfig: string, port: nu
     ],
     ready: () => probe(`https://127.0.0.1:${port}/healthz`, { ca: options.authority.ca }),
   }
-}
-
-function kubeconfigOfFiles(server: string, files: Files): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'admin',
-    contexts: [{ name: 'admin', context: { cluster: 'envtest', user: 'admin' } }],
-    clusters: [{ name: 'envtest', cluster: { server, 'certificate-authority': files.ca } }],
-    users: [{ name: 'admin', user: { 'client-certificate': files.adminCert, 'client-key': files.adminKey } }],
-  })
 }

@@ -1,18 +1,19 @@
 /** Runs a real control plane for tests, as controller-runtime's envtest does. */
 import { type Client, Cluster } from 'kubeloop'
 import { sleep, systemClock } from '../async/clock.ts'
+import { kubeconfigOf } from '../config/kubeconfig_text.ts'
 import type { ClusterConfig } from '../core/cluster_config.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { type Log, silentLog } from '../observe/log.ts'
-import { createAuthority, type IssuedCertificate } from '../runtime/net/certificates.ts'
+import { createAuthority } from '../runtime/net/certificates.ts'
 import { httpTransport } from '../runtime/net/transport.ts'
 import { type ChildProcess, guardProcesses, startProcess } from '../runtime/os/child_process.ts'
 import { env } from '../runtime/os/env.ts'
 import { createWorkspace, findExecutables, type Workspace } from '../runtime/os/workspace.ts'
 import {
-  type ControlPlanePaths,
   type ExtraArgs,
   prepare,
+  type Prepared,
   type Program,
   type ProgramName,
   type ProgramOptions,
@@ -113,35 +114,33 @@ export async function startEnvtest(options: EnvtestOptions = {}): Promise<Envtes
     startTimeoutMs: options.startTimeoutMs ?? 60_000,
     log: options.log ?? silentLog,
   })
-  const { server } = plane
+  const { server, admin, token, ...running } = plane
   const addUser = async (name: string, groups: readonly string[] = []): Promise<ClusterConfig> => {
     const { cert, key } = await authority.issue({ commonName: name, organizations: groups, usage: 'client' })
     return { server, ca: authority.ca, cert, key }
   }
-  const config: ClusterConfig = { server, ca: authority.ca, cert: plane.admin.cert, key: plane.admin.key }
+  const config: ClusterConfig = { server, ca: authority.ca, cert: admin.cert, key: admin.key }
   const connection = httpTransport(config, { userAgent: 'kubeloop envtest' })
   options.log?.info(`The control plane is ready: ${server}`)
   return {
     client: new Cluster({ name: 'envtest', transport: connection }).client,
     config,
-    tokenConfig: { server, ca: authority.ca, token: plane.token },
+    tokenConfig: { server, ca: authority.ca, token },
     kubectl: paths.kubectl,
     kubeconfig: (of = config) => kubeconfigText(of),
     addUser,
-    killApiServer: plane.killApiServer,
-    restartApiServer: plane.restartApiServer,
-    output: (program, lines = 50) => plane.output(program, lines),
+    ...running,
     stop() {
       connection.close()
-      return plane.stop()
+      return running.stop()
     },
   }
 }
 
-function findPrograms(
-  assets: string | undefined,
-  withControllerManager: boolean,
-): ControlPlanePaths & { readonly kubectl: string } {
+/** The paths of executables. That of kube-controller-manager is known only if it runs. */
+type Paths = ProgramOptions['paths'] & { readonly kubectl: string }
+
+function findPrograms(assets: string | undefined, withControllerManager: boolean): Paths {
   const doing = 'Cannot start the control plane'
   if (!assets) {
     const what =
@@ -150,49 +149,21 @@ function findPrograms(
   }
   const wanted = ['etcd', 'kube-apiserver', 'kubectl', ...(withControllerManager ? ['kube-controller-manager'] : [])]
   const { paths, missing } = findExecutables(assets, wanted)
-  if (missing.length > 0) {
-    throw new Error(
-      `${doing}: "${assets}" has no ${
-        missing.join(', ')
-      }; put the executables there or set KUBEBUILDER_ASSETS to another folder`,
-    )
-  }
-  return {
-    etcd: paths['etcd'] ?? '',
-    apiServer: paths['kube-apiserver'] ?? '',
-    kubectl: paths['kubectl'] ?? '',
-    controllerManager: paths['kube-controller-manager'] ?? '',
-  }
+  if (missing.length === 0) return paths as Paths
+  const remedy = 'put the executables there or set KUBEBUILDER_ASSETS to another folder'
+  throw new Error(`${doing}: "${assets}" has no ${missing.join(', ')}; ${remedy}`)
 }
 
-/**
- * Returns a kubeconfig as JSON. Credentials that are functions are left out; without credentials, the user is
- * anonymous.
- */
+/** Leaves out credentials that are functions; without credentials, the user is anonymous. */
 export function kubeconfigText(config: ClusterConfig): string {
   const encoded = (text: unknown): string | undefined => typeof text === 'string' ? btoa(text) : undefined
-  return JSON.stringify(
-    {
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'envtest',
-      clusters: [{
-        name: 'envtest',
-        cluster: { server: config.server, 'certificate-authority-data': encoded(config.ca) },
-      }],
-      users: [{
-        name: 'envtest',
-        user: {
-          'client-certificate-data': encoded(config.cert),
-          'client-key-data': encoded(config.key),
-          token: typeof config.token === 'string' ? config.token : undefined,
-        },
-      }],
-      contexts: [{ name: 'envtest', context: { cluster: 'envtest', user: 'envtest' } }],
-    },
-    null,
-    2,
-  )
+  const user = {
+    'client-certificate-data': encoded(config.cert),
+    'client-key-data': encoded(config.key),
+    token: typeof config.token === 'string' ? config.token : undefined,
+  }
+  const cluster = { server: config.server, 'certificate-authority-data': encoded(config.ca) }
+  return kubeconfigOf({ name: 'envtest', user }, [{ name: 'envtest', cluster }])
 }
 
 interface ControlPlaneOptions extends ProgramOptions {
@@ -201,15 +172,9 @@ interface ControlPlaneOptions extends ProgramOptions {
   readonly log: Log
 }
 
-interface ControlPlane {
-  readonly server: string
-  readonly admin: IssuedCertificate
-  readonly token: string
-  killApiServer(): Promise<void>
-  restartApiServer(): Promise<void>
-  output(program: string, lines: number): string
-  stop(): Promise<void>
-}
+type ControlPlane =
+  & Pick<Prepared, 'server' | 'admin' | 'token'>
+  & Pick<Envtest, 'killApiServer' | 'restartApiServer' | 'output' | 'stop'>
 
 /** Starts all programs. On a failure, ends them and removes their files. */
 async function createControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -228,18 +193,14 @@ async function createControlPlane(options: ControlPlaneOptions): Promise<Control
 
 async function startAll(options: ControlPlaneOptions, workspace: Workspace): Promise<ControlPlane> {
   const { startTimeoutMs, log } = options
-  const { programs, server, admin, token } = await prepare(options, workspace)
+  const { programs, ...credentials } = await prepare(options, workspace)
   const guard = guardProcesses(workspace.folder)
   const running = new Map<string, ChildProcess>()
   let stopping: Promise<void> | undefined
   const guardRunning = (): void => guard.watch([...running.values()].map((child) => child.pid))
 
   const start = async (program: Program): Promise<void> => {
-    const child = await startProcess({
-      command: program.command,
-      args: program.args,
-      output: workspace.path(`${program.name}.log`),
-    })
+    const child = await startProcess({ ...program, output: workspace.path(`${program.name}.log`) })
     if (stopping) {
       child.kill('SIGKILL')
       throw new Error(`Cannot start ${program.name}: the control plane was stopped`)
@@ -269,19 +230,16 @@ async function startAll(options: ControlPlaneOptions, workspace: Workspace): Pro
     await stop()
     throw error
   }
-  const apiServer = programs.find((program) => program.name === 'kube-apiserver')
-  if (!apiServer) throw new Error('Cannot run a control plane: it has no kube-apiserver')
+  const apiServer = programs.find((program) => program.name === 'kube-apiserver')!
   return {
-    server,
-    admin,
-    token,
+    ...credentials,
     killApiServer: () => kill(apiServer.name),
     async restartApiServer() {
       if (stopping) throw new Error('Cannot restart kube-apiserver: the control plane was stopped')
       await kill(apiServer.name)
       await start(apiServer)
     },
-    output: (program, lines) => workspace.tail(`${program}.log`, lines),
+    output: (program, lines = 50) => workspace.tail(`${program}.log`, lines),
     stop,
   }
 }

@@ -1,5 +1,6 @@
 /** The responses that faults cause: refusals, broken and late bodies, and old states. */
 import { NetworkError, type Transport } from 'kubeloop'
+import { internals } from 'kubeloop/apiserver'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { lineBatches } from '../async/lines.ts'
 import { type Clock, pause, sleep } from '../async/clock.ts'
@@ -12,7 +13,7 @@ const encoder = new TextEncoder()
 /** Returns a Status of a code. `retryAfterMs` is sent in whole seconds, rounded up. */
 export function refusal(code: number, reason: string | undefined, retryAfterMs: number | undefined): HttpResponse {
   const seconds = retryAfterMs === undefined ? undefined : Math.ceil(retryAfterMs / 1000)
-  const text = JSON.stringify({
+  const status = {
     kind: 'Status',
     apiVersion: 'v1',
     status: 'Failure',
@@ -21,14 +22,9 @@ export function refusal(code: number, reason: string | undefined, retryAfterMs: 
     reason: reason ?? (code === 410 ? 'Expired' : REASON_OF_CODE[code]),
     ...(seconds !== undefined && { details: { retryAfterSeconds: seconds } }),
     code,
-  })
-  const headers: Record<string, string> = { 'content-type': 'application/json' }
-  if (seconds !== undefined) headers['retry-after'] = String(seconds)
-  return { status: code, headers, body: bodyOf(once(encoder.encode(text)), () => {}) }
-}
-
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
-  yield bytes
+  }
+  const { headers, ...answer } = internals.answerJson(code, JSON.stringify(status), [])
+  return { ...answer, headers: { ...headers, ...(seconds !== undefined && { 'retry-after': String(seconds) }) } }
 }
 
 export function brokenOff(phase: 'response' | 'body'): NetworkError {
@@ -62,7 +58,7 @@ export function brokenBody(inner: HttpBody): HttpBody {
 
 /** Returns a body that fails in the middle of its first line. */
 export function tornBody(inner: HttpBody): HttpBody {
-  return bodyOf(torn(inner), () => inner.cancel(), inner.endless)
+  return bodyOf(inner, torn(inner))
 }
 
 async function* torn(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
@@ -70,7 +66,7 @@ async function* torn(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefine
     if (line === undefined) continue
     const bytes = encoder.encode(line)
     yield bytes.subarray(0, Math.ceil(bytes.length / 2))
-    throw brokenOff('body')
+    break
   }
   throw brokenOff('body')
 }
@@ -127,21 +123,16 @@ export function lateBody(
     }
   }
   void pump()
-  return bodyOf(
-    late(),
-    () => {
-      isCancelled = true
-      scope.abort()
-      scope[Symbol.dispose]()
-      inner.cancel()
-    },
-    inner.endless,
-  )
+  return bodyOf(inner, late(), () => {
+    isCancelled = true
+    scope.abort()
+    scope[Symbol.dispose]()
+  })
 }
 
 /** Returns the body of a watch that has each event twice, bookmarks once. */
 export function repeatedBody(inner: HttpBody): HttpBody {
-  return bodyOf(repeated(inner), () => inner.cancel(), inner.endless)
+  return bodyOf(inner, repeated(inner))
 }
 
 async function* repeated(inner: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
@@ -196,15 +187,11 @@ export async function staleResponse(inner: Transport, request: HttpRequest, vers
   const lines = items.map((item) => JSON.stringify({ type: 'ADDED', object: { ...type, ...item } }))
   if (flag(query, 'sendInitialEvents')) {
     const annotations = { 'k8s.io/initial-events-end': 'true' }
-    lines.push(
-      JSON.stringify({
-        type: 'BOOKMARK',
-        object: { ...type, metadata: { resourceVersion: metadata.resourceVersion, annotations } },
-      }),
-    )
+    const object = { ...type, metadata: { resourceVersion: metadata.resourceVersion, annotations } }
+    lines.push(JSON.stringify({ type: 'BOOKMARK', object }))
   }
   const first = encoder.encode(lines.map((line) => `${line}\n`).join(''))
-  return { ...watch, body: bodyOf(followed(first, watch.body), () => watch.body.cancel(), watch.body.endless) }
+  return { ...watch, body: bodyOf(watch.body, followed(first, watch.body)) }
 }
 
 async function* followed(first: Uint8Array, rest: HttpBody): AsyncGenerator<Uint8Array, void, undefined> {
@@ -212,11 +199,19 @@ async function* followed(first: Uint8Array, rest: HttpBody): AsyncGenerator<Uint
   yield* rest
 }
 
-/** Returns a body of chunks. `cancel` is called when the reader needs no more of them. */
-function bodyOf(chunks: AsyncGenerator<Uint8Array, void, undefined>, cancel: () => void, endless = false): HttpBody {
+/** Returns a body of chunks, made from those of `inner`, which is cancelled when the reader needs no more of them. */
+function bodyOf(
+  inner: HttpBody,
+  chunks: AsyncGenerator<Uint8Array, void, undefined>,
+  onCancel = (): void => {},
+): HttpBody {
+  const cancel = (): void => {
+    onCancel()
+    inner.cancel()
+  }
   return {
     cancel,
-    endless,
+    endless: inner.endless,
     async text() {
       const decoder = new TextDecoder()
       let text = ''

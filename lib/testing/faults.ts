@@ -116,10 +116,7 @@ export interface Faults {
   add(fault: Fault): ActiveFault
   /** Wraps the transport of a cluster. `cluster`: its name; `null` for the operator's own. */
   around(inner: Transport, cluster: string | null): Transport
-  /**
-   * Answers a request to a service by `act`, or as a fault has it. Rejects with a NetworkError, or with the signal's
-   * reason.
-   */
+  /** Answers a request to a service. Rejects with a NetworkError, or with the reason of the signal. */
   serve(service: string, signal: AbortSignal, act: () => Promise<Response>): Promise<Response>
 }
 
@@ -154,10 +151,7 @@ export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
     }
     return undefined
   }
-  /**
-   * Ends a watch after its `timeoutSeconds`, as a real server does, if it has a fault or another one may meet the next
-   * watch. Others need no end.
-   */
+  /** Ends a watch after its `timeoutSeconds`, as a server does, where a fault meets this watch or may meet the next. */
   const renewed = (
     response: HttpResponse,
     request: HttpRequest,
@@ -296,20 +290,18 @@ const VERBS: readonly string[] = ['get', 'list', 'watch', 'create', 'update', 'p
 const OF_ALL: readonly string[] = ['list', 'watch', 'deletecollection']
 
 const SHAPE: ShapeOf<Fault> = {
-  ...{ cluster: 0, verb: 0, resource: 0, namespace: 0, name: 0, times: 0, skip: 0, status: 0, reason: 0 },
-  ...{ retryAfter: 0, delay: 0, cut: 0, drop: 0, stale: 0, lag: 0, repeat: 0, until: 0, service: 0 },
+  ...{ cluster: 0, verb: VERBS, resource: 0, namespace: 0, name: 0, times: 0, skip: 0, status: 0, reason: 0 },
+  ...{ retryAfter: 0, delay: 0, stale: 0, lag: 0, repeat: 0, until: 0, service: 0 },
+  ...{ cut: [true, false, 'answer', 'line'], drop: ['request', 'answer'] },
 }
 const CANNOT = 'Cannot add a fault'
 const EFFECTS = 'a status, a delay, cut, drop, stale, lag or repeat'
 
 function checked(given: Fault, clusters: readonly string[]): ActiveFault {
-  if (typeof given !== 'object' || (given as unknown) === null) {
-    throw new TypeError(`${CANNOT}: it must be an object, such as { verb: 'patch', status: 500 }`)
-  }
   refuseUnknown(`${CANNOT}: `, given, SHAPE)
   const { cluster: where, delay, lag, retryAfter, service: url, ...fault } = given
   const service = url === undefined ? undefined : serviceOf(url, given)
-  const { verb, resource, times = 1, skip = 0, status, cut, drop, stale, repeat } = fault
+  const { resource, times = 1, skip = 0, status, cut, drop, stale, repeat } = fault
   const cluster = typeof where === 'object' ? (where?.name ?? null) : where
   const [delayMs, lagMs, retryAfterMs] = [delay, lag, retryAfter].map(msOf)
   if (
@@ -318,37 +310,21 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
   ) {
     throw new TypeError(`${CANNOT}: it has no effect; give it ${EFFECTS}`)
   }
-  if (verb !== undefined && !VERBS.includes(verb)) {
-    throw new TypeError(`${CANNOT} to the verb "${verb}": the verbs are ${VERBS.join(', ')}`)
+  const check = (field: keyof typeof fault, isRight: boolean, must: string, Wrong = RangeError): void => {
+    const value = fault[field]
+    if (value !== undefined && !isRight) throw new Wrong(`${CANNOT}: ${field} is ${textOf(value)}, and must be ${must}`)
   }
-  if (resource !== undefined && typeof (resource as { plural?: unknown } | null)?.plural !== 'string') {
-    throw new TypeError(
-      `${CANNOT}: resource is ${textOf(resource)}, and must be a kind, such as Deployment of kubeloop/kinds`,
-    )
-  }
+  const isKind = typeof (resource as { plural?: unknown } | null | undefined)?.plural === 'string'
+  check('resource', isKind, 'a kind, such as Deployment of kubeloop/kinds', TypeError)
   if (typeof cluster === 'string' && !clusters.includes(cluster)) {
     throw new TypeError(`${CANNOT} to the cluster "${cluster}": the operator has no cluster of that name`)
   }
-  if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599)) {
-    const why = 'and must be a whole number from 400 to 599: a fault has no object to answer with'
-    throw new RangeError(`${CANNOT}: status is ${textOf(status)}, ${why}`)
-  }
-  if (!(Number.isInteger(times) || times === Infinity) || times < 1) {
-    throw new RangeError(`${CANNOT}: times is ${textOf(times)}, and must be a whole number from 1, or Infinity`)
-  }
-  if (!Number.isInteger(skip) || skip < 0) {
-    throw new RangeError(`${CANNOT}: skip is ${textOf(skip)}, and must be a whole number from 0`)
-  }
-  const only = (field: string, value: unknown, allowed: readonly unknown[], words: string): void => {
-    if (value !== undefined && !allowed.includes(value)) {
-      throw new TypeError(`${CANNOT}: ${field} is ${textOf(value)}, and must be ${words}`)
-    }
-  }
-  only('cut', cut, [true, false, 'answer', 'line'], "true, 'answer' or 'line'")
-  only('drop', drop, ['request', 'answer'], "'request' or 'answer'")
-  if (stale !== undefined && !(typeof stale === 'string' && /^[1-9]\d*$/.test(stale))) {
-    throw new TypeError(`${CANNOT}: stale is ${textOf(stale)}, and must be the resourceVersion of an earlier answer`)
-  }
+  const isCode = Number.isInteger(status) && status! >= 400 && status! <= 599
+  check('status', isCode, 'a whole number from 400 to 599: a fault has no object to answer with')
+  check('times', times === Infinity || (Number.isInteger(times) && times > 0), 'a whole number from 1, or Infinity')
+  check('skip', Number.isInteger(skip) && skip >= 0, 'a whole number from 0')
+  const isVersion = typeof stale === 'string' && /^[1-9]\d*$/.test(stale)
+  check('stale', isVersion, 'the resourceVersion of an earlier answer', TypeError)
   if (status === undefined && (retryAfterMs !== undefined || fault.reason !== undefined)) {
     throw new TypeError(`${CANNOT}: reason and retryAfter need a status`)
   }

@@ -26,11 +26,9 @@ function checked(object: unknown, index: number): AnyObject {
   const missing = Object.entries({ apiVersion, kind, 'metadata.name': metadata?.name ?? metadata?.generateName })
     .flatMap(([field, value]) => (typeof value === 'string' && value !== '' ? [] : [field]))
   if (missing.length === 0) return object as AnyObject
-  throw new TypeError(
-    `Cannot create objects[${index}] of the world: it has no ${
-      missing.join(' and no ')
-    }; give whole objects: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }`,
-  )
+  const example = "{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name: 'a' } }"
+  const what = `it has no ${missing.join(' and no ')}; give whole objects: ${example}`
+  throw new TypeError(`Cannot create objects[${index}] of the world: ${what}`)
 }
 
 /** Creates an object, and its definition before, if the operator defines the kind and the server does not serve it. */

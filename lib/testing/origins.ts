@@ -1,10 +1,6 @@
 /** Reads the origins by which services of worlds are named. */
 
-/**
- * Returns the origin of a service.
- *
- * @throws TypeError if the URL has more than that.
- */
+/** @throws TypeError if the URL is not an origin. */
 export function originOf(url: string, cannot: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed && /^https?:$/.test(parsed.protocol) && `${parsed.origin}/` === parsed.href) return parsed.origin

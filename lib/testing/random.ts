@@ -1,5 +1,3 @@
-/** Random numbers that a seed repeats. */
-
 /** Returns a small random generator (mulberry32), so that a seed repeats a run. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0

@@ -110,10 +110,7 @@ export class Replica {
     return (request) => this.#isKilled ? never() : inner(request)
   }
 
-  /**
-   * Wraps all other transports: after a kill no response and no watch event arrives. `cluster`: the name of the
-   * server's cluster; `null` for the operator's own.
-   */
+  /** Wraps all other transports: after a kill nothing arrives. `cluster`: its name; `null` for the operator's own. */
   receiving(inner: Transport, cluster: string | null): Transport {
     return async (request) => {
       if (this.#isKilled) return await never()
@@ -165,10 +162,7 @@ function never(): Promise<never> {
   return new Promise(() => {})
 }
 
-/**
- * Calls a webhook in the first of the running replicas, all of which serve it. Rejects if there is none, as a
- * connection to a Service without endpoints does.
- */
+/** Calls a webhook in the first replica. Rejects if none runs, as a connection to a Service without endpoints does. */
 export async function callIn(
   replicas: readonly Replica[],
   { url, service }: WebhookClientConfig,

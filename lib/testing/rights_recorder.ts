@@ -3,7 +3,7 @@ import type { AnyResource, Transport } from 'kubeloop'
 import type { ReconcileReport } from '../controller/controller.ts'
 import { messageOf } from '../core/errors.ts'
 import { headersOf, type HttpRequest } from '../core/transport.ts'
-import { parseKey } from '../core/objects.ts'
+import { type OwnerReference, parseKey } from '../core/objects.ts'
 import { requestedAction, splitTarget } from '../core/requested_action.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import { userFrames } from '../observe/stack.ts'
@@ -17,7 +17,6 @@ export const RIGHTS = 'KUBELOOP_RIGHTS'
 
 /** One right that an operator has asked for, as a line of the record. */
 export interface AskedRight {
-  /** The operator's name. */
   readonly operator: string
   /** The operator's name of the cluster. Absent for its own. */
   readonly cluster?: string
@@ -64,7 +63,6 @@ export interface RecorderOptions {
   readonly operator: string
   /** The kinds of the operator, to find those of owner references. */
   readonly resources: readonly AnyResource[]
-  /** Called once for each line. */
   readonly write: (line: RecordLine) => void
 }
 
@@ -102,10 +100,7 @@ export class RightsRecorder {
     this.#options = options
   }
 
-  /**
-   * Wraps a transport of the operator, outside of all others, so that the call's stack leads to its code. `cluster`:
-   * the cluster's name; null for the operator's own.
-   */
+  /** Wraps a transport outside of all others, as the stack must lead to its caller. `cluster`: null for the own one. */
   around(inner: Transport, cluster: string | null): Transport {
     return (request) => {
       this.#record(request, cluster)
@@ -113,10 +108,7 @@ export class RightsRecorder {
     }
   }
 
-  /**
-   * Notes an object that was reconciled, and the writes of the run that were not sent, as they would have changed
-   * nothing: another time they are.
-   */
+  /** Notes an object, and the writes of its run that were not sent as they would have changed nothing. */
   reconciled({ key, cluster, writes }: Pick<ReconcileReport, 'key' | 'cluster' | 'writes'>): void {
     const { operator, resources } = this.#options
     this.#add('reconciled', key, () => ({ operator, reconciled: key }))
@@ -141,13 +133,10 @@ export class RightsRecorder {
     let place: { readonly at?: string } | undefined
     // A stack costs more than all the rest, so it is taken only for a new line.
     const at = (): { readonly at?: string } => place ??= placeOfCall()
-    for (const { kind, ...right } of this.#rightsOf(request)) {
-      if (kind === 'path') {
-        const { verb, path } = right
-        this.#add(`${cluster} ${verb} ${path}`, '', () => ({ ...origin, verb, path, ...at() }))
-        continue
-      }
-      this.#addAsked({ kind, ...right }, cluster, at)
+    for (const asked of this.#rightsOf(request)) {
+      const { kind, verb, path } = asked
+      if (kind === 'resource') this.#addAsked(asked, cluster, at)
+      else this.#add(`${cluster} ${verb} ${path}`, '', () => ({ ...origin, verb, path, ...at() }))
     }
   }
 
@@ -158,12 +147,10 @@ export class RightsRecorder {
     prefix = '',
   ): void {
     const on = { operator: this.#options.operator, ...(cluster !== null && { cluster }), verb, group, resource }
-    this.#add(
-      `${prefix}${cluster} ${verb} ${group}/${resource}`,
-      `${namespace}/${name}`,
-      () => ({ ...on, ...(namespace && { namespace }), ...(name && { name }), ...at() }),
-      () => ({ ...on, ...(namespace && { namespace: ANY }), ...(name && { name: ANY }), ...at() }),
-    )
+    const line = (any?: typeof ANY): AskedRight => {
+      return { ...on, ...(namespace && { namespace: any ?? namespace }), ...(name && { name: any ?? name }), ...at() }
+    }
+    this.#add(`${prefix}${cluster} ${verb} ${group}/${resource}`, `${namespace}/${name}`, line, () => line(ANY))
   }
 
   #add(what: string, each: string, line: () => RecordLine, overflow?: () => RecordLine): void {
@@ -266,14 +253,9 @@ const ALLOWED_PATHS = /^\/(?:$|(?:apis?|openapi|version|healthz|livez|readyz)(?:
 
 /** Yields the rights to act as another user. */
 function* impersonations(headers: Readonly<Record<string, string>>): Generator<Asked> {
-  const impersonate = (resource: string, name: string, group = '', namespace = ''): Asked => ({
-    ...NOTHING,
-    verb: 'impersonate',
-    group,
-    resource,
-    namespace,
-    name,
-  })
+  const impersonate = (resource: string, name: string, group = '', namespace = ''): Asked => {
+    return { ...NOTHING, verb: 'impersonate', group, resource, namespace, name }
+  }
   for (const [header, value] of Object.entries(headers)) {
     if (header === 'impersonate-user') {
       const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(value) ?? []
@@ -293,20 +275,10 @@ function bodyOf({ body }: HttpRequest): string {
 }
 
 interface Body {
-  readonly metadata?: Metadata
+  readonly metadata?: { readonly name?: string; readonly ownerReferences?: readonly Partial<OwnerReference>[] }
   readonly roleRef?: { readonly kind?: string; readonly name?: string }
   readonly rules?: readonly {
     readonly [field in 'apiGroups' | 'resources' | 'verbs' | 'resourceNames' | 'nonResourceURLs']?: readonly string[]
-  }[]
-}
-
-interface Metadata {
-  readonly name?: string
-  readonly ownerReferences?: readonly {
-    readonly apiVersion?: string
-    readonly kind?: string
-    readonly name?: string
-    readonly blockOwnerDeletion?: boolean
   }[]
 }
 

@@ -37,7 +37,6 @@ export class Services {
     this.#handlers.set(origin, handler)
   }
 
-  /** Gives the global `fetch` back. */
   close(): void {
     this.#isClosed = true
     this.#restore?.()

@@ -1,35 +1,26 @@
 /** Starts the replicas of an operator in its world. */
-import type { Clock, Controller, Log, Operator, Parts } from 'kubeloop'
+import type { Clock, Controller, Operator, Parts } from 'kubeloop'
 import { internals } from 'kubeloop/apiserver'
 import { messageOf } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import type { ReconcileReport } from '../controller/controller.ts'
 import type { OperatorOptions } from '../operator/options.ts'
 import type { StartOptions } from '../operator/start.ts'
-import type { Activity, Watched } from './activity.ts'
+import type { Watched } from './activity.ts'
 import { seededRandom } from './random.ts'
 import { type Ran, Replica, ReplicaRuns } from './replica.ts'
-import type { RightsRecorder } from './rights_recorder.ts'
 import type { Services } from './services.ts'
-import type { Trace } from './trace.ts'
-import type { WorldClusters } from './world_clusters.ts'
+import type { WorldClusters, WorldParts } from './world_clusters.ts'
 
-interface ReplicaStart {
+interface ReplicaStart extends Pick<WorldParts, 'random' | 'log' | 'activity' | 'recorder' | 'trace'> {
   readonly operator: Operator
   /** The number of all replicas. */
   readonly replicas: number
   readonly seed: number
   readonly clock: Clock
-  readonly random: () => number
-  readonly log: Log
-  readonly activity: Activity
-  readonly recorder: RightsRecorder | undefined
-  readonly trace: Trace
   readonly clusters: Pick<WorldClusters, 'connectionsOf'>
   readonly services: Services
-  /** Called with what runs. */
   readonly onRan: (ran: Ran) => void
-  /** Called with each reconcile. */
   readonly onReport?: (report: ReconcileReport) => void
   /** Replace those of a world. */
   readonly options?: StartOptions

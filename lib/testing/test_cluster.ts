@@ -1,5 +1,5 @@
 /** Runs a test of an operator in a world, or the same test on a real cluster. */
-import { type Client, type Clock, Cluster, isReason, loadConfig, type Operator } from 'kubeloop'
+import { type Client, type Clock, Cluster, loadConfig, type Operator } from 'kubeloop'
 import { sleep, systemClock } from '../async/clock.ts'
 import { type Duration, toMs } from '../core/duration.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
@@ -7,8 +7,8 @@ import { silentLog } from '../observe/log.ts'
 import { ownKinds } from '../operator/used_kinds.ts'
 import { optionalEnv } from '../runtime/os/env.ts'
 import { startEnvtest } from './envtest.ts'
-import { createObjects } from './initial_objects.ts'
 import { type World, world, type WorldOptions } from './world.ts'
+import { createMissing } from './world_account.ts'
 
 const VARIABLE = 'KUBELOOP_TEST_CLUSTER'
 /** The real time between two checks. */
@@ -97,11 +97,7 @@ async function onCluster(app: Operator, options: TestClusterOptions, where: stri
     const { createCrds } = await import('../operator/definitions.ts')
     // Those of several versions need the address of the operator's webhooks, which installs them.
     if (description.conversions.length === 0) await createCrds(ownKinds(description), writer, stopping.signal)
-    for (const object of objects) {
-      await createObjects(cluster, [object], () => []).catch((error: unknown) => {
-        if (!isReason(error, 'AlreadyExists')) throw error
-      })
-    }
+    await createMissing(cluster, objects)
   } catch (error) {
     await stop()
     throw error

@@ -53,15 +53,13 @@ class Entry implements TraceEntry {
     const why = causes.length > 0 ? ` because: ${causes.join(', ')}` : ''
     const wrote = writes.length > 0 ? `; ${writes.join(', ')}` : ''
     const often = times > 1 ? ` (${times} times)` : ''
-    return `+${(ms / 1000).toFixed(3)} s replica ${replica}: ${
-      [what, object, result].filter(Boolean).join(' ')
-    }${wrote}${why}${often}`
+    const step = [what, object, result].filter(Boolean).join(' ')
+    return `+${(ms / 1000).toFixed(3)} s replica ${replica}: ${step}${wrote}${why}${often}`
   }
 }
 
 type Step = Partial<Pick<TraceEntry, 'object' | 'result' | 'causes' | 'writes'>>
 
-/** The trace of one world. */
 export class Trace {
   readonly #clock: Clock
   readonly #beganMs: number

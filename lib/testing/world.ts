@@ -138,16 +138,6 @@ export interface World extends AsyncDisposable {
    * Rejects with the error of a replica that ended. Rejects if the operator does not come to rest, or watches a kind
    * that the world does not serve, so that nothing is reconciled. Rejects and stops the operator if a key is reconciled
    * and written more than 50 times.
-   *
-   * @example
-   * ```ts
-   * import assert from 'node:assert/strict'
-   * import { world } from 'kubeloop/testing'
-   * import app from './operator.ts'
-   * const w = await world(app)
-   * assert.deepEqual(await w.settle(), [])
-   * await w.stop()
-   * ```
    */
   settle(): Promise<readonly Failing[]>
   /**
@@ -316,7 +306,8 @@ export interface World extends AsyncDisposable {
  *
  * const w = await world(app)
  * await w.client.create(Foo, { metadata: { namespace: 'default', name: 'a' }, spec: { deploymentName: 'b' } })
- * await w.settle()
+ * const [failing] = await w.settle()
+ * if (failing) throw failing.error
  * await w.stop()
  * ```
  */

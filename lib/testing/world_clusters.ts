@@ -28,7 +28,8 @@ interface WorldCluster {
   readonly operator: Transport
 }
 
-interface WorldClustersOptions {
+/** What a world is made of. */
+export interface WorldParts {
   readonly description: OperatorDescription
   readonly clock: FakeClock
   readonly random: () => number
@@ -41,6 +42,9 @@ interface WorldClustersOptions {
   readonly activity: Activity
   /** What the clusters begin with. */
   readonly record?: ClusterRecord | undefined
+}
+
+interface WorldClustersOptions extends WorldParts {
   readonly callWebhook: CallWebhook
   /** Runs workloads in all clusters. Default: none run. */
   readonly simulation?: Simulation | undefined
@@ -117,11 +121,8 @@ export class WorldClusters {
     const cannot = 'Cannot settle: nothing is reconciled before all caches are synced, and'
     if (refused.size > 0) throw new Error(`${cannot} the operator may not list ${[...refused].join(', ')}`)
     if (missing.size === 0) return
-    throw new Error(
-      `${cannot} the world does not serve ${
-        [...missing].join(', ')
-      }; add their CustomResourceDefinitions: world(app, { objects: [definition] })`,
-    )
+    const remedy = 'add their CustomResourceDefinitions: world(app, { objects: [definition] })'
+    throw new Error(`${cannot} the world does not serve ${[...missing].join(', ')}; ${remedy}`)
   }
 
   #connect(replica: Replica, { operator }: WorldCluster, name: string | null): Transport {

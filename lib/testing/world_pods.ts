@@ -16,9 +16,7 @@ export interface WorkloadTimes {
 
 export interface Simulation {
   readonly pods: Pods
-  /** Answers requests for logs. */
   readonly podLog: PodLog
-  /** Makes the controllers of a cluster. */
   readonly workloads: (options: Pick<WorkloadsOptions, 'transport' | 'clock' | 'log'>) => Workloads
 }
 

@@ -1,5 +1,4 @@
 /** Lets the time of a world pass until something runs, and until it has ended. */
-import type { Log } from 'kubeloop'
 import { nextTurn } from '../async/clock.ts'
 import type { FakeClock } from '../async/fake_clock.ts'
 import { formatMs, toMs } from '../core/duration.ts'
@@ -8,10 +7,9 @@ import type { OperatorDescription } from '../operator/description.ts'
 import { setFailed } from '../runtime/os/this_runtime.ts'
 import { type Activity, MAX_TURNS } from './activity.ts'
 import { consoleLog } from './console_log.ts'
-import type { Faults } from './faults.ts'
 import type { Ran } from './replica.ts'
-import type { Trace } from './trace.ts'
 import type { Services } from './services.ts'
+import type { WorldParts } from './world_clusters.ts'
 
 /** More timers than this without anything that runs are renewals of a lease, for example. */
 const MAX_IDLE_TIMERS = 100_000
@@ -35,24 +33,15 @@ export async function advanceUntil(clock: FakeClock, ran: Ran[]): Promise<number
   )
 }
 
-/**
- * The time to end after the grace period, which is only for the controllers: to release the lease, and to send the last
- * Events.
- */
+/** The time for what follows the grace period: the lease is released, the last Events are sent. */
 const STOP_MARGIN_MS = 600_000
 /** Limits an infinite grace period, so that the test ends. */
 const MAX_GRACE_MS = 3_600_000
 
-interface Ending {
-  readonly description: OperatorDescription
-  readonly clock: FakeClock
-  readonly log: Log
+interface Ending extends Pick<WorldParts, 'description' | 'clock' | 'log' | 'faults' | 'activity' | 'trace'> {
   /** Whether the log is one of the test, which may not print. */
   readonly isLogOwn: boolean
-  readonly faults: Faults
-  readonly activity: Activity
   readonly services: Services
-  readonly trace: Trace
   readonly stopping: AbortController
 }
 
@@ -117,12 +106,10 @@ async function endOf(
     if (clock.pending > 0 && clock.monotonic() < untilMs) await clock.advance(100)
     else if (turns++ > MAX_TURNS) {
       const { restless } = activity
-      const stuck = `Cannot stop operator "${name}": it has not ended ${
-        formatMs(maxStopMs)
-      } after its signal was aborted; does a task or a reconcile wait for something that never happens?${
-        restless ? ` Before that: ${restless.message}` : ''
-      }`
-      throw new Error(stuck, { cause: restless })
+      const stuck = `it has not ended ${formatMs(maxStopMs)} after its signal was aborted`
+      const why = 'does a task or a reconcile wait for something that never happens?'
+      const before = restless ? ` Before that: ${restless.message}` : ''
+      throw new Error(`Cannot stop operator "${name}": ${stuck}; ${why}${before}`, { cause: restless })
     }
   }
 }

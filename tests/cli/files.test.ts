@@ -15,7 +15,7 @@ import { kubeconfigText } from '../../lib/cli/api/serving.ts'
 import { add, newOperator } from '../../lib/cli/commands/new.ts'
 import {
   packageVersion,
-  sampleManifest,
+  readExample,
   sampleOperator,
   sampleTest,
   sampleWithModules,
@@ -36,7 +36,7 @@ test('the version, the sample operator, its manifest and its tests are those of 
   const { version } = JSON.parse(example('../package.json')) as { version: string }
   assert.equal(await packageVersion(), version)
   assert.equal(await sampleOperator(), example('1_sample_controller.ts'))
-  assert.equal(await sampleManifest(), example('foo.yaml'))
+  assert.equal(await readExample('foo.yaml'), example('foo.yaml'))
   const tests = await sampleTest('$&.ts')
   assert.equal(tests.replace("'./$&.ts'", "'./1_sample_controller.ts'"), example('7_testing.test.ts'))
   assert.ok(!tests.includes('1_sample_controller'))

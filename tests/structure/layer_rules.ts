@@ -41,6 +41,7 @@ const PACKAGES: Readonly<Record<string, ImportFact['how']>> = {
   'prom-client': 'dynamic',
   '@opentelemetry/api': 'dynamic',
   'fast-check': 'dynamic',
+  esbuild: 'dynamic',
   're2js': 'static',
 }
 

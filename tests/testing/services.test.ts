@@ -19,7 +19,7 @@ function fetching(name = 'x') {
     await client.live.get(ConfigMap, ref(metadata.name))
     try {
       const response = await fetch(`${CDN}/files/${metadata.name}?token=secret`, { method: 'POST', body: 'b', signal })
-      tries.push(`${at} ${response.status} ${await response.text()}`)
+      tries.push(`${at} ${response.status} ${(await response.text()).trim()}`)
       if (!response.ok) throw new Error(`status ${response.status}, wait ${response.headers.get('retry-after')}`)
     } catch (error) {
       if (error instanceof TypeError) tries.push(`${at} ${error.message}`)

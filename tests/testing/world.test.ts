@@ -187,7 +187,7 @@ test('a fault without an effect is refused when it is added', async () => {
   )
   assert.throws(
     () => w.fault({ verb: 'apply', cut: true }),
-    /Cannot add a fault to the verb "apply": the verbs are get, list, watch/,
+    /Cannot add a fault: verb is "apply"; it must be "get" or "list" or "watch"/,
   )
   assert.throws(
     () => w.fault({ cluster: 'east', cut: true }),

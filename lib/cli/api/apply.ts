@@ -40,24 +40,19 @@ export class ManifestApplier {
     this.#pending = pendingOf(manifests)
   }
 
-  /**
-   * Called when an operator starts: applies pending objects in order. Reports failures, and retries them at the next
-   * start.
-   */
+  /** Called when an operator starts: applies pending objects in order. Those that fail stay for the next start. */
   apply(signal: AbortSignal): Promise<void> {
-    this.#running = this.#running.then(() => this.#applyPending(signal))
-    return this.#running
+    return this.#running = this.#running.then(() => this.#applyPending(signal))
   }
 
   /** Applies those of the pending objects first that pass a test, before an operator starts. */
   applyFirst(isFirst: (object: ManifestObject) => boolean, signal: AbortSignal): Promise<void> {
-    this.#running = this.#running.then(async () => {
+    return this.#running = this.#running.then(async () => {
       const later = this.#pending.filter(({ object }) => !isFirst(object))
       this.#pending = this.#pending.filter(({ object }) => isFirst(object))
       await this.#applyPending(signal)
       this.#pending = [...this.#pending, ...later]
     })
-    return this.#running
   }
 
   /**
@@ -72,7 +67,7 @@ export class ManifestApplier {
     const isSaved = (name: string, cluster: string | undefined): boolean =>
       manifests.some((each) => each.name === name && each.cluster === cluster)
     this.manifests = [...this.manifests.filter(({ name, cluster }) => !isSaved(name, cluster)), ...manifests]
-    this.#running = this.#running.then(async () => {
+    return this.#running = this.#running.then(async () => {
       const saved = pendingOf(manifests)
       const others = this.#pending.filter(({ manifest, cluster }) => !isSaved(manifest, cluster))
       this.#pending = started ? saved : [...others, ...saved]
@@ -80,7 +75,6 @@ export class ManifestApplier {
       await this.#applyPending(signal, true)
       this.#pending = [...others, ...this.#pending]
     })
-    return this.#running
   }
 
   async #applyPending(signal: AbortSignal, again = false): Promise<void> {
@@ -140,11 +134,7 @@ export class ManifestApplier {
     }
   }
 
-  /**
-   * Resolves with the kind when the API serves it.
-   *
-   * @throws Error if the API does not serve it in time.
-   */
+  /** Resolves with the kind when the API serves it. @throws Error if it does not in time. */
   async #served(
     { apiVersion, kind, metadata }: ManifestObject,
     api: Api,
@@ -157,11 +147,9 @@ export class ManifestApplier {
       const resource = await find(api, apiVersion, kind, signal)
       if (resource) return resource
       if (clock.monotonic() >= deadline) {
-        throw new Error(
-          `Cannot apply ${kind} "${metadata.name}"${
-            inCluster(cluster)
-          }: the API does not serve ${apiVersion} ${kind}; does the operator define it?`,
-        )
+        const what = `${kind} "${metadata.name}"${inCluster(cluster)}`
+        const why = `the API does not serve ${apiVersion} ${kind}; does the operator define it?`
+        throw new Error(`Cannot apply ${what}: ${why}`)
       }
       await sleep(clock, waitMs, signal)
     }

@@ -55,17 +55,13 @@ export function reporter(json: boolean): { readonly pretty: boolean; readonly re
 /** The column of remarks. */
 const REMARK = 74
 
-const NOT_FOR_PRODUCTION = 'in memory, not for production'
-
 export function prettyLines(event: DevEvent): string[] {
   switch (event.kind) {
-    case 'started':
-      return [
-        remarked(
-          `kubeloop ${event.version} · ${event.runtime} ${event.runtimeVersion} · ${event.file ?? 'Kubernetes API'}`,
-          NOT_FOR_PRODUCTION,
-        ),
-      ]
+    case 'started': {
+      const { version, runtime, runtimeVersion, file = 'Kubernetes API' } = event
+      const head = `kubeloop ${version} · ${runtime} ${runtimeVersion} · ${file}`
+      return [remarked(head, 'in memory, not for production')]
+    }
     case 'try':
       // A line of its own can be pasted whole, into any shell.
       return [
@@ -78,17 +74,14 @@ export function prettyLines(event: DevEvent): string[] {
       return [remarked('  restored   the state of the last run', event.file ?? '--fresh forgets it')]
     case 'definition':
       return [`  ${event.result.padEnd(9)}  ${event.name}/${event.versions.join(',')}${inCluster(event.cluster)}`]
-    case 'applied':
-      return [
-        remarked(
-          `  ${event.result === 'unchanged' ? 'unchanged' : 'applied  '}  ${event.object}${inCluster(event.cluster)}`,
-          event.manifest,
-        ),
-      ]
-    case 'account':
-      return [
-        remarked(`  runs as    ServiceAccount ${event.name}`, event.hasOwnRoles ? 'your roles' : 'kubeloop manifests'),
-      ]
+    case 'applied': {
+      const result = event.result === 'unchanged' ? 'unchanged' : 'applied  '
+      return [remarked(`  ${result}  ${event.object}${inCluster(event.cluster)}`, event.manifest)]
+    }
+    case 'account': {
+      const roles = event.hasOwnRoles ? 'your roles' : 'kubeloop manifests'
+      return [remarked(`  runs as    ServiceAccount ${event.name}`, roles)]
+    }
     case 'problem':
     case 'warning':
       return [event.message]

@@ -8,11 +8,9 @@ import { absolutePath, claimFolder, remove, renameFile, writePrivate } from '../
 
 export const FOLDER = '.kubeloop'
 
-/** Returns the path of the kubeconfig in such a folder. */
+/** Return the paths in such a folder: of the kubeconfig, the API's state, the record of the operator's rights. */
 export const kubeconfigIn = (folder: string): string => `${folder}/kubeconfig`
-/** Returns the path of the API's state in such a folder. */
 export const stateIn = (folder: string): string => `${folder}/state.json`
-/** Returns the path of the record of the operator's rights in such a folder. */
 export const rightsIn = (folder: string): string => `${folder}/rights`
 
 export interface DevFolder {
@@ -57,10 +55,7 @@ async function takeOver(lock: string): Promise<void> {
   )
 }
 
-/**
- * Reads the saved state; undefined if there is none. If `check` throws or the file is not JSON, renames the file and
- * reports that.
- */
+/** Returns the saved state, if there is one. Renames and reports a file that is not JSON, or that `check` refuses. */
 export async function readState<T>(
   file: string,
   check: (value: unknown) => T,
@@ -85,28 +80,30 @@ const SAVE_AFTER_MS = 300
 /** Of many objects, a save takes long: at most this part of the time is spent on it. */
 const SAVING_PART = 0.05
 
+interface StateOptions {
+  readonly clock: Clock
+  readonly save: () => unknown
+  readonly onError: (error: unknown) => void
+}
+
 /** Saves the API's state in a file, to restore it at the next start. */
 export class StateFile {
   readonly #file: string
-  readonly #clock: Clock
-  readonly #save: () => unknown
-  readonly #onError: (error: unknown) => void
+  readonly #options: StateOptions
   #cancel: (() => void) | undefined
   #dirty = false
   #tookMs = 0
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(file: string, options: { clock: Clock; save: () => unknown; onError: (error: unknown) => void }) {
+  constructor(file: string, options: StateOptions) {
     this.#file = file
-    this.#clock = options.clock
-    this.#save = options.save
-    this.#onError = options.onError
+    this.#options = options
   }
 
   /** Schedules a save. */
   changed(): void {
     this.#dirty = true
-    this.#cancel ??= this.#clock.after(Math.max(SAVE_AFTER_MS, this.#tookMs / SAVING_PART), () => {
+    this.#cancel ??= this.#options.clock.after(Math.max(SAVE_AFTER_MS, this.#tookMs / SAVING_PART), () => {
       this.#cancel = undefined
       this.#write()
     })
@@ -124,9 +121,10 @@ export class StateFile {
   #write(): void {
     if (!this.#dirty) return
     this.#dirty = false
-    const beganMs = this.#clock.monotonic()
-    const text = JSON.stringify(this.#save())
-    this.#tookMs = this.#clock.monotonic() - beganMs
-    this.#writing = this.#writing.then(() => writePrivate(this.#file, text)).catch(this.#onError)
+    const { clock, save, onError } = this.#options
+    const beganMs = clock.monotonic()
+    const text = JSON.stringify(save())
+    this.#tookMs = clock.monotonic() - beganMs
+    this.#writing = this.#writing.then(() => writePrivate(this.#file, text)).catch(onError)
   }
 }

@@ -1,20 +1,14 @@
 /** Serves an API for kubectl: the port, and the kubeconfig. */
 import { serve, type ServedApi } from 'kubeloop/apiserver'
-
-/** The address of the API unless another one is given. */
-const LOOPBACK = '127.0.0.1'
+import { kubeconfigOf } from '../../config/kubeconfig_text.ts'
 
 /** The codes of an address that is not one of this machine; Deno's is the last one. */
 const NO_ADDRESS: readonly string[] = ['EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN', 'EINVAL']
 
-/**
- * Serves on a port, or on a free one.
- *
- * @throws Error if the port is in use, or the host is not an address of this machine.
- */
+/** @throws Error if the port is in use, or the host is not an address of this machine. Default: a free port. */
 export async function listen(
   api: Parameters<typeof serve>[0],
-  { host = LOOPBACK, port = 0 }: { readonly host?: string | undefined; readonly port: number | undefined },
+  { host = '127.0.0.1', port = 0 }: { readonly host?: string | undefined; readonly port: number | undefined },
 ): Promise<ServedApi> {
   try {
     return await serve(api, { host, port })
@@ -31,7 +25,6 @@ export async function listen(
   }
 }
 
-/** The current context of a kubeconfig. */
 export const CONTEXT = 'kubeloop'
 
 /** Returns whether a text is a kubeconfig of {@link kubeconfigText}. */
@@ -45,36 +38,13 @@ export function isOwnKubeconfig(text: string): boolean {
   }
 }
 
-/**
- * Returns a kubeconfig as JSON, which needs no YAML parser. Each of the others, below a path of the server, has a
- * context.
- */
+/** Returns a kubeconfig as JSON, with contexts of the API and of others below its path. */
 export function kubeconfigText(
   { url, token, ca }: Pick<ServedApi, 'url' | 'token' | 'ca'>,
   others: readonly { readonly context: string; readonly path: string }[] = [],
 ): string {
-  const clusters = [
-    { name: CONTEXT, server: url },
-    ...others.map(({ context, path }) => ({ name: context, server: url + path })),
-  ]
-  return `${
-    JSON.stringify(
-      {
-        apiVersion: 'v1',
-        kind: 'Config',
-        'current-context': CONTEXT,
-        contexts: clusters.map(({ name }) => ({
-          name,
-          context: { cluster: name, user: CONTEXT, namespace: 'default' },
-        })),
-        clusters: clusters.map(({ name, server }) => ({
-          name,
-          cluster: { server, 'certificate-authority-data': btoa(ca) },
-        })),
-        users: [{ name: CONTEXT, user: { token } }],
-      },
-      null,
-      2,
-    )
-  }\n`
+  const clusters = [{ context: CONTEXT, path: '' }, ...others].map(({ context, path }) => {
+    return { name: context, cluster: { server: url + path, 'certificate-authority-data': btoa(ca) } }
+  })
+  return kubeconfigOf({ name: CONTEXT, user: { token } }, clusters, { namespace: 'default' })
 }

@@ -1,22 +1,19 @@
 /** Bundles an operator's file in memory, with all that it imports. */
+import type { BuildOptions, Message, Metafile, Plugin } from 'esbuild'
 import { printable } from '../../core/printable.ts'
 import { folderOf, readText } from '../../runtime/os/files.ts'
 import { installedFile, isRuntimeModule } from '../../runtime/os/modules.ts'
 import { absolutePath } from '../../runtime/os/user_files.ts'
 import { OLDEST_NODE } from '../runtimes.ts'
-import type { Esbuild, Message, Metafile, Plugin } from './esbuild.ts'
+import type { Esbuild } from './esbuild.ts'
 
 /** The parts of kubeloop that an operator uses, besides those that each one needs. */
-export interface UsedParts {
-  readonly webhooks: boolean
-  readonly metrics: boolean
-  readonly metricsOverTls: boolean
-  readonly profiling: boolean
-  readonly tracing: boolean
-  readonly schedules: boolean
-  readonly compact: boolean
-  readonly sharding: boolean
-}
+export type UsedParts = Readonly<
+  Record<
+    'webhooks' | 'metrics' | 'metricsOverTls' | 'profiling' | 'tracing' | 'schedules' | 'compact' | 'sharding',
+    boolean
+  >
+>
 
 /** What loading an operator's file shows. */
 export interface BuildFacts extends UsedParts {
@@ -26,11 +23,9 @@ export interface BuildFacts extends UsedParts {
 export interface Bundle {
   readonly code: Uint8Array
   readonly map: Uint8Array
-  /** Hints for the user. */
   readonly notes: readonly string[]
 }
 
-/** The oldest Node that runs kubeloop, as in its package.json. */
 const [MAJOR, MINOR] = OLDEST_NODE
 
 /** Runs before the bundle. An older Node fails somewhere in it, with an error that does not say why. */
@@ -72,7 +67,7 @@ export async function bundle(
     external: ['bun', 'bun:*'],
     banner: { js: VERSION_CHECK },
     plugins: [withParts(absolutePath(file), own === undefined ? [] : usedParts(file, parts)), npmImports],
-  }
+  } as const satisfies BuildOptions
   try {
     let result = await esbuild.build(options)
     const requires = Object.values(result.metafile.outputs).some(({ imports }) =>
@@ -129,11 +124,7 @@ export function withoutVersion(specifier: string): string {
   return specifier.replace(/^npm:\/?((?:@[^/@]+\/)?[^/@]+)(?:@[^/]*)?/, '$1')
 }
 
-/**
- * Returns hints for imports that stay in the bundle, as the package is not installed.
- *
- * @throws Error if kubeloop itself needs one of them.
- */
+/** Returns hints for imports that stay, as they are not installed. @throws Error if kubeloop itself needs one. */
 function outside(file: string, { inputs }: Metafile, own: string | undefined): string[] {
   const notes = new Set<string>()
   for (const [input, { imports }] of Object.entries(inputs)) {
@@ -149,10 +140,7 @@ function outside(file: string, { inputs }: Metafile, own: string | undefined): s
   return [...notes]
 }
 
-/**
- * Returns hints for imports whose names are computed at run time, which no bundler can follow, and for an operator that
- * nothing starts.
- */
+/** Returns hints for imports of computed names, which no bundler follows, and for an operator that nothing starts. */
 async function sourceNotes(
   esbuild: Esbuild,
   file: string,
@@ -176,11 +164,8 @@ async function sourceNotes(
     if (!COMPUTED.test(code)) continue
     const lines = text.split('\n')
     const at = lines.findIndex((line) => COMPUTED.test(line) && !/^\s*(?:\/[/*]|\*)/.test(line))
-    notes.push(
-      `${input}${
-        at < 0 ? '' : `:${at + 1}`
-      }: import() of a computed name is not in the bundle, and is resolved where that runs`,
-    )
+    const place = at < 0 ? input : `${input}:${at + 1}`
+    notes.push(`${place}: import() of a computed name is not in the bundle, and is resolved where that runs`)
   }
   if (!isRun) notes.push(`${file}: the bundle starts no operator, as nothing calls app.run(import.meta)`)
   return notes

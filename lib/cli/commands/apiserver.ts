@@ -110,11 +110,10 @@ async function serveUntilStopped(
       const why = 'every client that has the token in the kubeconfig has all rights; it is not for production'
       report({ kind: 'warning', message: `The API listens on ${served.host}, for other machines too: ${why}` })
     }
+    const quoted = /^[\w./:\\-]+$/.test(kubeconfig) ? kubeconfig : `'${kubeconfig}'`
     report({
       kind: 'try',
-      command: `kubectl --kubeconfig ${
-        /^[\w./:\\-]+$/.test(kubeconfig) ? kubeconfig : `'${kubeconfig}'`
-      } get namespaces`,
+      command: `kubectl --kubeconfig ${quoted} get namespaces`,
       remark: state === undefined ? 'the objects are gone at the end' : `the objects are kept in ${state}`,
     })
     if (options.garbageCollector) {

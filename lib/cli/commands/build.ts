@@ -42,10 +42,7 @@ function outName(file: string): string {
   return fileName(file).replace(/\.([cm]?)[jt]sx?$/, (_, kind: string) => kind === 'm' ? '.mjs' : '.js')
 }
 
-/**
- * Returns a hint for a module that Node takes for CommonJS where it is written. Its name stays, as the Dockerfile of
- * `kubeloop new` copies it to a folder where it is a module.
- */
+/** Returns a hint for a module that is CommonJS where it is written. In the image of `kubeloop new` it is a module. */
 async function commonJsNote(out: string, name: string): Promise<string | undefined> {
   const file = await findAbove(out, ['package.json'])
   if (file === undefined || name.endsWith('.mjs') || parsedConfiguration(await readText(file))?.type !== 'commonjs') {

@@ -5,7 +5,7 @@ import { dev } from '../dev/dev.ts'
 import { DEV_OPTIONS } from '../dev/options.ts'
 import { parseManifest, readManifests } from '../manifests.ts'
 import { type Command, command } from '../options.ts'
-import { sampleManifest, sampleWithModules } from '../package_files.ts'
+import { readExample, sampleWithModules } from '../package_files.ts'
 
 /** Not `.kubeloop` itself, whose state belongs to the project's own operator. */
 const DEMO = `${FOLDER}/demo`
@@ -21,7 +21,7 @@ export const demo: Command = command({
   options: DEV_OPTIONS,
   passes: true,
   async run(options, { parent }) {
-    const own = { name: MANIFEST, objects: await parseManifest(await sampleManifest(), MANIFEST) }
+    const own = { name: MANIFEST, objects: await parseManifest(await readExample(MANIFEST), MANIFEST) }
     const others = await readManifests(options.apply)
     // The modules are beside this package, which may be far from the working folder.
     const resolve = (specifier: string): string => import.meta.resolve(specifier)

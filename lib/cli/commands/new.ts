@@ -116,13 +116,11 @@ async function write(file: string, text: string): Promise<void> {
 interface NewOptions {
   /** Default: those of the sample. */
   readonly names?: { readonly [name in keyof SampleNames]?: string | undefined }
-  /** The runtime of the project. */
   readonly runtime: RuntimeName
   /** The version of this package, on which the project depends. */
   readonly version: string
   /** The project's folder. Default: the working folder. */
   readonly folder?: string
-  /** Prints a line for the user. */
   readonly print: (line: string) => void
 }
 

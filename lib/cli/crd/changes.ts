@@ -2,10 +2,9 @@
 import { isFields } from '../../core/clone.ts'
 import { jsonEqual, project } from '../../core/equal.ts'
 import type { CustomResourceDefinition, CustomResourceVersion, JsonSchema } from '../../core/resource.ts'
-import { type ForeignCrd, without } from '../../schema/crd_differences.ts'
-import { isNarrowing, type SchemaChange, schemaChanges } from '../../schema/schema_changes.ts'
+import type { ForeignCrd } from '../../schema/crd_differences.ts'
+import { isNarrowing, type SchemaChange, schemaChanges, without } from '../../schema/schema_changes.ts'
 
-/** One difference. */
 export interface CrdChange {
   /** The path and the change from the committed definition to that of the operator. */
   readonly text: string
@@ -39,7 +38,7 @@ export function crdChanges(committed: CommittedCrd, ours: CustomResourceDefiniti
     compare(`annotation ${name}`, committed.metadata.annotations?.[name], text)
   }
   compare('scope', spec.scope, ours.spec.scope, 'cannot be changed: the kind must be deleted with its objects')
-  const { kind, singular, listKind, shortNames, categories } = { ...defaultNames(spec.names ?? {}) }
+  const { kind, singular, listKind, shortNames, categories } = defaultNames(spec.names ?? {})
   const names = ours.spec.names
   compare('kind', kind, names.kind, 'cannot be changed: the kind must be deleted with its objects')
   compare('singular', singular, names.singular)
@@ -231,21 +230,13 @@ function textChanges(was: JsonSchema, is: JsonSchema, path: string): readonly st
   return [...own, ...below]
 }
 
-function partsOf({ properties, items, additionalProperties }: JsonSchema): Map<string, JsonSchema> {
-  const fields = Object.entries((properties ?? {}) as Readonly<Record<string, JsonSchema>>)
-  return new Map([
-    ...fields.map(([name, field]): [string, JsonSchema] => [`.${name}`, field]),
-    ...(items ? [['[]', items as JsonSchema] as [string, JsonSchema]] : []),
-    ...(typeof additionalProperties === 'object'
-      ? [['{}', additionalProperties as JsonSchema] as [string, JsonSchema]]
-      : []),
-  ])
+function partsOf({ properties = {}, items, additionalProperties }: JsonSchema): Map<string, JsonSchema> {
+  const fields = Object.entries(properties as object).map(([name, field]) => [`.${name}`, field] as const)
+  const all: (readonly [step: string, part: unknown])[] = [...fields, ['[]', items], ['{}', additionalProperties]]
+  return new Map(all.filter((each): each is [string, JsonSchema] => isFields(each[1])))
 }
 
-/**
- * Returns what the operator states and the committed object has not. What only that has, as from the server or from
- * another writer, makes no difference; nor do certificates.
- */
+/** Returns what the operator states otherwise. What only the committed object has makes no difference, nor do CAs. */
 export function configurationChanges(committed: object, ours: object): readonly CrdChange[] {
   return differences(committed, ours, '')
 }

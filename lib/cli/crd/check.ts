@@ -4,7 +4,6 @@ import { CRD, type CustomResourceDefinition } from '../../core/resource.ts'
 import { type ManifestObject, readManifestsAt } from '../manifests.ts'
 import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges } from './changes.ts'
 
-/** An object, and the file in which it is. */
 interface Committed {
   readonly file: string
   readonly object: ManifestObject

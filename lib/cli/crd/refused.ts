@@ -70,9 +70,8 @@ function costText(message: string, isMessage: boolean): string | undefined {
     return `all rules together cost ${over} times what an API server allows for a definition; ${LIMITS}`
   }
   if (over) {
-    return `${
-      isMessage ? 'has a messageExpression that costs' : 'costs'
-    } ${over} times what an API server allows; ${LIMITS}`
+    const costs = isMessage ? 'has a messageExpression that costs' : 'costs'
+    return `${costs} ${over} times what an API server allows; ${LIMITS}`
   }
   return SUM.test(message) ? 'costs a large part of what an API server allows' : undefined
 }

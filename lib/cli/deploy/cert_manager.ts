@@ -15,11 +15,7 @@ export function certificateName(operator: string): string {
 
 type Place = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> }
 
-/**
- * Returns what keeps the certificates that are mounted.
- *
- * @throws Error if the operator mounts none: it has neither webhooks nor metrics with one, or makes it itself.
- */
+/** @throws Error if nothing is mounted: no webhooks and no metrics have a certificate, or they make it themselves. */
 export function certManagerObjects(
   { options }: OperatorDescription,
   target: WebhookTarget | undefined,

@@ -11,36 +11,27 @@ import { addressOf, portOf } from './ports.ts'
 /** @throws Error if no objects can run this operator. */
 export function checkDeployment(description: OperatorDescription, namespace: string, replicas: number): void {
   const { options } = description
-  const cannot = `Cannot write manifests of operator "${options.name}"`
+  const refuse = (why: string): never => {
+    throw new Error(`Cannot write manifests of operator "${options.name}": ${why}`)
+  }
+  const label = (max: number): string => `at most ${max} lower-case letters, digits and dashes, beginning with a letter`
   // The Service has the strictest rule; its name is the operator's, or longer by "-metrics".
   if (!isLabel(options.name) || options.name.length > 55) {
-    throw new Error(
-      `${cannot}: its name also names a Service and a label: at most 55 lower-case letters, digits and dashes, ` +
-        'beginning with a letter',
-    )
+    refuse(`its name also names a Service and a label: ${label(55)}`)
   }
   if (!isNamespace(namespace)) {
-    throw new Error(
-      `${cannot}: the namespace "${namespace}" is not a name: at most 63 lower-case letters, digits and dashes`,
-    )
+    refuse(`the namespace "${namespace}" is not a name: at most 63 lower-case letters, digits and dashes`)
   }
   const unscoped = usedResources(description).find(({ scope }) => scope !== 'Namespaced' && scope !== 'Cluster')
-  if (unscoped) {
-    throw new Error(`${cannot}: the kind ${unscoped.kind} has no scope, which is "Namespaced" or "Cluster"`)
-  }
+  if (unscoped) refuse(`the kind ${unscoped.kind} has no scope, which is "Namespaced" or "Cluster"`)
   const { service } = options.webhooks ?? {}
   const called = typeof service === 'object' ? service.name : service
   if (called !== undefined && !isLabel(called)) {
-    throw new Error(
-      `${cannot}: the Service of its webhooks is called "${called}"; a name has at most 63 lower-case letters, digits ` +
-        'and dashes, beginning with a letter',
-    )
+    refuse(`the Service of its webhooks is called "${called}"; a name has ${label(63)}`)
   }
   if (replicas > 1 && !options.leaderElection && !options.sharding) {
-    throw new Error(
-      `${cannot}: it has no leader election, so ${replicas} replicas would write at the same time; set ` +
-        'leaderElection: true in operator()',
-    )
+    const remedy = 'set leaderElection: true in operator()'
+    refuse(`it has no leader election, so ${replicas} replicas would write at the same time; ${remedy}`)
   }
 }
 
@@ -57,14 +48,14 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
   if (probed === undefined) {
     yield `The pod has no probes: set health: ':8081' in operator()`
   } else if (portOf(probed) === undefined) {
+    const { port } = parseAddress(probed)
     yield `The pod has no probes, as the kubelet cannot reach ${shown(probed)}: set health: ':${
-      parseAddress(probed).port || 8081
+      port || 8081
     }' in operator()`
   }
   if (scraped !== undefined && portOf(scraped) === undefined) {
-    yield `Prometheus cannot reach the metrics on ${shown(scraped)}: set metrics: ':${
-      parseAddress(scraped).port || 8080
-    }' in operator()`
+    const { port } = parseAddress(scraped)
+    yield `Prometheus cannot reach the metrics on ${shown(scraped)}: set metrics: ':${port || 8080}' in operator()`
   }
   if (serviceMonitor && portOf(scraped) === undefined) {
     yield 'There is no ServiceMonitor, as no metrics can be reached'
@@ -82,9 +73,8 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
     yield `The rights in the cluster "${other.name}" are not printed: its configuration names the user`
   }
   if (typeof webhooks.certs === 'string' && !certManager) {
-    yield `The certificate is mounted from the Secret "${
-      certificateName(name)
-    }" at ${webhooks.certs}: --cert-manager prints what keeps it`
+    const secret = certificateName(name)
+    yield `The certificate is mounted from the Secret "${secret}" at ${webhooks.certs}: --cert-manager prints what keeps it`
   }
   if (options.sharding?.ring) {
     yield `The ControllerRing "${options.sharding.ring}" needs kubernetes-controller-sharding in the cluster, whose ` +

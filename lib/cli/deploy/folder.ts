@@ -51,10 +51,7 @@ async function textsIn(folder: string, names: readonly string[]): Promise<Map<st
 /** The beginning of every mark. */
 const MARK = '# Written by kubeloop manifests'
 
-/**
- * Returns the first line of every file that is written. It names the operator, so that two of them cannot overwrite
- * each other in one folder.
- */
+/** Returns the first line of every file. It names the operator, so that two cannot overwrite each other in a folder. */
 export function markOf(operator: string): string {
   return `${MARK} --out of the operator ${operator}; its next run overwrites all changes`
 }

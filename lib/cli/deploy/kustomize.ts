@@ -23,7 +23,6 @@ const FILES: Readonly<Record<string, string>> = {
   ValidatingWebhookConfiguration: 'webhooks',
 }
 
-/** Returns the Deployment of the operator. */
 export function workloadOf(objects: readonly ManifestObject[]): Workload {
   return objects.find(({ kind }) => kind === 'Deployment') as Workload
 }

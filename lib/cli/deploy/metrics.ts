@@ -39,11 +39,7 @@ export function metricsHost(name: string, namespace: string): string {
   return `${name}-metrics.${namespace}.svc`
 }
 
-/**
- * Returns the endpoint of a ServiceMonitor.
- *
- * @throws Error if Prometheus could not verify the certificate: it would send its token to any server.
- */
+/** @throws Error if Prometheus could not verify the certificate: it would send its token to any server. */
 export function metricsEndpoint(options: OperatorOptions, namespace: string): object {
   const { tls, auth } = secureOf(options)
   if (!tls) return { port: 'metrics' }
@@ -65,14 +61,12 @@ export function metricsEndpoint(options: OperatorOptions, namespace: string): ob
   }
 }
 
-/** Returns hints for the user. */
 export function* metricsNotes(options: OperatorOptions, certManager = false): Iterable<string> {
   const { name } = options
   const certs = certsOf(options)
   if (certs !== undefined && !certManager) {
-    yield `The certificate of the metrics is mounted from the Secret "${
-      metricsSecret(options)
-    }" at ${certs}: --cert-manager prints what keeps it`
+    const secret = metricsSecret(options)
+    yield `The certificate of the metrics is mounted from the Secret "${secret}" at ${certs}: --cert-manager prints what keeps it`
   }
   if (reviewsTokens(options)) {
     yield `The metrics need a token: bind the ClusterRole "${name}-metrics-reader" to the ServiceAccount of Prometheus`

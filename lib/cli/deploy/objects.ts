@@ -59,11 +59,7 @@ export async function describeDeployment(
   return { objects, notes: [...notes, ...(observed?.notes ?? unrecordedNotes(operator))] }
 }
 
-/**
- * Returns the objects of an operator.
- *
- * @throws Error if an option does not fit the operator, or its name is too long for a label.
- */
+/** @throws Error if an option does not fit the operator, or its name is too long for a label. */
 export function deploymentOf(
   description: OperatorDescription,
   { crds, configurations, target, rights }: Definitions,
@@ -99,10 +95,8 @@ export function deploymentOf(
     ...injected(crds),
     ...accountObjects(name, namespace, allowed),
     metrics === undefined ? undefined : metricsReader(description.options, labels),
-    called.name === undefined ? undefined : serviceOf({ ...called, labels }, labels, 'webhooks', port, 'webhooks'),
-    metrics === undefined
-      ? undefined
-      : serviceOf({ ...meta, name: `${name}-metrics` }, labels, 'metrics', metrics, 'metrics'),
+    called.name === undefined ? undefined : serviceOf({ ...called, labels }, 'webhooks', port),
+    metrics === undefined ? undefined : serviceOf({ ...meta, name: `${name}-metrics` }, 'metrics', metrics),
     ...(certManager ? certManagerObjects(description, target, meta) : []),
     ...ringObjects(description, labels),
     workload(description, { ...options, namespace, replicas }, labels),
@@ -114,8 +108,8 @@ export function deploymentOf(
         spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
       }
       : undefined,
-    networkPolicy(meta, labels, description, options),
-    options.serviceMonitor && metrics !== undefined ? serviceMonitor(meta, labels, description) : undefined,
+    networkPolicy(meta, description, options),
+    options.serviceMonitor && metrics !== undefined ? serviceMonitor(meta, description) : undefined,
     // Last: from then on, requests wait for the webhooks.
     ...injected(configurations),
   ]
@@ -128,33 +122,24 @@ function namespaceObject(name: string): object {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }
 }
 
-type Labels = Readonly<Record<string, string>>
+interface Metadata {
+  readonly name: string
+  readonly namespace?: string | undefined
+  /** Those of the pods, too. */
+  readonly labels: Readonly<Record<string, string>>
+}
 
-function serviceOf(
-  metadata: object,
-  selector: Labels,
-  portName: string,
-  port: number,
-  targetPort: string | number,
-): object {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata,
-    spec: { selector, ports: [{ name: portName, port, protocol: 'TCP', targetPort }] },
-  }
+/** `name`: of the port, of the Service and of the pods. */
+function serviceOf(metadata: Metadata, name: string, port: number): object {
+  const spec = { selector: metadata.labels, ports: [{ name, port, protocol: 'TCP', targetPort: name }] }
+  return { apiVersion: 'v1', kind: 'Service', metadata, spec }
 }
 
 /**
- * Allows connections to the ports that others need. Without addresses they are allowed from anywhere: the API server
- * and the kubelet are not pods, which a selector would find. Profiles are for pods of the same namespace.
+ * Allows connections from anywhere by default: the API server and the kubelet are not pods, which a selector would find.
+ * Profiles are for pods of the same namespace.
  */
-function networkPolicy(
-  metadata: object,
-  matchLabels: Labels,
-  description: OperatorDescription,
-  options: DeployOptions,
-): object {
+function networkPolicy(metadata: Metadata, description: OperatorDescription, options: DeployOptions): object {
   const all = reachable(description, options)
   const { webhooksFrom = [] } = options
   const from: Readonly<Record<string, readonly object[]>> = {
@@ -172,22 +157,15 @@ function networkPolicy(
     kind: 'NetworkPolicy',
     metadata,
     spec: {
-      podSelector: { matchLabels },
+      podSelector: { matchLabels: metadata.labels },
       policyTypes: ['Ingress'],
       ...(ingress.length > 0 && { ingress }),
     },
   }
 }
 
-function serviceMonitor(
-  metadata: { readonly name: string; readonly namespace: string },
-  matchLabels: Labels,
-  { options }: OperatorDescription,
-): object {
-  return {
-    apiVersion: 'monitoring.coreos.com/v1',
-    kind: 'ServiceMonitor',
-    metadata,
-    spec: { selector: { matchLabels }, endpoints: [metricsEndpoint(options, metadata.namespace)] },
-  }
+function serviceMonitor(metadata: Metadata & { readonly namespace: string }, { options }: OperatorDescription): object {
+  const endpoints = [metricsEndpoint(options, metadata.namespace)]
+  const spec = { selector: { matchLabels: metadata.labels }, endpoints }
+  return { apiVersion: 'monitoring.coreos.com/v1', kind: 'ServiceMonitor', metadata, spec }
 }

@@ -80,22 +80,14 @@ export async function rightsAnswer(
   const rights = rulesOf(least?.rights ?? likelyRights(description, place))
   const objects = rolesOf(name, place.namespace, rights)
   const roles = objects.filter((each) => /Role$/.test((each as { readonly kind: string }).kind))
-  return {
-    objects: roles,
-    notes: [
-      ...(least?.notes ?? unrecordedNotes(description)),
-      ...(cluster || !first
-        ? []
-        : [`The operator "${name}" needs rights in other clusters, too: see --cluster ${first.name}`]),
-    ],
+  const notes = [...(least?.notes ?? unrecordedNotes(description))]
+  if (first && !cluster) {
+    notes.push(`The operator "${name}" needs rights in other clusters, too: see --cluster ${first.name}`)
   }
+  return { objects: roles, notes }
 }
 
-/**
- * Returns the least rights by a record.
- *
- * @throws Error as {@link readRecord} does.
- */
+/** Returns the least rights by a record. @throws Error as {@link readRecord} does. */
 export async function recordedRights(
   description: OperatorDescription,
   folders: readonly string[],

@@ -102,16 +102,12 @@ function writtenRights(
 
 /** Returns a line for each resource, with its verbs. */
 function joined(rights: readonly (Written & { readonly why: string })[]): string[] {
-  const lines = new Map<string, { readonly right: Written & { readonly why: string }; readonly verbs: Set<string> }>()
-  for (const right of rights) {
-    const key = JSON.stringify([right.role, right.namespace, right.group, right.resource, right.name, right.why])
-    const found = lines.get(key) ?? { right, verbs: new Set() }
-    lines.set(key, found)
-    found.verbs.add(right.verb)
-  }
-  return [...lines.values()].map(({ right, verbs }) =>
-    `${titleOf({ ...right, verb: [...verbs].join(', ') })} (${right.role}): ${right.why}`
-  )
+  const lines = Map.groupBy(rights, (right) => JSON.stringify({ ...right, verb: '' }))
+  return [...lines.values()].map((some) => {
+    const { role, why, ...right } = some[0]!
+    const verb = [...new Set(some.map((each) => each.verb))].join(', ')
+    return `${titleOf({ ...right, verb })} (${role}): ${why}`
+  })
 }
 
 function titleOf({ verb, group, resource, namespace, name }: Right): string {

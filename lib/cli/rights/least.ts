@@ -15,7 +15,6 @@ export interface LeastRights {
   readonly limited: readonly Right[]
   /** Each right that the operator asked for, with the places in its files. */
   readonly asked: readonly (Right & { readonly at: readonly string[] })[]
-  /** Hints for the user. */
   readonly notes: readonly string[]
 }
 
@@ -42,29 +41,24 @@ export function leastRights(
   const places = placesOfRequests(description, place, isConstant, notes)
   const isPart = partsOf(description, place)
   const isBound = boundBy(record)
-  const groups = new Map<
-    string,
-    { readonly on: Omit<Right, 'name'>; readonly names: Set<string | undefined>; at: Set<string> }
-  >()
-  for (const line of record.rights) {
-    if (isPart(line) || isBound(line)) continue
-    for (const { verb, group, resource } of completed(line)) {
-      for (const namespace of places(line)) {
-        const on = { namespace, group, resource, verb }
-        const key = JSON.stringify(Object.values(on).map((each) => each ?? null))
-        const found = groups.get(key) ?? { on, names: new Set(), at: new Set() }
-        groups.set(key, found)
-        const isLimited = verb === 'bind' ? line.name !== ANY : !NAMELESS.has(verb) && isConstant(line.name)
-        found.names.add(isLimited ? line.name : undefined)
-        if (line.at !== undefined) found.at.add(line.at)
-      }
-    }
-  }
-  const asked = [...groups.values()].flatMap(({ on, names, at }) =>
+  const requests = record.rights.filter((line) => !isPart(line) && !isBound(line)).flatMap((line) => {
+    const allowed = places(line)
+    return completed(line).flatMap(({ verb, group, resource }) => {
+      const isLimited = verb === 'bind' ? line.name !== ANY : !NAMELESS.has(verb) && isConstant(line.name)
+      const name = isLimited ? line.name : undefined
+      return allowed.map((namespace) => ({ on: { namespace, group, resource, verb }, name, at: line.at ?? [] }))
+    })
+  })
+  const groups = [...Map.groupBy(requests, ({ on }) => JSON.stringify(on)).values()].map((some) => ({
+    on: some[0]!.on,
+    names: new Set(some.map(({ name }) => name)),
+    at: [...new Set(some.flatMap(({ at }) => at))].sort(),
+  }))
+  const asked = groups.flatMap(({ on, names, at }) =>
     // The right to bind any role is that to become an administrator.
-    (on.verb === 'bind' ? [...names] : [undefined]).map((name) => ({ ...on, name, at: [...at].sort() }))
+    (on.verb === 'bind' ? [...names] : [undefined]).map((name) => ({ ...on, name, at }))
   )
-  const limited = [...groups.values()].flatMap(({ on, names }) => {
+  const limited = groups.flatMap(({ on, names }) => {
     if (names.has(undefined)) return [{ ...on, name: undefined }]
     const all = [...names].sort()
     const quoted = all.map((name) => `"${name}"`).join(', ')
@@ -110,10 +104,7 @@ export function grantNotes({ controllers }: OperatorDescription): readonly strin
 /** Verbs that give a role its rules. */
 const GIVES: ReadonlySet<string> = new Set(['create', 'update', 'patch'])
 
-/**
- * Returns a test for the right to bind a role that the operator has written: it has the rights of that role. A Role is
- * bound in its own namespace.
- */
+/** Returns a test for the right to bind a role that the operator has written, in the namespace of the role. */
 function boundBy({ rights }: RightsRecord): (line: AskedRight) => boolean {
   const isIn = (written: string | undefined, asked: string | undefined): boolean => written === asked || written === ANY
   return ({ verb, resource, name, namespace }) =>
@@ -142,10 +133,7 @@ function isEvent({ group, resource }: On, at: string | undefined): boolean {
   return at === undefined && group === EVENTS && resource === 'events'
 }
 
-/**
- * Returns a test for requests of kubeloop itself, whose rights follow from the description: those of the record depend
- * on how the operator was run, as without a lease, or with definitions that were installed.
- */
+/** Returns a test for requests of kubeloop itself: they depend on the run, so the description gives their rights. */
 function partsOf(description: OperatorDescription, { namespace, cluster }: Place): (line: AskedRight) => boolean {
   const { options } = description
   const { certs } = options.webhooks ?? {}

@@ -12,11 +12,7 @@ export interface RightsRecord {
   readonly reconciled: ReadonlySet<string>
 }
 
-/**
- * Reads all files of a record, in one or more folders.
- *
- * @throws Error if there is no such folder, they have no record of the operator, or a file is not a record.
- */
+/** @throws Error if a folder is missing, a file is not a record, or there is none of the operator. */
 export async function readRecord(
   folders: readonly string[],
   operator: string,
@@ -50,10 +46,8 @@ function linesOf(text: string, file: string): RecordLine[] {
       if (typeof read?.operator === 'string') return read as RecordLine
       throw new TypeError('it names no operator')
     } catch (cause) {
-      const message = `Cannot read ${file}: line ${at + 1} is not one of a record (${
-        messageOf(cause)
-      }); remove the folder, and record again`
-      throw new Error(message, { cause })
+      const what = `line ${at + 1} is not one of a record (${messageOf(cause)})`
+      throw new Error(`Cannot read ${file}: ${what}; remove the folder, and record again`, { cause })
     }
   })
 }

@@ -17,7 +17,6 @@ export interface WrittenRule {
 
 const GROUP = 'rbac.authorization.k8s.io/'
 
-/** The lists of a rule. */
 const LISTS = ['apiGroups', 'resources', 'verbs', 'resourceNames', 'nonResourceURLs'] as const
 
 /**

@@ -72,7 +72,6 @@ const PAGE = '1000'
  * is; later reads, watches and all writes are answered from there. A write loads its object first.
  */
 export class Mirror {
-  /** The number of requests to the cluster. */
   reads = 0
   readonly refused: Refusal[] = []
   readonly #options: MirrorOptions
@@ -81,7 +80,6 @@ export class Mirror {
   readonly #known = new Map<string, Map<string, Loaded | undefined>>()
   /** The answers of the cluster by their paths. Without a body: a refusal. */
   readonly #answers = new Map<string, Promise<Refusal & { readonly body?: JsonObject }>>()
-  /** The lists that were read. */
   readonly #lists = new Set<string>()
   readonly #written = new Map<string, Pick<Written, 'place' | 'namespace' | 'name'>>()
 
@@ -130,7 +128,6 @@ export class Mirror {
     }))
   }
 
-  /** The connection of the operator. */
   readonly handle: Transport = async (request) => {
     const { path, query } = splitTarget(request.path)
     const action = requestedAction(request.method, path, query)
@@ -190,10 +187,7 @@ export class Mirror {
     for (const needed of NEEDED[idOf(place)] ?? []) await this.#list(needed, needed === LIMITS ? namespace : '', '', '')
   }
 
-  /**
-   * Resolves with where the cluster serves a resource: in another version if it does not serve the one asked for.
-   * Undefined: nowhere, or only a definition that the operator has written has it.
-   */
+  /** Resolves with a version that the cluster serves, at best the one asked for; undefined if the cluster has none. */
   async #place(asked: ResourcePlace): Promise<ResourcePlace | undefined> {
     if (this.#server.adopt(asked, []) === 'built-in') return asked
     if (asked.group === '') return undefined
@@ -262,15 +256,9 @@ export class Mirror {
   /** Stores objects that are not known yet: others may have been changed here. */
   #adopt(place: ResourcePlace, objects: readonly ApiObject[]): void {
     const known = this.#knownOf(place)
-    const fresh = objects.filter(({ metadata: { namespace = '', name } }) =>
-      !known.has(formatKey({ namespace, name: name! }))
-    )
-    for (const object of fresh) {
-      known.set(formatKey({ namespace: object.metadata.namespace ?? '', name: object.metadata.name! }), {
-        place,
-        object,
-      })
-    }
+    const keyOf = ({ metadata: { namespace = '', name } }: ApiObject): string => formatKey({ namespace, name: name! })
+    const fresh = objects.filter((object) => !known.has(keyOf(object)))
+    for (const object of fresh) known.set(keyOf(object), { place, object })
     this.#server.adopt(place, idOf(place) === idOf(DEFINITIONS) ? fresh.map((each) => this.#callable(each)) : fresh)
   }
 
@@ -347,7 +335,6 @@ export function idOf({ group, plural }: Pick<ResourcePlace, 'group' | 'plural'>)
   return `${plural}.${group}`
 }
 
-/** Returns the message of a refusal. */
 export function reasonOf({ status, text }: Pick<Refusal, 'status' | 'text'>): string {
   try {
     return (JSON.parse(text) as { readonly message?: string }).message ?? `status ${status}`

@@ -11,9 +11,7 @@ const FORMAT = 'kubeloop-record/1'
 export interface ClusterRecord {
   readonly format: typeof FORMAT
   readonly operator: string
-  /** When it was recorded. */
   readonly at: string
-  /** The namespace of the operator. */
   readonly namespace: string
   readonly clusters: readonly {
     /** The operator's name of the cluster; null for its own. */
@@ -56,10 +54,7 @@ export async function readRecord(file: string): Promise<ClusterRecord> {
   }
 }
 
-/**
- * Stores the objects of a recorded cluster in an embedded API. With a garbage collector, references to owners that
- * were not recorded are left out: it would find none.
- */
+/** Stores recorded objects. Leaves out owners that were not recorded if a garbage collector would look for them. */
 export function restore(
   server: Pick<ApiServer, 'adopt'>,
   record: ClusterRecord,
