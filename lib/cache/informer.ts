@@ -34,7 +34,7 @@ export interface InformerOptions extends SelectOptions {
   readonly log?: Log | undefined
   readonly random?: (() => number) | undefined
   /**
-   * Removes parts of an object before it is stored. Names, versions, labels, owners and finalizers always stay, and
+   * Removes parts of an object before it is stored. The kind, names, versions, labels, owners and finalizers stay, and
    * managedFields are always removed. If it throws, that is logged, and the object is stored as the function left it.
    */
   readonly strip?: ((object: KubeObject) => void) | undefined

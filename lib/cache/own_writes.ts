@@ -132,13 +132,17 @@ export class OwnWrites<T extends KubeObject = KubeObject> {
     this.#state.answered(key, answer, kept as T | undefined, nowMs)
   }
 
-  /** Called for an answer of another kind. A scale has the uid and the version of its object. */
+  /**
+   * Called for an answer of another kind or version. A scale has the uid and the version of its object; another version
+   * has its name, too, which the server may have generated.
+   */
   #hidden(write: OwnWrite, answer: unknown): void {
-    if (write.key === undefined) return
     const { metadata } = (answer ?? {}) as Partial<KubeObject>
+    const key = write.key ?? (metadata?.name && formatKey(metadata))
+    if (!key) return
     const isOf = metadata?.uid !== undefined && metadata.resourceVersion && write.known.has(metadata.uid)
     const of = isOf ? { uid: metadata.uid, version: metadata.resourceVersion } : {}
-    this.#state.hidden(write, write.key, of, this.#options.clock.monotonic())
+    this.#state.hidden(write, key, of, this.#options.clock.monotonic())
   }
 
   #deleted(write: OwnWrite, answer: unknown): void {

@@ -53,6 +53,8 @@ interface Answer<T> {
   readonly version: string
   /** Undefined if the object no longer matches the store's selector. */
   readonly object: T | undefined
+  /** The same, or what it was before: a list that lacks it reports its deletion. */
+  readonly last: T | undefined
   readonly atMs: number
 }
 
@@ -103,10 +105,11 @@ export class OwnWritesState<T extends KubeObject> {
   begin(key: string | undefined): OwnWrite {
     const known = new Map<string, string>()
     const write: OwnWrite = { key, known, ended: new Set() }
-    const stored = key === undefined ? undefined : this.#stored(key)
-    if (stored) known.set(stored.metadata.uid, stored.metadata.resourceVersion)
-    const own = key === undefined ? undefined : this.#answers.get(key)
-    if (own?.uid) known.set(own.uid, own.version)
+    if (key !== undefined) {
+      const [stored, own] = [this.#stored(key)?.metadata, this.#answers.get(key)]
+      if (stored) known.set(stored.uid, stored.resourceVersion)
+      if (own?.uid) known.set(own.uid, own.version)
+    }
     this.#inFlight.add(write)
     return write
   }
@@ -127,8 +130,9 @@ export class OwnWritesState<T extends KubeObject> {
   ): void {
     if (!this.isNews(key, version)) return
     this.#changes++
-    if (this.#seen === undefined) this.#forgetBefore(nowMs - MAX_AGE_MS)
-    this.#answers.set(key, { uid, version, object: kept, atMs: nowMs })
+    if (this.#seen === undefined) this.#forgetOld(nowMs)
+    const last = kept ?? this.#answers.get(key)?.last
+    this.#answers.set(key, { uid, version, object: kept, last, atMs: nowMs })
     const unclear = this.#unclear.get(key)?.version
     if (unclear !== undefined && !isNewerVersion(unclear, version)) this.#unclear.delete(key)
   }
@@ -146,16 +150,14 @@ export class OwnWritesState<T extends KubeObject> {
     this.#changes++
     const own = this.#answers.get(key)
     const stored = this.#stored(key)?.metadata
-    const uids = new Set(known.keys())
-    if (uid !== undefined) uids.add(uid)
-    for (const each of uids) {
-      if (ended.has(each)) continue
+    for (const each of new Set([...known.keys(), uid])) {
+      if (each === undefined || ended.has(each)) continue
       const now = [
         own?.uid === each ? own.version : undefined,
         stored?.uid === each ? stored.resourceVersion : undefined,
       ]
       const version = now.reduce((a, b) => (isNewerVersion(b, a) ? b : a), known.get(each))
-      if (this.#seen === undefined) this.#forgetBefore(nowMs - MAX_AGE_MS)
+      if (this.#seen === undefined) this.#forgetOld(nowMs)
       this.#gone.set(each, { key, version, atMs: nowMs })
     }
   }
@@ -172,7 +174,7 @@ export class OwnWritesState<T extends KubeObject> {
   ): void {
     if (uid !== undefined && ended.has(uid)) return
     if (version !== undefined && !isNewerVersion(version, this.#seen)) return
-    if (this.#seen === undefined) this.#forgetBefore(nowMs - MAX_AGE_MS)
+    if (this.#seen === undefined) this.#forgetOld(nowMs)
     const before = this.#unclear.get(key)
     if (before) {
       // It stands for both writes, whose answers may come in any order.
@@ -232,7 +234,7 @@ export class OwnWritesState<T extends KubeObject> {
   bookmark(version: string, nowMs: number): void {
     this.#advance(version)
     for (const [key, own] of this.#answers) if (!this.#isAhead(own)) this.#answers.delete(key)
-    this.#forgetBefore(nowMs - MAX_AGE_MS)
+    this.#forgetOld(nowMs)
   }
 
   /**
@@ -244,9 +246,11 @@ export class OwnWritesState<T extends KubeObject> {
     const isRestored = isNewerVersion(this.#seen, version)
     const lost: T[] = []
     for (const [key, own] of this.#answers) {
-      const isKnown = this.#stored(key)?.metadata.uid === own.uid || list.get(key)?.metadata.uid === own.uid
-      if (isKnown || !this.#isAhead(own) || !own.object) continue
-      if (isRestored || !isNewerVersion(own.version, version)) lost.push(own.object)
+      const { last } = own
+      const uid = last?.metadata.uid
+      const isKnown = this.#stored(key)?.metadata.uid === uid || list.get(key)?.metadata.uid === uid
+      if (isKnown || !this.#isAhead(own) || !last) continue
+      if (isRestored || !isNewerVersion(own.version, version)) lost.push(last)
     }
     return lost
   }
@@ -307,10 +311,10 @@ export class OwnWritesState<T extends KubeObject> {
     }
   }
 
-  #forgetBefore(ms: number): void {
+  #forgetOld(nowMs: number): void {
     for (const map of [this.#answers, this.#gone, this.#unclear]) {
       for (const [key, { atMs }] of map) {
-        if (atMs >= ms) break
+        if (nowMs - atMs <= MAX_AGE_MS) break
         map.delete(key)
       }
     }

@@ -42,7 +42,7 @@ const KEPT = [
  * if the function throws, as it may have removed some fields before.
  */
 function stripped(object: KubeObject, strip: (object: KubeObject) => void, onError: (error: unknown) => void): void {
-  const { metadata } = object
+  const { apiVersion, kind, metadata } = object
   const kept = Object.fromEntries(
     KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])),
   )
@@ -53,7 +53,9 @@ function stripped(object: KubeObject, strip: (object: KubeObject) => void, onErr
   } catch (error) {
     onError(error)
   }
-  Object.assign((markPartial(object) as { metadata: object }).metadata ??= {}, kept)
+  // A status, an owner and an Event of the object need its kind.
+  const partial = Object.assign(markPartial(object) as { metadata: object }, { apiVersion, kind })
+  Object.assign(partial.metadata ??= {}, kept)
 }
 
 /**

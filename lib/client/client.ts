@@ -277,7 +277,8 @@ export interface Client extends Reader {
    * If `ref` is the object as it was read, what other writers have changed since is not lost: their items stay in lists
    * that are maps by the schema (without one, in `conditions`), and Conflict is thrown if they changed another list, a
    * field that is left out, or one that is only copied. Throws Conflict, too, if another object with the same name has
-   * replaced it. If `ref` is a name, the status is replaced whatever it is.
+   * replaced it. If `ref` is a name, the status is replaced whatever it is. If `status` is `ref.status`, as of a
+   * changed copy, it replaces that of this version; Conflict is thrown for a later one.
    */
   setStatus<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,

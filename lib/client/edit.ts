@@ -8,75 +8,71 @@ import { cloneJson } from '../core/clone.ts'
 import { jsonEqual } from '../core/equal.ts'
 import { isReason } from '../core/errors.ts'
 import { isExact } from '../core/exact_json.ts'
-import type { KubeObject, Ref } from '../core/objects.ts'
+import { keyOf, type KubeObject, type Ref } from '../core/objects.ts'
 import { copyMarks, isPartial } from '../core/partial.ts'
 import { checkWritable, type Resource, type ResourceOf } from '../core/resource.ts'
 import type { Client, Editable, Ensured, WriteOptions } from './client.ts'
 import { isMissingObject } from './codec.ts'
 import { describe } from './requests.ts'
 import { isChanged, isRace, retried } from './retries.ts'
-import { owned, targetOf } from './target.ts'
+import { owned } from './target.ts'
+
+type Verbs = Pick<Client, 'get' | 'update' | 'live'>
 
 /** Implements {@link Client.edit} by the client's other verbs. */
 export async function edit<T extends KubeObject>(
-  client: Pick<Client, 'get' | 'update' | 'live'>,
+  client: Verbs,
   resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
   change: (draft: never) => void,
   options: WriteOptions,
 ): Promise<T | undefined> {
-  let current = await completeObject(client, resource, ref, options)
-  return await retried(async () => {
-    if (!current) return undefined
-    const changed = copyMarks(current, cloneJson(current))
-    const action = (): string => `edit ${describe(targetOf(resource, current!, 'edit'))}`
-    changeNow(change, changed as never, action)
-    refuseRenaming(changed, current.metadata, action)
-    const wanted = owned(resource, changed, options.owner) as T
-    if (jsonEqual(wanted, current)) return current
-    try {
-      const object = await client.update(resource, wanted, options)
-      refuseStatus(action(), wanted, current, object)
-      return object
-    } catch (error) {
-      if (isMissingObject(error)) return undefined
-      throw error
-    }
-  }, async (error) => {
-    if (!isReason(error, 'Conflict')) return false
-    // The cache may not have the conflicting write yet; the server does.
-    current = await untilAborted(client.live.get(resource, ref), options.signal)
-    return true
-  })
+  try {
+    return (await changeObject(client, resource, ref, change as (draft: object) => void, options))?.object
+  } catch (error) {
+    if (isMissingObject(error)) return undefined
+    throw error
+  }
 }
 
 /** Implements {@link Client.createOrUpdate} by the client's other verbs. */
 export async function createOrUpdate<T extends KubeObject, D>(
-  client: Pick<Client, 'get' | 'create' | 'update' | 'live'>,
+  client: Verbs & Pick<Client, 'create'>,
   resource: Resource<T, D>,
   ref: Ref<NoInfer<T>>,
   change: (draft: Editable<NoInfer<D>>) => void,
   options: WriteOptions,
 ): Promise<Ensured<T>> {
-  const target = targetOf(resource, ref, 'create or update')
-  const { name, namespace } = target
-  const expected = { name, namespace: resource.scope === 'Namespaced' ? namespace : undefined }
-  const action = (): string => `create or update ${describe(target)}`
+  const create = (object: object): Promise<T> => client.create(resource, object as D & object, options)
+  return (await changeObject(client, resource, ref, change as (draft: object) => void, options, create))!
+}
+
+/** Changes an object, or creates it; without `create`, it resolves with `undefined` if the object does not exist. */
+async function changeObject<T extends KubeObject>(
+  client: Verbs,
+  resource: ResourceOf<T>,
+  ref: Ref<NoInfer<T>>,
+  change: (draft: object) => void,
+  options: WriteOptions,
+  create?: (object: object) => Promise<T>,
+): Promise<Ensured<T> | undefined> {
   let current = await completeObject(client, resource, ref, options)
-  return await retried(async (): Promise<Ensured<T>> => {
-    const changed = current
-      ? copyMarks(current, cloneJson(current as object))
-      : { metadata: { name, ...(namespace ? { namespace } : {}) } }
-    changeNow(change, changed as unknown as Editable<D>, action)
-    refuseRenaming(changed as Partial<KubeObject>, expected, action)
-    if (!current) return { object: await client.create(resource, changed as D & object, options), result: 'created' }
+  return await retried(async (): Promise<Ensured<T> | undefined> => {
+    if (!current && !create) return undefined
+    const key = keyOf(current ?? ref)
+    const action = (): string => `${create ? 'create or update' : 'edit'} ${describe({ resource, ...key })}`
+    const changed = current ? copyMarks(current, cloneJson(current as object)) : { metadata: { ...key } }
+    changeNow(change, changed, action)
+    refuseRenaming(changed as Partial<KubeObject>, key, action)
+    if (!current) return { object: await create!(changed), result: 'created' }
     const wanted = owned(resource, changed, options.owner) as T
     if (jsonEqual(wanted, current)) return { object: current, result: 'unchanged' }
-    const object = await client.update(resource as ResourceOf<T>, wanted, options)
+    const object = await client.update(resource, wanted, options)
     refuseStatus(action(), wanted, current, object)
     return { object, result: jsonEqual(content(object), content(current)) ? 'unchanged' : 'updated' }
   }, async (error) => {
-    if (!(current ? isRace(error) : isChanged(error))) return false
+    if (!(current && create ? isRace(error) : isChanged(error))) return false
+    // The cache may not have the conflicting write yet; the server does.
     current = await untilAborted(client.live.get(resource, ref), options.signal)
     return true
   })

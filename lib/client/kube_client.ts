@@ -1,6 +1,5 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
 import { clusterSuffix } from '../core/resource.ts'
-import { asJson } from '../core/equal.ts'
 import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
@@ -257,20 +256,18 @@ export class KubeClient implements Client {
   ): Promise<T> {
     checkWritable(resource)
     const target = targetOf(resource, ref, 'set the status of')
-    const cached = await this.#current(resource, target)
-    const { object, isSent } = await writeStatus({
+    const { object, before } = await writeStatus({
       api: this.#api,
       target,
       ref,
-      wanted: asJson(status),
-      cached,
+      status,
+      cached: await this.#current(resource, target),
       query: this.#query(options),
       signal: options.signal,
       stated: this.#stated,
     })
     const written = { object, created: false }
-    const result = isSent ? resultOf(written, cached ?? ref) : 'unchanged'
-    return this.#report('status', resource, written, result, options) as T
+    return this.#report('status', resource, written, resultOf(written, before), options) as T
   }
 
   async delete<T extends KubeObject>(

@@ -1,5 +1,5 @@
 /** Writes a status: replaces it, or merges it with what others have written since its object was read. */
-import { jsonEqual } from '../core/equal.ts'
+import { asJson, jsonEqual } from '../core/equal.ts'
 import { ApiError, firstOf, isReason } from '../core/errors.ts'
 import { isExact, stringifyExact, withNumbersOf } from '../core/exact_json.ts'
 import { isNewerVersion, type KubeObject } from '../core/objects.ts'
@@ -7,8 +7,8 @@ import { isPartial } from '../core/partial.ts'
 import type { Api } from './api.ts'
 import { MAX_TRIES } from './retries.ts'
 import { statusPatch, type WriteQuery } from './requests.ts'
-import { type ListSchema, mergeStatus, ownPart, statusSchema } from './status_merge.ts'
-import { type NamedTarget, uidIn } from './target.ts'
+import { mergeStatus, ownPart, statusSchema } from './status_merge.ts'
+import { type NamedTarget, requireComplete, uidIn } from './target.ts'
 
 interface StatusObject extends KubeObject {
   readonly status?: unknown
@@ -20,8 +20,7 @@ export interface StatusWrite {
   readonly target: NamedTarget
   /** The name of the object, or the object as it was read. */
   readonly ref: object
-  /** As JSON. */
-  readonly wanted: unknown
+  readonly status: unknown
   /** The object in the cache, if it is complete. */
   readonly cached: StatusObject | undefined
   readonly query: WriteQuery
@@ -40,38 +39,57 @@ export type StatedStatuses = WeakMap<object, {
 }>
 
 /**
- * Resolves with the object that has the status, and with whether a write was sent. Safety: the patch is for the version
+ * Resolves with the object that has the status, and with what it was before. Safety: the patch is for the version
  * whose status was merged, and a Conflict merges again.
  */
-export async function writeStatus(write: StatusWrite): Promise<{ object: KubeObject; isSent: boolean }> {
-  const { target, ref, wanted, query, stated } = write
+export async function writeStatus(write: StatusWrite): Promise<{ object: KubeObject; before: object }> {
+  const { target, ref, status, query, stated } = write
+  const wanted = asJson(status)
   const uid = uidIn(ref)
   const cached = uid && write.cached?.metadata.uid !== uid ? undefined : write.cached
-  const read = isRead(ref) ? ref : undefined
-  const earlier = read && stated.get(read.metadata)
-  const known = earlier?.answer ?? read
+  // An object that was read, rather than a name or metadata alone.
+  const given = 'kind' in ref && (ref as StatusObject).metadata?.resourceVersion ? ref as StatusObject : undefined
+  const earlier = given && stated.get(given.metadata)
+  // Of a changed copy, the status that was read is not known: the write is for that version only.
+  const read = earlier || given?.status !== status ? given : undefined
+  if (!read) requireComplete(target.resource, ref, 'set the status of')
+  const known = earlier?.answer ?? given
   const isCached = cached !== undefined &&
-    !(known && isNewerVersion(known.metadata.resourceVersion, cached.metadata.resourceVersion))
+    !isNewerVersion(known?.metadata.resourceVersion, cached.metadata.resourceVersion)
   let current = isCached ? cached : known
   const schema = statusSchema(target.resource)
   for (let attempt = 1;; attempt++) {
     // An empty status equals none.
     const theirs = current?.status ?? {}
-    const merged = read ? merge(write, read, earlier?.base, theirs, schema) : wanted
-    const hasOthers = read !== undefined && !jsonEqual(merged, wanted)
-    if (hasOthers && !isExact(current!)) {
+    let merged = wanted
+    if (read) {
+      // What a strip function may have removed was not changed by others; items of lists that are maps stay.
+      const unread = isPartial(read) && ownPart(theirs, {}, schema)
+      const base = earlier ? earlier.base : { ...unread as object, ...read.status as object }
+      const conflicts: string[] = []
+      merged = mergeStatus({ base, wanted, current: theirs }, schema, conflicts)
+      // No other writer has changed the version that was read: a strip function has.
+      if (conflicts.length > 0 && current!.metadata.resourceVersion !== read.metadata.resourceVersion) {
+        const fields = firstOf(conflicts, 3).join(', ')
+        const why = `since the object was read, another writer has changed ${fields}`
+        throw conflictOf(write, `${why}; read it again, and make the status from that`)
+      }
+    }
+    const hasOthers = !jsonEqual(merged, wanted)
+    // What a strip function has removed may be of others.
+    if ((read && current === read && isPartial(read)) || (hasOthers && !isExact(current!))) {
       current = await readLive(write)
       continue
     }
     const isSent = (attempt === 1 && !isCached) || !jsonEqual(merged, theirs)
-    const patch = statusPatch(merged, uid, read && current?.metadata.resourceVersion)
-    const numbers = hasOthers && isExact(read) ? withNumbersOf(read, current!) : ref
+    const patch = statusPatch(merged, uid, (read ? current : given)?.metadata.resourceVersion)
+    const numbers = hasOthers && isExact(read!) ? withNumbersOf(read!, current!) : ref
     try {
       const object: StatusObject = isSent ? await send(write, patch, numbers) : current!
-      if (read && !query.dryRun) {
-        stated.set(read.metadata, { base: ownPart(object.status ?? {}, wanted, schema), answer: object })
+      if (given && !query.dryRun) {
+        stated.set(given.metadata, { base: ownPart(object.status ?? {}, wanted, schema), answer: object })
       }
-      return { object, isSent }
+      return { object, before: current ?? ref }
     } catch (error) {
       // A failed test of a JSON Patch is Invalid without details; an Invalid status names the object and the field.
       if (uid && isReason(error, 'Invalid') && !error.status.details?.name && error.causes.length === 0) {
@@ -83,32 +101,9 @@ export async function writeStatus(write: StatusWrite): Promise<{ object: KubeObj
   }
 }
 
-/** Tests for an object that was read, rather than a name or metadata alone. */
-function isRead(ref: object): ref is StatusObject {
-  return 'kind' in ref && Boolean((ref as Partial<KubeObject>).metadata?.resourceVersion)
-}
-
 async function send({ api, target, query, signal }: StatusWrite, patch: object, numbers: object): Promise<KubeObject> {
   const body = stringifyExact(patch, `set the status of ${api.describe(target)}`, numbers)
   return (await api.patch({ ...target, subresource: 'status' }, 'json', body, query, signal)).object
-}
-
-function merge(
-  write: StatusWrite,
-  read: StatusObject,
-  earlier: unknown,
-  theirs: unknown,
-  schema?: ListSchema,
-): unknown {
-  // What a strip function may have removed was not changed by others; items of lists that are maps stay.
-  const unread = isPartial(read) ? ownPart(theirs, {}, schema) as object : {}
-  const base = earlier ?? { ...unread, ...read.status ?? {} }
-  const conflicts: string[] = []
-  const merged = mergeStatus({ base, wanted: write.wanted, current: theirs }, schema, conflicts)
-  if (conflicts.length === 0) return merged
-  const fields = firstOf(conflicts, 3).join(', ')
-  const why = `since the object was read, another writer has changed ${fields}`
-  throw conflictOf(write, `${why}; read it again, and make the status from that`)
 }
 
 /** Resolves with the server's object. Throws `conflict` if the role must not read it. */

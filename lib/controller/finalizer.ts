@@ -9,6 +9,7 @@ import { jsonEqual } from '../core/equal.ts'
 import { ApiError, isReason, messageOf } from '../core/errors.ts'
 import { toMs } from '../core/duration.ts'
 import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
+import { isPartial } from '../core/partial.ts'
 import type { AnyResource } from '../core/resource.ts'
 import type { Client } from '../client/client.ts'
 import { isMissingObject } from '../client/codec.ts'
@@ -92,8 +93,9 @@ function needsCleanup(now: KubeObject, change: string, finalizer: string): boole
   return change !== 'deleted' && finalizerPlan(now, finalizer).kind === 'clean'
 }
 
-/** Returns whether the finalizer is the only change. */
+/** Returns whether the finalizer is certainly the only change: what is not read of an object may have changed, too. */
 function isAddition(now: KubeObject, before: KubeObject, finalizer: string): boolean {
+  if (isPartial(now)) return false
   if (!now.metadata.finalizers?.includes(finalizer) || before.metadata.finalizers?.includes(finalizer)) return false
   return jsonEqual(without(now, finalizer), without(before, finalizer))
 }

@@ -54,9 +54,9 @@ export interface CacheSelection<T extends KubeObject> {
   fields?: string
   /**
    * Removes unneeded fields from each object before it is stored, so that cache reads return objects without them;
-   * names, versions, labels, owners and finalizers stay. Writes lose nothing: `edit` and `createOrUpdate` read such a
-   * kind from the server, `setStatus` and `apply` are always sent, and `update` refuses an object of this cache and
-   * its copies, which the field `kubeloop.partial` marks.
+   * the kind, names, versions, labels, owners and finalizers stay. Writes lose nothing: `edit`, `createOrUpdate` and
+   * `setStatus` read such a kind from the server, `apply` is always sent, and `update` refuses an object of this cache
+   * and its copies, which the field `kubeloop.partial` marks.
    */
   strip?: (draft: Draft<NoInfer<T>>) => void
 }

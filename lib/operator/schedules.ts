@@ -56,12 +56,15 @@ export async function loadSchedules({ tasks }: OperatorDescription, clock: Clock
       const limitedLog = new RateLimitedLog(clock, log)
       const scope = abortScope(signal)
       let running: Promise<void> | undefined
+      const next = (afterMs: number): number => times.get(name)!(afterMs)?.getTime() ?? Infinity
       try {
         for (let afterMs = memory.begin(name, elector, log);; afterMs = clock.now()) {
-          const dueMs = times.get(name)!(afterMs)?.getTime() ?? Infinity
+          let dueMs = next(afterMs)
           // Several times may have passed since: one run makes up for all.
           for (let nowMs = clock.now(); nowMs < dueMs; nowMs = clock.now()) {
-            await sleep(clock, Math.min(dueMs - nowMs, MAX_WAIT_MS), scope.signal)
+            // The clock was set back, during the last wait. By less, as by NTP, no time may come again.
+            if (nowMs < afterMs - MAX_WAIT_MS) dueMs = next(afterMs = nowMs - MAX_WAIT_MS)
+            else await sleep(clock, Math.min(dueMs - nowMs, MAX_WAIT_MS), scope.signal)
           }
           if (running) {
             skipped?.()

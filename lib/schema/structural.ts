@@ -155,6 +155,7 @@ function outside(step: Step): Step {
 const REFUSED_CHECKS: readonly (readonly [check: RegExp, what: string, advice: string])[] = [
   [/^overwrite$/, 'changed when it is read (as by trim or toLowerCase)', 'change it where it is used'],
   [/^propert(?:y|ies)$/, 'checked for a property', 'state the property in z.object()'],
+  [/^size_|_size$/, 'limited in size', 'limit it in CEL with size(self)'],
 ]
 
 /** Throws for checks by a function, unless CEL rules replace them, or admission checks them. */

@@ -217,6 +217,23 @@ test('own objects that neither the store nor a list has are lost, unless the lis
   assert.deepEqual(lost('12', undefined, 'b@5'), [])
   // The server was restored to a state before the write.
   assert.deepEqual(lost('7'), ['b@10'])
+  // A read has found that it is gone, or it is no longer selected.
+  for (
+    const does of [
+      (k: Known) => {
+        k.hidden('b')
+        k.own.settled(KEY, k.own.unclear({})!.get(KEY)!, { version: '12' }, 0)
+      },
+      (k: Known) => k.own.answered(KEY, at('b@12'), undefined, 0),
+    ]
+  ) {
+    const k = knowing(undefined, '8')
+    k.answered('b@10')
+    does(k)
+    assert.equal(k.shown, undefined)
+    assert.deepEqual(k.own.lost(new Map(), '11'), [])
+    assert.deepEqual(k.own.lost(new Map(), '12'), [at('b@10')])
+  }
   const k = knowing(undefined, '8')
   k.answered('b@10')
   assert.deepEqual(k.own.lost(new Map(), '9'), [])

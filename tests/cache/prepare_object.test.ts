@@ -37,6 +37,19 @@ for (const [field, value] of Object.entries(KEPT)) {
   })
 }
 
+test('a strip function cannot remove the kind, which a status, an owner and an Event of the object need', () => {
+  const object = pod('a', '5')
+  const { apiVersion, kind } = object
+  prepareObject(object, {
+    resource: POD,
+    strip: (object) => {
+      const fields = object as unknown as Record<string, unknown>
+      for (const field of Object.keys(fields)) if (field !== 'metadata') delete fields[field]
+    },
+  })
+  assert.deepEqual([object.apiVersion, object.kind], [apiVersion, kind])
+})
+
 test('other metadata is stripped, absent metadata stays absent, and the object is partial, also if the function throws', () => {
   for (const throws of [false, true]) {
     const object = pod('a', '5', { annotations: { a: 'b' } } as object)

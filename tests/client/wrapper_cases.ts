@@ -25,12 +25,17 @@ export const WRAPPER_CASES: readonly Case[] = casesOf({
       }))?.data?.['x'],
       '2',
     )
-    assert.equal(
-      (await client.createOrUpdate(CONFIG_MAP, made, (draft) => {
-        draft.data = { x: '3' }
-      })).result,
-      'updated',
-    )
+    for (const ref of [here, made]) {
+      assert.equal(
+        (await client.createOrUpdate(CONFIG_MAP, ref, (draft) => {
+          draft.data = { x: `3 by ${JSON.stringify(ref)}` }
+        })).result,
+        'updated',
+      )
+    }
+    const another = await client.createOrUpdate(CONFIG_MAP, { ...here, name: 'b' }, () => {})
+    assert.deepEqual([another.object.metadata.namespace, another.result], [namespace, 'created'])
+    await client.delete(CONFIG_MAP, another.object)
     assert.equal((await client.patch(CONFIG_MAP, here, { merge: { data: { x: '4' } } })).data?.['x'], '4')
     assert.deepEqual((await client.lookup(byName, 'a')).map(({ metadata }) => metadata.namespace), [namespace])
     methods(it)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { orNeedsCleanup, ownChanges } from '../../lib/controller/finalizer.ts'
 import type { Predicate } from '../../lib/controller/predicates.ts'
 import type { KubeObject } from '../../lib/core/objects.ts'
+import { markPartial } from '../../lib/core/partial.ts'
 
 const OURS = 'example.dev/ours'
 const never: Predicate = () => false
@@ -53,6 +54,11 @@ test('without the user’s predicate everything passes, except the change that a
   assert.equal(passes(own, object(), object()), true)
   assert.equal(passes(own, object({ finalizers: [OURS], managedFields: [1] }), object({ managedFields: [] })), false)
   assert.equal(passes(own, object({ finalizers: ['b/b', OURS] }), object({ finalizers: ['b/b'] })), false)
+})
+
+test('a change of an object that is read in part may be more than our finalizer, so it passes', () => {
+  const own = ownChanges(undefined, OURS)
+  assert.equal(passes(own, markPartial(object({ finalizers: [OURS] })), markPartial(object())), true)
 })
 
 test('a change that is more than our finalizer passes', () => {

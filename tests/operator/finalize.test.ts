@@ -1,7 +1,7 @@
 /** `finalize` in an operator file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Cluster, type KubeObject, operator, predicates, type Result } from 'kubeloop'
+import { Cluster, type KubeObject, metadataOf, operator, predicates, type Result } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 import { type World, world } from 'kubeloop/testing'
@@ -217,6 +217,30 @@ test('reconcileKey with finalize is called for existing and for gone objects, no
   await w.advance('1s')
   assert.deepEqual(told, ['cleanup', 'a is gone'])
 })
+
+for (const [what, kind] of [['stripped', ConfigMap], ['read as metadata', metadataOf(ConfigMap)]] as const) {
+  test(`a change of an object that is ${what} is reconciled, also if a list shows it together with the finalizer`, async () => {
+    const told: (string | undefined)[] = []
+    const app = operator({ name: 'shop' })
+    if (kind === ConfigMap) app.cache(ConfigMap, { strip: (map) => void delete (map as { data?: unknown }).data })
+    app.controllerFor<KubeObject>(kind, { when: ({ metadata }) => metadata.name === 'a' })
+      .finalize(async () => {})
+      .reconcile(async (_, { client }) => void told.push((await client.live.get(ConfigMap, ref('a')))?.data?.['x']))
+    await using w = await world(app)
+    w.fault({ verb: 'patch', resource: ConfigMap, delay: '1s' })
+    await w.client.create(ConfigMap, { metadata: ref('a'), data: { x: 'one' } })
+    await w.advance('500ms')
+    const down = new AbortController()
+    w.fault({ verb: 'watch', resource: ConfigMap, status: 503, times: Infinity, until: down.signal })
+    await w.advance('2s')
+    assert.deepEqual(told, ['one'])
+    await w.client.patch(ConfigMap, ref('a'), { merge: { data: { x: 'two' } } })
+    w.compact()
+    down.abort()
+    await w.advance('1m')
+    assert.deepEqual(told, ['one', 'two'])
+  })
+}
 
 test('failing writes of the finalizer are retried, and nothing is reconciled before', async () => {
   const { told, app } = telling()

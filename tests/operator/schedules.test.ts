@@ -364,6 +364,24 @@ test('a stop waits for a run, and ends a wait; what a run throws then is logged'
   assert.deepEqual(failures(s), ['"report" failed while the manager was stopping: no disk'])
 })
 
+test('a clock that is set back by more than ten minutes has times come again; by less, none runs twice', async () => {
+  const { app, runs } = scheduled('0 * * * *')
+  const clock = restingClock()
+  let aheadMs = 24 * 3_600_000
+  const ahead = { now: () => clock.now() + aheadMs, monotonic: () => clock.monotonic(), after: clock.after.bind(clock) }
+  await using _ = await starting(app, { clock, ahead, leaderElection: false })
+  await clock.advance(61 * MINUTE)
+  assert.deepEqual(runs.splice(0), ['2026-01-02T01:00'])
+  aheadMs -= 5 * MINUTE
+  await clock.advance(54 * MINUTE)
+  assert.deepEqual(runs, [])
+  aheadMs = 0
+  await clock.advance(10 * MINUTE)
+  assert.deepEqual(runs.splice(0), ['02:00'])
+  await clock.advance(60 * MINUTE)
+  assert.deepEqual(runs, ['03:00'])
+})
+
 test('a clock that is set forward, or a machine that slept, costs ten minutes at most', async () => {
   const { app, runs } = scheduled('0 2 * * *')
   const clock = restingClock()

@@ -123,8 +123,8 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
   [
     'stripped objects bear no mark',
     'cache/prepare_object',
-    'Object.assign((markPartial(object) as { metadata: object }).metadata ??= {}, kept)',
-    'Object.assign((object as { metadata: object }).metadata ??= {}, kept)',
+    'Object.assign(markPartial(object) as { metadata: object }, { apiVersion, kind })',
+    'Object.assign(object as { metadata: object }, { apiVersion, kind })',
   ],
   [
     'reads are older than own writes',
