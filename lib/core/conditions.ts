@@ -1,9 +1,11 @@
+/** Conditions of a status. */
+import { instant } from './duration.ts'
+
 /**
- * Conditions of a status: meta/v1 Condition.
+ * A condition: meta/v1 Condition.
  *
  * @see https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/1623-standardize-conditions
  */
-
 export interface Condition {
   /** Such as `Ready` or `example.dev/Ready`. A list has one condition of each type. */
   readonly type: string
@@ -105,9 +107,4 @@ function cut(message: string): string {
   if (message.length <= MAX_MESSAGE) return message
   const characters = [...message]
   return characters.length <= MAX_MESSAGE ? message : `${characters.slice(0, MAX_MESSAGE - 1).join('')}…`
-}
-
-/** Formats a time as metav1.Time does. */
-function instant(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }

@@ -45,6 +45,11 @@ export function formatMs(ms: number): string {
   return `${Number((ms / UNITS[unit]!).toFixed(1))} ${unit}`
 }
 
+/** Formats a time as metav1.Time does: RFC 3339, whole seconds. */
+export function instant(wallMs: number): string {
+  return `${new Date(wallMs).toISOString().slice(0, 19)}Z`
+}
+
 /** Formats the MicroTime of Leases and Events: exactly six decimals, or the server refuses it. */
 export function microTime(wallMs: number): string {
   return new Date(wallMs).toISOString().replace('Z', '000Z')

@@ -18,49 +18,41 @@ export type Plan =
   | { readonly do: 'delete'; readonly propagation: 'Background' | 'Foreground' | 'Orphan'; readonly unblock: boolean }
   /** Remove references to owners that are absent or waiting, because another owner is present. */
   | { readonly do: 'forgetOwners'; readonly uids: readonly string[] }
-  /** Remove this finalizer: no dependent blocks the deletion any more. */
+  /** Remove this finalizer; before `orphan`, the owner reference from all dependents. */
   | { readonly do: 'finish'; readonly finalizer: string }
-  /** Remove the owner reference from all dependents, then remove the orphan finalizer. */
-  | { readonly do: 'orphan' }
 
 const FOREGROUND = 'foregroundDeletion'
 export const ORPHAN = 'orphan'
 
-/** The remaining dependents of an object. */
-export interface Dependents {
-  readonly count: number
-  /** How many have blockOwnerDeletion. */
-  readonly blocking: number
-  /** How many are being deleted in the foreground. */
-  readonly waiting: number
-}
-
-/** Returns the next step. */
-export function plan(object: KubeObject, ownerStates: readonly OwnerState[], dependents: Dependents): Plan {
-  const { deletionTimestamp, finalizers = [], ownerReferences = [] } = object.metadata
+/** Returns the next step. `ownerStates` are in the order of the references. */
+export function plan(
+  { metadata }: KubeObject,
+  ownerStates: readonly OwnerState[],
+  dependents: readonly KubeObject[],
+): Plan {
+  const { uid, deletionTimestamp, finalizers = [], ownerReferences = [] } = metadata
   if (deletionTimestamp) {
-    if (finalizers.includes(ORPHAN)) return { do: 'orphan' }
-    if (finalizers.includes(FOREGROUND) && dependents.blocking === 0) return { do: 'finish', finalizer: FOREGROUND }
-    return { do: 'nothing' }
+    if (finalizers.includes(ORPHAN)) return { do: 'finish', finalizer: ORPHAN }
+    const blocks = (each: OwnerReference): boolean => each.uid === uid && each.blockOwnerDeletion === true
+    const isBlocked = dependents.some((each) => each.metadata.ownerReferences?.some(blocks))
+    return finalizers.includes(FOREGROUND) && !isBlocked ? { do: 'finish', finalizer: FOREGROUND } : { do: 'nothing' }
   }
   if (ownerReferences.length === 0) return { do: 'nothing' }
-  const states = ownerReferences.map((_, i): OwnerState => ownerStates[i] ?? 'present')
-  const gone = ownerReferences.filter((_, i) => states[i] !== 'present').map(({ uid }) => uid)
-  if (states.includes('present')) return gone.length > 0 ? { do: 'forgetOwners', uids: gone } : { do: 'nothing' }
+  const gone = ownerReferences.filter((_, i) => ownerStates[i] !== 'present').map(({ uid }) => uid)
+  if (ownerStates.includes('present')) return gone.length > 0 ? { do: 'forgetOwners', uids: gone } : { do: 'nothing' }
   // All owners are absent or waiting.
-  if (states.includes('waiting') && dependents.count > 0) {
-    return { do: 'delete', propagation: 'Foreground', unblock: dependents.waiting > 0 }
+  if (ownerStates.includes('waiting') && dependents.length > 0) {
+    return { do: 'delete', propagation: 'Foreground', unblock: dependents.some(isWaiting) }
   }
   const given = finalizers.includes(ORPHAN) ? 'Orphan' : finalizers.includes(FOREGROUND) ? 'Foreground' : 'Background'
   return { do: 'delete', propagation: given, unblock: false }
 }
 
 /** Returns whether an object waits for the deletion of its dependents. */
-export function isWaiting({ metadata: { deletionTimestamp, finalizers = [] } }: KubeObject): boolean {
+function isWaiting({ metadata: { deletionTimestamp, finalizers = [] } }: KubeObject): boolean {
   return deletionTimestamp !== undefined && finalizers.includes(FOREGROUND)
 }
 
-/** Returns the state of the owner that a reference names. */
 export function stateOfOwner(owner: KubeObject | undefined, reference: OwnerReference): OwnerState {
   if (!owner || owner.metadata.uid !== reference.uid) return 'absent'
   return isWaiting(owner) ? 'waiting' : 'present'

@@ -6,6 +6,8 @@ import {
   Cluster,
   Controller,
   type Delta,
+  type Draft,
+  finalizers,
   KindSource,
   type KubeObject,
   type Log,
@@ -20,10 +22,10 @@ import { Latch } from '../async/latch.ts'
 import { formatMs } from '../core/duration.ts'
 import { discoverKinds } from '../client/rest_mapper.ts'
 import { messageOf } from '../core/errors.ts'
-import type { OwnerReference } from '../core/objects.ts'
+import { formatKey, type OwnerReference } from '../core/objects.ts'
 import { splitApiVersion } from '../core/owners.ts'
 import { CRD, groupResourceOf } from '../core/resource.ts'
-import { type Dependents, isWaiting, ORPHAN, type OwnerState, plan, stateOfOwner } from './collectable.ts'
+import { ORPHAN, type OwnerState, plan, stateOfOwner } from './collectable.ts'
 
 export interface GarbageCollectorOptions {
   readonly transport: Transport
@@ -39,10 +41,14 @@ const IGNORED = new Set(['Event'])
 /** Back-off of failed discovery. */
 const RETRY = { baseMs: 1000, maxMs: 60_000 }
 
+interface Found {
+  readonly resource: AnyResource
+  readonly object: KubeObject
+}
+
 export class GarbageCollector implements Runnable {
   readonly name = 'garbage-collector'
   readonly #cluster: Cluster
-  /** Reads from the server; {@link GarbageCollector.#read} reads from the cache. */
   readonly #client: Client
   readonly #controller: Controller
   readonly #options: GarbageCollectorOptions
@@ -55,7 +61,6 @@ export class GarbageCollector implements Runnable {
   /** Opened to request another discovery of kinds. */
   #rescan = new Latch()
   #scanning = false
-  /** Number of consecutive failures. */
   #failures = 0
   #stopTimer: (() => void) | undefined
 
@@ -85,16 +90,11 @@ export class GarbageCollector implements Runnable {
     const scope = abortScope(signal)
     const [crds] = this.#cluster.cache.declare(CRD)
     crds!.addHandler(() => this.#rescan.open())
-    const parts = [this.#cluster, this.#controller, { start: (signal: AbortSignal) => this.#scanKinds(signal) }].map(
-      async (part) => {
-        try {
-          await part.start(scope.signal)
-        } finally {
-          // End all parts together: none works without the others.
-          scope.abort(new DOMException('The garbage collector has stopped', 'AbortError'))
-        }
-      },
-    )
+    // All parts end together: none works without the others.
+    const end = (): void => scope.abort(new DOMException('The garbage collector has stopped', 'AbortError'))
+    const { signal: own } = scope
+    const parts = [this.#cluster.start(own), this.#controller.start(own), this.#scanKinds(own)]
+      .map((part) => part.finally(end))
     await Promise.allSettled(parts)
     await Promise.allSettled(this.#starting)
     scope[Symbol.dispose]()
@@ -131,10 +131,9 @@ export class GarbageCollector implements Runnable {
   /** Starts watches of new kinds, and stops those of removed kinds. */
   async #scan(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options
-    const served = new Map<string, AnyResource>()
-    for (const resource of await discoverKinds(this.#cluster.api, ['list', 'watch', 'delete'], signal)) {
-      if (!IGNORED.has(resource.kind)) served.set(`${resource.group}/${resource.kind}`, resource)
-    }
+    const all = await discoverKinds(this.#cluster.api, ['list', 'watch', 'delete'], signal)
+    const watched = all.filter(({ kind }) => !IGNORED.has(kind))
+    const served = new Map(watched.map((resource) => [`${resource.group}/${resource.kind}`, resource]))
     for (const [id, resource] of this.#kinds) {
       if (served.has(id)) continue
       this.#kinds.delete(id)
@@ -146,24 +145,20 @@ export class GarbageCollector implements Runnable {
       const informers = this.#cluster.cache.declare(resource)
       for (const informer of informers) informer.addHandler((delta) => this.#index(resource, delta))
       const map = (object: KubeObject): ObjectKey[] => this.#affectedKeys(resource, object)
-      this.#watch(id, resource, new KindSource({ informers, map, own: true, clock, log }), signal)
+      // Never waits: a kind whose first list does not arrive must not block the watches of other kinds.
+      const started = this.#controller.watch(new KindSource({ informers, map, own: true, clock, log }))
+        .catch((error: unknown) => {
+          if (signal.aborted || this.#kinds.get(id) !== resource) return
+          this.#kinds.delete(id)
+          this.#cluster.cache.remove(resource)
+          this.#retry(`watch ${groupResourceOf(resource)}`, error)
+        }).finally(() => this.#starting.delete(started))
+      this.#starting.add(started)
     }
   }
 
-  /** Never waits: a kind whose first list does not arrive must not block the watches of other kinds. */
-  #watch(id: string, resource: AnyResource, source: KindSource, signal: AbortSignal): void {
-    const started = this.#controller.watch(source).catch((error: unknown) => {
-      if (signal.aborted || this.#kinds.get(id) !== resource) return
-      this.#kinds.delete(id)
-      this.#cluster.cache.remove(resource)
-      this.#retry(`watch ${groupResourceOf(resource)}`, error)
-    }).finally(() => this.#starting.delete(started))
-    this.#starting.add(started)
-  }
-
-  /** Updates the index of dependents. */
   #index(resource: AnyResource, delta: Delta<KubeObject>): void {
-    const key = keyFor(resource, delta.object)
+    const key = keyFor(resource, delta.object.metadata)
     const old = delta.kind === 'updated' ? delta.old.metadata.ownerReferences : undefined
     for (const { uid } of old ?? []) this.#dependents.get(uid)?.delete(key)
     for (const { uid } of delta.object.metadata.ownerReferences ?? []) {
@@ -176,44 +171,39 @@ export class GarbageCollector implements Runnable {
   }
 
   /** Returns the keys that a change affects: the object, its dependents, and its owners, which may wait for it. */
-  #affectedKeys(resource: AnyResource, object: KubeObject): ObjectKey[] {
-    const { uid, namespace, ownerReferences = [] } = object.metadata
-    const keys = [keyFor(resource, object), ...(this.#dependents.get(uid) ?? [])]
-    for (const reference of ownerReferences) {
+  #affectedKeys(resource: AnyResource, { metadata }: KubeObject): ObjectKey[] {
+    const { uid, namespace, ownerReferences = [] } = metadata
+    const owners = ownerReferences.flatMap((reference) => {
       const owner = this.#kindOf(reference)
-      if (owner) keys.push(keyFor(owner, { metadata: { name: reference.name, namespace: namespace ?? undefined } }))
-    }
-    return keys.map((name) => ({ name }))
+      return owner ? [keyFor(owner, { namespace, name: reference.name })] : []
+    })
+    return [keyFor(resource, metadata), ...(this.#dependents.get(uid) ?? []), ...owners].map((name) => ({ name }))
   }
 
   async #collect(key: string): Promise<Result> {
-    const { resource, namespace, name } = this.#parse(key)
-    if (!resource) return
-    const object = this.#read(resource, namespace, name)
-    if (!object) return
-    const references = object.metadata.ownerReferences ?? []
-    const owners = await Promise.all(references.map((reference) => this.#ownerOf(reference, namespace)))
-    const { uid } = object.metadata
-    const step = plan(object, owners.map(({ state }) => state), this.#countDependents(uid))
+    const found = this.#read(key)
+    if (!found) return
+    const { object } = found
+    const { uid, namespace, ownerReferences = [] } = object.metadata
+    const owners = await Promise.all(ownerReferences.map((reference) => this.#ownerOf(reference, namespace)))
+    const dependents = [...this.#dependents.get(uid) ?? []].flatMap((key) => this.#read(key) ?? [])
+    const step = plan(object, owners.map(({ state }) => state), dependents.map(({ object }) => object))
     switch (step.do) {
       case 'nothing':
         // The owner may be gone before a watch delivers it: then no event tells of that.
-        return owners.some(({ isSeen }) => !isSeen) ? { requeue: true } : undefined
-      case 'delete': {
-        const { propagation } = step
-        if (step.unblock) await this.#edit(resource, object, unblocked)
-        await this.#client.delete(resource, { namespace: namespace ?? '', name }, { uid, propagation })
-        return
-      }
-      case 'forgetOwners':
-        return void await this.#edit(resource, object, withoutOwners(step.uids))
-      case 'finish':
-        return void await this.#edit(resource, object, withoutFinalizer(step.finalizer))
-      case 'orphan':
-        for (const dependent of this.#dependentsOf(uid)) {
-          await this.#edit(dependent.resource, dependent.object, withoutOwners([uid]))
+        return { requeue: owners.some(({ isSeen }) => !isSeen) }
+      case 'delete':
+        if (step.unblock) {
+          await this.#editOwners(found, (all) => all.map((each) => ({ ...each, blockOwnerDeletion: false })))
         }
-        return void await this.#edit(resource, object, withoutFinalizer(ORPHAN))
+        return void await this.#client.delete(found.resource, object, { uid, propagation: step.propagation })
+      case 'forgetOwners':
+        return void await this.#editOwners(found, (all) => all.filter(({ uid }) => !step.uids.includes(uid)))
+      case 'finish':
+        for (const dependent of step.finalizer === ORPHAN ? dependents : []) {
+          await this.#editOwners(dependent, (all) => all.filter((each) => each.uid !== uid))
+        }
+        return void await this.#edit(found, (draft) => void finalizers.remove(draft, step.finalizer))
     }
   }
 
@@ -230,54 +220,36 @@ export class GarbageCollector implements Runnable {
     if (!resource) return { state: 'present', isSeen: false }
     // A cluster-scoped object cannot have a namespaced owner: like the real collector, keep it.
     if (resource.scope === 'Namespaced' && !namespace) return { state: 'present', isSeen: true }
-    const where = resource.scope === 'Namespaced' ? namespace : undefined
-    const cached = this.#read(resource, where, reference.name)
+    const where = { namespace: resource.scope === 'Namespaced' ? namespace! : '', name: reference.name }
+    const cached = this.#read(keyFor(resource, where))?.object
     if (cached?.metadata.uid === reference.uid) return { state: stateOfOwner(cached, reference), isSeen: true }
-    const live = (await this.#client.get(resource, { namespace: where ?? '', name: reference.name })) as
-      | KubeObject
-      | undefined
+    const live = (await this.#client.get(resource, where)) as KubeObject | undefined
     return { state: stateOfOwner(live, reference), isSeen: false }
   }
 
-  #countDependents(uid: string): Dependents {
-    const blocks = (reference: OwnerReference): boolean =>
-      reference.uid === uid && reference.blockOwnerDeletion === true
-    const all = this.#dependentsOf(uid).map(({ object }) => object)
-    return {
-      count: all.length,
-      blocking: all.filter((object) => object.metadata.ownerReferences?.some(blocks)).length,
-      waiting: all.filter(isWaiting).length,
-    }
-  }
-
-  /** Returns the cached dependents of an owner. */
-  #dependentsOf(uid: string): { readonly resource: AnyResource; readonly object: KubeObject }[] {
-    return [...this.#dependents.get(uid) ?? []].flatMap((key) => {
-      const { resource, namespace, name } = this.#parse(key)
-      const object = resource && this.#read(resource, namespace, name)
-      return object ? [{ resource, object }] : []
+  async #editOwners(found: Found, change: (all: OwnerReference[]) => OwnerReference[]): Promise<void> {
+    await this.#edit(found, ({ metadata }) => {
+      metadata.ownerReferences = change(metadata.ownerReferences ?? [])
     })
   }
 
-  async #edit(resource: AnyResource, { metadata }: KubeObject, change: (metadata: Draft) => void): Promise<void> {
+  async #edit({ resource, object: { metadata } }: Found, change: (draft: Draft<KubeObject>) => void): Promise<void> {
     const { namespace = '', name, uid } = metadata
-    await this.#client.edit(resource, { namespace, name }, (draft: { metadata: Draft & { uid: string } }) => {
-      if (draft.metadata.uid === uid) change(draft.metadata)
+    await this.#client.edit(resource, { namespace, name }, (draft: Draft<KubeObject>) => {
+      if (draft.metadata.uid === uid) change(draft)
     })
   }
 
-  #read(resource: AnyResource, namespace: string | undefined, name: string): KubeObject | undefined {
-    const [informer] = this.#cluster.cache.informersOf(resource) ?? []
-    return informer?.store.get(namespace ? `${namespace}/${name}` : name)
+  #read(key: string): Found | undefined {
+    const [group, kind, namespace, ...name] = key.split('~')
+    const resource = this.#kinds.get(`${group}/${kind}`)
+    const [informer] = (resource && this.#cluster.cache.informersOf(resource)) ?? []
+    const object = informer?.store.get(formatKey({ namespace, name: name.join('~') })) as KubeObject | undefined
+    return resource && object && { resource, object }
   }
 
   #kindOf({ apiVersion, kind }: OwnerReference): AnyResource | undefined {
     return this.#kinds.get(`${splitApiVersion(apiVersion).group}/${kind}`)
-  }
-
-  #parse(key: string): { resource: AnyResource | undefined; namespace: string | undefined; name: string } {
-    const [group, kind, namespace, ...name] = key.split('~')
-    return { resource: this.#kinds.get(`${group}/${kind}`), namespace: namespace || undefined, name: name.join('~') }
   }
 }
 
@@ -289,33 +261,7 @@ function withoutWarnings(transport: Transport): Transport {
   }
 }
 
-interface Draft {
-  finalizers?: string[] | undefined
-  ownerReferences?: OwnerReference[] | undefined
-}
-
-function withoutOwners(uids: readonly string[]): (metadata: Draft) => void {
-  return (metadata) => {
-    metadata.ownerReferences = metadata.ownerReferences?.filter(({ uid }) => !uids.includes(uid))
-  }
-}
-
-/** The references of an object stop to block the deletion of its owners. */
-function unblocked(metadata: Draft): void {
-  metadata.ownerReferences = metadata.ownerReferences?.map((each) => ({ ...each, blockOwnerDeletion: false }))
-}
-
-function withoutFinalizer(name: string): (metadata: Draft) => void {
-  return (metadata) => {
-    metadata.finalizers = metadata.finalizers?.filter((finalizer) => finalizer !== name)
-  }
-}
-
 /** Returns one form of key for objects of all kinds. It has no slash, which would separate a namespace. */
-function keyFor(
-  resource: AnyResource,
-  { metadata }: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } },
-): string {
-  const namespace = resource.scope === 'Namespaced' ? (metadata.namespace ?? '') : ''
-  return [resource.group, resource.kind, namespace, metadata.name].join('~')
+function keyFor({ group, kind, scope }: AnyResource, { namespace = '', name }: ObjectKey): string {
+  return [group, kind, scope === 'Namespaced' ? namespace : '', name].join('~')
 }

@@ -12,7 +12,8 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 test('the initial state may have any number of lines; a reader with 100,000 later lines is disconnected', async () => {
   let ended = 0
-  const body = new WatchBody(() => void ended++, budget)
+  const body = new WatchBody(budget)
+  body.onEnd(() => ended++)
   body.startWith(Array.from({ length: 150_000 }, () => 'x\n').values())
   const line = bytes('y\n')
   for (let i = 0; i < 100_000; i++) body.push(line)
@@ -24,7 +25,8 @@ test('the initial state may have any number of lines; a reader with 100,000 late
 
 test('a reader with more than 128 MiB of later lines is disconnected; what it reads makes room', async () => {
   let ended = 0
-  const body = new WatchBody(() => void ended++, budget)
+  const body = new WatchBody(budget)
+  body.onEnd(() => ended++)
   const line = new Uint8Array(1024 * 1024).fill(10)
   for (let i = 0; i < 128; i++) body.push(line)
   const reader = body[Symbol.asyncIterator]()
@@ -37,7 +39,7 @@ test('a reader with more than 128 MiB of later lines is disconnected; what it re
 })
 
 test('lines are read in chunks of bounded size, in order, while others are pushed', async () => {
-  const body = new WatchBody(() => {}, budget)
+  const body = new WatchBody(budget)
   let next = 30_000
   body.startWith(Array.from({ length: next }, (_, i) => `${i} ${'-'.repeat(90)}\n`).values())
   let [read, rest] = [0, '']

@@ -7,7 +7,7 @@ import { ClusterRole, ConfigMap, Role, RoleBinding, Secret } from 'kubeloop/kind
 import { systemClock } from '../../lib/async/clock.ts'
 import { ManifestApplier } from '../../lib/cli/api/apply.ts'
 import type { DevEvent } from '../../lib/cli/api/events.ts'
-import { Accounts } from '../../lib/cli/dev/accounts.ts'
+import { accountsOf } from '../../lib/cli/dev/accounts.ts'
 import type { SessionAccount } from '../../lib/cli/dev/session.ts'
 import type { Manifest } from '../../lib/cli/manifests.ts'
 import { accountOf } from '../../lib/rights/trial.ts'
@@ -44,9 +44,9 @@ function stage() {
   const apiOf = (cluster?: string) => new Cluster({ name: 'test', transport: transportOf(cluster)! }).api
   const start = (...manifests: Manifest[]) => {
     const applier = new ManifestApplier(manifests, { apiOf, ...common })
-    const accounts = new Accounts({ transportOf, applier, ...common })
+    const open = accountsOf({ transportOf, applier, ...common })
     const { signal } = new AbortController()
-    return { applier, signal, open: (account: SessionAccount) => accounts.open(name, account, signal) }
+    return { applier, signal, open: (account: SessionAccount) => open(name, account, signal) }
   }
   return { clientOf, events, start, open: start().open }
 }

@@ -7,7 +7,7 @@ import { ConfigMap, Deployment, Secret } from 'kubeloop/kinds'
 import { FakeClock } from 'kubeloop/testing'
 import * as z from 'zod'
 import { Api } from '../../lib/client/api.ts'
-import { type LoopBatch, RIGHTS_PATH } from '../../lib/cli/dev/session.ts'
+import { type LoopBatch, type Notice, NOTICE_PATH } from '../../lib/cli/dev/session.ts'
 import { prepareOperator } from '../../lib/cli/dev/child/operator.ts'
 import type { HttpRequest, HttpResponse } from '../../lib/core/transport.ts'
 import { openLoop } from '../../lib/cli/dev/child/loop.ts'
@@ -252,7 +252,9 @@ test('the rights that an operator asks for are sent to the command, also those o
   app.cluster('west', cluster)
   const { options, requests } = await prepared(session, { description: app.description })
   const posted = (): object[] =>
-    requests.filter(({ path }) => path === RIGHTS_PATH).map(({ body }) => JSON.parse(String(body)))
+    requests.filter(({ path }) => path === NOTICE_PATH).flatMap(({ body }) =>
+      (JSON.parse(String(body)) as Notice).right ?? []
+    )
   const unsent = (verb: 'apply' | 'status', kind: string) =>
     ({ verb, kind, key: 'default/b', result: 'unchanged' }) as const
   const writes = [unsent('status', 'ConfigMap'), unsent('apply', 'Deployment'), unsent('apply', 'Unknown')]
@@ -276,7 +278,7 @@ test('the rights that an operator asks for are sent to the command, also those o
 test('for the page, runs are held and queued again with their causes, and their reports and failures are sent', async () => {
   const [clock, batches, added, worked] = [new FakeClock(), [] as LoopBatch[], [] as unknown[], [] as string[]]
   const session: Parameters<typeof openLoop>[1] = {
-    sendLoop: (batch) => Promise.resolve(void batches.push(batch)),
+    send: ({ loop }) => Promise.resolve(void batches.push(loop!)),
     onCommand: undefined,
   }
   const { options, ended } = await openLoop(description, session, { all: true, keys: [] }, clock)

@@ -12,7 +12,6 @@ import { systemClock } from '../../lib/async/clock.ts'
 import { type EmbeddedApi, type EmbeddedApiOptions, startEmbeddedApi } from '../../lib/cli/dev/embedded_api.ts'
 import type { DevEvent } from '../../lib/cli/api/events.ts'
 import { SessionHost } from '../../lib/cli/dev/session_host.ts'
-import { silentLog } from '../../lib/observe/log.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { CRD } from '../../lib/core/resource.ts'
 import { withFolder } from '../tools/folder.ts'
@@ -40,7 +39,7 @@ function inFolder(use: (run: (options?: Partial<EmbeddedApiOptions>) => Promise<
       const reported: DevEvent[] = []
       const hooks = { changed: () => undefined, prepare: () => Promise.resolve({}), onStart() {} }
       const api = await startEmbeddedApi({
-        ...{ folder, port: undefined, fresh: false, workloads: false, clock: systemClock, log: silentLog },
+        ...{ folder, port: undefined, fresh: false, workloads: false, clock: systemClock },
         sessions: new SessionHost({ clock: systemClock, ...hooks }),
         report: (event) => void reported.push(event),
         ...options,

@@ -4,13 +4,7 @@ import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost, type SessionHostOptions } from '../../lib/cli/dev/session_host.ts'
-import {
-  INSTALLED_PATH,
-  LOOP_PATH,
-  RIGHTS_PATH,
-  SESSION_PATH,
-  type SessionResponse,
-} from '../../lib/cli/dev/session.ts'
+import { NOTICE_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
 
 /** Returns a host of sessions, and a function that sends it a request. */
 function host(options: Partial<SessionHostOptions> = {}) {
@@ -127,7 +121,7 @@ test('an operator with webhooks starts as installed when its notice arrives, or 
   assert.deepEqual(events.splice(0), ['installed 1'])
   await open(true)
   assert.deepEqual(events.splice(0), [])
-  assert.equal((await post(INSTALLED_PATH, {})).status, 200)
+  assert.equal((await post(NOTICE_PATH, { installed: true })).status, 200)
   await nextTurn()
   assert.deepEqual(events.splice(0), ['installed 2'])
   await open(true)
@@ -142,7 +136,7 @@ test('what an operator asks for is passed on', async () => {
   const lines: unknown[] = []
   const { post } = host({ onRight: (line) => lines.push(line) })
   const line = { operator: 'o', verb: 'get', group: '', resource: 'pods' }
-  assert.equal((await post(RIGHTS_PATH, line)).status, 200)
+  assert.equal((await post(NOTICE_PATH, { right: line })).status, 200)
   assert.deepEqual(lines, [line])
 })
 
@@ -158,7 +152,7 @@ test('what the operator does reaches the page, whose commands are further lines 
   assert.deepEqual(first.answer, { start: 1, paused })
   await first.end()
   const second = await open()
-  await post(LOOP_PATH, { runs: [1] })
+  await post(NOTICE_PATH, { loop: { runs: [1] } })
   assert.deepEqual(batches, [{ runs: [1] }])
   const line = second.next()
   sessions.send({ action: 'resume' })

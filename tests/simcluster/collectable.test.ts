@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject, OwnerReference } from '../../lib/core/objects.ts'
-import { type Dependents, type OwnerState, type Plan, plan, stateOfOwner } from '../../lib/simcluster/collectable.ts'
+import { type OwnerState, type Plan, plan, stateOfOwner } from '../../lib/simcluster/collectable.ts'
 
 const reference = (uid: string, extra: Partial<OwnerReference> = {}): OwnerReference => ({
   apiVersion: 'v1',
@@ -23,36 +23,39 @@ const [x, y, z] = ['x', 'y', 'z'].map((uid) => reference(uid)) as [OwnerReferenc
 const deletionTimestamp = '2026-01-01T00:00:00Z'
 const foreground = { deletionTimestamp, finalizers: ['foregroundDeletion'] }
 
-const none: Dependents = { count: 0, blocking: 0, waiting: 0 }
+const one = [object()]
+const blocking = [object({ ownerReferences: [reference('u', { blockOwnerDeletion: true })] })]
 const background: Plan = { do: 'delete', propagation: 'Background', unblock: false }
 
-const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerState[], Dependents, Plan])[] = [
-  ['an object without owners is kept', {}, [], none, { do: 'nothing' }],
-  ['with one absent owner it is deleted', { ownerReferences: [x] }, ['absent'], none, background],
-  ['with two absent owners it is deleted', { ownerReferences: [x, y] }, ['absent', 'absent'], none, background],
-  ['with a waiting owner it is deleted', { ownerReferences: [x] }, ['waiting'], none, background],
-  ['… in the foreground, if it has dependents', { ownerReferences: [x] }, ['waiting'], { ...none, count: 1 }, {
+const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerState[], KubeObject[], Plan])[] = [
+  ['an object without owners is kept', {}, [], [], { do: 'nothing' }],
+  ['with one absent owner it is deleted', { ownerReferences: [x] }, ['absent'], [], background],
+  ['with two absent owners it is deleted', { ownerReferences: [x, y] }, ['absent', 'absent'], [], background],
+  ['with a waiting owner it is deleted', { ownerReferences: [x] }, ['waiting'], [], background],
+  ['… in the foreground, if it has dependents', { ownerReferences: [x] }, ['waiting'], one, {
     do: 'delete',
     propagation: 'Foreground',
     unblock: false,
   }],
-  ['… without blocking, if one of these waits too', { ownerReferences: [x] }, ['waiting'], {
-    ...none,
-    count: 2,
-    waiting: 1,
-  }, {
-    do: 'delete',
-    propagation: 'Foreground',
-    unblock: true,
-  }],
+  [
+    '… without blocking, if one of these waits too',
+    { ownerReferences: [x] },
+    ['waiting'],
+    [...one, object(foreground)],
+    {
+      do: 'delete',
+      propagation: 'Foreground',
+      unblock: true,
+    },
+  ],
   [
     'with an absent owner, dependents do not matter',
     { ownerReferences: [x] },
     ['absent'],
-    { ...none, count: 1 },
+    one,
     background,
   ],
-  ['its finalizers choose how it is deleted', { ownerReferences: [x], finalizers: ['orphan'] }, ['absent'], none, {
+  ['its finalizers choose how it is deleted', { ownerReferences: [x], finalizers: ['orphan'] }, ['absent'], [], {
     ...background,
     propagation: 'Orphan',
   }],
@@ -60,7 +63,7 @@ const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerS
     'its finalizers choose it: foreground',
     { ownerReferences: [x], finalizers: ['foregroundDeletion'] },
     ['absent'],
-    none,
+    [],
     {
       ...background,
       propagation: 'Foreground',
@@ -70,34 +73,35 @@ const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerS
     'a present owner keeps it, without the others',
     { ownerReferences: [x, y, z] },
     ['absent', 'present', 'waiting'],
-    none,
+    [],
     {
       do: 'forgetOwners',
       uids: ['x', 'z'],
     },
   ],
-  ['present owners keep it', { ownerReferences: [x, y] }, ['present', 'present'], none, { do: 'nothing' }],
-  ['foregroundDeletion stays while a dependent blocks', foreground, [], { ...none, count: 1, blocking: 1 }, {
+  ['present owners keep it', { ownerReferences: [x, y] }, ['present', 'present'], [], { do: 'nothing' }],
+  ['foregroundDeletion stays while a dependent blocks', foreground, [], blocking, {
     do: 'nothing',
   }],
-  ['foregroundDeletion goes when no dependent blocks', foreground, [], { ...none, count: 1 }, {
+  ['foregroundDeletion goes when no dependent blocks', foreground, [], one, {
     do: 'finish',
     finalizer: 'foregroundDeletion',
   }],
-  ['the finalizer orphan orphans', { deletionTimestamp, finalizers: ['orphan'] }, [], { ...none, count: 3 }, {
-    do: 'orphan',
+  ['the finalizer orphan orphans', { deletionTimestamp, finalizers: ['orphan'] }, [], one, {
+    do: 'finish',
+    finalizer: 'orphan',
   }],
   [
     'an object that is being deleted keeps other finalizers',
     { deletionTimestamp, finalizers: ['a/b'], ownerReferences: [x] },
     ['absent'],
-    none,
+    [],
     { do: 'nothing' },
   ],
 ]
 
-for (const [name, metadata, states, blocking, expected] of PLANS) {
-  test(name, () => assert.deepEqual(plan(object(metadata), states, blocking), expected))
+for (const [name, metadata, states, dependents, expected] of PLANS) {
+  test(name, () => assert.deepEqual(plan(object(metadata), states, dependents), expected))
 }
 
 test('an owner must have the referenced uid', () => {

@@ -1,7 +1,7 @@
 /** Admits writes: finds the webhooks of a request and calls them, first the mutating ones, then the validating ones. */
 import { jsonEqual } from '../../core/equal.ts'
 import { celEngine } from '../cel/load.ts'
-import { type Context, decodeObject, setDefaults } from '../context/context.ts'
+import { type Context, decodeObject, type KindRequest, setDefaults } from '../context/context.ts'
 import {
   type ApiObject,
   clone,
@@ -13,7 +13,7 @@ import {
 } from '../model/json.ts'
 import { unregistered } from '../model/go_text.ts'
 import { type Kind } from '../model/kinds.ts'
-import { type Call, type ResourceRoute, routeOf } from '../model/routes.ts'
+import { routeOf } from '../model/routes.ts'
 import { badRequest, fault, forbidden, internal, invalid, StatusError } from '../model/status.ts'
 import { jsonPatch } from '../patch/json_patch.ts'
 import { CallError } from '../webhooks/call.ts'
@@ -338,7 +338,7 @@ export function admitDelete(context: Context, kind: Kind, old: ApiObject, dryRun
 }
 
 /** Checks a request to a kubelet, a pod or a service by the policies and validating webhooks. */
-export function admitConnect(context: Context, kind: Kind, route: ResourceRoute, { query }: Call): void {
+export function admitConnect({ context, kind, route, call: { query } }: KindRequest): void {
   const [subresource = '', ...path] = route.subresource.split('/')
   const name = subresource === 'proxy' ? `${kind.kind}ProxyOptions` : CONNECT_OPTIONS[subresource]!
   const options: JsonObject = { kind: name, apiVersion: 'v1' }

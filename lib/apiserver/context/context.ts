@@ -21,6 +21,7 @@ import { DecodeError, decodeTyped } from '../schema/decode.ts'
 import { prune } from '../schema/prune.ts'
 import type { Store } from '../storage/store.ts'
 import type { Webhooks } from '../webhooks/session.ts'
+import { readJsonBody } from '../wire/body.ts'
 
 export interface Context {
   readonly store: Store
@@ -42,6 +43,14 @@ export interface Context {
   afterWrite(kind: Kind, object: ApiObject, type: 'put' | 'removed'): void
   /** Ends the watches of a kind: `storage` is its id in the store. */
   endWatches(storage: string): void
+}
+
+/** A request for a kind, as every verb gets it. */
+export interface KindRequest {
+  readonly context: Context
+  readonly kind: Kind
+  readonly route: ResourceRoute
+  readonly call: Call
 }
 
 /** A line of a container's log. */
@@ -85,11 +94,17 @@ export function toStored(kind: Kind, object: ApiObject): ApiObject {
   return object.apiVersion === kind.storage.apiVersion ? object : { ...object, apiVersion: kind.storage.apiVersion }
 }
 
-/** Returns the requested object in the requested version. Throws 404 if it does not exist. */
-export function readObject(context: Context, kind: Kind, route: ResourceRoute): ApiObject {
+/** Returns the requested object in the requested version, if it exists. */
+export function findObject({ context, kind, route }: Omit<KindRequest, 'call'>): ApiObject | undefined {
   const stored = context.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
-  if (!stored) throw notFound(kind, route.name)
-  return fromStored(kind, stored)
+  return stored && fromStored(kind, stored)
+}
+
+/** Like {@link findObject}, but throws 404 if it does not exist. */
+export function readObject(request: Omit<KindRequest, 'call'>): ApiObject {
+  const object = findObject(request)
+  if (!object) throw notFound(request.kind, request.route.name)
+  return object
 }
 
 /** The limit of etcd for a request, which holds one object. */
@@ -126,7 +141,7 @@ export function removeObject(context: Context, kind: Kind, object: ApiObject, la
 }
 
 /** Returns the `fieldValidation` mode of a request, whose value has been checked. */
-export function fieldValidationOf(context: Context, call: Call): FieldValidation {
+function fieldValidationOf({ context, call }: Pick<KindRequest, 'context' | 'call'>): FieldValidation {
   return (call.query.get('fieldValidation') || context.fieldValidation) as FieldValidation
 }
 
@@ -137,23 +152,24 @@ export function strictFaults(unknown: readonly string[]): string[] {
 
 /** Reports strict faults by the validation mode: ignores them, adds warnings, or throws 400. */
 export function reportStrictFaults(
+  request: Pick<KindRequest, 'context' | 'call'>,
   all: readonly string[],
-  validation: FieldValidation,
-  call: Call,
   refuse: (list: string) => StatusError,
 ): void {
+  const validation = fieldValidationOf(request)
   if (all.length === 0 || validation === 'Ignore') return
   const faults = all.slice(0, MAX_FAULTS)
   if (validation === 'Strict') throw refuse(`strict decoding error: ${faults.join(', ')}`)
-  call.warnings.push(...faults)
+  request.call.warnings.push(...faults)
 }
 
-/** Decodes the object of a request body, with defaults. */
-export function decodeBody(context: Context, kind: Kind, value: Json, call: Call): ApiObject {
+/** Reads the object of a request body, with defaults. */
+export function readBody(request: Omit<KindRequest, 'route'>): ApiObject {
+  const { context, kind, call } = request
+  const value = readJsonBody(call, kind)
   checkIdentity(context, kind, value)
-  const validation = fieldValidationOf(context, call)
   const { object, unknown } = decodeObject(kind, value as JsonObject)
-  reportStrictFaults(strictFaults(unknown), validation, call, (list) => cannotHandle(kind, list))
+  reportStrictFaults(request, strictFaults(unknown), (list) => cannotHandle(kind, list))
   setDefaults(kind, object)
   return object
 }

@@ -5,7 +5,7 @@ import { type ApiObject, at, clone, isObject, type Json, type JsonObject } from 
 import type { Kind } from '../model/kinds.ts'
 import { updateManagedFields } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
-import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
+import { deleteObject } from '../verbs/delete.ts'
 import { approvalCondition } from '../crd/approval.ts'
 import { kindsOfDefinition, originOf } from '../crd/kinds.ts'
 import { CLEANUP_FINALIZER } from '../crd/rules.ts'
@@ -166,7 +166,7 @@ function deleteInstances(context: Context, crd: ApiObject): void {
   const kind = kindsOf(context, crd)[0]
   if (kind) {
     for (const stored of context.store.list(id, '')) {
-      if (!stored.metadata.deletionTimestamp) deleteObject(context, kind, fromStored(kind, stored), PLAIN_DELETE)
+      if (!stored.metadata.deletionTimestamp) deleteObject(context, kind, fromStored(kind, stored))
     }
   }
   finalizeDefinition(context, id)

@@ -1,16 +1,21 @@
 /** Creates the system namespaces, and deletes namespaces after their contents. */
 import { jsonEqual } from '../../core/equal.ts'
-import { type Context, decodeBody, fromStored, putObject, readObject, removeObject } from '../context/context.ts'
-import { readJsonBody } from '../wire/body.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
-import { conflict, methodNotAllowed, MODIFIED_MESSAGE } from '../model/status.ts'
+import {
+  type Context,
+  fromStored,
+  type KindRequest,
+  putObject,
+  readBody,
+  readObject,
+  removeObject,
+} from '../context/context.ts'
+import { conflict, MODIFIED_MESSAGE } from '../model/status.ts'
 import { type ApiObject, at, clone, instant, isObject, type Json, type JsonObject, newUid, put } from '../model/json.ts'
-import type { Kind } from '../model/kinds.ts'
 import { updateManagedFields } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
 import { checkNameInUrl, isDryRun, setManagedFields, writerOf } from '../verbs/write.ts'
 import { contentConditions } from './namespace_conditions.ts'
-import { deleteObject, PLAIN_DELETE } from '../verbs/delete.ts'
+import { deleteObject } from '../verbs/delete.ts'
 
 const SYSTEM_NAMESPACES: readonly string[] = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
@@ -37,7 +42,7 @@ export function deleteContents(context: Context, name: string): void {
   for (const kind of context.kinds.stored()) {
     if (!kind.namespaced) continue
     for (const stored of context.store.list(kind.storage.id, `${name}/`)) {
-      if (!stored.metadata.deletionTimestamp) deleteObject(context, kind, fromStored(kind, stored), PLAIN_DELETE)
+      if (!stored.metadata.deletionTimestamp) deleteObject(context, kind, fromStored(kind, stored))
     }
   }
   finalizeIfEmpty(context, name)
@@ -102,12 +107,11 @@ function putFinalizers(namespace: ApiObject, finalizers: Json[]): void {
 }
 
 /** Handles PUT to /finalize: removes a deleted namespace if it has no finalizers in spec and metadata. */
-export function finalize(context: Context, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
-  if (call.method !== 'PUT') throw methodNotAllowed()
-  const value = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, call)
+export function finalize(request: KindRequest): JsonObject {
+  const { context, kind, route, call } = request
+  const object = readBody(request)
   checkNameInUrl(object.metadata.name, route.name)
-  const old = readObject(context, kind, route)
+  const old = readObject(request)
   const { resourceVersion } = object.metadata
   if (resourceVersion && resourceVersion !== old.metadata.resourceVersion) {
     throw conflict(kind, route.name, MODIFIED_MESSAGE)
@@ -117,9 +121,8 @@ export function finalize(context: Context, kind: Kind, route: ResourceRoute, cal
   Object.assign(next.metadata, { labels, annotations })
   const finalizers = at(object, 'spec', 'finalizers')
   putFinalizers(next, Array.isArray(finalizers) ? finalizers as Json[] : [])
-  const writer = writerOf(context, kind, route, call)
-  setManagedFields(next, updateManagedFields(typingOf(kind, 'finalize'), old, old, next, writer))
-  if (isDryRun(call.query.getAll('dryRun'))) return next
+  setManagedFields(next, updateManagedFields(typingOf(kind, 'finalize'), old, old, next, writerOf(request)))
+  if (isDryRun(call)) return next
   const count = (next.metadata.finalizers ?? []).length + (Array.isArray(finalizers) ? finalizers.length : 0)
   if (old.metadata.deletionTimestamp && count === 0) {
     removeObject(context, kind, old)

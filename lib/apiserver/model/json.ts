@@ -44,7 +44,7 @@ export const isObject: (value: unknown) => value is JsonObject = isFields as (va
 export const clone: <T extends Json | undefined>(value: T) => T = cloneJson
 
 /** Gives an object its old value of a field, in place. */
-export function restoreField(object: ApiObject, old: ApiObject, name: string): void {
+export function restoreField(object: JsonObject, old: JsonObject, name: string): void {
   if (old[name] === undefined) delete object[name]
   else object[name] = clone(old[name])
 }

@@ -17,6 +17,7 @@ type CauseReason =
   | 'UnexpectedServerResponse'
   | 'ResourceVersionTooLarge'
   | 'InternalError'
+  | 'NamespaceTerminating'
 
 /** Thrown while a request is handled; becomes the Status body of the response. */
 export class StatusError extends Error {
@@ -61,7 +62,11 @@ function qualified({ group, plural }: { readonly group: string; readonly plural:
   return group ? `${plural}.${group}` : plural
 }
 
-function detailsOf({ group, plural }: { readonly group: string; readonly plural: string }, name: string): JsonObject {
+/** Returns what a Status says of an object. */
+export function detailsOf(
+  { group, plural }: { readonly group: string; readonly plural: string },
+  name: string,
+): JsonObject {
   return { ...(name && { name }), ...(group && { group }), kind: plural }
 }
 

@@ -1,10 +1,9 @@
 /** Maps a request to its verb and renders the result. */
 import { turnBudgetOf } from '../../async/clock.ts'
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Context, fromStored, readObject } from '../context/context.ts'
+import { type Context, fromStored, type KindRequest, readObject } from '../context/context.ts'
 import { type ApiObject, forgetJson, itemJsonOf, type JsonObject, jsonOf } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
-import { REVIEWS } from '../verbs/reviews.ts'
 import { answerPlain } from '../discovery/plain.ts'
 import {
   type AcceptedForm,
@@ -27,14 +26,13 @@ import {
   pathNotFound,
   StatusError,
 } from '../model/status.ts'
-import { metadataOf, rowOf, tableOf } from '../wire/table.ts'
+import { metadataOf, rowOf, tableOf, type TableOptions } from '../wire/table.ts'
 import { remove, removeCollection } from '../verbs/delete.ts'
 import { finalize } from '../controllers/namespaces.ts'
-import { SUBRESOURCES } from '../verbs/subresources.ts'
+import { ANSWERS } from '../verbs/subresources.ts'
 import { checkReadVersion, list, type Page } from '../verbs/list.ts'
 import { patch, patchType } from '../verbs/patch.ts'
-import { scale } from '../verbs/scale.ts'
-import { scaleTable } from '../verbs/scale_table.ts'
+import { scale, scaleTable } from '../verbs/scale.ts'
 import { update } from '../verbs/update.ts'
 import { type Rendering, watch, type Watches } from '../verbs/watch.ts'
 import { create, type Written } from '../verbs/write.ts'
@@ -78,14 +76,13 @@ export function dispatch(context: Context, watches: Watches, call: Call): HttpRe
   // Before the write, so that nothing is stored.
   if (call.method === 'DELETE' && !route.name) checkForm(kind, form, 'list')
   else if (call.method !== 'GET') checkForm(kind, form, 'object')
-  if (isWatch && !route.subresource) {
-    return watch(context, watches, kind, route, call, rendering(context, kind, call, form))
-  }
+  const request = { context, kind, route, call }
+  if (isWatch && !route.subresource) return watch(request, watches, rendering(request, form))
   if (!verbsOf(kind, route).includes(verbOf(call, route))) throw methodNotAllowed()
-  if (route.subresource) return answerSubresource(context, kind, route, call, form)
+  if (route.subresource) return answerSubresource(request, form)
   // A custom kind ignores the name in the path of a create.
-  if (route.name && !(kind.custom && call.method === 'POST')) return answerObject(context, kind, route, call, form)
-  return answerCollection(context, kind, route, call, form)
+  if (route.name && !(kind.custom && call.method === 'POST')) return answerObject(request, form)
+  return answerCollection(request, form)
 }
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -160,134 +157,89 @@ function rootOf(subresource: string): string {
   return subresource.startsWith('proxy/') ? 'proxy' : subresource
 }
 
-function answerCollection(
-  context: Context,
-  kind: Kind,
-  route: ResourceRoute,
-  call: Call,
-  form: AcceptedForm,
-): HttpResponse {
-  switch (call.method) {
-    case 'GET': {
-      return answerPage(context, kind, list(context, kind, route, call), call, form)
-    }
-    case 'POST':
-      if (kind.namespaced && !route.namespace) throw methodNotAllowed()
-      if (!kind.stored) return answerUnstored(context, kind, route, call)
-      return answerWritten(context, kind, create(context, kind, route, call), call, form)
-    case 'DELETE': {
-      if (kind.namespaced && !route.namespace) throw methodNotAllowed()
-      // The history keeps deleted objects, without their texts.
-      return answerPage(context, kind, removeCollection(context, kind, route, call), call, form, forgetJson)
-    }
-    default:
-      throw methodNotAllowed()
-  }
-}
-
-/** Answers a create of a kind without stored objects. */
-function answerUnstored(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
-  const answer = REVIEWS[kind.storage.id] ?? SUBRESOURCES[kind.storage.id]
+function answerCollection(request: KindRequest, form: AcceptedForm): HttpResponse {
+  const { kind, route, call } = request
+  if (call.method === 'GET') return answerPage(request, list(request), form)
+  if (call.method !== 'POST' && call.method !== 'DELETE') throw methodNotAllowed()
+  if (kind.namespaced && !route.namespace) throw methodNotAllowed()
+  // The history keeps deleted objects, without their texts.
+  if (call.method === 'DELETE') return answerPage(request, removeCollection(request), form, forgetJson)
+  if (kind.stored) return answerWritten(request, create(request), form)
+  const answer = ANSWERS[kind.storage.id]
   if (!answer) throw methodNotAllowed()
-  return answer(context, kind, route, call)
+  return answer(request)
 }
 
-function answerObject(
-  context: Context,
-  kind: Kind,
-  route: ResourceRoute,
-  call: Call,
-  form: AcceptedForm,
-): HttpResponse {
+function answerObject(request: KindRequest, form: AcceptedForm): HttpResponse {
+  const { context, call } = request
   switch (call.method) {
     case 'GET':
       // As on the real server, `watch` has no effect on the path of one object.
       checkReadVersion(context, call.query)
-      return answerJson(200, objectJson(context, kind, readObject(context, kind, route), call, form), call.warnings)
+      return answerJson(200, objectJson(request, readObject(request), form), call.warnings)
     case 'PUT':
-      return answerWritten(context, kind, update(context, kind, route, call), call, form)
+      return answerWritten(request, update(request), form)
     case 'PATCH':
-      return answerWritten(context, kind, patch(context, kind, route, call), call, form)
+      return answerWritten(request, patch(request), form)
     case 'DELETE': {
-      const remaining = remove(context, kind, route, call)
-      return answerJson(
-        200,
-        remaining['kind'] === 'Status'
-          ? JSON.stringify(remaining)
-          : objectJson(context, kind, remaining as ApiObject, call, form),
-        call.warnings,
-      )
+      const remaining = remove(request)
+      const isStatus = remaining['kind'] === 'Status'
+      const json = isStatus ? JSON.stringify(remaining) : objectJson(request, remaining as ApiObject, form)
+      return answerJson(200, json, call.warnings)
     }
     default:
       throw methodNotAllowed()
   }
 }
 
-function answerSubresource(
-  context: Context,
-  kind: Kind,
-  route: ResourceRoute,
-  call: Call,
-  form: AcceptedForm,
-): HttpResponse {
+function answerSubresource(request: KindRequest, form: AcceptedForm): HttpResponse {
+  const { kind, route, call } = request
   if (route.subresource === 'scale') {
-    const scaled = scale(context, kind, kind.scale!, route, call)
+    const scaled = scale(request, kind.scale!)
     const json = form.as === 'Table'
-      ? scaleTable(scaled, kind.custom, tableOptions(context, call, form, true))
+      ? scaleTable(scaled, kind.custom, tableOptions(request, form, true))
       : form.as === 'PartialObjectMetadata'
       ? metadataOf(scaled as ApiObject, form.version!)
       : scaled
     return answerJson(200, JSON.stringify(json), call.warnings)
   }
-  const answer = SUBRESOURCES[`${kind.storage.id}/${rootOf(route.subresource)}`]
-  if (answer) return answer(context, kind, route, call)
-  if (route.subresource === 'finalize') {
-    return answerJson(200, JSON.stringify(finalize(context, kind, route, call)), call.warnings)
+  const answer = ANSWERS[`${kind.storage.id}/${rootOf(route.subresource)}`]
+  if (answer) return answer(request)
+  if (route.subresource === 'finalize') return answerJson(200, JSON.stringify(finalize(request)), call.warnings)
+  if (route.subresource !== 'status' && !kind.rules.parts?.[route.subresource]) {
+    const path = `${kind.plural}/${route.subresource}`
+    throw new StatusError(501, 'NotImplemented', `the embedded API server does not serve ${path}`)
   }
-  if (route.subresource !== 'status' && !kind.rules.parts?.[route.subresource]) throw notImplemented(kind, route)
   // Like the object, but for the verbs, which `dispatch` has checked.
-  return answerObject(context, kind, route, call, form)
+  return answerObject(request, form)
 }
 
-function notImplemented({ plural }: Kind, { subresource }: ResourceRoute): StatusError {
-  return new StatusError(501, 'NotImplemented', `the embedded API server does not serve ${plural}/${subresource}`)
+function answerWritten(request: KindRequest, { object, created }: Written, form: AcceptedForm): HttpResponse {
+  return answerJson(created ? 201 : 200, objectJson(request, object, form), request.call.warnings)
 }
 
-function answerWritten(
-  context: Context,
-  kind: Kind,
-  { object, created }: Written,
-  call: Call,
-  form: AcceptedForm,
-): HttpResponse {
-  return answerJson(created ? 201 : 200, objectJson(context, kind, object, call, form), call.warnings)
-}
-
-function objectJson(context: Context, kind: Kind, object: ApiObject, call: Call, form: AcceptedForm): string {
-  if (form.as === 'Table') {
-    return JSON.stringify(
-      tableOf(
-        kind,
-        [object],
-        { resourceVersion: object.metadata.resourceVersion },
-        tableOptions(context, call, form, true),
-      ),
-    )
-  }
+function objectJson(request: KindRequest, object: ApiObject, form: AcceptedForm): string {
+  const { kind } = request
+  if (form.as === 'Table') return tableJson(request, object, form, true)
   checkForm(kind, form, 'object')
   if (form.as === 'PartialObjectMetadata') return JSON.stringify(metadataOf(object, form.version!))
   return jsonOf(object)
 }
 
+/** Returns the JSON of a table with one object. */
+function tableJson(request: KindRequest, object: ApiObject, form: AcceptedForm, definitions: boolean): string {
+  const { resourceVersion } = object.metadata
+  return JSON.stringify(tableOf(request.kind, [object], { resourceVersion }, tableOptions(request, form, definitions)))
+}
+
 /** Answers with objects in their stored version. */
 function answerPage(
-  context: Context,
-  kind: Kind,
+  request: KindRequest,
   { objects: stored, metadata }: Page,
-  call: Call,
   form: AcceptedForm,
   afterRender?: (object: ApiObject) => void,
 ): HttpResponse {
+  const { context, kind, call } = request
   // What a webhook has converted belongs to this request; other objects are converted when they are read.
   const isNow = kind.rules.convert !== undefined
   const objects = isNow ? stored.map((object) => fromStored(kind, object)) : stored
@@ -300,7 +252,7 @@ function answerPage(
     return answerList({ head, field, objects, render }, call.warnings, turnBudgetOf(context.clock))
   }
   if (form.as === 'Table') {
-    const options = tableOptions(context, call, form, true)
+    const options = tableOptions(request, form, true)
     const { rows: _rows, ...head } = tableOf(kind, [], metadata, options)
     return answer(head, (object) => JSON.stringify(rowOf(kind, object, options)), 'rows')
   }
@@ -315,12 +267,7 @@ function answerPage(
   return answer(head, kind.custom ? jsonOf : itemJsonOf)
 }
 
-function tableOptions(
-  context: Context,
-  call: Call,
-  form: AcceptedForm,
-  definitions: boolean,
-): Parameters<typeof tableOf>[3] {
+function tableOptions({ context, call }: KindRequest, form: AcceptedForm, definitions: boolean): TableOptions {
   const include = call.query.get('includeObject') || 'Metadata'
   if (!['None', 'Metadata', 'Object'].includes(include)) {
     throw badRequest(
@@ -331,15 +278,10 @@ function tableOptions(
   return { version: form.version!, include, nowMs: context.clock.now(), definitions }
 }
 
-function rendering(context: Context, kind: Kind, call: Call, form: AcceptedForm): Rendering {
+function rendering(request: KindRequest, form: AcceptedForm): Rendering {
   if (form.as === 'Table') {
-    tableOptions(context, call, form, true)
-    const render = (definitions: boolean) => (object: ApiObject) => {
-      const { resourceVersion } = object.metadata
-      return JSON.stringify(
-        tableOf(kind, [object], { resourceVersion }, tableOptions(context, call, form, definitions)),
-      )
-    }
+    tableOptions(request, form, true)
+    const render = (definitions: boolean) => (object: ApiObject) => tableJson(request, object, form, definitions)
     return { next: render(false), first: render(true) }
   }
   if (form.as !== undefined) return { next: (object) => JSON.stringify(metadataOf(object, form.version!)) }

@@ -157,7 +157,7 @@ export class ApiServer {
       endlessWatches: options.endlessWatches === true,
       keepsStated: options.keepsStated ?? (() => false),
       podLog: options.podLog,
-      endWatches: (storage) => this.#watches.endOf(storage),
+      endWatches: (storage) => this.#watches.end(storage),
       afterWrite: (kind, object, type) => {
         const isWatched = kind.storage.id === CRDS || kind.storage.id === NAMESPACES
         if (
@@ -236,7 +236,7 @@ export class ApiServer {
 
   /** Ends every open watch, as a server shutdown does. Clients may reconnect at once. */
   closeWatches(): void {
-    this.#watches.endAll()
+    this.#watches.end()
   }
 
   /** Returns the number of open watches. */

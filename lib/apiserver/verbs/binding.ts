@@ -1,13 +1,12 @@
 /** Handles POST to /binding of a pod and to bindings: assigns a pod to a node. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Context, nowIso, putObject, readObject } from '../context/context.ts'
+import { type KindRequest, nowIso, putObject, readObject } from '../context/context.ts'
 import { answerJson } from '../wire/respond.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
-import { badRequest, conflict, errorWithoutReason, fault, methodNotAllowed, storageConflict } from '../model/status.ts'
+import { badRequest, conflict, errorWithoutReason, fault, storageConflict } from '../model/status.ts'
 import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { setCondition } from './conditions.ts'
-import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
+import { admitUnstored, bodyKind, readUnstored } from './unstored.ts'
+import { isDryRun } from './write.ts'
 
 const BINDING = { group: '', version: 'v1', kind: 'Binding' }
 
@@ -20,16 +19,15 @@ export const SUCCESS: string = JSON.stringify({
 })
 
 /** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/storage.go BindingREST */
-export function bind(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
-  if (call.method !== 'POST') throw methodNotAllowed()
-  const binding = readUnstored(context, bodyKind(BINDING), route, call)
+export function bind(request: KindRequest): HttpResponse {
+  const { context, route, call } = request
+  const binding = readUnstored({ ...request, kind: bodyKind(BINDING) })
   const name = route.name || (binding.metadata.name ?? '')
   if (name !== (binding.metadata.name ?? '')) throw badRequest('name in URL does not match name in Binding object')
   checkTarget(binding)
-  const dryRun = isDryRunCall(call)
-  const { metadata, target } = admitted(context, kind, { ...route, name }, BINDING, binding, dryRun)
+  const { metadata, target } = admitUnstored({ ...request, route: { ...route, name } }, BINDING, binding)
   const pods = context.kinds.find('', 'v1', 'pods')!
-  const pod = readObject(context, pods, { ...route, plural: 'pods', name, subresource: '' })
+  const pod = readObject({ context, kind: pods, route: { ...route, name } })
   checkPreconditions(pods, pod, metadata)
   const problem = bindingProblem(pod)
   if (problem) throw conflict({ group: '', plural: 'pods/binding' }, name, problem)
@@ -39,7 +37,7 @@ export function bind(context: Context, kind: Kind, route: ResourceRoute, call: C
   if (metadata.annotations) next.metadata.annotations = { ...next.metadata.annotations, ...metadata.annotations }
   if (metadata.labels) next.metadata.labels = { ...next.metadata.labels, ...metadata.labels }
   setCondition(next, { type: 'PodScheduled', status: 'True' }, nowIso(context))
-  if (!dryRun) putObject(context, pods, next)
+  if (!isDryRun(call)) putObject(context, pods, next)
   return answerJson(201, SUCCESS, call.warnings)
 }
 
@@ -55,21 +53,14 @@ function checkTarget({ target }: ApiObject): void {
   throw errorWithoutReason(500, lines.length === 1 ? lines[0]! : `[${lines.join(', ')}]`)
 }
 
-function checkPreconditions(kind: Kind, pod: ApiObject, { uid, resourceVersion }: JsonObject): void {
-  if (uid && uid !== pod.metadata.uid) {
-    const detail = `UID in precondition: ${text(uid)}, UID in object meta: ${pod.metadata.uid}`
-    throw storageConflict(kind, pod.metadata, detail)
+function checkPreconditions(kind: Kind, { metadata }: ApiObject, { uid, resourceVersion }: JsonObject): void {
+  const refuse = (name: string, given: string, found: string | undefined): void => {
+    throw storageConflict(kind, metadata, `${name} in precondition: ${given}, ${name} in object meta: ${found}`)
   }
-  if (resourceVersion && resourceVersion !== pod.metadata.resourceVersion) {
-    const problem = `ResourceVersion in precondition: ${
-      text(resourceVersion)
-    }, ResourceVersion in object meta: ${pod.metadata.resourceVersion}`
-    throw storageConflict(kind, pod.metadata, problem)
+  if (uid && uid !== metadata.uid) refuse('UID', String(uid), metadata.uid)
+  if (resourceVersion && resourceVersion !== metadata.resourceVersion) {
+    refuse('ResourceVersion', String(resourceVersion), metadata.resourceVersion)
   }
-}
-
-function text(value: Json): string {
-  return String(value)
 }
 
 function bindingProblem(pod: ApiObject): string | undefined {
@@ -79,4 +70,26 @@ function bindingProblem(pod: ApiObject): string | undefined {
   if (deletionTimestamp) return `pod ${name} is being deleted, cannot be assigned to a host`
   if (node) return `pod ${name} is already assigned to node ${JSON.stringify(node)}`
   return Array.isArray(gates) && gates.length > 0 ? `pod ${name} has non-empty .spec.schedulingGates` : undefined
+}
+
+export function conditionsOf(object: ApiObject): readonly JsonObject[] {
+  const conditions = at(object, 'status', 'conditions')
+  return Array.isArray(conditions) ? (conditions as Json[]).filter(isObject) : []
+}
+
+/** Sets a condition, in place. The time of the transition changes with the status only. */
+export function setCondition(object: ApiObject, condition: JsonObject & { type: string }, nowIso: string): void {
+  const before = conditionsOf(object)
+  const old = before.find((each) => each['type'] === condition.type)
+  const { type, status, ...rest } = condition
+  const next = {
+    type,
+    status,
+    ...(old && 'lastProbeTime' in old || object.kind === 'Pod'
+      ? { lastProbeTime: old?.['lastProbeTime'] ?? null }
+      : {}),
+    lastTransitionTime: old?.['status'] === status ? old?.['lastTransitionTime'] ?? nowIso : nowIso,
+    ...rest,
+  } as JsonObject
+  putAt(object, ['status', 'conditions'], old ? before.map((each) => (each === old ? next : each)) : [...before, next])
 }

@@ -1,32 +1,29 @@
 /** Answers requests that a real server forwards to a kubelet, a pod or a service, of which there are none. */
+import { turnBudgetOf } from '../../async/clock.ts'
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Context, type LogLine, readObject } from '../context/context.ts'
+import { type KindRequest, type LogLine, readObject } from '../context/context.ts'
 import { flag } from '../../core/requested_action.ts'
 import { admitConnect } from '../admission/admission.ts'
-import { answerText } from '../wire/respond.ts'
-import { followLog } from './log_follow.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
+import { answerText, PLAIN } from '../wire/respond.ts'
+import { WatchBody } from './watch_body.ts'
 import { badRequest, errorWithoutReason, fault, invalid, methodNotAllowed, type StatusError } from '../model/status.ts'
-import { type ApiObject, at, isObject, type Json } from '../model/json.ts'
-import type { Kind } from '../model/kinds.ts'
-
-type Answer = (context: Context, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
+import { type ApiObject, at, type Json } from '../model/json.ts'
 
 /** Answers what a real server forwards to a kubelet, a pod or a service. */
-export const forwarded: Answer = (context, kind, route, call) => {
-  admitConnect(context, kind, route, call)
+export function forwarded(request: KindRequest): never {
+  const { kind, route } = request
+  admitConnect(request)
   // `scheme:name:port` and `name:port`
   const parts = route.name.split(':')
-  const object = readObject(context, kind, { ...route, name: parts[parts.length === 3 ? 1 : 0]! })
+  const object = readObject({ ...request, route: { ...route, name: parts[parts.length === 3 ? 1 : 0]! } })
   const isPending = kind.plural === 'pods' && route.subresource !== 'proxy' && !at(object, 'spec', 'nodeName')
   throw isPending ? badRequest(`pod ${route.name} does not have a host assigned`) : noKubelet()
 }
 
-function noKubelet(): StatusError {
-  return errorWithoutReason(500, 'the embedded API server does not connect to kubelets')
-}
+const noKubelet = (): StatusError => errorWithoutReason(500, 'the embedded API server does not connect to kubelets')
 
-export const logs: Answer = (context, kind, route, call) => {
+export function logs(request: KindRequest): HttpResponse {
+  const { context, route, call } = request
   if (call.method !== 'GET') throw methodNotAllowed()
   const faults = ['tailLines', 'limitBytes', 'sinceSeconds'].flatMap((name) => {
     const value = call.query.get(name)
@@ -36,7 +33,7 @@ export const logs: Answer = (context, kind, route, call) => {
       : []
   })
   if (faults.length > 0) throw invalid({ group: '', kind: 'PodLogOptions' }, route.name, faults)
-  const pod = readObject(context, kind, route)
+  const pod = readObject(request)
   const container = checkedContainer(pod, call.query.get('container') ?? '')
   // No container of a pod without a node has ever run.
   if (!at(pod, 'spec', 'nodeName')) return answerText(204, '')
@@ -44,15 +41,40 @@ export const logs: Answer = (context, kind, route, call) => {
   if (!lines) throw noKubelet()
   const previous = flag(call.query, 'previous')
   checkStarted(pod, container, previous)
-  if (!flag(call.query, 'follow') || previous) {
-    return answerText(200, new TextDecoder().decode(logBytes(lines, call.query, context.clock.now())))
+  if (flag(call.query, 'follow') && !previous) return followLog(request, pod, container)
+  return answerText(200, new TextDecoder().decode(logBytes(lines, call.query, context.clock.now())))
+}
+
+/** Follows the log of a container until it has ended. */
+function followLog({ context, call }: KindRequest, pod: ApiObject, container: string): HttpResponse {
+  const { store, podLog, clock } = context
+  const podKey = `${pod.metadata.namespace}/${pod.metadata.name}`
+  const query = new URLSearchParams(call.query)
+  let bytes = Number(query.get('limitBytes') ?? Infinity)
+  let sent: readonly LogLine[] | undefined
+  const ended = new AbortController()
+  const body = new WatchBody(turnBudgetOf(clock), context.endlessWatches)
+  body.onEnd(() => ended.abort())
+  const follow = { signal: ended.signal, more: () => send(store.get('pods', podKey)) }
+  const send = (now: ApiObject | undefined): void => {
+    if (!now || now.metadata.uid !== pod.metadata.uid) return body.end()
+    const lines = podLog?.(now, container, sent ? undefined : follow) ?? []
+    // The line that stands for a log without lines is followed by the first line.
+    const isNew = lines.findIndex(({ text }, index) => sent?.[index]?.text !== text)
+    const chunk = logBytes(isNew < 0 ? [] : lines.slice(isNew), query, clock.now()).subarray(0, bytes)
+    // It is about the first lines only.
+    query.delete('tailLines')
+    sent = lines
+    bytes -= chunk.byteLength
+    if (chunk.byteLength > 0) body.push(chunk)
+    if (bytes <= 0 || !at(statusOf(now, container), 'state', 'running')) body.end()
   }
-  const later = new URLSearchParams(call.query)
-  for (const name of ['tailLines', 'limitBytes']) later.delete(name)
-  return followLog(context, pod, container, call, {
-    render: (lines, isFirst) => logBytes(lines, isFirst ? call.query : later, context.clock.now()),
-    hasEnded: (pod) => !at(statusOf(pod, container), 'state', 'running'),
-  })
+  send(pod)
+  body.onEnd(store.listen('pods', ({ key }) => {
+    if (key === podKey) follow.more()
+  }))
+  body.failOn(call.signal)
+  return { status: 200, headers: { 'content-type': PLAIN }, body }
 }
 
 function statusOf(pod: ApiObject, container: string): Json | undefined {
@@ -67,12 +89,10 @@ function checkStarted(pod: ApiObject, container: string, previous: boolean): voi
   const ended = at(status, 'lastState', 'terminated')
   if (previous && !ended) throw badRequest(`previous terminated ${name} not found`)
   if (ended || at(status, 'state', 'running') || at(status, 'state', 'terminated')) return
-  throw badRequest(
-    `${name} is waiting to start: ${String(at(status, 'state', 'waiting', 'reason') ?? 'ContainerCreating')}`,
-  )
+  const reason = String(at(status, 'state', 'waiting', 'reason') ?? 'ContainerCreating')
+  throw badRequest(`${name} is waiting to start: ${reason}`)
 }
 
-/** Returns the bytes that the options of a request select. */
 function logBytes(lines: readonly LogLine[], query: URLSearchParams, nowMs: number): Uint8Array {
   const number = (name: string): number => query.has(name) ? Number(query.get(name)) : Infinity
   const sinceMs = Math.max(nowMs - number('sinceSeconds') * 1000, Date.parse(query.get('sinceTime') ?? '') || -Infinity)
@@ -86,19 +106,16 @@ function logBytes(lines: readonly LogLine[], query: URLSearchParams, nowMs: numb
 
 /** Returns the container. Throws 400 if a pod has no such container, or several ones and none is chosen. */
 function checkedContainer(pod: ApiObject, name: string): string {
-  const of = (field: string): string[] => {
-    const list = at(pod, 'spec', field)
-    return (Array.isArray(list) ? list as Json[] : []).filter(isObject).map((each) => String(each['name']))
-  }
+  const of = (field: string): string[] =>
+    (at(pod, 'spec', field) as Json[] | undefined ?? []).map((each) => String(at(each, 'name')))
   const names = of('containers')
   const chosen = name || (names.length === 1 ? names[0]! : '')
+  const { name: podName } = pod.metadata
   if (!chosen) {
-    throw badRequest(
-      `a container name must be specified for pod ${pod.metadata.name}, choose one of: [${names.join(' ')}]`,
-    )
+    throw badRequest(`a container name must be specified for pod ${podName}, choose one of: [${names.join(' ')}]`)
   }
   if (![...names, ...of('initContainers'), ...of('ephemeralContainers')].includes(chosen)) {
-    throw badRequest(`container ${chosen} is not valid for pod ${pod.metadata.name}`)
+    throw badRequest(`container ${chosen} is not valid for pod ${podName}`)
   }
   return chosen
 }

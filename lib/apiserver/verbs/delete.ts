@@ -1,58 +1,47 @@
 /** Handles DELETE of one object or a collection; finalizers delay the removal. */
-import { type Context, fromStored, putObject, readObject, removeObject, storeKey } from '../context/context.ts'
+import {
+  type Context,
+  fromStored,
+  type KindRequest,
+  putObject,
+  readObject,
+  removeObject,
+  storeKey,
+} from '../context/context.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import { readOptions } from '../wire/body.ts'
 import { type ApiObject, at, clone, instant, isObject, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { flag } from '../../core/requested_action.ts'
-import { type Call, type ResourceRoute } from '../model/routes.ts'
-import { conflict, fault, forbidden } from '../model/status.ts'
+import type { Call } from '../model/routes.ts'
+import { conflict, detailsOf, fault, forbidden } from '../model/status.ts'
 import { intParam, list, type Page } from './list.ts'
-import { dryRunFaults, invalidOptions, isDryRun } from './write.ts'
+import { dryRunFaults, invalidOptions } from './write.ts'
 import { admitDelete } from '../admission/admission.ts'
 
-/** The options of a deletion. */
 export interface DeleteOptions {
-  readonly uid: string | undefined
-  readonly resourceVersion: string | undefined
-  readonly policy: Policy | undefined
-  readonly gracePeriodSeconds: number | undefined
+  readonly uid?: string | undefined
+  readonly resourceVersion?: string | undefined
+  readonly policy?: Policy | undefined
+  readonly gracePeriodSeconds?: number | undefined
   readonly dryRun: boolean
 }
 
 type Policy = 'Orphan' | 'Background' | 'Foreground'
 
-/** A delete without options. */
-export const PLAIN_DELETE: DeleteOptions = {
-  uid: undefined,
-  resourceVersion: undefined,
-  policy: undefined,
-  gracePeriodSeconds: undefined,
-  dryRun: false,
-}
-
 /** The objects that cannot be deleted, by storage, as the admission plugin NamespaceLifecycle has them. */
 const PROTECTED: Readonly<Record<string, readonly string[]>> = { namespaces: ['default', 'kube-public', 'kube-system'] }
 
 /** Deletes one object. Returns the object if it still exists, otherwise a Status. */
-export function remove(context: Context, kind: Kind, route: ResourceRoute, call: Call): JsonObject {
+export function remove(request: KindRequest): JsonObject {
+  const { context, kind, route, call } = request
   const options = deleteOptions(call)
-  const object = readObject(context, kind, route)
+  const object = readObject(request)
   const remaining = deleteObject(context, kind, object, options)
   if (remaining) return remaining
   if (kind.rules.returnsDeleted) return deletedForm(context, kind, object)
-  return {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Success',
-    details: {
-      name: route.name,
-      ...(kind.group && { group: kind.group }),
-      kind: kind.plural,
-      uid: object.metadata.uid!,
-    },
-  }
+  const details = { ...detailsOf(kind, route.name), uid: object.metadata.uid! }
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
 }
 
 function deletedForm(context: Context, kind: Kind, object: ApiObject): ApiObject {
@@ -67,11 +56,12 @@ function deletedForm(context: Context, kind: Kind, object: ApiObject): ApiObject
 }
 
 /** Deletes the objects that match the selectors, or one page of them. Returns them as they were stored before. */
-export function removeCollection(context: Context, kind: Kind, route: ResourceRoute, call: Call): Page {
-  const options = deleteOptions(call)
+export function removeCollection(request: KindRequest): Page {
+  const { context, kind } = request
+  const options = deleteOptions(request.call)
   const { webhooks } = context
   // A request that waits for a webhook or a turn runs again: it deletes what it has listed first, each object once.
-  const page = webhooks.once('objects', () => list(context, kind, route, call))
+  const page = webhooks.once('objects', () => list(request))
   kind.rules.prepare?.(page.objects)
   webhooks.eachInTurns('deleted', page.objects, ({ metadata: { uid, namespace = '', name } }) => {
     // Other requests may have changed or deleted it since.
@@ -87,7 +77,7 @@ export function deleteObject(
   context: Context,
   kind: Kind,
   object: ApiObject,
-  options: DeleteOptions,
+  options: DeleteOptions = { dryRun: false },
 ): ApiObject | undefined {
   if (PROTECTED[kind.storage.id]?.includes(object.metadata.name!)) {
     throw forbidden(kind, object.metadata.name!, `this ${kind.singular} may not be deleted`)
@@ -178,7 +168,7 @@ export function readDeleteOptions(body: JsonObject, query: URLSearchParams): Del
     resourceVersion: isObject(preconditions) ? text(at(preconditions, 'resourceVersion')) : undefined,
     policy: policy as Policy | undefined ?? (orphan === true ? 'Orphan' : undefined),
     gracePeriodSeconds: typeof grace === 'number' && Number.isFinite(grace) ? grace : undefined,
-    dryRun: isDryRun(dryRun),
+    dryRun: dryRun.includes('All'),
   }
 }
 

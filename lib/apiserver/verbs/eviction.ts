@@ -1,40 +1,29 @@
 /** Handles POST to a pod's /eviction: deletes the pod if its PodDisruptionBudget allows it. */
 import type { HttpResponse } from '../../core/transport.ts'
 import { jsonEqual } from '../../core/equal.ts'
-import { type Context, nowIso, putObject, readObject } from '../context/context.ts'
+import { type Context, type KindRequest, nowIso, putObject, readObject } from '../context/context.ts'
 import { readJsonBody } from '../wire/body.ts'
 import { answerJson } from '../wire/respond.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
-import {
-  badRequest,
-  errorWithoutReason,
-  fault,
-  forbidden,
-  invalid,
-  methodNotAllowed,
-  StatusError,
-} from '../model/status.ts'
+import { badRequest, errorWithoutReason, fault, forbidden, StatusError } from '../model/status.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject, putAt } from '../model/json.ts'
 import { type Kind } from '../model/kinds.ts'
 import { selectorMatches } from '../model/selectors.ts'
-import { SUCCESS } from './binding.ts'
-import { conditionsOf, setCondition } from './conditions.ts'
+import { conditionsOf, setCondition, SUCCESS } from './binding.ts'
 import { checkPreconditions, deleteObject, type DeleteOptions, readDeleteOptions } from './delete.ts'
-import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
+import { admitUnstored, bodyKind, readUnstored } from './unstored.ts'
 import { updateObject } from './update.ts'
+import { invalidOptions, isDryRun } from './write.ts'
 
 const EVICTION = { group: 'policy', version: 'v1', kind: 'Eviction' }
 const BETA = 'policy/v1beta1'
 
 /** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/eviction.go */
-export function evict(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
-  if (call.method !== 'POST') throw methodNotAllowed()
-  const given = readEviction(context, route, call)
+export function evict(request: KindRequest): HttpResponse {
+  const { context, kind, route, call } = request
+  const given = readEviction(request)
   if ((given.metadata.name ?? '') !== route.name) throw badRequest('name in URL does not match name in Eviction object')
-  const dryRun = isDryRunCall(call)
-  const eviction = admitted(context, kind, route, EVICTION, given, dryRun)
-  const options = optionsOf(eviction, dryRun)
-  const pod = readObject(context, kind, route)
+  const options = optionsOf(admitUnstored(request, EVICTION, given), isDryRun(call))
+  const pod = readObject(request)
   // The webhooks have admitted the eviction; the deletion itself calls none.
   context.webhooks.within(undefined, () => {
     const version = isBudgetIgnored(pod) ? undefined : checkBudget(context, pod, options.dryRun)
@@ -44,20 +33,18 @@ export function evict(context: Context, kind: Kind, route: ResourceRoute, call: 
 }
 
 /** Reads the body, whose version may be v1beta1 too. */
-function readEviction(context: Context, route: ResourceRoute, call: Call): ApiObject {
+function readEviction(request: KindRequest): ApiObject {
   const kind = bodyKind(EVICTION)
-  const value = readJsonBody(call, kind)
+  const value = readJsonBody(request.call, kind)
   const isBeta = isObject(value) && value['apiVersion'] === BETA
-  return readUnstored(context, isBeta ? { ...kind, version: 'v1beta1', apiVersion: BETA } : kind, route, call)
+  return readUnstored({ ...request, kind: isBeta ? { ...kind, version: 'v1beta1', apiVersion: BETA } : kind })
 }
 
 function optionsOf(eviction: ApiObject, dryRun: boolean): DeleteOptions {
   const body = isObject(eviction['deleteOptions']) ? eviction['deleteOptions'] : {}
   const own = Array.isArray(body['dryRun']) ? body['dryRun'] : []
-  const wrong = own.some((each) => each !== 'All')
-  if (wrong) {
-    const problem = fault.notSupported('dryRun', own, ['All'])
-    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [problem])
+  if (own.some((each) => each !== 'All')) {
+    throw invalidOptions('DeleteOptions', [fault.notSupported('dryRun', own, ['All'])])
   }
   const { dryRun: isDry, ...options } = readDeleteOptions(body, new URLSearchParams())
   return { ...options, dryRun: isDry || dryRun }
@@ -69,7 +56,6 @@ function isBudgetIgnored(pod: ApiObject): boolean {
   return ['Succeeded', 'Failed', 'Pending'].includes(phase) || pod.metadata.deletionTimestamp !== undefined
 }
 
-/** Marks the pod, then deletes it. */
 function remove(context: Context, kind: Kind, pod: ApiObject, options: DeleteOptions): void {
   checkPreconditions(kind, pod, options)
   if (options.dryRun) return void deleteObject(context, kind, pod, options)
@@ -131,8 +117,7 @@ function countDown(context: Context, kind: Kind, budget: ApiObject, podName: str
     throw tooMany(`The disruption budget ${name} is still being processed by the server.`, RETRY_SECONDS)
   }
   if (disruptionsAllowed < 0) {
-    const plural = 'poddisruptionbudget'
-    throw forbidden({ group: 'policy', plural }, name, 'pdb disruptions allowed is negative')
+    throw forbidden({ group: 'policy', plural: 'poddisruptionbudget' }, name, 'pdb disruptions allowed is negative')
   }
   if (disruptionsAllowed === 0) throw tooMany(refusalOf(budget))
   if (dryRun) return
@@ -144,42 +129,29 @@ function countDown(context: Context, kind: Kind, budget: ApiObject, podName: str
     setCondition(next, { ...condition, message: '' }, now)
   }
   putAt(next, ['status', 'disruptedPods'], { ...(isObject(disrupted) ? disrupted : {}), [podName]: now })
-  const writer = { manager: 'kube-apiserver', apiVersion: kind.apiVersion, subresource: 'status', now }
-  updateObject(context, kind, 'status', budget, next, writer, false)
+  const subresource = 'status'
+  const writer = { manager: 'kube-apiserver', apiVersion: kind.apiVersion, subresource, now }
+  updateObject({ context, kind, subresource, writer, dryRun: false }, budget, next)
 }
 
 function refusalOf(budget: ApiObject): string {
-  const { name } = budget.metadata
   const { currentHealthy, desiredHealthy } = numbersOf(budget)
-  const condition: JsonObject =
+  const { reason, message }: JsonObject =
     conditionsOf(budget).find((each) =>
       each['type'] === 'DisruptionAllowed' && each['status'] === 'False' && each['message']
     ) ?? {}
-  const { reason, message } = condition
-  const start = `The disruption budget ${name}`
-  if (reason === 'SyncFailed') {
-    return `${start} does not allow evicting pods currently because it failed sync: ${String(message)}`
-  }
-  if (currentHealthy <= desiredHealthy) {
+  const start = `The disruption budget ${budget.metadata.name}`
+  if (reason !== 'SyncFailed' && currentHealthy <= desiredHealthy) {
     return `${start} needs ${desiredHealthy} healthy pods and has ${currentHealthy} currently`
   }
   const why = message ? ` (${String(reason)}): ${String(message)}` : ''
-  return `${start} does not allow evicting pods currently${why}`
+  const text = reason === 'SyncFailed' ? ` because it failed sync: ${String(message)}` : why
+  return `${start} does not allow evicting pods currently${text}`
 }
 
-interface Numbers {
-  readonly observedGeneration: number
-  readonly disruptionsAllowed: number
-  readonly currentHealthy: number
-  readonly desiredHealthy: number
-}
+const NUMBERS = ['observedGeneration', 'disruptionsAllowed', 'currentHealthy', 'desiredHealthy'] as const
 
-function numbersOf({ status }: ApiObject): Numbers {
-  const of = (name: string): number => Number(at(status, name) ?? 0)
-  return {
-    observedGeneration: of('observedGeneration'),
-    disruptionsAllowed: of('disruptionsAllowed'),
-    currentHealthy: of('currentHealthy'),
-    desiredHealthy: of('desiredHealthy'),
-  }
+function numbersOf({ status }: ApiObject): Record<typeof NUMBERS[number], number> {
+  const entries = NUMBERS.map((name) => [name, Number(at(status, name) ?? 0)] as const)
+  return Object.fromEntries(entries) as ReturnType<typeof numbersOf>
 }

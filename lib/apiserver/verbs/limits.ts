@@ -14,7 +14,6 @@ export function setLimits({ store }: Context, object: ApiObject): void {
   for (const range of store.list('limitranges', `${object.metadata.namespace}/`)) setLimitDefaults(object, range)
 }
 
-/** A write as the checks see it. */
 interface LimitedWrite {
   readonly kind: Kind
   readonly object: ApiObject
@@ -31,12 +30,19 @@ export function checkLimits(context: Context, write: LimitedWrite): void {
   else checkSecurity(context, write)
 }
 
-function checkRanges({ store }: Context, { kind, object, old, subresource }: LimitedWrite): void {
-  const isPod = kind.storage.id === 'pods'
-  const isChecked = isPod
-    ? !old || subresource === 'resize'
-    : kind.storage.id === 'persistentvolumeclaims' && !subresource
-  if (!isChecked || old?.metadata.deletionTimestamp) return
+/** The kinds whose updates may take more. */
+const GROWING = ['persistentvolumeclaims', 'services']
+
+/** Returns whether a write may take more resources. A pod takes them at its creation and by a resize. */
+function mayTakeMore({ kind: { storage: { id } }, old, subresource }: LimitedWrite): boolean {
+  if (id === 'pods') return !old || subresource === 'resize'
+  return !subresource && (!old || GROWING.includes(id))
+}
+
+function checkRanges({ store }: Context, write: LimitedWrite): void {
+  const { kind, object, old } = write
+  const isRanged = ['pods', 'persistentvolumeclaims'].includes(kind.storage.id)
+  if (!isRanged || !mayTakeMore(write) || old?.metadata.deletionTimestamp) return
   for (const range of store.list('limitranges', `${object.metadata.namespace}/`)) {
     const problems = limitProblems(object, range)
     const text = problems.length === 1 ? problems[0]! : `[${problems.join(', ')}]`
@@ -49,10 +55,8 @@ const TEMPLATES: Readonly<Record<string, readonly string[]>> = {
   podtemplates: ['template'],
   'cronjobs.batch': ['spec', 'jobTemplate', 'spec', 'template'],
   ...Object.fromEntries(
-    [
-      ...['replicationcontrollers', 'jobs.batch', 'deployments.apps', 'daemonsets.apps', 'replicasets.apps'],
-      'statefulsets.apps',
-    ].map((each) => [each, ['spec', 'template']]),
+    'replicationcontrollers jobs.batch deployments.apps daemonsets.apps replicasets.apps statefulsets.apps'.split(' ')
+      .map((each) => [each, ['spec', 'template']]),
   ),
 }
 
@@ -95,22 +99,16 @@ function checkLabels({ kind, object: { metadata }, old }: LimitedWrite): void {
   if (faults.length > 0) throw invalid(kind, metadata.name!, faults)
 }
 
-/** The kinds whose updates may take more of a quota. */
-const GROWING = ['persistentvolumeclaims', 'services']
-
 /** Throws 403 if a write takes more than a ResourceQuota has left. */
-export function checkQuotas({ store }: Context, { kind, object, old, subresource }: LimitedWrite): void {
+export function checkQuotas({ store }: Context, write: LimitedWrite): void {
+  if (!mayTakeMore(write)) return
+  const { kind, object, old } = write
   const { namespace = '', name = '' } = object.metadata
-  const isPod = kind.storage.id === 'pods'
-  const isCounted = isPod
-    ? !old || subresource === 'resize'
-    : !subresource && (!old || GROWING.includes(kind.storage.id))
-  if (!isCounted) return
   const added = minus(usageOf(kind, object), old ? usageOf(kind, old) : {})
   for (const quota of store.list('resourcequotas', `${namespace}/`)) {
     if (!isInScopes(quota, kind, object)) continue
     const [hard, used] = [amounts(at(quota, 'status', 'hard')), amounts(at(quota, 'status', 'used'))]
-    const missing = isPod ? missingProblem(object, Object.keys(hard)) : undefined
+    const missing = kind.storage.id === 'pods' ? missingProblem(object, Object.keys(hard)) : undefined
     if (missing) throw forbidden(kind, name, `failed quota: ${quota.metadata.name}: ${missing}`)
     const over = Object.keys(added).filter((each) =>
       nanosOf(added[each]) > 0n && hard[each] !== undefined && nanosOf(plus(used, added)[each]) > nanosOf(hard[each])

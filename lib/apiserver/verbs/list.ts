@@ -1,9 +1,9 @@
 /** Handles GET of a collection: selectors, pages and resource versions. */
-import type { Context } from '../context/context.ts'
+import { type Context, fromStored, type KindRequest } from '../context/context.ts'
 import { type ApiObject, isObject, type Json, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
-import { selectedName } from '../model/selectors.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
+import { fieldSelector, labelSelector, selectableFields, selectedName } from '../model/selectors.ts'
+import type { ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
   type Cause,
@@ -15,8 +15,7 @@ import {
   StatusError,
 } from '../model/status.ts'
 import { keyOf } from '../storage/store.ts'
-import { withTerm } from '../storage/terms.ts'
-import { selectionOf } from './selection.ts'
+import { type Term, withTerm } from '../storage/terms.ts'
 
 /** One page of a collection; the objects are in their stored version. */
 export interface Page {
@@ -24,8 +23,7 @@ export interface Page {
   readonly metadata: JsonObject
 }
 
-export function list(context: Context, kind: Kind, route: ResourceRoute, call: Call): Page {
-  const { query } = call
+export function list({ context, kind, route, call: { query } }: KindRequest): Page {
   const { webhooks } = context
   const limit = checkedLimit(query)
   const { matches, term } = selectionOf(kind, query)
@@ -34,8 +32,12 @@ export function list(context: Context, kind: Kind, route: ResourceRoute, call: C
     const token = query.get('continue') ?? ''
     const position = token ? readToken(context, token, query) : undefined
     const revision = position?.revision ?? revisionOf(context, query)
-    const found = candidates(listAt(context, kind, prefixOf(route), revision, position, query), kind, route, query)
-    const rest = position ? found.slice(firstAfter(found, position.after)) : found
+    const all = listAt(context, kind, prefixOf(route), revision, position)
+    const fields = query.get('fieldSelector')
+    // The real server reads the only object that a selector of its name allows by its key, without pages.
+    const name = fields && (route.namespace || !kind.namespaced) ? selectedName(fields) : undefined
+    const found = name === undefined ? all : all.filter(({ metadata }) => metadata.name === name)
+    const rest = position ? found.filter(({ metadata }) => keyOf(metadata) > position.after) : found
     return { revision, rest: limit === 0 && term ? withTerm(rest, term) : rest }
   })
   if (query.get('fieldSelector')) kind.rules.prepare?.(rest)
@@ -62,27 +64,33 @@ export function list(context: Context, kind: Kind, route: ResourceRoute, call: C
   }
 }
 
-/** Returns the position of the first object whose key is greater than `key`. The objects are in key order. */
-function firstAfter(objects: readonly ApiObject[], key: string): number {
-  let [low, high] = [0, objects.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (keyOf(objects[middle]!.metadata) > key) high = middle
-    else low = middle + 1
-  }
-  return low
+export interface Selection {
+  readonly matches: (stored: ApiObject) => boolean
+  /** A value that all selected objects have, by which they are found; undefined if there is none. */
+  readonly term: Term | undefined
 }
 
-/** Returns the only object that a selector of its name allows: the real server reads it by its key, without pages. */
-function candidates(
-  objects: readonly ApiObject[],
-  kind: Kind,
-  route: ResourceRoute,
-  query: URLSearchParams,
-): readonly ApiObject[] {
-  const fields = query.get('fieldSelector')
-  const name = fields && (route.namespace || !kind.namespaced) ? selectedName(fields) : undefined
-  return name === undefined ? objects : objects.filter(({ metadata }) => metadata.name === name)
+/** Parses `labelSelector` and `fieldSelector`. Throws 400 if they are invalid. */
+export function selectionOf(kind: Kind, query: URLSearchParams): Selection {
+  const [labelText, fieldText] = [query.get('labelSelector'), query.get('fieldSelector')]
+  const labels = labelText ? labelSelector(labelText) : undefined
+  const fields = fieldText ? fieldSelector(fieldText, kind) : undefined
+  const matches: Selection['matches'] = (stored) =>
+    (!labels || labels.matches(stored.metadata.labels)) && (!fields || fields.matches(fromStored(kind, stored)))
+  if (fields?.required?.path === 'metadata.name') return { matches, term: nameTerm(fields.required.value) }
+  if (labels?.required) {
+    const { path, value } = labels.required
+    return { matches, term: { path: `label ${path}`, value, read: ({ metadata: { labels } }) => labels?.[path] } }
+  }
+  // The fields of a custom kind change with its definition, and may need a conversion.
+  if (kind.custom || !fields?.required) return { matches, term: undefined }
+  const { path, value } = fields.required
+  const read = (stored: ApiObject): string | undefined => selectableFields(kind, fromStored(kind, stored))[path]
+  return { matches, term: { path: `${kind.apiVersion} ${path}`, value, read } }
+}
+
+export function nameTerm(value: string): Term {
+  return { path: 'metadata.name', value, read: ({ metadata }) => metadata.name }
 }
 
 /** Returns the page size, 0 without a limit. Throws 400 for a number that does not parse, 422 for invalid options. */
@@ -117,7 +125,7 @@ export function intParam(query: URLSearchParams, name: string): number {
 export function checkReadVersion(context: Context, query: URLSearchParams): void {
   const version = query.get('resourceVersion') ?? ''
   if (version === '' || version === '0') return
-  const revision = watchVersion(version)
+  const revision = readVersion(version)
   if (revision > context.store.revision) throw tooLargeVersion(revision, context.store.revision)
 }
 
@@ -127,13 +135,13 @@ function revisionOf(context: Context, query: URLSearchParams): number {
   const match = query.get('resourceVersionMatch') ?? ''
   const current = context.store.revision
   if (version === '' || version === '0') return current
-  const revision = parseVersion(version)
+  const revision = readVersion(version, (problem) => badRequest(`invalid resource version: ${problem}`))
   if (revision > current) throw tooLargeVersion(revision, current)
   const isExact = match === 'Exact' || (!match && intParam(query, 'limit') > 0)
   return isExact ? revision : current
 }
 
-const LIST_OPTIONS = { group: 'meta.k8s.io', kind: 'ListOptions' }
+export const LIST_OPTIONS = { group: 'meta.k8s.io', kind: 'ListOptions' }
 
 function listOptionFaults(query: URLSearchParams): Cause[] {
   const version = query.get('resourceVersion') ?? ''
@@ -154,20 +162,14 @@ function listOptionFaults(query: URLSearchParams): Cause[] {
   return faults
 }
 
-/** Returns the version that a watch starts from. Throws 500, as the real server, if it does not parse. */
-export function watchVersion(version: string): number {
-  if (!/^\d+$/.test(version)) throw errorWithoutReason(500, versionProblem(version))
-  return Number(version)
-}
-
-function parseVersion(version: string): number {
-  if (!/^\d+$/.test(version)) throw badRequest(`invalid resource version: ${versionProblem(version)}`)
-  return Number(version)
-}
-
-function versionProblem(version: string): string {
+/** Returns the revision of a version. Throws what `refuse` returns if it does not parse; default: 500. */
+export function readVersion(
+  version: string,
+  refuse = (problem: string): StatusError => errorWithoutReason(500, problem),
+): number {
+  if (/^\d+$/.test(version)) return Number(version)
   const text = JSON.stringify(version)
-  return `resourceVersion: Invalid value: ${text}: strconv.ParseUint: parsing ${text}: invalid syntax`
+  throw refuse(`resourceVersion: Invalid value: ${text}: strconv.ParseUint: parsing ${text}: invalid syntax`)
 }
 
 export function tooLargeVersion(revision: number, current: number): StatusError {
@@ -184,9 +186,8 @@ interface Position {
 }
 
 function writeToken(revision: number, after: string): string {
-  return btoa(
-    JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: `${after}\u0000` }),
-  ).replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
+  const token = btoa(JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: `${after}\u0000` }))
+  return token.replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '')
 }
 
 function readToken(context: Context, token: string, query: URLSearchParams): Position {
@@ -237,20 +238,16 @@ function listAt(
   prefix: string,
   revision: number,
   position: Position | undefined,
-  query: URLSearchParams,
 ): readonly ApiObject[] {
   try {
     return context.store.listAt(kind.storage.id, prefix, revision)
   } catch (error) {
     if (!(error instanceof StatusError) || !position) throw error
-    if (query.get('continue') === null) throw error
     throw gone(
       'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
-        'the continue parameter, ' +
-        'or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided ' +
-        'token results in an ' +
-        'inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned ' +
-        'and now may show up in the list.',
+        'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
+        'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or ' +
+        'deleted between the time the first chunk was returned and now may show up in the list.',
       { continue: writeToken(-1, position.after) },
     )
   }

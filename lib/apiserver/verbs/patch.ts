@@ -1,9 +1,10 @@
 /** Handles PATCH: selects one of four patch types by media type. */
 import {
-  type Context,
   decodeByKind,
-  fieldValidationOf,
+  findObject,
   isKnownType,
+  type KindRequest,
+  readObject,
   reportStrictFaults,
   setDefaults,
   strictFaults,
@@ -20,9 +21,10 @@ import { type Kind } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
 import { strategicPatch } from '../patch/strategic.ts'
 import { flag } from '../../core/requested_action.ts'
-import { type Call, type ResourceRoute } from '../model/routes.ts'
+import type { Call, ResourceRoute } from '../model/routes.ts'
 import {
   badRequest,
+  type Cause,
   conflict,
   errorWithoutReason,
   fault,
@@ -36,22 +38,20 @@ import {
   APPLY,
   checkNameInUrl,
   checkNamespace,
-  checkWriteOptions,
   createObject,
   ensureNamespace,
-  isDryRun,
   JSON_PATCH,
-  liveObject,
   MERGE,
   STRATEGIC,
-  writerOf,
+  type Write,
+  writeOf,
   type Written,
 } from './write.ts'
 
-export function patch(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
-  const type = patchType(kind, call)
-  checkWriteOptions(call)
-  return type === APPLY ? apply(context, kind, route, call) : patchObject(context, kind, route, call, type)
+export function patch(request: KindRequest): Written {
+  const type = patchType(request.kind, request.call)
+  const write = writeOf(request)
+  return type === APPLY ? apply(request, write) : patchObject(request, write, type)
 }
 
 /** Returns the media type of a patch. Throws 415 if the kind does not support it. */
@@ -67,32 +67,21 @@ export function patchType(kind: Kind, call: Call): string {
   )
 }
 
-function patchObject(context: Context, kind: Kind, route: ResourceRoute, call: Call, type: string): Written {
-  const old = liveObject(context, kind, route)
-  if (!old) throw notFound(kind, route.name)
+function patchObject(request: KindRequest, write: Write, type: string): Written {
+  const { kind, route, call } = request
+  const old = readObject(request)
   const value = parsePatch(call, type)
   const patched = patchedJson(kind, old, value, type)
   checkCount(patched)
   const refuse = (reason: string): StatusError =>
     invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(sorted(patched)), reason)])
-  const { object, unknown } = decodePatched(context, kind, patched, refuse)
-  reportStrictFaults(
-    [...(type === JSON_PATCH ? jsonPatchFaults(value) : []), ...strictFaults([...unknown].sort())],
-    fieldValidationOf(context, call),
-    call,
-    refuse,
-  )
+  const { object, unknown } = decodePatched(request, patched, refuse)
+  const ofPatch = type === JSON_PATCH ? jsonPatchFaults(value) : []
+  reportStrictFaults(request, [...ofPatch, ...strictFaults([...unknown].sort())], refuse)
   setDefaults(kind, object)
-  checkIdentity(object, kind, route)
-  return updateObject(
-    context,
-    kind,
-    route.subresource,
-    old,
-    object,
-    writerOf(context, kind, route, call),
-    isDryRun(call.query.getAll('dryRun')),
-  )
+  checkNameInUrl(object.metadata.name, route.name)
+  ensureNamespace(object.metadata, kind, route.namespace)
+  return updateObject(write, old, object)
 }
 
 function parsePatch(call: Call, type: string): Json {
@@ -110,8 +99,7 @@ function undecodable(type: string, reason: string): StatusError {
 
 /** Decodes a patched object. Throws 422 for a wrong type, and for a kind or a version that the patch has changed. */
 function decodePatched(
-  context: Context,
-  kind: Kind,
+  { context, kind }: KindRequest,
   patched: JsonObject,
   refuse: (reason: string) => StatusError,
 ): ReturnType<typeof decodeByKind> {
@@ -135,12 +123,11 @@ function decodePatched(
 function checkCustomType(kind: Kind, patched: JsonObject, refuse: (reason: string) => StatusError): void {
   const { apiVersion, kind: given } = patched
   if (!given) throw refuse("Object 'Kind' is missing")
-  const faults = [
-    ...(given === kind.kind ? [] : [fault.invalid('kind', given, `must be ${kind.kind}`)]),
-    ...(apiVersion === kind.apiVersion
-      ? []
-      : [fault.invalid('apiVersion', apiVersion ?? '', `must be ${kind.apiVersion}`)]),
-  ]
+  const faults: Cause[] = []
+  if (given !== kind.kind) faults.push(fault.invalid('kind', given, `must be ${kind.kind}`))
+  if (apiVersion !== kind.apiVersion) {
+    faults.push(fault.invalid('apiVersion', apiVersion ?? '', `must be ${kind.apiVersion}`))
+  }
   const group = String(apiVersion ?? '').split('/').slice(0, -1).join('/')
   const name = String(at(patched, 'metadata', 'name') ?? '')
   if (faults.length > 0) throw invalid({ group, kind: String(given) }, name, faults)
@@ -175,54 +162,43 @@ function patchedJson(kind: Kind, old: ApiObject, value: Json, type: string): Jso
   return type === MERGE ? mergePatch(old, value) as JsonObject : strategicPatch(kind.schema, old, value)
 }
 
-/** Throws if a patch changes the name or the namespace of the object. Sets the namespace, in place. */
-function checkIdentity({ metadata }: ApiObject, kind: Kind, route: ResourceRoute): void {
-  checkNameInUrl(metadata.name, route.name)
-  ensureNamespace(metadata, kind, route.namespace)
-}
-
-/** Performs a server-side apply. */
-function apply(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
-  const old = liveObject(context, kind, route)
+function apply(request: KindRequest, write: Write): Written {
+  const { context, kind, route, call } = request
+  const old = findObject(request)
   if (!old && route.subresource) throw notFound(kind, route.name)
   const value = readApplyBody(call)
   checkApplyConfig(value, kind)
   const config = checkedConfig(kind, route, value)
-  const writer = writerOf(context, kind, route, call)
-  const dryRun = isDryRun(call.query.getAll('dryRun'))
-  const force = flag(call.query, 'force')
-  const typing = typingOf(kind, route.subresource)
-  const namespace = at(value, 'metadata', 'namespace')
-  if (!old) {
-    const uid = at(config, 'metadata', 'uid')
-    if (uid) {
-      const detail = `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`
-      throw conflict(kind, route.name, detail)
-    }
-    const live = kind.custom ? { apiVersion: kind.apiVersion, kind: kind.kind } : zeroValue(kind.schema)
-    const applied = applyManagedFields(typing, live, undefined, config, writer, force)
-    const object = decodeMerged(kind, route, withLastApplied(applied.object ?? live, value, writer), namespace)
-    delete object.metadata.resourceVersion
-    if (!at(value, 'metadata', 'name')) {
-      throw badRequest(
-        `the name of the object (${route.name} based on URL) was undeterminable: name must be provided`,
-      )
-    }
-    checkNamespace(context, kind, object)
-    return createObject(context, kind, object, writer, dryRun, applied.managedFields)
+  const uid = at(config, 'metadata', 'uid')
+  if (!old && uid) {
+    const detail = `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`
+    throw conflict(kind, route.name, detail)
   }
-  const applied = applyManagedFields(typing, old, old.metadata.managedFields, config, writer, force)
+  const none = kind.custom ? { apiVersion: kind.apiVersion, kind: kind.kind } : zeroValue(kind.schema)
+  const live: JsonObject = old ?? none
+  const { writer } = write
+  const { object: merged = live, managedFields } = applyManagedFields(
+    typingOf(kind, route.subresource),
+    live,
+    old?.metadata.managedFields,
+    config,
+    writer,
+    flag(call.query, 'force'),
+  )
   // A new object has no more fields than the body.
-  checkCount(applied.object ?? old)
-  const object = decodeMerged(kind, route, withLastApplied(applied.object ?? old, value, writer), namespace)
-  object.metadata.resourceVersion ??= old.metadata.resourceVersion!
-  return updateObject(context, kind, route.subresource, old, object, writer, dryRun, applied.managedFields)
+  if (old) checkCount(merged)
+  const object = decodeMerged(kind, route, withLastApplied(merged, value, writer), at(value, 'metadata', 'namespace'))
+  if (old) {
+    object.metadata.resourceVersion ??= old.metadata.resourceVersion!
+    return updateObject({ ...write, managedFields }, old, object)
+  }
+  delete object.metadata.resourceVersion
+  checkNameInUrl(at(value, 'metadata', 'name'), route.name)
+  checkNamespace(context, kind, object)
+  return createObject({ ...write, managedFields }, object)
 }
 
-/**
- * Returns the object with the annotation of client-side apply updated, if it has one and kubectl applies: so that a
- * later client-side apply knows the configuration.
- */
+/** Updates the annotation of client-side apply, if kubectl applies, so that a later one knows the configuration. */
 function withLastApplied(object: JsonObject, config: JsonObject, { manager }: Writer): JsonObject {
   const annotations = at(object, 'metadata', 'annotations')
   if (manager !== 'kubectl' || !isObject(annotations) || !annotations[LAST_APPLIED]) return object
@@ -236,15 +212,9 @@ function withLastApplied(object: JsonObject, config: JsonObject, { manager }: Wr
 /** Returns the configuration with name and namespace of the URL. Unknown fields are errors in every validation mode. */
 function checkedConfig(kind: Kind, route: ResourceRoute, value: JsonObject): JsonObject {
   const problem = typeProblem(kind.schema, value)
-  if (problem) throw typedPatchError(kind, value, problem)
-  const problems = listProblems(kind.schema, value)
-  if (problems.length > 0) {
-    throw typedPatchError(
-      kind,
-      value,
-      problems.length === 1 ? problems[0]! : `errors:\n${problems.map((each) => `  ${each}`).join('\n')}`,
-    )
-  }
+  const problems = problem ? [problem] : listProblems(kind.schema, value)
+  const reason = problems.length > 1 ? ['errors:', ...problems].join('\n  ') : problems[0]
+  if (reason !== undefined) throw typedPatchError(kind, value, reason)
   const config = clone(value)
   const metadata = isObject(config['metadata']) ? config['metadata'] : {}
   config['metadata'] = metadata

@@ -1,18 +1,18 @@
 /** Answers the kinds that ask about users and rights. */
-import { type Context, nowIso } from '../context/context.ts'
+import type { Access } from '../access/access.ts'
+import { type Context, type KindRequest, nowIso } from '../context/context.ts'
 import type { HttpResponse } from '../../core/transport.ts'
 import { answerJson } from '../wire/respond.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
+import type { Call } from '../model/routes.ts'
 import { badRequest, type Cause, fault, invalid } from '../model/status.ts'
 import { type ApiObject, at, isObject, type Json, type JsonObject } from '../model/json.ts'
-import type { Kind } from '../model/kinds.ts'
-import { admitted, isDryRunCall, readUnstored } from './unstored.ts'
+import { admitUnstored, readUnstored } from './unstored.ts'
 import { type Attributes, resourceAttributes } from '../model/attributes.ts'
 import { aggregate, rulesFor } from '../access/rbac.ts'
 import { type User, userInfo } from '../model/user.ts'
 
 /** Answers a POST, which stores nothing. */
-type Answer = (context: Context, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
+type Answer = (request: KindRequest) => HttpResponse
 
 /** By `plural.group`. */
 export const REVIEWS: Readonly<Record<string, Answer>> = {
@@ -26,18 +26,15 @@ export const REVIEWS: Readonly<Record<string, Answer>> = {
     ...review,
     status: tokenStatus(context, review),
   })),
-  'selfsubjectaccessreviews.authorization.k8s.io': reviewing((context, review, call) => {
-    refuse([...specFaults(review), ...metadataFaults(review, ['managedFields'])])
-    return { ...review, status: accessStatus(context, review, call.user) }
-  }),
-  'subjectaccessreviews.authorization.k8s.io': reviewing((context, review) => {
-    refuse([...specFaults(review), ...metadataFaults(review, ['managedFields'])])
-    return { ...review, status: accessStatus(context, review, subjectOf(review)) }
-  }),
-  'localsubjectaccessreviews.authorization.k8s.io': reviewing((context, review) => {
-    refuse([...specFaults(review), ...metadataFaults(review, ['managedFields', 'namespace']), ...placeFaults(review)])
-    return { ...review, status: accessStatus(context, review, subjectOf(review)) }
-  }),
+  'selfsubjectaccessreviews.authorization.k8s.io': reviewing(({ access }, review, { user }) =>
+    decided(access, review, user, ['managedFields'])
+  ),
+  'subjectaccessreviews.authorization.k8s.io': reviewing(({ access }, review) =>
+    decided(access, review, subjectOf(review), ['managedFields'])
+  ),
+  'localsubjectaccessreviews.authorization.k8s.io': reviewing(({ access }, review) =>
+    decided(access, review, subjectOf(review), ['managedFields', 'namespace'])
+  ),
   'selfsubjectrulesreviews.authorization.k8s.io': reviewing((context, review, call) => ({
     apiVersion: review.apiVersion,
     kind: review.kind,
@@ -48,11 +45,11 @@ export const REVIEWS: Readonly<Record<string, Answer>> = {
 }
 
 function reviewing(answer: (context: Context, review: ApiObject, call: Call) => JsonObject): Answer {
-  return (context, kind, route, call) => {
-    const review = readUnstored(context, kind, route, call)
+  return (request) => {
+    const { context, kind, call } = request
+    const review = readUnstored(request)
     delete review.metadata.uid
-    const admittedReview = admitted(context, kind, route, kind, review, isDryRunCall(call))
-    return answerJson(201, JSON.stringify(answer(context, admittedReview, call)), call.warnings)
+    return answerJson(201, JSON.stringify(answer(context, admitUnstored(request, kind, review), call)), call.warnings)
   }
 }
 
@@ -82,32 +79,29 @@ function subjectOf({ spec }: ApiObject): User {
   }
 }
 
-function accessStatus({ access }: Context, { spec }: ApiObject, user: User): JsonObject {
-  const { allowed, reason } = access.decide(attributesOf(spec, user))
-  return { allowed, ...(reason && { reason }) }
+/** Returns an access review with its status. `fields`: the fields that its metadata may have. */
+function decided(access: Access, review: ApiObject, user: User, fields: readonly string[]): JsonObject {
+  const faults = [...specFaults(review), ...metadataFaults(review, fields)]
+  if (fields.includes('namespace')) faults.push(...placeFaults(review))
+  // The real server names no kind here.
+  if (faults.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', faults)
+  const { allowed, reason } = access.decide(attributesOf(review['spec'], user))
+  return { ...review, status: { allowed, ...(reason && { reason }) } }
 }
 
 function attributesOf(spec: Json | undefined, user: User): Attributes {
   const resource = at(spec, 'resourceAttributes')
-  const of = (value: Json | undefined, field: string): string => String(at(value, field) ?? '')
+  const asked = isObject(resource) ? resource : at(spec, 'nonResourceAttributes')
+  const of = (field: string): string => String(at(asked, field) ?? '')
+  const verb = of('verb')
   if (!isObject(resource)) {
-    const plain = at(spec, 'nonResourceAttributes')
-    const base = resourceAttributes({ user, verb: of(plain, 'verb'), resource: '', path: of(plain, 'path') })
-    return { ...base, isResource: false }
+    return { ...resourceAttributes({ user, verb, resource: '', path: of('path') }), isResource: false }
   }
-  return resourceAttributes({
-    user,
-    verb: of(resource, 'verb'),
-    group: of(resource, 'group'),
-    version: of(resource, 'version'),
-    resource: of(resource, 'resource'),
-    subresource: of(resource, 'subresource'),
-    namespace: of(resource, 'namespace'),
-    name: of(resource, 'name'),
-  })
+  const names = ['group', 'version', 'resource', 'subresource', 'namespace', 'name'] as const
+  const fields = Object.fromEntries(names.map((name) => [name, of(name)])) as Record<typeof names[number], string>
+  return resourceAttributes({ user, verb, ...fields })
 }
 
-/** Returns the rules of a user in a namespace. */
 function rulesStatus({ access }: Context, review: ApiObject, user: User): JsonObject {
   const namespace = String(at(review, 'spec', 'namespace') ?? '')
   if (!namespace) throw badRequest('no namespace on request')
@@ -138,11 +132,6 @@ function rulesStatus({ access }: Context, review: ApiObject, user: User): JsonOb
   }
 }
 
-function refuse(faults: readonly Cause[]): void {
-  // The real server names no kind here.
-  if (faults.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', faults)
-}
-
 function specFaults({ kind, spec }: ApiObject): Cause[] {
   const faults: Cause[] = []
   const resource = at(spec, 'resourceAttributes')
@@ -162,22 +151,20 @@ function specFaults({ kind, spec }: ApiObject): Cause[] {
 }
 
 function metadataFaults({ metadata }: ApiObject, allowed: readonly string[]): Cause[] {
-  const isAllowed = Object.keys(metadata).every((name) => allowed.includes(name))
-  return isAllowed
-    ? []
-    : [fault.invalid('metadata', metadata, 'must be empty except for the namespace of a local review')]
+  if (Object.keys(metadata).every((name) => allowed.includes(name))) return []
+  return [fault.invalid('metadata', metadata, 'must be empty except for the namespace of a local review')]
 }
 
 function placeFaults({ metadata, spec }: ApiObject): Cause[] {
   const resource = at(spec, 'resourceAttributes')
   const plain = at(spec, 'nonResourceAttributes')
   const namespace = at(resource, 'namespace') ?? ''
-  return [
-    ...(isObject(resource) && namespace !== metadata.namespace
-      ? [fault.invalid('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')]
-      : []),
-    ...(isObject(plain)
-      ? [fault.invalid('spec.nonResourceAttributes', plain, 'disallowed on this kind of request')]
-      : []),
-  ]
+  const faults: Cause[] = []
+  if (isObject(resource) && namespace !== metadata.namespace) {
+    faults.push(fault.invalid('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace'))
+  }
+  if (isObject(plain)) {
+    faults.push(fault.invalid('spec.nonResourceAttributes', plain, 'disallowed on this kind of request'))
+  }
+  return faults
 }

@@ -1,5 +1,5 @@
-/** Handles /scale: reads and sets the replicas of any scalable kind. */
-import { type Context, fieldValidationOf, readObject, reportStrictFaults, strictFaults } from '../context/context.ts'
+/** Handles /scale: reads and sets the replicas of any scalable kind, and renders them as a Table. */
+import { type KindRequest, readObject, reportStrictFaults, strictFaults } from '../context/context.ts'
 import { mediaType, parseBody, readApplyBody, readJsonBody } from '../wire/body.ts'
 import { selectorText } from '../model/selectors.ts'
 import {
@@ -13,10 +13,12 @@ import {
   type Meta,
   putAt,
 } from '../model/json.ts'
+import { ageColumn, type Column, NAME_COLUMN } from '../model/columns.ts'
+import { tableOf, type TableOptions } from '../wire/table.ts'
 import { unregistered } from '../model/go_text.ts'
 import type { Kind, ScalePaths } from '../model/kinds.ts'
 import { jsonPatch, mergePatch } from '../patch/json_patch.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
+import type { Call } from '../model/routes.ts'
 import {
   badRequest,
   conflict,
@@ -33,23 +35,23 @@ import { definition } from '../model/schema.ts'
 import { checkUid, updateObject } from './update.ts'
 import { applyManagedFields, checkApplyConfig, updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
-import { APPLY, checkNameInUrl, checkWriteOptions, isDryRun, JSON_PATCH, MERGE, STRATEGIC, writerOf } from './write.ts'
+import { APPLY, checkNameInUrl, JSON_PATCH, MERGE, STRATEGIC, writeOf } from './write.ts'
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const
 
-export function scale(context: Context, kind: Kind, paths: ScalePaths, route: ResourceRoute, call: Call): JsonObject {
-  const object = readObject(context, kind, { ...route, subresource: '' })
+export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
+  const { context, kind, route, call } = request
+  const object = readObject(request)
   const now = scaleOf(object, paths)
   if (call.method === 'GET') return now
   if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
-  checkWriteOptions(call)
+  const write = writeOf(request)
+  const { writer, dryRun } = write
   const isApply = call.method === 'PATCH' && mediaType(call) === APPLY
-  const writer = { ...writerOf(context, kind, route, call), subresource: 'scale' }
   const applied = isApply ? applyScale(kind, paths, object, now, writer, call) : undefined
   const given = applied?.scale ?? (call.method === 'PUT' ? readJsonBody(call, SCALE) : patched(now, call))
   if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
-  checkScale(context, given, route, call)
-  const dryRun = isDryRun(call.query.getAll('dryRun'))
+  checkScale(request, given)
   const admission = {
     ...placeOf(kind, object),
     operation: 'UPDATE',
@@ -67,35 +69,34 @@ export function scale(context: Context, kind: Kind, paths: ScalePaths, route: Re
   if (typeof replicas !== 'number') throw badRequest('spec.replicas must be an integer')
   // That of a custom kind is refused by its own field.
   if (replicas < 0 && !kind.custom) {
-    throw invalid(
-      { group: 'autoscaling', kind: 'Scale' },
-      route.name,
-      [fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')],
-    )
+    const problem = fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')
+    throw invalid(SCALE, route.name, [problem])
   }
   validated(context, { ...admission, object: wanted })
   const next = clone(object)
   putAt(next, paths.specReplicas, replicas)
-  const entries = applied?.entries ?? scaleEntries(kind, paths, object, next, writer)
-  const { object: written } = updateObject(context, kind, '', object, next, writer, dryRun, entries)
+  const managedFields = applied?.entries ?? scaleEntries(kind, paths, object, next, writer)
+  const { object: written } = updateObject({ ...write, subresource: '', managedFields }, object, next)
   return scaleOf(written, paths)
 }
 
-/** Returns the managedFields after a write to /scale. */
+function ownsReplicas({ specReplicas }: ScalePaths, { fieldsV1 }: ManagedFieldsEntry): boolean {
+  return at(fieldsV1, ...specReplicas.map((name) => `f:${name}`)) !== undefined
+}
+
 function scaleEntries(
   kind: Kind,
-  { specReplicas }: ScalePaths,
+  paths: ScalePaths,
   object: ApiObject,
   next: ApiObject,
   writer: Writer,
 ): ManagedFieldsEntry[] {
   const before = object.metadata.managedFields ?? []
-  const path = specReplicas.map((name) => `f:${name}`)
   // A Scale has the entries that own the replicas; as for any object, none of them means that owners are not kept.
-  if (!before.some(({ fieldsV1 }) => at(fieldsV1, ...path) !== undefined)) return before
+  if (!before.some((each) => ownsReplicas(paths, each))) return before
   const entries = updateManagedFields(typingOf(kind, ''), object, object, next, writer) ?? []
   // A Scale omits zero replicas, so its writer does not own them.
-  if (at(next, ...specReplicas) !== 0) return entries
+  if (at(next, ...paths.specReplicas) !== 0) return entries
   return entries.filter(({ manager, subresource }) => manager !== writer.manager || subresource !== 'scale')
 }
 
@@ -107,45 +108,45 @@ const OWNED = { 'f:spec': { 'f:replicas': {} } }
  */
 function applyScale(
   kind: Kind,
-  { specReplicas }: ScalePaths,
+  paths: ScalePaths,
   { metadata: { managedFields = [] } }: ApiObject,
   now: JsonObject,
   writer: Writer,
   call: Call,
 ): { readonly scale: JsonObject; readonly entries: ManagedFieldsEntry[] } {
-  const path = specReplicas.map((name) => `f:${name}`)
-  const owns = ({ fieldsV1 }: ManagedFieldsEntry): boolean => at(fieldsV1, ...path) !== undefined
+  const apiVersion = 'autoscaling/v1'
+  const owns = (each: ManagedFieldsEntry): boolean => ownsReplicas(paths, each)
   const config = readApplyBody(call)
-  checkApplyConfig(config, { apiVersion: 'autoscaling/v1', kind: 'Scale' })
-  const typing = { ...typingOf(kind, 'scale'), schema: definition('autoscaling.v1.Scale'), isBuiltin: true }
+  checkApplyConfig(config, { apiVersion, kind: 'Scale' })
   const { object = now, managedFields: owners } = applyManagedFields(
-    typing,
+    { ...typingOf(kind, 'scale'), schema: definition('autoscaling.v1.Scale'), isBuiltin: true },
     now,
-    managedFields.filter(owns).map((each) => ({ ...each, apiVersion: 'autoscaling/v1', fieldsV1: OWNED })),
+    managedFields.filter(owns).map((each) => ({ ...each, apiVersion, fieldsV1: OWNED })),
     config,
-    { ...writer, apiVersion: 'autoscaling/v1' },
+    { ...writer, apiVersion },
     call.query.get('force') === 'true',
   )
-  const isSame = (a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean =>
-    a.manager === b.manager && a.operation === b.operation && a.subresource === b.subresource
-  const left = owners.filter(({ fieldsV1 }) => at(fieldsV1, 'f:spec', 'f:replicas') !== undefined)
+  const isIn = (list: readonly ManagedFieldsEntry[], { manager, operation, subresource }: ManagedFieldsEntry) =>
+    list.some((each) => each.manager === manager && each.operation === operation && each.subresource === subresource)
+  const path = paths.specReplicas.map((name) => `f:${name}`)
   const kept = managedFields.flatMap((each) => {
     // Also an apply that leaves them out keeps them, as on the real server.
-    if (!owns(each) || owners.some((owner) => isSame(owner, each))) return [each]
+    if (!owns(each) || isIn(owners, each)) return [each]
     const fieldsV1 = withoutPath(each.fieldsV1 ?? {}, path)
     return fieldsV1 ? [{ ...each, fieldsV1 }] : []
   })
-  const added = left.filter((owner) => !managedFields.some((each) => owns(each) && isSame(owner, each)))
-  const nested = path.reduceRight<JsonObject>((fields, name) => ({ [name]: fields }), {})
+  const fieldsV1 = path.reduceRight<JsonObject>((fields, name) => ({ [name]: fields }), {})
+  const added = owners.filter((owner) =>
+    at(owner.fieldsV1, 'f:spec', 'f:replicas') !== undefined && !isIn(managedFields.filter(owns), owner)
+  )
   const entries = [
-    ...added.map(({ time: _, ...each }) => ({ ...each, apiVersion: kind.apiVersion, fieldsV1: nested })),
+    ...added.map(({ time: _, ...each }) => ({ ...each, apiVersion: kind.apiVersion, fieldsV1 })),
     ...kept,
   ]
   const orderOf = ({ operation, time = '', manager }: ManagedFieldsEntry): string => `${operation} ${time} ${manager}`
   return { scale: object, entries: entries.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)) }
 }
 
-/** Returns fields without those at a path; undefined if none is left. */
 function withoutPath(fields: JsonObject, [name = '', ...path]: readonly string[]): JsonObject | undefined {
   const { [name]: below, ...others } = fields
   const left = path.length > 0 && isObject(below) ? withoutPath(below, path) : undefined
@@ -154,27 +155,22 @@ function withoutPath(fields: JsonObject, [name = '', ...path]: readonly string[]
 }
 
 /** Throws 400 if a Scale has the wrong types, unknown fields, or another name than the URL. */
-function checkScale(context: Context, given: JsonObject, { name }: ResourceRoute, call: Call): void {
+function checkScale(request: KindRequest, given: JsonObject): void {
   const { apiVersion = 'autoscaling/v1', kind = 'Scale' } = given
+  const refuse = (reason: string, of: Json = 'Scale', version = 'v1'): StatusError =>
+    badRequest(`${String(of)} in version ${JSON.stringify(version)} cannot be handled as a Scale: ${reason}`)
   if (apiVersion !== 'autoscaling/v1' || kind !== 'Scale') {
-    const version = String(apiVersion)
-    const name = JSON.stringify(version.split('/').at(-1))
-    const reason = unregistered(kind, version)
-    throw badRequest(`${String(kind)} in version ${name} cannot be handled as a Scale: ${reason}`)
+    throw refuse(unregistered(kind, String(apiVersion)), kind, String(apiVersion).split('/').at(-1))
   }
   try {
     const { unknown } = decodeTyped(definition('autoscaling.v1.Scale'), given)
-    const refuse = (list: string): StatusError =>
-      badRequest(`Scale in version "v1" cannot be handled as a Scale: ${list}`)
-    reportStrictFaults(strictFaults(unknown), fieldValidationOf(context, call), call, refuse)
+    reportStrictFaults(request, strictFaults(unknown), refuse)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
-    if (call.method === 'PATCH') {
-      throw invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(given), error.message)])
-    }
-    throw badRequest(`Scale in version "v1" cannot be handled as a Scale: ${error.message}`)
+    if (request.call.method === 'PUT') throw refuse(error.message)
+    throw invalid({ group: '', kind: '' }, '', [fault.invalid('patch', JSON.stringify(given), error.message)])
   }
-  checkNameInUrl(at(given, 'metadata', 'name'), name)
+  checkNameInUrl(at(given, 'metadata', 'name'), request.route.name)
 }
 
 function patched(now: JsonObject, call: Call): Json {
@@ -185,21 +181,47 @@ function patched(now: JsonObject, call: Call): Json {
   throw unsupportedMediaType(`the body of the request was in an unknown format - ${type}`)
 }
 
-/** A ReplicationController selects by labels alone. */
-function isLabelMap(selector: Json | undefined): selector is JsonObject {
-  return isObject(selector) && Object.values(selector).length > 0 &&
-    Object.values(selector).every((value) => typeof value === 'string')
-}
-
 function scaleOf(object: ApiObject, { specReplicas, statusReplicas, selector }: ScalePaths): JsonObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
   const found = selector && at(object, ...selector)
-  const text = typeof found === 'string' ? found : selectorText(isLabelMap(found) ? { matchLabels: found } : found)
+  const values = isObject(found) ? Object.values(found) : []
+  // A ReplicationController selects by labels alone.
+  const isLabelMap = values.length > 0 && values.every((value) => typeof value === 'string')
+  const text = typeof found === 'string' ? found : selectorText(isLabelMap ? { matchLabels: found! } : found)
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
     metadata: { name, ...(namespace && { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: { ...(at(object, ...specReplicas) ? { replicas: at(object, ...specReplicas) } : {}) },
+    spec: at(object, ...specReplicas) ? { replicas: at(object, ...specReplicas) } : {},
     status: { replicas: at(object, ...statusReplicas) ?? 0, ...(text && { selector: text }) },
   }
+}
+
+const BUILTIN: readonly Column[] = [
+  { ...NAME_COLUMN, format: '' },
+  ...countColumns(
+    'replicas is the desired number of instances for the scaled object.',
+    'replicas is the actual number of observed instances of the scaled object.',
+  ),
+  { ...ageColumn(), type: 'string' },
+]
+
+/** The columns of custom kinds differ in types and descriptions. */
+const CUSTOM: readonly Column[] = [
+  NAME_COLUMN,
+  ...countColumns('Number of desired replicas', 'Number of actual replicas'),
+  ageColumn(),
+]
+
+function countColumns(desired: string, available: string): readonly Column[] {
+  return [['Desired', 'spec', desired], ['Available', 'status', available]].map(([name, part, description]) => ({
+    ...{ name: name!, type: 'integer', description: description! },
+    value: (scaled) => (at(scaled, part!, 'replicas') ?? 0) as Json,
+  }))
+}
+
+export function scaleTable(scaled: JsonObject, isCustom: boolean, options: TableOptions): JsonObject {
+  const object = scaled as unknown as ApiObject
+  const metadata = { resourceVersion: object.metadata.resourceVersion }
+  return tableOf({ columns: isCustom ? CUSTOM : BUILTIN }, [object], metadata, options)
 }

@@ -1,16 +1,15 @@
-/** The subresources that are not parts of their object, by `plural.group/name`; `bindings` is a kind that is one. */
+/** What answers the kinds without stored objects, and the subresources that are not parts of their object. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { requestToken } from './token_request.ts'
-import type { Context } from '../context/context.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
-import type { Kind } from '../model/kinds.ts'
+import type { KindRequest } from '../context/context.ts'
 import { bind } from './binding.ts'
 import { forwarded, logs } from './connect.ts'
 import { evict } from './eviction.ts'
+import { REVIEWS } from './reviews.ts'
+import { requestToken } from './token_request.ts'
 
-type Answer = (context: Context, kind: Kind, route: ResourceRoute, call: Call) => HttpResponse
-
-export const SUBRESOURCES: Readonly<Record<string, Answer>> = {
+/** By `plural.group`, or `plural.group/name`. */
+export const ANSWERS: Readonly<Record<string, (request: KindRequest) => HttpResponse>> = {
+  ...REVIEWS,
   bindings: bind,
   'nodes/proxy': forwarded,
   'pods/attach': forwarded,

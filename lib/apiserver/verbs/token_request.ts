@@ -1,12 +1,11 @@
 /** Handles POST to a service account's /token. */
-import { type Context, nowIso, readObject, storeKey } from '../context/context.ts'
+import { type Context, type KindRequest, nowIso, readObject } from '../context/context.ts'
 import type { HttpResponse } from '../../core/transport.ts'
 import { answerJson } from '../wire/respond.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
-import { badRequest, type Cause, conflict, fault, invalid, methodNotAllowed, notFound } from '../model/status.ts'
+import type { ResourceRoute } from '../model/routes.ts'
+import { badRequest, conflict, fault, invalid } from '../model/status.ts'
 import { type ApiObject, at, instant, isObject, type Json, type JsonObject } from '../model/json.ts'
-import type { Kind } from '../model/kinds.ts'
-import { admitted, bodyKind, isDryRunCall, readUnstored } from './unstored.ts'
+import { admitUnstored, bodyKind, readUnstored } from './unstored.ts'
 import { type Claims, ISSUER, type Ref } from '../access/tokens.ts'
 
 const GROUP = 'authentication.k8s.io'
@@ -19,12 +18,10 @@ const MAX_SECONDS = 2 ** 32
 const EXTENDED_SECONDS = 3607
 const YEAR_SECONDS = 365 * 24 * 3600
 
-/**
- * @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/serviceaccount/storage/token.go
- */
-export function requestToken(context: Context, kind: Kind, route: ResourceRoute, call: Call): HttpResponse {
-  if (call.method !== 'POST') throw methodNotAllowed()
-  const request = readUnstored(context, bodyKind(TOKEN_REQUEST), route, call, (object) => {
+/** @see https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/serviceaccount/storage/token.go */
+export function requestToken(asked: KindRequest): HttpResponse {
+  const { context, route, call } = asked
+  const request = readUnstored({ ...asked, kind: bodyKind(TOKEN_REQUEST) }, (object) => {
     const spec = isObject(object['spec']) ? object['spec'] : {}
     object['spec'] = { ...spec, expirationSeconds: spec['expirationSeconds'] ?? DEFAULT_SECONDS }
   })
@@ -33,7 +30,7 @@ export function requestToken(context: Context, kind: Kind, route: ResourceRoute,
     const problem = fault.invalid('metadata.name', given, 'must match the service account name if specified')
     throw invalid(TOKEN_REQUEST, route.name, [problem])
   }
-  const account = readObject(context, kind, { ...route, subresource: '' })
+  const account = readObject(asked)
   if (uid && uid !== account.metadata.uid) {
     const problem =
       `the UID in the token request (${uid}) does not match the UID of the service account (${account.metadata.uid})`
@@ -43,10 +40,13 @@ export function requestToken(context: Context, kind: Kind, route: ResourceRoute,
   const audiences = Array.isArray(spec['audiences']) && spec['audiences'].length > 0
     ? spec['audiences'].map(String)
     : [ISSUER]
-  const faults = expirationFaults(spec['expirationSeconds'])
-  if (faults.length > 0) throw invalid(TOKEN_REQUEST, '', faults)
-  admitted(context, kind, route, TOKEN_REQUEST, request, isDryRunCall(call))
   const seconds = Number(spec['expirationSeconds'])
+  if (seconds < MIN_SECONDS || seconds > MAX_SECONDS) {
+    const bound = seconds < MIN_SECONDS ? 'less than 10 minutes' : 'larger than 2^32 seconds'
+    const detail = `may not specify a duration ${bound}`
+    throw invalid(TOKEN_REQUEST, '', [fault.invalid('spec.expirationSeconds', seconds, detail)])
+  }
+  admitUnstored(asked, TOKEN_REQUEST, request)
   const bound = boundTo(context, route, spec['boundObjectRef'])
   const isExtended = bound.pod !== undefined && seconds === EXTENDED_SECONDS &&
     audiences.every((each) => each === ISSUER)
@@ -75,17 +75,6 @@ export function requestToken(context: Context, kind: Kind, route: ResourceRoute,
   return answerJson(201, JSON.stringify(answer), call.warnings)
 }
 
-function expirationFaults(seconds: Json | undefined): Cause[] {
-  const path = 'spec.expirationSeconds'
-  if (Number(seconds) < MIN_SECONDS) {
-    return [fault.invalid(path, seconds, 'may not specify a duration less than 10 minutes')]
-  }
-  if (Number(seconds) > MAX_SECONDS) {
-    return [fault.invalid(path, seconds, 'may not specify a duration larger than 2^32 seconds')]
-  }
-  return []
-}
-
 /** Returns the claims of the object that a token is bound to. Throws if it does not exist, or has another uid. */
 function boundTo(
   context: Context,
@@ -94,12 +83,17 @@ function boundTo(
 ): Pick<Claims, 'pod' | 'secret' | 'node'> {
   if (!isObject(ref)) return {}
   const { kind = '', apiVersion = '', name = '', uid = '' } = ref as Record<string, string>
-  const object = boundObject(context, route, apiVersion, kind, name)
+  const plural = Object.hasOwn(BOUND, kind) ? BOUND[kind]! : ''
+  const [group, version] = groupVersion(apiVersion)
+  if (!plural || group !== '') {
+    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`)
+  }
+  const bound = context.kinds.find('', 'v1', plural)!
+  const object = readObject({ context, kind: bound, route: { ...route, name } })
   if (kind === 'Pod' && at(object, 'spec', 'serviceAccountName') !== route.name) {
+    const account = JSON.stringify(route.name)
     throw badRequest(
-      `cannot bind token for serviceaccount ${
-        JSON.stringify(route.name)
-      } to pod running with different serviceaccount name.`,
+      `cannot bind token for serviceaccount ${account} to pod running with different serviceaccount name.`,
     )
   }
   if (uid && uid !== object.metadata.uid) {
@@ -109,39 +103,17 @@ function boundTo(
   }
   if (kind === 'Secret') return { secret: refOf(object) }
   if (kind === 'Node') return { node: refOf(object) }
-  const node = at(object, 'spec', 'nodeName')
-  return { pod: refOf(object), ...(node ? { node: nodeRef(context, String(node)) } : {}) }
+  const node = String(at(object, 'spec', 'nodeName') ?? '')
+  const uidOfNode = context.store.get('nodes', node)?.metadata.uid ?? ''
+  return { pod: refOf(object), ...(node && { node: { name: node, uid: uidOfNode } }) }
 }
 
-/** The kinds that a token can be bound to. */
 const BOUND: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' }
-
-function boundObject(
-  context: Context,
-  route: ResourceRoute,
-  apiVersion: string,
-  kind: string,
-  name: string,
-): ApiObject {
-  const plural = Object.hasOwn(BOUND, kind) ? BOUND[kind]! : undefined
-  const [group, version] = groupVersion(apiVersion)
-  if (!plural || group !== '') {
-    throw badRequest(`cannot bind token to object of type ${group}/${version}, Kind=${kind}`)
-  }
-  const found = context.kinds.find('', 'v1', plural)!
-  const object = context.store.get(plural, storeKey(found, route.namespace, name))
-  if (!object) throw notFound(found, name)
-  return object
-}
 
 function groupVersion(apiVersion: string): readonly [group: string, version: string] {
   const parts = apiVersion.split('/')
   if (parts.length > 2) return ['', '']
   return parts.length === 2 ? [parts[0]!, parts[1]!] : ['', apiVersion]
-}
-
-function nodeRef({ store }: Context, name: string): Ref {
-  return { name, uid: store.get('nodes', name)?.metadata.uid ?? '' }
 }
 
 function refOf({ metadata }: ApiObject): Ref {

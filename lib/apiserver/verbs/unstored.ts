@@ -1,17 +1,14 @@
 /** Reads the body of a create that stores nothing: a review, an eviction, a token request. */
 import { updateManagedFields } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
-import { type Context, decodeBody } from '../context/context.ts'
+import { type KindRequest, readBody } from '../context/context.ts'
 import { kindsOf } from '../model/kind_table.ts'
-import { readJsonBody } from '../wire/body.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
 import type { ApiObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { zeroValue } from '../schema/decode.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
-import { ensureNamespace, isAdmitting, isDryRun, writerOf } from './write.ts'
+import { ensureNamespace, isAdmitting, isDryRun, setManagedFields, writerOf } from './write.ts'
 
-/** The body of a subresource. */
 interface BodyType {
   readonly group: string
   readonly version: string
@@ -25,41 +22,27 @@ export function bodyKind({ group, version, kind }: BodyType): Kind {
 }
 
 /** Returns the object of a body. `defaults` sets default values, in place, before the managedFields are computed. */
-export function readUnstored(
-  context: Context,
-  kind: Kind,
-  route: ResourceRoute,
-  call: Call,
-  defaults: (object: ApiObject) => void = () => {},
-): ApiObject {
-  const value = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, call)
-  if (kind.namespaced) ensureNamespace(object.metadata, kind, route.namespace)
-  else delete object.metadata.namespace
+export function readUnstored(request: KindRequest, defaults: (object: ApiObject) => void = () => {}): ApiObject {
+  const { kind, route } = request
+  const object = readBody(request)
+  const { metadata } = object
+  ensureNamespace(metadata, kind, route.namespace)
   for (
     const name of ['creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'managedFields'] as const
   ) {
-    delete object.metadata[name]
+    delete metadata[name]
   }
   defaults(object)
-  const writer = writerOf(context, kind, route, call)
-  const entries = updateManagedFields(typingOf(kind, ''), undefined, zeroValue(kind.schema), object, writer)
-  if (entries && entries.length > 0) object.metadata.managedFields = entries
+  const zero = zeroValue(kind.schema)
+  setManagedFields(object, updateManagedFields(typingOf(kind, ''), undefined, zero, object, writerOf(request)))
   return object
 }
 
-export function isDryRunCall(call: Call): boolean {
-  return isDryRun(call.query.getAll('dryRun'))
-}
-
 /** Returns the body of a subresource's create after the webhooks. */
-export function admitted(
-  context: Context,
-  kind: Kind,
-  route: ResourceRoute,
+export function admitUnstored(
+  { context, kind, route, call }: KindRequest,
   { group, version, kind: name }: BodyType,
   object: ApiObject,
-  dryRun: boolean,
 ): ApiObject {
   if (!isAdmitting(context, kind)) return object
   const admission = {
@@ -67,7 +50,7 @@ export function admitted(
     operation: 'CREATE',
     subresource: route.subresource,
     old: undefined,
-    dryRun,
+    dryRun: isDryRun(call),
     objectKind: { group, version, kind: name },
   } as const
   return validated(context, { ...admission, object: mutated(context, { ...admission, object }, () => {}) })

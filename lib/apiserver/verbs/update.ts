@@ -1,20 +1,20 @@
 /** Handles PUT, and stores the next states of objects of all verbs. */
 import { jsonEqual } from '../../core/equal.ts'
-import { mutated, placeOf, validated } from '../admission/admission.ts'
-import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
+import { mutated, placeOf } from '../admission/admission.ts'
+import { updateManagedFields } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
-import { type Context, decodeBody, putObject, removeObject, storeKey, toStored } from '../context/context.ts'
 import {
-  type ApiObject,
-  clone,
-  type JsonObject,
-  type ManagedFieldsEntry,
-  type Meta,
-  restoreField,
-} from '../model/json.ts'
-import type { Kind } from '../model/kinds.ts'
-import { commonFaults, finalizerNameFaults, finalizerWarnings } from '../model/names.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
+  findObject,
+  type KindRequest,
+  putObject,
+  readBody,
+  removeObject,
+  storeKey,
+  toStored,
+} from '../context/context.ts'
+import { type ApiObject, clone, type JsonObject, type Meta, restoreField } from '../model/json.ts'
+import type { Kind, PartRules } from '../model/kinds.ts'
+import { commonFaults, finalizerNameFaults } from '../model/names.ts'
 import {
   type Cause,
   conflict,
@@ -26,95 +26,73 @@ import {
   notFound,
   storageConflict,
 } from '../model/status.ts'
-import { readJsonBody } from '../wire/body.ts'
-import { checkLimits, checkQuotas, LIMITED, setLimits } from './limits.ts'
+import { setLimits } from './limits.ts'
 import {
+  admitted,
   asStored,
   checkNameInUrl,
-  checkWriteOptions,
   createObject,
   dedupeOwners,
   ensureNamespace,
   guard,
   isAdmitting,
-  isDryRun,
-  liveObject,
   prepareContext,
   schemaFaults,
   setManagedFields,
   throwIfInvalid,
-  warn,
-  writerOf,
+  type Write,
+  writeOf,
   type Written,
 } from './write.ts'
 
-export function update(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
-  checkWriteOptions(call)
-  const value = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, call)
+export function update(request: KindRequest): Written {
+  const { kind, route } = request
+  const write = writeOf(request)
+  const object = readBody(request)
   checkNameInUrl(object.metadata.name, route.name)
   ensureNamespace(object.metadata, kind, route.namespace)
-  const writer = writerOf(context, kind, route, call)
-  const dryRun = isDryRun(call.query.getAll('dryRun'))
-  const old = liveObject(context, kind, route)
+  const old = findObject(request)
   if (old) checkUid(object.metadata, old.metadata, kind)
-  if (old) return updateObject(context, kind, route.subresource, old, object, writer, dryRun)
+  if (old) return updateObject(write, old, object)
   if (!kind.rules.createOnUpdate || route.subresource) throw notFound(kind, route.name)
   delete object.metadata.resourceVersion
-  return createObject(context, kind, object, writer, dryRun)
+  return createObject(write, object)
 }
 
 /** Stores the next state of an object. `old` is the stored object in the kind's version. */
-export function updateObject(
-  context: Context,
-  kind: Kind,
-  subresource: string,
-  old: ApiObject,
-  wanted: ApiObject,
-  writer: Writer,
-  dryRun: boolean,
-  managedFields?: ManagedFieldsEntry[],
-): Written {
+export function updateObject(write: Write, old: ApiObject, wanted: ApiObject): Written {
+  const { context, kind, subresource, writer, dryRun } = write
   kind.rules.prepareRules?.(wanted)
-  dedupeOwners(context, wanted, writer)
+  dedupeOwners(write, wanted)
   // Webhooks have admitted a write to /scale before, as a Scale.
   const admission = writer.subresource !== 'scale' && isAdmitting(context, kind) &&
     { ...placeOf(kind, old), operation: 'UPDATE', subresource, old, dryRun } as const
-  const ownFields = (object: ApiObject): void =>
-    setManagedFields(
-      object,
-      managedFields ?? updateManagedFields(typingOf(kind, subresource), old, old, object, writer),
-    )
+  const ownFields = (object: ApiObject): void => {
+    const typing = typingOf(kind, subresource)
+    setManagedFields(object, write.managedFields ?? updateManagedFields(typing, old, old, object, writer))
+  }
   if (subresource === 'resize') setLimits(context, wanted)
-  const admitted = admission ? mutated(context, { ...admission, object: wanted }, ownFields) : wanted
-  let object = clone(admitted)
-  guard(context, kind, object, old, subresource)
+  const mutable = admission ? mutated(context, { ...admission, object: wanted }, ownFields) : wanted
+  let object = clone(mutable)
+  guard(write, object, old)
   if (!parseUpdateVersion(object.metadata) && !kind.rules.unconditionalUpdate) {
     // Unlike other errors, this one names the resource instead of the kind.
-    throw invalid(
-      { group: kind.group, kind: kind.plural },
-      object.metadata.name ?? '',
-      [fault.invalid('metadata.resourceVersion', 0, 'must be specified for an update')],
-    )
+    const fields = [fault.invalid('metadata.resourceVersion', 0, 'must be specified for an update')]
+    throw invalid({ group: kind.group, kind: kind.plural }, object.metadata.name ?? '', fields)
   }
   preserveMetadata(object, old, kind)
   // The webhooks have seen, and may have changed, the managedFields.
-  if (admitted === wanted) ownFields(object)
-  restoreUnwritten(context, kind, subresource, object, old)
+  if (mutable === wanted) ownFields(object)
+  restoreUnwritten(write, object, old)
   updateGeneration(object, old, kind, subresource === 'status')
   throwIfInvalid(kind, object, () => {
     const metaFaults = metadataUpdateFaults(object.metadata, old.metadata, kind)
     // The real server checks the metadata of every kind, and the kind's own check repeats that.
-    const faults = [...metaFaults, ...metaFaults, ...schemaFaults(context, kind, object, old, subresource, metaFaults)]
+    const faults = [...metaFaults, ...metaFaults, ...schemaFaults(write, object, old, metaFaults)]
     return [...faults, ...(validatorOf(kind, subresource)?.(object, old) ?? [])]
   })
-  if (subresource === '') warn(writer, kind.rules.warnings?.(object, old))
-  if (kind.custom) warn(writer, finalizerWarnings(object.metadata, old.metadata.finalizers ?? []))
   object.metadata.resourceVersion = old.metadata.resourceVersion!
-  const write = { kind, object, old, subresource: writer.subresource, warnings: writer.warnings }
-  if (LIMITED.includes(kind.storage.id)) checkLimits(context, write)
-  if (admission) object = validated(context, { ...admission, object })
-  if (context.store.countIn('resourcequotas', old.metadata.namespace ?? '') > 0) checkQuotas(context, write)
+  object = admitted(write, object, old, admission)
   if (isLastFinalizerGone(object) && !kind.rules.isHeld?.(object)) {
     if (!dryRun) removeObject(context, kind, old)
     return { object, created: false }
@@ -134,27 +112,19 @@ export function checkUid(metadata: Meta, before: Meta, kind: Kind): void {
 }
 
 /** Restores the fields that an update cannot change, in place. Throws 409 for another version. */
-function preserveMetadata(object: ApiObject, old: ApiObject, kind: Kind): void {
-  const { metadata } = object
-  const before = old.metadata
-  checkVersion(metadata, before, kind)
+function preserveMetadata({ metadata }: ApiObject, { metadata: before }: ApiObject, kind: Kind): void {
+  const { resourceVersion } = metadata
+  if (resourceVersion && resourceVersion !== '0' && resourceVersion !== before.resourceVersion) {
+    throw conflict(kind, before.name!, MODIFIED_MESSAGE)
+  }
   metadata.uid ||= before.uid!
   metadata.creationTimestamp = before.creationTimestamp!
   if (before.deletionTimestamp) metadata.deletionTimestamp = before.deletionTimestamp
   if (before.deletionGracePeriodSeconds !== undefined) {
     metadata.deletionGracePeriodSeconds ??= before.deletionGracePeriodSeconds
   }
-  if (before.generation === undefined) delete metadata.generation
-  else metadata.generation = before.generation
+  restoreField(metadata, before, 'generation')
   delete metadata['selfLink']
-}
-
-function checkVersion(metadata: Meta, before: Meta, kind: Kind): void {
-  if (
-    metadata.resourceVersion && metadata.resourceVersion !== '0' && metadata.resourceVersion !== before.resourceVersion
-  ) {
-    throw conflict(kind, before.name!, MODIFIED_MESSAGE)
-  }
 }
 
 /** Returns the version of an update; 0 if it has none. Throws 500, as the real server, if it is not a number. */
@@ -164,26 +134,20 @@ function parseUpdateVersion({ resourceVersion }: Meta): number {
   throw errorWithoutReason(500, `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
 }
 
-/** Returns the faults of the metadata of an update. */
+/** Returns the faults of the metadata of an update. An object that is being deleted gets no more finalizers. */
 function metadataUpdateFaults(metadata: Meta, before: Meta, kind: Kind): Cause[] {
-  const faults = deletionFaults(metadata, before)
+  const faults: Cause[] = []
+  const added = metadata.finalizers?.filter((finalizer) => !before.finalizers?.includes(finalizer)) ?? []
+  if (before.deletionTimestamp && added.length > 0) {
+    const list = added.map((finalizer) => `"${finalizer}"`).join(', ')
+    const detail = 'no new finalizers can be added if the object is being deleted, found new finalizers '
+    faults.push(fault.forbidden('metadata.finalizers', `${detail}[]string{${list}}`))
+  }
   for (const name of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
     if (metadata[name] !== before[name]) faults.push(immutable(`metadata.${name}`, metadata[name]))
   }
   faults.push(...commonFaults(metadata), ...(kind.custom ? [] : finalizerNameFaults(metadata)))
   return faults
-}
-
-/** Returns a fault if an update adds finalizers to an object that is being deleted. */
-function deletionFaults(metadata: Meta, before: Meta): Cause[] {
-  if (!before.deletionTimestamp) return []
-  const added = (metadata.finalizers ?? []).filter((finalizer) => !(before.finalizers ?? []).includes(finalizer))
-  if (added.length === 0) return []
-  const list = added.map((finalizer) => `"${finalizer}"`).join(', ')
-  const detail = `no new finalizers can be added if the object is being deleted, found new finalizers []string{${list}}`
-  return [
-    fault.forbidden('metadata.finalizers', detail),
-  ]
 }
 
 /** Increments the generation if anything except metadata and status has changed, in place. */
@@ -207,19 +171,13 @@ function generationFields(object: ApiObject, kind: Kind): JsonObject {
 }
 
 /** Restores the fields that this endpoint does not write, in place. */
-function restoreUnwritten(
-  context: Context,
-  kind: Kind,
-  subresource: string,
-  object: ApiObject,
-  old: ApiObject,
-): void {
+function restoreUnwritten({ context, kind, subresource }: Write, object: ApiObject, old: ApiObject): void {
   const given = prepareContext(context)
   const part = kind.rules.parts?.[subresource]
   if (part) return part.prepare(object, old, given)
   if (subresource === 'status') {
     restoreAllButStatus(kind, object, old)
-    if (kind.rules.statusKeepsLabels) restoreLabels(object, old)
+    if (kind.rules.statusKeepsLabels) restoreField(object.metadata, old.metadata, 'labels')
     kind.rules.prepareStatus?.(object, old, given)
   } else {
     if (kind.status) restoreField(object, old, 'status')
@@ -227,10 +185,7 @@ function restoreUnwritten(
   }
 }
 
-function validatorOf(
-  { rules }: Kind,
-  subresource: string,
-): ((object: ApiObject, old: ApiObject) => readonly Cause[]) | undefined {
+function validatorOf({ rules }: Kind, subresource: string): PartRules['validate'] | undefined {
   return rules.parts?.[subresource]?.validate ?? (subresource === 'status' ? rules.validateStatus : rules.validate)
 }
 
@@ -244,11 +199,6 @@ function restoreAllButStatus(kind: Kind, object: ApiObject, old: ApiObject): voi
   const { managedFields } = object.metadata
   object.metadata = clone(old.metadata)
   setManagedFields(object, managedFields)
-}
-
-function restoreLabels({ metadata }: ApiObject, old: ApiObject): void {
-  if (old.metadata.labels) metadata.labels = clone(old.metadata.labels)
-  else delete metadata.labels
 }
 
 function isLastFinalizerGone({ metadata }: ApiObject): boolean {

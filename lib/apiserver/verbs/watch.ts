@@ -1,21 +1,18 @@
 /** Handles GET with `watch`: sends the initial state if requested, then each change. */
 import type { HttpResponse } from '../../core/transport.ts'
-import { type Context, fromStored } from '../context/context.ts'
-import { turnBudgetOf } from '../../async/clock.ts'
+import { fromStored, type KindRequest } from '../context/context.ts'
+import { type Clock, turnBudgetOf } from '../../async/clock.ts'
 import { selectedName } from '../model/selectors.ts'
 import type { ApiObject, JsonObject } from '../model/json.ts'
-import { type Kind } from '../model/kinds.ts'
 import { warningHeaders } from '../wire/respond.ts'
 import { flag } from '../../core/requested_action.ts'
-import { type Call, type ResourceRoute } from '../model/routes.ts'
 import { type Cause, fault, invalid, StatusError } from '../model/status.ts'
 import type { Change } from '../storage/store.ts'
 import { type Term, withTerm } from '../storage/terms.ts'
 import { OrderedWork } from '../webhooks/ordered_work.ts'
 import { SharedEvents, type WatchEvent } from './shared_events.ts'
 import { WatchBody } from './watch_body.ts'
-import { intParam, prefixOf, tooLargeVersion, watchVersion } from './list.ts'
-import { nameTerm, type Selection, selectionOf } from './selection.ts'
+import { intParam, LIST_OPTIONS, nameTerm, prefixOf, readVersion, selectionOf, tooLargeVersion } from './list.ts'
 
 /** Renders objects: in full, as a table, or as metadata only. */
 export interface Rendering {
@@ -30,114 +27,59 @@ const BOOKMARK_EVERY_MS = 60_000
 /** Minimum timeout without `timeoutSeconds`: the real server ends such a watch after 30 to 60 minutes. */
 const MIN_TIMEOUT_MS = 30 * 60_000
 
-/** The open watches, so that the server can end them, and the lines that they share. */
-export class Watches {
-  /** With the ids of the kinds in the store. */
-  readonly #open = new Map<WatchBody, string>()
+/** The open watches, with the ids of their kinds in the store, and the lines that they share. */
+export class Watches extends Map<WatchBody, string> {
   readonly shared: SharedEvents = new SharedEvents()
 
-  add(body: WatchBody, storage: string): void {
-    this.#open.set(body, storage)
-  }
-
-  delete(body: WatchBody): void {
-    this.#open.delete(body)
-  }
-
-  get size(): number {
-    return this.#open.size
-  }
-
-  /** Ends all watches: their readers see the end of the stream, as when a real server restarts. */
-  endAll(): void {
-    for (const body of [...this.#open.keys()]) body.end()
-  }
-
-  /** Ends the watches of a kind, as when its definition changes. */
-  endOf(storage: string): void {
-    for (const [body, id] of [...this.#open]) if (id === storage) body.end()
+  /** Ends all watches, as when a real server restarts, or those of a kind, as when its definition changes. */
+  end(storage?: string): void {
+    for (const [body, id] of [...this]) if (storage === undefined || id === storage) body.end()
   }
 }
 
-export function watch(
-  context: Context,
-  watches: Watches,
-  kind: Kind,
-  route: ResourceRoute,
-  call: Call,
-  render: Rendering,
-): HttpResponse {
-  const events = new Events(context, watches, kind, route, call, render)
+export function watch(request: KindRequest, watches: Watches, render: Rendering): HttpResponse {
+  const events = new Events(request, watches, render)
   const { body, plan } = events
   try {
     if (plan.error) throw plan.error
     events.sendFirst()
+    events.follow()
   } catch (error) {
     // A watch from an expired version returns 200 with an ERROR event: clients expect this event.
     if (!(error instanceof StatusError)) throw error
     body.push(encoder.encode(`{"type":"ERROR","object":${JSON.stringify(error.body())}}\n`))
     body.end()
-    return answer(body, call)
   }
-  events.follow(call.signal)
-  return answer(body, call)
+  const headers = { 'content-type': 'application/json', ...warningHeaders(request.call.warnings) }
+  return { status: 200, headers, body }
 }
 
-/** The events of one watch. */
 class Events {
   readonly body: WatchBody
-  readonly plan: ReturnType<typeof planOf>
-  readonly #context: Context
+  readonly plan: Plan
+  readonly #request: KindRequest
   readonly #watches: Watches
-  readonly #kind: Kind
-  readonly #matches: Selection['matches']
-  readonly #term: Term | undefined
-  readonly #scope: ReturnType<typeof scopeOf>
+  readonly #scope: Scope
   readonly #render: Rendering
-  /** What the shared texts of events depend on. */
-  readonly #selection: string
-  readonly #form: string
-  readonly #cleanups: (() => void)[] = []
   #isFirst = true
 
-  constructor(
-    context: Context,
-    watches: Watches,
-    kind: Kind,
-    route: ResourceRoute,
-    call: Call,
-    render: Rendering,
-  ) {
-    this.plan = planOf(context, call)
-    this.#context = context
+  constructor(request: KindRequest, watches: Watches, render: Rendering) {
+    const { context, kind } = request
+    this.plan = planOf(request)
+    this.#request = request
     this.#watches = watches
-    this.#kind = kind
-    const { matches, term } = selectionOf(kind, call.query)
-    this.#matches = matches
-    this.#scope = scopeOf(kind, route, call)
-    this.#term = this.#scope.term ?? term
     this.#render = render
-    const version = watches.shared.numberOf(kind)
-    this.#selection = sharedSelection(version, route, call)
-    this.#form = formOf(version, call)
-    this.body = new WatchBody(
-      () => {
-        for (const each of this.#cleanups.splice(0)) each()
-        watches.delete(this.body)
-      },
-      turnBudgetOf(context.clock),
-      context.endlessWatches,
-    )
+    this.#scope = scopeOf(request, watches.shared.numberOf(kind))
+    this.body = new WatchBody(turnBudgetOf(context.clock), context.endlessWatches)
   }
 
   /** Sends the objects, or the changes since the version that the client has. */
   sendFirst(): void {
-    const { store } = this.#context
-    const { storage: { id }, rules } = this.#kind
-    const term = this.#term
+    const { context: { store }, kind: { storage: { id }, rules } } = this.#request
+    const { prefix, term } = this.#scope
     const { after, endBookmark, from } = this.plan
     const changes = from === 'version' ? store.since(id, after) : []
-    const all = from === 'state' ? store.list(id, this.#scope.prefix) : []
+    const all = from === 'state' ? store.list(id, prefix) : []
     const objects = term ? withTerm(all, term) : all
     rules.prepare?.(
       from === 'state' ? objects : changes.flatMap(({ object, before }) => before ? [object, before] : [object]),
@@ -153,7 +95,7 @@ class Events {
 
   *#initialEvents(objects: readonly ApiObject[], changes: readonly Change[]): Generator<WatchEvent | undefined, void> {
     for (const object of objects) {
-      yield this.#isWatched(object) ? { type: 'ADDED', object: fromStored(this.#kind, object) } : undefined
+      yield this.#scope.isWatched(object) ? { type: 'ADDED', object: this.#shown(object) } : undefined
     }
     for (const change of changes) yield this.#ownEvent(change)
   }
@@ -167,38 +109,31 @@ class Events {
   }
 
   /** Sends all later changes until the body ends. */
-  follow(signal: AbortSignal | undefined): void {
+  follow(): void {
     const { body, plan } = this
-    const { clock, store, webhooks } = this.#context
-    const cleanups = this.#cleanups
-    this.#watches.add(body, this.#kind.storage.id)
+    const { context: { clock, store, webhooks }, kind: { storage: { id }, rules }, call } = this.#request
+    this.#watches.set(body, id)
+    body.onEnd(() => this.#watches.delete(body))
     // Events that wait for a conversion stay in order, also with bookmarks.
     const converting = new OrderedWork(webhooks, () => body.isOpen)
-    cleanups.push(store.listen(this.#kind.storage.id, (change) => {
-      if (this.#kind.rules.convert) converting.add(() => this.#sendOwn(change))
+    body.onEnd(store.listen(id, (change) => {
+      if (rules.convert) converting.add(() => this.#sendOwn(change))
       else this.#sendShared(change)
-    }, this.#term))
-    if (!body.endless) cleanups.push(clock.after(plan.timeoutMs, () => body.end()))
+    }, this.#scope.term))
+    if (!body.endless) body.onEnd(clock.after(plan.timeoutMs, () => body.end()))
     if (plan.bookmarks && !body.endless) {
-      cleanups.push(repeat(this.#context, () => {
+      body.onEnd(repeat(clock, () => {
         if (!converting.isBusy) this.#sendBookmark()
       }))
     }
-    if (!signal) return
-    const onAbort = (): void => body.fail(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    cleanups.push(() => signal.removeEventListener('abort', onAbort))
-  }
-
-  #isWatched(object: ApiObject): boolean {
-    return this.#scope.isNamed(object) && this.#matches(object)
+    body.failOn(call.signal)
   }
 
   #isInScope({ revision, key }: Change): boolean {
     return revision > this.plan.after && key.startsWith(this.#scope.prefix)
   }
 
-  readonly #find = (change: Change): WatchEvent | undefined => eventFor(change, (object) => this.#isWatched(object))
+  readonly #find = (change: Change): WatchEvent | undefined => eventFor(change, this.#scope.isWatched)
 
   /** Sends a change in a session of this watch, and not in that of the request that has written. */
   #sendOwn(change: Change): void {
@@ -209,25 +144,30 @@ class Events {
   /** Returns the event of a change, in the version of this watch. */
   #ownEvent(change: Change): WatchEvent | undefined {
     if (!this.#isInScope(change)) return undefined
-    const event = this.#context.webhooks.once(`event ${change.revision}`, () => this.#find(change))
-    return event && { type: event.type, object: fromStored(this.#kind, event.object) }
+    const event = this.#request.context.webhooks.once(`event ${change.revision}`, () => this.#find(change))
+    return event && { type: event.type, object: this.#shown(event.object) }
+  }
+
+  /** Returns an object in the version of this watch. */
+  #shown(object: ApiObject): ApiObject {
+    return fromStored(this.#request.kind, object)
   }
 
   #sendShared(change: Change): void {
     if (!this.#isInScope(change)) return
     const { shared } = this.#watches
-    const event = shared.event(change, this.#selection, this.#find)
+    const { selection, form } = this.#scope
+    const event = shared.event(change, selection, this.#find)
     if (!event) return
     const first = this.#next()
-    const form = first && this.#render.first ? `${this.#form} first` : this.#form
-    const line = (): string => this.#line(event.type, fromStored(this.#kind, event.object), first)
-    this.body.push(shared.line(change, event, form, line))
+    const line = (): string => this.#line(event.type, this.#shown(event.object), first)
+    this.body.push(shared.line(change, event, first && this.#render.first ? `${form} first` : form, line))
   }
 
   #sendBookmark(annotations?: JsonObject): void {
-    const metadata = { resourceVersion: String(this.#context.store.revision), ...(annotations && { annotations }) }
-    const object = { apiVersion: this.#kind.apiVersion, kind: this.#kind.kind, metadata } as ApiObject
-    this.body.push(encoder.encode(this.#line('BOOKMARK', object, this.#next())))
+    const { context, kind: { apiVersion, kind } } = this.#request
+    const metadata = { resourceVersion: String(context.store.revision), ...(annotations && { annotations }) }
+    this.body.push(encoder.encode(this.#line('BOOKMARK', { apiVersion, kind, metadata } as ApiObject, this.#next())))
   }
 
   #line(type: string, object: ApiObject, isFirst: boolean): string {
@@ -243,14 +183,10 @@ class Events {
   }
 }
 
-function answer(body: WatchBody, call: Call): HttpResponse {
-  return { status: 200, headers: { 'content-type': 'application/json', ...warningHeaders(call.warnings) }, body }
-}
-
-function repeat(context: Context, fn: () => void): () => void {
-  let cancel = context.clock.after(BOOKMARK_EVERY_MS, next)
+function repeat(clock: Clock, fn: () => void): () => void {
+  let cancel = clock.after(BOOKMARK_EVERY_MS, next)
   function next(): void {
-    cancel = context.clock.after(BOOKMARK_EVERY_MS, next)
+    cancel = clock.after(BOOKMARK_EVERY_MS, next)
     fn()
   }
   return () => cancel()
@@ -268,8 +204,7 @@ interface Plan {
   readonly timeoutMs: number
 }
 
-function planOf(context: Context, call: Call): Plan {
-  const { query } = call
+function planOf({ context, call: { query } }: KindRequest): Plan {
   const version = query.get('resourceVersion') ?? ''
   const bookmarks = flag(query, 'allowWatchBookmarks')
   const seconds = intParam(query, 'timeoutSeconds')
@@ -281,7 +216,7 @@ function planOf(context: Context, call: Call): Plan {
   // A watch without a version has initial events by default, and so their bookmark.
   const isLegacy = initial === undefined && (version === '' || version === '0')
   const base = { bookmarks, timeoutMs, endBookmark: (initial === true || isLegacy) && bookmarks }
-  const revision = version === '' || version === '0' ? 0 : watchVersion(version)
+  const revision = version === '' || version === '0' ? 0 : readVersion(version)
   if (initial === true) {
     const error = revision > current ? tooLargeVersion(revision, current) : undefined
     return { ...base, from: 'state', after: current, ...(error && { error }) }
@@ -305,26 +240,19 @@ function checkOptions(query: URLSearchParams, initial: boolean | undefined): voi
     faults.push(fault.notSupported('resourceVersionMatch', match, ['NotOlderThan']))
   }
   if (match && query.get('continue')) forbid('resourceVersionMatch is forbidden when continue is provided')
-  if (faults.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', faults)
+  if (faults.length > 0) throw invalid(LIST_OPTIONS, '', faults)
 }
 
-/** Returns the key prefix and the name filter of a watch, and what finds its objects. */
-function scopeOf(
-  kind: Kind,
-  route: ResourceRoute,
-  call: Call,
-): { prefix: string; isNamed: (object: ApiObject) => boolean; term: Term | undefined } {
-  const fields = call.query.get('fieldSelector')
-  const name = route.name || (fields ? selectedName(fields) : undefined)
-  const prefix = kind.namespaced ? prefixOf(route) : ''
-  const term = name ? nameTerm(name) : undefined
-  return { prefix, isNamed: (object) => !name || object.metadata.name === name, term }
-}
-
-/** Returns what decides which objects a watch selects. Without selectors, all watches of a storage select the same. */
-function sharedSelection(version: number, { name }: ResourceRoute, { query }: Call): string {
-  const [labels, fields] = [query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '']
-  return name || labels || fields ? JSON.stringify([version, name, labels, fields]) : ''
+/** Which objects a watch selects, and how their events look. */
+interface Scope {
+  /** Of the keys. */
+  readonly prefix: string
+  readonly isWatched: (object: ApiObject) => boolean
+  readonly term: Term | undefined
+  /** Equal for watches that select the same objects. Without selectors, these are all of a storage. */
+  readonly selection: string
+  /** Equal for watches whose events look the same: by the kind, the accepted media types and parameters. */
+  readonly form: string
 }
 
 /** The parameters that do not change how an event looks. */
@@ -332,17 +260,23 @@ const NOT_FORM: readonly string[] =
   ('allowWatchBookmarks fieldSelector labelSelector limit resourceVersion resourceVersionMatch ' +
     'sendInitialEvents timeoutSeconds watch').split(' ')
 
-/** Returns what decides how the events of a watch look: the kind, the accepted media types and parameters. */
-function formOf(version: number, { headers, query }: Call): string {
+/** `version`: a number for the version of the kind's definition. */
+function scopeOf({ kind, route, call: { query, headers } }: KindRequest, version: number): Scope {
+  const [labels, fields] = [query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '']
+  const { matches, term } = selectionOf(kind, query)
+  const name = route.name || (fields ? selectedName(fields) : undefined)
   const parameters = [...query].filter(([name]) => !NOT_FORM.includes(name))
-  return JSON.stringify([version, headers['accept'] ?? '', ...parameters])
+  return {
+    prefix: kind.namespaced ? prefixOf(route) : '',
+    isWatched: (object) => (!name || object.metadata.name === name) && matches(object),
+    term: name ? nameTerm(name) : term,
+    selection: route.name || labels || fields ? JSON.stringify([version, route.name, labels, fields]) : '',
+    form: JSON.stringify([version, headers['accept'] ?? '', ...parameters]),
+  }
 }
 
 /** Converts a change to a watch event: objects that enter the selector are ADDED, objects that leave are DELETED. */
-function eventFor(
-  change: Change,
-  matches: (object: ApiObject) => boolean,
-): WatchEvent | undefined {
+function eventFor(change: Change, matches: (object: ApiObject) => boolean): WatchEvent | undefined {
   const matchedBefore = change.before !== undefined && matches(change.before)
   if (change.type === 'DELETED') return matchedBefore ? { type: 'DELETED', object: change.object } : undefined
   const matchesNow = matches(change.object)

@@ -4,8 +4,8 @@ import { concatenate } from '../../core/bytes.ts'
 import type { HttpBody } from '../../core/transport.ts'
 
 /**
- * The unread lines of a watch. A slower reader is disconnected, as on the real server, and lists again. Watches of the
- * same form share their lines, so that many slow readers take as much memory as one.
+ * A slower reader is disconnected, as on the real server, and lists again. Watches of the same form share their lines,
+ * so that many slow readers take as much memory as one.
  */
 const MAX_UNREAD_LINES = 100_000
 const MAX_UNREAD_BYTES = 128 * 1024 * 1024
@@ -14,7 +14,6 @@ const CHUNK_BYTES = 256 * 1024
 
 const encoder = new TextEncoder()
 
-/** The response body of a watch. */
 export class WatchBody implements HttpBody {
   /** The lines of the initial state, which are made when they are read; undefined after the last one. */
   #initial: Iterator<string | undefined, void> | undefined
@@ -22,17 +21,14 @@ export class WatchBody implements HttpBody {
   #lines: Uint8Array[] = []
   /** The position of the first unread line. */
   #at = 0
-  #unread = 0
   #unreadBytes = 0
   readonly endless: boolean
-  readonly #onEnd: () => void
+  readonly #cleanups: (() => void)[] = []
   #state: 'open' | 'ended' | 'failed' = 'open'
   #failure: unknown
   #wake: (() => void) | undefined
 
-  /** `onEnd` is called once, when the reader has cancelled or the writer has ended the body. */
-  constructor(onEnd: () => void, budget: TurnBudget, endless = false) {
-    this.#onEnd = onEnd
+  constructor(budget: TurnBudget, endless = false) {
     this.#budget = budget
     this.endless = endless
   }
@@ -41,35 +37,41 @@ export class WatchBody implements HttpBody {
     return this.#state === 'open'
   }
 
-  /**
-   * Sets the lines before all others, in place of which there may be undefined. They do not count against the limits:
-   * until they are read, they take no memory.
-   */
+  /** Calls a function once, when the reader has cancelled or the writer has ended the body, or at once if it has. */
+  onEnd(cleanup: () => void): void {
+    if (this.isOpen) this.#cleanups.push(cleanup)
+    else cleanup()
+  }
+
+  /** Fails when the signal is aborted: drops buffered lines and throws its reason to the reader. */
+  failOn(signal: AbortSignal | undefined): void {
+    if (!signal) return
+    const fail = (): void => {
+      this.#failure = signal.reason
+      this.#drop()
+      this.#close('failed')
+    }
+    signal.addEventListener('abort', fail, { once: true })
+    this.onEnd(() => signal.removeEventListener('abort', fail))
+  }
+
+  /** Sets the first lines; undefined is none. They are made when they are read, and do not count for the limits. */
   startWith(lines: Iterator<string | undefined, void>): void {
-    if (this.#state === 'open') this.#initial = lines
+    if (this.isOpen) this.#initial = lines
   }
 
   /** Adds a line, which must not be changed later. Ends the body without its unread lines if they are too many. */
   push(line: Uint8Array): void {
-    if (this.#state !== 'open') return
+    if (!this.isOpen) return
     this.#lines.push(line)
-    this.#unread++
     this.#unreadBytes += line.byteLength
-    if (this.#unread > MAX_UNREAD_LINES || this.#unreadBytes > MAX_UNREAD_BYTES) this.cancel()
+    if (this.#lines.length - this.#at > MAX_UNREAD_LINES || this.#unreadBytes > MAX_UNREAD_BYTES) this.cancel()
     else this.#wake?.()
   }
 
   /** Ends the body. Buffered lines can still be read. */
   end(): void {
     this.#close('ended')
-  }
-
-  /** Called when the reader's signal is aborted: drops buffered lines and throws the reason to the reader. */
-  fail(reason: unknown): void {
-    if (this.#state !== 'open') return
-    this.#failure = reason
-    this.#drop()
-    this.#close('failed')
   }
 
   cancel(): void {
@@ -111,13 +113,11 @@ export class WatchBody implements HttpBody {
     return text ? encoder.encode(text) : undefined
   }
 
-  /** Returns the first unread lines. */
   #nextChunk(): Uint8Array {
     const lines: Uint8Array[] = []
     let size = 0
     while (this.#at < this.#lines.length && size < CHUNK_BYTES) {
       const line = this.#lines[this.#at++]!
-      this.#unread--
       this.#unreadBytes -= line.byteLength
       lines.push(line)
       size += line.byteLength
@@ -140,9 +140,9 @@ export class WatchBody implements HttpBody {
   }
 
   #close(state: 'ended' | 'failed'): void {
-    if (this.#state !== 'open') return
+    if (!this.isOpen) return
     this.#state = state
-    this.#onEnd()
+    for (const cleanup of this.#cleanups) cleanup()
     this.#wake?.()
   }
 }

@@ -1,8 +1,18 @@
 /** Creates objects: POST, and the options, the writer and the checks that create, update, patch and apply share. */
 import { mutated, placeOf, validated } from '../admission/admission.ts'
+import type { Admission } from '../admission/review.ts'
 import { updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import { splitApiVersion } from '../../core/owners.ts'
-import { type Context, decodeBody, fromStored, nowIso, putObject, storeKey, toStored } from '../context/context.ts'
+import {
+  type Context,
+  fromStored,
+  type KindRequest,
+  nowIso,
+  putObject,
+  readBody,
+  storeKey,
+  toStored,
+} from '../context/context.ts'
 import { type ApiObject, clone, type JsonObject, type ManagedFieldsEntry, type Meta, newUid } from '../model/json.ts'
 import { dedupedOwners, finalizerNameFaults, finalizerWarnings, generateName, metaFaults } from '../model/names.ts'
 import { fieldSchema } from '../model/schema.ts'
@@ -19,11 +29,10 @@ import {
   MAX_FAULTS,
   MORE_FAULTS,
   notFound,
-  StatusError,
   TOO_MANY_FAULTS,
 } from '../model/status.ts'
 import { emptyStruct, zeroValue } from '../schema/decode.ts'
-import { mediaType, readJsonBody } from '../wire/body.ts'
+import { mediaType } from '../wire/body.ts'
 import { attributesOf } from '../model/attributes.ts'
 import { typingOf } from '../apply/updater.ts'
 import { MUTATING, VALIDATING } from '../admission/hooks.ts'
@@ -32,10 +41,9 @@ import { scaleFaults } from '../crd/scale_values.ts'
 import { customFaults } from '../crd/validate.ts'
 import type { Kind, PrepareContext } from '../model/kinds.ts'
 import { checkLimits, checkQuotas, LIMITED, quotaStatus, setLimits } from './limits.ts'
-import type { Call, ResourceRoute } from '../model/routes.ts'
+import type { Call } from '../model/routes.ts'
 import { ADMIN, userInfo } from '../model/user.ts'
 
-/** The result of a write. */
 export interface Written {
   readonly object: ApiObject
   readonly created: boolean
@@ -49,32 +57,37 @@ export function isAdmitting(context: Context, { rules }: Kind): boolean {
       (store.list(BINDINGS, '').length > 0 && hasPolicies(context)))
 }
 
-/** Returns whether a write is a dry run. {@link checkWriteOptions} has refused other values than `All`. */
-export function isDryRun(values: readonly string[]): boolean {
-  return values.includes('All')
+/** A write of an object: who writes, and how. */
+export interface Write extends Pick<KindRequest, 'context' | 'kind'> {
+  readonly subresource: string
+  readonly writer: Writer
+  readonly dryRun: boolean
+  /** The result of an apply. Default: the writer owns all fields. */
+  readonly managedFields?: ManagedFieldsEntry[]
+}
+
+/** Returns the write of a request. Throws 422 with all invalid options. */
+export function writeOf({ context, kind, route, call }: KindRequest): Write {
+  checkWriteOptions(call)
+  const { subresource } = route
+  return { context, kind, subresource, writer: writerOf({ context, kind, route, call }), dryRun: isDryRun(call) }
+}
+
+/** Returns whether a write is a dry run. {@link writeOf} has refused other values than `All`. */
+export function isDryRun({ query }: Call): boolean {
+  return query.getAll('dryRun').includes('All')
 }
 
 /** Returns the field manager: the `fieldManager` parameter, or the program name of the User-Agent. */
-export function writerOf(context: Context, kind: Kind, route: ResourceRoute, call: Call): Writer {
+export function writerOf({ context, kind, route, call }: KindRequest): Writer {
   const manager = call.query.get('fieldManager') ||
     (call.headers['user-agent'] ?? '').split('/')[0]!.slice(0, MAX_MANAGER_BYTES) || 'unknown'
-  return {
-    manager,
-    apiVersion: kind.apiVersion,
-    subresource: route.subresource,
-    now: nowIso(context),
-    warnings: call.warnings,
-  }
+  const { subresource } = route
+  return { manager, apiVersion: kind.apiVersion, subresource, now: nowIso(context), warnings: call.warnings }
 }
 
 /** Throws 403 if the user of the request lacks a right for the content of an object. */
-export function guard(
-  context: Context,
-  kind: Kind,
-  object: ApiObject,
-  old: ApiObject | undefined,
-  subresource: string,
-): void {
+export function guard({ context, kind, subresource }: Write, object: ApiObject, old?: ApiObject): void {
   const call = context.webhooks.current?.call
   if (!call || !context.access.isChecked(call.user)) return
   const request = attributesOf(call, call.user)
@@ -103,15 +116,13 @@ export function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[
  * built-in kinds. The warnings of rules go to the response.
  */
 export function schemaFaults(
-  { webhooks }: Context,
-  kind: Kind,
+  { context, kind, subresource }: Write,
   object: ApiObject,
   old: ApiObject | undefined,
-  subresource: string,
   metadataFaults: readonly Cause[],
 ): readonly Cause[] {
   if (!kind.custom) return []
-  const warn = (text: string): void => void webhooks.current?.call?.warnings.push(text)
+  const warn = (text: string): void => void context.webhooks.current?.call?.warnings.push(text)
   const rules = { schema: kind.schema, mayHaveRules: kind.rules.prepareRules !== undefined }
   const faults = customFaults(rules, object, old, metadataFaults, warn)
   return [
@@ -125,47 +136,30 @@ function fromStatus({ field, message, ...rest }: Cause): Cause {
   return {
     ...rest,
     field: field === '<nil>' ? 'status' : field,
-    message: message.replace(/\bstatus(?:\.(?=\S+ in body )|(?= in body ))/, '').replace(
-      / in status\.(?=\S+$)/,
-      ' in ',
-    ),
+    message: message.replace(/\bstatus(?:\.(?=\S+ in body )|(?= in body ))/, '')
+      .replace(/ in status\.(?=\S+$)/, ' in '),
   }
 }
 
-/** Adds to the warnings of a write. */
-export function warn({ warnings }: Writer, texts: readonly string[] = []): void {
-  for (const text of texts) warnings?.push(text)
+function warn({ writer }: Write, texts: readonly string[] = []): void {
+  writer.warnings?.push(...texts)
 }
 
-/** Returns the faults that a check finds. Ends the check after too many, and returns the first ones. */
-function firstFaults(check: () => readonly Cause[]): readonly Cause[] {
+/** Throws 422 with the faults that a check finds, if any. Ends the check after too many, and names the first ones. */
+export function throwIfInvalid({ storage, kind }: Kind, object: ApiObject, check: () => readonly Cause[]): void {
   const own: Cause[] = counted.faults = []
+  let faults: readonly Cause[]
   try {
-    return check()
+    faults = check()
   } catch (error) {
     if (error !== TOO_MANY_FAULTS) throw error
-    return [...own.slice(0, MAX_FAULTS), MORE_FAULTS]
+    faults = [...own.slice(0, MAX_FAULTS), MORE_FAULTS]
   } finally {
     counted.faults = undefined
   }
-}
-
-/** Throws 422 with the faults that a check finds, if any. */
-export function throwIfInvalid(kind: Kind, object: ApiObject, check: () => readonly Cause[]): void {
-  const faults = firstFaults(check)
   if (faults.length === 0) return
   // Events have the same form inside the server, whatever group a request names.
-  throw invalid(
-    { group: splitApiVersion(kind.storage.apiVersion).group, kind: kind.kind },
-    object.metadata.name ?? '',
-    faults,
-  )
-}
-
-/** Returns the live object of a write, or undefined. */
-export function liveObject(context: Context, kind: Kind, route: ResourceRoute): ApiObject | undefined {
-  const stored = context.store.get(kind.storage.id, storeKey(kind, route.namespace, route.name))
-  return stored && fromStored(kind, stored)
+  throw invalid({ group: splitApiVersion(storage.apiVersion).group, kind }, object.metadata.name ?? '', faults)
 }
 
 const SYSTEM_FIELDS = [
@@ -200,38 +194,32 @@ export function ensureNamespace(meta: Meta, kind: Kind, namespace: string): void
   meta.namespace = namespace
 }
 
-/** The media types of patches. */
 export const JSON_PATCH = 'application/json-patch+json'
 export const MERGE = 'application/merge-patch+json'
 export const STRATEGIC = 'application/strategic-merge-patch+json'
 export const APPLY = 'application/apply-patch+yaml'
 
-/** The maximum length of a field manager, in bytes. */
 const MAX_MANAGER_BYTES = 128
 
 /** Throws 422 with all invalid options of a create, an update or a patch. */
-export function checkWriteOptions(call: Call): void {
-  const { query } = call
-  const faults = [
-    ...(call.method === 'PATCH' ? patchFaults(call) : []),
-    ...managerFaults(query.get('fieldManager') ?? ''),
-    ...dryRunFaults(query.getAll('dryRun')),
-    ...validationFaults(query.get('fieldValidation') ?? ''),
-  ]
-  if (faults.length > 0) throw invalidOptions(`${KINDS[call.method] ?? 'Create'}Options`, faults)
+function checkWriteOptions(call: Call): void {
+  const { method, query } = call
+  const manager = query.get('fieldManager') ?? ''
+  const faults: Cause[] = []
+  if (method === 'PATCH' && mediaType(call) === APPLY) {
+    if (!manager) faults.push(fault.required('fieldManager', 'is required for apply patch'))
+  } else if (method === 'PATCH' && query.has('force')) {
+    faults.push(fault.forbidden('force', 'may not be specified for non-apply patch'))
+  }
+  faults.push(...managerFaults(manager), ...dryRunFaults(query.getAll('dryRun')))
+  const [validation, modes] = [query.get('fieldValidation') ?? '', ['', 'Ignore', 'Strict', 'Warn']]
+  if (!modes.includes(validation)) faults.push(fault.notSupported('fieldValidation', validation, modes))
+  const kind = method === 'PUT' ? 'Update' : method === 'PATCH' ? 'Patch' : 'Create'
+  if (faults.length > 0) throw invalidOptions(`${kind}Options`, faults)
 }
-
-const KINDS: Readonly<Record<string, string>> = { PUT: 'Update', PATCH: 'Patch' }
 
 export function invalidOptions(kind: string, faults: readonly Cause[]): Error {
   return invalid({ group: 'meta.k8s.io', kind }, '', faults)
-}
-
-function patchFaults(call: Call): Cause[] {
-  if (mediaType(call) === APPLY) {
-    return call.query.get('fieldManager') ? [] : [fault.required('fieldManager', 'is required for apply patch')]
-  }
-  return call.query.has('force') ? [fault.forbidden('force', 'may not be specified for non-apply patch')] : []
 }
 
 function managerFaults(manager: string): Cause[] {
@@ -259,47 +247,29 @@ export function dryRunFaults(values: readonly string[]): Cause[] {
   return values.every((value) => value === 'All') ? [] : [fault.notSupported('dryRun', values, ['All'])]
 }
 
-function validationFaults(value: string): Cause[] {
-  if (['', 'Ignore', 'Strict', 'Warn'].includes(value)) return []
-  return [fault.notSupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])]
+export function create(request: KindRequest): Written {
+  const write = writeOf(request)
+  const object = readBody(request)
+  ensureNamespace(object.metadata, request.kind, request.route.namespace)
+  return createObject(write, object)
 }
 
-export function create(context: Context, kind: Kind, route: ResourceRoute, call: Call): Written {
-  checkWriteOptions(call)
-  const value = readJsonBody(call, kind)
-  const object = decodeBody(context, kind, value, call)
-  ensureNamespace(object.metadata, kind, route.namespace)
-  return createObject(
-    context,
-    kind,
-    object,
-    writerOf(context, kind, route, call),
-    isDryRun(call.query.getAll('dryRun')),
-  )
-}
-
-/** Stores a new object. `managedFields` is the result of an apply; by default the writer owns all fields. */
-export function createObject(
-  context: Context,
-  kind: Kind,
-  wanted: ApiObject,
-  writer: Writer,
-  dryRun: boolean,
-  managedFields?: ManagedFieldsEntry[],
-): Written {
+export function createObject(write: Write, wanted: ApiObject): Written {
+  const { context, kind, writer, dryRun } = write
   kind.rules.prepareRules?.(wanted)
   if (kind.rules.noCreate) throw forbidden(kind, wanted.metadata.name ?? '', kind.rules.noCreate)
   let object = clone(wanted)
-  dedupeOwners(context, object, writer)
+  dedupeOwners(write, object)
   wipeSystemFields(object)
   checkNamespace(context, kind, object)
   const before = kind.custom ? { apiVersion: object.apiVersion, kind: object.kind } : zeroObject(kind, object)
-  setManagedFields(object, managedFields ?? updateManagedFields(typingOf(kind, ''), undefined, before, object, writer))
+  const owned = write.managedFields ?? updateManagedFields(typingOf(kind, ''), undefined, before, object, writer)
+  setManagedFields(object, owned)
   if (kind.storage.id === 'pods') setLimits(context, object)
   const admission = isAdmitting(context, kind) &&
-    { operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
-  if (admission) object = mutated(context, { ...placeOf(kind, object), ...admission, object }, wipeSystemFields)
-  guard(context, kind, object, undefined, '')
+    { ...placeOf(kind, object), operation: 'CREATE', subresource: '', old: undefined, dryRun } as const
+  if (admission) object = mutated(context, { ...admission, object }, wipeSystemFields)
+  guard(write, object)
   const isVersioned = /^0*[1-9]\d*$/.test(object.metadata.resourceVersion ?? '')
   initMetadata(context, kind, object)
   if (kind.status && kind.custom) delete object['status']
@@ -310,14 +280,9 @@ export function createObject(
   throwIfInvalid(kind, object, () => {
     const ownFaults = kind.rules.validate?.(object, undefined) ?? []
     const metaFaults = kind.rules.metadataLast && ownFaults.length > 0 ? [] : metadataFaults(object, kind)
-    return [...metaFaults, ...schemaFaults(context, kind, object, undefined, '', metaFaults), ...ownFaults]
+    return [...metaFaults, ...schemaFaults(write, object, undefined, metaFaults), ...ownFaults]
   })
-  warn(writer, kind.rules.warnings?.(object, undefined))
-  if (kind.custom) warn(writer, finalizerWarnings(object.metadata, []))
-  const write = { kind, object, old: undefined, subresource: '', warnings: writer.warnings }
-  if (LIMITED.includes(kind.storage.id)) checkLimits(context, write)
-  if (admission) object = validated(context, { ...placeOf(kind, object), ...admission, object })
-  if (context.store.countIn('resourcequotas', object.metadata.namespace ?? '') > 0) checkQuotas(context, write)
+  object = admitted(write, object, undefined, admission && { ...admission, ...placeOf(kind, object) })
   const { name, namespace, generateName } = object.metadata
   if (!dryRun && isVersioned) {
     throw errorWithoutReason(500, 'resourceVersion should not be set on objects to be created')
@@ -326,6 +291,23 @@ export function createObject(
   if (existing?.metadata.deletionTimestamp) throw alreadyExists(kind, name!, 'object is being deleted: ')
   if (existing) throw (generateName ? generateNameConflict : alreadyExists)(kind, name!)
   return { object: dryRun ? asStored(kind, object) : putObject(context, kind, object), created: true }
+}
+
+/** Warns of a valid object, checks limits and quotas, calls validating webhooks, and returns what to store. */
+export function admitted(
+  write: Write,
+  object: ApiObject,
+  old: ApiObject | undefined,
+  admission: Omit<Admission, 'object'> | false,
+): ApiObject {
+  const { context, kind, writer } = write
+  if (write.subresource === '') warn(write, kind.rules.warnings?.(object, old))
+  if (kind.custom) warn(write, finalizerWarnings(object.metadata, old?.metadata.finalizers ?? []))
+  const limited = { kind, object, old, subresource: writer.subresource, warnings: writer.warnings }
+  if (LIMITED.includes(kind.storage.id)) checkLimits(context, limited)
+  const last = admission ? validated(context, { ...admission, object }) : object
+  if (context.store.countIn('resourcequotas', object.metadata.namespace ?? '') > 0) checkQuotas(context, limited)
+  return last
 }
 
 /** Restores in place what a real server sets itself. */
@@ -341,8 +323,8 @@ function keepStated(object: ApiObject, { metadata, status }: ApiObject): void {
 }
 
 /** Removes repeated owner references, in place, with a warning. */
-export function dedupeOwners({ webhooks }: Context, { metadata }: ApiObject, writer: Writer): void {
-  warn(writer, dedupedOwners(metadata, webhooks.current?.call?.method === 'PATCH'))
+export function dedupeOwners(write: Write, { metadata }: ApiObject): void {
+  warn(write, dedupedOwners(metadata, write.context.webhooks.current?.call?.method === 'PATCH'))
 }
 
 /** Returns an object of a dry run as a write would return it: with the defaults of its status, for example. */
@@ -363,23 +345,15 @@ export function checkNamespace(context: Context, kind: Kind, object: ApiObject):
   const namespace = context.store.get('namespaces', name)
   if (!namespace) throw notFound({ group: '', plural: 'namespaces' }, name)
   if (namespace.metadata.deletionTimestamp) {
-    const cause: JsonObject = {
-      reason: 'NamespaceTerminating',
-      message: `namespace ${name} is being terminated`,
-      field: 'metadata.namespace',
-    }
-    const error = forbidden(
-      kind,
-      object.metadata.name || object.metadata.generateName || '',
-      `unable to create new content in namespace ${name} because it is being terminated`,
-    )
-    throw new StatusError(403, 'Forbidden', error.message, { ...error.details, causes: [cause] })
+    const reason = `unable to create new content in namespace ${name} because it is being terminated`
+    const message = `namespace ${name} is being terminated`
+    const cause: Cause = { reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }
+    throw forbidden(kind, object.metadata.name || object.metadata.generateName || '', reason, [cause])
   }
 }
 
 const MAX_NAME_TRIES = 8
 
-/** Sets the metadata of a new object, in place. */
 function initMetadata(context: Context, kind: Kind, { metadata }: ApiObject): void {
   const isTaken = (name: string): boolean =>
     context.store.get(kind.storage.id, storeKey(kind, metadata.namespace ?? '', name)) !== undefined

@@ -136,8 +136,8 @@ function serviceOf(metadata: Metadata, name: string, port: number): object {
 }
 
 /**
- * Allows connections from anywhere by default: the API server and the kubelet are not pods, which a selector would find.
- * Profiles are for pods of the same namespace.
+ * Allows connections from anywhere by default: the API server and the kubelet are not pods, which a selector would
+ * find. Profiles are for pods of the same namespace.
  */
 function networkPolicy(metadata: Metadata, description: OperatorDescription, options: DeployOptions): object {
   const all = reachable(description, options)

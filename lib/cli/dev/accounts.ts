@@ -24,66 +24,57 @@ const ROLES: readonly AnyResource[] = [Role, ClusterRole, RoleBinding, ClusterRo
 /** Marks roles and bindings that follow from an operator's description, to remove them when it has changed. */
 const MARK = 'kubeloop.dev/role-of'
 
-export class Accounts {
-  readonly #options: AccountsOptions
-  readonly #reported = new Set<string>()
+/** Returns what an operator's session has of its account. */
+export type OpenAccount = (
+  operator: string,
+  account: SessionAccount,
+  signal: AbortSignal,
+) => Promise<Pick<SessionResponse, 'tokens' | 'refused'>>
 
-  constructor(options: AccountsOptions) {
-    this.#options = options
-  }
-
-  /** Applies what an operator's account needs, and removes its roles of the last start that it no longer needs. */
-  async open(
-    operator: string,
-    account: SessionAccount,
-    signal: AbortSignal,
-  ): Promise<Pick<SessionResponse, 'tokens' | 'refused'>> {
+/** Returns what applies the needs of an operator's account, and removes roles of its last start that it lacks now. */
+export function accountsOf({ transportOf, applier, clock, report }: AccountsOptions): OpenAccount {
+  const reported = new Set<string>()
+  const admin = (cluster: string | undefined): Cluster =>
+    new Cluster({ name: 'kubeloop-dev', transport: transportOf(cluster)! })
+  /** `news`: the results that are reported, as the account has a line of its own. */
+  const apply = (manifests: readonly Manifest[], news: readonly string[], signal: AbortSignal): Promise<void> =>
+    new ManifestApplier(manifests, {
+      apiOf: (cluster) => admin(cluster).api,
+      clock,
+      report: (event) => void (event.kind === 'applied' && !news.includes(event.result) || report(event)),
+    }).apply(signal)
+  return async (operator, account, signal) => {
     const { namespace, name, hasOwnRoles, manifests } = account
-    const { applier, report } = this.#options
     const title = `${namespace}/${name}`
     const others = manifests.map((each) => ({ ...each, objects: each.objects.filter((object) => !isRole(object)) }))
-    const roles = manifests.map((each) => this.#rolesOf(operator, each))
+    const roles = manifests.map((each) => rolesOf(operator, each, applier.manifests))
     try {
-      await this.#apply(others, [], signal)
+      await apply(others, [], signal)
       await applier.applyFirst((each) => isRole(each) || /^(Namespace|ServiceAccount)$/.test(each.kind), signal)
-      await this.#apply(roles, ['changed'], signal)
+      await apply(roles, ['changed'], signal)
       const tokens: Record<string, string> = {}
       for (const { cluster, objects } of roles) {
-        const { api, client } = this.#admin(cluster)
+        const { api, client } = admin(cluster)
         await removeOthers(client, operator, objects)
         tokens[cluster ?? ''] = await tokenOf(api, account, signal)
       }
-      if (!this.#reported.has(title)) report({ kind: 'account', name: title, hasOwnRoles })
-      this.#reported.add(title)
+      if (!reported.has(title)) report({ kind: 'account', name: title, hasOwnRoles })
+      reported.add(title)
       return { tokens }
     } catch (error) {
       return { refused: messageOf(error) }
     }
   }
+}
 
-  /** Returns the roles and bindings of a manifest with their mark, without those that the user's manifests have. */
-  #rolesOf(operator: string, { objects, ...manifest }: Manifest): Manifest {
-    const stated = this.#options.applier.manifests.filter(({ cluster }) => cluster === manifest.cluster)
-    const keys = new Set(stated.flatMap((each) => each.objects.map(keyOf)))
-    const marked = objects.filter((each) => isRole(each) && !keys.has(keyOf(each))).map((each): ManifestObject => {
-      return { ...each, metadata: { ...each.metadata, labels: { ...each.metadata.labels, [MARK]: operator } } }
-    })
-    return { ...manifest, objects: marked }
-  }
-
-  /** `news`: the results that are reported, as the account has a line of its own. */
-  async #apply(manifests: readonly Manifest[], news: readonly string[], signal: AbortSignal): Promise<void> {
-    const { clock, report } = this.#options
-    await new ManifestApplier(manifests, {
-      apiOf: (cluster) => this.#admin(cluster).api,
-      clock,
-      report: (event) => void (event.kind === 'applied' && !news.includes(event.result) || report(event)),
-    }).apply(signal)
-  }
-
-  #admin(cluster: string | undefined): Cluster {
-    return new Cluster({ name: 'kubeloop-dev', transport: this.#options.transportOf(cluster)! })
-  }
+/** Returns the roles and bindings of a manifest with their mark, without those that the user's manifests have. */
+function rolesOf(operator: string, { objects, ...manifest }: Manifest, stated: readonly Manifest[]): Manifest {
+  const own = stated.filter(({ cluster }) => cluster === manifest.cluster)
+  const keys = new Set(own.flatMap((each) => each.objects.map(keyOf)))
+  const marked = objects.filter((each) => isRole(each) && !keys.has(keyOf(each))).map((each): ManifestObject => {
+    return { ...each, metadata: { ...each.metadata, labels: { ...each.metadata.labels, [MARK]: operator } } }
+  })
+  return { ...manifest, objects: marked }
 }
 
 /** Removes the marked roles and bindings of an operator that are not among these. */

@@ -1,11 +1,8 @@
-/**
- * `kubeloop dev`: serves the embedded API, and runs the operator in a process that restarts when its files are saved.
- */
+/** `kubeloop dev`: serves the embedded API, and runs the operator, again after each save of its files. */
 import { Cluster } from 'kubeloop'
 import { type Api } from 'kubeloop/parts'
 import { type AbortScope, abortScope } from '../../async/abort.ts'
 import { systemClock } from '../../async/clock.ts'
-import { silentLog } from '../../observe/log.ts'
 import type { SessionRequest } from './session.ts'
 import { freePort } from '../../runtime/net/loopback.ts'
 import { exists } from '../../runtime/os/files.ts'
@@ -13,7 +10,7 @@ import { onOutputClosed } from '../../runtime/os/terminal.ts'
 import { absolutePath, pathOfUrl, remove, urlOfPath } from '../../runtime/os/user_files.ts'
 import { lineWriter } from '../../testing/rights_recorder.ts'
 import { ManifestApplier } from '../api/apply.ts'
-import { Accounts } from './accounts.ts'
+import { accountsOf } from './accounts.ts'
 import { watchManifests } from './saved_manifests.ts'
 import type { DevOptions } from './options.ts'
 import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
@@ -37,11 +34,7 @@ export interface DevRun {
   readonly denoConfig?: string
 }
 
-/**
- * Runs until a signal stops it, or standard output is closed.
- *
- * @throws Error if it cannot start.
- */
+/** Runs until a signal stops it, or standard output is closed. @throws Error if it cannot start. */
 export async function dev(run: DevRun): Promise<void> {
   const { options } = run
   const title = options.file
@@ -66,7 +59,6 @@ export async function dev(run: DevRun): Promise<void> {
   report({ kind: 'stopped' })
 }
 
-/** Runs until the scope is aborted. */
 async function runWith(
   run: DevRun,
   { runtime, folder, scope, pretty, report }:
@@ -91,7 +83,7 @@ async function runWith(
       const { operator, clusters, account } = request
       await api.setClusters(clusters.map(({ name }) => name))
       ui?.model.started(request)
-      const opened = account ? await accounts.open(operator, account, scope.signal) : {}
+      const opened = account ? await openAccount(operator, account, scope.signal) : {}
       return { ...opened, ...(ui && { paused: ui.model.paused }) }
     },
     onStart,
@@ -103,7 +95,6 @@ async function runWith(
     workloads: !noWorkloads,
     sessions,
     clock: systemClock,
-    log: silentLog,
     report,
     model: ui?.model,
   })
@@ -114,7 +105,7 @@ async function runWith(
   }
   const retried = 'it is saved or the operator restarts'
   const applier = new ManifestApplier(manifests, { apiOf, clock: systemClock, report, retried })
-  const accounts = new Accounts({ transportOf: api.transportOf, applier, clock: systemClock, report })
+  const openAccount = accountsOf({ transportOf: api.transportOf, applier, clock: systemClock, report })
   const runner = new OperatorRunner({
     runtime,
     file,

@@ -16,7 +16,7 @@ import { CRD } from '../../core/resource.ts'
 import { messageOf } from '../../core/errors.ts'
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, pause } from '../../async/clock.ts'
-import { type Log, silentLog } from '../../observe/log.ts'
+import { silentLog } from '../../observe/log.ts'
 import { remove, writePrivate } from '../../runtime/os/user_files.ts'
 import { kubeconfigIn, readState, StateFile, stateIn } from '../api/folder.ts'
 import type { DevEvent } from '../api/events.ts'
@@ -29,28 +29,21 @@ import type { SessionHost } from './session_host.ts'
 export interface EmbeddedApi {
   /** `host:port` */
   readonly authority: string
-  /**
-   * Returns an in-memory transport to a cluster's API; undefined for an unknown cluster. No name: the operator's own.
-   */
+  /** Returns a transport in memory to a cluster's API, if there is one of that name. No name: the operator's own. */
   transportOf(cluster?: string): Transport | undefined
-  /**
-   * Serves the operator's other clusters and adds them to the kubeconfig. Clusters of earlier calls are still served.
-   */
+  /** Serves other clusters of the operator, beside those of earlier calls, and adds them to the kubeconfig. */
   setClusters(names: readonly string[]): Promise<void>
   /** Closes all connections and saves the state. */
   close(): Promise<void>
 }
 
 export interface EmbeddedApiOptions {
-  /** The folder of its state and kubeconfig. */
   readonly folder: string
   readonly port: number | undefined
   readonly fresh: boolean
-  /** Whether pods run. */
   readonly workloads: boolean
   readonly sessions: SessionHost
   readonly clock: Clock
-  readonly log: Log
   readonly report: (event: DevEvent) => void
   /** What notes all objects, for the page of `--ui`. Default: none. */
   readonly model?: Pick<LoopModel, 'changed' | 'keepAll'> | undefined
@@ -61,7 +54,6 @@ interface DevState extends SavedState {
   readonly clusters?: Readonly<Record<string, SavedState>>
 }
 
-/** The API of one cluster, in memory. */
 interface OneApi {
   readonly server: ApiServer
   readonly transport: Transport
@@ -72,7 +64,7 @@ const LOOPS_AFTER_MS = 300
 
 /** @throws Error if the port is in use. */
 export async function startEmbeddedApi(
-  { folder, port, fresh, workloads, sessions, clock, log, report, model }: EmbeddedApiOptions,
+  { folder, port, fresh, workloads, sessions, clock, report, model }: EmbeddedApiOptions,
 ): Promise<EmbeddedApi> {
   const [state, kubeconfig] = [stateIn(folder), kubeconfigIn(folder)]
   const problem = (message: string): void => report({ kind: 'problem', message })
@@ -84,7 +76,7 @@ export async function startEmbeddedApi(
     if (saved) model?.keepAll(saved.store.objects, cluster)
     return new ApiServer({
       ...(model && { onChange: (change: StoredChange) => model.changed(change, cluster) }),
-      ...{ clock, log, bootstrap: true, podLog: (...request) => podLog?.(...request) },
+      ...{ clock, log: silentLog, bootstrap: true, podLog: (...request) => podLog?.(...request) },
       ...(saved && { state: saved }),
     })
   }
@@ -115,14 +107,30 @@ export async function startEmbeddedApi(
   }
   const own = await open(restored?.own ?? serverOf())
   for (const [name, server] of restored?.others ?? []) others.set(name, await open(server, name))
-  const routed = byPath(own.transport, (name) => others.get(name)?.transport)
-  const served = await listen({ handle: sessions.over(routed), refuse: refusing(own, others) }, { port })
+  /** Finds the cluster of a path; the operator's own has all paths without another one. */
+  const routed = (path: string): { readonly to: OneApi; readonly path: string; readonly name?: string } => {
+    const [, name = '', rest = ''] = /^\/clusters\/([^/?]+)(.*)$/.exec(path) ?? []
+    const to = others.get(name)
+    return to ? { to, name, path: rest.startsWith('/') ? rest : `/${rest}` } : { to: own, path }
+  }
+  const handle: Transport = async (request) => {
+    const { to, path, name } = routed(request.path)
+    const response = await to.transport({ ...request, path })
+    if (name === undefined || !/^\/openapi\/v3(\?|$)/.test(path)) return response
+    // Only this response has paths of the server in it, which kubectl follows.
+    const text = await response.body.text()
+    return internals.answerJson(response.status, text.replaceAll('"/openapi/', `"${pathOfCluster(name)}/openapi/`), [])
+  }
+  const refuse: ServableApi['refuse'] = (request) => {
+    const { to, path } = routed(request.path)
+    return to.server.refuse({ ...request, path })
+  }
+  const served = await listen({ handle: sessions.over(handle), refuse }, { port })
   ca = served.ca
-  const writeKubeconfig = (names: readonly string[]): Promise<void> =>
-    writePrivate(
-      kubeconfig,
-      kubeconfigText(served, names.map((name) => ({ context: contextOf(name), path: pathOfCluster(name) }))),
-    )
+  const writeKubeconfig = async (names: readonly string[]): Promise<void> => {
+    const clusters = names.map((name) => ({ context: contextOf(name), path: pathOfCluster(name) }))
+    await writePrivate(kubeconfig, kubeconfigText(served, clusters))
+  }
   await writeKubeconfig([...others.keys()])
   report({ kind: 'serving', server: served.url, kubeconfig })
   const reported = new Set<string>()
@@ -150,7 +158,7 @@ export async function startEmbeddedApi(
   }
 }
 
-/** Runs the control loops of a cluster until the signal is aborted. */
+/** Runs the control loops of a cluster until the signal is aborted. Only their errors are reported. */
 async function runLoops(
   transport: Transport,
   { clock, problem, workloads, signal, ca, onPodLog }: {
@@ -162,7 +170,7 @@ async function runLoops(
     readonly onPodLog: (found: PodLog) => void
   },
 ): Promise<void> {
-  const common = { transport, clock, log: loopLog(problem) }
+  const common = { transport, clock, log: { ...silentLog, error: problem } }
   const runWorkloads = async (): Promise<void> => {
     const { podLogOf, PodScript, TIMES, Workloads } = await import('../../simcluster/workloads/workloads.ts')
     const script = new PodScript(() => clock.now())
@@ -177,36 +185,6 @@ async function runLoops(
   }
 }
 
-/** Refuses requests as the cluster of their path does. */
-function refusing(own: OneApi, others: ReadonlyMap<string, OneApi>): NonNullable<ServableApi['refuse']> {
-  return (request) => {
-    const [, name, path = '/'] = CLUSTER_PATH.exec(request.path) ?? []
-    const other = name === undefined ? undefined : others.get(name)
-    return other ? other.server.refuse({ ...request, path }) : own.server.refuse(request)
-  }
-}
-
-const CLUSTER_PATH = /^\/clusters\/([^/?]+)(.*)$/
-
-/** Routes requests below a cluster's path to that cluster, all others to the operator's own. */
-function byPath(own: Transport, other: (name: string) => Transport | undefined): Transport {
-  return async (request) => {
-    const [, name, path = ''] = CLUSTER_PATH.exec(request.path) ?? []
-    const transport = name === undefined ? undefined : other(name)
-    if (name === undefined || !transport) return await own(request)
-    const response = await transport({ ...request, path: path.startsWith('/') ? path : `/${path}` })
-    if (!/^\/openapi\/v3(\?|$)/.test(path)) return response
-    // Only this response has paths of the server in it, which kubectl follows.
-    const text = await response.body.text()
-    return internals.answerJson(response.status, text.replaceAll('"/openapi/', `"${pathOfCluster(name)}/openapi/`), [])
-  }
-}
-
-/** Logs only errors of the control loops. */
-function loopLog(problem: (message: string) => void): Log {
-  return { ...silentLog, error: problem }
-}
-
 /** Returns the context of another cluster: its name, unless the operator's own cluster has that context. */
 export function contextOf(name: string): string {
   return name === CONTEXT ? `${CONTEXT}.other` : name
@@ -218,10 +196,7 @@ interface Definition extends KubeObject {
   readonly spec: { readonly versions: readonly { readonly name: string; readonly served: boolean }[] }
 }
 
-/**
- * Wraps a transport to report each new or changed definition, and to call `onWrite` after each write. `cluster`: the
- * name of the cluster, unless it is the operator's own.
- */
+/** Wraps a transport to report new and changed definitions, of another cluster if named, and to notice writes. */
 async function listenTo(
   inner: Transport,
   { onWrite, report }: { readonly onWrite: () => void; readonly report: (event: DevEvent) => void },

@@ -10,7 +10,6 @@ import { absolutePath, pathOfUrl } from '../../runtime/os/user_files.ts'
 export interface FileSystem {
   /** Reads a file; undefined if it is missing or may not be read. */
   read(file: string): Promise<string | undefined>
-  /** Returns the module files in a folder and below it. */
   modulesBelow(folder: string): Promise<readonly string[]>
   /** Returns the folder that a link points to; undefined if there is none. */
   realFolder(folder: string): Promise<string | undefined>
@@ -43,36 +42,25 @@ function candidates(path: string): string[] {
 export async function importedFiles(entry: string, files: FileSystem): Promise<Map<string, string | undefined>> {
   const found = new Map<string, string | undefined>()
   const known = new Map<string, Promise<readonly string[]>>()
+  const targetsOf = (specifier: string, importer: string): readonly string[] | Promise<readonly string[]> => {
+    const folder = folderOf(importer)
+    if (specifier.startsWith('file://')) return candidates(pathOfUrl(specifier))
+    if (/^(\/|\.\.?(\/|$))/.test(specifier)) return candidates(absolutePath(folder, specifier.replace(/[?#].*$/, '')))
+    if (/^[a-z]+:/.test(specifier)) return [] // node:, npm:, https:
+    const key = `${folder}\n${specifier}`
+    return known.get(key) ?? known.set(key, outsideTargets(specifier, folder, files)).get(key)!
+  }
   let next = [entry]
   while (next.length > 0 && found.size < MAX_FILES) {
     const read = await Promise.all(next.map(async (file) => [file, await files.read(file)] as const))
     for (const [file, text] of read) found.set(file, text)
+    const modules = read.filter(([file]) => !file.endsWith('.json'))
     const imported = await Promise.all(
-      read.flatMap(([file, text]) =>
-        text === undefined || file.endsWith('.json')
-          ? []
-          : specifiersIn(text).map((specifier) => targetsOf(specifier, file, files, known))
-      ),
+      modules.flatMap(([file, text = '']) => specifiersIn(text).map((specifier) => targetsOf(specifier, file))),
     )
     next = [...new Set(imported.flat())].filter((file) => !found.has(file))
   }
   return found
-}
-
-async function targetsOf(
-  specifier: string,
-  importer: string,
-  files: FileSystem,
-  known: Map<string, Promise<readonly string[]>>,
-): Promise<readonly string[]> {
-  const folder = folderOf(importer)
-  if (specifier.startsWith('file://')) return candidates(pathOfUrl(specifier))
-  if (/^(\/|\.\.?(\/|$))/.test(specifier)) return candidates(absolutePath(folder, specifier.replace(/[?#].*$/, '')))
-  if (/^[a-z]+:/.test(specifier)) return [] // node:, npm:, https:
-  const key = `${folder}\n${specifier}`
-  let targets = known.get(key)
-  if (!targets) known.set(key, targets = outsideTargets(specifier, folder, files))
-  return await targets
 }
 
 /** Resolves a bare specifier: an alias for a file of the project, or a package. */
@@ -102,8 +90,7 @@ function aliasIn(text: string, specifier: string): string | undefined {
     return undefined // the runtime reports the error
   }
   for (const map of [config.imports, config.compilerOptions?.paths]) {
-    if (typeof map !== 'object' || map === null) continue
-    for (const [pattern, target] of Object.entries(map)) {
+    for (const [pattern, target] of Object.entries(Object(map))) {
       const rest = restOf(pattern, specifier)
       const path = rest === undefined ? undefined : firstPath(target)
       if (path !== undefined) return path.includes('*') ? path.replace('*', rest!) : path + rest
@@ -122,10 +109,5 @@ function restOf(pattern: string, specifier: string): string | undefined {
 /** Returns the first file of the project in a target, which may have conditions or alternatives. */
 function firstPath(target: unknown): string | undefined {
   if (typeof target === 'string') return /^[a-z]+:/.test(target) ? undefined : target
-  if (typeof target !== 'object' || target === null) return undefined
-  for (const each of Object.values(target)) {
-    const path = firstPath(each)
-    if (path !== undefined) return path
-  }
-  return undefined
+  return Object.values(Object(target)).map(firstPath).find((path) => path !== undefined)
 }

@@ -91,7 +91,6 @@ export class LoopModel {
     this.#hasNews = this.#hasQueues = true
   }
 
-  /** Notes a write to an API. */
   changed({ type, storage, object, before }: StoredChange, cluster?: string): void {
     if (LEFT_OUT.has(storage)) return
     const id = ++this.#lastId
@@ -129,23 +128,18 @@ export class LoopModel {
     this.#hasNews = this.#hasQueues = true
   }
 
-  /** Notes what is paused from now on. */
   command({ action, controller, key }: LoopCommand): void {
     const pauses = action === 'pause'
     if (!pauses && action !== 'resume') return
-    const id = `${controller} ${key}`
     if (controller === undefined) this.#all = pauses
-    else if (pauses) this.#paused.add(id)
-    else this.#paused.delete(id)
+    else this.#paused[pauses ? 'add' : 'delete'](`${controller} ${key}`)
     this.#hasNews = true
   }
 
-  /** Whether a controller of this name has a queue. */
   hasController(name: string): boolean {
     return this.#queues.some(({ controller }) => controller === name)
   }
 
-  /** Returns the whole state. */
   all(): object {
     const objects = [...this.#objects.keys()].flatMap((id) => this.#shown(id) ?? [])
     const runs = [...this.#runs.values()].slice(-FIRST_RUNS)
@@ -171,13 +165,11 @@ export class LoopModel {
     return message
   }
 
-  /** Returns an object as JSON. */
   object(id: string): object | undefined {
     const entry = this.#objects.get(id)
     return entry && shownObject(entry.object)
   }
 
-  /** Returns the difference of a change. */
   difference(id: number): { readonly title: string; readonly fields: readonly Difference[] } | undefined {
     const change = this.#changes.get(id)
     if (!change) return undefined

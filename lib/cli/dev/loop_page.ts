@@ -13,7 +13,6 @@ import { pathOfUrl } from '../../runtime/os/user_files.ts'
 import { LoopModel } from './loop_model.ts'
 import type { LoopCommand } from './session.ts'
 
-/** The time between two events. */
 const EVERY_MS = 100
 /** A comment is sent after this time without an event, so that a lost connection is noticed. */
 const IDLE_MS = 15_000
@@ -44,9 +43,7 @@ export interface LoopPageOptions {
   readonly model: LoopModel
   readonly token: string
   readonly clock: Clock
-  /** Returns a file of the page. */
   readonly read: (file: string) => Promise<string>
-  /** Sends a command to the operator. */
   readonly send: (command: LoopCommand) => void
 }
 
@@ -84,7 +81,7 @@ export function loopPage(
   { model, token, clock, read, send }: LoopPageOptions,
 ): { readonly fetch: Fetch; close(): void } {
   const isToken = equalTo(token)
-  const pages = new Pages(model, clock)
+  const pages = pagesOf(model, clock)
   const fetch: Fetch = async (request) => {
     const { host, hostname, pathname, searchParams } = new URL(request.url)
     const answer = (status: number, body: string | null, type = 'text/plain; charset=utf-8'): Response =>
@@ -123,72 +120,59 @@ export function loopPage(
     const type = Object.hasOwn(FILES, file) ? FILES[file] : undefined
     return type ? answer(200, await read(file), type) : answer(404, 'There is no such file\n')
   }
-  return { fetch, close: () => pages.close() }
+  return { fetch, close: pages.close }
 }
 
-/** The open pages. While there are any, each gets what changes. */
-class Pages {
-  readonly #model: LoopModel
-  readonly #clock: Clock
-  readonly #open = new Set<ReadableStreamDefaultController<Uint8Array>>()
-  #cancelTimer: (() => void) | undefined
-  #lastMs = 0
-
-  constructor(model: LoopModel, clock: Clock) {
-    this.#model = model
-    this.#clock = clock
+/** Returns what sends events to the open pages. While there are any, each gets what changes. */
+function pagesOf(model: LoopModel, clock: Clock) {
+  const pages = new Set<ReadableStreamDefaultController<Uint8Array>>()
+  let isTimed = false
+  let lastMs = 0
+  const end = (page: ReadableStreamDefaultController<Uint8Array>): void => {
+    // A stream that was cancelled cannot be closed.
+    if (!pages.delete(page) || page.desiredSize === null) return
+    try {
+      page.close()
+    } catch {
+      // cancelled meanwhile
+    }
   }
-
-  /** Returns the events for a page; undefined if there are too many pages. */
-  open(signal: AbortSignal): ReadableStream<Uint8Array> | undefined {
-    if (this.#open.size >= MAX_PAGES) return undefined
-    // Those that are open get what this page has in its first event.
-    this.#sendNews()
-    let own: ReadableStreamDefaultController<Uint8Array>
-    const end = (): void => this.#end(own)
-    signal.addEventListener('abort', end, { once: true })
-    return new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        own = controller
-        this.#open.add(own)
-        own.enqueue(eventOf(this.#model.all()))
-        this.#cancelTimer ??= this.#clock.after(EVERY_MS, () => this.#tick())
-      },
-      cancel: end,
-    }, { highWaterMark: MAX_BEHIND_BYTES, size: (chunk) => chunk.byteLength })
-  }
-
-  close(): void {
-    for (const each of this.#open) this.#end(each)
-  }
-
-  #tick(): void {
-    this.#cancelTimer = undefined
-    this.#sendNews()
-    if (this.#open.size > 0) this.#cancelTimer = this.#clock.after(EVERY_MS, () => this.#tick())
-  }
-
-  #sendNews(): void {
-    const nowMs = this.#clock.monotonic()
-    const news = this.#open.size > 0 ? this.#model.take() : undefined
-    if (!news && nowMs - this.#lastMs < IDLE_MS) return
-    this.#lastMs = nowMs
+  const sendNews = (): void => {
+    const nowMs = clock.monotonic()
+    const news = pages.size > 0 ? model.take() : undefined
+    if (!news && nowMs - lastMs < IDLE_MS) return
+    lastMs = nowMs
     const event = news ? eventOf(news) : new TextEncoder().encode(':\n\n')
-    for (const each of this.#open) {
-      if ((each.desiredSize ?? 0) <= 0) this.#end(each)
+    for (const each of pages) {
+      if ((each.desiredSize ?? 0) <= 0) end(each)
       else each.enqueue(event)
     }
   }
-
-  #end(page: ReadableStreamDefaultController<Uint8Array>): void {
-    // A stream that was cancelled cannot be closed.
-    if (this.#open.delete(page) && page.desiredSize !== null) {
-      try {
-        page.close()
-      } catch {
-        // cancelled meanwhile
-      }
-    }
+  const tick = (): void => {
+    sendNews()
+    isTimed = pages.size > 0
+    if (isTimed) clock.after(EVERY_MS, tick)
+  }
+  return {
+    /** Returns the events for a page; undefined if there are too many pages. */
+    open(signal: AbortSignal): ReadableStream<Uint8Array> | undefined {
+      if (pages.size >= MAX_PAGES) return undefined
+      // Those that are open get what this page has in its first event.
+      sendNews()
+      let own: ReadableStreamDefaultController<Uint8Array>
+      signal.addEventListener('abort', () => end(own), { once: true })
+      return new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          own = controller
+          pages.add(own)
+          own.enqueue(eventOf(model.all()))
+          if (!isTimed) clock.after(EVERY_MS, tick)
+          isTimed = true
+        },
+        cancel: () => end(own),
+      }, { highWaterMark: MAX_BEHIND_BYTES, size: (chunk) => chunk.byteLength })
+    },
+    close: () => pages.forEach(end),
   }
 }
 

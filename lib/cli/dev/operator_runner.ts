@@ -12,7 +12,6 @@ import { repeat, type Saved, type SavedFiles, savedFilesOf } from './saved_files
 export interface OperatorRunnerOptions {
   readonly runtime: FoundRuntime
   readonly file: string
-  /** The file's name in output. */
   readonly title: string
   readonly pretty: boolean
   /** The ServiceAccount whose rights the operator has; empty: that of its manifests. Undefined: all rights. */
@@ -21,7 +20,6 @@ export interface OperatorRunnerOptions {
   readonly passed: readonly string[]
   readonly denoConfig: string | undefined
   readonly preload: string
-  /** The absolute path of the kubeconfig. */
   readonly kubeconfig: string
   /** `host:port` of the embedded API. */
   readonly authority: string
@@ -99,7 +97,6 @@ export class OperatorRunner {
     report({ kind: 'problem', message: `${what}; ${title} restarts when it or a file that it imports is saved` })
   }
 
-  /** Kills the operator's processes. */
   kill(): void {
     if (!this.#child) return
     // By its id: on Deno, a second kill() of a child does nothing.
@@ -107,10 +104,7 @@ export class OperatorRunner {
   }
 
   async #start(): Promise<ChildProcess> {
-    const { runtime, file, title, pretty, as, elect, passed, denoConfig, preload, kubeconfig, authority } =
-      this.#options
-    const { webhookPort, monitoringPort } = this.#options
-    const [webhooks, monitoring] = [`127.0.0.1:${webhookPort}`, `127.0.0.1:${monitoringPort}`] as const
+    const { runtime, title, pretty, as, elect, kubeconfig, authority, webhookPort, monitoringPort } = this.#options
     const env = {
       KUBECONFIG: kubeconfig,
       KUBELOOP_AS: as === undefined ? '' : as || ITS_OWN,
@@ -120,8 +114,13 @@ export class OperatorRunner {
       KUBELOOP_MONITORING_PORT: String(monitoringPort),
       KUBELOOP_WEBHOOK_PORT: String(webhookPort),
     }
-    const place = { server: authority, webhooks, monitoring, variables: Object.keys(env) }
-    const args = launchArguments(runtime, { file, preload, passed, denoConfig, ...place })
+    const args = launchArguments(runtime, {
+      ...this.#options,
+      server: authority,
+      webhooks: `127.0.0.1:${webhookPort}`,
+      monitoring: `127.0.0.1:${monitoringPort}`,
+      variables: Object.keys(env),
+    })
     const child = await spawnInherited({ command: runtime.program, args, env })
     this.#child = child
     this.#operatorPid = undefined

@@ -65,10 +65,10 @@ export class SavedFiles {
   async next(signal: AbortSignal): Promise<Saved> {
     for (;;) {
       await sleep(this.#options.clock, POLL_MS, signal)
-      if (this.#changes(await this.#poll()).length === 0) continue
+      if (changed(this.#stamps, await this.#poll()).length === 0) continue
       const atMs = this.#options.clock.now()
       const stamps = await this.#settled(signal)
-      const files = await this.#counting(this.#changes(stamps))
+      const files = await this.#counting(changed(this.#stamps, stamps))
       if (files.length > 0) return { files, atMs }
       this.#stamps = stamps
     }
@@ -78,26 +78,19 @@ export class SavedFiles {
     return (this.#options.disk ?? DISK).poll(this.#stamps.keys())
   }
 
-  #changes(now: Stamps): string[] {
-    return changed(this.#stamps, now)
-  }
-
   async #settled(signal: AbortSignal): Promise<Stamps> {
     const { clock } = this.#options
     const end = clock.monotonic() + MAX_SAVE_MS
     for (let before = await this.#poll();;) {
       await sleep(clock, SETTLE_MS, signal)
       const now = await this.#poll()
-      const isWhole = this.#changes(now).every((file) => now.get(file) !== undefined)
+      const isWhole = changed(this.#stamps, now).every((file) => now.get(file) !== undefined)
       if (clock.monotonic() >= end || (isWhole && changed(before, now).length === 0)) return now
       before = now
     }
   }
 
-  /**
-   * While a process loads, only a different text counts: a process that writes a module at its start would restart
-   * forever.
-   */
+  /** While a process loads, only another text counts: one that writes a module at its start would restart forever. */
   async #counting(files: readonly string[]): Promise<readonly string[]> {
     const { isLoading, disk = DISK } = this.#options
     if (!isLoading?.()) return files

@@ -17,14 +17,16 @@ import type { Manifest } from '../manifests.ts'
 /** The path of sessions. No API group can have this name. */
 export const SESSION_PATH = '/kubeloop/dev/session'
 
-/** The path of the notice that an operator's webhooks are installed. */
-export const INSTALLED_PATH: string = `${SESSION_PATH}/installed`
+/** The path of an operator's notices. */
+export const NOTICE_PATH: string = `${SESSION_PATH}/notice`
 
-/** The path of the rights that an operator asks for, each a line of a record. */
-export const RIGHTS_PATH: string = `${SESSION_PATH}/rights`
-
-/** The path of what the operator does, for the page of `--ui`, each a {@link LoopBatch}. */
-export const LOOP_PATH: string = `${SESSION_PATH}/loop`
+/** Its webhooks are installed, it asks for a right, or what it does, for the page of `--ui`. */
+export interface Notice {
+  readonly installed?: true
+  /** A line of the record. */
+  readonly right?: RecordLine
+  readonly loop?: LoopBatch
+}
 
 /** Returns the path prefix of another cluster's API. All clusters share a port, so that Deno needs one permission. */
 export function pathOfCluster(name: string): string {
@@ -143,12 +145,8 @@ export interface Session {
   readonly response: SessionResponse
   /** Resolves when the command has ended. */
   readonly ended: Promise<void>
-  /** Sends the notice that the operator's webhooks are installed. */
-  installed(): Promise<void>
-  /** Sends a line of the record. Never rejects: the command has ended then. */
-  record(line: RecordLine): Promise<void>
-  /** The same with a batch for the page. */
-  sendLoop(batch: LoopBatch): Promise<void>
+  /** Never rejects: the command has ended then. */
+  send(notice: Notice): Promise<void>
   /** Called with each further line of the response. */
   onCommand: ((command: LoopCommand) => void) | undefined
 }
@@ -182,34 +180,26 @@ export async function openSession(
     connection.close()
     return undefined
   }
-  const batches = lineBatches(response.body)
-  let first: string | undefined
-  while (first === undefined) {
-    const next = await batches.next()
-    if (next.done) throw new Error('Cannot open a session with `kubeloop dev`: it has just ended; start it again')
-    first = next.value[0]
+  const lines = linesOf(response.body)
+  const { value: first } = await lines.next()
+  if (!first) throw new Error('Cannot open a session with `kubeloop dev`: it has just ended; start it again')
+  const follow = async (): Promise<void> => {
+    for await (const line of lines) session.onCommand?.(JSON.parse(line) as LoopCommand)
   }
-  const ended = drain(batches, (line) => session.onCommand?.(JSON.parse(line) as LoopCommand))
-    .finally(() => connection.close())
-  const post = async (path: string, sent: object): Promise<void> => {
-    const { body } = await connection({ method: 'POST', path, headers, body: JSON.stringify(sent) })
+  const send = async (notice: Notice): Promise<void> => {
+    const { body } = await connection({ method: 'POST', path: NOTICE_PATH, headers, body: JSON.stringify(notice) })
     body.cancel()
   }
   const session: Session = {
     response: JSON.parse(first) as SessionResponse,
-    ended,
-    installed: () => post(INSTALLED_PATH, {}),
-    record: (line) => post(RIGHTS_PATH, line).catch(() => {}),
-    sendLoop: (batch) => post(LOOP_PATH, batch).catch(() => {}),
+    // If the connection breaks, the command has ended as well.
+    ended: follow().catch(() => {}).finally(() => connection.close()),
+    send: (notice) => send(notice).catch(() => {}),
     onCommand: undefined,
   }
   return session
 }
 
-async function drain(batches: AsyncIterator<readonly string[]>, onLine: (line: string) => void): Promise<void> {
-  try {
-    for (let next = await batches.next(); !next.done; next = await batches.next()) next.value.forEach(onLine)
-  } catch {
-    // The connection broke: the command has ended as well.
-  }
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  for await (const batch of lineBatches(body)) yield* batch
 }

@@ -1,15 +1,15 @@
 /** Accepts the sessions of operators, counts their starts and measures restarts. */
+import { internals } from 'kubeloop/apiserver'
 import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../core/transport.ts'
 import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
 import {
-  INSTALLED_PATH,
-  LOOP_PATH,
   type LoopBatch,
   type LoopCommand,
-  RIGHTS_PATH,
+  type Notice,
+  NOTICE_PATH,
   SESSION_PATH,
   type SessionRequest,
   type SessionResponse,
@@ -28,9 +28,7 @@ export interface SessionHostOptions {
    * response says of its account, and of the page.
    */
   prepare(request: SessionRequest): Promise<Pick<SessionResponse, 'tokens' | 'refused' | 'paused'>>
-  /**
-   * `installed` resolves when the operator's webhooks are installed, at once without webhooks; after 10 s in any case.
-   */
+  /** `installed` resolves when the operator's webhooks are installed, at once without any; after 10 s in any case. */
   onStart(request: SessionRequest, start: number, installed: Promise<void>): void
 }
 
@@ -55,18 +53,20 @@ export class SessionHost {
     this.#options = options
   }
 
-  /** The number of starts of the operator. */
   get starts(): number {
     return this.#starts
   }
 
   /** Wraps a transport to accept sessions as well. */
   over(network: Transport): Transport {
-    return (request) => {
-      if (request.path === INSTALLED_PATH) return this.#noteInstalled()
-      if (request.path === RIGHTS_PATH) return this.#noteRight(request)
-      if (request.path === LOOP_PATH) return this.#noteLoop(request)
-      return request.path === SESSION_PATH ? this.#open(request) : network(request)
+    return async (request) => {
+      if (request.path === SESSION_PATH) return await this.#open(request)
+      if (request.path !== NOTICE_PATH) return await network(request)
+      const { installed, right, loop } = JSON.parse(textOf(request.body)) as Notice
+      if (installed) this.#installed.open()
+      if (right) this.#options.onRight?.(right)
+      if (loop) this.#options.onLoop?.(loop)
+      return internals.answerJson(200, '', [])
     }
   }
 
@@ -85,17 +85,14 @@ export class SessionHost {
     const session = JSON.parse(textOf(request.body)) as SessionRequest
     const account = await prepare(session)
     const start = ++this.#starts
-    const response = { ...(start === 1 ? { start } : this.#restart(start)), ...account }
+    const response = { start, ...(start > 1 && this.#restart()), ...account }
     this.#endedAt = undefined
     onStart(session, start, this.#untilInstalled(session))
-    const body = this.#body = new OpenBody(
-      `${JSON.stringify(response)}\n`,
-      [this.#closing.signal, request.signal],
-      () => {
-        // The next operator may start before the end of this one is noticed.
-        if (this.#starts === start) this.#endedAt = clock.now()
-      },
-    )
+    const signals = [this.#closing.signal, request.signal]
+    const body = this.#body = new OpenBody(`${JSON.stringify(response)}\n`, signals, () => {
+      // The next operator may start before the end of this one is noticed.
+      if (this.#starts === start) this.#endedAt = clock.now()
+    })
     return { status: 200, headers: { 'content-type': 'application/json' }, body }
   }
 
@@ -106,47 +103,23 @@ export class SessionHost {
     return installed.opened.finally(cancel)
   }
 
-  #noteInstalled(): Promise<HttpResponse> {
-    this.#installed.open()
-    return accepted()
-  }
-
-  #noteRight({ body }: HttpRequest): Promise<HttpResponse> {
-    this.#options.onRight?.(JSON.parse(textOf(body)) as RecordLine)
-    return accepted()
-  }
-
-  #noteLoop({ body }: HttpRequest): Promise<HttpResponse> {
-    this.#options.onLoop?.(JSON.parse(textOf(body)) as LoopBatch)
-    return accepted()
-  }
-
-  #restart(start: number): SessionResponse {
-    const { clock, changed: changedFile } = this.#options
-    const now = clock.now()
-    const endedAt = this.#endedAt ?? now
-    const changed = changedFile()
+  #restart(): Pick<SessionResponse, 'changed' | 'downMs'> {
+    const now = this.#options.clock.now()
+    const { file = 'a file that it imports', atMs = 0 } = this.#options.changed() ?? {}
     // After a crash, the restart waits for a save.
-    const downMs = Math.max(0, now - Math.max(endedAt, changed?.atMs ?? 0))
-    const why = changed?.file ?? 'a file that it imports'
-    return downMs <= MAX_RESTART_MS ? { start, changed: why, downMs } : { start, changed: why }
+    const downMs = Math.max(0, now - Math.max(this.#endedAt ?? now, atMs))
+    return { changed: file, ...(downMs <= MAX_RESTART_MS && { downMs }) }
   }
-}
-
-function accepted(): Promise<HttpResponse> {
-  return Promise.resolve({ status: 200, headers: {}, body: new OpenBody('', [AbortSignal.abort()], () => {}) })
 }
 
 /** A body of a line, and of those that are sent later, that stays open until one of the signals is aborted. */
 class OpenBody implements HttpBody {
-  readonly #line: string
   readonly #lines: string[]
   #more = new Latch()
   readonly #until: ReturnType<typeof abortScope>
   readonly #onEnd: () => void
 
   constructor(line: string, signals: readonly (AbortSignal | undefined)[], onEnd: () => void) {
-    this.#line = line
     this.#lines = [line]
     this.#until = abortScope(...signals)
     this.#onEnd = onEnd
@@ -174,7 +147,7 @@ class OpenBody implements HttpBody {
 
   async text(): Promise<string> {
     await aborted(this.#until.signal)
-    return this.#line
+    return this.#lines.join('')
   }
 
   cancel(): void {

@@ -9,7 +9,6 @@ import type { DryRun, Plan, PlannedChange } from './result.ts'
 
 type Writer = PlannedChange['by'][number]
 
-/** Which reconciles have written which objects. */
 export class Writers {
   readonly #all = new Map<string, Map<string, Writer>>()
 
@@ -33,7 +32,6 @@ function idOfWrite(cluster: string | null, kind: string, key: string): string {
   return JSON.stringify([cluster, kind, key])
 }
 
-/** How many dry runs are sent at once. */
 const AT_ONCE = 16
 
 /** `send` returns a connection for dry runs; without it there is no cluster to ask. */
@@ -52,19 +50,32 @@ export async function plannedChanges(
       else if (difference) found.push({ written, difference })
       else if (written.before) counts.unchanged++
     }
-    const dependents = dependentsOf(mirror, found)
+    const dependentsOf = dependentsAmong(mirror, found)
     const connection = send?.(cluster)
     const uncheckable = uncheckableBeside(found)
     const results: PlannedChange[] = []
     const left = found.entries()
     const work = async (): Promise<void> => {
       for (const [at, each] of left) {
+        const { written: { namespace, name, before }, difference } = each
+        const { apiVersion, kind } = (difference.after ?? difference.before)!
         const why = connection ? uncheckable(each) : 'there is no cluster'
         if (why === undefined) counts.dryRuns++
         const dryRun: DryRun = why === undefined
           ? await dryRunOf(each, connection!, manager)
           : { outcome: 'unchecked', message: why }
-        results[at] = changeOf(cluster, each, writers, dependents(each.written), dryRun)
+        const { action, after } = difference
+        const finalizers = action === 'delete' ? after?.metadata.finalizers : undefined
+        const dependents = dependentsOf(before)
+        results[at] = {
+          ...(cluster !== null && { cluster }),
+          ...{ action, apiVersion, kind, ...(namespace !== '' && { namespace }), name },
+          by: writers.of(cluster, kind, namespace, name),
+          diff: changedLines(difference.before, after),
+          ...(finalizers && { finalizers }),
+          ...(dependents.length > 0 && { dependents }),
+          dryRun,
+        }
       }
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
@@ -76,33 +87,11 @@ export async function plannedChanges(
 /** Events record what happens, and Leases who leads: they are no change, but counted. */
 const COUNTED = /^(?:events\.(?:events\.k8s\.io)?|leases\.coordination\.k8s\.io)$/
 
-function changeOf(
-  cluster: string | null,
-  { written: { namespace, name }, difference: { action, before, after } }: Found,
-  writers: Writers,
-  dependents: readonly string[],
-  dryRun: DryRun,
-): PlannedChange {
-  const { apiVersion, kind } = (after ?? before)!
-  const { finalizers } = after?.metadata ?? {}
-  return {
-    ...(cluster !== null && { cluster }),
-    ...{ action, apiVersion, kind },
-    ...(namespace !== '' && { namespace }),
-    name,
-    by: writers.of(cluster, kind, namespace, name),
-    diff: changedLines(before, after),
-    ...(action === 'delete' && finalizers && { finalizers }),
-    ...(dependents.length > 0 && { dependents }),
-    dryRun,
-  }
-}
-
 /** Returns a function to the objects that the garbage collector would delete with a deleted one. */
-function dependentsOf(
+function dependentsAmong(
   mirror: Pick<Mirror, 'loaded'>,
   found: readonly Found[],
-): (written: Written) => readonly string[] {
+): (before: Written['before']) => readonly string[] {
   const isGone = ({ difference: { action } }: Found): boolean => action === 'delete' || action === 'replace'
   const gone = new Set(found.filter(isGone).map(({ written }) => written.before!.metadata.uid))
   const byOwner = new Map<unknown, string[]>()
@@ -113,5 +102,5 @@ function dependentsOf(
     const last = owners.at(-1)
     byOwner.set(last, [...byOwner.get(last) ?? [], `${object.kind} ${formatKey({ namespace, name: name! })}`])
   }
-  return ({ before }) => byOwner.get(before?.metadata.uid) ?? []
+  return (before) => byOwner.get(before?.metadata.uid) ?? []
 }

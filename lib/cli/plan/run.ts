@@ -1,7 +1,8 @@
 /** Runs an operator against mirrors of its clusters until it is at rest, and returns what it wrote to them. */
-import type { Log, Operator, Parts, Transport } from 'kubeloop'
+import type { Log, Operator, Transport } from 'kubeloop'
 import { FakeClock } from '../../async/fake_clock.ts'
 import { type Duration, toMs } from '../../core/duration.ts'
+import { formatKey } from '../../core/objects.ts'
 import { messageOf } from '../../core/errors.ts'
 import { groupResourceOf } from '../../core/resource.ts'
 import type { ReconcileReport } from '../../controller/controller.ts'
@@ -83,7 +84,9 @@ export async function planOf(
   const activity = new Activity(faults, halt, toMs(request.timeout ?? '5m'))
   const services = new Services(activity, faults)
   const running = new Map<Replica, () => void>()
-  const mirrors = new Mirrors(operator, { clock, note: (text) => void notes.add(text), running, sources, activity })
+  const note = (text: string): void => void notes.add(text)
+  const all = new Map<string | null, Mirror>()
+  const mirrorOf = mirroring(operator, { clock, note, running, sources, activity })
   const writers = new Writers()
   const trace = new Trace(clock)
   let reconciles = 0
@@ -92,22 +95,12 @@ export async function planOf(
     ? rightsRecorder(description, (line) => void ('verb' in line && rights.push(line)))
     : undefined
   const connect = (name: string | null): Transport => {
-    const mirror = activity.counting(mirrors.of(name).handle)
-    return recorder?.around(mirror, name) ?? mirror
+    const mirror = all.get(name) ?? all.set(name, mirrorOf(name)).get(name)!
+    const counting = activity.counting(mirror.handle)
+    return recorder?.around(counting, name) ?? counting
   }
   startReplica(0, {
-    ...{
-      operator,
-      replicas: 1,
-      seed: 1,
-      clock,
-      random: seededRandom(1),
-      log,
-      activity,
-      services,
-      recorder,
-      trace,
-    },
+    ...{ operator, replicas: 1, seed: 1, clock, random: seededRandom(1), log, activity, services, recorder, trace },
     clusters: {
       connectionsOf: () => ({
         // A server on this machine may call webhooks in this process.
@@ -136,8 +129,8 @@ export async function planOf(
     const hint = error === activity.restless ? '; see --timeout' : ''
     failed.push({ what: `operator "${description.options.name}"`, error: `${message}${hint}` })
   }
-  failed.push(...failuresOf(replica!, description, notes))
-  const found = await plannedChanges(mirrors.all, writers, {
+  failed.push(...failuresOf(replica!, description, note))
+  const found = await plannedChanges(all, writers, {
     manager: description.options.name,
     ...(sources.isLive && { send: sources.connect }),
   })
@@ -145,22 +138,22 @@ export async function planOf(
     if (failed.length === 0) failed.push({ what: 'the stop of the operator', error: messageOf(error) })
   })
   sources.close()
-  const all = [...mirrors.all.values()]
+  const mirrors = [...all.values()]
   const plan: Plan = {
     operator: description.options.name,
     changes: found.changes,
     failed,
-    notes: [...notes, ...all.flatMap((each) => each.refusals)],
+    notes: [...notes, ...mirrors.flatMap((each) => each.refusals)],
     ...(recorder && { rights }),
     counts: {
       reconciles,
-      read: all.reduce((sum, each) => sum + [...each.loaded()].length, 0),
-      requests: all.reduce((sum, { reads }) => sum + reads, 0),
+      read: mirrors.reduce((sum, each) => sum + [...each.loaded()].length, 0),
+      requests: mirrors.reduce((sum, { reads }) => sum + reads, 0),
       ...found.counts,
     },
   }
   const about = { operator: description.options.name, at, namespace: namespace ?? 'default' }
-  return { plan, record: recordOf(about, mirrors.all) }
+  return { plan, record: recordOf(about, all) }
 }
 
 interface MirrorsOptions {
@@ -171,27 +164,13 @@ interface MirrorsOptions {
   readonly activity: Activity
 }
 
-/** The mirrors of an operator's clusters, by their names; null is its own. */
-class Mirrors {
-  readonly all = new Map<string | null, Mirror>()
-  readonly #operator: Operator
-  readonly #options: MirrorsOptions
-
-  constructor(operator: Operator, options: MirrorsOptions) {
-    this.#operator = operator
-    this.#options = options
-  }
-
-  of(name: string | null): Mirror {
-    let mirror = this.all.get(name)
-    if (!mirror) this.all.set(name, mirror = this.#open(name))
-    return mirror
-  }
-
-  #open(name: string | null): Mirror {
-    const { conversions, clusters } = this.#operator.description
-    const { clock, note, running, sources, activity } = this.#options
-    const own = new Set(conversions.map(({ hub }) => groupResourceOf(hub)))
+/** Returns a function that makes a mirror of a cluster, by its name; null is the operator's own. */
+function mirroring(
+  { description: { conversions, clusters } }: Operator,
+  { clock, note, running, sources, activity }: MirrorsOptions,
+): (name: string | null) => Mirror {
+  const own = new Set(conversions.map(({ hub }) => groupResourceOf(hub)))
+  return (name) => {
     const isOptional = clusters.find((each) => each.name === name)?.optional === true
     return new Mirror({
       cluster: sources.connect(name),
@@ -211,13 +190,13 @@ class Mirrors {
 /** Returns what fails or still runs, and the kinds without which nothing is reconciled. */
 function failuresOf(
   { runs, parts }: Replica,
-  description: OperatorDescription,
-  notes: Set<string>,
+  { clusters }: OperatorDescription,
+  note: (text: string) => void,
 ): Plan['failed'][number][] {
   if (!parts) return []
   const failing = runs.failing(parts.controllers.values()).map(
     ({ controller, kind, key, task, source, error, place }) => {
-      const where = key ? ` ${kind} ${key.namespace ? `${key.namespace}/` : ''}${key.name}` : ''
+      const where = key ? ` ${kind} ${formatKey(key)}` : ''
       const what = task === undefined
         ? `controller ${controller}${source ? `, ${source}` : ''}${where}`
         : `task ${task}`
@@ -227,22 +206,13 @@ function failuresOf(
   const working = [...parts.controllers.values()].flatMap(({ name, running }) =>
     running.map((key) => ({ what: `controller ${name} ${key}`, error: 'it still runs; see --time and --timeout' }))
   )
-  return [...failing, ...working, ...unsynced(parts, description, notes)]
-}
-
-function unsynced(
-  { cluster, clusterOf }: Parts,
-  { clusters }: OperatorDescription,
-  notes: Set<string>,
-): Plan['failed'][number][] {
-  return [cluster, ...clusters.map(clusterOf)].flatMap(({ cache }) =>
-    [...cache.informers()].flatMap(({ isSynced, optional, resource, failure }) => {
-      if (isSynced) return []
-      const why = failure === undefined ? 'it was not listed' : messageOf(failure)
-      const what = `the cache of ${groupResourceOf(resource)}`
-      if (!optional) return [{ what, error: `nothing is reconciled without it: ${why}` }]
-      notes.add(`Without ${groupResourceOf(resource)}, which is optional: ${why}`)
-      return []
-    })
-  )
+  const caches = [parts.cluster, ...clusters.map(parts.clusterOf)].flatMap(({ cache }) => [...cache.informers()])
+  const unsynced = caches.filter(({ isSynced }) => !isSynced).flatMap(({ optional, resource, failure }) => {
+    const why = failure === undefined ? 'it was not listed' : messageOf(failure)
+    const kind = groupResourceOf(resource)
+    if (!optional) return [{ what: `the cache of ${kind}`, error: `nothing is reconciled without it: ${why}` }]
+    note(`Without ${kind}, which is optional: ${why}`)
+    return []
+  })
+  return [...failing, ...working, ...unsynced]
 }

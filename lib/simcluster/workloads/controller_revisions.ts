@@ -1,5 +1,5 @@
 /** The history of templates of StatefulSets and DaemonSets: ControllerRevisions. */
-import { type Client, defineIndex, type Index, owners } from 'kubeloop'
+import { type Client, defineIndex, type Index } from 'kubeloop'
 import {
   ControllerRevision,
   type V1ControllerRevision,
@@ -8,16 +8,10 @@ import {
   type V1StatefulSet,
 } from 'kubeloop/kinds'
 import { jsonEqual } from '../../core/equal.ts'
-import { hashText } from './instant.ts'
+import { fnv1a } from '../../core/fnv.ts'
+import { byOwner } from './owned.ts'
 
-const revisionsByOwner: Index<V1ControllerRevision> = defineIndex(
-  ControllerRevision,
-  (each) => owners.controllerOf(each)?.uid,
-)
-
-interface Data {
-  readonly spec: { readonly template: V1PodTemplateSpec }
-}
+const revisionsByOwner: Index<V1ControllerRevision> = defineIndex(ControllerRevision, byOwner)
 
 /**
  * Resolves with the revision of the present template, and all, the newest first. Creates it, or makes an older one the
@@ -46,11 +40,9 @@ export async function revise(
   return { update: object, all: [object, ...known] }
 }
 
-/** Returns the template of a revision. */
 export function templateOf({ data }: V1ControllerRevision): V1PodTemplateSpec {
-  const { $patch: _patch, ...template } = (data as Data).spec.template as V1PodTemplateSpec & {
-    readonly $patch?: string
-  }
+  const { spec } = data as { readonly spec: { readonly template: V1PodTemplateSpec & { readonly $patch?: string } } }
+  const { $patch: _patch, ...template } = spec.template
   return template
 }
 
@@ -64,4 +56,11 @@ export async function truncate(
   for (const { metadata } of all.filter((each) => !isUsed(each)).slice(limit)) {
     await client.delete(ControllerRevision, { metadata })
   }
+}
+
+const LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
+
+/** Returns a hash of 32 bits that is neither a word nor a number. */
+export function hashText(text: string): string {
+  return [...String(fnv1a(text) >>> 0)].map((digit) => LETTERS[digit.charCodeAt(0) % LETTERS.length]).join('')
 }

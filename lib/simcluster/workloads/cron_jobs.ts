@@ -1,14 +1,12 @@
-/** Creates the Jobs of CronJobs at their times. */
-import type { Operator } from 'kubeloop'
-import { CronJob, Job, type V1CronJob, type V1CronJobStatus, type V1Job } from 'kubeloop/kinds'
+/** Creates the Jobs of CronJobs at their times: croner computes them, as for the schedules of operators. */
+import { type Operator, owners } from 'kubeloop'
+import { CronJob, Job, type V1CronJob, type V1CronJobSpec, type V1CronJobStatus, type V1Job } from 'kubeloop/kinds'
 import { messageOf } from '../../core/errors.ts'
-import { type NextTime, timesOf, zonedInstant } from './cron_times.ts'
-import { instant } from './instant.ts'
+import { instant } from '../../core/duration.ts'
 import { finishedBy } from './job_plan.ts'
 import { jobsByOwner } from './owned.ts'
 import { unlessNamespaceEnds } from './pod_changes.ts'
 
-/** Adds the controller of CronJobs. */
 export function addCronJobs(app: Operator): void {
   app.controllerFor(CronJob, { name: 'cronjob', fieldManager: 'kube-controller-manager', concurrency: 5 })
     .owns(Job)
@@ -20,7 +18,7 @@ export function addCronJobs(app: Operator): void {
         events.warning(cronJob, 'UnparseableSchedule', message)
       })
       const plan = planCronJob(cronJob, await client.lookup(jobsByOwner, uid), nowMs, next ?? (() => Infinity))
-      for (const { level, reason, message } of plan.events) events[level](cronJob, reason, message)
+      for (const [level, ...text] of plan.events) events[level](cronJob, ...text)
       for (const { metadata } of plan.remove) {
         await client.delete(Job, { metadata }, { uid: metadata.uid })
         events.normal(cronJob, 'SuccessfulDelete', `Deleted job ${metadata.name}`)
@@ -30,20 +28,19 @@ export function addCronJobs(app: Operator): void {
         const { metadata: { labels, annotations } = {}, spec: job } = spec!.jobTemplate
         const scheduled = zonedInstant(plan.dueMs, spec!.timeZone)
         const metadata = {
-          namespace,
-          name: jobName(name, plan.dueMs),
-          labels: { ...labels },
+          ...{ namespace, name: jobName(name, plan.dueMs), labels: { ...labels } },
           annotations: { ...annotations, 'batch.kubernetes.io/cronjob-scheduled-timestamp': scheduled },
         }
-        const wanted = { metadata, spec: job! }
-        const made = await unlessNamespaceEnds(client.createIfMissing(Job, wanted, { owner: cronJob }))
+        const made = await unlessNamespaceEnds(
+          client.createIfMissing(Job, { metadata, spec: job! }, { owner: cronJob }),
+        )
         if (!made) return undefined
         if (made.result === 'created') events.normal(cronJob, 'SuccessfulCreate', `Created job ${metadata.name}`)
-        const { apiVersion, kind, metadata: { uid: id, resourceVersion, ownerReferences } } = made.object
         // A Job of another owner may have the name.
-        if (ownerReferences?.some((each) => each.uid === uid)) {
-          const active = { apiVersion, kind, namespace, name: metadata.name, uid: id, resourceVersion }
-          status = { ...status, active: [...status.active ?? [], active], lastScheduleTime: instant(plan.dueMs) }
+        if (owners.hasOwner(made.object, cronJob)) {
+          const { apiVersion, kind, metadata: { name, uid, resourceVersion } } = made.object
+          const active = [...status.active ?? [], { apiVersion, kind, namespace, name, uid, resourceVersion }]
+          status = { ...status, active, lastScheduleTime: instant(plan.dueMs) }
         }
       }
       await client.setStatus(CronJob, cronJob, status)
@@ -52,11 +49,7 @@ export function addCronJobs(app: Operator): void {
 }
 
 export interface CronPlan {
-  readonly events: readonly {
-    readonly level: 'normal' | 'warning'
-    readonly reason: string
-    readonly message: string
-  }[]
+  readonly events: (readonly [level: 'normal' | 'warning', reason: string, message: string])[]
   /** The Jobs to delete: finished ones beyond the limits of the history, and those that a new one replaces. */
   readonly remove: readonly V1Job[]
   /** The time of a Job to create. */
@@ -70,22 +63,19 @@ export interface CronPlan {
 /** Returns what to do now. `jobs` are those of the CronJob. */
 export function planCronJob(cronJob: V1CronJob, jobs: readonly V1Job[], nowMs: number, next: NextTime): CronPlan {
   const { metadata, spec, status } = cronJob
-  const events: CronPlan['events'][number][] = []
+  const events: CronPlan['events'] = []
   const known = status?.active ?? []
-  const isActive = ({ metadata: { uid } }: V1Job): boolean => known.some((each) => each.uid === uid)
+  const isIn = (list: typeof known, { metadata: { uid } }: V1Job): boolean => list.some((each) => each.uid === uid)
   const active = known.filter(({ uid, name }) => {
     const job = jobs.find((each) => each.metadata.uid === uid)
     const finished = finishedBy(job?.status)
-    if (!job) events.push({ level: 'normal', reason: 'MissingJob', message: `Active job went missing: ${name}` })
-    if (finished) {
-      const message = `Saw completed job: ${name}, condition: ${finished.type}`
-      events.push({ level: 'normal', reason: 'SawCompletedJob', message })
-    }
+    if (!job) events.push(['normal', 'MissingJob', `Active job went missing: ${name}`])
+    if (finished) events.push(['normal', 'SawCompletedJob', `Saw completed job: ${name}, condition: ${finished.type}`])
     return job && !finished
   })
-  for (const job of jobs.filter((each) => !isActive(each) && !finishedBy(each.status))) {
+  for (const job of jobs.filter((each) => !isIn(known, each) && !finishedBy(each.status))) {
     const message = `Saw a job that the controller did not create or forgot: ${job.metadata.name}`
-    events.push({ level: 'warning', reason: 'UnexpectedJob', message })
+    events.push(['warning', 'UnexpectedJob', message])
   }
   const ended = (type: string): V1Job[] => jobs.filter((each) => finishedBy(each.status)?.type === type)
   const lastSuccessfulTime = [status?.lastSuccessfulTime, ...ended('Complete').map((job) => job.status?.completionTime)]
@@ -102,21 +92,21 @@ export function planCronJob(cronJob: V1CronJob, jobs: readonly V1Job[], nowMs: n
   })
   const without = { events, remove, dueMs: undefined, status: statusWith(active) }
   if (metadata.deletionTimestamp || spec?.suspend) return { ...without, againMs: Infinity }
-  const sinceMs = Date.parse(status?.lastScheduleTime ?? metadata.creationTimestamp ?? instant(nowMs))
+  const sinceMs = Date.parse(status?.lastScheduleTime ?? metadata.creationTimestamp)
   const againMs = next(lastTime(sinceMs, nowMs, next).dueMs ?? Math.max(sinceMs, nowMs)) - nowMs
   const deadlineMs = (spec?.startingDeadlineSeconds ?? Infinity) * 1000
   const { dueMs, missed } = lastTime(Math.max(sinceMs, nowMs - deadlineMs), nowMs, next)
-  if (missed > 100) events.push({ level: 'warning', reason: 'TooManyMissedTimes', message: MANY_MISSED })
+  if (missed > 100) events.push(['warning', 'TooManyMissedTimes', MANY_MISSED])
   const isDone = dueMs === undefined || dueMs === Date.parse(status?.lastScheduleTime ?? '') ||
     active.some(({ name }) => name === jobName(metadata.name, dueMs))
   if (isDone) return { ...without, againMs }
   if (spec?.concurrencyPolicy === 'Forbid' && active.length > 0) {
     const message = 'Not starting job because prior execution is running and concurrency policy is Forbid'
-    events.push({ level: 'normal', reason: 'JobAlreadyActive', message })
+    events.push(['normal', 'JobAlreadyActive', message])
     return { ...without, againMs }
   }
   if (spec?.concurrencyPolicy !== 'Replace') return { ...without, dueMs, againMs }
-  const replaced = jobs.filter(({ metadata: { uid } }) => active.some((each) => each.uid === uid))
+  const replaced = jobs.filter((each) => isIn(active, each))
   return { events, remove: [...remove, ...replaced], dueMs, status: statusWith([]), againMs }
 }
 
@@ -146,3 +136,27 @@ function oldest(jobs: readonly V1Job[], limit: number | undefined): readonly V1J
 }
 
 const jobName = (name: string, dueMs: number): string => `${name}-${Math.floor(dueMs / 60_000)}`
+
+/** Returns the first time after another one. Infinity: there is none. */
+type NextTime = (afterMs: number) => number
+
+/** @throws Error if the schedule or the time zone cannot be read. */
+export async function timesOf({ schedule, timeZone }: V1CronJobSpec): Promise<NextTime> {
+  const every = /^@every (.+)$/.exec(schedule)?.[1]
+  if (every !== undefined) {
+    const { durationMs } = await import('../../schema/formats.ts')
+    const step = Math.max(Math.floor(durationMs(every) / 1000), 1) * 1000
+    return (afterMs) => Math.floor(afterMs / 1000) * 1000 + step
+  }
+  // Built, the parser of schedules is a file of its own.
+  const { timesOfFields } = await import('../../operator/schedules.ts')
+  return await timesOfFields(schedule.replaceAll('?', '*'), timeZone ?? 'UTC')
+}
+
+/** Returns a time with the offset of its zone, as `2026-03-01T00:00:00+01:00`. */
+export function zonedInstant(ms: number, timeZone = 'UTC'): string {
+  const local = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' }).format(ms)
+  const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(ms)
+  const offset = parts.find(({ type }) => type === 'timeZoneName')!.value.replace(/^GMT(\+00:00)?/, '')
+  return `${local.replace(' ', 'T')}${offset || 'Z'}`
+}

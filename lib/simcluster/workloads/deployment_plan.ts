@@ -1,9 +1,14 @@
-/** Decides what a Deployment needs: a new ReplicaSet, other sizes, revisions, and its status. */
-import type { V1Deployment, V1DeploymentStatus, V1ReplicaSet } from 'kubeloop/kinds'
-import { hashText } from './instant.ts'
+/** Decides what a rollout of a Deployment does next, from the Deployment and its ReplicaSets. */
+import type {
+  DesiredV1ReplicaSet,
+  V1Deployment,
+  V1DeploymentStatus,
+  V1PodTemplateSpec,
+  V1ReplicaSet,
+} from 'kubeloop/kinds'
+import { jsonEqual } from '../../core/equal.ts'
+import { hashText } from './controller_revisions.ts'
 import {
-  type Conditions,
-  deadlineOf,
   isComplete,
   pausedConditions,
   progressing,
@@ -11,111 +16,101 @@ import {
   statusOf,
   withCondition,
 } from './deployment_status.ts'
-import { type Annotations, newSetOf, revisionOf, revisionsOf, sizes } from './revisions.ts'
-import { ageOrder, isScaling, replicasOf, roll, scale, type Sized, sizeOfNew } from './rollout.ts'
+import {
+  ageOrder,
+  boundsOf,
+  DESIRED,
+  isScaling,
+  MAX,
+  replicasOf,
+  roll,
+  scale,
+  type Sized,
+  sizeOfNew,
+} from './rollout.ts'
 
-export interface DeploymentSeen {
-  readonly deployment: V1Deployment
-  readonly sets: readonly V1ReplicaSet[]
-  readonly nowMs: number
-}
+const HASH = 'pod-template-hash'
+export const REVISION: string = 'deployment.kubernetes.io/revision'
+const HISTORY = 'deployment.kubernetes.io/revision-history'
+/** Annotations of a Deployment that its ReplicaSets do not get. */
+const OWN: ReadonlySet<string> = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  ...[REVISION, HISTORY, DESIRED, MAX, 'deprecated.deployment.rollback.to'],
+])
+const MAX_HISTORY = 2000
+
+type Annotations = Readonly<Record<string, string>>
 
 export interface DeploymentPlan {
-  readonly create?: {
-    readonly name: string
-    readonly hash: string
-    readonly replicas: number
-    readonly annotations: Annotations
-  }
+  readonly create?: DesiredV1ReplicaSet
   readonly changes: readonly {
     readonly set: V1ReplicaSet
     readonly replicas: number
     readonly annotations: Annotations
   }[]
   readonly remove: readonly V1ReplicaSet[]
-  /** The annotation of the Deployment. */
   readonly revision: string | undefined
   readonly status: V1DeploymentStatus
 }
 
 /** Returns what to do now. Each change of an object leads to another call. */
-export function planDeployment({ deployment, sets, nowMs }: DeploymentSeen): DeploymentPlan {
-  const { spec, metadata } = deployment
+export function planDeployment(deployment: V1Deployment, sets: readonly V1ReplicaSet[], nowMs: number): DeploymentPlan {
+  const { spec, metadata, status: known } = deployment
   const fresh = newSetOf(deployment, sets)
-  const isNew = (set: V1ReplicaSet): boolean => set === fresh
   const sized = sets.toSorted(ageOrder).map((set): Sized => ({ set, size: set.spec?.replicas ?? 0 }))
-  const target = sized.find(({ set }) => isNew(set))
-  const old = sized.filter(({ set }) => !isNew(set))
+  const target = sized.find(({ set }) => set === fresh)
+  const old = sized.filter((each) => each !== target)
   const seen = { deployment, nowMs, all: sized, fresh }
-  let conditions: Conditions = deployment.status?.conditions ?? []
-  if (metadata.deletionTimestamp) {
-    return { changes: [], remove: [], revision: undefined, status: statusOf({ ...seen, conditions }) }
-  }
-  if (deadlineOf(deployment) !== undefined) conditions = pausedConditions(deployment, conditions, nowMs)
+  const nothing = { changes: [], remove: [], revision: undefined }
+  let conditions = known?.conditions ?? []
+  if (metadata.deletionTimestamp) return { ...nothing, status: statusOf({ ...seen, conditions }) }
+  conditions = pausedConditions(seen, conditions)
   const isRollout = !spec?.paused && !isScaling(deployment, sets)
-  const revisions = revisionsOf(deployment, fresh, old.map(({ set }) => set))
-  if (isRollout && !fresh && mayCreate(deployment, old)) {
-    const hash = hashText(JSON.stringify(spec?.template) + (deployment.status?.collisionCount ?? ''))
+  const isRecreate = spec?.strategy?.type === 'Recreate'
+  const podsOf = ({ size, set: { status } }: Sized): number =>
+    size + (status?.replicas ?? 0) + (status?.terminatingReplicas ?? 0)
+  // A Deployment of the strategy `Recreate` waits for the end of all old pods.
+  const waits = isRecreate && old.some((each) => podsOf(each) > 0)
+  const { revision, annotations } = revisionsOf(deployment, fresh, old.map(({ set }) => set))
+  if (isRollout && !fresh && !waits) {
+    const hash = hashText(JSON.stringify(spec?.template) + (known?.collisionCount ?? ''))
     const name = `${metadata.name.slice(0, 252 - hash.length)}-${hash}`
     const replicas = sizeOfNew(deployment, 0, old)
     const message = `Created new replica set "${name}"`
-    const created = { type: 'Progressing', status: 'True', reason: 'NewReplicaSetCreated', message }
-    if (deadlineOf(deployment) !== undefined) conditions = withCondition(conditions, created, nowMs)
+    conditions = withCondition(seen, conditions, 'Progressing', ['True', 'NewReplicaSetCreated', message])
     const all = [...old, { set: {}, size: replicas }]
     const status = rolloutStatus({ ...seen, conditions, all, fresh: { metadata: { name } } })
-    const annotations = { ...revisions.annotations, ...sizes(deployment) }
-    return {
-      create: { name, hash, replicas, annotations },
-      changes: [],
-      remove: [],
-      status,
-      revision: revisions.revision,
+    const { selector, template, minReadySeconds } = spec!
+    const labels = { ...template.metadata?.labels, [HASH]: hash }
+    const create = {
+      metadata: { namespace: metadata.namespace, name, labels, annotations: { ...annotations, ...sizes(deployment) } },
+      spec: {
+        replicas,
+        minReadySeconds,
+        selector: { ...selector, matchLabels: { ...selector.matchLabels, [HASH]: hash } },
+        template: { ...template, metadata: { ...template.metadata, labels } },
+      },
     }
+    return { ...nothing, create, status, revision }
   }
-  if (fresh && deadlineOf(deployment) !== undefined && !progressing(conditions)) {
+  if (fresh && !progressing(conditions)) {
     const message = `Found new replica set "${fresh.metadata.name}"`
-    const found = { type: 'Progressing', status: 'True', reason: 'FoundNewReplicaSet', message }
-    conditions = withCondition(conditions, found, nowMs)
+    conditions = withCondition(seen, conditions, 'Progressing', ['True', 'FoundNewReplicaSet', message])
   }
-  const isForced = resize(deployment, { isRollout, target, old })
-  const changes = sized.flatMap((each) =>
-    changeOf(deployment, each, isNew(each.set) ? revisions.annotations : {}, isForced)
-  )
-  const isResized = sized.some(({ set, size }) => size !== (set.spec?.replicas ?? 0))
-  const isClean = !isResized && (spec?.paused || (isRollout && isComplete(deployment, deployment.status)))
-  const remove = isClean ? surplus(deployment, old.map(({ set }) => set)) : []
-  const status = isRollout ? rolloutStatus({ ...seen, conditions }) : statusOf({ ...seen, conditions })
-  return { changes, remove, status, revision: fresh && revisions.revision }
-}
-
-/** A Deployment of the strategy `Recreate` waits for the end of all old pods. */
-function mayCreate({ spec }: V1Deployment, old: readonly Sized[]): boolean {
-  return spec?.strategy?.type !== 'Recreate' || old.every(({ size }) => size === 0) && !hasPods(old)
-}
-
-function hasPods(sets: readonly Sized[]): boolean {
-  return sets.some(({ set: { status } }) => (status?.replicas ?? 0) + (status?.terminatingReplicas ?? 0) > 0)
-}
-
-interface Resizing {
-  readonly isRollout: boolean
-  readonly target: Sized | undefined
-  readonly old: readonly Sized[]
-}
-
-/** Sets the sizes of this step. Returns whether all ReplicaSets get the annotations of their sizes. */
-function resize(deployment: V1Deployment, { isRollout, target, old }: Resizing): boolean {
-  if (!isRollout) return scale(deployment, target, old)
-  if (deployment.spec?.strategy?.type !== 'Recreate') {
-    if (target) roll(deployment, target, old)
-  } else if (old.some(({ size }) => size > 0)) {
+  const isForced = !isRollout && scale(deployment, target, old)
+  if (isRollout && isRecreate) {
     for (const each of old) each.size = 0
-  } else if (target && !hasPods(old)) {
-    target.size = replicasOf(deployment)
-  }
-  return false
+    if (target && !waits) target.size = replicasOf(deployment)
+  } else if (isRollout && target) roll(deployment, target, old)
+  const changes = sized.flatMap((each) => changeOf(deployment, each, each === target ? annotations : {}, isForced))
+  const isResized = sized.some(({ set, size }) => size !== (set.spec?.replicas ?? 0))
+  const isClean = !isResized && (spec?.paused || (isRollout && isComplete(deployment, known)))
+  const remove = isClean ? surplus(deployment, old.map(({ set }) => set)) : []
+  const status = (isRollout ? rolloutStatus : statusOf)({ ...seen, conditions })
+  return { changes, remove, status, revision: fresh && revision }
 }
 
+/** Returns the change of a ReplicaSet, if any. `isForced`: it gets the annotations of its size in any case. */
 function changeOf(
   deployment: V1Deployment,
   { set, size }: Sized,
@@ -139,4 +134,44 @@ function surplus({ spec }: V1Deployment, old: readonly V1ReplicaSet[]): readonly
     .filter(({ metadata, spec, status }) =>
       !spec?.replicas && !status?.replicas && (metadata.generation ?? 0) <= (status?.observedGeneration ?? 0)
     )
+}
+
+/** Returns the annotations by which a change of the replicas is noticed. */
+function sizes(deployment: V1Deployment): Annotations {
+  const replicas = replicasOf(deployment)
+  return { [DESIRED]: String(replicas), [MAX]: String(replicas + boundsOf(deployment).surge) }
+}
+
+const revisionOf = ({ metadata }: V1ReplicaSet): number => Number(metadata.annotations?.[REVISION] ?? 0) || 0
+
+/** Returns the annotations of the new ReplicaSet, and its revision: the highest of all. */
+function revisionsOf(
+  { metadata }: V1Deployment,
+  fresh: V1ReplicaSet | undefined,
+  old: readonly V1ReplicaSet[],
+): { readonly revision: string; readonly annotations: Annotations } {
+  const next = Math.max(0, ...old.map(revisionOf)) + 1
+  const before = fresh?.metadata.annotations ?? {}
+  const current = fresh ? revisionOf(fresh) : 0
+  const copied = Object.entries(metadata.annotations ?? {}).filter(([name]) => !OWN.has(name))
+  const revision = String(Math.max(next, current))
+  const earlier = before[HISTORY]?.split(',') ?? []
+  // It is rolled back to.
+  if (before[REVISION] !== undefined && current < next) {
+    earlier.push(before[REVISION])
+    while (earlier.join(',').length > MAX_HISTORY) earlier.shift()
+  }
+  const history = earlier.length > 0 ? { [HISTORY]: earlier.join(',') } : {}
+  return { revision, annotations: { ...Object.fromEntries(copied), [REVISION]: revision, ...history } }
+}
+
+/** Returns the oldest ReplicaSet with the template of the Deployment. */
+export function newSetOf({ spec }: V1Deployment, sets: readonly V1ReplicaSet[]): V1ReplicaSet | undefined {
+  const wanted = withoutHash(spec?.template)
+  return sets.toSorted(ageOrder).find((set) => jsonEqual(withoutHash(set.spec?.template), wanted))
+}
+
+function withoutHash(template: V1PodTemplateSpec | undefined): unknown {
+  const { [HASH]: _hash, ...labels } = template?.metadata?.labels ?? {}
+  return { ...template, metadata: { ...template?.metadata, labels } }
 }

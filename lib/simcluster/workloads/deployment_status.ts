@@ -1,6 +1,6 @@
 /** Computes the status of a Deployment, and when its progress is checked again. */
 import type { V1Deployment, V1DeploymentCondition, V1DeploymentStatus, V1ReplicaSet } from 'kubeloop/kinds'
-import { instant } from './instant.ts'
+import { instant } from '../../core/duration.ts'
 import { boundsOf, replicasOf } from './rollout.ts'
 
 export type Conditions = readonly V1DeploymentCondition[]
@@ -22,33 +22,36 @@ export interface StatusSeen {
 }
 
 /** Returns the deadline of the progress in seconds, or undefined. */
-export function deadlineOf({ spec }: V1Deployment): number | undefined {
+function deadlineOf({ spec }: V1Deployment): number | undefined {
   const seconds = spec?.progressDeadlineSeconds
   return seconds === NO_DEADLINE ? undefined : seconds
 }
 
-/** Returns the conditions with this one set. It is left as it is if its status and reason are the same. */
+type Wanted = readonly [status: string, reason: string, message: string]
+
+/** Sets a condition, unless its status and reason are the same. Without a deadline there is no `Progressing`. */
 export function withCondition(
+  { deployment, nowMs }: Pick<StatusSeen, 'deployment' | 'nowMs'>,
   conditions: Conditions,
-  wanted: { readonly type: string; readonly status: string; readonly reason: string; readonly message: string },
-  nowMs: number,
+  type: string,
+  [status, reason, message]: Wanted,
   refresh = false,
 ): Conditions {
-  const known = conditions.find(({ type }) => type === wanted.type)
-  if (known?.status === wanted.status && known.reason === wanted.reason && !refresh) return conditions
-  const { lastTransitionTime = instant(nowMs) } = known?.status === wanted.status ? known : {}
-  const next = { ...wanted, lastUpdateTime: instant(nowMs), lastTransitionTime }
-  return [...conditions.filter((each) => each !== known), next]
+  if (type === 'Progressing' && deadlineOf(deployment) === undefined) return conditions
+  const known = conditions.find((each) => each.type === type)
+  const isSame = known?.status === status
+  if (isSame && known.reason === reason && !refresh) return conditions
+  const at = instant(nowMs)
+  const times = { lastUpdateTime: at, lastTransitionTime: isSame ? known.lastTransitionTime ?? at : at }
+  return [...conditions.filter((each) => each !== known), { type, status, reason, message, ...times }]
 }
 
-/** Returns the conditions after a pause or its end. */
-export function pausedConditions({ spec }: V1Deployment, conditions: Conditions, nowMs: number): Conditions {
+export function pausedConditions(seen: Pick<StatusSeen, 'deployment' | 'nowMs'>, conditions: Conditions): Conditions {
   const { reason } = progressing(conditions) ?? {}
   const isKnown = reason === 'DeploymentPaused'
-  if (reason === 'ProgressDeadlineExceeded' || isKnown === (spec?.paused ?? false)) return conditions
+  if (reason === 'ProgressDeadlineExceeded' || isKnown === (seen.deployment.spec?.paused ?? false)) return conditions
   const [next, what] = isKnown ? ['DeploymentResumed', 'resumed'] : ['DeploymentPaused', 'paused']
-  const wanted = { type: 'Progressing', status: 'Unknown', reason: next!, message: `Deployment is ${what}` }
-  return withCondition(conditions, wanted, nowMs)
+  return withCondition(seen, conditions, 'Progressing', ['Unknown', next!, `Deployment is ${what}`])
 }
 
 export function progressing(conditions: Conditions): V1DeploymentCondition | undefined {
@@ -56,38 +59,33 @@ export function progressing(conditions: Conditions): V1DeploymentCondition | und
 }
 
 /** Returns the counts and whether enough pods are available. */
-export function statusOf({ deployment, fresh, all, conditions, nowMs }: StatusSeen): V1DeploymentStatus {
-  const sum = (of: (set: Part) => number | undefined): number => all.reduce((sum, { set }) => sum + (of(set) ?? 0), 0)
-  const available = sum(({ status }) => status?.availableReplicas)
-  const isAvailable = available >= replicasOf(deployment) - boundsOf(deployment).unavailable
-  const condition = {
-    type: 'Available',
-    ...(isAvailable
-      ? { status: 'True', reason: 'MinimumReplicasAvailable' }
-      : { status: 'False', reason: 'MinimumReplicasUnavailable' }),
-    message: `Deployment ${isAvailable ? 'has' : 'does not have'} minimum availability.`,
-  }
-  const { collisionCount } = deployment.status ?? {}
-  const { generation } = deployment.metadata
+export function statusOf(seen: StatusSeen): V1DeploymentStatus {
+  const { deployment, fresh, all, conditions } = seen
+  const sum = (name: 'replicas' | 'readyReplicas' | 'availableReplicas' | 'terminatingReplicas'): number =>
+    all.reduce((sum, { set }) => sum + (set.status?.[name] ?? 0), 0)
+  const availableReplicas = sum('availableReplicas')
+  const available: Wanted = availableReplicas >= replicasOf(deployment) - boundsOf(deployment).unavailable
+    ? ['True', 'MinimumReplicasAvailable', 'Deployment has minimum availability.']
+    : ['False', 'MinimumReplicasUnavailable', 'Deployment does not have minimum availability.']
+  const { metadata: { generation }, status: { collisionCount } = {} } = deployment
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
-    replicas: sum(({ status }) => status?.replicas),
+    replicas: sum('replicas'),
     updatedReplicas: fresh?.status?.replicas ?? 0,
-    readyReplicas: sum(({ status }) => status?.readyReplicas),
-    availableReplicas: available,
-    unavailableReplicas: Math.max(0, all.reduce((sum, { size }) => sum + size, 0) - available),
-    terminatingReplicas: sum(({ status }) => status?.terminatingReplicas),
+    readyReplicas: sum('readyReplicas'),
+    availableReplicas,
+    unavailableReplicas: Math.max(0, all.reduce((sum, { size }) => sum + size, 0) - availableReplicas),
+    terminatingReplicas: sum('terminatingReplicas'),
     ...(collisionCount !== undefined && { collisionCount }),
-    conditions: withCondition(conditions, condition, nowMs),
+    conditions: withCondition(seen, conditions, 'Available', available),
   }
 }
 
 /** Returns whether all replicas are of the new template and available, and no old pods run. */
-export function isComplete(deployment: V1Deployment, status: V1DeploymentStatus | undefined): boolean {
-  const replicas = replicasOf(deployment)
-  return (status?.updatedReplicas ?? 0) === replicas && (status?.replicas ?? 0) === replicas &&
-    (status?.availableReplicas ?? 0) === replicas &&
-    (status?.observedGeneration ?? 0) >= (deployment.metadata.generation ?? 0)
+export function isComplete(deployment: V1Deployment, status: V1DeploymentStatus = {}): boolean {
+  const { updatedReplicas = 0, replicas = 0, availableReplicas = 0, observedGeneration = 0 } = status
+  return [updatedReplicas, replicas, availableReplicas].every((each) => each === replicasOf(deployment)) &&
+    observedGeneration >= (deployment.metadata.generation ?? 0)
 }
 
 /** Returns the status during a rollout: with its progress, and the failures of ReplicaSets. */
@@ -99,49 +97,44 @@ export function rolloutStatus(seen: StatusSeen): V1DeploymentStatus {
   const current = progressing(conditions)
   const isDone = status.replicas === status.updatedReplicas && current?.reason === 'NewReplicaSetAvailable'
   const what = fresh ? `ReplicaSet "${fresh.metadata.name}"` : `Deployment "${deployment.metadata.name}"`
-  const set = (value: string, reason: string, message: string, refresh = false): void => {
-    conditions = withCondition(conditions, { type: 'Progressing', status: value, reason, message }, nowMs, refresh)
+  const set = (wanted: Wanted, refresh = false): void => {
+    conditions = withCondition(seen, conditions, 'Progressing', wanted, refresh)
   }
   if (deadline === undefined) conditions = conditions.filter((each) => each !== current)
   else if (!isDone) {
-    if (isComplete(deployment, status)) set('True', 'NewReplicaSetAvailable', `${what} has successfully progressed.`)
+    if (isComplete(deployment, status)) set(['True', 'NewReplicaSetAvailable', `${what} has successfully progressed.`])
     else if (hasProgressed(deployment.status ?? {}, status)) {
-      set('True', 'ReplicaSetUpdated', `${what} is progressing.`, true)
-    } else if (hasTimedOut(current, deadline, nowMs)) {
-      set('False', 'ProgressDeadlineExceeded', `${what} has timed out progressing.`)
+      set(['True', 'ReplicaSetUpdated', `${what} is progressing.`], true)
+    } else if (current && current.reason !== 'NewReplicaSetAvailable' && dueMs(current, deadline) < nowMs) {
+      set(['False', 'ProgressDeadlineExceeded', `${what} has timed out progressing.`])
     }
   }
   const failures = [fresh, ...all.map((each) => each.set)].flatMap((each) => each?.status?.conditions ?? [])
   const failure = failures.find(({ type }) => type === 'ReplicaFailure')
-  const { reason = '', message = '', status: value = '' } = failure ?? {}
   conditions = failure
-    ? withCondition(conditions, { type: 'ReplicaFailure', status: value, reason, message }, nowMs)
+    ? withCondition(seen, conditions, failure.type, [failure.status, failure.reason ?? '', failure.message ?? ''])
     : conditions.filter(({ type }) => type !== 'ReplicaFailure')
   return { ...status, conditions }
 }
 
 function hasProgressed(before: V1DeploymentStatus, after: V1DeploymentStatus): boolean {
-  const old = ({ replicas = 0, updatedReplicas = 0 }: V1DeploymentStatus): number => replicas - updatedReplicas
-  return (after.updatedReplicas ?? 0) > (before.updatedReplicas ?? 0) || old(after) < old(before) ||
-    (after.readyReplicas ?? 0) > (before.readyReplicas ?? 0) ||
-    (after.availableReplicas ?? 0) > (before.availableReplicas ?? 0)
+  const counts = (status: V1DeploymentStatus): readonly number[] => {
+    const { replicas = 0, updatedReplicas = 0, readyReplicas = 0, availableReplicas = 0 } = status
+    return [updatedReplicas, updatedReplicas - replicas, readyReplicas, availableReplicas]
+  }
+  return counts(after).some((count, at) => count > counts(before)[at]!)
 }
 
-function hasTimedOut(current: V1DeploymentCondition | undefined, deadline: number, nowMs: number): boolean {
-  if (!current || current.reason === 'NewReplicaSetAvailable') return false
-  if (current.reason === 'ProgressDeadlineExceeded') return true
-  return Date.parse(current.lastUpdateTime ?? '') + deadline * 1000 < nowMs
+/** Returns when a Deployment has its deadline. */
+function dueMs({ lastUpdateTime = '' }: V1DeploymentCondition, deadline: number): number {
+  return Date.parse(lastUpdateTime) + deadline * 1000
 }
 
 /** Returns the time until the progress is checked again; undefined if nothing progresses. */
-export function untilDeadline(
-  deployment: V1Deployment,
-  status: V1DeploymentStatus,
-  nowMs: number,
-): number | undefined {
+export function untilDeadline(deployment: V1Deployment, status: V1DeploymentStatus, nowMs: number): number | undefined {
   const [deadline, current] = [deadlineOf(deployment), progressing(status.conditions ?? [])]
   if (deadline === undefined || !current || current.reason === 'ProgressDeadlineExceeded') return undefined
   if (deployment.spec?.paused || isComplete(deployment, status)) return undefined
   // A second more, as the time of the condition is in whole seconds.
-  return Math.max(1000, Date.parse(current.lastUpdateTime ?? '') + deadline * 1000 + 1000 - nowMs)
+  return Math.max(1000, dueMs(current, deadline) + 1000 - nowMs)
 }

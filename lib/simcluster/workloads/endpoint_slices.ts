@@ -1,5 +1,5 @@
 /** Keeps the EndpointSlices of Services with selectors. */
-import { type Operator, owners } from 'kubeloop'
+import { type Operator, owners, selectors } from 'kubeloop'
 import {
   type DiscoveryV1EndpointPort,
   EndpointSlice,
@@ -13,13 +13,15 @@ import {
   type V1Service,
 } from 'kubeloop/kinds'
 import { jsonEqual } from '../../core/equal.ts'
-import { endpointOf, keyOf, labelsOf, MANAGED_BY, MANAGER, portsOf, selects, SERVICE_NAME } from './endpoints.ts'
-import { isTerminal } from './job_counts.ts'
 import { unlessNamespaceEnds } from './pod_changes.ts'
+import { isPodReady, isTerminal } from './pod_plan.ts'
 
+const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by'
+const MANAGER = 'endpointslice-controller.k8s.io'
+const SERVICE_NAME = 'kubernetes.io/service-name'
+const HEADLESS = 'service.kubernetes.io/headless'
 const MAX_ENDPOINTS = 100
 
-/** Adds the controller of EndpointSlices. */
 export function addEndpointSlices(app: Operator): void {
   app.controllerFor(Service, { name: 'endpointslice', fieldManager: 'kube-controller-manager', concurrency: 5 })
     .owns(EndpointSlice)
@@ -129,14 +131,58 @@ function fillSlices(
   for (const { slice, content } of kept) if (!isEqual(slice, content)) plan.update.push(changed(slice, content))
 }
 
-const changed = (slice: V1EndpointSlice, { labels, ports, endpoints }: SliceContent): V1EndpointSlice => ({
-  ...slice,
-  metadata: { ...slice.metadata, labels },
-  ports,
-  endpoints,
-})
+function changed(slice: V1EndpointSlice, { labels, ports, endpoints }: SliceContent): V1EndpointSlice {
+  return { ...slice, metadata: { ...slice.metadata, labels }, ports, endpoints }
+}
 
 function isEqual(slice: V1EndpointSlice, wanted: SliceContent): boolean {
   return keyOf(slice.ports) === keyOf(wanted.ports) &&
     jsonEqual([slice.metadata.labels, slice.endpoints ?? []], [wanted.labels, wanted.endpoints])
+}
+
+function selects({ spec }: V1Service, labels: Readonly<Record<string, string>> | undefined): boolean {
+  return spec?.selector !== undefined && selectors.parseLabelSelector(spec.selector)(labels)
+}
+
+function labelsOf({ metadata, spec }: V1Service): Record<string, string> {
+  const { [HEADLESS]: _headless, ...labels } = metadata.labels ?? {}
+  const isHeadless = !spec?.clusterIP || spec.clusterIP === 'None'
+  return { ...labels, ...(isHeadless && { [HEADLESS]: '' }), [SERVICE_NAME]: metadata.name, [MANAGED_BY]: MANAGER }
+}
+
+/** Returns the ports of a Service on a pod, without those whose names no container has. */
+function portsOf({ spec }: V1Service, { spec: pod }: V1Pod): readonly DiscoveryV1EndpointPort[] {
+  const containers = [
+    ...pod?.containers ?? [],
+    ...pod?.initContainers?.filter(({ restartPolicy }) => restartPolicy === 'Always') ?? [],
+  ]
+  return (spec?.ports ?? []).flatMap(({ name = '', port, protocol = 'TCP', appProtocol, targetPort = port }) => {
+    const number = typeof targetPort === 'number' ? targetPort : containers.flatMap(({ ports = [] }) => ports)
+      .find((each) => each.name === targetPort && (each.protocol ?? 'TCP') === protocol)?.containerPort
+    return number === undefined ? [] : [{ name, port: number, protocol, ...(appProtocol && { appProtocol }) }]
+  })
+}
+
+/** Ports are equal in any order. A server has null for none. */
+function keyOf(ports: readonly DiscoveryV1EndpointPort[] | null | undefined): string {
+  const keys = ports?.map(({ name, port, protocol, appProtocol }) =>
+    JSON.stringify([name, port, protocol, appProtocol])
+  )
+  return JSON.stringify(keys?.toSorted() ?? [])
+}
+
+function endpointOf(service: V1Service, pod: V1Pod, node: V1Node | undefined): V1Endpoint {
+  const { metadata: { namespace, name, uid, deletionTimestamp }, spec, status } = pod
+  const [serving, terminating] = [isPodReady(pod), deletionTimestamp !== undefined]
+  const ready = service.spec?.publishNotReadyAddresses === true || (serving && !terminating)
+  const zone = node?.metadata.labels?.['topology.kubernetes.io/zone']
+  const isNamed = spec?.hostname && spec.subdomain === service.metadata.name
+  return {
+    addresses: [status!.podIP!],
+    conditions: { ready, serving, terminating },
+    targetRef: { kind: 'Pod', namespace, name, uid },
+    ...(spec?.nodeName && { nodeName: spec.nodeName }),
+    ...(zone && { zone }),
+    ...(isNamed && { hostname: spec.hostname }),
+  }
 }

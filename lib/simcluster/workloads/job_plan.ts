@@ -1,10 +1,12 @@
-/** Decides what a Job needs: pods, its status, and which of its pods are counted. */
+/** Decides what a Job needs: pods, its status, and which of its pods are counted, each once. */
 import type { V1Job, V1JobCondition, V1JobStatus, V1Pod } from 'kubeloop/kinds'
-import { completedIndexes, formatIndexes, indexOf } from './indexes.ts'
-import { countsOf, isTerminal, isTracked, restartsTooOften } from './job_counts.ts'
-import { instant } from './instant.ts'
-import { isPodActive, isPodReady } from './pod_plan.ts'
+import { instant } from '../../core/duration.ts'
+import { isPodActive, isPodReady, isTerminal, soonest } from './pod_plan.ts'
 
+/** Keeps a pod until it is counted. */
+export const TRACKING = 'batch.kubernetes.io/job-tracking'
+/** The label and the annotation with the index of a pod of an indexed Job. */
+export const INDEX = 'batch.kubernetes.io/job-completion-index'
 /** Back-off of pods that replace failed ones. */
 const RETRY = { baseMs: 10_000, maxMs: 600_000 }
 const BURST = 500
@@ -18,11 +20,11 @@ export interface JobPlan {
   /** The pods that are counted by the status, after which they lose their finalizer. */
   readonly untrack: readonly V1Pod[]
   readonly status: V1JobStatus
-  /** The time until it is looked at again. */
   readonly againMs?: number | undefined
 }
 
-/** Returns the condition that a Job has finished with, if any. */
+const DECIDED = ['SuccessCriteriaMet', 'FailureTarget']
+
 export function finishedBy(status: V1JobStatus | undefined): V1JobCondition | undefined {
   return status?.conditions?.find(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True')
 }
@@ -33,70 +35,63 @@ export function planJob(job: V1Job, pods: readonly V1Pod[], nowMs: number): JobP
   if (finishedBy(known)) {
     return { create: [], remove: [], countsRemoved: false, untrack: pods.filter(isTracked), status: known }
   }
-  const counts = countsOf(job, pods)
+  const { succeeded, failed, indexes } = countsOf(job, pods)
   const active = pods.filter(isPodActive)
   const isSuspended = spec?.suspend ?? false
   const startTime = known.startTime ?? (isSuspended ? undefined : instant(nowMs))
   let conditions = known.conditions ?? []
-  const set = (type: string, value: string, reason: string, message: string): void => {
-    const at = instant(nowMs)
-    const next = { type, status: value, reason, message, lastProbeTime: at, lastTransitionTime: at }
+  const at = instant(nowMs)
+  const set = (type: string, status: string, reason: string, message: string): void => {
+    const next = { type, status, reason, message, lastProbeTime: at, lastTransitionTime: at }
     const old = conditions.find((each) => each.type === type)
-    if (old ? old.status !== value : value === 'True') conditions = [...conditions.filter((each) => each !== old), next]
+    if (old ? old.status !== status : status === 'True') {
+      conditions = [...conditions.filter((each) => each !== old), next]
+    }
   }
-  const targetOf = (type: string): V1JobCondition | undefined => conditions.find((each) => each.type === type)
+  const decided = (): V1JobCondition | undefined => conditions.find(({ type }) => DECIDED.includes(type))
   const deadlineMs = spec?.activeDeadlineSeconds === undefined || isSuspended || !startTime
     ? undefined
     : Date.parse(startTime) + spec.activeDeadlineSeconds * 1000 - nowMs
-  if (!targetOf('SuccessCriteriaMet') && !targetOf('FailureTarget')) {
-    if (counts.all.failed > (spec?.backoffLimit ?? 6) || restartsTooOften(job, pods)) {
+  if (!decided()) {
+    if (failed.all > (spec?.backoffLimit ?? 6) || restartsTooOften(job, pods)) {
       set('FailureTarget', 'True', 'BackoffLimitExceeded', 'Job has reached the specified backoff limit')
     } else if (deadlineMs !== undefined && deadlineMs <= 0) {
       set('FailureTarget', 'True', 'DeadlineExceeded', 'Job was active longer than specified deadline')
     }
   }
-  const isOver = targetOf('SuccessCriteriaMet') ?? targetOf('FailureTarget')
-  const change = isOver ? { create: [], remove: active } : podChanges(job, pods, counts.all.succeeded, nowMs)
+  const isOver = decided()
+  const change = isOver ? { create: [], remove: active } : podChanges(job, pods, succeeded.all, nowMs)
   const left = active.filter((pod) => !change.remove.includes(pod))
   const running = left.length + change.create.length
-  const terminating = pods.filter((pod) => pod.metadata.deletionTimestamp && !isTerminal(pod)).length +
-    change.remove.length
-  if (!isOver && counts.all.succeeded >= (spec?.completions ?? 1) && running === 0) {
+  const terminating = change.remove.length +
+    pods.filter((pod) => pod.metadata.deletionTimestamp && !isTerminal(pod)).length
+  const isResumed = !isSuspended &&
+    known.conditions?.some(({ type, status }) => type === 'Suspended' && status === 'True')
+  if (!isOver && succeeded.all >= (spec?.completions ?? 1) && running === 0) {
     set('SuccessCriteriaMet', 'True', 'CompletionsReached', 'Reached expected number of succeeded pods')
   } else if (!isOver) {
     if (isSuspended) set('Suspended', 'True', 'JobSuspended', 'Job suspended')
     else set('Suspended', 'False', 'JobResumed', 'Job resumed')
   }
-  const isCounted = counts.uncounted.succeeded.length + counts.uncounted.failed.length === 0
-  let completionTime: string | undefined
-  if (isCounted && terminating === 0 && running === 0 && isOver) {
-    set(isOver.type === 'FailureTarget' ? 'Failed' : 'Complete', 'True', isOver.reason ?? '', isOver.message ?? '')
-    if (isOver.type !== 'FailureTarget') completionTime = instant(nowMs)
-  }
-  const isResumed = known.conditions?.some(({ type, status }) => type === 'Suspended' && status === 'True') &&
-    !isSuspended
+  const uids = [...succeeded.uncounted, ...failed.uncounted]
+  const isFinished = isOver && uids.length === 0 && terminating === 0 && running === 0
+  const hasFailed = isOver?.type === 'FailureTarget'
+  if (isFinished) set(hasFailed ? 'Failed' : 'Complete', 'True', isOver.reason ?? '', isOver.message ?? '')
   const status: V1JobStatus = {
-    ...(!isSuspended && startTime && { startTime: isResumed ? instant(nowMs) : startTime }),
-    ...(completionTime && { completionTime }),
+    ...(!isSuspended && startTime && { startTime: isResumed ? at : startTime }),
+    ...(isFinished && !hasFailed && { completionTime: at }),
     ...(conditions.length > 0 && { conditions }),
     ...(running > 0 && { active: running }),
     ready: left.filter(isPodReady).length,
     terminating,
-    ...(counts.counted.succeeded > 0 && { succeeded: counts.counted.succeeded }),
-    ...(counts.counted.failed > 0 && { failed: counts.counted.failed }),
-    ...(counts.indexes?.size && { completedIndexes: formatIndexes(counts.indexes) }),
-    uncountedTerminatedPods: isCounted ? {} : counts.uncounted,
+    ...(succeeded.counted > 0 && { succeeded: succeeded.counted }),
+    ...(failed.counted > 0 && { failed: failed.counted }),
+    ...(indexes?.size && { completedIndexes: formatIndexes(indexes) }),
+    uncountedTerminatedPods: uids.length === 0 ? {} : { succeeded: succeeded.uncounted, failed: failed.uncounted },
   }
-  const uids = new Set([...counts.uncounted.succeeded, ...counts.uncounted.failed])
-  const untrack = pods.filter((pod) => isTracked(pod) && uids.has(pod.metadata.uid))
-  const waits = [change.againMs, deadlineMs].filter((ms) => ms !== undefined && ms > 0) as number[]
-  return {
-    ...change,
-    countsRemoved: isOver !== undefined,
-    status,
-    untrack,
-    againMs: waits.length > 0 ? Math.min(...waits) : undefined,
-  }
+  const untrack = pods.filter((pod) => isTracked(pod) && uids.includes(pod.metadata.uid))
+  const againMs = soonest([change.againMs, deadlineMs])
+  return { ...change, countsRemoved: isOver !== undefined, status, untrack, againMs }
 }
 
 type Changes = Pick<JobPlan, 'create' | 'remove' | 'againMs'>
@@ -112,13 +107,11 @@ function podChanges(job: V1Job, pods: readonly V1Pod[], succeeded: number, nowMs
     const least = active.toSorted((a, b) => Number(isPodReady(a)) - Number(isPodReady(b)))
     return { create: [], remove: least.slice(0, active.length - wanted) }
   }
-  const ending = spec?.podReplacementPolicy === 'Failed'
-    ? pods.filter((pod) => !isPodActive(pod) && !isTerminal(pod)).length
-    : 0
+  const isEnding = (pod: V1Pod): boolean => !isPodActive(pod) && !isTerminal(pod)
+  const ending = spec?.podReplacementPolicy === 'Failed' ? pods.filter(isEnding).length : 0
   const count = Math.min(BURST, wanted - active.length - ending)
-  if (count <= 0) return { create: [], remove: [] }
-  const waitMs = untilRetry(pods, nowMs)
-  if (waitMs > 0) return { create: [], remove: [], againMs: waitMs }
+  const againMs = count > 0 ? untilRetry(pods, nowMs) : 0
+  if (count <= 0 || againMs > 0) return { create: [], remove: [], againMs }
   if (spec?.completionMode !== 'Indexed') return { create: Array.from({ length: count }, () => undefined), remove: [] }
   const taken = completedIndexes(job.status?.completedIndexes, pods)
   for (const pod of active) taken.add(indexOf(pod))
@@ -139,4 +132,85 @@ function untilRetry(pods: readonly V1Pod[], nowMs: number): number {
   if (failures.length === 0) return 0
   const delayMs = Math.min(RETRY.baseMs * 2 ** (failures.length - 1), RETRY.maxMs)
   return Math.max(...failures.map(({ atMs }) => atMs)) + delayMs - nowMs
+}
+
+export const isTracked = ({ metadata }: V1Pod): boolean => metadata.finalizers?.includes(TRACKING) ?? false
+
+/** Returns the index of a pod, or -1. */
+const indexOf = ({ metadata }: V1Pod): number => Number(metadata.annotations?.[INDEX] ?? -1)
+
+interface Ended {
+  /** How many are in the status. */
+  readonly counted: number
+  /** The uids of those that are on the way into the status. */
+  readonly uncounted: readonly string[]
+  /** How many have ended, also those that are not in the status yet. */
+  readonly all: number
+}
+
+interface JobCounts {
+  readonly succeeded: Ended
+  readonly failed: Ended
+  /** Of an indexed Job: the indexes that have succeeded. */
+  readonly indexes: ReadonlySet<number> | undefined
+}
+
+/** Counts pods: in the status are those without the finalizer, then those that are on the way. */
+function countsOf({ spec, status }: V1Job, pods: readonly V1Pod[]): JobCounts {
+  const { uncountedTerminatedPods = {} } = status ?? {}
+  const { succeeded = [], failed = [] } = uncountedTerminatedPods
+  const known = new Set([...succeeded, ...failed])
+  const tracked = pods.filter(isTracked)
+  const indexes = spec?.completionMode === 'Indexed' ? completedIndexes(status?.completedIndexes, pods) : undefined
+  const replacesFailed = spec?.podReplacementPolicy === 'Failed' || spec?.podFailurePolicy !== undefined
+  const isFailed = ({ metadata, status }: V1Pod): boolean =>
+    status?.phase === 'Failed' || (!replacesFailed && !!metadata.deletionTimestamp && status?.phase !== 'Succeeded')
+  const count = (name: 'succeeded' | 'failed', is: (pod: V1Pod) => boolean, size?: number): Ended => {
+    const before = uncountedTerminatedPods[name] ?? []
+    const held = before.filter((uid) => tracked.some(({ metadata }) => metadata.uid === uid))
+    const fresh = tracked.filter((pod) => is(pod) && !known.has(pod.metadata.uid))
+    const counted = (status?.[name] ?? 0) + before.length - held.length
+    return {
+      counted: size ?? counted,
+      // A pod that is being deleted is counted when it has ended.
+      uncounted: [...held, ...fresh.filter(isTerminal).map(({ metadata }) => metadata.uid)],
+      all: size ?? counted + held.length + fresh.length,
+    }
+  }
+  return {
+    succeeded: count('succeeded', (pod) => pod.status?.phase === 'Succeeded', indexes?.size),
+    failed: count('failed', isFailed),
+    indexes,
+  }
+}
+
+/** Returns whether containers that restart in their pods have reached the limit. */
+function restartsTooOften({ spec }: V1Job, pods: readonly V1Pod[]): boolean {
+  if (spec?.template.spec?.restartPolicy !== 'OnFailure') return false
+  const statuses = pods.filter((pod) => !isTerminal(pod))
+    .flatMap(({ status }) => [...status?.containerStatuses ?? [], ...status?.initContainerStatuses ?? []])
+  const restarts = statuses.reduce((sum, { restartCount }) => sum + restartCount, 0)
+  return restarts > 0 && restarts >= (spec.backoffLimit ?? 6)
+}
+
+/** Returns the indexes of a text, and of the pods that have succeeded. */
+function completedIndexes(text: string | undefined, pods: readonly V1Pod[]): Set<number> {
+  const found = new Set<number>()
+  for (const part of text?.split(',') ?? []) {
+    const [first, last = first] = part.split('-').map(Number)
+    for (let index = first!; index <= last!; index++) found.add(index)
+  }
+  for (const pod of pods) if (pod.status?.phase === 'Succeeded' && indexOf(pod) >= 0) found.add(indexOf(pod))
+  return found
+}
+
+function formatIndexes(indexes: ReadonlySet<number>): string {
+  const ranges: [number, number][] = []
+  for (const index of [...indexes].toSorted((a, b) => a - b)) {
+    const last = ranges.at(-1)
+    if (last && last[1] === index - 1) last[1] = index
+    else ranges.push([index, index])
+  }
+  return ranges.map(([first, last]) => last === first ? `${first}` : `${first}${last === first + 1 ? ',' : '-'}${last}`)
+    .join(',')
 }

@@ -11,17 +11,16 @@ import {
 } from 'kubeloop'
 import type { ResourceOf } from 'kubeloop/parts'
 import { Job, Pod, ReplicaSet, type V1Job, type V1LabelSelector, type V1Pod, type V1ReplicaSet } from 'kubeloop/kinds'
+import type { Ownable } from '../../core/owner_references.ts'
+import { unlessRefused } from './pod_changes.ts'
 
 /** The key of objects without a controller. No uid is like it. */
 const ORPHANS = 'orphans'
 
-const byOwner = (object: HasOwners): string => owners.controllerOf(object)?.uid ?? ORPHANS
+export const byOwner = (object: HasOwners): string => owners.controllerOf(object)?.uid ?? ORPHANS
 
-/** Pods by the uid of their controller. */
 export const podsByOwner: Index<V1Pod> = defineIndex(Pod, byOwner)
-/** ReplicaSets by the uid of their controller. */
 export const setsByOwner: Index<V1ReplicaSet> = defineIndex(ReplicaSet, byOwner)
-/** Jobs by the uid of their controller. */
 export const jobsByOwner: Index<V1Job> = defineIndex(Job, byOwner)
 
 /** An object with a selector of its dependents. */
@@ -37,30 +36,33 @@ function selects({ spec }: Selecting, { metadata }: KubeObject): boolean {
   return selectors.parseLabelSelector({ matchLabels, matchExpressions })(metadata.labels)
 }
 
-/**
- * Resolves with the dependents of a workload. Adopts objects that it selects and nothing controls, and releases those
- * that it does not select any more.
- */
+/** Resolves with the dependents of a workload: adopts what it selects and nothing controls, and releases the others. */
 export async function claim<T extends KubeObject>(client: Client, index: Index<T>, owner: Selecting): Promise<T[]> {
   const { uid, namespace, deletionTimestamp } = owner.metadata
+  /** Changes the owner references of this version of an object. Resolves with undefined if it has changed. */
+  const edit = (object: T, change: (draft: Ownable, owner: KubeObject) => void): Promise<T | undefined> => {
+    const { name, resourceVersion, ownerReferences = [] } = object.metadata
+    const metadata = { name, namespace, ownerReferences: [...ownerReferences] }
+    change({ metadata }, owner)
+    const merge = { metadata: { ownerReferences: metadata.ownerReferences } }
+    const write = client.patch(index.resource, object, { merge }, { resourceVersion })
+    return unlessRefused(write, (error) => isReason(error, 'Conflict', 'NotFound'))
+  }
   const claimed: T[] = []
   for (const object of await client.lookup(index, uid)) {
     if (selects(owner, object) || object.metadata.deletionTimestamp) claimed.push(object)
-    else if (!deletionTimestamp) await setOwners(client, index.resource, object, withoutOwner(object, uid))
+    else if (!deletionTimestamp) await edit(object, owners.removeOwner)
   }
   if (deletionTimestamp) return claimed
   for (const object of await client.lookup(index, ORPHANS, { namespace })) {
     if (object.metadata.deletionTimestamp || !selects(owner, object)) continue
-    const { apiVersion, kind, metadata: { name } } = owner
-    const reference = { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }
-    const references = [...(object.metadata.ownerReferences ?? []), reference]
-    const adopted = await setOwners(client, index.resource, object, references)
+    const adopted = await edit(object, owners.setController)
     if (adopted) claimed.push(adopted)
   }
   return claimed
 }
 
-/** Resolves with the keys of the workloads that may adopt an object. */
+/** Resolves with the workloads that may adopt an object. */
 export async function adopters<T extends Selecting>(
   client: Client,
   resource: ResourceOf<T>,
@@ -69,23 +71,4 @@ export async function adopters<T extends Selecting>(
   const { namespace = '' } = object.metadata
   if (owners.controllerOf(object)) return []
   return (await client.list(resource, { namespace })).filter((each) => selects(each, object))
-}
-
-function withoutOwner({ metadata }: KubeObject, uid: string): readonly object[] {
-  return metadata.ownerReferences?.filter((each) => each.uid !== uid) ?? []
-}
-
-/** Replaces the owner references of this version of an object. Resolves with undefined if it has changed. */
-async function setOwners<T extends KubeObject>(
-  client: Client,
-  resource: ResourceOf<T>,
-  { metadata }: T,
-  ownerReferences: readonly object[],
-): Promise<T | undefined> {
-  const { resourceVersion } = metadata
-  return await client.patch(resource, { metadata }, { merge: { metadata: { ownerReferences } } }, { resourceVersion })
-    .catch((error: unknown) => {
-      if (isReason(error, 'Conflict', 'NotFound')) return undefined
-      throw error
-    })
 }

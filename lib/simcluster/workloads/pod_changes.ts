@@ -1,6 +1,6 @@
 /** Creates and deletes the pods of workloads, as the controllers of a cluster do. */
-import { type Client, isReason, type KubeObject, type Recorder } from 'kubeloop'
-import { Pod, type V1Pod } from 'kubeloop/kinds'
+import { type Client, type DesiredMeta, isReason, type KubeObject, type Recorder } from 'kubeloop'
+import { Pod, type V1Pod, type V1PodSpec, type V1PodTemplateSpec } from 'kubeloop/kinds'
 import { messageOf } from '../../core/errors.ts'
 
 export interface PodChanges {
@@ -31,14 +31,38 @@ export async function changePods(
   return pods
 }
 
-/** Resolves with undefined if a write was refused because the namespace is being deleted. */
-export async function unlessNamespaceEnds<T>(write: Promise<T>): Promise<T | undefined> {
+/** Creates a pod of a template. `metadata` and `spec` take the place of fields of the template. */
+export async function createPod(
+  client: Client,
+  owner: KubeObject & { readonly metadata: { readonly namespace: string } },
+  template: V1PodTemplateSpec | undefined,
+  metadata: DesiredMeta = {},
+  spec: Partial<V1PodSpec> = {},
+): Promise<V1Pod> {
+  const { namespace, name } = owner.metadata
+  const { labels, annotations, finalizers } = template?.metadata ?? {}
+  return await client.create(Pod, {
+    metadata: { namespace, generateName: `${name}-`, labels, annotations, finalizers, ...metadata },
+    spec: { ...template?.spec, ...spec },
+  }, { owner })
+}
+
+/** Resolves with undefined if a write was refused for an expected reason. */
+export async function unlessRefused<T>(
+  write: Promise<T>,
+  isExpected: (error: unknown) => boolean,
+): Promise<T | undefined> {
   try {
     return await write
   } catch (error) {
-    if (isNamespaceEnding(error)) return undefined
-    throw error
+    if (!isExpected(error)) throw error
+    return undefined
   }
+}
+
+/** Resolves with undefined if a write was refused because the namespace is being deleted. */
+export function unlessNamespaceEnds<T>(write: Promise<T>): Promise<T | undefined> {
+  return unlessRefused(write, isNamespaceEnding)
 }
 
 /** Returns whether a write was refused because the namespace is being deleted. */

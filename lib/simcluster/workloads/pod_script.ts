@@ -47,7 +47,6 @@ export interface Pods {
   log(pattern: string, text: string): void
 }
 
-/** What is scripted for a pod. */
 export type PodRule = ({ readonly does: 'fail' } & PodFailure) | { readonly does: 'hold' }
 
 interface Entry<T> {
@@ -67,7 +66,6 @@ export class PodScript implements Pods {
     this.#now = now
   }
 
-  /** Calls `listener` after each change of a rule. */
   onChange(listener: () => void): void {
     this.#onChange.add(listener)
   }
@@ -97,7 +95,6 @@ export class PodScript implements Pods {
     return this.#rules.findLast(({ matches }) => matches(pod))?.value
   }
 
-  /** Returns what a test has added to the log of a pod. */
   linesOf(pod: KubeObject): LogLine[] {
     return this.#lines.filter(({ matches }) => matches(pod)).map(({ value }) => value)
   }

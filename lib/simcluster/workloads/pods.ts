@@ -1,104 +1,83 @@
 /** Runs pods on the one simulated node: a scheduler and a kubelet without containers. */
 import { EventChannel, isReason, type Operator } from 'kubeloop'
-import type { LogLine } from 'kubeloop/apiserver'
+import type { PodLog } from 'kubeloop/apiserver'
 import { Node, Pod, type V1Pod } from 'kubeloop/kinds'
+import { unlessRefused } from './pod_changes.ts'
 import { planPod, type PodTimes } from './pod_plan.ts'
 import type { PodScript } from './pod_script.ts'
-import { instant } from './instant.ts'
+import { instant } from '../../core/duration.ts'
 
 type PodKey = { readonly namespace: string; readonly name: string }
 
-/** The name of the node. */
 export const NODE = 'kubeloop'
 const NODE_IP = '10.0.0.1'
 
-/** Adds the controller of pods. Returns a function that queues pods whose script has changed. */
-export function addPods(app: Operator, script: PodScript, times: PodTimes): (keys: Iterable<PodKey>) => void {
+/** Adds the controller of pods. It looks at all of them when the script changes. */
+export function addPods(app: Operator, script: PodScript, times: PodTimes): void {
   const changed = new EventChannel<PodKey>(Number.MAX_SAFE_INTEGER)
+  const keys = new Map<string, PodKey>()
+  script.onChange(() => keys.forEach((key) => void changed.send(key)))
   /** Since when each pod has its phase, by uid: times of a status are in whole seconds. */
   const since = new Map<string, { readonly phase: string | undefined; readonly ms: number }>()
   const addresses = new Addresses()
   app.controllerFor(Pod, { name: 'kubelet', fieldManager: 'kubelet', concurrency: 10 })
     .from('script', () => changed)
-    .watches(Pod, ({ metadata: { uid }, status }, { event }) => {
-      // Of a first list all pods pass here before the first reconcile, which may need an address.
-      if (event.kind !== 'deleted') addresses.note(uid, status?.podIP)
+    .watches(Pod, ({ metadata: { uid, namespace, name }, status }, { event }) => {
+      if (event.kind === 'deleted') { for (const each of [keys, since, addresses]) each.delete(uid) }
       else {
-        since.delete(uid)
-        addresses.free(uid)
+        keys.set(uid, { namespace, name })
+        // Of a first list all pods pass here before the first reconcile, which may need an address.
+        if (status?.podIP) addresses.set(uid, status.podIP)
       }
       return []
     })
     .reconcile(async (pod, { client, clock, events }) => {
-      const { uid } = pod.metadata
+      const { uid, namespace, name } = pod.metadata
       const { phase } = pod.status ?? {}
       const nowMs = clock.now()
       if (since.get(uid)?.phase !== phase) since.set(uid, { phase, ms: nowMs })
       const seen = { pod, nowMs, sinceMs: since.get(uid)!.ms, rule: script.ruleOf(pod), times }
       const step = planPod({ ...seen, node: NODE, ip: addresses.of(uid), hostIP: NODE_IP })
-      switch (step.do) {
-        case 'nothing':
-          return
-        case 'wait':
-          return { requeueAfter: step.ms }
-        case 'bind': {
-          const target = { apiVersion: 'v1', kind: 'Node', name: NODE } as const
-          try {
-            await client.subresource(Pod, pod, 'binding').create({ target })
-          } catch (error) {
-            // It was bound or deleted meanwhile.
-            if (!isReason(error, 'Conflict', 'NotFound')) throw error
-            return
-          }
-          const { namespace, name } = pod.metadata
-          return events.normal(pod, 'Scheduled', `Successfully assigned ${namespace}/${name} to ${NODE}`)
-        }
-        case 'remove':
-          return void await client.delete(Pod, pod, { gracePeriodSeconds: 0, uid })
-        case 'status': {
-          const { status } = await client.setStatus(Pod, pod, step.status)
-          if (status?.phase !== phase) since.set(uid, { phase: status?.phase, ms: nowMs })
-          return
-        }
+      if (typeof step === 'number') return { requeueAfter: step }
+      if (step === 'bind') {
+        const target = { apiVersion: 'v1', kind: 'Node', name: NODE } as const
+        // It may be bound or deleted meanwhile.
+        const bound = client.subresource(Pod, pod, 'binding').create({ target })
+        if (!await unlessRefused(bound, (error) => isReason(error, 'Conflict', 'NotFound'))) return undefined
+        events.normal(pod, 'Scheduled', `Successfully assigned ${namespace}/${name} to ${NODE}`)
+      } else if (step === 'remove') await client.delete(Pod, pod, { gracePeriodSeconds: 0, uid })
+      else if (step) {
+        const { status } = await client.setStatus(Pod, pod, step)
+        if (status?.phase !== phase) since.set(uid, { phase: status?.phase, ms: nowMs })
       }
+      return undefined
     })
-  return (keys) => {
-    for (const key of keys) void changed.send(key)
-  }
 }
 
-/** The addresses of pods: each is given to one pod at a time. */
-class Addresses {
-  readonly #ofPods = new Map<string, string>()
+/** The addresses of pods, by uid: each is given to one pod at a time. */
+class Addresses extends Map<string, string> {
   readonly #used = new Set<string>()
   #next = 1
 
-  note(uid: string, ip: string | undefined): void {
-    if (ip === undefined) return
-    this.#ofPods.set(uid, ip)
+  override set(uid: string, ip: string): this {
     this.#used.add(ip)
+    return super.set(uid, ip)
+  }
+
+  override delete(uid: string): boolean {
+    this.#used.delete(this.get(uid) ?? '')
+    return super.delete(uid)
   }
 
   of(uid: string): string {
-    const ip = this.#ofPods.get(uid) ?? this.#take()
-    this.note(uid, ip)
-    return ip
-  }
-
-  free(uid: string): void {
-    this.#used.delete(this.#ofPods.get(uid) ?? '')
-    this.#ofPods.delete(uid)
-  }
-
-  #take(): string {
-    for (;; this.#next++) {
+    for (; !this.has(uid); this.#next++) {
       const ip = `10.244.${(this.#next >> 8) & 255}.${this.#next & 255}`
-      if (!this.#used.has(ip)) return ip
+      if (!this.#used.has(ip)) this.set(uid, ip)
     }
+    return this.get(uid)!
   }
 }
 
-/** Adds the node, once. */
 export function addNode(app: Operator): void {
   app.add('node', async ({ client, clock }) => {
     const labels = { 'kubernetes.io/hostname': NODE, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' }
@@ -116,16 +95,17 @@ export function addNode(app: Operator): void {
   })
 }
 
-/**
- * Returns the lines of a container's log; undefined before it has started. `script`: those of a test are beside the
- * line that every container has.
- */
-export function logOf(pod: V1Pod, container: string, script: PodScript): readonly LogLine[] {
-  const statuses = [...pod.status?.containerStatuses ?? [], ...pod.status?.initContainerStatuses ?? []]
-  const status = statuses.find(({ name }) => name === container)
-  const { running, terminated } = { ...status?.lastState, ...status?.state }
-  const atMs = Date.parse(running?.startedAt ?? terminated?.startedAt ?? pod.status?.startTime ?? '')
-  const lines = script.linesOf(pod)
-  if (lines.length > 0) return lines.map((line) => ({ ...line, atMs: Math.max(line.atMs, atMs) }))
-  return [{ atMs, text: `kubeloop simulates this container: the image ${status?.image} does not run` }]
+/** Returns what answers requests for logs: the lines of a test, or the line that every container has. */
+export function podLogOf(script: PodScript): PodLog {
+  return (given, name, follow) => {
+    if (follow) script.onLine(follow.more, follow.signal)
+    const pod = given as unknown as V1Pod
+    const statuses = [...pod.status?.containerStatuses ?? [], ...pod.status?.initContainerStatuses ?? []]
+    const status = statuses.find((each) => each.name === name)
+    const { running, terminated } = { ...status?.lastState, ...status?.state }
+    const atMs = Date.parse(running?.startedAt ?? terminated?.startedAt ?? pod.status?.startTime ?? '')
+    const lines = script.linesOf(pod)
+    if (lines.length > 0) return lines.map((line) => ({ ...line, atMs: Math.max(line.atMs, atMs) }))
+    return [{ atMs, text: `kubeloop simulates this container: the image ${status?.image} does not run` }]
+  }
 }

@@ -1,24 +1,15 @@
 /** Keeps the number of pods of ReplicaSets. */
-import type { Client, Operator } from 'kubeloop'
+import type { Operator } from 'kubeloop'
 import { Pod, ReplicaSet, type V1Pod, type V1ReplicaSet, type V1ReplicaSetStatus } from 'kubeloop/kinds'
 import { messageOf } from '../../core/errors.ts'
-import { isTerminal } from './job_counts.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { changePods, isNamespaceEnding } from './pod_changes.ts'
-import { availability, isPodActive, isPodReady, untilAvailable } from './pod_plan.ts'
-import { instant } from './instant.ts'
+import { changePods, createPod, isNamespaceEnding } from './pod_changes.ts'
+import { isAvailable, isPodActive, isPodReady, isTerminal, readySince, untilAvailable } from './pod_plan.ts'
+import { instant } from '../../core/duration.ts'
 
 /** Pods that are created or deleted at once, as by a cluster's controller. */
 const BURST = 500
 
-export interface ReplicasPlan {
-  /** The number of pods to create. */
-  readonly create: number
-  /** The pods to delete. */
-  readonly remove: readonly V1Pod[]
-}
-
-/** Adds the controller of ReplicaSets. */
 export function addReplicaSets(app: Operator): void {
   app.controllerFor(ReplicaSet, { name: 'replicaset', fieldManager: 'kube-controller-manager', concurrency: 10 })
     .owns(Pod)
@@ -28,24 +19,31 @@ export function addReplicaSets(app: Operator): void {
       const nowMs = clock.now()
       const { create, remove } = planReplicas(set, pods)
       const after = [...pods]
-      let failure: { readonly reason: string; readonly message: string } | undefined
+      let failure: Failure | undefined
       try {
-        const changes = { create: Array.from({ length: create }, () => () => createPod(client, set)), remove }
-        await changePods({ client, events }, set, changes, after)
+        const creations = Array.from({ length: create }, () => () => createPod(client, set, set.spec?.template))
+        await changePods({ client, events }, set, { create: creations, remove }, after)
       } catch (error) {
         if (isNamespaceEnding(error)) return
         failure = { reason: create > 0 ? 'FailedCreate' : 'FailedDelete', message: messageOf(error) }
         events.warning(set, failure.reason, `Error ${create > 0 ? 'creating' : 'deleting'}: ${failure.message}`)
       }
       await client.setStatus(ReplicaSet, set, statusOfSet(set, after, nowMs, failure))
-      if (failure) return { requeue: true }
-      const leftMs = untilAvailable(pods, set.spec?.minReadySeconds ?? 0, nowMs)
-      return leftMs === undefined ? undefined : { requeueAfter: leftMs }
+      return failure ? { requeue: true } : { requeue: false, requeueAfter: untilAvailable(set, pods, nowMs) }
     })
 }
 
+/** Why pods cannot be created or deleted. */
+interface Failure {
+  readonly reason: string
+  readonly message: string
+}
+
 /** Returns how many pods a ReplicaSet lacks, or which it has too many. */
-export function planReplicas(set: V1ReplicaSet, pods: readonly V1Pod[]): ReplicasPlan {
+export function planReplicas(
+  set: V1ReplicaSet,
+  pods: readonly V1Pod[],
+): { readonly create: number; readonly remove: readonly V1Pod[] } {
   if (set.metadata.deletionTimestamp) return { create: 0, remove: [] }
   const active = pods.filter(isPodActive)
   const more = (set.spec?.replicas ?? 1) - active.length
@@ -62,7 +60,7 @@ function firstToDelete(a: V1Pod, b: V1Pod): number {
     PHASES.indexOf(pod.status?.phase ?? 'Pending'),
     isPodReady(pod) ? 1 : 0,
     Number(pod.metadata.annotations?.['controller.kubernetes.io/pod-deletion-cost'] ?? 0) || 0,
-    -readySince(pod),
+    -(readySince(pod) ?? 0),
     -Math.max(0, ...pod.status?.containerStatuses?.map(({ restartCount }) => restartCount) ?? []),
     -Date.parse(pod.metadata.creationTimestamp),
   ]
@@ -71,21 +69,14 @@ function firstToDelete(a: V1Pod, b: V1Pod): number {
   return at < 0 ? (a.metadata.name < b.metadata.name ? -1 : 1) : left[at]! - right[at]!
 }
 
-function readySince({ status }: V1Pod): number {
-  const ready = status?.conditions?.find(({ type, status }) => type === 'Ready' && status === 'True')
-  return ready ? Date.parse(ready.lastTransitionTime ?? '') : 0
-}
-
-/** Returns the status of a ReplicaSet with these pods. `failure`: why pods cannot be created or deleted. */
 export function statusOfSet(
   set: V1ReplicaSet,
   pods: readonly V1Pod[],
   nowMs: number,
-  failure?: { readonly reason: string; readonly message: string },
+  failure?: Failure,
 ): V1ReplicaSetStatus {
   const active = pods.filter(isPodActive)
   const labels = Object.entries(set.spec?.template?.metadata?.labels ?? {})
-  const available = active.filter((pod) => availability(pod, set.spec?.minReadySeconds ?? 0, nowMs) === 0)
   const others = set.status?.conditions?.filter(({ type }) => type !== 'ReplicaFailure') ?? []
   const known = set.status?.conditions?.find(({ type }) => type === 'ReplicaFailure')
   const fresh = { type: 'ReplicaFailure', status: 'True', lastTransitionTime: instant(nowMs), ...failure }
@@ -95,16 +86,9 @@ export function statusOfSet(
     fullyLabeledReplicas:
       active.filter(({ metadata }) => labels.every(([name, value]) => metadata.labels?.[name] === value)).length,
     readyReplicas: active.filter(isPodReady).length,
-    availableReplicas: available.length,
+    availableReplicas: active.filter((pod) => isAvailable(set, pod, nowMs)).length,
     terminatingReplicas: pods.filter((pod) => pod.metadata.deletionTimestamp && !isTerminal(pod)).length,
     ...(set.metadata.generation !== undefined && { observedGeneration: set.metadata.generation }),
     ...(conditions.length > 0 && { conditions }),
   }
-}
-
-async function createPod(client: Client, set: V1ReplicaSet): Promise<V1Pod> {
-  const { metadata: { name, namespace }, spec } = set
-  const { labels, annotations, finalizers } = spec?.template?.metadata ?? {}
-  const metadata = { namespace, generateName: `${name}-`, labels, annotations, finalizers }
-  return await client.create(Pod, { metadata, spec: spec?.template?.spec }, { owner: set })
 }

@@ -10,13 +10,11 @@ export interface Sized {
 export const DESIRED = 'deployment.kubernetes.io/desired-replicas'
 export const MAX = 'deployment.kubernetes.io/max-replicas'
 
-/** The number of pods of a Deployment. */
 export const replicasOf = ({ spec }: V1Deployment): number => spec?.replicas ?? 1
 const availableIn = ({ status }: V1ReplicaSet): number => status?.availableReplicas ?? 0
 const total = (sets: readonly Sized[]): number => sets.reduce((sum, { size }) => sum + size, 0)
 const byAge = (a: Sized, b: Sized): number => ageOrder(a.set, b.set)
 
-/** Orders ReplicaSets from old to new. */
 export function ageOrder({ metadata: a }: V1ReplicaSet, { metadata: b }: V1ReplicaSet): number {
   const [left, right] = [Date.parse(a.creationTimestamp), Date.parse(b.creationTimestamp)]
   return left !== right ? left - right : a.name < b.name ? -1 : 1
@@ -62,18 +60,19 @@ export function roll(deployment: V1Deployment, fresh: Sized, old: readonly Sized
   const active = old.filter(({ size }) => size > 0).toSorted(byAge)
   const min = replicasOf(deployment) - boundsOf(deployment).unavailable
   // Pods of the new ReplicaSet that are not available must not let old ones go.
-  let unhealthy = total([fresh, ...old]) - min - (fresh.size - availableIn(fresh.set))
+  const unhealthy = total([fresh, ...old]) - min - (fresh.size - availableIn(fresh.set))
   if (active.length === 0 || unhealthy <= 0) return
-  for (const each of active) {
-    const less = Math.min(unhealthy, Math.max(0, each.size - availableIn(each.set)))
+  shrink(active, unhealthy, ({ set, size }) => size - availableIn(set))
+  const surplus = [fresh, ...active].reduce((sum, { set }) => sum + availableIn(set), 0) - min
+  shrink(active, surplus, ({ size }) => size)
+}
+
+/** Takes so many pods of ReplicaSets, in their order. `most` is the maximum of each. */
+function shrink(sets: readonly Sized[], count: number, most: (each: Sized) => number): void {
+  for (const each of sets) {
+    const less = Math.max(0, Math.min(count, most(each)))
     each.size -= less
-    unhealthy -= less
-  }
-  let surplus = [fresh, ...active].reduce((sum, { set }) => sum + availableIn(set), 0) - min
-  for (const each of active) {
-    const less = Math.min(each.size, Math.max(0, surplus))
-    each.size -= less
-    surplus -= less
+    count -= less
   }
 }
 
@@ -85,8 +84,8 @@ export function scale(deployment: V1Deployment, fresh: Sized | undefined, old: r
   const replicas = replicasOf(deployment)
   const all = fresh ? [...old, fresh] : [...old]
   const active = all.filter(({ size }) => size > 0)
-  const only = active.length > 1 ? undefined : active[0] ?? fresh ?? all.toSorted(byAge).at(-1)
   if (active.length <= 1) {
+    const only = active[0] ?? fresh ?? all.toSorted(byAge).at(-1)
     if (only) only.size = replicas
     return false
   }
@@ -100,14 +99,15 @@ export function scale(deployment: V1Deployment, fresh: Sized | undefined, old: r
   if (deployment.spec?.strategy?.type === 'Recreate') return false
   const more = (replicas > 0 ? replicas + boundsOf(deployment).surge : 0) - total(active)
   const ordered = active.toSorted((a, b) => b.size - a.size || (more > 0 ? byAge(b, a) : byAge(a, b)))
-  let added = 0
-  const sizes = ordered.map((each) => {
-    const share = more === 0 || more === added ? 0 : shareOf(deployment, each)
-    const part = more > 0 ? Math.min(share, more - added) : Math.max(share, more - added)
-    added += more === 0 ? 0 : part
-    return each.size + (more === 0 ? 0 : part)
-  })
-  ordered.forEach((each, at) => (each.size = Math.max(0, sizes[at]! + (at === 0 ? more - added : 0))))
+  let left = more
+  for (const each of ordered) {
+    const share = left === 0 ? 0 : shareOf(deployment, each)
+    const part = more > 0 ? Math.min(share, left) : Math.max(share, left)
+    each.size += part
+    left -= part
+  }
+  ordered[0]!.size += left
+  for (const each of ordered) each.size = Math.max(0, each.size)
   return true
 }
 

@@ -1,9 +1,7 @@
 /** The controllers of workloads that a cluster has, for the embedded API: an operator of kubeloop's own words. */
 import { type Clock, type Controller, type Log, type Operator, operator, type Parts, type Transport } from 'kubeloop'
-import type { PodLog } from 'kubeloop/apiserver'
-import { Pod, type V1Pod } from 'kubeloop/kinds'
 import { silentLog } from '../../observe/log.ts'
-import { addAccountTokens } from './account_tokens.ts'
+import { addAccountTokens, addServiceAccounts } from './accounts.ts'
 import { addCronJobs } from './cron_jobs.ts'
 import { addDaemonSets } from './daemon_sets.ts'
 import { addDeployments } from './deployments.ts'
@@ -11,12 +9,11 @@ import { addEndpointSlices } from './endpoint_slices.ts'
 import { addJobs } from './jobs.ts'
 import { PodScript } from './pod_script.ts'
 import { type PodTimes, TIMES } from './pod_plan.ts'
-import { addNode, addPods, logOf } from './pods.ts'
+import { addNode, addPods, podLogOf } from './pods.ts'
 import { addReplicaSets } from './replica_sets.ts'
-import { addServiceAccounts } from './service_accounts.ts'
 import { addStatefulSets } from './stateful_sets.ts'
 
-export { PodScript, TIMES }
+export { podLogOf, PodScript, TIMES }
 
 export interface WorkloadsOptions {
   readonly transport: Transport
@@ -33,14 +30,6 @@ export interface WorkloadsOptions {
   readonly uuid?: (() => string) | undefined
 }
 
-/** Returns what answers requests for the logs of pods. */
-export function podLogOf(script: PodScript): PodLog {
-  return (pod, container, follow) => {
-    if (follow) script.onLine(follow.more, follow.signal)
-    return logOf(pod as unknown as V1Pod, container, script)
-  }
-}
-
 /** Runs the controllers and the node of one cluster. */
 export class Workloads {
   readonly #options: WorkloadsOptions
@@ -53,7 +42,7 @@ export class Workloads {
     const { script, times } = options
     const app = this.#app
     addNode(app)
-    const queue = addPods(app, script, times)
+    addPods(app, script, times)
     addReplicaSets(app)
     addDeployments(app)
     addJobs(app)
@@ -63,7 +52,6 @@ export class Workloads {
     addCronJobs(app)
     addEndpointSlices(app)
     addAccountTokens(app, options.ca ?? (() => undefined))
-    script.onChange(() => queue([...this.#pods()].map(({ metadata }) => metadata)))
   }
 
   /** Whether its files are being loaded, in real time. */
@@ -91,10 +79,5 @@ export class Workloads {
       onLoaded: () => void (this.#loaded = true),
       onAssembled: (parts) => void (this.#parts = parts),
     })
-  }
-
-  #pods(): Iterable<V1Pod> {
-    const [informer] = this.#parts?.cluster.cache.informersOf(Pod) ?? []
-    return (informer?.store.values() ?? []) as Iterable<V1Pod>
   }
 }

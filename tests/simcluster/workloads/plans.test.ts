@@ -1,15 +1,23 @@
 /** The decisions of the controllers of workloads, as tables: objects seen, writes wanted. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { V1CronJob, V1Deployment, V1EndpointSlice, V1Job, V1Pod, V1ReplicaSet, V1Service } from 'kubeloop/kinds'
-import { planCronJob } from '../../../lib/simcluster/workloads/cron_jobs.ts'
-import { timesOf, zonedInstant } from '../../../lib/simcluster/workloads/cron_times.ts'
+import type {
+  V1CronJob,
+  V1Deployment,
+  V1EndpointSlice,
+  V1Job,
+  V1Pod,
+  V1PodStatus,
+  V1ReplicaSet,
+  V1Service,
+} from 'kubeloop/kinds'
+import { planCronJob, timesOf, zonedInstant } from '../../../lib/simcluster/workloads/cron_jobs.ts'
 import { planSlices } from '../../../lib/simcluster/workloads/endpoint_slices.ts'
 import { planDeployment } from '../../../lib/simcluster/workloads/deployment_plan.ts'
 import { untilDeadline } from '../../../lib/simcluster/workloads/deployment_status.ts'
 import { planPod, type PodSeen, untilAvailable } from '../../../lib/simcluster/workloads/pod_plan.ts'
 import type { PodRule } from '../../../lib/simcluster/workloads/pod_script.ts'
-import { instant } from '../../../lib/simcluster/workloads/instant.ts'
+import { instant } from '../../../lib/core/duration.ts'
 import { planReplicas, statusOfSet } from '../../../lib/simcluster/workloads/replica_sets.ts'
 import { boundsOf, scale, type Sized } from '../../../lib/simcluster/workloads/rollout.ts'
 
@@ -43,11 +51,11 @@ function steps(
   const found: string[] = []
   for (;;) {
     const step = planPod({ ...seen, pod: next, ip: '10.244.0.1', hostIP: '10.0.0.1' } as PodSeen)
-    if (step.do === 'nothing') return found
-    if (step.do !== 'status') return [...found, step.do === 'wait' ? `wait ${step.ms}` : step.do]
-    found.push(textOf({ ...next, status: step.status }))
+    if (step === undefined) return found
+    if (typeof step !== 'object') return [...found, typeof step === 'number' ? `wait ${step}` : step]
+    next = { ...next, status: step }
+    found.push(textOf(next))
     if (found.length === limit) return found
-    next = { ...next, status: step.status }
   }
 }
 
@@ -184,8 +192,7 @@ test('a pod keeps the conditions of others, and the times of its own', () => {
     ...{ pod: pod({ status: { ...started, conditions: others } }), nowMs: NOW, sinceMs: 0, rule: undefined },
     ...{ times: { readyMs: 0, completeMs: 0 }, node: 'kubeloop', ip: '1', hostIP: '2' },
   })
-  assert.equal(step.do, 'status')
-  const { conditions = [] } = step.do === 'status' ? step.status : {}
+  const { conditions = [] } = step as V1PodStatus
   const times = Object.fromEntries(conditions.map(({ type, lastTransitionTime }) => [type, lastTransitionTime]))
   const now = instant(NOW)
   assert.deepEqual(times, {
@@ -272,8 +279,8 @@ test('the status of a ReplicaSet counts pods by what they are', () => {
     observedGeneration: 1,
   }
   assert.deepEqual(statusOfSet(slow, pods, NOW), counts)
-  assert.equal(untilAvailable(pods, 10, NOW), 5000)
-  assert.equal(untilAvailable(pods, 0, NOW), undefined)
+  assert.equal(untilAvailable({ spec: { minReadySeconds: 10 } }, pods, NOW), 5000)
+  assert.equal(untilAvailable({}, pods, NOW), undefined)
   const failure = { reason: 'FailedCreate', message: 'no' }
   const { conditions } = statusOfSet(slow, pods, NOW, failure)
   assert.deepEqual(conditions, [{
@@ -301,6 +308,7 @@ const deployment = ({ replicas = 10, image = 'new', strategy, ...more }: Deploym
     metadata: { name: 'web', uid: 'd', generation: 1, ...more.metadata },
     spec: {
       replicas,
+      selector: {},
       template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', image }] } },
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' }, ...strategy },
       progressDeadlineSeconds: 600,
@@ -317,15 +325,14 @@ const sized = (desired: number, max: number) => ({
     },
   },
 })
-const plan = (seen: V1Deployment, sets: readonly V1ReplicaSet[]) =>
-  planDeployment({ deployment: seen, sets, nowMs: NOW })
+const plan = (seen: V1Deployment, sets: readonly V1ReplicaSet[]) => planDeployment(seen, sets, NOW)
 /** Returns `create N`, and the new sizes of ReplicaSets. */
 const writes = (seen: V1Deployment, sets: readonly V1ReplicaSet[]): string[] => {
   const { create, changes } = plan(seen, sets)
   const sizes = changes.flatMap(({ set: { metadata, spec }, replicas }) =>
     spec?.replicas === replicas ? [] : [`${metadata.name} ${replicas}`]
   )
-  return [...(create ? [`create ${create.replicas}`] : []), ...sizes]
+  return [...(create ? [`create ${create.spec?.replicas}`] : []), ...sizes]
 }
 
 const ROLLOUTS: readonly (readonly [string, V1Deployment, readonly V1ReplicaSet[], string[]])[] = [
@@ -415,7 +422,7 @@ test('a revision is one more than all others; going back to a ReplicaSet keeps i
   const first = plan(deployment({ metadata: { annotations } }), [set('old', 10, {}, annotated({ [REVISION]: '4' }))])
   assert.equal(first.revision, '5')
   const sizes = { 'deployment.kubernetes.io/desired-replicas': '10', 'deployment.kubernetes.io/max-replicas': '13' }
-  assert.deepEqual(first.create?.annotations, { note: 'x', [REVISION]: '5', ...sizes })
+  assert.deepEqual(first.create?.metadata.annotations, { note: 'x', [REVISION]: '5', ...sizes })
   const history = 'deployment.kubernetes.io/revision-history'
   const back = plan(deployment(), [
     set('new', 0, {}, annotated({ [REVISION]: '2', [history]: '1' })),
@@ -570,7 +577,7 @@ test('a CronJob: which Jobs start and go, by its last time, its Jobs and its pol
     const at = found.dueMs === undefined ? '-' : instant(found.dueMs).slice(0, 16)
     const names = (list: readonly { readonly name?: string }[] = []) => list.map(({ name }) => name).join()
     const removed = names(found.remove.map(({ metadata }) => metadata))
-    const events = found.events.map(({ reason }) => reason).join()
+    const events = found.events.map(([, reason]) => reason).join()
     return [at, found.againMs / 1000, names(found.status.active), removed, events].join(' ')
   }
   const active = (...names: string[]) => ({ active: names.map((name) => ({ name, uid: name })) })

@@ -6,11 +6,11 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { Cluster, type KubeObject, operator } from 'kubeloop'
-import { Namespace, Node, Pod } from 'kubeloop/kinds'
+import { Namespace, Node } from 'kubeloop/kinds'
 import { startEnvtest } from 'kubeloop/testing'
 import { systemClock } from '../../../lib/async/clock.ts'
 import { silentLog } from '../../../lib/observe/log.ts'
-import { instant } from '../../../lib/simcluster/workloads/instant.ts'
+import { instant } from '../../../lib/core/duration.ts'
 import { PodScript } from '../../../lib/simcluster/workloads/pod_script.ts'
 import { addNode, addPods, NODE } from '../../../lib/simcluster/workloads/pods.ts'
 import { CASES, embeddedStates, KINDS, lacking, snapshot } from './cases.ts'
@@ -36,8 +36,7 @@ test('workloads come to the same state as on a real control plane', { skip, time
       await client.setStatus(Node, node, { ...node.status, conditions })
     }
   })
-  const queue = addPods(kubelet, script, { readyMs: 100, completeMs: 100 })
-  script.onChange(() => void envtest.client.list(Pod).then((pods) => queue(pods.map(({ metadata }) => metadata))))
+  addPods(kubelet, script, { readyMs: 100, completeMs: 100 })
   const watching = watch(new Cluster({ name: 'test', config: envtest.tokenConfig }))
   const running = [kubelet.start(stopping.signal, { cluster: envtest.tokenConfig }), watching.start(stopping.signal)]
   const differences: string[] = []

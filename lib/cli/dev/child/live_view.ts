@@ -25,14 +25,11 @@ export interface Restart {
 
 const INDENT = ' '.repeat(10)
 
-/** The maximum number of causes in a line. */
 const MAX_CAUSES = 3
 /** Equal runs of a key that follow each other within this time fold. */
 const FOLD_MS = 1000
-/** The maximum number of keys whose last run is stored. */
+/** The maximum number of keys whose last run is stored, and of keys of deleted objects. */
 const MAX_KEYS = 10_000
-/** The maximum number of keys of deleted objects. */
-const MAX_GONE = 10_000
 
 export class LiveView {
   readonly #placeLine: (place: string) => string
@@ -44,7 +41,7 @@ export class LiveView {
     MAX_KEYS,
   )
   /** Keys whose object was deleted and not created again. */
-  readonly #gone = new Set<string>()
+  readonly #gone = new BoundedMap<string, true>(MAX_KEYS)
 
   /** `placeLine` returns the line that shows a `file:line:column`, printed below a failure of the user's code. */
   constructor(placeLine: (place: string) => string) {
@@ -68,20 +65,14 @@ export class LiveView {
     this.#restart = undefined
     const { keys, elects, changed, downMs } = restart
     const count = `${keys.size} ${keys.size === 1 ? 'key' : 'keys'}`
-    const notes = [
-      ...(elects ? [] : ['leader election is off in dev']),
-      ...(converged
-        ? [`this was also a crash test: ${count}, converged`]
-        : keys.size > 0
-        ? [`${count} unchanged so far`]
-        : []),
-    ]
+    const notes = elects ? [] : ['leader election is off in dev']
+    if (converged) notes.push(`this was also a crash test: ${count}, converged`)
+    else if (keys.size > 0) notes.push(`${count} unchanged so far`)
     const what = changed ? `${changed} changed, restarted` : 'restarted'
     const time = downMs === undefined ? '' : ` in ${formatMs(downMs)}`
     return [`↻ ${what}${time}${notes.length > 0 ? ` (${notes.join('; ')})` : ''}`]
   }
 
-  /** Returns the lines of a report. */
   lines(report: ReconcileReport, nowMs: number): string[] {
     if (this.#restart && report.count === 1 && isQuiet(report)) {
       this.#restart.keys.add(idOf(report))
@@ -136,10 +127,7 @@ export class LiveView {
     const { causes } = report
     const [deleted, added] = [causes.lastIndexOf('deleted'), causes.lastIndexOf('added')]
     if (added > deleted) this.#gone.delete(idOf(report))
-    else if (deleted >= 0) {
-      if (this.#gone.size >= MAX_GONE) this.#gone.clear()
-      this.#gone.add(idOf(report))
-    }
+    else if (deleted >= 0) this.#gone.set(idOf(report), true)
     return this.#gone.has(idOf(report))
   }
 
@@ -166,7 +154,6 @@ function titleOf({ controller, kind, key, cluster }: ReconcileReport): string {
   return `${kind} ${key}${inCluster(cluster)}${own}`
 }
 
-/** Returns a report as the fields of a log line. */
 export function reportFields(report: ReconcileReport): Record<string, unknown> {
   const { disposition, durationMs, ...rest } = report
   const error = disposition.kind === 'retry' || disposition.kind === 'drop' ? messageOf(disposition.error) : undefined
@@ -177,7 +164,6 @@ function idOf({ controller, key }: ReconcileReport): string {
   return `${controller} ${key}`
 }
 
-/** Returns whether a run succeeded and wrote nothing. */
 function isQuiet(report: ReconcileReport): boolean {
   const { kind } = report.disposition
   return (kind === 'forget' || kind === 'later') && wroteNothing(report)
@@ -187,10 +173,7 @@ function wroteNothing({ writes }: Pick<ReconcileReport, 'writes'>): boolean {
   return writes.every(({ result }) => result === 'unchanged')
 }
 
-/**
- * Returns whether only writes of a status caused the run, of the object or of one that it follows, and it wrote
- * nothing.
- */
+/** Returns whether a run wrote nothing, and only writes of a status caused it, of the object or one that it follows. */
 function isEcho(report: ReconcileReport): boolean {
   if (report.count === 1 || !isQuiet(report)) return false
   return report.causes.length > 0 && report.causes.every((cause) => OF_STATUS.test(cause))

@@ -24,36 +24,20 @@ const MAX_KEYS = 100
 const MAX_FRAMES = 10
 const MAX_STACKS = 200
 
-export interface LoopHook {
-  readonly options: Required<Pick<StartOptions, 'onTask' | 'onAssembled'>> & { readonly tracing: Tracing }
-  /** Returns whether a run was held: it is then no run for anyone else. */
-  ended(report: ReconcileReport): boolean
-}
-
 export async function openLoop(
-  description: OperatorDescription,
-  session: Pick<Session, 'sendLoop' | 'onCommand'>,
+  { options }: OperatorDescription,
+  session: Pick<Session, 'send' | 'onCommand'>,
   paused: Paused,
   clock: Clock,
-): Promise<LoopHook> {
-  const inner = await loadTracing(description.options)
-  const loop = new Loop(session, paused, clock)
-  session.onCommand = (command) => loop.gate.command(command)
-  return {
-    options: {
-      tracing: loop.around(inner),
-      onTask: (name, failure) =>
-        loop.tasks.set(name, { name, ...(failure && { error: loop.describe(failure.error) }) }),
-      onAssembled: (parts) => loop.begin(parts),
-    },
-    ended: (report) => loop.ended(report),
-  }
+): Promise<Loop> {
+  return new Loop(session, paused, clock, await loadTracing(options))
 }
 
-class Loop {
-  readonly gate: RunGate
-  /** The tasks of the next batch. */
-  readonly tasks = new Map<string, LoopBatch['tasks'][number]>()
+export class Loop {
+  /** For the operator's start. */
+  readonly options: Required<Pick<StartOptions, 'onTask' | 'onAssembled'>> & { readonly tracing: Tracing }
+  readonly #gate: RunGate
+  readonly #tasks = new Map<string, LoopBatch['tasks'][number]>()
   readonly #send: (batch: LoopBatch) => Promise<void>
   readonly #clock: Clock
   readonly #errors = new BoundedMap<string, LoopError>(MAX_STACKS)
@@ -65,25 +49,30 @@ class Loop {
   #dropped = 0
   #lastQueues = ''
 
-  constructor(session: Pick<Session, 'sendLoop'>, paused: Paused, clock: Clock) {
-    this.#send = session.sendLoop
+  constructor(session: Pick<Session, 'send' | 'onCommand'>, paused: Paused, clock: Clock, inner: Tracing | undefined) {
+    this.#send = (loop) => session.send({ loop })
     this.#clock = clock
-    this.gate = new RunGate(paused, (keys) => this.#queue(keys))
-  }
-
-  begin(parts: Parts): void {
-    this.#parts = parts
-    void this.#tick()
+    this.#gate = new RunGate(paused, (keys) => this.#queue(keys))
+    session.onCommand = (command) => this.#gate.command(command)
+    this.options = {
+      tracing: this.#around(inner),
+      onTask: (name, failure) =>
+        this.#tasks.set(name, { name, ...(failure && { error: this.#describe(failure.error) }) }),
+      onAssembled: (parts) => {
+        this.#parts = parts
+        void this.#tick()
+      },
+    }
   }
 
   /** Returns a tracing that holds runs, around that of the operator. */
-  around(inner: Tracing | undefined): Tracing {
+  #around(inner: Tracing | undefined): Tracing {
     return {
       reconcile: (run, work, judge) => {
         const { controller, kind, cluster } = run
         const key = formatKey(run.key)
         if (!this.#kinds.has(controller)) this.#kinds.set(controller, { kind, cluster })
-        if (this.gate.begins(controller, key)) return Promise.resolve(undefined as never)
+        if (this.#gate.begins(controller, key)) return Promise.resolve(undefined as never)
         this.#running.set(`${controller} ${key}`, { controller, key, sinceMs: this.#clock.now() })
         return inner ? inner.reconcile(run, work, judge) : work()
       },
@@ -91,10 +80,11 @@ class Loop {
     }
   }
 
-  ended(report: ReconcileReport): boolean {
+  /** Returns whether a run was held: it is then no run for anyone else. */
+  readonly ended = (report: ReconcileReport): boolean => {
     const { controller, key } = report
     this.#running.delete(`${controller} ${key}`)
-    if (this.gate.ended(report)) return true
+    if (this.#gate.ended(report)) return true
     if (this.#runs.length >= MAX_RUNS) this.#dropped++
     else this.#runs.push(this.#runOf(report))
     return false
@@ -106,12 +96,12 @@ class Loop {
       ...{ controller, kind, key, causes, count, attempt, durationMs, writes, ...(cluster && { cluster }) },
       endedMs: this.#clock.now(),
       againMs: disposition.kind === 'later' ? disposition.ms : report.retryInMs,
-      error: 'error' in disposition ? this.describe(disposition.error) : undefined,
+      error: 'error' in disposition ? this.#describe(disposition.error) : undefined,
     }
   }
 
   /** Returns an error with its frames. Equal stacks are read once. */
-  describe(error: unknown): LoopError {
+  #describe(error: unknown): LoopError {
     const message = messageOf(error)
     const stack = error instanceof Error ? error.stack ?? '' : ''
     const known = this.#errors.get(stack)
@@ -128,10 +118,10 @@ class Loop {
     const queues = this.#queues()
     const text = JSON.stringify(queues)
     const hasNews = text !== this.#lastQueues
-    if (hasNews || this.#runs.length + this.tasks.size > 0) {
-      const batch = { runs: this.#runs, tasks: [...this.tasks.values()], dropped: this.#dropped }
+    if (hasNews || this.#runs.length + this.#tasks.size > 0) {
+      const batch = { runs: this.#runs, tasks: [...this.#tasks.values()], dropped: this.#dropped }
       this.#runs = []
-      this.tasks.clear()
+      this.#tasks.clear()
       this.#dropped = 0
       this.#lastQueues = text
       await this.#send({ ...batch, ...(hasNews && { queues }) })
@@ -142,7 +132,7 @@ class Loop {
   #queues(): LoopQueue[] {
     return [...this.#parts?.controllers ?? []].map(([name, { queued }]) => {
       const known = this.#kinds.get(name) ?? { kind: '' }
-      const held = this.gate.held(name)
+      const held = this.#gate.held(name)
       const running = [...this.#running.values()].filter(({ controller }) => controller === name).slice(0, MAX_KEYS)
         .map(({ key, sinceMs }) => ({ key, sinceMs }))
       return { controller: name, ...known, queued, running, held: held.slice(0, MAX_KEYS), heldCount: held.length }

@@ -55,21 +55,19 @@ export async function prepareOperator(
   const { options, flush } = pretty ? liveView(description, restart) : jsonLines(log, restart)
   const paused = session?.response.paused
   const loop = paused && await (await import('./loop.ts')).openLoop(description, session, paused, systemClock)
-  const others = description.clusters.map(({ name }) => ({
-    name,
-    config: { ...configOf(name), server: cluster.server + pathOfCluster(name) },
-  }))
+  const others = description.clusters.map(({ name }) =>
+    [name, { ...configOf(name), server: cluster.server + pathOfCluster(name) }] as const
+  )
   const port = Number(optionalEnv(MONITORING_PORT) ?? 0)
   const monitoring = port > 0 ? monitoringOn(port) : undefined
   const common: StartOptions = {
     cluster,
     log,
     // The operator's own configurations of other clusters are used only without this command.
-    ...(session &&
-      {
-        clusters: Object.fromEntries(others.map(({ name, config }) => [name, config])),
-        ...recordingTransports({ description, cluster, log, others, session }),
-      }),
+    ...(session && {
+      clusters: Object.fromEntries(others),
+      ...recordingTransports({ description, cluster, log }, others, session),
+    }),
     // During development a schema changes often, and stored objects must not stop the operator.
     crds: { mode: 'install', narrow: session !== undefined },
     // The command itself reports changed definitions, but not the fields that stored objects lose by them.
@@ -95,20 +93,10 @@ export async function prepareOperator(
     loop?.options.onAssembled(parts)
     const line = monitoring?.addTo(parts.manager)
     if (line && start === 1) log.info(line)
-    // The command has ended if the notice fails, and this process ends with it.
-    if (session && parts.webhooks) void parts.manager.elected.then(session.installed).catch(() => {})
+    if (session && parts.webhooks) void parts.manager.elected.then(() => session.send({ installed: true }))
   }
-  return {
-    options: {
-      ...common,
-      ...(elects ? {} : { leaderElection: false }),
-      ...options,
-      ...loop?.options,
-      onAssembled,
-      onReconcile,
-    },
-    flush,
-  }
+  const election = elects ? {} : { leaderElection: false }
+  return { options: { ...common, ...election, ...options, ...loop?.options, onAssembled, onReconcile }, flush }
 }
 
 /** The path of each server of an operator's options, by its name. Health has the rest. */
@@ -171,20 +159,19 @@ function configOfAccount(
 
 /** Returns connections that send the rights that the operator asks for to the command. */
 function recordingTransports(
-  { description, cluster, log, others, session }: Pick<DevOperator, 'description' | 'cluster' | 'log'> & {
-    readonly others: readonly { readonly name: string; readonly config: ClusterConfig }[]
-    readonly session: Session
-  },
+  { description, cluster, log }: Pick<DevOperator, 'description' | 'cluster' | 'log'>,
+  others: readonly (readonly [name: string, config: ClusterConfig])[],
+  session: Session,
 ): Pick<StartOptions, 'transport' | 'transports' | 'onReconcile'> {
   const { name: operator } = description.options
-  const recorder = rightsRecorder(description, (line) => void session.record(line))
+  const recorder = rightsRecorder(description, (right) => void session.send({ right }))
   const open = (config: ClusterConfig, name: string | null): Transport => {
     const connection = httpTransport(config, { log, userAgent: `${operator} kubeloop`, cluster: name ?? undefined })
     return recorder.around(connection, name)
   }
   return {
     transport: open(cluster, null),
-    transports: Object.fromEntries(others.map(({ name, config }) => [name, open(config, name)])),
+    transports: Object.fromEntries(others.map(([name, config]) => [name, open(config, name)])),
     onReconcile: (report) => recorder.reconciled(report),
   }
 }
@@ -212,9 +199,7 @@ function liveView({ clusters }: OperatorDescription, restart: Restart | undefine
   }
   return {
     options: {
-      onAssembled: (parts) => {
-        assembled = parts
-      },
+      onAssembled: (parts) => void (assembled = parts),
       onReconcile: (report: ReconcileReport) => {
         print(view.lines(report, systemClock.now()))
         if (view.restarting && converged()) print(view.settled(true))

@@ -8,7 +8,6 @@ export interface HeldKey {
   readonly causes: readonly string[]
 }
 
-/** Causes kept of one key. */
 const MAX_CAUSES = 8
 
 /** A held run does nothing and succeeds, so that it keeps no worker: the key is queued again when it may run. */
@@ -30,7 +29,6 @@ export class RunGate {
     this.#queue = queue
   }
 
-  /** Returns the held keys of a controller. */
   held(controller: string): readonly string[] {
     return [...this.#held.values()].flatMap((each) => each.controller === controller ? [each.key] : [])
   }

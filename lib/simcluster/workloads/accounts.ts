@@ -1,7 +1,8 @@
-/** Fills the Secrets with tokens of ServiceAccounts. */
+/** Gives each namespace its ServiceAccount `default`, and fills the Secrets with tokens of ServiceAccounts. */
 import { isReason, type Operator } from 'kubeloop'
-import { Secret, ServiceAccount } from 'kubeloop/kinds'
+import { Namespace, Secret, ServiceAccount } from 'kubeloop/kinds'
 import { encodeBase64 } from '../../core/base64.ts'
+import { unlessNamespaceEnds, unlessRefused } from './pod_changes.ts'
 
 const NAME = 'kubernetes.io/service-account.name'
 const UID = 'kubernetes.io/service-account.uid'
@@ -38,12 +39,21 @@ export function addAccountTokens(app: Operator, ca: () => string | undefined): v
       const spec = { boundObjectRef, expirationSeconds: LONGEST_SECONDS }
       const token = data['token'] ??
         encodeBase64((await client.subresource(ServiceAccount, account, 'token').create({ spec })).status.token)
-      await client.edit(Secret, metadata, (draft) => {
-        draft.data = { ...wanted, token, ...draft.data, ...wanted }
+      const filled = client.edit(Secret, metadata, (draft) => {
+        draft.data = { token, ...draft.data, ...wanted }
         draft.metadata.annotations = { ...draft.metadata.annotations, [UID]: account.metadata.uid }
-      }).catch((error: unknown) => {
-        // Its deletion queues it no more.
-        if (!isReason(error, 'NotFound')) throw error
       })
+      // Its deletion queues it no more.
+      await unlessRefused(filled, (error) => isReason(error, 'NotFound'))
+    })
+}
+
+export function addServiceAccounts(app: Operator): void {
+  app.controllerFor(Namespace, { name: 'serviceaccount', fieldManager: 'kube-controller-manager' })
+    .watches(ServiceAccount, ({ metadata }) => metadata.name === 'default' ? [{ name: metadata.namespace }] : [])
+    .reconcile(async ({ metadata, status }, { client }) => {
+      if (metadata.deletionTimestamp || status?.phase === 'Terminating') return
+      const wanted = { metadata: { namespace: metadata.name, name: 'default' } }
+      await unlessNamespaceEnds(client.createIfMissing(ServiceAccount, wanted))
     })
 }
