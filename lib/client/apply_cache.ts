@@ -29,7 +29,7 @@ export interface AppliedObject {
   remember(desired: object, answer: KubeObject): void
 }
 
-/** The controllers that apply one object by one field manager. */
+/** The controllers and tasks that apply one object by one field manager. */
 export interface SharedObject {
   /** Those besides the writer, if `desired` was not judged beside what they applied. */
   readonly others: readonly string[]
@@ -41,7 +41,7 @@ export interface SharedObject {
 export class ApplyCache {
   /** Key: hash of field manager and object. Value: hashes of its uid, the desired object and the result. */
   readonly #answers = new BoundedMap<string, string>(MAX_ANSWERS)
-  /** By object and field manager: the controllers and the hashes of what they apply, in turn; '' is to be judged. */
+  /** By object and field manager: controllers and tasks, and the hash of what each applies; '' is to be judged. */
   readonly #writers = new BoundedMap<string, readonly string[]>(MAX_ANSWERS)
   /** Usually one name. */
   readonly #managers = new Set<string>()
@@ -64,7 +64,7 @@ export class ApplyCache {
     }
   }
 
-  /** Returns which controllers apply an object, before `writer` applies `desired`. */
+  /** Returns which controllers and tasks apply an object, before `writer` applies `desired`. */
   sharedBy(resource: AnyResource, key: ObjectKey, fieldManager: string, writer: string, desired: object): SharedObject {
     const id = idOf(fieldManager, resource, formatKey(key))
     const known = this.#writers.get(id) ?? []

@@ -1,4 +1,5 @@
 /** Tells which fields of an object an apply would remove, from the object's managedFields. */
+import { firstOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 
 /** The part of an entry of `metadata.managedFields` that counts here. */
@@ -13,6 +14,33 @@ interface ManagedFields {
 /** @see https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#System */
 interface FieldSet {
   readonly [path: string]: FieldSet
+}
+
+/** The maximum number of fields in an error. */
+const MAX_LOST = 5
+
+/** Throws if `current` would lose fields by an apply of `desired`, and names both that applied. */
+export function throwIfLost(
+  current: KubeObject,
+  desired: object,
+  { cannot, manager, writer, others }: {
+    readonly cannot: string
+    readonly manager: string
+    readonly writer: string
+    readonly others: readonly string[]
+  },
+): void {
+  const lost = lostFields(current, desired, manager)
+  if (lost.length === 0) return
+  const fields = firstOf(lost, MAX_LOST).join(', ')
+  const own = `{ fieldManager: '${manager}-${/"(.*)"/.exec(writer)![1]}' }`
+  throw new Error(
+    `${cannot} by ${writer}: it would remove ${fields}, which ${
+      others.join(' and ')
+    } applied by the same field manager ` +
+      `"${manager}"; give one of them another fieldManager: ` +
+      (writer.startsWith('task') ? `client.apply(Kind, object, ${own})` : `app.controllerFor(Kind, ${own})`),
+  )
 }
 
 /**

@@ -1,22 +1,19 @@
-/** Refuses applies by which two controllers of an operator remove each other's fields. */
-import { fileMissing, firstOf } from '../core/errors.ts'
+/** Refuses applies by which controllers and tasks of an operator remove each other's fields. */
+import { fileMissing } from '../core/errors.ts'
 import type { Api } from './api.ts'
 import type { ApplyCache } from './apply_cache.ts'
 import { isMissingObject } from './codec.ts'
 import type { NamedTarget } from './target.ts'
 
-/** The maximum number of fields in an error. */
-const MAX_LOST = 5
-
 interface SharedApply {
   readonly manager: string
-  /** The controller that applies. */
+  /** The controller or task that applies. */
   readonly writer: string
   readonly applied: ApplyCache
   readonly signal: AbortSignal | undefined
 }
 
-/** Throws if the apply would remove what another controller of this operator applied by the same field manager. */
+/** Throws if the apply would remove what another controller or task applied by the same field manager. */
 export async function refuseSharing(
   api: Api,
   target: NamedTarget,
@@ -29,17 +26,8 @@ export async function refuseSharing(
     const current = await api.get(target, signal).catch((error: unknown) => {
       if (!isMissingObject(error)) throw error
     })
-    const { lostFields } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
-    const lost = current ? lostFields(current, wanted, manager) : []
-    if (lost.length > 0) {
-      const others = shared.others.map((name) => `"${name}"`).join(', ')
-      throw new Error(
-        `${cannot} by controller "${writer}": it would remove ${
-          firstOf(lost, MAX_LOST).join(', ')
-        }, which controller ${others} applied by the same field manager "${manager}"; give one of these controllers ` +
-          `another fieldManager: app.controllerFor(Kind, { fieldManager: '${manager}-${writer}' })`,
-      )
-    }
+    const { throwIfLost } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
+    if (current) throwIfLost(current, wanted, { cannot, manager, writer, others: shared.others })
   }
   shared.judged()
 }

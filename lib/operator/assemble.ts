@@ -92,7 +92,7 @@ export function assemble(description: OperatorDescription, setup: AssemblySetup)
   for (const { resource, options: kept, cluster } of description.caches) {
     if (description.groups.every((group) => group !== cluster)) clusters.of(cluster).cache.declare(resource, kept)
   }
-  const isOnly = description.controllers.length === 1 && description.groups.length === 0
+  const isOnly = description.controllers.length + description.groups.length + description.tasks.length === 1
   const controllers = description.controllers.map((controller) =>
     controllerOf(controller, options, manager, { ...setup, buckets, isOnly })
   )
@@ -164,7 +164,7 @@ function controllerOf(
   const { clusters, meter, tracing, clock, log, uuid, onReconcile } = setup
   const { kind } = description.resource
   const name = controllerTitle(description)
-  const writer = { name: setup.isOnly ? undefined : name, fieldManager }
+  const writer = { name: setup.isOnly ? undefined : `controller "${name}"`, fieldManager }
   const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence, writer)
   const finalizer = finalizerOf(description, operator.name)
   const filter = finalizer === undefined ? eventFilter : setup.loaded.finalizers!.orNeedsCleanup(eventFilter, finalizer)

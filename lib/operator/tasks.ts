@@ -101,7 +101,7 @@ async function once(
   { clusters, clock, log }: TaskSetup,
   signal: AbortSignal,
 ): Promise<void> {
-  const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence)
+  const clients = clientsOf(clusters, everyReplica ? undefined : manager.fence, { name: `task "${name}"` })
   const scope = abortScope(manager.abandon)
   try {
     const { ownNamespace } = clusters

@@ -12,10 +12,10 @@ import type { OtherCluster, WorkContext } from './context.ts'
 /** Returns the client of a cluster; undefined is the operator's own. */
 export type Clients = (cluster?: OtherCluster) => KubeClient
 
-/** A controller, for its writes: its name if the operator has several, and its own field manager. */
+/** A controller or task, for its writes: its title if there are several, and its own field manager. */
 export interface Writer {
   readonly name: string | undefined
-  readonly fieldManager: string | undefined
+  readonly fieldManager?: string | undefined
 }
 
 /**

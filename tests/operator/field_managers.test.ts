@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { type Client, type ControllerOptions, type KubeObject, type Operator, operator } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
-import { failures, ref, type Started, starting } from './starting.ts'
+import { untilAborted } from '../../lib/async/abort.ts'
+import { failures, messages, ref, type Started, starting } from './starting.ts'
 
 const nowhere = { server: 'https://127.0.0.1:1' }
 
@@ -46,7 +47,7 @@ for (const cached of [true, false]) {
     assert.deepEqual(await shared(s), { a: '1' })
     assert.match(
       failures(s)[0]!,
-      /^Cannot reconcile \w+ "default\/b": Cannot apply ConfigMap "default\/shared" by controller "b": it would remove data\.a, which controller "a" applied by the same field manager "op"; give one of these controllers another fieldManager: app\.controllerFor\(Kind, \{ fieldManager: 'op-b' \}\) \(retry/,
+      /^Cannot reconcile \w+ "default\/b": Cannot apply ConfigMap "default\/shared" by controller "b": it would remove data\.a, which controller "a" applied by the same field manager "op"; give one of them another fieldManager: app\.controllerFor\(Kind, \{ fieldManager: 'op-b' \}\) \(retry/,
     )
     // The first one goes on, also with other fields.
     of.a.data = { a: '2' }
@@ -56,6 +57,25 @@ for (const cached of [true, false]) {
     assert.deepEqual(await shared(s), { c: '3' })
   })
 }
+
+test('a task that would remove the fields of a controller is refused before that', async () => {
+  const of = { a: { data: { a: '1' } } }
+  const app = appliers(of)
+  const applying = Promise.withResolvers<void>()
+  app.add('fill', async ({ client, signal }) => {
+    await untilAborted(applying.promise, signal)
+    await client.apply(ConfigMap, { metadata: ref('shared'), data: { task: '1' } })
+  })
+  await using s = await starting(app)
+  await run(s, 'a')
+  applying.resolve()
+  await s.clock.advance(1)
+  assert.deepEqual(await shared(s), { a: '1' })
+  assert.match(
+    messages(s, 'error').join('\n'),
+    /Cannot apply ConfigMap "default\/shared" by task "fill": it would remove data\.a, which controller "a" applied by the same field manager "op"; give one of them another fieldManager: client\.apply\(Kind, object, \{ fieldManager: 'op-fill' \}\)/,
+  )
+})
 
 test('controllers that state the same fields are not refused, and are judged once', async () => {
   const of = { a: { data: { x: '1' } }, b: { data: { x: '1' } } }
