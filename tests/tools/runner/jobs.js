@@ -77,8 +77,11 @@ const WAITING = {
   'tests/e2e/real.test.ts': 'the same, on the real API server',
 }
 
-/** The size of the files of a process: large enough that its start is a small part, small enough for two cores. */
-const GROUP_BYTES = 300_000
+/**
+ * The size of the files of a process: each process compiles what they import anew, so it is large where all files run,
+ * and small enough for two cores where few do.
+ */
+const [FEW_BYTES, MANY_BYTES] = [120_000, 300_000]
 
 /** Files that read the built package. */
 const NEEDS_DIST = /tools\/dist\.ts|samples\.ts/
@@ -92,6 +95,7 @@ const NEEDS_DIST = /tools\/dist\.ts|samples\.ts/
  */
 export function jobsOf(files, runtimes, textOf) {
   const jobs = []
+  const maxBytes = files.length < 100 ? FEW_BYTES : MANY_BYTES
   for (const runtime of runtimes) {
     let shared = []
     let bytes = 0
@@ -108,7 +112,7 @@ export function jobsOf(files, runtimes, textOf) {
         continue
       }
       const isOtherRoom = shared.length > 0 && room(file) !== room(shared[0])
-      if (bytes + text.length > GROUP_BYTES || (isOtherRoom && bytes > GROUP_BYTES / 2)) close()
+      if (bytes + text.length > maxBytes || (isOtherRoom && bytes > maxBytes / 2)) close()
       shared.push(file)
       bytes += text.length
     }
