@@ -433,7 +433,8 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'poke':
       return await poke(of, key)
     case 'zone': {
-      const at = { name: key.name, number, nowMs: stage.clock.monotonic() }
+      const isWatched = draw.commonSpaces !== 'by labels' || of.team.has('a')
+      const at = { name: key.name, number, nowMs: stage.clock.monotonic(), isWatched }
       return draw.zones ? await playZone(client, of.zones, at, sent) : undefined
     }
     case 'end streams':
@@ -620,7 +621,7 @@ async function setTeam(of: Play, namespace: string, isIn: boolean): Promise<void
     own.unowned ||= own.drifted
     own.dueMs = 0
   }
-  if (!isIn) { for (const zone of of.zones.values()) zone.dueMs = 0 }
+  if (!isIn) { for (const zone of of.zones.values()) Object.assign(zone, { dueMs: 0, isUnseen: true }) }
 }
 
 /** Writes the labels of the namespaces of all clusters. */
