@@ -147,8 +147,9 @@ export class RightsRecorder {
     prefix = '',
   ): void {
     const on = { operator: this.#options.operator, ...(cluster !== null && { cluster }), verb, group, resource }
-    const line = (any?: typeof ANY): AskedRight => {
-      return { ...on, ...(namespace && { namespace: any ?? namespace }), ...(name && { name: any ?? name }), ...at() }
+    const line = (instead?: typeof ANY): AskedRight => {
+      const place = namespace && { namespace: instead ?? namespace }
+      return { ...on, ...place, ...(name && { name: instead ?? name }), ...at() }
     }
     this.#add(`${prefix}${cluster} ${verb} ${group}/${resource}`, `${namespace}/${name}`, line, () => line(ANY))
   }

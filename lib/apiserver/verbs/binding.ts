@@ -3,8 +3,9 @@ import type { HttpResponse } from '../../core/transport.ts'
 import { type KindRequest, nowIso, putObject, readObject } from '../context/context.ts'
 import { answerJson } from '../wire/respond.ts'
 import { badRequest, conflict, errorWithoutReason, fault, storageConflict } from '../model/status.ts'
-import { type ApiObject, at, clone, isObject, type Json, type JsonObject, putAt } from '../model/json.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject, putAt } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
+import { setCondition } from './conditions.ts'
 import { admitUnstored, bodyKind, readUnstored } from './unstored.ts'
 import { isDryRun } from './write.ts'
 
@@ -70,26 +71,4 @@ function bindingProblem(pod: ApiObject): string | undefined {
   if (deletionTimestamp) return `pod ${name} is being deleted, cannot be assigned to a host`
   if (node) return `pod ${name} is already assigned to node ${JSON.stringify(node)}`
   return Array.isArray(gates) && gates.length > 0 ? `pod ${name} has non-empty .spec.schedulingGates` : undefined
-}
-
-export function conditionsOf(object: ApiObject): readonly JsonObject[] {
-  const conditions = at(object, 'status', 'conditions')
-  return Array.isArray(conditions) ? (conditions as Json[]).filter(isObject) : []
-}
-
-/** Sets a condition, in place. The time of the transition changes with the status only. */
-export function setCondition(object: ApiObject, condition: JsonObject & { type: string }, nowIso: string): void {
-  const before = conditionsOf(object)
-  const old = before.find((each) => each['type'] === condition.type)
-  const { type, status, ...rest } = condition
-  const next = {
-    type,
-    status,
-    ...(old && 'lastProbeTime' in old || object.kind === 'Pod'
-      ? { lastProbeTime: old?.['lastProbeTime'] ?? null }
-      : {}),
-    lastTransitionTime: old?.['status'] === status ? old?.['lastTransitionTime'] ?? nowIso : nowIso,
-    ...rest,
-  } as JsonObject
-  putAt(object, ['status', 'conditions'], old ? before.map((each) => (each === old ? next : each)) : [...before, next])
 }

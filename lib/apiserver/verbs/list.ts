@@ -37,7 +37,7 @@ export function list({ context, kind, route, call: { query } }: KindRequest): Pa
     // The real server reads the only object that a selector of its name allows by its key, without pages.
     const name = fields && (route.namespace || !kind.namespaced) ? selectedName(fields) : undefined
     const found = name === undefined ? all : all.filter(({ metadata }) => metadata.name === name)
-    const rest = position ? found.filter(({ metadata }) => keyOf(metadata) > position.after) : found
+    const rest = position ? found.slice(firstAfter(found, position.after)) : found
     return { revision, rest: limit === 0 && term ? withTerm(rest, term) : rest }
   })
   if (query.get('fieldSelector')) kind.rules.prepare?.(rest)
@@ -62,6 +62,17 @@ export function list({ context, kind, route, call: { query } }: KindRequest): Pa
       ...(left > 0 && !isSelective && { remainingItemCount: left }),
     },
   }
+}
+
+/** Returns the position of the first object whose key is greater than `key`. The objects are in key order. */
+function firstAfter(objects: readonly ApiObject[], key: string): number {
+  let [low, high] = [0, objects.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (keyOf(objects[middle]!.metadata) > key) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 export interface Selection {

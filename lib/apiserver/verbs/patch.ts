@@ -174,8 +174,8 @@ function apply(request: KindRequest, write: Write): Written {
     const detail = `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`
     throw conflict(kind, route.name, detail)
   }
-  const none = kind.custom ? { apiVersion: kind.apiVersion, kind: kind.kind } : zeroValue(kind.schema)
-  const live: JsonObject = old ?? none
+  const live: JsonObject = old ??
+    (kind.custom ? { apiVersion: kind.apiVersion, kind: kind.kind } : zeroValue(kind.schema))
   const { writer } = write
   const { object: merged = live, managedFields } = applyManagedFields(
     typingOf(kind, route.subresource),

@@ -31,7 +31,7 @@ const MIN_TIMEOUT_MS = 30 * 60_000
 export class Watches extends Map<WatchBody, string> {
   readonly shared: SharedEvents = new SharedEvents()
 
-  /** Ends all watches, as when a real server restarts, or those of a kind, as when its definition changes. */
+  /** Ends all watches, as the restart of a real server does; with `storage`, as a changed definition does, its own. */
   end(storage?: string): void {
     for (const [body, id] of [...this]) if (storage === undefined || id === storage) body.end()
   }

@@ -100,7 +100,7 @@ export class CompactObjects implements Objects<KubeObject> {
 
   *[Symbol.iterator](): Generator<[string, KubeObject]> {
     for (const shard of this.#shards) {
-      // Objects of an iteration do not become recent ones: they would replace those that reconciles read again.
+      // An iteration leaves the recent objects alone: it would replace all that reconciles read again.
       for (const [key, place] of shard) yield [key, this.#known(place) ?? this.#decode(this.#slabs, place)]
     }
   }

@@ -67,7 +67,7 @@ export function accountsOf({ transportOf, applier, clock, report }: AccountsOpti
   }
 }
 
-/** Returns the roles and bindings of a manifest with their mark, without those that the user's manifests have. */
+/** Returns the marked roles and bindings of a manifest. The user's manifests (`stated`) have precedence. */
 function rolesOf(operator: string, { objects, ...manifest }: Manifest, stated: readonly Manifest[]): Manifest {
   const own = stated.filter(({ cluster }) => cluster === manifest.cluster)
   const keys = new Set(own.flatMap((each) => each.objects.map(keyOf)))

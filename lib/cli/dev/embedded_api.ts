@@ -31,7 +31,7 @@ export interface EmbeddedApi {
   readonly authority: string
   /** Returns a transport in memory to a cluster's API, if there is one of that name. No name: the operator's own. */
   transportOf(cluster?: string): Transport | undefined
-  /** Serves other clusters of the operator, beside those of earlier calls, and adds them to the kubeconfig. */
+  /** Adds other clusters of the operator to the API and the kubeconfig. Those of earlier calls stay. */
   setClusters(names: readonly string[]): Promise<void>
   /** Closes all connections and saves the state. */
   close(): Promise<void>
