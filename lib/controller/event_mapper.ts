@@ -52,9 +52,11 @@ interface Unmapped {
 export class EventMapper {
   readonly #options: EventMapperOptions
   readonly #limits: CallLimits
-  /** Settles with the last event that is being mapped or waits for it: keys must not overtake each other. */
-  #lane: Promise<void> = Promise.resolve()
-  #inLane = 0
+  /**
+   * What is being mapped, and what waits for it: keys must not overtake each other. Not a chain of promises: each error
+   * would walk all of it for its stack, which takes minutes if the keys of 50,000 objects cannot be mapped.
+   */
+  readonly #lane = new Set<() => Promise<void> | void>()
   /** The last event of each object that waits for its turn. */
   readonly #waiting = new Map<string, Turn>()
   readonly #parked = new FailedEvents()
@@ -75,7 +77,7 @@ export class EventMapper {
    * Whether no event is being mapped or waits for its turn. As in a queue, events that wait for a retry do not count.
    */
   get idle(): boolean {
-    return this.#inLane === 0 && this.#retries.idle
+    return this.#lane.size === 0 && this.#retries.idle
   }
 
   /** The parked objects, each with its error. */
@@ -97,7 +99,7 @@ export class EventMapper {
   take(delta: Delta): void {
     // An object's own key never changes, so it does not need to wait.
     if (this.#options.map === ownKey && this.#report([eventKey(delta)], delta)) return
-    const waits = this.#inLane > 0 || (this.#parked.size > 0 && this.#parked.get(eventKey(delta)) !== undefined)
+    const waits = this.#lane.size > 0 || (this.#parked.size > 0 && this.#parked.get(eventKey(delta)) !== undefined)
     const first = waits ? [] : [this.#call(delta.object, delta)]
     // An update may move the object from one owner to another: both are reconciled.
     if (!waits && delta.kind === 'updated') first.push(this.#call(delta.old, delta))
@@ -113,8 +115,19 @@ export class EventMapper {
       if (last && join(last, turn)) return
       this.#waiting.set(eventKey(delta), turn)
     }
-    this.#inLane++
-    this.#lane = this.#lane.then(() => this.#mapInTurn(turn, first)).finally(() => this.#inLane--)
+    this.#enter(() => this.#mapInTurn(turn, first))
+  }
+
+  #enter(step: () => Promise<void> | void): void {
+    this.#lane.add(step)
+    if (this.#lane.size === 1) void this.#mapLane()
+  }
+
+  async #mapLane(): Promise<void> {
+    for (const step of this.#lane) {
+      await step()
+      this.#lane.delete(step)
+    }
   }
 
   /** Returns whether the keys were queued. If the sink throws, the event is mapped again in its turn. */
@@ -129,7 +142,7 @@ export class EventMapper {
 
   /** Resolves when the keys of all events so far are queued, or the events are parked. */
   get tried(): Promise<void> {
-    return this.#lane
+    return new Promise((resolve) => this.#enter(resolve))
   }
 
   /** Retries parked events until the signal is aborted. */
@@ -152,7 +165,7 @@ export class EventMapper {
 
   /** Resolves when the keys of all events so far are queued, parked ones included, or the signal is aborted. */
   async drained(): Promise<void> {
-    await this.#lane
+    await this.tried
     if (this.#parked.size > 0 && !this.#options.signal.aborted) {
       await new Promise<void>((resolve) => void this.#onEmpty.push(resolve))
     }

@@ -10,10 +10,11 @@
  * Nothing is minified: on an uncaught error Node prints the source line, which in a minified file is the whole file,
  * and users who bundle an operator minify it then. Comments are only in the declarations.
  */
+import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build as tsup, type Options } from 'tsup'
-import { readFacts } from '../structure/source_facts.ts'
+import { readFacts, type SourceFacts } from '../structure/source_facts.ts'
 import { bomOf, BundledPackages, bundledRows, type Metafile, noticesOf } from './bundled.ts'
 import { ROOT } from './tree.ts'
 
@@ -223,7 +224,7 @@ export async function build(folder: string = join(ROOT, 'dist')): Promise<void> 
  * exports them. The rest is bundled again, and checked by `madeTwice`.
  */
 function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
-  const mod = readFacts('mod.ts', readFileSync(join(ROOT, 'mod.ts'), 'utf8'))
+  const mod = factsOf('mod.ts')
   const exportedFrom = (file: string): readonly string[] =>
     mod.imports.filter((each) => each.specifier === `./${file}`).flatMap((each) => each.names)
   return {
@@ -233,7 +234,7 @@ function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
         const target = new URL(path, `file://${importer}`).pathname
         const file = target.slice(ROOT.length + 1)
         if (kind === 'entry-point' || namespace !== 'file' || !ownedByMod.has(file)) return undefined
-        if (!readFacts(file, readFileSync(target, 'utf8')).identity) return undefined
+        if (!factsOf(file).identity) return undefined
         return { path: file, namespace: 'once', pluginData: { target, file, path, importer }, suffix: `?${importer}` }
       })
       bundler.onLoad({ filter: /.*/, namespace: 'once' }, ({ pluginData }) => {
@@ -243,7 +244,7 @@ function onceOnly(ownedByMod: ReadonlySet<string>): Plugin {
           path: string
           importer: string
         }
-        const imports = readFacts(importer, readFileSync(importer, 'utf8')).imports
+        const imports = factsOf(importer.slice(ROOT.length + 1)).imports
           .filter((each) => each.specifier === path && each.how !== 'type')
         const taken = new Set(imports.flatMap((each) => each.names))
         const shared = exportedFrom(file).filter((name) => taken.has(name))
@@ -304,9 +305,18 @@ const ordered: Plugin = {
   },
 }
 
+const facts = new Map<string, SourceFacts>()
+
+/** Returns the imports and exports of a file, by its path from the top. Several bundles ask for each. */
+function factsOf(file: string): SourceFacts {
+  const found = facts.get(file) ?? readFacts(file, readFileSync(join(ROOT, file), 'utf8'))
+  facts.set(file, found)
+  return found
+}
+
 /** Returns the modules that a file imports statically, by their paths from the top. */
 export function importsOf(file: string): readonly string[] {
-  return readFacts(file, readFileSync(join(ROOT, file), 'utf8')).imports
+  return factsOf(file).imports
     .filter(({ how, specifier }) => how === 'static' && specifier?.startsWith('.'))
     .map(({ specifier }) => join(file, '..', specifier!))
 }
@@ -400,7 +410,6 @@ export const SHARE_TYPES = ['mod', 'parts', 'metrics'] as const
 async function writeDeclarations(common: Options): Promise<void> {
   const folder = common.outDir!
   const write = async (entry: Record<string, string>, external: readonly string[] = []): Promise<void> => {
-    // The types of the sources are checked beside the build, not once more by it.
     const dts = { only: true, compilerOptions: { noEmit: false, types: ['node'], noCheck: true } }
     const warnings = await warningsOf(() =>
       tsup({ ...common, metafile: false, noExternal: [], external: [...OUTSIDE, ...external], entry, dts })
@@ -410,7 +419,10 @@ async function writeDeclarations(common: Options): Promise<void> {
     }
   }
   const declarations = (name: string): string => join(folder, `${name}.d.ts`)
-  await write(Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, join(ROOT, path)])))
+  const sources = declareSources(folder)
+  const declared = Object.entries(ENTRIES).map(([name, path]) => [name, join(sources, path.replace(/ts$/, 'd.ts'))])
+  await write(Object.fromEntries(declared) as Record<string, string>)
+  rmSync(sources, { recursive: true })
   await write({ standalone: declarations('mod') })
   await write({ kinds: declarations('kinds') })
   const all = join(folder, 'all.d.ts')
@@ -432,6 +444,24 @@ async function writeDeclarations(common: Options): Promise<void> {
   for (const file of [...shared, 'all.d.ts']) rmSync(join(folder, file))
   // Deno looks for the types of './types.js' in that file.
   writeFileSync(join(folder, 'types.js'), 'export {}\n')
+}
+
+/**
+ * Writes the declarations of each source below `folder`, and returns where they are. The bundler would make them by
+ * TypeScript 6, which takes ten times as long. The types of the sources are checked beside the build, not once more.
+ */
+function declareSources(folder: string): string {
+  const sources = join(folder, 'sources')
+  const compiler = join(ROOT, 'node_modules/typescript7/bin/tsc')
+  const options = ['--noEmit', 'false', '--emitDeclarationOnly', '--noCheck', '--outDir', sources]
+  execFileSync(process.execPath, [compiler, '-p', join(ROOT, 'lib'), ...options])
+  for (const path of readdirSync(sources, { recursive: true, encoding: 'utf8' })) {
+    if (!path.endsWith('.d.ts')) continue
+    const file = join(sources, path)
+    // The bundler looks for the declarations of './name.ts' in that file.
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/(['"]\.[^'"]*)\.ts(['"])/g, '$1.js$2'))
+  }
+  return sources
 }
 
 /** Returns the names that a bundled declaration exports, sorted: they are in statements `export { a, b as c }`. */

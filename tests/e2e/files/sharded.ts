@@ -1,15 +1,22 @@
 /**
- * A shard in a process of its own: `sharded.ts CLUSTER NAME MILLISECONDS LEASE CONCURRENCY`.
+ * A shard in a process of its own: `sharded.ts CLUSTER NAME MILLISECONDS LEASE CONCURRENCY EACH`.
  *
- * Each reconcile of a Secret takes some time, and writes its begin and its end to the object. LEASE is the duration of the
- * Lease in seconds. SIGTERM stops it with code 0; a lost Lease ends it with code 7.
+ * Each reconcile of a Secret takes some time, and writes its begin and its end to the object. Each Secret whose number
+ * is divisible by EACH owns a ConfigMap. LEASE is the duration of the Lease in seconds. SIGTERM stops it with code 0; a lost Lease ends it with code 7.
  */
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { type ClusterConfig, LeadershipLost, operator } from 'kubeloop'
 import { ConfigMap, Secret } from 'kubeloop/kinds'
 
-const [cluster, identity, ms, lease, concurrency] = process.argv.slice(2) as [string, string, string, string, string]
+const [cluster, identity, ms, lease, concurrency, each] = process.argv.slice(2) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+]
 const app = operator({
   name: 'sharded',
   log: console,
@@ -36,8 +43,10 @@ app.controllerFor(Secret, {
   await mark('begin')
   await sleep(Number(ms))
   const { name, namespace } = secret.metadata
-  const data = { round: secret.data?.['round'] ?? '' }
-  await client.apply(ConfigMap, { metadata: { name: `of-${name}`, namespace }, data }, { owner: secret })
+  if (Number(name.slice(1)) % Number(each) === 0) {
+    const data = { round: secret.data?.['round'] ?? '' }
+    await client.apply(ConfigMap, { metadata: { name: `of-${name}`, namespace }, data }, { owner: secret })
+  }
   await mark('end')
 })
 

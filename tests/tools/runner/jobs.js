@@ -25,8 +25,9 @@ const ONCE = [
   // Which rights operators need: their requests are the same everywhere.
   'tests/e2e/least_rights.test.ts',
   'tests/testing/world_account.test.ts',
-  // Work in the square of a request's size, which is that under each runtime.
+  // Work in the square of a request's size, or among many objects, which is that under each runtime.
   'tests/apiserver/cost.test.ts',
+  'tests/cost/',
   // Objects that are generated and compared.
   'tests/testing/check_conversion.test.ts',
   // An operator in memory, with a clock that the test advances; the other files of its room are of the same kind.
