@@ -142,7 +142,7 @@ export class EventMapper {
 
   /** Resolves when the keys of all events so far are queued, or the events are parked. */
   get tried(): Promise<void> {
-    return new Promise((resolve) => this.#enter(resolve))
+    return new Promise((resolve) => this.#lane.size > 0 ? this.#enter(resolve) : resolve())
   }
 
   /** Retries parked events until the signal is aborted. */

@@ -286,9 +286,16 @@ class Audit {
   }
 }
 
+/** A server ends each watch after 30 to 60 minutes: the next one begins where that has ended. */
 async function watching(client: Client, audit: Audit, signal: AbortSignal): Promise<void> {
+  let resourceVersion = ''
   try {
-    for await (const { object } of client.watch(Secret, { namespace: 'work', signal })) audit.record(object)
+    while (!signal.aborted) {
+      for await (const { object } of client.watch(Secret, { namespace: 'work', resourceVersion, signal })) {
+        audit.record(object)
+        resourceVersion = object.metadata.resourceVersion
+      }
+    }
   } catch (error) {
     if (!signal.aborted) throw error
   }
