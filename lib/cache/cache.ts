@@ -40,9 +40,12 @@ const CATCH_UPS = 16
 const WAKE_MS = 5_000
 
 interface Declared {
+  readonly resource: AnyResource
   readonly options: CacheOptions
   /** Those of namespaces by labels come and go. */
   readonly informers: readonly Informer[]
+  /** The same: that of each watched namespace, and by `undefined` that of all others. */
+  readonly byNamespace: ReadonlyMap<string | undefined, Informer>
   readonly namespaces?: SelectedNamespaces | undefined
   /** Ends what adds informers. */
   readonly stop?: (() => void) | void
@@ -108,13 +111,21 @@ export class Cache implements Runnable, Reader, WriteObserver {
     const labels = namespaceLabels(resource, options, this.#dependencies)
     const namespaces = labels === undefined ? undefined : this.#select(labels)
     const informers: Informer[] = []
-    const add = (of: Pick<InformerOptions, 'namespace' | 'optional'>): void => {
+    const byNamespace = new Map<string | undefined, Informer>()
+    const add = (of: Pick<InformerOptions, 'namespace' | 'optional'>): Informer => {
       const informer = this.#inform({ ...scopes[0], ...of, resource, objects: options.objects })
       informers.push(informer)
+      byNamespace.set(informer.namespace, informer)
       this.#run?.(informer)
+      return informer
     }
-    const stop = namespaces ? namespaces.inform(informers, add) : scopes.forEach(add)
-    this.#declared.set(id, { options, informers, namespaces, stop })
+    const remove = (informer: Informer): void => {
+      informers.splice(informers.indexOf(informer), 1)
+      byNamespace.delete(informer.namespace)
+      informer.stop()
+    }
+    const stop = namespaces ? namespaces.inform(add, remove) : scopes.forEach(add)
+    this.#declared.set(id, { resource, options, informers, byNamespace, namespaces, stop })
     return informers
   }
 
@@ -134,8 +145,16 @@ export class Cache implements Runnable, Reader, WriteObserver {
     }
     const inform = (of: Pick<InformerOptions, 'resource' | 'labels'>): Informer => this.#inform(of)
     const namespaces = selectNamespaces(labels, { api, clock, log, random, inform })
-    this.#declared.set(id, { options: {}, informers: [namespaces.informer], namespaces })
-    this.#run?.(namespaces.informer)
+    const { informer } = namespaces
+    const { resource } = informer
+    this.#declared.set(id, {
+      resource,
+      options: {},
+      informers: [informer],
+      byNamespace: new Map([[undefined, informer]]),
+      namespaces,
+    })
+    this.#run?.(informer)
     return namespaces
   }
 
@@ -144,15 +163,22 @@ export class Cache implements Runnable, Reader, WriteObserver {
     return this.#declared.get(resourceId(resource))?.namespaces
   }
 
-  /** Returns the informers of a kind, or `undefined` if it is not declared, so that it is read live. */
-  informersOf<T extends KubeObject>(resource: ResourceOf<T>): readonly Informer<T>[] | undefined {
-    return this.#declared.get(resourceId(resource))?.informers as unknown as readonly Informer<T>[] | undefined
+  /**
+   * Returns the informers of a kind, or those that have its objects of a namespace. Undefined if the kind is not
+   * declared, so that it is read live.
+   */
+  informersOf<T extends KubeObject>(
+    resource: ResourceOf<T>,
+    namespace?: string,
+  ): readonly Informer<T>[] | undefined {
+    const declared = this.#declared.get(resourceId(resource))
+    return (declared && informersIn(declared, namespace)) as unknown as readonly Informer<T>[] | undefined
   }
 
   /** The same, but `undefined` also for a kind with `read: 'live'`. */
-  readableOf(resource: AnyResource): readonly Informer[] | undefined {
+  readableOf(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
     const declared = this.#declared.get(resourceId(resource))
-    return declared?.options.read === 'live' ? undefined : declared?.informers
+    return declared && declared.options.read !== 'live' ? informersIn(declared, namespace) : undefined
   }
 
   /**
@@ -176,9 +202,12 @@ export class Cache implements Runnable, Reader, WriteObserver {
     const kind = groupResourceOf(target.resource)
     const parts: WriteInFlight[] = []
     // Informers of the kind's metadata and of its other versions get the write, too.
-    for (const informer of this.informers()) {
-      const part = groupResourceOf(informer.resource) === kind && informer.beginWrite(target)
-      if (part) parts.push(part)
+    for (const declared of this.#declared.values()) {
+      if (groupResourceOf(declared.resource) !== kind) continue
+      for (const informer of informersIn(declared, target.namespace)) {
+        const part = informer.beginWrite(target)
+        if (part) parts.push(part)
+      }
     }
     if (parts.length < 2) return parts[0]
     return {
@@ -312,6 +341,14 @@ export class Cache implements Runnable, Reader, WriteObserver {
     scope[Symbol.dispose]()
     if (errors.length > 0) throw errors[0]
   }
+}
+
+/** Returns the informers that have objects of a namespace, or all if none is given. */
+function informersIn({ informers, byNamespace }: Declared, namespace: string | undefined): readonly Informer[] {
+  if (!namespace) return informers
+  // If the namespace has its own informer, that of all other namespaces excludes it.
+  const informer = byNamespace.get(namespace) ?? byNamespace.get(undefined)
+  return informer ? [informer] : []
 }
 
 /** Returns the kind and its failure, if any: `deployments.apps (Cannot list …: …)`. */

@@ -18,8 +18,8 @@ const MAX_SINGLE_READS = 8
 
 /** The part of {@link Cache} that is used here. */
 interface Informers {
-  informersOf(resource: AnyResource): readonly Informer[] | undefined
-  readableOf(resource: AnyResource): readonly Informer[] | undefined
+  informersOf(resource: AnyResource, namespace?: string): readonly Informer[] | undefined
+  readableOf(resource: AnyResource, namespace?: string): readonly Informer[] | undefined
   namespacesOf(resource: AnyResource): Pick<SelectedNamespaces, 'checkListed'> | undefined
 }
 
@@ -51,7 +51,9 @@ export class CachedReader implements CachingReader {
   async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
     const { namespace, name } = keyIn(resource, ref)
     const informers = this.#synced(resource, namespace)
-    if (!informers) return await getSelected(this.#cache.informersOf(resource) ?? [], this.#live, resource, ref)
+    if (!informers) {
+      return await getSelected(this.#cache.informersOf(resource, namespace) ?? [], this.#live, resource, ref)
+    }
     const key = formatKey({ namespace, name })
     for (const informer of informers) {
       const settling = this.#settle(resource, informer, { key })
@@ -139,7 +141,7 @@ export class CachedReader implements CachingReader {
 
   /** Lists from the server, limited to the namespaces and selectors that the cache has for the kind. */
   async #listLive<T extends KubeObject>(resource: ResourceOf<T>, options: ListOptions): Promise<readonly T[]> {
-    const informers = responsible(this.#cache.informersOf(resource) ?? [], options.namespace)
+    const informers = this.#cache.informersOf(resource, options.namespace) ?? []
     // No Namespace has the labels of the kind's cache.
     if (informers.length === 0 && !options.namespace && this.#cache.namespacesOf(resource)) return []
     if (informers.length === 0) return await this.#live.list(resource, options)
@@ -152,32 +154,23 @@ export class CachedReader implements CachingReader {
   /** Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet. */
   #synced(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
     if (namespace === undefined) this.#cache.namespacesOf(resource)?.checkListed(groupResourceOf(resource))
-    const informers = responsible(this.#cache.readableOf(resource) ?? [], namespace)
+    const informers = this.#cache.readableOf(resource, namespace) ?? []
     // A copy: while a read waits, Namespaces come to the selection and leave it.
     return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? [...informers] : undefined
   }
 }
 
-/** Returns the informers that have objects of a namespace, or of any if none is given. */
-function responsible(informers: readonly Informer[], namespace: string | undefined): readonly Informer[] {
-  if (!namespace || (informers.length === 1 && informers[0]!.namespace === undefined)) return informers
-  // If the namespace has its own informer, the informer of all other namespaces excludes it.
-  const named = informers.filter((informer) => informer.namespace === namespace)
-  return named.length > 0 ? named : informers.filter((informer) => informer.namespace === undefined)
-}
-
 /**
  * Reads an object from the server. Resolves with `undefined` if it does not exist, or if the informer of its namespace
- * does not select it. A namespace without an informer has no selection.
+ * does not select it. Without one, nothing limits the read. `informers`: those of the object's namespace.
  */
 export async function getSelected<T extends KubeObject>(
-  informers: readonly Informer[],
+  [informer]: readonly Informer[],
   live: Reader,
   resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
 ): Promise<T | undefined> {
   const { namespace, name } = keyIn(resource, ref)
-  const [informer] = responsible(informers, namespace)
   if (!informer) return await live.get(resource, ref)
   if (informer.selects({ namespace, name }) === undefined) {
     return (await live.list(resource, limitedTo(informer, { namespace, fields: `metadata.name=${name}` })))[0]

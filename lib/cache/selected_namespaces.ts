@@ -114,25 +114,15 @@ export class SelectedNamespaces {
     }
   }
 
-  /**
-   * Adds an informer for each selected Namespace by `add`, and removes it when the Namespace leaves. Returns what ends
-   * them.
-   */
+  /** Adds an informer for each selected Namespace, and removes it when the Namespace leaves. Returns what ends them. */
   inform(
-    informers: Informer[],
-    add: (of: { readonly namespace: string; readonly optional?: boolean }) => void,
+    add: (of: { readonly namespace: string; readonly optional?: boolean }) => Informer,
+    remove: (informer: Informer) => void,
   ): () => void {
     return this.each((namespace) => {
       // No start and no readiness waits for one that joins later.
-      add({ namespace, ...(this.isListed && { optional: true }) })
-      const informer = informers.at(-1)!
-      return {
-        caughtUp: (signal) => informer.caughtUp(signal),
-        end() {
-          informers.splice(informers.indexOf(informer), 1)
-          informer.stop()
-        },
-      }
+      const informer = add({ namespace, ...(this.isListed && { optional: true }) })
+      return { caughtUp: (signal) => informer.caughtUp(signal), end: () => remove(informer) }
     })
   }
 

@@ -10,6 +10,7 @@ import type { Latch } from '../async/latch.ts'
 import { atLevel } from '../observe/log.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import { getSelected } from '../cache/cached_reader.ts'
+import type { Cache } from '../cache/cache.ts'
 import { Informer } from '../cache/informer.ts'
 import type { Recorder } from '../events/event_recorder.ts'
 import { Controller, type ReconcileReport } from '../controller/controller.ts'
@@ -172,7 +173,7 @@ function controllerOf(
   const informers = cache.declare(description.resource)
   const namespaces = cache.namespacesOf(description.resource)
   const gate = common.buckets?.gateOf(description)
-  const reconcileBy = reconcileOf(description, operator, { ...setup, clients, informers, finalizer })
+  const reconcileBy = reconcileOf(description, operator, { ...setup, clients, cache, finalizer })
   const reconcile = gate ? gate.reconcile(reconcileBy, (fence) => clientsOf(clusters, fence, writer)) : reconcileBy
   const sources = (only?: typeof description): Source[] =>
     sourcesOf(only ?? description, { ...setup, clients, finalizer, eventFilter: filter })
@@ -218,11 +219,11 @@ function reconcileOf(
   operator: OperatorOptions,
   setup: AssemblySetup & {
     readonly clients: Clients
-    readonly informers: readonly Informer[]
+    readonly cache: Cache
     readonly finalizer: string | undefined
   },
 ): (run: Run, clients?: Clients) => Promise<Result> {
-  const { clients, clock, clusters, finalizer, informers, loaded, userClock = clock } = setup
+  const { cache, clients, clock, clusters, finalizer, loaded, userClock = clock } = setup
   const { cluster } = description.options
   const home = homeOf(description)
   const eventsOf = (cluster?: OtherCluster): Recorder =>
@@ -230,7 +231,7 @@ function reconcileOf(
   const events = eventsOf(cluster)
   const step = stepOf(
     description,
-    informers,
+    cache,
     finalizer === undefined ? undefined : new loaded.finalizers!.Finalizer(description.resource, finalizer),
   )
   return (run, of = clients) =>
@@ -258,7 +259,7 @@ function reconcileOf(
 /** Returns the function of a run, made once a start: a finalizer remembers the objects that it has finished. */
 function stepOf(
   description: ControllerDescription,
-  informers: readonly Informer[],
+  cache: Cache,
   finalizer: Finalizer | undefined,
 ): (context: Context) => Promise<Result> {
   const { resource, options: { cluster }, finalize } = description
@@ -278,7 +279,8 @@ function stepOf(
     if (!finalizer || !object) return await reconcile(object!)
     return await finalizer.run(object, {
       client,
-      read: (object) => getSelected(informers, client.live, resource, object),
+      read: (object) =>
+        getSelected(cache.informersOf(resource, object.metadata.namespace) ?? [], client.live, resource, object),
       reconcile,
       cleanup: (deleted) => finalize!.cleanup(deleted, context),
     })

@@ -10,6 +10,7 @@ import { Store as ServerStore } from '../../lib/apiserver/storage/store.ts'
 import { BoundedMap } from '../../lib/async/bounded_map.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { lineSplitter } from '../../lib/async/lines.ts'
+import { Cache } from '../../lib/cache/cache.ts'
 import { CompactObjects } from '../../lib/cache/compact/compact_objects.ts'
 import { ObjectCodec } from '../../lib/cache/compact/object_codec.ts'
 import { HandlerSet } from '../../lib/cache/handler_set.ts'
@@ -152,6 +153,16 @@ const STEPS_OF: Readonly<Record<string, Making>> = {
   'a store: a lookup in an index': (count) => {
     const store = storeOf(count)
     return (at) => assert.equal(store.lookup(byName, `m${at % count}`).length, 1)
+  },
+  'a cache: a read and a write in a namespace of many that are watched': (count) => {
+    const cache = new Cache({ api: { describe: () => 'maps' } as never, clock: new FakeClock() })
+    const namespaces = Array.from({ length: count / 10 }, (_, at) => `n${at}`)
+    cache.declare(ConfigMap, { namespaces })
+    return (at) => {
+      const namespace = `n${at % namespaces.length}`
+      assert.equal(cache.readableOf(ConfigMap, namespace)?.length, 1)
+      cache.begin({ resource: ConfigMap, namespace, name: 'a' })!.end()
+    }
   },
   'own writes: an answer, and its event': (count) => {
     const own = new OwnWritesState<KubeObject>(() => undefined)

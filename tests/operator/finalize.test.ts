@@ -260,6 +260,18 @@ test('failing writes of the finalizer are retried, and nothing is reconciled bef
   assert.deepEqual([told, await finalizersOf(w, 'a')], [['cleanup a, try 1', 'cleanup a, try 2'], undefined])
 })
 
+test('after a conflict, the object is read as its own namespace selects it', async () => {
+  const app = operator({ name: 'shop' })
+  app.cache(ConfigMap, { namespaces: { one: { labels: 'team=a' }, default: {} } })
+  const told: string[] = []
+  app.controllerFor(ConfigMap).finalize(async () => {}).reconcile(async ({ metadata }) => void told.push(metadata.name))
+  await using w = await world(app)
+  w.fault({ verb: 'patch', resource: ConfigMap, status: 409 })
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  assert.deepEqual(told, ['a'])
+})
+
 test('invalid options are refused at once', async () => {
   const app = operator({ name: 'shop' })
   const builder = app.controllerFor(ConfigMap).finalize(async () => {})

@@ -192,8 +192,8 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
   [
     '`read: live` lists what the kind does not select',
     'cache/cached_reader',
-    'const informers = responsible(this.#cache.informersOf(resource) ?? [], options.namespace)',
-    'const informers = responsible([], options.namespace)',
+    'const informers = this.#cache.informersOf(resource, options.namespace) ?? []',
+    'const informers: readonly Informer[] = []',
   ],
   [
     '`read: live` gets what the kind does not select',
