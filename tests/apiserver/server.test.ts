@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
+import { Listeners } from '../../lib/apiserver/storage/terms.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { type Body, must, send } from './requests.ts'
 import { CRDS, definitionOf } from '../tools/definitions.ts'
@@ -85,6 +86,26 @@ test('a state with an unknown format is refused, and nothing is changed', async 
     )
   }
   assert.equal((await server.handle({ method: 'GET', path: `${MAPS}/a` })).status, 200)
+})
+
+test('a write is shown to the watches of its namespace only', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const { of } = Listeners.prototype
+  const asked: number[] = []
+  Listeners.prototype.of = function (change) {
+    const found = of.call(this, change)
+    asked.push(found.length)
+    return found
+  }
+  try {
+    for (const namespace of ['default', 'one', 'two', 'two']) {
+      await server.handle({ method: 'GET', path: `/api/v1/namespaces/${namespace}/configmaps?watch=true` })
+    }
+    await must(server, 'POST', MAPS, map('a'))
+  } finally {
+    Listeners.prototype.of = of
+  }
+  assert.equal(asked.at(-1), 1)
 })
 
 test('a watch from before a restart gets 410', async () => {

@@ -104,6 +104,10 @@ export function nameTerm(value: string): Term {
   return { path: 'metadata.name', value, read: ({ metadata }) => metadata.name }
 }
 
+export function namespaceTerm(value: string): Term {
+  return { path: 'metadata.namespace', value, read: ({ metadata }) => metadata.namespace }
+}
+
 /** Returns the page size, 0 without a limit. Throws 400 for a number that does not parse, 422 for invalid options. */
 function checkedLimit(query: URLSearchParams): number {
   intParam(query, 'timeoutSeconds')

@@ -12,7 +12,16 @@ import { type Term, withTerm } from '../storage/terms.ts'
 import { OrderedWork } from '../webhooks/ordered_work.ts'
 import { SharedEvents, type WatchEvent } from './shared_events.ts'
 import { WatchBody } from './watch_body.ts'
-import { intParam, LIST_OPTIONS, nameTerm, prefixOf, readVersion, selectionOf, tooLargeVersion } from './list.ts'
+import {
+  intParam,
+  LIST_OPTIONS,
+  namespaceTerm,
+  nameTerm,
+  prefixOf,
+  readVersion,
+  selectionOf,
+  tooLargeVersion,
+} from './list.ts'
 
 /** Renders objects: in full, as a table, or as metadata only. */
 export interface Rendering {
@@ -111,7 +120,9 @@ class Events {
   /** Sends all later changes until the body ends. */
   follow(): void {
     const { body, plan } = this
-    const { context: { clock, store, webhooks }, kind: { storage: { id }, rules }, call } = this.#request
+    const { context: { clock, store, webhooks }, kind: { namespaced, storage: { id }, rules }, route, call } =
+      this.#request
+    const term = this.#scope.term ?? (namespaced && route.namespace ? namespaceTerm(route.namespace) : undefined)
     this.#watches.set(body, id)
     body.onEnd(() => this.#watches.delete(body))
     // Events that wait for a conversion stay in order, also with bookmarks.
@@ -119,7 +130,7 @@ class Events {
     body.onEnd(store.listen(id, (change) => {
       if (rules.convert) converting.add(() => this.#sendOwn(change))
       else this.#sendShared(change)
-    }, this.#scope.term))
+    }, term))
     if (!body.endless) body.onEnd(clock.after(plan.timeoutMs, () => body.end()))
     if (plan.bookmarks && !body.endless) {
       body.onEnd(repeat(clock, () => {
