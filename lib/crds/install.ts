@@ -12,7 +12,7 @@ import { changeText, type SchemaChange, schemaChanges } from '../schema/schema_c
 import { refuseLostVersion } from './checks.ts'
 import { conversionOf, isUnconverted, untilConverted, wantedConversion } from './conversion.ts'
 import { type Crd, type Dependencies, find, schemaOf, titleOf, treatEarlier, type Work } from './definition.ts'
-import { checkStored, checkUp } from './stored_checks.ts'
+import { checkStored, checkUp, warnOfOwners } from './stored_checks.ts'
 import { withFieldsOf } from './shared_fields.ts'
 import { writeCrds } from './write.ts'
 
@@ -100,6 +100,7 @@ export async function installCrds(
     const crd = work.shared ? withFieldsOf(before, ours) : ours
     refuseLostVersion(crd, before)
     before = await checkedByLeader(crd, before, work)
+    await warnOfOwners(crd, before, work)
     const { annotations } = crd.metadata
     const all = annotations && { annotations: { ...before.metadata.annotations, ...annotations } }
     const metadata = { ...before.metadata, ...all }

@@ -7,7 +7,7 @@ import { withConverted } from '../schema/conversions.ts'
 import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
 import { upFailure } from '../webhook/conversion.ts'
 import { cannotInstall, type Crd, MAX_NAMED, schemaOf, titleOf, type Work } from './definition.ts'
-import { forEachStored, isConverted, resourceOf, storedVersions } from './stored_objects.ts'
+import { forEachStored, goneVersion, isConverted, resourceOf, storedVersions } from './stored_objects.ts'
 
 /**
  * Returns an error about stored objects that do not fit the new schema; with `narrow`, logs a warning instead. Reads
@@ -76,6 +76,35 @@ export async function checkUp(
     }
   }
   return undefined
+}
+
+/** Logs a warning if objects were written in a version that the new definition does not have: {@link goneVersion}. */
+export async function warnOfOwners(
+  crd: CustomResourceDefinition,
+  { spec: { versions } }: Crd,
+  { api, log, signal }: Work,
+): Promise<void> {
+  const isGone = ({ name }: CustomResourceVersion): boolean => !crd.spec.versions.some((each) => each.name === name)
+  const served = versions.find((each) => each.storage && each.served) ?? versions.find((each) => each.served)
+  if (!served || !versions.some(isGone)) return
+  let count = 0
+  let gone: string | undefined
+  const objects = pages(api, { resource: resourceOf(crd, served.name) }, { quiet: true, signal })
+  const seen = await forEachStored(objects, (object) => {
+    const version = goneVersion(object, crd)
+    if (version === undefined) return
+    count++
+    gone ??= version
+  }).catch((error: unknown) => {
+    if (signal.aborted) throw error
+    // It is no more than a hint.
+    return 0
+  })
+  if (gone === undefined) return
+  log.warn(
+    `${titleOf(crd)}: ${gone} goes, in which fields of ${count} of ${seen} stored objects were written ` +
+      '(metadata.managedFields), so each apply of these will fail: define it with served: false',
+  )
 }
 
 /** Reads the objects in a served version, and returns an error about those that do not fit the new schema of `ours`. */

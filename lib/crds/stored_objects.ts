@@ -48,6 +48,20 @@ export function storedVersions<Theirs extends { readonly name: string; readonly 
   })
 }
 
+/**
+ * Returns the version in which a field owner of an object has written, if the definition does not have it: then the API
+ * server refuses each apply of the object with 500, and other writes drop all its field owners.
+ */
+export function goneVersion(
+  { metadata }: KubeObject,
+  { spec: { group, versions } }: CustomResourceDefinition,
+): string | undefined {
+  const { managedFields = [] } = metadata as { readonly managedFields?: readonly { readonly apiVersion?: string }[] }
+  const written = managedFields.flatMap(({ apiVersion = '' }) => apiVersion.startsWith(`${group}/`) ? apiVersion : [])
+  return written.map((apiVersion) => apiVersion.slice(group.length + 1))
+    .find((version) => !versions.some(({ name }) => name === version))
+}
+
 /** Calls `check` with each object of pages, in turns. Resolves with their number. */
 export async function forEachStored(
   pages: AsyncIterable<{ readonly items: readonly KubeObject[] }>,

@@ -72,7 +72,7 @@ function additionalSchemaOf(schema: JsonSchema): JsonSchema | undefined {
 export function isNarrowing({ keyword, from, to }: SchemaChange): boolean {
   if (keyword === 'default') return false
   if (keyword === 'type') return to !== 'anything'
-  if (keyword === 'nullable' || keyword.endsWith('roperties')) return !to
+  if (keyword === 'nullable' || keyword === 'properties' || keyword === 'additionalProperties') return !to
   if (from === undefined || to === undefined) return from === undefined
   if (keyword === 'enum') return without(from, to).length > 0
   if (keyword === 'required') return without(to, from).length > 0

@@ -8,6 +8,7 @@ import type { KubeObject } from '../core/objects.ts'
 import { apiVersionOf, type DefinedResource } from '../core/resource.ts'
 import type { ConversionDescription } from '../schema/conversions.ts'
 import { isWithin } from '../schema/crd_differences.ts'
+import { isRequired } from '../schema/structural.ts'
 import { type Budget, conversionHandler, convertObjects, withVersionDefaults } from '../webhook/conversion.ts'
 import type { WebhookHandler } from '../webhook/handler.ts'
 import { arbitraryOf, type ArbitrarySetup, loadFastCheck } from './arbitrary_values.ts'
@@ -102,7 +103,7 @@ function objectsOf(resource: DefinedResource, setup: ArbitrarySetup): FastCheck.
     ...(status && { status: arbitraryOf(status, 'status', setup) }),
   }
   const head = { apiVersion: apiVersionOf(resource), kind: resource.kind }
-  return fc.record(parts, { requiredKeys: ['metadata', 'spec'] })
+  return fc.record(parts, { requiredKeys: isRequired(spec) ? ['metadata', 'spec'] : ['metadata'] })
     .map((object) => withVersionDefaults(resource, wire({ ...head, ...object })))
 }
 

@@ -5,7 +5,7 @@ import { abortScope, untilAborted } from '../async/abort.ts'
 import { lineBatches } from '../async/lines.ts'
 import { type Clock, pause, sleep } from '../async/clock.ts'
 import { REASON_OF_CODE } from '../core/errors.ts'
-import { flag } from '../core/requested_action.ts'
+import { flag, splitTarget } from '../core/requested_action.ts'
 import type { HttpBody, HttpRequest, HttpResponse } from '../core/transport.ts'
 
 const encoder = new TextEncoder()
@@ -151,19 +151,22 @@ interface ListJson {
   readonly items: readonly { readonly metadata: object }[]
 }
 
+/** Returns whether the answer to a request for the objects of a kind begins with all of them. */
+export function showsAll({ path }: HttpRequest): boolean {
+  const { query } = splitTarget(path)
+  const from = query.get('resourceVersion') ?? ''
+  // A watch that goes on from a version has no old state.
+  return !query.has('continue') &&
+    (!flag(query, 'watch') || query.has('sendInitialEvents') || from === '' || from === '0')
+}
+
 /**
  * Answers a list, or a watch that begins with a list, with the state at an older version. The watch then goes on from
- * there. Other requests, and those that the server refuses for this version, are answered as without the fault.
+ * there. Those that the server refuses for this version are answered as without the fault.
  */
 export async function staleResponse(inner: Transport, request: HttpRequest, version: string): Promise<HttpResponse> {
   const url = new URL(request.path, 'http://localhost')
   const query = url.searchParams
-  const isList = !flag(query, 'watch')
-  const from = query.get('resourceVersion') ?? ''
-  // A watch that goes on from a version has no old state.
-  if (query.has('continue') || (!isList && !query.has('sendInitialEvents') && from !== '' && from !== '0')) {
-    return await inner(request)
-  }
   const at = (change: (query: URLSearchParams) => void): HttpRequest => {
     const old = new URL(url)
     for (const name of ['resourceVersion', 'resourceVersionMatch', 'sendInitialEvents']) old.searchParams.delete(name)
@@ -179,7 +182,7 @@ export async function staleResponse(inner: Transport, request: HttpRequest, vers
     list.body.cancel()
     return await inner(request)
   }
-  if (isList) return list
+  if (!flag(query, 'watch')) return list
   const { apiVersion, kind, metadata, items } = JSON.parse(await list.body.text()) as ListJson
   const watch = await inner(at((query) => query.set('resourceVersion', metadata.resourceVersion)))
   if (watch.status !== 200) return watch

@@ -14,6 +14,7 @@ import {
   noAnswer,
   refusal,
   repeatedBody,
+  showsAll,
   staleResponse,
   tornBody,
 } from './fault_responses.ts'
@@ -88,16 +89,20 @@ export interface Fault {
   drop?: 'request' | 'answer'
   /**
    * Answers a list, or a watch that begins with a list, with the objects as they were at this resourceVersion, as a
-   * server that lags behind does. A watch then goes on from there, `lag` later if that is given. Has no effect on
-   * other requests, nor if the server has dropped that version.
+   * server that lags behind does. A watch then goes on from there, `lag` later if that is given. Other requests do not
+   * meet the fault. Has no effect if the server has dropped that version.
    */
   stale?: string
   /**
    * Delivers what a watch receives this much later on the world's clock, in order: changes of other kinds, and the
    * operator's own writes, are then seen first. At the end of the fault by `until`, the rest is delivered at once.
+   * Other requests do not meet the fault.
    */
   lag?: Duration
-  /** Delivers each event of a watch twice. A real server does so only across connections. */
+  /**
+   * Delivers each event of a watch twice. A real server does so only across connections. Other requests do not meet the
+   * fault.
+   */
   repeat?: boolean
 }
 
@@ -134,8 +139,8 @@ export type ActiveFault = Omit<Fault, 'cluster' | 'delay' | 'lag' | 'retryAfter'
   readonly text: string
 }
 
-/** `clusters`: the names of the operator's other clusters. */
-export function makeFaults(clock: Clock, clusters: readonly string[]): Faults {
+/** `clusters`: the names of the operator's other clusters. Undefined: providers may add any. */
+export function makeFaults(clock: Clock, clusters: readonly string[] | undefined): Faults {
   const active: ActiveFault[] = []
   let delayed = 0
   /** Returns the first fault that a request meets, and counts it. */
@@ -269,11 +274,18 @@ function isWatch(request: HttpRequest): boolean {
   return actionOf(request).verb === 'watch'
 }
 
+/** Whether the effect is one that this request can have: another one must not use it up. */
+function affects({ stale, lagMs, repeat }: ActiveFault, verb: string, request: HttpRequest): boolean {
+  if (stale !== undefined) return (verb === 'list' || verb === 'watch') && showsAll(request)
+  return (lagMs === undefined && !repeat) || verb === 'watch'
+}
+
 function meets(fault: ActiveFault, request: HttpRequest, cluster: string | null): boolean {
   const { resource } = fault
   if (fault.service !== undefined || fault.until?.aborted) return false
   if (fault.cluster !== undefined && fault.cluster !== cluster) return false
   const action = actionOf(request)
+  if (!affects(fault, action.verb, request)) return false
   if (resource && (action.group !== resource.group || action.resource !== resource.plural)) return false
   // A Namespace is in no namespace, and discovery is a list of what is served.
   const isNamespace = action.resource === 'namespaces' && action.group === ''
@@ -297,7 +309,7 @@ const SHAPE: ShapeOf<Fault> = {
 const CANNOT = 'Cannot add a fault'
 const EFFECTS = 'a status, a delay, cut, drop, stale, lag or repeat'
 
-function checked(given: Fault, clusters: readonly string[]): ActiveFault {
+function checked(given: Fault, clusters: readonly string[] | undefined): ActiveFault {
   refuseUnknown(`${CANNOT}: `, given, SHAPE)
   const { cluster: where, delay, lag, retryAfter, service: url, ...fault } = given
   const service = url === undefined ? undefined : serviceOf(url, given)
@@ -316,7 +328,7 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
   }
   const isKind = typeof (resource as { plural?: unknown } | null | undefined)?.plural === 'string'
   check('resource', isKind, 'a kind, such as Deployment of kubeloop/kinds', TypeError)
-  if (typeof cluster === 'string' && !clusters.includes(cluster)) {
+  if (typeof cluster === 'string' && clusters?.includes(cluster) === false) {
     throw new TypeError(`${CANNOT} to the cluster "${cluster}": the operator has no cluster of that name`)
   }
   const isCode = Number.isInteger(status) && status! >= 400 && status! <= 599
@@ -327,6 +339,14 @@ function checked(given: Fault, clusters: readonly string[]): ActiveFault {
   check('stale', isVersion, 'the resourceVersion of an earlier answer', TypeError)
   if (status === undefined && (retryAfterMs !== undefined || fault.reason !== undefined)) {
     throw new TypeError(`${CANNOT}: reason and retryAfter need a status`)
+  }
+  const { verb } = fault
+  const verbs = stale !== undefined ? ['list', 'watch'] : lagMs !== undefined || repeat ? ['watch'] : VERBS
+  if (verb !== undefined && !verbs.includes(verb)) {
+    throw new TypeError(`${CANNOT}: only ${verbs.join(' and ')} can have its effect, and its verb is ${verb}`)
+  }
+  if (fault.name !== undefined && OF_ALL.includes(verb ?? '')) {
+    throw new TypeError(`${CANNOT}: a ${verb} is of no object, so none has the name ${textOf(fault.name)}`)
   }
   const alone = [status !== undefined, Boolean(drop), Boolean(cut)].filter(Boolean).length
   if (alone > 1) throw new TypeError(`${CANNOT}: status, drop and cut exclude each other; add a fault for each`)

@@ -320,7 +320,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), ...(now && { nowMs: millisOf(now) }) })
   const log = safeLog(options.log ?? ownLog(description.options) ?? consoleLog(clock))
-  const faults = makeFaults(clock, description.clusters.map(({ name }) => name))
+  const { clusters: stated, groups } = description
+  const faults = makeFaults(clock, groups.length > 0 ? undefined : stated.map(({ name }) => name))
   for (const fault of options.faults ?? []) faults.add(fault)
   const recorder = recorderOf(description)
   const stopping = new AbortController()

@@ -1,10 +1,12 @@
 /** The API servers of a world, each with its control loops. */
-import { Cluster, isReason, type Log, type OtherCluster, type Transport } from 'kubeloop'
+import { Cluster, isReason, type Log, type OtherCluster, type Parts, type Transport } from 'kubeloop'
 import { ApiServer, type CallWebhook } from 'kubeloop/apiserver'
 import { messageOf } from '../core/errors.ts'
-import { groupResourceOf } from '../core/resource.ts'
-import type { OperatorDescription } from '../operator/description.ts'
+import { type AnyResource, groupResourceOf } from '../core/resource.ts'
+import { controllerTitle, memberCluster, memberOf, type OperatorDescription } from '../operator/description.ts'
 import type { StartOptions } from '../operator/start.ts'
+import { statedOptionalIn, watchedResources } from '../operator/used_kinds.ts'
+import { placesIn } from '../rights/likely.ts'
 import type { TrialAccount } from '../rights/trial.ts'
 import { GarbageCollector } from '../simcluster/garbage_collector.ts'
 import type { Workloads } from '../simcluster/workloads/workloads.ts'
@@ -102,19 +104,31 @@ export class WorldClusters {
 
   /** Throws if a cache is not synced because the server does not serve its kind, or refuses to list it. */
   async refuseUnsynced(running: readonly Replica[]): Promise<void> {
+    const { description } = this.#options
     const [missing, refused] = [new Set<string>(), new Set<string>()]
+    const check = async (cluster: OtherCluster | undefined, resource: AnyResource, namespace?: string) => {
+      const { api } = new Cluster({ name: 'test', transport: this.of(cluster).operator })
+      const where = cluster ? ` in the cluster "${cluster.name}"` : ''
+      await api.listPage({ resource, namespace }, { limit: 1 }).catch((error: unknown) => {
+        const found = isReason(error, 'Forbidden') ? refused : missing
+        found.add(`${groupResourceOf(resource)}${where} (${messageOf(error)})`)
+      })
+    }
     for (const { parts } of running) {
       if (!parts) continue
-      for (const cluster of [undefined, ...this.#options.description.clusters]) {
-        const { api } = new Cluster({ name: 'test', transport: this.of(cluster).operator })
+      for (const cluster of [undefined, ...description.clusters]) {
+        // The operator starts without a kind that is optional by itself.
+        const mayMiss = statedOptionalIn(description, cluster)
         const { cache } = cluster ? parts.clusterOf(cluster) : parts.cluster
         for (const { isSynced, resource, namespace } of cache.informers()) {
-          if (isSynced) continue
-          const where = cluster ? ` in the cluster "${cluster.name}"` : ''
-          await api.listPage({ resource, namespace }, { limit: 1 }).catch((error: unknown) => {
-            const found = isReason(error, 'Forbidden') ? refused : missing
-            found.add(`${groupResourceOf(resource)}${where} (${messageOf(error)})`)
-          })
+          if (!isSynced && !mayMiss(resource)) await check(cluster, resource, namespace)
+        }
+      }
+      for (const { own, member } of this.#members(parts)) {
+        const mayMiss = statedOptionalIn(own, member)
+        for (const resource of watchedResources(own, member)) {
+          const places = mayMiss(resource) ? [] : placesIn(own, member)(resource)
+          for (const namespace of places) await check(member, resource, namespace)
         }
       }
     }
@@ -123,6 +137,17 @@ export class WorldClusters {
     if (missing.size === 0) return
     const remedy = 'add their CustomResourceDefinitions: world(app, { objects: [definition] })'
     throw new Error(`${cannot} the world does not serve ${[...missing].join(', ')}; ${remedy}`)
+  }
+
+  /** Returns the clusters that providers have added and a replica works in, with what the operator does there. */
+  #members({ controllers }: Parts) {
+    const { description } = this.#options
+    return description.groups.flatMap((group) =>
+      [...this.#others.keys()].map((name) => {
+        const member = memberCluster(group, name)
+        return { member, own: memberOf(description, group, member) }
+      })
+    ).filter(({ own }) => own.controllers.some((each) => controllers.has(controllerTitle(each))))
   }
 
   #connect(replica: Replica, { operator }: WorldCluster, name: string | null): Transport {

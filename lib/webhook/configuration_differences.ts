@@ -6,8 +6,9 @@ import { isOwnConfiguration, isSameServer, MUTATING, OPERATOR_LABEL, serverOf, V
 import { type Configuration, type InstallDependencies, isInjectedByOthers } from './trusted_cas.ts'
 
 /**
- * Logs a warning for each configuration that is missing or not labelled, and for each webhook that is called elsewhere;
- * an error for a configuration of an earlier release. Each is named once, and again when it was in order in between.
+ * Logs a warning for each configuration that is missing or not labelled, and for each webhook that is called elsewhere
+ * or for fewer requests; an error for a configuration of an earlier release. Each is named once, and again when it was
+ * in order in between.
  * `named`: those that were named.
  */
 export function warnOfDifferences(
@@ -36,15 +37,46 @@ function differences(found: readonly KubeObject[], { kind, metadata, webhooks }:
   const entries = (stored as Configuration).webhooks ?? []
   const label = metadata.labels[OPERATOR_LABEL]
   const isLeftAlone = stored.metadata.labels?.[OPERATOR_LABEL] !== label && !isInjectedByOthers(stored)
-  return webhooks.flatMap(({ name, clientConfig }) => {
-    const { clientConfig: other } = entries.find((entry) => entry.name === name) ?? {}
+  return webhooks.flatMap(({ name, clientConfig, rules }) => {
+    const entry = entries.find((entry) => entry.name === name)
+    const { clientConfig: other } = entry ?? {}
     const isOurs = other && isSameServer(other, clientConfig)
-    if (isOurs && !(isLeftAlone && other.caBundle !== clientConfig.caBundle)) return []
-    const what = isOurs
+    const keepsCa = isOurs && isLeftAlone && other.caBundle !== clientConfig.caBundle
+    const uncalled = isOurs && !keepsCa ? uncalledOf(rules as [Rule], (entry!['rules'] ?? []) as Rule[]) : undefined
+    if (isOurs && !keepsCa && uncalled === undefined) return []
+    const what = keepsCa
       ? `keeps its CA, as there is no label ${OPERATOR_LABEL}: ${label}`
+      : uncalled !== undefined
+      ? `is not called for ${uncalled}`
       : other
       ? `calls ${serverOf(other)}, not ${serverOf(clientConfig)}`
       : 'is missing'
     return [`The webhook "${name}" of ${title} ${what}: ${remedy}`]
   })
+}
+
+interface Rule {
+  readonly apiGroups?: readonly string[]
+  readonly apiVersions?: readonly string[]
+  readonly operations?: readonly string[]
+  readonly resources?: readonly string[]
+}
+
+/** Returns the first operation of our rule that no stored rule has, such as `DELETE of foos`. */
+function uncalledOf([ours]: readonly [Rule], stored: readonly Rule[]): string | undefined {
+  const includes = (some: readonly string[] = [], each: string): boolean => some.includes('*') || some.includes(each)
+  const [[group], [version]] = [ours.apiGroups!, ours.apiVersions!]
+  for (const operation of ours.operations!) {
+    for (const resource of ours.resources!) {
+      const [plural, subresource] = resource.split('/')
+      const forms = [resource, '*/*', ...(subresource === undefined ? [] : [`${plural}/*`, `*/${subresource}`])]
+      const isCalled = stored.some((rule) =>
+        includes(rule.apiGroups, group!) && includes(rule.apiVersions, version!) &&
+        includes(rule.operations, operation) &&
+        rule.resources?.some((each) => forms.includes(each) || (each === '*' && subresource === undefined))
+      )
+      if (!isCalled) return `${operation} of ${resource}`
+    }
+  }
+  return undefined
 }

@@ -29,7 +29,8 @@ export interface ConfigurationOptions {
 export interface OwnObjects {
   /** Where the operator runs. */
   readonly namespace: string
-  readonly lease?: Place | undefined
+  /** Without a name: all Leases of the namespace, as those of shards are named as their pods. */
+  readonly lease?: { readonly namespace: string; readonly name?: string | undefined } | undefined
   /** The Secret with the certificates. */
   readonly secret?: Place | undefined
   /** The names of the definitions of its kinds. */
@@ -187,8 +188,9 @@ function excluded(group: string, plural: string, own: OwnObjects | undefined): s
   }
 }
 
-function notAt({ namespace, name }: Place): string {
-  return `!(request.namespace == ${JSON.stringify(namespace)} && request.name == ${JSON.stringify(name)})`
+function notAt({ namespace, name }: NonNullable<OwnObjects['lease']>): string {
+  const isThere = `request.namespace == ${JSON.stringify(namespace)}`
+  return `!(${name === undefined ? isThere : `${isThere} && request.name == ${JSON.stringify(name)}`})`
 }
 
 /** Tests for a kind that may be needed to start a Pod. */

@@ -209,13 +209,15 @@ export function upFailure(conversion: ConversionDescription, object: KubeObject)
  * Returns the object in the other version: what the function returned, with the metadata of the object except for
  * labels and annotations, and with its status if none is stated.
  *
- * @throws TypeError if the result has no spec, changes other metadata, or has values that JSON has no form for.
+ * @throws TypeError if the result lacks the spec, changes other metadata, or has values that JSON has no form for.
  */
 function combined(object: KubeObject, result: unknown, to: DefinedResource): KubeObject {
   if (result instanceof Promise) throw new TypeError('it returned a Promise; a conversion must be synchronous')
   if (!isFields(result)) throw new TypeError('it returned no object; it must return { spec }')
   const { spec } = result
-  if (!isFields(spec)) throw new TypeError('it returned no spec')
+  // Of an object without a spec, in a version that needs none.
+  const isAbsent = spec === undefined && (object as { readonly spec?: unknown }).spec === undefined && !needsSpec(to)
+  if (!isFields(spec) && !isAbsent) throw new TypeError('it returned no spec')
   const hasStatus = statesStatus(to)
   const status = 'status' in result ? result['status'] : (object as { readonly status?: unknown }).status
   const problem = notJson({ spec, status: hasStatus ? status : undefined })
@@ -253,6 +255,10 @@ function metadataOf(metadata: KubeObject['metadata'], stated: unknown): KubeObje
 
 function schemaOf({ definition }: DefinedResource): Readonly<Record<string, unknown>> {
   return definition.crd.spec.versions[0]!.schema.openAPIV3Schema
+}
+
+function needsSpec(resource: DefinedResource): boolean {
+  return (schemaOf(resource)['required'] as readonly string[] | undefined)?.includes('spec') === true
 }
 
 function statesStatus(resource: DefinedResource): boolean {

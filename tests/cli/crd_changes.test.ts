@@ -9,6 +9,7 @@ import { type CommittedCrd, configurationChanges, type CrdChange, crdChanges } f
 import { manifestText } from '../../lib/cli/manifests.ts'
 import type { CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
+import { configurationsOf } from '../../lib/webhook/configurations.ts'
 import { goldenCases } from './golden.ts'
 
 const list = (value: number) =>
@@ -87,6 +88,10 @@ const CASES: Readonly<Record<string, Side | { readonly before: Side; readonly af
     before: { ...protectedGroup, metadata: { name: protectedGroup.metadata.name } },
     after: protectedGroup,
   },
+  'a definition that kept all fields': {
+    before: { ...plain, spec: { ...plain.spec, preserveUnknownFields: true } } as typeof plain,
+    after: of(),
+  },
   'a conversion': converted('/x'),
   'the address of a conversion': { before: converted('/y'), after: converted('/x') },
   'the certificate of a conversion': { before: converted('/x', { caBundle: 'abc' }), after: converted('/x') },
@@ -145,19 +150,23 @@ test('a definition that a server or another tool has written means the same', ()
   assert.equal(crdChanges(other, definition).length, 1)
 })
 
-test('webhook configurations are compared as far as the operator states them', () => {
-  const ours = {
-    kind: 'X',
-    webhooks: [{ name: 'a', rules: [{ resources: ['x'] }], clientConfig: { url: 'https://a' } }],
+test('webhook configurations are compared with all that decides which requests they get', () => {
+  const ours = configurationsOf({
+    operator: 'foo',
+    admissions: [{ resource: of(), path: '/validate', mutating: false }],
+    target: { url: 'https://a' },
+  }).validating!
+  const [webhook] = ours.webhooks
+  const changes = (more: object): readonly string[] => {
+    const committed = { ...ours, metadata: { ...ours.metadata, uid: 'x' }, webhooks: [{ ...webhook, ...more }] }
+    return configurationChanges(committed, ours).map(textOf)
   }
-  const theirs = {
-    ...ours,
-    metadata: { uid: 'x' },
-    webhooks: [{ ...ours.webhooks[0], timeoutSeconds: 10, clientConfig: { url: 'https://a', caBundle: 'x' } }],
-  }
-  assert.deepEqual(configurationChanges(theirs, ours), [])
-  const more = { ...ours, webhooks: [{ ...ours.webhooks[0], rules: [{ resources: ['x', 'y'] }] }] }
-  assert.deepEqual(configurationChanges(theirs, more).map(textOf), [
-    'webhooks[0].rules[0].resources is ["x","y"], not ["x"]',
+  assert.deepEqual(changes({ clientConfig: { ...webhook!.clientConfig, caBundle: 'x' } }), [])
+  assert.deepEqual(changes({ failurePolicy: 'Ignore' }), ['webhooks[0].failurePolicy is "Fail", not "Ignore"'])
+  // What other hands have added keeps requests from the webhook.
+  const labels = { matchLabels: { team: 'a' } }
+  assert.deepEqual(changes({ namespaceSelector: labels, matchConditions: [{ name: 'a', expression: 'false' }] }), [
+    'webhooks[0].namespaceSelector.matchLabels is absent, not {"team":"a"}',
+    'webhooks[0].matchConditions is absent, not [{"name":"a","expression":"false"}]',
   ])
 })

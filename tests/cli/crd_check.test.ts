@@ -175,6 +175,25 @@ test('stored objects that do not fit are listed with path and reason, CEL rules 
   })
 })
 
+test('an object that was written in a version which is not defined any more is named', async () => {
+  const [v1, v2] = [of(z.object({ size: z.int32() })), of(z.object({ size: z.int32() }), { version: 'v2' })]
+  const server = new ApiServer()
+  const cluster = new Cluster({ name: 'test', transport: server.handle })
+  await cluster.api.create({ resource: CRD, name: 'foos.example.com' }, crd(v1, v2) as never, {})
+  for (const [name, resource] of [['old', v1], ['new', v2]] as const) {
+    const metadata = { namespace: 'default', name }
+    await cluster.api.create({ resource, ...metadata }, { metadata, spec: { size: 7 } }, {})
+  }
+  const lines: string[] = []
+  const result = await checkStored(crd(v2), cluster, (line) => void lines.push(line))
+  assert.deepEqual(result, { name: 'foos.example.com', seen: 2, unfit: 1 })
+  assert.deepEqual(lines, [
+    'Foo "default/old": v1, in which it was written, is not defined any more: each apply would fail ' +
+    '(metadata.managedFields); define it with served: false',
+  ])
+  assert.equal((await checkStored(crd(v1, v2), cluster, assert.fail)).unfit, 0)
+})
+
 test('objects of a kind with several versions are counted once, in the version that is stored next', async () => {
   const v2 = of(z.object({ size: z.int32() }), { version: 'v2' })
   const v1 = of(z.object({ size: z.int32() }))

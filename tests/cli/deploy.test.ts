@@ -145,6 +145,7 @@ const CASES: Readonly<Record<string, readonly [app: Operator, options?: DeployOp
       const west = app.cluster('west', { server: 'https://west' })
       app.controllerFor(Plain, { cluster: west }).owns(ConfigMap).reconcile(reconcile)
       app.cache(Secret, { cluster: west })
+      app.clusters('members', async function* () {})
       app.cache(Node)
     }),
   ],
@@ -319,6 +320,36 @@ for (
       made({ webhooks: { service: 'Hooks' } }),
       {},
       /the Service of its webhooks is called "Hooks"; a name has at most 63 lower-case letters/,
+    ],
+    [
+      'webhooks and metrics with one Service',
+      made({ metrics: ':8080', webhooks: { service: 'a-metrics' } }),
+      {},
+      /: the Services of its webhooks and of its metrics are both called "a-metrics"; give webhooks\.service another name$/,
+    ],
+    [
+      'webhooks and metrics with certificates in one folder',
+      made({ metrics: { address: ':8080', tls: { certs: '/certs/' } }, webhooks: { certs: '/certs' } }),
+      {},
+      /: the certificates of its webhooks and of its metrics are both in \/certs; give each a folder of its own$/,
+    ],
+    [
+      'certificates in /tmp',
+      made({ webhooks: { certs: '/tmp' } }),
+      {},
+      /: a folder of certificates is \/tmp, which is an empty folder of its pod; give it another one$/,
+    ],
+    [
+      'webhooks on any port',
+      made({ webhooks: { port: 0 } }),
+      {},
+      /: its webhooks listen on any free port, which no Service can name; state webhooks\.port$/,
+    ],
+    [
+      'webhooks on loopback',
+      made({ webhooks: { host: '127.0.0.1' } }),
+      {},
+      /: its webhooks listen on 127\.0\.0\.1, which the API server cannot reach; leave webhooks\.host out$/,
     ],
     ['a name that is no label', made({ name: '1a' }), {}, /its name also names a Service and a label: at most 55/],
     ['a long name', made({ name: 'a'.repeat(56) }), {}, /at most 55/],

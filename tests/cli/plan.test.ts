@@ -1,7 +1,16 @@
 /** Tests of `kubeloop plan` against embedded API servers that stand for clusters. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Client, Cluster, defineResource, type Operator, operator, predicates, type Transport } from 'kubeloop'
+import {
+  type Client,
+  Cluster,
+  defineResource,
+  dynamicResource,
+  type Operator,
+  operator,
+  predicates,
+  type Transport,
+} from 'kubeloop'
 import { ApiServer, serve } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
@@ -265,16 +274,31 @@ test('what the cluster refuses is passed on and told', async () => {
   ])
 })
 
-test('a kind without a readable definition is served by discovery; a cache that cannot be listed is a failure', async () => {
+test('a kind without a readable definition is served by discovery, also of a record; a cache that cannot be listed is a failure', async () => {
   const stage = await stageOf((path) =>
     path.includes('customresourcedefinitions') ? { status: 403, message: 'no' } : undefined
   )
   await create(stage.client, 'a', 'a')
   const app = operator({ name: 'blind', crds: 'ignore' })
   app.controllerFor(Foo).reconcile(async (foo, { client }) => void await client.setStatus(Foo, foo, { seen: 'yes' }))
-  const { brief, plan } = await stage.plan(app)
+  const planned = await stage.plan(app)
+  const { brief, plan } = planned
   assert.deepEqual([brief, plan.failed], [['status Foo default/a'], []])
   assert.ok(plan.notes.includes('Defaults and checks of foos.plan.example.com are not known: no'), plan.notes.join())
+  // A server of an aggregated kind may ignore dryRun, and store the object.
+  assert.deepEqual(stage.sent.filter((each) => !each.startsWith('GET ')), [])
+  const message = 'its definition cannot be read, and its server may know no dry runs'
+  assert.deepEqual(plan.changes[0]!.dryRun, { outcome: 'unchecked', message })
+  const replayed = await again(planned, app)
+  assert.deepEqual([replayed.brief, replayed.plan.failed], [brief, []])
+  const clusters = planned.record.clusters.map((each) => ({
+    ...each,
+    objects: each.objects.filter(({ resource }) => resource.plural === 'foos'),
+  }))
+  assert.throws(() => recordedClusters({ ...planned.record, clusters }, () => {}).connect(null), {
+    message: 'Cannot restore the objects of foos.plan.example.com in version v1: the record has no definition that ' +
+      'serves it; write it again',
+  })
   const Bar = defineResource({ group: 'plan.example.com', version: 'v1', kind: 'Bar', spec: z.object({}) })
   const other = operator({ name: 'other', crds: 'ignore' })
   other.controllerFor(Bar).reconcile(async () => {})
@@ -442,6 +466,31 @@ test('installed definitions and webhook configurations are differences, without 
   )
 })
 
+test("the address of a webhook that is not the operator's is a difference, and tried by a dry run", async () => {
+  const stage = await stageOf()
+  const Hooks = dynamicResource({
+    ...{ group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingWebhookConfiguration' },
+    scope: 'Cluster',
+  })
+  const calling = (url: string) => ({
+    metadata: { name: 'tenant' },
+    webhooks: [{ name: 'a.b.c', admissionReviewVersions: ['v1'], sideEffects: 'None', clientConfig: { url } }],
+  })
+  await stage.client.apply(Hooks, calling('https://old.example.com'), { fieldManager: 'tenants' } as never)
+  await stage.client.create(ConfigMap, { metadata: at('a') })
+  const app = operator({ name: 'tenants' })
+  app.controllerFor(ConfigMap).reconcile(async (_, { client }) => {
+    await client.apply(Hooks, calling('https://new.example.com'))
+  })
+  const { brief, plan } = await stage.plan(app)
+  assert.deepEqual(brief, ['change ValidatingWebhookConfiguration tenant'])
+  assert.deepEqual(plan.changes[0]!.dryRun, { outcome: 'accepted' })
+  assert.deepEqual(plan.changes[0]!.diff.filter((each) => /^[+-]/.test(each)), [
+    '-     url: https://old.example.com',
+    '+     url: https://new.example.com',
+  ])
+})
+
 test('a dry run says what the cluster would store instead, and which rights are missing', async () => {
   const stage = await stageOf((_, method) => method === 'PUT' ? { status: 403, message: 'no update' } : undefined)
   await create(stage.client, 'a', 'a')
@@ -469,8 +518,17 @@ const SECRET_VALUES = { data: { a: btoa('first'), b: btoa('first'), c: btoa('oth
 
 test('values of Secrets are in no difference and no record', async () => {
   const stage = await stageOf()
-  const applied = { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"a":"first"}}' }
-  await stage.client.create(Secret, { metadata: { ...at('s'), annotations: applied }, ...SECRET_VALUES })
+  const copy = '{"data":{"a":"first"}}'
+  const annotations = {
+    'kubectl.kubernetes.io/last-applied-configuration': copy,
+    'kopf.zalando.org/last-handled-configuration': copy,
+    'kapp.k14s.io/original': copy,
+    // As Rancher compresses it.
+    'objectset.rio.cattle.io/applied': btoa(copy),
+    'example.com/note': `b is ${SECRET_VALUES.data.c}`,
+    'example.com/owner': 'team a',
+  }
+  await stage.client.create(Secret, { metadata: { ...at('s'), annotations }, ...SECRET_VALUES })
   const app = operator({ name: 'secretive' })
   app.controllerFor(Secret).reconcile(async ({ metadata: { name } }, { client }) => {
     await client.apply(
@@ -485,12 +543,20 @@ test('values of Secrets are in no difference and no record', async () => {
   assert.deepEqual(data, ["-   a: '*** (before)'", "+   a: '*** (after)'", "    b: '***'", "+   d: '***'"])
   for (const text of [JSON.stringify(planned.plan), JSON.stringify(planned.record)]) {
     for (
-      const secret of ['first', 'second', 'other', ...Object.values(SECRET_VALUES.data).filter(Boolean), btoa('second')]
+      const secret of [
+        'first',
+        'second',
+        'other',
+        btoa(copy),
+        ...Object.values(SECRET_VALUES.data).filter(Boolean),
+        btoa('second'),
+      ]
     ) {
       assert.equal(text.includes(secret), false, secret)
     }
   }
   const [item] = planned.record.clusters[0]!.objects.find(({ resource }) => resource.plural === 'secrets')!.items
+  assert.equal(item!.metadata.annotations?.['example.com/owner'], 'team a')
   const values = Object.entries(item!['data'] as Record<string, string>).map(([key, value]) => [key, atob(value)])
   assert.deepEqual(values, [['a', '0****'], ['b', '0****'], ['c', '1****'], ['e', '']])
   assert.equal(
@@ -635,11 +701,13 @@ test('a difference of an object ignores what only the server sets', () => {
   assert.equal(actionOf(object({ status: { a: 1 } }), object({ status: { a: 2 } }, { labels: { a: 'b' } })), 'change')
   assert.equal(actionOf(object({}), object({}, { uid: '2' })), 'replace')
   assert.equal(actionOf(object({}), object({}, { deletionTimestamp: 'now' })), 'delete')
-  const crd = (properties: object, clientConfig: object) =>
-    ({ ...(object({ spec: { properties, clientConfig } }) as object), kind: 'CustomResourceDefinition' }) as never
-  assert.equal(actionOf(crd({}, { url: 'a' }), crd({}, { service: {}, caBundle: 'b' })), undefined)
+  const crd = (clientConfig: object, properties: object = {}) =>
+    object({ spec: { properties, conversion: { webhook: { clientConfig } } } })
+  const inMemory = { url: 'https://127.0.0.1:0/convert' }
+  assert.equal(actionOf(crd({ service: {}, caBundle: 'b' }), crd(inMemory)), undefined)
+  assert.equal(actionOf(crd({ service: {} }), crd({ service: {}, caBundle: 'b' })), 'change')
   const field = (type: string) => ({ clientConfig: { type } })
-  assert.equal(actionOf(crd(field('string'), {}), crd(field('object'), {})), 'change')
+  assert.equal(actionOf(crd({}, field('string')), crd(inMemory, field('object'))), 'change')
 })
 
 test('the lines of a difference are the shortest, with two lines around each', () => {

@@ -547,6 +547,11 @@ test('written roles lack and exceed what the golden file says', async () => {
     'a ClusterRole that is bound in both namespaces': checked(teams, inTeams, [read, bound('team-a'), bound('team-b')]),
     'a ClusterRole that is bound in one of them': checked(teams, inTeams, [read, bound('team-a')]),
     'a wider one': checked(teams, inTeams, [wider, bound('team-a'), bound('team-b')]),
+    'one that other bindings than its own are beside': checked(teams, inTeams, [
+      read,
+      { ...wider, metadata: { name: 'editor' } },
+      { ...bound(), roleRef: { kind: 'ClusterRole', name: 'b' } },
+    ]),
     'one that is bound everywhere as well': checked(teams, inTeams, [read, bound('team-a'), bound()]),
   }
   goldenCases(

@@ -1,6 +1,6 @@
 /** Cases of conversion webhooks: custom kinds with several versions. */
 import assert from 'node:assert/strict'
-import { type Api, type Body, type Case, caseOf, CRDS, MERGE } from './api.ts'
+import { type Api, APPLY, type Body, type Case, caseOf, CRDS, MERGE } from './api.ts'
 import { definitionOf } from '../tools/definitions.ts'
 import { CLOSED_URL, RawResponse, type Responder } from './hooks.ts'
 import { lineOf, recordedCase } from './recording.ts'
@@ -333,6 +333,37 @@ export const CONVERSION_CASES: readonly Case[] = casesOf('conversions', [
       const requests = await install(api, 'Mutating', { rules, respond: adding({ '/spec/b': 'changed' }) })
       return () => requests
     },
+  }),
+  recordedCase('conversions', 'owners of fields in a version that is not defined any more', async function* (api) {
+    const group = api.group.replace('.', '-gone.')
+    const properties = { spec: schemaWith('a').properties.spec }
+    const definition = definitionOf({ kind: 'Bar', group, scope: 'Namespaced', versions: ['v2', 'v1'], properties })
+    const target = `${CRDS}/${definition.metadata.name}`
+    const place = (version: string): string => `/apis/${group}/${version}/namespaces/${api.namespace}/bars`
+    const send = async (verb: 'APPLY' | 'MERGE', version: string, manager: string, spec: Body): Promise<string> => {
+      const object = { apiVersion: `${group}/${version}`, kind: 'Bar', metadata: { name: 'x' }, spec }
+      const path = `${place(version)}/x?fieldManager=${manager}`
+      const { body } = await api.request('PATCH', path, object, { type: verb === 'APPLY' ? APPLY : MERGE })
+      const owners = body.metadata.managedFields?.map((each: Body) => [each.manager, each.apiVersion, each.fieldsV1])
+      const answer = body.kind === 'Status'
+        ? `${body.code} ${body.message}`
+        : JSON.stringify([body.spec, owners ?? 'no owners'])
+      return lineOf(`${verb} ${version} by ${manager} ${JSON.stringify(spec)}`, answer.replaceAll(group, '{group}'))
+    }
+    await api.expect(201, 'POST', CRDS, definition)
+    for (const version of ['v1', 'v2']) await api.untilServed(place(version))
+    yield await send('APPLY', 'v1', 'one', { a: '1', more: '1' })
+    yield await send('APPLY', 'v2', 'two', { a: '1' })
+    const { metadata, spec } = await api.expect(200, 'GET', target)
+    const versions = spec.versions.filter(({ name }: Body) => name === 'v2')
+    await api.expect(200, 'PUT', target, { ...definition, metadata, spec: { ...spec, versions } })
+    while ((await api.request('GET', place('v1'))).status !== 404);
+    await api.untilServed(place('v2'))
+    yield await send('APPLY', 'v2', 'one', { a: '1' })
+    yield await send('APPLY', 'v2', 'two', { a: '2' })
+    yield await send('MERGE', 'v2', 'three', { a: '3' })
+    // The fields that were not in its last apply stay.
+    yield await send('APPLY', 'v2', 'one', { a: '3' })
   }),
   recordedCase(
     'conversions',

@@ -293,6 +293,27 @@ test('with narrow, a narrower schema is installed, with a warning about the obje
   assert.equal(lines[1], 'info Updated sites.example.com/v1')
 })
 
+test('a version that goes is warned of if objects were written in it: the API server refuses each apply of them', async () => {
+  const [old, next] = [wide, site({ size: z.int().max(10) }, { version: 'v2' })]
+  const { dependencies, create, lines, api, network } = setup()
+  await installCrds([old, next], dependencies, never)
+  await create('a', { size: 3 })
+  const metadata = at('b')
+  await api.create({ resource: next, ...metadata }, { metadata, spec: { size: 3 } }, {})
+  network.requests.length = 0
+  await installCrds([old, next], dependencies, never)
+  assert.ok(network.requests.every(({ path }) => !path.includes('limit=500')), 'objects are read without a reason')
+  lines.length = 0
+  await installCrds([next], dependencies, never)
+  assert.deepEqual(lines.filter((line) => line.startsWith('warn')), [
+    'warn CustomResourceDefinition "sites.example.com": v1 goes, in which fields of 1 of 2 stored objects were written ' +
+    '(metadata.managedFields), so each apply of these will fail: define it with served: false',
+  ])
+  const object = { apiVersion: 'example.com/v2', kind: 'Site', metadata: at('a'), spec: { size: 4 } }
+  const apply = api.patch({ resource: next, ...at('a') }, 'apply', object, { fieldManager: 'x' })
+  await assert.rejects(apply, /request to convert CR to an invalid group\/version: example\.com\/v1/)
+})
+
 test('objects are read only if the schema became narrower, page by page, and few are named', async () => {
   const { dependencies, create, network } = setup()
   await installCrds([wide], dependencies, never)

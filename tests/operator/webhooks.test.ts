@@ -922,6 +922,21 @@ test('a configuration that is missing, lacks a webhook or calls another server i
       await unlabelled,
       /guard-validating-.* keeps its CA, as there is no label kubeloop\.dev\/operator: guard: /,
     )
+    // As of an earlier release, which did not look at updates.
+    const fewer = lines.is(isWarning, lines.all.length)
+    const labelled = (await client.get(ValidatingWebhookConfiguration, now!.metadata))!
+    const rules = [{ apiGroups: ['*'], apiVersions: ['v1'], resources: ['*'], operations: ['CREATE'] }]
+    await client.update(ValidatingWebhookConfiguration, {
+      ...labelled,
+      metadata: { ...labelled.metadata, labels: { 'kubeloop.dev/operator': 'guard' } },
+      webhooks: labelled.webhooks!.map((each) => ({ ...each, rules })),
+    })
+    await clock.advance(60_000)
+    assert.match(
+      await fewer,
+      /"validate--v1-configmap\.guard\.kubeloop" of .* is not called for UPDATE of configmaps: /,
+    )
+
     const again = lines.is(isWarning, lines.all.length)
     await client.delete(ValidatingWebhookConfiguration, {
       metadata: { name: 'guard-validating-webhook-configuration' },

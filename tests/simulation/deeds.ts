@@ -333,7 +333,10 @@ function faultOf(number: number): Fault {
   const [resource, verbs] = FAULTED[number % FAULTED.length]!
   const rest = Math.floor(number / FAULTED.length)
   const verb = verbs[rest % verbs.length]!
-  const effects = EFFECTS.filter(({ status }) => status === undefined || (ONLY[status]?.includes(verb) ?? true))
+  const effects = EFFECTS.filter(({ status, lag, repeat }) =>
+    (status === undefined || (ONLY[status]?.includes(verb) ?? true)) &&
+    ((lag === undefined && !repeat) || verb === 'watch')
+  )
   const effect = effects[Math.floor(rest / verbs.length) % effects.length]!
   return { resource, verb, times: 1 + Math.floor(rest / 500) % 3, ...effect }
 }

@@ -53,6 +53,20 @@ test('a conversion that loses nothing of the old version passes', async () => {
   assert.equal(await failureOf(fromBeta, { values: { 'spec.host': host } }), 'passed')
 })
 
+test('objects without an optional spec are among those that are checked', async () => {
+  const optional = (version: string) => kind(version, z.object({ size: z.int() }).optional())
+  const conversion = (up: (spec: { readonly size: number } | undefined) => { size: number } | undefined) =>
+    describeConversion(optional('v1'), optional('v2'), {
+      up: ({ spec }) => ({ spec: up(spec) }),
+      down: ({ spec }) => ({ spec }),
+    })
+  assert.equal(await failureOf(conversion((spec) => spec)), 'passed')
+  assert.match(
+    await failureOf(conversion((spec) => ({ size: spec!.size }))),
+    /^Cannot convert Site "default\/example" /,
+  )
+})
+
 test('an operator is checked by its description; without conversions there is nothing to check', async () => {
   const lossy = { ...good, up: () => ({ spec: { size: 1 } }) }
   await assert.rejects(

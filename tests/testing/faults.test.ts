@@ -206,6 +206,34 @@ test('a fault that is for watches, or for all from now on, ends open watches', (
   }
 })
 
+test('only a request that can have the effect meets a fault', async () => {
+  const requests: Readonly<Record<string, HttpRequest>> = {
+    get: { method: 'GET', path: '/api/v1/namespaces/a/pods/b' },
+    patch: { method: 'PATCH', path: '/api/v1/namespaces/a/pods/b' },
+    list: { method: 'GET', path: '/api/v1/pods' },
+    'next page': { method: 'GET', path: '/api/v1/pods?continue=x' },
+    watch: WATCH,
+    'watch with a list': { ...WATCH, path: `${WATCH.path}&resourceVersion=5&sendInitialEvents=true` },
+    'watch from a version': { ...WATCH, path: `${WATCH.path}&resourceVersion=5` },
+  }
+  const watches = ['watch', 'watch with a list', 'watch from a version']
+  const rows: readonly (readonly [Fault, readonly string[]])[] = [
+    [{ stale: '5' }, ['list', 'watch', 'watch with a list']],
+    [{ lag: '1s' }, watches],
+    [{ repeat: true }, watches],
+  ]
+  for (const [fault, expected] of rows) {
+    const met: string[] = []
+    for (const [what, request] of Object.entries(requests)) {
+      const { faults, transport } = faulty(410)
+      faults.add(fault)
+      await transport(request)
+      if (faults.unmet().length === 0) met.push(what)
+    }
+    assert.deepEqual(met, expected, JSON.stringify(fault))
+  }
+})
+
 test('a list at a version that the server refuses is cancelled, and asked for as without the fault', async () => {
   const { faults, transport, asked, cancelled } = faulty(410)
   faults.add({ stale: '5' })
@@ -309,6 +337,9 @@ const refused: readonly (readonly [unknown, string])[] = [
   [{ status: 500, cut: true }, ': status, drop and cut exclude each other; add a fault for each'],
   [{ cut: true, cluster: 'east' }, ' to the cluster "east": the operator has no cluster of that name'],
   [{ cut: true, verb: 'pach' }, ': verb is "pach"; did you mean "patch"?'],
+  [{ stale: '5', verb: 'get' }, ': only list and watch can have its effect, and its verb is get'],
+  [{ lag: '1s', verb: 'list' }, ': only watch can have its effect, and its verb is list'],
+  [{ cut: true, verb: 'watch', name: 'a' }, ': a watch is of no object, so none has the name "a"'],
 ]
 
 for (const [fault, text] of refused) {

@@ -199,6 +199,41 @@ test('an unserved kind of another cluster is named with the cluster', async () =
   await assert.rejects(w.settle(), /does not serve widgets\.foreign\.dev in the cluster "west" \(/)
 })
 
+test('an unserved kind of a cluster of a group is named, too', async () => {
+  const app = operator({ name: 'x' })
+  const members = app.clusters('members', async function* () {
+    yield await Promise.resolve({ add: 'east', config: nowhere })
+  })
+  app.controllerFor(ConfigMap, { clusters: members }).watches(Widget, () => []).reconcile(async () => {})
+  await using w = await world(app, { objects: [foreign], log: silent })
+  await assert.rejects(w.settle(), /does not serve widgets\.foreign\.dev in the cluster "east" \(/)
+})
+
+test('a fault may be in a cluster of a group', async () => {
+  const app = operator({ name: 'x' })
+  const members = app.clusters('members', async function* () {
+    yield await Promise.resolve({ add: 'east', config: nowhere })
+  })
+  app.controllerFor(ConfigMap, { clusters: members, when: isOurs }).reconcile(async (each, { client }) => {
+    await client.edit(ConfigMap, each.metadata, (draft) => void (draft.data = { seen: 'yes' }))
+  })
+  await using w = await world(app, { log: silent })
+  w.fault({ cluster: 'east', verb: 'update', status: 500, times: Infinity })
+  await w.clientOf({ name: 'east' } as never).create(ConfigMap, map('a'))
+  const [failing] = await w.settle()
+  assert.match(String(failing?.error), /the test asked for status 500/)
+})
+
+test('a kind that is optional by itself may be missing: the others are reconciled', async () => {
+  const runs: string[] = []
+  const app = operator({ name: 'x' })
+  app.cache(Widget, { optional: true })
+  app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata }) => void runs.push(metadata.name))
+  await using w = await world(app, { log: silent })
+  await w.client.create(ConfigMap, map('a'))
+  assert.deepEqual([await w.settle(), runs], [[], ['a']])
+})
+
 test('a first list that a fault delays is not a missing kind, and a replica that has ended waits for no list', async () => {
   const app = operator({ name: 'x', leaderElection: true })
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async () => {})

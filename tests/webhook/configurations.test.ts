@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AnyResource, defineResource } from 'kubeloop'
+import { type AnyResource, defineResource, operator } from 'kubeloop'
 import { CSINode, Lease, Namespace, Node, Pod, Secret, SubjectAccessReview, TokenReview } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { CRD } from '../../lib/core/resource.ts'
+import { ownObjects } from '../../lib/operator/webhooks/describe.ts'
 import {
   type AdmissionDescription,
   type AdmissionOptions,
@@ -205,6 +206,12 @@ test('the operator itself is not blocked by its webhooks on built-in kinds', () 
     },
     mine,
   ])
+  const own = ownObjects(operator({ name: 'a', sharding: { buckets: 4 } }).description, 'shards')
+  const [ofShards] = entryOf(
+    { resource: Lease, path: '/x', options: lease },
+    { target: URL_TARGET, own },
+  )['matchConditions'] as { expression: string }[]
+  assert.equal(ofShards!.expression, '!(request.namespace == "shards")', 'those of shards are named as their pods')
   assert.deepEqual(of(Secret, URL_TARGET)['matchConditions'], [
     {
       name: 'not-of-secrets-of-the-operator',

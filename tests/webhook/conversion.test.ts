@@ -247,6 +247,27 @@ test('what is returned must be an object of the version', async () => {
   }
 })
 
+test('an object without a spec is converted to versions that need none', async () => {
+  const version = (name: string, spec: z.ZodType) =>
+    defineResource({ group: 'example.com', version: name, kind: 'Bare', spec: spec as z.ZodType<{ a?: string }> })
+  const spec = z.object({ a: z.string().optional() })
+  const [old, hub] = [version('v1', spec.optional()), version('v2', spec.optional())]
+  const handler = (up: (object: { readonly spec?: object }) => unknown, to = hub) =>
+    conversionHandler({
+      conversions: [describeConversion(old, to, { up, down: up } as never)],
+      budget: { isSpent: false, turn: () => Promise.resolve() },
+      onThrow() {},
+    })
+  const bare = { apiVersion: 'example.com/v1', kind: 'Bare', metadata: { name: 'a' } }
+  const same = handler(({ spec }) => ({ spec }))
+  assert.deepEqual(await convertObjects(same, [bare], 'example.com/v2'), [{ ...bare, apiVersion: 'example.com/v2' }])
+  // What loses the spec, or a version that needs it, fails.
+  const losing = convertObjects(handler(() => ({})), [{ ...bare, spec: { a: 'b' } }], 'example.com/v2')
+  await assert.rejects(losing, /it returned no spec/)
+  const needing = handler(({ spec }) => ({ spec }), version('v2', spec))
+  await assert.rejects(convertObjects(needing, [bare], 'example.com/v2'), /it returned no spec/)
+})
+
 test('any thrown value and a throwing report fail the conversion only', async () => {
   const hostile = Object.create(null) as unknown
   for (const thrown of ['text', undefined, hostile]) {

@@ -145,7 +145,7 @@ function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer
  * Returns the managedFields after `writer` has replaced `before` with `after`; `live` is undefined on creation.
  *
  * Like the real server, drops the owners of an object that has a value of a wrong type, even if it is in a field that
- * is not written.
+ * is not written, and those of an object of which one wrote in a version that the definition does not have any more.
  */
 export function updateManagedFields(
   typing: Typing,
@@ -173,6 +173,7 @@ function ownersAfterUpdate(
   const { owners, times, versions } = managedOf(live, after, writer)
   // Without managedFields the object was cleared on purpose: keep it so.
   if (live && owners.size === 0) return undefined
+  if ([...versions.values()].some((version) => !typing.isKnown(version))) return undefined
   const id = identify({
     manager: writer.manager,
     operation: 'Update',
@@ -201,7 +202,10 @@ export interface AppliedObject {
   readonly managedFields: ManagedFieldsEntry[]
 }
 
-/** Returns the object and its managedFields after an apply. `live` is an empty object on creation. */
+/**
+ * Returns the object and its managedFields after an apply. `live` is an empty object on creation. Throws if one has
+ * written in a version that the definition does not have any more.
+ */
 export function applyManagedFields(
   typing: Typing,
   live: JsonObject,
@@ -211,6 +215,10 @@ export function applyManagedFields(
   force: boolean,
 ): AppliedObject {
   const { owners, times, versions } = decode(entries)
+  const unknown = [...versions.values()].find((version) => !typing.isKnown(version))
+  if (unknown !== undefined) {
+    throw new StatusError(500, '', `request to convert CR to an invalid group/version: ${unknown}`)
+  }
   const id = identify({ manager: writer.manager, operation: 'Apply', subresource: writer.subresource })
   const bare = withoutManagedFields(live)
   if (owners.size === 0 && (live['metadata'] as JsonObject | undefined)?.['uid'] !== undefined) {

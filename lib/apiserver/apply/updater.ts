@@ -3,7 +3,7 @@
  *
  * @see https://github.com/kubernetes-sigs/structured-merge-diff
  */
-import { clone, isObject, type Json, type JsonObject, put } from '../model/json.ts'
+import { at, clone, isObject, type Json, type JsonObject, put } from '../model/json.ts'
 import { jsonEqual } from '../../core/equal.ts'
 import type { Kind } from '../model/kinds.ts'
 import type { Schema } from '../model/schema.ts'
@@ -59,11 +59,22 @@ export interface Typing {
   readonly ignored: FieldSet
   /** Whether objects are Go structs, in which some fields are always present. */
   readonly isBuiltin: boolean
+  /** Tests whether the owners of this version can be read: a custom kind's definition must have it. */
+  readonly isKnown: (apiVersion: string) => boolean
 }
 
 /** Returns the schema and field rules for the ownership of an endpoint's fields. */
 export function typingOf(kind: Kind, subresource: string): Typing {
-  return { schema: kind.schema, ignored: ignoredFields(kind, subresource), isBuiltin: !kind.custom }
+  const { schema, custom, apiVersion, group, origin } = kind
+  const versions = (at(origin, 'spec', 'versions') ?? []) as readonly JsonObject[]
+  return {
+    schema,
+    ignored: ignoredFields(kind, subresource),
+    isBuiltin: !custom,
+    isKnown: (other) =>
+      !custom || other === '' || other === apiVersion ||
+      versions.some(({ name }) => `${group}/${String(name)}` === other),
+  }
 }
 
 const STATUS_ONLY = fieldSet(['f:status'])

@@ -20,6 +20,8 @@ const MAY_BREAK = 'may break stored objects'
 /** The definition as another tool wrote it. */
 export interface CommittedCrd extends ForeignCrd {
   readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> }
+  /** A definition of apiextensions.k8s.io/v1beta1 kept all fields, and may still do so. */
+  readonly spec?: ForeignCrd['spec'] & { readonly preserveUnknownFields?: boolean }
 }
 
 /**
@@ -46,6 +48,9 @@ export function crdChanges(committed: CommittedCrd, ours: CustomResourceDefiniti
   found.push(...listChanges('short names', shortNames, names.shortNames))
   found.push(...listChanges('categories', categories, names.categories))
   found.push(...conversionChanges(spec.conversion, ours.spec.conversion))
+  if (committed.spec?.preserveUnknownFields) {
+    found.push({ text: 'fields that a schema does not name are no longer kept', effect: MAY_BREAK })
+  }
   const before = spec.versions ?? []
   for (const version of ours.spec.versions) {
     const theirs = before.find(({ name }) => name === version.name)
@@ -54,7 +59,9 @@ export function crdChanges(committed: CommittedCrd, ours: CustomResourceDefiniti
   }
   for (const { name, storage } of before) {
     if (ours.spec.versions.some((version) => version.name === name)) continue
-    const effect = storage ? `${BREAKS}, which are stored in it` : 'breaks its clients'
+    const effect = storage
+      ? `${BREAKS}, which are stored in it`
+      : 'breaks its clients, and applies of what was written in it'
     found.push({ text: `version ${name} is gone`, effect })
   }
   return found
@@ -236,7 +243,10 @@ function partsOf({ properties = {}, items, additionalProperties }: JsonSchema): 
   return new Map(all.filter((each): each is [string, JsonSchema] => isFields(each[1])))
 }
 
-/** Returns what the operator states otherwise. What only the committed object has makes no difference, nor do CAs. */
+/**
+ * Returns what the operator states otherwise, and what only a committed webhook has: with a condition of others it gets
+ * fewer requests. Metadata that only the committed object has makes no difference, nor do CAs.
+ */
 export function configurationChanges(committed: object, ours: object): readonly CrdChange[] {
   return differences(committed, ours, '')
 }
@@ -247,9 +257,9 @@ function differences(was: unknown, is: unknown, path: string): readonly CrdChang
     return is.flatMap((each, at) => differences(was[at], each, `${path}[${at}]`))
   }
   if (isFields(is) && isFields(was)) {
-    return Object.entries(is).flatMap(([name, each]) =>
-      each === undefined ? [] : differences(was[name], each, path ? `${path}.${name}` : name)
-    )
+    const stated = Object.keys(is).filter((name) => is[name] !== undefined)
+    const names = path.startsWith('webhooks') ? new Set([...stated, ...Object.keys(was)]) : stated
+    return [...names].flatMap((name) => differences(was[name], is[name], path ? `${path}.${name}` : name))
   }
   return [{ text: `${path} is ${shown(is)}, not ${shown(was)}` }]
 }

@@ -4,7 +4,9 @@ import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
 import { CRD, type CustomResourceDefinition, type Resource } from '../../core/resource.ts'
 import { internals, type JsonObject } from 'kubeloop/apiserver'
 import type { Cluster } from 'kubeloop'
-import { forEachStored, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
+import { forEachStored, goneVersion, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
+
+const REMEDY = 'each apply would fail (metadata.managedFields); define it with served: false'
 
 interface StoredCrd extends KubeObject {
   readonly spec: CustomResourceDefinition['spec']
@@ -36,7 +38,11 @@ export async function checkStored(
       const of = crd.spec.conversion ? ` ${ours.name}` : ''
       await forEachStored(client.pages(resourceOf(crd, served!.name) as Resource<KubeObject>), (object) => {
         const key = formatKey(keyOf(object))
-        const problems = judge(object as unknown as JsonObject)
+        const gone = goneVersion(object, crd)
+        const problems = [
+          ...judge(object as unknown as JsonObject),
+          ...(gone === undefined ? [] : [`${gone}, in which it was written, is not defined any more: ${REMEDY}`]),
+        ]
         result.seen += keys.has(key) ? 0 : 1
         keys.add(key)
         if (problems.length > 0) result.unfit++

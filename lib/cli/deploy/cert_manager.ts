@@ -1,6 +1,8 @@
 /** Builds what cert-manager needs to keep the certificates of an operator's webhooks and metrics. */
 import type { OperatorDescription } from '../../operator/description.ts'
+import type { OperatorOptions } from '../../operator/options.ts'
 import { namesOf, type WebhookTarget } from '../../webhook/configurations.ts'
+import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
 import type { ManifestObject } from '../manifests.ts'
 import { metricsCertificate, metricsHost, metricsSecret } from './metrics.ts'
 
@@ -11,6 +13,11 @@ const KEY = { algorithm: 'ECDSA', size: 256 } as const
 /** Returns the name of the Secret with the certificate, which is also that of the Certificate. */
 export function certificateName(operator: string): string {
   return `${operator}-webhook-certs`
+}
+
+/** Returns the folder of the certificate of the webhooks. Undefined if the operator makes it itself. */
+export function certificateFolder({ webhooks = {} }: Pick<OperatorOptions, 'webhooks'>): string | undefined {
+  return typeof webhooks.certs === 'object' ? undefined : webhooks.certs ?? `/tmp/${CERTIFICATE_FOLDER}`
 }
 
 type Place = { readonly namespace: string; readonly labels: Readonly<Record<string, string>> }

@@ -3,10 +3,12 @@ import { isLabel, isNamespace } from '../../core/names.ts'
 import { parseAddress } from '../../manager/servers/address.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
 import { usedResources } from '../../operator/used_kinds.ts'
-import { certificateName } from './cert_manager.ts'
-import { metricsNotes } from './metrics.ts'
+import { isLoopback } from '../../runtime/net/address.ts'
+import { certificateFolder, certificateName } from './cert_manager.ts'
+import { metricsCertificate, metricsNotes } from './metrics.ts'
 import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf } from './ports.ts'
+import { namespaceOf } from '../../rights/account.ts'
 
 /** @throws Error if no objects can run this operator. */
 export function checkDeployment(description: OperatorDescription, namespace: string, replicas: number): void {
@@ -29,15 +31,41 @@ export function checkDeployment(description: OperatorDescription, namespace: str
   if (called !== undefined && !isLabel(called)) {
     refuse(`the Service of its webhooks is called "${called}"; a name has ${label(63)}`)
   }
+  if (hasWebhooks(description)) {
+    const problem = webhookProblem(description, called)
+    if (problem !== undefined) refuse(problem)
+  }
   if (replicas > 1 && !options.leaderElection && !options.sharding) {
     const remedy = 'set leaderElection: true in operator()'
     refuse(`it has no leader election, so ${replicas} replicas would write at the same time; ${remedy}`)
   }
 }
 
+/** Returns why the API server could not call the webhooks, so that it would refuse writes; undefined if it can. */
+function webhookProblem({ options }: OperatorDescription, service: string | undefined): string | undefined {
+  const { name, metrics, webhooks = {} } = options
+  const { port, host, url } = webhooks
+  if (port === 0) return 'its webhooks listen on any free port, which no Service can name; state webhooks.port'
+  if (host !== undefined && url === undefined && isLoopback(host)) {
+    return `its webhooks listen on ${host}, which the API server cannot reach; leave webhooks.host out`
+  }
+  if (service === `${name}-metrics` && portOf(addressOf(metrics)) !== undefined) {
+    return `the Services of its webhooks and of its metrics are both called "${service}"; give webhooks.service another name`
+  }
+  const [folder, other] = [certificateFolder(options), metricsCertificate(options)?.mount.mountPath]
+    .map((each) => each?.replace(/\/+$/, ''))
+  if (folder === '/tmp' || other === '/tmp') {
+    return 'a folder of certificates is /tmp, which is an empty folder of its pod; give it another one'
+  }
+  if (folder !== undefined && folder === other) {
+    return `the certificates of its webhooks and of its metrics are both in ${folder}; give each a folder of its own`
+  }
+  return undefined
+}
+
 /** Returns what the user should know of the objects. */
 export function* notesOf(description: OperatorDescription, deploy: DeployOptions): Iterable<string> {
-  const { options, clusters, extensions } = description
+  const { options, clusters, groups, extensions } = description
   const { image, serviceMonitor, certManager } = deploy
   const { name, health, metrics, webhooks = {} } = options
   if (image === undefined) yield `The image is "${name}": give the one that runs your file with --image`
@@ -72,6 +100,9 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
   for (const other of clusters) {
     yield `The rights in the cluster "${other.name}" are not printed: its configuration names the user`
   }
+  for (const group of groups) {
+    yield `The rights in the clusters of "${group.name}" are not printed: their configurations name the users`
+  }
   if (typeof webhooks.certs === 'string' && !certManager) {
     const secret = certificateName(name)
     yield `The certificate is mounted from the Secret "${secret}" at ${webhooks.certs}: --cert-manager prints what keeps it`
@@ -86,6 +117,11 @@ export function* notesOf(description: OperatorDescription, deploy: DeployOptions
 function* webhookNotes(description: OperatorDescription, deploy: DeployOptions): Iterable<string> {
   const { options, admissions, conversions } = description
   if (!hasWebhooks(description)) return
+  const { service, url } = options.webhooks ?? {}
+  const place = url === undefined && typeof service === 'object' ? service.namespace : undefined
+  if (place !== undefined && place !== namespaceOf(description, deploy)) {
+    yield `The Service of the webhooks is not printed: in ${place}, its selector would find no pods`
+  }
   if (!deploy.webhooksFrom?.length) {
     yield 'Every pod may call the webhooks: give the addresses of the API server with --webhooks-from CIDR'
   }

@@ -25,7 +25,11 @@ export function metricsReader(options: OperatorOptions, labels: Labels): object 
 }
 
 /** Returns the Secret with the certificate of the metrics, as it is mounted; undefined without one. */
-export function metricsCertificate(options: OperatorOptions): { volume: object; mount: object } | undefined {
+export function metricsCertificate(
+  options: OperatorOptions,
+):
+  | { readonly volume: object; readonly mount: { readonly mountPath: string; readonly [field: string]: unknown } }
+  | undefined {
   const mountPath = certsOf(options)
   if (mountPath === undefined) return undefined
   return {

@@ -88,8 +88,10 @@ export function deploymentOf(
   const injected = (all: readonly object[]): readonly object[] =>
     installs ? [] : injects ? withInjectedCa(all, namespace, name) : all
   const metrics = portOf(addressOf(description.options.metrics))
-  // The Service that the API server calls.
-  const { port = 443, ...called } = target && 'service' in target ? target.service : { name: undefined }
+  // The Service that the API server calls. With the selector it finds pods of its own namespace only.
+  const { port = 443, ...called } = target && 'service' in target && target.service.namespace === namespace
+    ? target.service
+    : { name: undefined }
   const objects: (object | undefined)[] = [
     options.createNamespace ? namespaceObject(namespace) : undefined,
     ...injected(crds),

@@ -1,8 +1,7 @@
 /** Builds the Deployment of an operator, with what the restricted Pod Security profile asks for. */
 import { toMs } from '../../core/duration.ts'
 import { hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
-import { CERTIFICATE_FOLDER } from '../../webhook/defaults.ts'
-import { certificateName } from './cert_manager.ts'
+import { certificateFolder, certificateName } from './cert_manager.ts'
 import { metricsCertificate } from './metrics.ts'
 import type { DeployOptions } from './options.ts'
 import { addressOf, portOf, reachable } from './ports.ts'
@@ -22,11 +21,9 @@ export function workload(
   { image, namespace, replicas, ...deploy }: DeployOptions & { readonly namespace: string; readonly replicas: number },
   labels: Readonly<Record<string, string>>,
 ): object {
-  const { name, leaderElection, sharding, grace, webhooks = {} } = description.options
+  const { name, leaderElection, sharding, grace } = description.options
   const graceMs = grace === undefined ? 30_000 : grace === 'forever' ? 3_600_000 : toMs(grace)
-  const folder = hasWebhooks(description) && typeof webhooks.certs !== 'object'
-    ? webhooks.certs ?? `/tmp/${CERTIFICATE_FOLDER}`
-    : undefined
+  const folder = hasWebhooks(description) ? certificateFolder(description.options) : undefined
   const metricsCerts = metricsCertificate(description.options)
   const volumes = [
     { name: 'tmp', emptyDir: {} },

@@ -2,7 +2,7 @@
 import type { ApiObject } from 'kubeloop/apiserver'
 import { messageOf } from '../../core/errors.ts'
 import type { HttpRequest, Transport } from '../../core/transport.ts'
-import { changedLines, cleaned, type Difference } from '../../testing/mirror/difference.ts'
+import { callsOperator, changedLines, cleaned, type Difference } from '../../testing/mirror/difference.ts'
 import { idOf, pathOf, reasonOf, type Written } from '../../testing/mirror/mirror.ts'
 import type { DryRun } from './result.ts'
 
@@ -19,20 +19,17 @@ export function uncheckableBeside(all: readonly Found[]): (one: Found) => string
   const writes = new Set(
     all.map(({ written: { place, name }, difference }) => `${difference.action} ${idOf(place)} ${name}`),
   )
-  return ({ written: { place, namespace, after }, difference: { action } }) => {
+  return ({ written: { place, namespace, after, isAssumed }, difference: { action } }) => {
+    // One that ignores dryRun would store the object.
+    if (isAssumed) return 'its definition cannot be read, and its server may know no dry runs'
     if (action === 'replace') return 'it is deleted before it is created'
     if (writes.has(`create namespaces. ${namespace}`)) return 'its Namespace does not exist yet'
     const definition = `customresourcedefinitions.apiextensions.k8s.io ${idOf(place)}`
     if (writes.has(`create ${definition}`) || writes.has(`change ${definition}`)) {
       return 'its CustomResourceDefinition is not written yet'
     }
-    return needsWebhook(after) ? 'the address and the CA of its webhook are not known' : undefined
+    return callsOperator(after) ? 'the address and the CA of its webhook are not known' : undefined
   }
-}
-
-function needsWebhook(after: Written['after']): boolean {
-  const { kind, spec } = (after ?? {}) as { kind?: string; spec?: { conversion?: { webhook?: object } } }
-  return kind?.endsWith('WebhookConfiguration') === true || spec?.conversion?.webhook !== undefined
 }
 
 /** `manager`: the operator's field manager. */

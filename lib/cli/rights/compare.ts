@@ -35,10 +35,12 @@ export function compareRoles(
   const { limited, needed, likely } = expected
   const lacking = limited.filter((right) => !written.some((each) => covers(each, right)))
   const lacks = lacking.map((right) => `lacks: ${titleOf(right)}${reasonOf(right, expected)}`)
+  const unbound = [...new Set(rules.flatMap(({ role, namespaces }) => namespaces.length === 0 ? [role] : []))]
+    .map((role) => `${role} does not count: other roles have bindings, and none names it`)
   if (!expected.isRecorded) {
     const note = 'Compared with what kubeloop itself requests: without --record, nothing is known about the ' +
       "operator's own requests, and a role that exceeds them is not found"
-    return { problems: lacks, notes: [note] }
+    return { problems: lacks, notes: [note, ...unbound] }
   }
   const exceeding: (Written & { readonly why: string })[] = []
   const tolerated: Written[] = []
@@ -49,7 +51,7 @@ export function compareRoles(
   }
   return {
     problems: [...lacks, ...joined(exceeding).map((line) => `exceeds: ${line}`)],
-    notes: joined(tolerated.map((each) => ({ ...each, why: TOLERATED }))),
+    notes: [...joined(tolerated.map((each) => ({ ...each, why: TOLERATED }))), ...unbound],
   }
 }
 

@@ -5,7 +5,7 @@ import type { ManifestObject } from '../manifests.ts'
 export interface WrittenRule {
   /** The role, as `ClusterRole "a"`. */
   readonly role: string
-  /** Where the rule holds; `''` is everywhere. Undefined: a Role without a namespace. */
+  /** Where the rule holds; `''` is everywhere. Undefined: a Role without a namespace. Empty: nothing binds the role. */
   readonly namespaces: readonly (string | undefined)[]
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
@@ -21,7 +21,8 @@ const LISTS = ['apiGroups', 'resources', 'verbs', 'resourceNames', 'nonResourceU
 
 /**
  * Returns the rules of all roles in a file. A ClusterRole holds everywhere, or, if the file has only RoleBindings for
- * it, in their namespaces. Other objects are ignored.
+ * it, in their namespaces. In a file with bindings a role that none of them names holds nowhere: it is for other users.
+ * Other objects are ignored.
  *
  * @throws Error if there is no role, one is aggregated, or a rule is malformed.
  */
@@ -43,7 +44,7 @@ function rulesOf(role: RoleObject, objects: readonly ManifestObject[], file: str
   }
   const { rules } = role
   if (rules !== undefined && rules !== null && !Array.isArray(rules)) throw wrong('has rules that are not a list')
-  const namespaces = role.kind === 'Role' ? [role.metadata.namespace] : placesOf(role.metadata.name, objects)
+  const namespaces = placesOf(role, objects)
   return ((rules ?? []) as unknown[]).map((rule, at) => {
     if (typeof rule !== 'object' || rule === null) throw wrong(`has a rule ${at + 1} that is not an object`)
     const read = Object.fromEntries(LISTS.map((field) => {
@@ -63,11 +64,17 @@ interface Binding extends ManifestObject {
   readonly roleRef?: { readonly kind?: string; readonly name?: string }
 }
 
-/** Returns where a ClusterRole holds by the bindings in the file. */
-function placesOf(name: string, objects: readonly ManifestObject[]): readonly (string | undefined)[] {
-  const bindings = (objects as readonly Binding[]).filter(({ apiVersion, roleRef }) =>
-    apiVersion.startsWith(GROUP) && roleRef?.kind === 'ClusterRole' && roleRef.name === name
+/** Returns where a role holds by the bindings in the file. */
+function placesOf({ kind, metadata: { name, namespace } }: RoleObject, objects: readonly ManifestObject[]) {
+  const everywhere: readonly (string | undefined)[] = kind === 'Role' ? [namespace] : ['']
+  const all = (objects as readonly Binding[]).filter((each) =>
+    each.apiVersion.startsWith(GROUP) && each.kind.endsWith('Binding')
   )
-  const isEverywhere = bindings.length === 0 || bindings.some(({ kind }) => kind === 'ClusterRoleBinding')
-  return isEverywhere ? [''] : bindings.map(({ metadata }) => metadata.namespace)
+  const bindings = all.filter(({ roleRef, metadata }) =>
+    roleRef?.kind === kind && roleRef.name === name &&
+    (kind === 'ClusterRole' || (metadata.namespace ?? namespace) === (namespace ?? metadata.namespace))
+  )
+  if (all.length > 0 && bindings.length === 0) return []
+  const isWhole = kind === 'Role' || all.length === 0 || bindings.some((each) => each.kind === 'ClusterRoleBinding')
+  return isWhole ? everywhere : bindings.map(({ metadata }) => metadata.namespace)
 }

@@ -52,7 +52,7 @@ export function ownObjects(description: OperatorDescription, configured: string 
   const namespace = configured || 'default'
   return {
     namespace,
-    lease: { namespace: leases, name: lease },
+    lease: { namespace: leases, name: options.sharding ? undefined : lease },
     secret: typeof certs === 'object' ? { namespace: certs.namespace ?? namespace, name: certs.secret } : undefined,
     crds: [...new Set(ownKinds(description).map(groupResourceOf))],
   }

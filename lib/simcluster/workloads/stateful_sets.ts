@@ -2,15 +2,14 @@
 import type { Client, Operator } from 'kubeloop'
 import {
   ControllerRevision,
-  PersistentVolumeClaim,
   Pod,
   StatefulSet,
   type V1ControllerRevision,
   type V1Pod,
   type V1StatefulSet,
   type V1StatefulSetStatus,
-  type V1Volume,
 } from 'kubeloop/kinds'
+import { createClaims, keepClaims } from './claims.ts'
 import { revise, templateOf, truncate } from './controller_revisions.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
 import { changePods, createPod, unlessNamespaceEnds } from './pod_changes.ts'
@@ -29,6 +28,9 @@ export function addStatefulSets(app: Operator): void {
       const current = all.find(({ metadata }) => metadata.name === set.status?.currentRevision) ?? update
       const names = { current: current.metadata.name, update: update.metadata.name }
       const seen = { set, pods, nowMs: clock.now(), ...names }
+      for (const pod of set.metadata.deletionTimestamp ? [] : pods) {
+        await keepClaims(client, set, pod, !ordinalsOf(set).includes(ordinalOf(set, pod)))
+      }
       const { create, remove } = planStatefulSet(seen)
       const changes = {
         create: create.map(({ ordinal, revision }) => () =>
@@ -54,18 +56,9 @@ async function createMember(
   ordinal: number,
   revision: V1ControllerRevision,
 ): Promise<V1Pod> {
-  const { metadata: { namespace, name: setName }, spec } = set
+  const { metadata: { name: setName }, spec } = set
   const name = `${setName}-${ordinal}`
-  const volumes: V1Volume[] = []
-  for (
-    const { metadata: { name: volume = '', labels, annotations } = {}, spec: wanted } of spec?.volumeClaimTemplates ??
-      []
-  ) {
-    const claimName = `${volume}-${name}`
-    const metadata = { namespace, name: claimName, labels: { ...labels, ...spec?.selector.matchLabels }, annotations }
-    await client.createIfMissing(PersistentVolumeClaim, { metadata, spec: wanted ?? {} })
-    volumes.push({ name: volume, persistentVolumeClaim: { claimName } })
-  }
+  const volumes = await createClaims(client, set, name)
   const template = templateOf(revision)
   volumes.push(...template.spec?.volumes?.filter((each) => !volumes.some(({ name }) => name === each.name)) ?? [])
   const labels = {
@@ -97,6 +90,10 @@ function ordinalOf({ metadata }: V1StatefulSet, pod: V1Pod): number {
   return name.startsWith(`${metadata.name}-`) && /^\d+$/.test(ordinal) ? Number(ordinal) : -1
 }
 
+function ordinalsOf({ spec }: V1StatefulSet): readonly number[] {
+  return Array.from({ length: spec?.replicas ?? 1 }, (_, at) => (spec?.ordinals?.start ?? 0) + at)
+}
+
 const isEnding = ({ metadata }: V1Pod): boolean => metadata.deletionTimestamp !== undefined
 const isRunning = (pod: V1Pod): boolean => pod.status?.phase === 'Running' && isPodReady(pod)
 const revisionOf = ({ metadata }: V1Pod): string | undefined => metadata.labels?.[REVISION_LABEL]
@@ -105,12 +102,11 @@ const revisionOf = ({ metadata }: V1Pod): string | undefined => metadata.labels?
 function planStatefulSet({ set, pods, current, update, nowMs }: StatefulSeen) {
   const { metadata, spec, status } = set
   const start = spec?.ordinals?.start ?? 0
-  const count = spec?.replicas ?? 1
   const isOrdered = spec?.podManagementPolicy !== 'Parallel'
   const { type = 'RollingUpdate', rollingUpdate } = spec?.updateStrategy ?? {}
   const isDone = (pod: V1Pod): boolean => isRunning(pod) && isAvailable(set, pod, nowMs)
   const byOrdinal = new Map(pods.map((pod) => [ordinalOf(set, pod), pod]))
-  const ordinals = Array.from({ length: count }, (_, at) => start + at)
+  const ordinals = ordinalsOf(set)
   const keeps = type === 'RollingUpdate'
     ? start + (rollingUpdate ? rollingUpdate.partition ?? 0 : status?.currentReplicas ?? 0)
     : 0

@@ -23,9 +23,14 @@ const OF_CREATE = [...SERVERS, 'uid', 'creationTimestamp']
 
 /** Returns what differs; undefined if nothing does. */
 export function differenceOf({ before, after }: Pick<Written, 'before' | 'after'>): Difference | undefined {
-  if (!before) return after && { action: 'create', before: undefined, after: cleaned(after, OF_CREATE) }
+  if (!before) {
+    if (!after) return undefined
+    const created = cleaned(after, OF_CREATE)
+    return { action: 'create', before, after: callsOperator(after) ? withoutAddresses(created) : created }
+  }
   if (!after) return { action: 'delete', before: cleaned(before, SERVERS), after: undefined }
-  const [old, now] = [cleaned(before, SERVERS), cleaned(after, SERVERS)]
+  const known = callsOperator(after) ? withoutAddresses : (object: ApiObject): ApiObject => object
+  const [old, now] = [before, after].map((each) => known(cleaned(each, SERVERS))) as [ApiObject, ApiObject]
   if (jsonEqual(old, now)) return undefined
   const action = old.metadata.uid !== now.metadata.uid
     ? 'replace'
@@ -37,17 +42,31 @@ export function differenceOf({ before, after }: Pick<Written, 'before' | 'after'
   return { action, before: old, after: now }
 }
 
-/**
- * Returns an object without these fields of its metadata, and without the addresses and CAs of webhooks, which only the
- * server of an operator in a cluster knows.
- */
+/** Returns an object without these fields of its metadata. */
 export function cleaned({ metadata, ...object }: ApiObject, fields: readonly string[]): ApiObject {
   const kept = Object.fromEntries(Object.entries(metadata).filter(([field]) => !fields.includes(field)))
-  const isWebhook = /^(?:(?:Mutating|Validating)WebhookConfiguration|CustomResourceDefinition)$/.test(object.kind)
+  return { ...object, metadata: kept } as ApiObject
+}
+
+/** The address of an operator that serves its webhooks in memory. */
+const IN_MEMORY = 'https://127.0.0.1:0/'
+
+interface CallingObject {
+  readonly webhooks?: readonly { readonly clientConfig?: { readonly url?: string } }[]
+  readonly spec?: { readonly conversion?: { readonly webhook?: { readonly clientConfig?: { readonly url?: string } } } }
+}
+
+/** Returns whether an object has webhooks of the operator, whose address and CA only its server in a cluster knows. */
+export function callsOperator(object: ApiObject | undefined): boolean {
+  const { webhooks = [], spec } = (object ?? {}) as CallingObject
+  return [...webhooks, spec?.conversion?.webhook].some((each) => each?.clientConfig?.url?.startsWith(IN_MEMORY))
+}
+
+function withoutAddresses(object: ApiObject): ApiObject {
+  // A schema may have a field of this name.
   const isAddress = (key: string, value: unknown): boolean =>
     key === 'clientConfig' && Object.keys(value as object).every((each) => /^(?:url|service|caBundle)$/.test(each))
-  const text = isWebhook && JSON.stringify(object, (key, value) => isAddress(key, value) ? undefined : value)
-  return { ...(text ? JSON.parse(text) as typeof object : object), metadata: kept } as ApiObject
+  return JSON.parse(JSON.stringify(object, (key, value) => isAddress(key, value) ? undefined : value)) as ApiObject
 }
 
 /** Returns the lines of YAML that differ; all lines without one of both objects. Values of Secrets are hidden. */

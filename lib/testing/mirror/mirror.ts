@@ -47,9 +47,15 @@ export interface Written {
   readonly name: string
   readonly before: ApiObject | undefined
   readonly after: ApiObject | undefined
+  /** Whether the kind is known by discovery alone. */
+  readonly isAssumed: boolean
 }
 
-const DEFINITIONS = { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions' } as const
+export const DEFINITIONS = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+} as const
 export const NAMESPACES = { group: '', version: 'v1', plural: 'namespaces' } as const
 
 const LIMITS = { group: '', version: 'v1', plural: 'limitranges' } as const
@@ -81,6 +87,8 @@ export class Mirror {
   /** The answers of the cluster by their paths. Without a body: a refusal. */
   readonly #answers = new Map<string, Promise<Refusal & { readonly body?: JsonObject }>>()
   readonly #lists = new Set<string>()
+  /** Definitions without a schema, of kinds that are known by discovery alone. */
+  readonly #assumed = new Map<string, ApiObject>()
   readonly #written = new Map<string, Pick<Written, 'place' | 'namespace' | 'name'>>()
 
   constructor(options: MirrorOptions) {
@@ -103,6 +111,11 @@ export class Mirror {
     }
   }
 
+  /** Definitions without a schema, of kinds that are known by discovery alone. */
+  get assumed(): readonly ApiObject[] {
+    return [...this.#assumed.values()]
+  }
+
   /** What was refused, for the user. */
   get refusals(): readonly string[] {
     return this.refused.map((each) => `The cluster refused ${each.path}${this.#options.where}: ${reasonOf(each)}`)
@@ -117,7 +130,8 @@ export class Mirror {
   async written(): Promise<readonly Written[]> {
     return await Promise.all([...this.#written.values()].map(async ({ place: at, namespace, name }) => {
       const loaded = this.#known.get(idOf(at))?.get(formatKey({ namespace, name }))
-      const found = { place: loaded?.place ?? at, namespace, name, before: loaded?.object }
+      const isAssumed = this.#assumed.has(idOf(at))
+      const found = { place: loaded?.place ?? at, namespace, name, before: loaded?.object, isAssumed }
       // In the version in which it was read, unless that is not served any more.
       for (const place of [found.place, at]) {
         const { status, body } = await this.#server.handle({ method: 'GET', path: pathOf(place, namespace, name) })
@@ -206,9 +220,8 @@ export class Mirror {
     if (!kind) return undefined
     if (!this.#server.adopt(asked, [])) {
       this.#note(`Defaults and checks of ${id} are not known: ${refused ? reasonOf(refused) : 'it has no definition'}`)
-      this.#server.adopt(DEFINITIONS, [
-        definitionOf(asked, kind, all.some(({ name }) => name === `${asked.plural}/status`)),
-      ])
+      this.#assumed.set(id, definitionOf(asked, kind, all.some(({ name }) => name === `${asked.plural}/status`)))
+      this.#server.adopt(DEFINITIONS, [this.#assumed.get(id)!])
     }
     return asked
   }

@@ -3,7 +3,7 @@ import { type ApiObject, type ApiServer, internals, type ResourcePlace } from 'k
 import { messageOf } from '../../core/errors.ts'
 import type { Transport } from '../../core/transport.ts'
 import { readText } from '../../runtime/os/files.ts'
-import { emptyServer, idOf, type Mirror, namespaceOf, NAMESPACES, type Refusal } from './mirror.ts'
+import { DEFINITIONS, emptyServer, idOf, type Mirror, namespaceOf, NAMESPACES, type Refusal } from './mirror.ts'
 import { redactor } from './redacted.ts'
 
 const FORMAT = 'kubeloop-record/1'
@@ -26,16 +26,17 @@ export interface ClusterRecord {
 /** Returns the record of mirrors, by the operator's names of their clusters. */
 export function recordOf(
   about: Pick<ClusterRecord, 'operator' | 'at' | 'namespace'>,
-  mirrors: ReadonlyMap<string | null, Pick<Mirror, 'loaded' | 'asked' | 'refused'>>,
+  mirrors: ReadonlyMap<string | null, Pick<Mirror, 'loaded' | 'asked' | 'refused' | 'assumed'>>,
 ): ClusterRecord {
   const redact = redactor()
   const clusters = [...mirrors].map(([name, mirror]) => {
-    const { asked, refused } = mirror
+    const { asked, refused, assumed } = mirror
     const places = Map.groupBy(mirror.loaded(), ({ place }) => JSON.stringify([idOf(place), place.version]))
     const objects = [...places.values()].map((all) => ({
       resource: all[0]!.place,
       items: all.map(({ object }) => redact(object)),
     }))
+    if (assumed.length > 0) objects.push({ resource: DEFINITIONS, items: [...assumed] })
     return { name, objects, asked, refused }
   })
   return { format: FORMAT, ...about, clusters }
@@ -54,7 +55,11 @@ export async function readRecord(file: string): Promise<ClusterRecord> {
   }
 }
 
-/** Stores recorded objects. Leaves out owners that were not recorded if a garbage collector would look for them. */
+/**
+ * Stores recorded objects. Leaves out owners that were not recorded if a garbage collector would look for them.
+ *
+ * @throws Error if the record has objects of a kind that it does not define.
+ */
 export function restore(
   server: Pick<ApiServer, 'adopt'>,
   record: ClusterRecord,
@@ -70,7 +75,10 @@ export function restore(
   const isLate = ({ resource }: { readonly resource: ResourcePlace }): number =>
     Number(resource.group !== 'apiextensions.k8s.io')
   for (const { resource, items } of objects.toSorted((a, b) => isLate(a) - isLate(b))) {
-    server.adopt(resource, collects ? items.map((each) => withKnownOwners(each, uids)) : items)
+    const adopted = server.adopt(resource, collects ? items.map((each) => withKnownOwners(each, uids)) : items)
+    if (adopted) continue
+    const what = `the objects of ${idOf(resource)} in version ${resource.version}`
+    throw new Error(`Cannot restore ${what}: the record has no definition that serves it; write it again`)
   }
 }
 

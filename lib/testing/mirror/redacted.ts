@@ -1,8 +1,11 @@
 /** Keeps the values of Secrets out of records and differences. */
 import type { ApiObject } from 'kubeloop/apiserver'
 
-/** Has the whole object as it was applied. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+/** The names of annotations with the whole object as kubectl, kapp, Rancher, kopf and others applied it. */
+const COPY = /(?:^|\/)(?:(?:last-(?:applied|handled)(?:-configuration)?)|applied|original)$/
+
+/** Shorter values may be in an annotation by chance. */
+const MIN_LENGTH = 6
 
 /**
  * Returns a function that replaces the values of Secrets by others of the same lengths. Equal values stay equal, and
@@ -25,16 +28,20 @@ export function masked(object: ApiObject, other: ApiObject | undefined, side: 'b
   return withValues(object, '***', (key, value) => (others[key] ?? value) === value ? '***' : `*** (${side})`)
 }
 
-/** `applied`: what takes the place of the annotation that has all values. */
+/** `applied`: what takes the place of an annotation with values. */
 function withValues(object: ApiObject, applied: string, map: (key: string, value: string) => string): ApiObject {
   if (object.kind !== 'Secret' || object.apiVersion !== 'v1') return object
   const { data, metadata } = object as ApiObject & { readonly data?: Readonly<Record<string, string>> }
   const { annotations } = metadata
   const mapped = data && Object.fromEntries(Object.entries(data).map(([key, value]) => [key, map(key, value)]))
-  const hidden = annotations?.[LAST_APPLIED] !== undefined && { ...annotations, [LAST_APPLIED]: applied }
+  const values = Object.values(data ?? {}).flatMap((value) => [value, atob(value)])
+    .filter(({ length }) => length >= MIN_LENGTH)
+  const hasValue = ([name, text]: [string, string]): boolean =>
+    COPY.test(name) || values.some((value) => text.includes(value))
+  const shown = Object.entries(annotations ?? {}).map((each) => [each[0], hasValue(each) ? applied : each[1]])
   return {
     ...object,
-    metadata: { ...metadata, ...(hidden && { annotations: hidden }) },
+    metadata: { ...metadata, ...(annotations && { annotations: Object.fromEntries(shown) }) },
     ...(mapped && { data: mapped }),
   }
 }

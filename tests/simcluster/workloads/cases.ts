@@ -159,6 +159,20 @@ export const CASES: Cases = {
     'a pod is deleted': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-1' }),
     'it is deleted': ({ client, namespace }) => client.delete(StatefulSet, { namespace, name: 'web' }),
   },
+  'stateful-deletes': {
+    'its claims are deleted with it, or with a pod': stateful({
+      volumeClaimTemplates: [data],
+      persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete', whenScaled: 'Delete' },
+    }),
+    'it is scaled down': restate({ replicas: 1 }),
+    'it is scaled up': restate({ replicas: 2 }),
+    'its claims stay with it': restate({ persistentVolumeClaimRetentionPolicy: { whenScaled: 'Retain' } }),
+    'a pod is gone, and its claim stays': restate({ replicas: 1 }),
+    'claims are kept': restate({
+      persistentVolumeClaimRetentionPolicy: { whenScaled: 'Retain', whenDeleted: 'Retain' },
+    }),
+    'it is deleted': ({ client, namespace }) => client.delete(StatefulSet, { namespace, name: 'web' }),
+  },
   'stateful-waits': {
     'its first pod does not start': held(stateful()),
   },
