@@ -1,11 +1,11 @@
 /** The cache of one operator: the informers of its declared kinds, shared by all controllers. */
-import { firstOf, messageOf } from '../core/errors.ts'
+import { fileMissing } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import type { KubeObject, Ref } from '../core/objects.ts'
 import { type AnyResource, groupResourceOf, resourceId, type ResourceOf } from '../core/resource.ts'
 import type { Runnable } from '../core/runnable.ts'
-import { aborted, abortScope, untilAborted } from '../async/abort.ts'
-import { type Clock, systemClock, within } from '../async/clock.ts'
+import { aborted, abortScope } from '../async/abort.ts'
+import { type Clock, systemClock } from '../async/clock.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import type { Api, WriteInFlight, WriteObserver } from '../client/api.ts'
 import type { ListOptions, LookupOptions, Reader } from '../client/client.ts'
@@ -32,10 +32,6 @@ export interface CacheDependencies extends Omit<CacheOptions, 'objects'> {
   readonly selectNamespaces?: ((labels: string, setup: NamespacesSetup) => SelectedNamespaces) | undefined
 }
 
-/** The max time that {@link Cache.beforeLeading} takes. */
-const CATCH_UP_MS = 10_000
-/** The max number of informers that catch up at the same time, so that hundreds do not flood the server. */
-const CATCH_UPS = 16
 /** The min time between two ends of all back-offs: a server that fails again and again must not be flooded. */
 const WAKE_MS = 5_000
 
@@ -143,7 +139,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
     if (!selectNamespaces) {
       throw new Error(`Cannot cache in namespaces by the labels "${labels}": only an operator follows them`)
     }
-    const inform = (of: Pick<InformerOptions, 'resource' | 'labels'>): Informer => this.#inform(of)
+    const inform: NamespacesSetup['inform'] = (of) => this.#inform(of)
     const namespaces = selectNamespaces(labels, { api, clock, log, random, inform })
     const { informer } = namespaces
     const { resource } = informer
@@ -273,36 +269,9 @@ export class Cache implements Runnable, Reader, WriteObserver {
    * and failing optional ones are left out. After 10 s it resolves as well, and logs the missing kinds.
    */
   async beforeLeading(signal: AbortSignal): Promise<void> {
-    const { clock = systemClock, log = silentLog } = this.#dependencies
-    const behind = new Map<Informer, string>()
-    for (const informer of this.informers()) {
-      const { isSynced, optional, failure, title } = informer
-      if (isSynced && !(optional && failure !== undefined)) behind.set(informer, title)
-    }
-    const queue = [...behind.keys()].values()
-    const work = async (limited: AbortSignal): Promise<void> => {
-      for (const informer of queue) {
-        try {
-          await Promise.race([informer.caughtUp(limited), informer.ended])
-          behind.delete(informer)
-        } catch (error) {
-          if (limited.aborted) return
-          behind.set(informer, messageOf(error))
-        }
-      }
-    }
-    const all = (limited: AbortSignal) => Promise.all(Array.from({ length: CATCH_UPS }, () => work(limited)))
-    const late = (): Error => new Error('The caches have not caught up in time')
-    try {
-      // Also if a transport ignores its signal.
-      await within(clock, CATCH_UP_MS, late, (limited) => untilAborted(all(limited), limited), signal)
-    } catch {
-      // The missing kinds are logged below.
-      signal.throwIfAborted()
-    }
-    if (behind.size === 0) return
-    const which = firstOf([...behind.values()], 5).join('; ')
-    log.warn(`Leading with a cache that may lack the last leader's writes, as it has not caught up: ${which}`)
+    const { clock = systemClock, log = silentLog, optional } = this.#dependencies
+    const { catchUpAll } = await import('./catch_up.ts').catch(fileMissing('Cannot catch up', 'catch_up.js'))
+    await catchUpAll([...this.informers()], { clock, log, optional }, signal)
   }
 
   /** Ends the back-offs of informers, after one of them has reached the server again. */

@@ -1,7 +1,10 @@
-/** Waits until a store has what the server had when a leader's term began. */
+/** Waits until stores have what the server had when a leader's term began. */
+import { firstOf, messageOf } from '../core/errors.ts'
 import { formatKey, isNewerVersion, keyOf } from '../core/objects.ts'
 import { untilAborted } from '../async/abort.ts'
-import { type Clock, sleep, type TurnBudget } from '../async/clock.ts'
+import type { AnyResource } from '../core/resource.ts'
+import { type Clock, sleep, type TurnBudget, within } from '../async/clock.ts'
+import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
@@ -22,6 +25,63 @@ export interface CatchUpOptions extends SelectOptions {
   readonly progress: () => Promise<void>
   /** Opens the watch again at its last version. */
   readonly reopen: () => void
+}
+
+/** The max time that {@link catchUpAll} takes. */
+const CATCH_UP_MS = 10_000
+/** The max number of informers that catch up at the same time, so that hundreds do not flood the server. */
+const CATCH_UPS = 16
+
+/** The part of an informer that is used here. */
+interface CatchingUp {
+  readonly isSynced: boolean
+  readonly resource: AnyResource
+  readonly failure: unknown
+  readonly title: string
+  readonly ended: Promise<void>
+  caughtUp(signal: AbortSignal): Promise<void>
+}
+
+/** See `Cache.beforeLeading`. `optional`: whether a start goes on without a kind. */
+export async function catchUpAll(
+  informers: readonly CatchingUp[],
+  { clock, log, optional }: {
+    readonly clock: Clock
+    readonly log: Log
+    readonly optional: ((resource: AnyResource) => boolean) | undefined
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  const behind = new Map<CatchingUp, string>()
+  for (const informer of informers) {
+    const { isSynced, resource, failure, title } = informer
+    // One of a Namespace that has joined is optional, but its kind need not be.
+    if (isSynced && (failure === undefined || !optional?.(resource))) behind.set(informer, title)
+  }
+  const queue = [...behind.keys()].values()
+  const work = async (limited: AbortSignal): Promise<void> => {
+    for (const informer of queue) {
+      try {
+        await Promise.race([informer.caughtUp(limited), informer.ended])
+        behind.delete(informer)
+      } catch (error) {
+        if (limited.aborted) return
+        behind.set(informer, messageOf(error))
+      }
+    }
+  }
+  const all = (limited: AbortSignal) => Promise.all(Array.from({ length: CATCH_UPS }, () => work(limited)))
+  const late = (): Error => new Error('The caches have not caught up in time')
+  try {
+    // Also if a transport ignores its signal.
+    await within(clock, CATCH_UP_MS, late, (limited) => untilAborted(all(limited), limited), signal)
+  } catch {
+    // The missing kinds are logged below.
+    signal.throwIfAborted()
+  }
+  if (behind.size === 0) return
+  const which = firstOf([...behind.values()], 5).join('; ')
+  log.warn(`Leading with a cache that may lack the last leader's writes, as it has not caught up: ${which}`)
 }
 
 /** The wait before a late watch is reopened, and before a failed list is repeated. */

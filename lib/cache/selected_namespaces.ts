@@ -3,6 +3,7 @@ import { messageOf } from '../core/errors.ts'
 import { type AnyResource, metadataOf } from '../core/resource.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { backoffMs, SERVER_BACKOFF } from '../async/backoff.ts'
+import { BoundedMap } from '../async/bounded_map.ts'
 import { type Clock, pause, sleep, within } from '../async/clock.ts'
 import { Latch } from '../async/latch.ts'
 import type { Log } from '../observe/log.ts'
@@ -31,7 +32,7 @@ export interface NamespacesSetup {
   readonly log: Log
   readonly random: () => number
   /** Makes the informer of the Namespaces. It belongs to the cache, which runs it. */
-  readonly inform: (options: Pick<InformerOptions, 'resource' | 'labels'>) => Informer
+  readonly inform: (options: Omit<InformerOptions, 'api'>) => Informer
 }
 
 const NAMESPACES: AnyResource = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
@@ -40,6 +41,10 @@ const NAMESPACES: AnyResource = { group: '', version: 'v1', kind: 'Namespace', p
 const REPORT_MS = 10_000
 /** How long the watches of a deleted Namespace go on after that: handlers of a large list get their events in turns. */
 const LINGER_MS = 1_000
+/** How long keys of a deleted Namespace are reconciled: another replica may have ended before it had done so. */
+const GONE_MS = 5 * 60_000
+/** The max number of deleted Namespaces that are remembered. */
+const MAX_DELETED = 1000
 
 /** Returns the Namespaces that a label selector selects. */
 export function selectNamespaces(labels: string, setup: NamespacesSetup): SelectedNamespaces {
@@ -61,8 +66,8 @@ export class SelectedNamespaces {
   readonly #labels: string
   /** The names that are not `out`. */
   readonly #known = new Map<string, Known>()
-  /** Deleted ones, whose last keys are on their way. */
-  readonly #closing = new Set<{ readonly name: string }>()
+  /** When the keys of deleted ones are no longer reconciled; Infinity while their last keys are on their way. */
+  readonly #deleted = new BoundedMap<string, number>(MAX_DELETED)
   readonly #followers = new Map<NamespaceFollower, Map<string, NamespaceWork>>()
   readonly #listed = new Latch()
   readonly #ended = new AbortController()
@@ -70,7 +75,9 @@ export class SelectedNamespaces {
   constructor(labels: string, setup: NamespacesSetup) {
     this.#labels = labels
     this.#setup = setup
-    const informer = (this.informer = setup.inform({ resource: metadataOf(NAMESPACES), labels }))
+    // The options of all cached kinds are not those of the Namespaces.
+    const whole = { fields: undefined, strip: undefined }
+    const informer = (this.informer = setup.inform({ resource: metadataOf(NAMESPACES), labels, ...whole }))
     const { synced } = informer.addHandler(({ kind, object: { metadata } }) =>
       this.#take(metadata.name, kind === 'deleted' ? 'missed' : 'seen', metadata.uid)
     )
@@ -89,7 +96,12 @@ export class SelectedNamespaces {
 
   /** Returns whether keys of a namespace are reconciled. */
   has(namespace: string): boolean {
-    return this.#known.has(namespace) || [...this.#closing].some(({ name }) => name === namespace)
+    return this.#known.has(namespace) || this.#setup.clock.monotonic() < (this.#deleted.get(namespace) ?? -Infinity)
+  }
+
+  /** Returns whether a namespace is selected: `in` and `out` are certain. */
+  phaseOf(namespace: string): 'in' | 'out' | 'doubted' | 'deleted' {
+    return this.#known.get(namespace)?.phase ?? 'out'
   }
 
   /** @throws Error before the first list: what is read of all Namespaces would lack some of them. */
@@ -194,14 +206,15 @@ export class SelectedNamespaces {
   }
 
   async #end(name: string, why: Departure): Promise<void> {
-    const closing = { name }
-    if (why === 'deleted') this.#closing.add(closing)
+    const isDeleted = why === 'deleted'
+    if (isDeleted) this.#deleted.set(name, Infinity)
+    else this.#deleted.delete(name)
     const ends = [...this.#followers.values()].map((works) => {
       const work = works.get(name)
       works.delete(name)
       return work?.end(why)
     })
     await Promise.allSettled(ends)
-    this.#closing.delete(closing)
+    if (isDeleted) this.#deleted.set(name, this.#setup.clock.monotonic() + GONE_MS)
   }
 }

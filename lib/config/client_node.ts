@@ -39,7 +39,8 @@ interface HttpsOptions {
 const KEPT_MS = 10_000
 
 /**
- * Returns the cluster of a KubeConfig of @kubernetes/client-node, with all of its ways to authenticate.
+ * Returns the cluster of the current context of a KubeConfig of @kubernetes/client-node, with all of its ways to
+ * authenticate. A later `setCurrentContext` does not change it, so each context can be a cluster.
  *
  * @throws ConfigError if it has no current context or no cluster.
  *
@@ -52,7 +53,9 @@ const KEPT_MS = 10_000
  * const cluster = fromKubeConfig(config)
  * ```
  */
-export function fromKubeConfig(config: KubeConfigLike, clock: Clock = systemClock): ClusterConfig {
+export function fromKubeConfig(given: KubeConfigLike, clock: Clock = systemClock): ClusterConfig {
+  // Its credentials are read at each request: those of another context must not be sent to this server.
+  const config = Object.create(given, { currentContext: { value: given.getCurrentContext() } }) as KubeConfigLike
   const cluster = config.getCurrentCluster()
   if (!cluster) {
     throw new ConfigError(

@@ -93,14 +93,19 @@ export class Reconciler {
     this.#failures.stop()
   }
 
-  /** Has the results of the runs in progress not queue these keys. */
+  /** Has the results of the runs in progress not queue these keys. One whose run has not begun does not run. */
   drop(keys: ReadonlySet<string>): void {
-    for (const key of this.running) if (keys.has(key)) this.#dropped.add(key)
+    for (const key of keys) if (this.#options.queue.isInWork(key)) this.#dropped.add(key)
   }
 
   /** Never rejects: an error of the reconcile is an outcome. */
   async run(key: string): Promise<void> {
     const { controller, kind, reconcile, queue, metrics, history, loops } = this.#options
+    // While its worker waited for a turn.
+    if (this.#dropped.delete(key)) {
+      history.end(key)
+      return void this.#dispose(key, GIVEN_UP)
+    }
     // A run caused by an event while a retry waits belongs to the attempt before that retry.
     const attempt = Math.max(1, queue.failures(key) + (queue.isRetrying(key) ? 0 : 1))
     const writes: WriteRecord[] = []

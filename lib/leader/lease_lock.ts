@@ -67,7 +67,11 @@ export class LeaseLock {
   /** The Lease as last written or read. */
   #lease: Lease | undefined
   #observed: Observation | undefined
-  #claimed = false
+  /**
+   * The `acquireTime` that was sent last; undefined after another holder was read. Another one beside our name is that
+   * of another process.
+   */
+  #acquired: string | undefined
 
   constructor(options: LeaseLockOptions) {
     this.#options = options
@@ -94,12 +98,12 @@ export class LeaseLock {
 
   /** Whether a write with our name was sent, and no other holder was read since. */
   get claimed(): boolean {
-    return this.#claimed
+    return this.#acquired !== undefined
   }
 
   /** Begins a new election: forgets the writes of earlier ones. */
   begin(): void {
-    this.#claimed = false
+    this.#acquired = undefined
   }
 
   /** Observes the Lease of a watch event. It decides when to try, never what to write. */
@@ -107,12 +111,12 @@ export class LeaseLock {
     this.#observe(lease.spec ?? {})
   }
 
-  /** Tries once. Resolves with when the successful write was sent, or undefined if another holds the lease. */
+  /** Tries once. Resolves with when the successful write was sent, or undefined if another process holds the lease. */
   async take(leading: boolean, signal: AbortSignal): Promise<Moment | undefined> {
     // A leader's last write is most likely still current: one request instead of two.
     if (leading && this.#lease) {
       try {
-        return await this.#write(this.#lease, signal)
+        return await this.#write(this.#lease, leading, signal)
       } catch (error) {
         if (!isReason(error, 'Conflict') && !isMissingObject(error)) throw error
       }
@@ -126,37 +130,32 @@ export class LeaseLock {
       if (!isMissingObject(error)) throw error
       const { namespace, name } = this.target
       const spec = claim(undefined, identity, clock.now(), timings)
-      return await this.#send(() =>
-        api.create(this.target, { metadata: { namespace, name, ...this.#marks({}) }, spec }, {}, signal)
+      const metadata = { namespace, name, ...this.#marks({}) }
+      return await this.#send(
+        spec,
+        async () => (await api.create(this.target, { metadata, spec }, {}, signal)).object as Lease,
       )
     }
     this.#remember(current)
     const { holderIdentity = '' } = current.spec ?? {}
-    if (!mayAcquire(this.#observed!, identity, clock.monotonic()) && !(await hasEnded?.(holderIdentity, signal))) {
-      this.#claimed = false
+    if (
+      (leading && holderIdentity && !this.#isOurs(current)) ||
+      (!mayAcquire(this.#observed!, identity, clock.monotonic()) && !(await hasEnded?.(holderIdentity, signal)))
+    ) {
+      this.#acquired = undefined
       return undefined
     }
-    return await this.#write(current, signal)
+    return await this.#write(current, leading, signal)
   }
 
   /** Writes a record without a holder. Resolves with false if the fetched record has another holder. */
   async release(signal: AbortSignal): Promise<boolean> {
-    const { api, identity, clock } = this.#options
+    const { api, clock } = this.#options
     for (let attempt = 1;; attempt++) {
       try {
         const current = (await api.get(this.target, signal)) as Lease
-        if (current.spec?.holderIdentity !== identity) return false
-        const written = await api.update(
-          this.target,
-          {
-            ...current,
-            metadata: { ...current.metadata, ...this.#marks(current.metadata) },
-            spec: released(current.spec, clock.now()),
-          },
-          {},
-          signal,
-        )
-        this.#remember(written.object as Lease)
+        if (!this.#isOurs(current)) return false
+        this.#remember(await this.#update(current, released(current.spec!, clock.now()), signal))
         return true
       } catch (error) {
         if (isMissingObject(error)) return false
@@ -165,11 +164,19 @@ export class LeaseLock {
     }
   }
 
-  async #write(lease: Lease, signal: AbortSignal): Promise<Moment> {
-    const { api, identity, clock, timings } = this.#options
-    const spec = claim(lease.spec ?? {}, identity, clock.now(), timings)
-    const written = { ...lease, metadata: { ...lease.metadata, ...this.#marks(lease.metadata) }, spec }
-    return await this.#send(() => api.update(this.target, written, {}, signal))
+  #isOurs({ spec }: Lease): boolean {
+    return spec?.holderIdentity === this.#options.identity && spec.acquireTime === this.#acquired
+  }
+
+  async #write(lease: Lease, renews: boolean, signal: AbortSignal): Promise<Moment> {
+    const { identity, clock, timings } = this.#options
+    const spec = claim(lease.spec ?? {}, identity, clock.now(), timings, renews)
+    return await this.#send(spec, () => this.#update(lease, spec, signal))
+  }
+
+  async #update(lease: Lease, spec: LeaseRecord, signal: AbortSignal): Promise<Lease> {
+    const metadata = { ...lease.metadata, ...this.#marks(lease.metadata) }
+    return (await this.#options.api.update(this.target, { ...lease, metadata, spec }, {}, signal)).object as Lease
   }
 
   /** Returns the labels and annotations to write: those of the Lease and those of the options. */
@@ -183,10 +190,10 @@ export class LeaseLock {
     }
   }
 
-  async #send(write: () => Promise<{ readonly object: KubeObject }>): Promise<Moment> {
+  async #send(spec: LeaseRecord, write: () => Promise<Lease>): Promise<Moment> {
     const sent = momentOf(this.#options.clock)
-    this.#claimed = true
-    this.#remember((await write()).object as Lease)
+    this.#acquired = spec.acquireTime
+    this.#remember(await write())
     return sent
   }
 

@@ -150,12 +150,16 @@ export function expiresAtMs({ record, sinceMs }: Observation): number {
   return sinceMs + (record.leaseDurationSeconds ?? 0) * 1000
 }
 
-/** Returns the record to acquire or renew with. Renewing keeps `acquireTime`; a takeover counts a transition. */
+/**
+ * Returns the record to acquire or renew with. Only renewing keeps `acquireTime`: it is how a process notices another
+ * one with its identity. A takeover counts a transition.
+ */
 export function claim(
   current: LeaseRecord | undefined,
   identity: string,
   wallMs: number,
   { durationMs }: LeaseTimings,
+  renews?: boolean,
 ): LeaseRecord {
   const now = microTime(wallMs)
   const isOurs = current?.holderIdentity === identity
@@ -163,7 +167,7 @@ export function claim(
     ...current,
     holderIdentity: identity,
     leaseDurationSeconds: durationMs / 1000,
-    acquireTime: isOurs && current.acquireTime ? current.acquireTime : now,
+    acquireTime: (renews && isOurs && current.acquireTime) || now,
     renewTime: now,
     leaseTransitions: (current?.leaseTransitions ?? 0) + (current === undefined || isOurs ? 0 : 1),
   }

@@ -173,11 +173,14 @@ function controllerOf(
   const informers = cache.declare(description.resource)
   const namespaces = cache.namespacesOf(description.resource)
   const gate = common.buckets?.gateOf(description)
-  const reconcileBy = reconcileOf(description, operator, { ...setup, clients, cache, finalizer })
+  const reconcileAny = reconcileOf(description, operator, { ...setup, clients, cache, finalizer })
+  const reconcileBy = namespaces
+    ? setup.loaded.namespaces!.inSelected(namespaces, description, reconcileAny, clients, () => controller)
+    : reconcileAny
   const reconcile = gate ? gate.reconcile(reconcileBy, (fence) => clientsOf(clusters, fence, writer)) : reconcileBy
   const sources = (only?: typeof description): Source[] =>
     sourcesOf(only ?? description, { ...setup, clients, finalizer, eventFilter: filter })
-  const controller = new Controller({
+  const controller: Controller = new Controller({
     name,
     kind,
     namespaces: namespaces ?? namespacesOf(informers),
@@ -209,7 +212,6 @@ function controllerOf(
       : reconcile,
   })
   gate?.guards(controller, sources)
-  if (namespaces) setup.loaded.namespaces!.dropKeys(namespaces, controller)
   return controller
 }
 

@@ -12,11 +12,10 @@ import { type ControllerDescription, skipsGone } from './description.ts'
 import type { Clients } from './work.ts'
 import { bucketOf, type BucketPhase } from './bucket_state.ts'
 
-/** A deletion that is older than this was handled by the replica that had the bucket then. */
-const GONE_MS = 5 * 60_000
-/** The max numbers of keys of deleted objects, and of those of streams, that are remembered for each controller. */
-const MAX_GONE = 10_000
-const MAX_STREAMED = 10_000
+/** A change that is older than this was handled by the replica that had the bucket then. */
+const KEPT_MS = 5 * 60_000
+/** The max number of keys of each sort that are remembered for each controller. */
+const MAX_KEPT = 10_000
 
 /** A bucket, as one replica has it. */
 export interface Bucket {
@@ -30,6 +29,12 @@ export interface Bucket {
   stop: AbortController
 }
 
+/** What a key was that is queued when its bucket is taken. */
+interface Kept {
+  readonly why: string
+  readonly priority?: number | undefined
+}
+
 const ENDED = new DOMException('The reconcile has ended; await all its calls before it returns', 'AbortError')
 
 export class Gate {
@@ -39,16 +44,23 @@ export class Gate {
   readonly #setup: { readonly clock: Clock }
   readonly #onIdle: () => void
   /**
-   * The keys of deleted objects, each with the time of the deletion and whether its event passed the filters. Keys of
-   * open buckets are kept, too: a bucket may be given up or lost before they run, and be taken again. Empty if the
+   * The keys of deleted objects, each with the time of the deletion and whether its event passed the filters. Keys that
+   * were queued are kept, too: a bucket may be given up or lost before they run, and be taken again. Empty if the
    * reconcile does nothing for deleted objects.
    */
-  readonly #gone = new BoundedMap<string, { readonly deletedMs: number; isNamed: boolean }>(MAX_GONE)
+  readonly #gone = new BoundedMap<string, { readonly deletedMs: number; isNamed: boolean }>(MAX_KEPT)
   /**
    * The keys of streams, which are opened once: no other source gives them when a bucket is taken, and the replica that
    * had it may have ended before they ran.
    */
-  readonly #streamed = new BoundedMap<string, true>(MAX_STREAMED)
+  readonly #streamed = new BoundedMap<string, true>(MAX_KEPT)
+  /**
+   * The keys that functions of other sources gave, with when: an object that is deleted maps to keys that no list
+   * gives, and the replica that had their buckets may have ended before they ran.
+   */
+  readonly #mapped = new BoundedMap<string, { readonly mappedMs: number; readonly priority: number | undefined }>(
+    MAX_KEPT,
+  )
   readonly #skipsGone: boolean
   readonly #description: ControllerDescription
   #controller: Controller | undefined
@@ -80,33 +92,38 @@ export class Gate {
 
   /** Returns sources whose keys are those of open buckets. */
   guarded(sources: readonly Source[]): Source[] {
-    const streams = new Set(this.#description.sources.map((each) => each.kind === 'from' ? each.name : undefined))
-    return sources.map((source) =>
-      guardedSource(source, (sink) => ({
+    const { sources: described } = this.#description
+    const { clock } = this.#setup
+    return sources.map((source, at) => {
+      // The first source is that of the controller's own kind.
+      const of = described[at - 1]
+      const isMapped = of && !(of.kind === 'every' && !of.keys)
+      return guardedSource(source, (sink) => ({
         add: (key, options) => {
           const text = this.#textOf(key)
           const gone = this.#gone.get(text)
           if (gone) gone.isNamed = true
-          if (streams.has(source.name)) this.#streamed.set(text, true)
+          if (of?.kind === 'from') this.#streamed.set(text, true)
+          else if (isMapped) this.#mapped.set(text, { mappedMs: clock.monotonic(), priority: options?.priority })
           if (this.#bucketOf(key).isOpen) sink.add(key, options)
         },
         passes: (delta) => sink.passes(delta),
         sees: (delta) => {
           const key = formatKey(keyOf(delta.object))
           if (delta.kind !== 'deleted') this.#gone.delete(key)
-          else if (!this.#skipsGone) {
-            this.#gone.set(key, { deletedMs: this.#setup.clock.monotonic(), isNamed: false })
+          else {
+            this.#mapped.delete(key)
+            if (!this.#skipsGone) this.#gone.set(key, { deletedMs: clock.monotonic(), isNamed: false })
           }
           sink.sees?.(delta)
         },
       }))
-    )
+    })
   }
 
   /** Queues all keys of buckets, once. Never rejects: a failure of a source ends the controller. */
   async fill(buckets: ReadonlySet<Bucket>, signal: AbortSignal): Promise<void> {
-    const gone = this.#goneIn(buckets)
-    const streamed = [...this.#streamed.keys()].filter((key) => buckets.has(this.#bucketOf(key)))
+    const kept = this.#keptIn(buckets)
     const closed = Promise.all(Array.from(buckets, ({ stop }) => aborted(stop.signal)))
     const sources = this.#sources().map((source): Source => {
       const limited = guardedSource(source, (sink) => ({
@@ -117,9 +134,8 @@ export class Gate {
         passes: (delta) => sink.passes(delta),
       }))
       const start = async (sink: Sink, stopping: AbortSignal): Promise<void> => {
-        for (const key of gone.splice(0)) sink.add(key, { cause: () => 'deleted before its bucket was taken' })
-        for (const key of streamed.splice(0)) {
-          sink.add(key, { cause: () => 'given by a stream before its bucket was taken' })
+        for (const [key, { why, priority }] of kept.splice(0)) {
+          sink.add(key, { priority, cause: () => `${why} before its bucket was taken` })
         }
         const scope = abortScope(stopping)
         const running = limited.start(sink, scope.signal)
@@ -170,7 +186,8 @@ export class Gate {
           each.abort(ENDED)
           each[Symbol.dispose]()
         }
-        if (--bucket.running === 0) this.#onIdle()
+        // Only then does anything follow: it computes who should have which bucket.
+        if (--bucket.running === 0 && bucket.phase === 'draining') this.#onIdle()
       }
     }
   }
@@ -180,13 +197,18 @@ export class Gate {
     this.#controller?.drop((key) => this.#bucketOf(key) === bucket)
   }
 
-  #goneIn(buckets: ReadonlySet<Bucket>): string[] {
-    const sinceMs = this.#setup.clock.monotonic() - GONE_MS
-    return [...this.#gone].flatMap(([key, { deletedMs, isNamed }]) => {
-      if (!buckets.has(this.#bucketOf(key))) return []
-      this.#gone.delete(key)
-      return isNamed && deletedMs > sinceMs ? [key] : []
-    })
+  /** Returns the keys that are remembered, each with what it was. */
+  #keptIn(buckets: ReadonlySet<Bucket>): [string, Kept][] {
+    const sinceMs = this.#setup.clock.monotonic() - KEPT_MS
+    const kept = new Map<string, Kept>()
+    for (const [key, { mappedMs, priority }] of this.#mapped) {
+      if (mappedMs > sinceMs) kept.set(key, { why: 'mapped', priority })
+    }
+    for (const [key, { deletedMs, isNamed }] of this.#gone) {
+      if (isNamed && deletedMs > sinceMs) kept.set(key, { why: 'deleted' })
+    }
+    for (const key of this.#streamed.keys()) kept.set(key, { why: 'given by a stream' })
+    return [...kept].filter(([key]) => buckets.has(this.#bucketOf(key)))
   }
 
   #textOf(key: Parameters<Sink['add']>[0]): string {

@@ -1,22 +1,47 @@
 /** What operators with namespaces by labels need: a file of its own beside mod.js. */
-import { parseKey } from '../core/objects.ts'
+import { type KubeObject, parseKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { aborted, abortScope, untilAborted } from '../async/abort.ts'
 import type { Informer } from '../cache/informer.ts'
 import type { SelectedNamespaces } from '../cache/selected_namespaces.ts'
 import type { Controller } from '../controller/controller.ts'
+import type { Result, Run } from '../controller/result.ts'
 import type { Sink, Source, SourceFailure } from '../controller/source.ts'
+import type { ControllerDescription } from './description.ts'
+import type { Clients } from './work.ts'
 
 export { selectNamespaces } from '../cache/selected_namespaces.ts'
 
-/** Drops the keys of each Namespace that leaves the selection. */
-export function dropKeys(namespaces: SelectedNamespaces, controller: Pick<Controller, 'drop'>): void {
+/** How long a key waits before it is known again whether its Namespace is selected. */
+const UNKNOWN_MS = 1000
+
+/**
+ * Drops the keys of each Namespace that leaves the selection. Returns a reconcile that leaves alone the objects of
+ * others: of one that has the name of a selected one that was deleted, keys of that one may still wait, and its watches
+ * may still be open.
+ */
+export function inSelected(
+  namespaces: SelectedNamespaces,
+  { resource, options: { cluster } }: ControllerDescription,
+  reconcile: (run: Run, clients?: Clients) => Promise<Result>,
+  own: Clients,
+  controller: () => Pick<Controller, 'drop'>,
+): typeof reconcile {
   namespaces.each((namespace) => ({
     end(why) {
-      if (why === 'left') controller.drop((key) => parseKey(key).namespace === namespace)
+      if (why === 'left') controller().drop((key) => parseKey(key).namespace === namespace)
     },
   }))
+  return async (run, clients = own) => {
+    const phase = namespaces.phaseOf(run.key.namespace!)
+    if (
+      phase === 'in' || await clients(cluster).bound(run).get<KubeObject>(resource, run.key as never) === undefined
+    ) {
+      return await reconcile(run, clients)
+    }
+    return phase === 'out' ? undefined : { requeueAfter: UNKNOWN_MS }
+  }
 }
 
 export interface NamespacesSourceOptions {

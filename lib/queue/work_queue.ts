@@ -231,6 +231,11 @@ export class WorkQueue<K> {
     return this.#limiter.failures(key)
   }
 
+  /** Whether the key was handed out and is not {@link done}. */
+  isInWork(key: K): boolean {
+    return this.#state.turnOf(key) !== undefined
+  }
+
   /** Whether a {@link retry} of the key waits for its time. */
   isRetrying(key: K): boolean {
     return this.#state.retryDueMs(key) !== undefined

@@ -47,6 +47,30 @@ test('a KubeConfig with a token, a password or without verification is converted
   )
 })
 
+test('a cluster keeps the context that was current when it was made', async () => {
+  const { KubeConfig } = await import('@kubernetes/client-node')
+  const config = new KubeConfig()
+  const names = ['east', 'west']
+  config.loadFromOptions({
+    clusters: names.map((name) => ({ name, server: `https://${name}`, caData: btoa(name) })),
+    users: names.map((name) => ({ name, token: `of-${name}` })),
+    contexts: names.map((name) => ({ name, cluster: name, user: name })),
+    currentContext: 'east',
+  })
+  const clusters = names.map((name) => {
+    config.setCurrentContext(name)
+    return fromKubeConfig(config)
+  })
+  for (const [at, name] of names.entries()) {
+    const { server, ca, credentials } = clusters[at]!
+    const { headers } = await credentials!()
+    assert.deepEqual(
+      [server, await (ca as () => Promise<string>)(), headers!['authorization']],
+      [`https://${name}`, name, `Bearer of-${name}`],
+    )
+  }
+})
+
 /** Returns the cluster of a KubeConfig that signs in by `login`, and a function that returns its authorization. */
 function signingIn(login: (count: number) => Promise<void>) {
   const environment = fakeEnvironment()

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { formatKey } from '../../lib/core/objects.ts'
 import type { ReconcileReport } from '../../lib/controller/controller.ts'
 import type { Result } from '../../lib/controller/result.ts'
-import type { FakeClock } from '../../lib/async/fake_clock.ts'
+import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { NODE, pod, refusal } from '../cache/scripted_server.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
@@ -188,6 +188,38 @@ test('a key that is received together with the abort is not reconciled', async (
   assert.deepEqual(c.ended(), {})
   await c.end()
   assert.equal(runs, 0)
+})
+
+test('a key that is dropped while its worker waits for a turn does not run, and may be added again', async () => {
+  class SteppingClock extends FakeClock {
+    stepMs = 0
+    override monotonic(): number {
+      return super.monotonic() + this.stepMs
+    }
+  }
+  const clock = new SteppingClock()
+  const runs: string[] = []
+  const c = controlling({
+    clock,
+    pods: [pod('a', '1'), pod('b', '1')],
+    concurrency: 2,
+    async reconcile({ key: { name } }) {
+      runs.push(name)
+      if (name === 'b') return { requeueAfter: 60_000 }
+      // The time of the turn is spent, so the other worker waits with its key.
+      clock.stepMs += 1000
+      for (let ticks = 0; ticks < 10; ticks++) await undefined
+      c.controller.drop((key) => key === 'default/b')
+      return undefined
+    },
+  })
+  await c.start()
+  await clock.advance(300_000)
+  assert.deepEqual([runs, c.controller.idle], [['a'], true])
+  c.stream.send('MODIFIED', pod('b', '6'))
+  await c.settle()
+  assert.deepEqual(runs, ['a', 'b'])
+  await c.end()
 })
 
 test('abandoning aborts the runs, and waits for them to end', async () => {

@@ -109,7 +109,7 @@ const definitionOf = (resource: AnyResource): unknown =>
   resource.definition!.crd.spec.versions[0]!.schema.openAPIV3Schema
 const writes = (network: Recorder): string[] => network.take().filter((line) => !line.startsWith('GET'))
 
-test('where replicas share the objects, fields of the definition that another release may write stay', async () => {
+test('where replicas share the objects, what another release may write stays in the definition', async () => {
   const { api, dependencies, stored, create } = setup()
   const text = z.string().optional()
   const shape = (each: z.ZodType): Shape => ({ one: each, many: z.array(each), named: z.record(z.string(), each) })
@@ -117,8 +117,12 @@ test('where replicas share the objects, fields of the definition that another re
     ...shape(z.object({ a: text, b: text })),
     added: text,
     changed: z.object({ a: text }).optional(),
-  })
-  const older = site({ ...shape(z.object({ a: text })), own: text, changed: text })
+    loose: z.looseObject({}),
+    any: z.unknown(),
+    map: z.record(z.string(), z.string()),
+  }, { status: z.object({ ready: z.boolean() }) })
+  const typed = z.object({ a: text })
+  const older = site({ ...shape(typed), own: text, changed: text, loose: typed, any: typed, map: typed })
   const spec = {
     one: { a: '1', b: '2' },
     many: [{ b: '2' }],
@@ -126,6 +130,9 @@ test('where replicas share the objects, fields of the definition that another re
     added: '3',
     own: '4',
     changed: '5',
+    loose: { b: '6' },
+    any: { b: '7' },
+    map: { b: '8' },
   }
   const shared = { ...dependencies, shared: true }
   await installCrds([newer], shared, never)
@@ -135,6 +142,9 @@ test('where replicas share the objects, fields of the definition that another re
   await installCrds([older], shared, never)
   const read = await api.get({ resource: older, ...at('x') }) as unknown as { readonly spec: unknown }
   assert.deepEqual([read.spec, (await stored()).metadata.generation], [spec, generation])
+  const status = { ready: true }
+  await api.patch({ resource: older, ...at('x'), subresource: 'status' }, 'merge', { status }, {})
+  assert.deepEqual((await api.get({ resource: older, ...at('x') }) as { readonly status?: unknown }).status, status)
 })
 
 test('a missing CRD is created as defined, by any replica and by the leader', async () => {

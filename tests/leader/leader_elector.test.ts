@@ -156,6 +156,30 @@ test("a leader that finds another holder ends at once, and does not change the o
   assert.deepEqual(await leaseOn(server), before)
 })
 
+test('of two processes with one identity, the later one leads, and the other ends without releasing its lease', async () => {
+  for (const isStopped of [false, true]) {
+    const { clock, server, a } = await leading(1000)
+    const b = candidate(server, clock, 'a')
+    b.start()
+    await clock.advance(500)
+    assert.equal(b.leads, 1)
+    if (isStopped) a.stop()
+    await clock.advance(1500)
+    if (isStopped) assert.equal(a.outcome, 'resolved')
+    else {
+      assert.match(
+        String(a.outcome),
+        /LeadershipLost: Cannot renew lease "default\/lock": "a" holds it now/,
+      )
+    }
+    await clock.advance(20_000)
+    assert.deepEqual([b.outcome, b.elector.isLeader, b.leads], [undefined, true, 1])
+    assert.equal(await holderOn(server), 'a')
+    b.stop()
+    await clock.advance(0)
+  }
+})
+
 test('a leader that cannot renew ends at the deadline, counted from the send time of its last success', async () => {
   const { clock, a } = await leading(3000)
   a.network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'etcd is away'))

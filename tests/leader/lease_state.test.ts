@@ -47,7 +47,7 @@ test('timings that allow two leaders, or none, throw', () => {
   }
 })
 
-test('claim writes the record as client-go does: transitions count takeovers, and renewing keeps acquireTime', () => {
+test('claim writes the record as client-go does: transitions count takeovers, and only renewing keeps acquireTime', () => {
   const ours = { holderIdentity: 'a', leaseDurationSeconds: 15, renewTime: NOW }
   const rows: readonly (readonly [string, LeaseRecord | undefined, LeaseRecord])[] = [
     ['no lease', undefined, { ...ours, acquireTime: NOW, leaseTransitions: 0 }],
@@ -62,7 +62,8 @@ test('claim writes the record as client-go does: transitions count takeovers, an
     ['ours without a time', { holderIdentity: 'a' }, { ...ours, acquireTime: NOW, leaseTransitions: 0 }],
   ]
   for (const [what, current, expected] of rows) {
-    assert.deepEqual(claim(current, 'a', WALL, DEFAULT_TIMINGS), expected, what)
+    assert.deepEqual(claim(current, 'a', WALL, DEFAULT_TIMINGS, true), expected, what)
+    assert.deepEqual(claim(current, 'a', WALL, DEFAULT_TIMINGS), { ...expected, acquireTime: NOW }, what)
   }
 })
 

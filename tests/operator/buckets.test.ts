@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Client, EventChannel, type Operator, operator, type OperatorOptions } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Node, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Namespace, Node, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import { aborted } from '../../lib/async/abort.ts'
 import { Latch } from '../../lib/async/latch.ts'
@@ -239,6 +239,19 @@ test('the buckets of a live replica are not taken by one whose watch of the Leas
   for (const each of [a, b]) await each.stop()
 })
 
+test('of two replicas with one identity, the later one has all buckets, and the other ends', async () => {
+  const { clock, start, take } = stage()
+  const first = await start('a')
+  const second = await start('a')
+  await clock.advance(3000)
+  assert.match(String(first.outcome()), /LeadershipLost: .* "a" holds it now/)
+  take()
+  await create(second.client)
+  await clock.advance(0)
+  assert.deepEqual(take(), names.map((name) => `a ${name}`).toSorted())
+  await second.stop()
+})
+
 test('the loss of a bucket ends its runs, not the process, and it is taken again when it is free', async () => {
   const { clock, start, take, holds, aborted } = stage()
   const hold = new Latch()
@@ -282,6 +295,33 @@ test('the loss of a bucket ends its runs, not the process, and it is taken again
   await clock.advance(0)
   assert.deepEqual(take().filter((run) => run.includes('gone')), [])
   await clock.advance(60_000)
+  assert.ok(take().includes(`b gone ${name}`))
+  await b.stop()
+})
+
+test('a deletion that waits behind other keys is not forgotten when its bucket is lost again and again', async () => {
+  const { clock, start, take, holds } = stage()
+  const b = await start('b')
+  const [name = '', ...others] = names
+  const bucket = `op-bucket-${bucketOf('configmaps', `default/${name}`, COUNT)}`
+  const busy = others.filter((each) => !isIn(bucket, each)).slice(0, 4)
+  await create(b.client, [name])
+  await clock.advance(0)
+  const hold = new Latch()
+  for (const each of busy) holds.set(each, hold)
+  await create(b.client, busy)
+  await clock.advance(0)
+  await b.client.delete(ConfigMap, ref(name))
+  for (let times = 0; times < 2; times++) {
+    const spec = { holderIdentity: 'other', leaseDurationSeconds: 30 }
+    await b.client.patch(LEASE, ref(bucket), { merge: { spec } })
+    await clock.advance(45_000)
+    assert.equal(await heldBy(b.client, name), 'b')
+  }
+  await b.client.patch(LEASE, ref(bucket), { merge: { spec: { holderIdentity: 'other' } } })
+  await clock.advance(3000)
+  hold.open()
+  await clock.advance(45_000)
   assert.ok(take().includes(`b gone ${name}`))
   await b.stop()
 })
@@ -369,6 +409,43 @@ test('a deletion while no replica had the bucket is reconciled by the next one, 
   assert.deepEqual(take().filter((run) => run.startsWith('a gone')), [`a gone ${name}`])
   assert.notEqual(b.outcome(), undefined)
   await a.stop()
+})
+
+test('the deletions in a deleted Namespace are reconciled also by a replica that has left it', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const runs: string[] = []
+  let isCut = false
+  const start = async (identity: string): Promise<Started> => {
+    const app = operator({
+      name: 'op',
+      namespaces: { labels: 'team=a' },
+      leaderElection: { namespace: 'default' },
+      sharding: { buckets: COUNT },
+    })
+    app.controllerFor(ConfigMap, { when: isOurs }).reconcileKey(async (key, { client }) => {
+      const object = await client.get(ConfigMap, key)
+      runs.push(`${identity} ${object ? '' : 'gone '}${key.name}`)
+    })
+    return await starting(app, {
+      ...{ clock, server, identity },
+      intercept: async (request, next) => isCut && identity === 'b' ? await new Promise(() => {}) : await next(request),
+    })
+  }
+  const [{ client, stop }] = [await start('a'), await start('b')]
+  await clock.advance(60_000)
+  await client.create(Namespace, { metadata: { name: 'one', labels: { team: 'a' } } })
+  for (const name of names) await client.create(ConfigMap, { metadata: { namespace: 'one', name } })
+  await clock.advance(1000)
+  assert.ok(runs.some((run) => run.startsWith('b ')))
+  runs.length = 0
+  isCut = true
+  await client.delete(Namespace, { name: 'one' })
+  await clock.advance(60_000)
+  // The watches of the other replica are open, but it may have ended before these runs did anything.
+  const own = runs.filter((run) => run.startsWith('a '))
+  assert.deepEqual(own.toSorted(), names.map((name) => `a gone ${name}`).toSorted())
+  await stop()
 })
 
 test('replicas with another number of buckets wait until the others have ended', async () => {
@@ -487,6 +564,50 @@ test('keys of owned and watched objects, of streams and of every run where their
   await started[0]!.stop()
 })
 
+test('what a deleted object of another kind, or a period, mapped to runs where the bucket is taken, and not long after', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const runs: string[] = []
+  let isCut = false
+  const start = async (identity: string): Promise<Started> => {
+    const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+    app.controllerFor(ConfigMap, { when: () => false, concurrency: names.length })
+      .watches(Secret, () => names.slice(0, 20).map(ref))
+      .every('2m', () => names.slice(20).map(ref))
+      .reconcileKey(async ({ name }) => void runs.push(`${identity} ${name}`))
+    return await starting(app, {
+      ...{ clock, server, identity },
+      intercept: async (request, next) => isCut && identity === 'b' ? await new Promise(() => {}) : await next(request),
+    })
+  }
+  const [{ client, stop }] = [await start('a'), await start('b')]
+  await client.create(Secret, { metadata: ref('x') })
+  await clock.advance(119_000)
+  isCut = true
+  await client.delete(Secret, ref('x'))
+  await clock.advance(0)
+  runs.length = 0
+  await clock.advance(30_000)
+  assert.deepEqual(
+    runs.filter((run) => run.startsWith('a ')).toSorted(),
+    [
+      ...namesOf('b', 'a', 'b'),
+      ...namesOf('a', 'a', 'b').filter((each) => names.indexOf(each) >= 20),
+    ].map((each) => `a ${each}`).toSorted(),
+  )
+  await clock.advance(280_000)
+  runs.length = 0
+  for (const { metadata } of await client.list<Lease>(LEASE)) {
+    if (!metadata.name.startsWith('op-bucket-')) continue
+    const spec = { holderIdentity: 'other', leaseDurationSeconds: 5 }
+    await client.patch(LEASE, ref(metadata.name), { merge: { spec } })
+  }
+  await clock.advance(60_000)
+  assert.equal(await heldBy(client, names[0]!), 'a')
+  assert.deepEqual(runs.filter((run) => names.findIndex((name) => run === `a ${name}`) < 20), [])
+  await stop()
+})
+
 test('keys of a stream that came before a bucket was taken run where it is taken', async () => {
   const clock = restingClock()
   const server = new ApiServer({ clock })
@@ -496,7 +617,8 @@ test('keys of a stream that came before a bucket was taken run where it is taken
   for (const replica of ['a', 'b']) {
     const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
     app.controllerFor(ConfigMap, { concurrency: names.length })
-      .from('outside', open)
+      .watches(Secret, () => names.map(ref))
+      .from('secrets', open)
       .reconcileKey(async ({ name }, { signal }) => {
         runs.push(`${replica} ${name}`)
         if (replica === 'b') await aborted(signal)
@@ -504,12 +626,19 @@ test('keys of a stream that came before a bucket was taken run where it is taken
     started.push(await starting(app, { clock, server, identity: replica }))
     await clock.advance(60_000)
   }
-  for (const channel of channels) for (const name of names) await channel.send(ref(name))
+  // Keys of a kind are not kept, although the stream has its name.
+  const { client } = started[0]!
+  await client.create(Secret, { metadata: ref('x') })
+  await client.delete(Secret, ref('x'))
+  await clock.advance(301_000)
+  const sent = names.filter((_, at) => at % 2 === 0)
+  for (const channel of channels) for (const name of sent) await channel.send(ref(name))
   await clock.advance(0)
   runs.length = 0
   await started[1]!.stop()
   await clock.advance(60_000)
-  assert.deepEqual(runs.toSorted(), namesOf('b', 'a', 'b').map((name) => `a ${name}`).toSorted())
+  const moved = namesOf('b', 'a', 'b').filter((name) => sent.includes(name))
+  assert.deepEqual(runs.toSorted(), moved.map((name) => `a ${name}`).toSorted())
   await started[0]!.stop()
 })
 
@@ -553,7 +682,8 @@ test('a map function that fails while a bucket is taken is called again', async 
   })
   const { clock, client } = started
   await clock.advance(30_000)
-  assert.deepEqual([runs, calls], [['x'], 3])
+  // By the call before the buckets were taken, and by the last one.
+  assert.deepEqual([runs, calls], [['x', 'x'], 3])
   // Not any more when the buckets are lost: it is called for the new and the old object of a change.
   const spec = { holderIdentity: 'other', leaseDurationSeconds: 30 }
   for (const at of [0, 1]) await client.patch(LEASE, ref(`op-bucket-${at}`), { merge: { spec } })
@@ -709,12 +839,15 @@ test('a run has the signals of its run and of its bucket, and none begins in a b
   assert.deepEqual([own!.run.stopping.aborted, own!.run.signal.aborted], [true, false])
   signal.abort()
   assert.equal(own!.run.signal.aborted, true)
+  bucket.phase = 'draining'
   end.open()
   await running
   assert.deepEqual([bucket.running, idle, lease.listeners()], [0, 1, 0])
+  bucket.phase = 'held'
   const other = reconcile({ ...run, signal: new AbortController().signal } as unknown as Run)
   await other
   assert.equal(seen[1]!.run.signal.aborted, true, 'a call that was not awaited is aborted at the end')
+  assert.equal(idle, 1, 'nothing waits for the end of a run in a bucket that is kept')
 })
 
 test('a bucket that is taken just when others have been opened is opened, too', async () => {

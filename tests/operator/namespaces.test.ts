@@ -392,6 +392,16 @@ test('without a selected Namespace nothing is listed in all of them, and before 
   assert.ok(!started.network.take().some((line) => line.includes('/secrets')))
 })
 
+test('what is selected of all cached kinds is not selected of the Namespaces', async () => {
+  const stripped: string[] = []
+  const { app, take } = watching({}, {
+    cache: { fields: 'metadata.name=settings', strip: ({ kind }) => void stripped.push(kind) },
+  })
+  await using _ = await starting(app, { before: has({ one: ['settings', 'x'], two: ['settings'] }) })
+  assert.deepEqual(take(), ['+one/settings', '+two/settings'])
+  assert.deepEqual([...new Set(stripped)], ['ConfigMap'])
+})
+
 test('a start waits for the objects in all Namespaces that are selected, and readiness for none that joins later', async () => {
   const { app, take } = watching()
   const hold = new Latch()
@@ -513,6 +523,36 @@ test('a replica that takes over reconciles what is selected then, with and witho
     await w.advance('30s')
     assert.deepEqual(take(), ['+two/x'], `${warmup}`)
   }
+})
+
+test('a takeover waits for the watch of a Namespace that has joined later as for any other', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const { app, take } = watching({}, { leaderElection: { namespace: 'default' } })
+  let isDown = false
+  const down = only(/GET .*\/one\/configmaps/, async () => refusal(500, 'InternalError'))
+  const first = await starting(app, { clock, server })
+  const second = await starting(app, {
+    ...{ clock, server },
+    intercept: async (request, next) => await (isDown ? down(request, next) : next(request)),
+  })
+  const { client } = first
+  await namespace(client, 'one')
+  await map(client, 'one', 'x')
+  await clock.advance(1000)
+  isDown = true
+  server.closeWatches()
+  await clock.advance(1000)
+  await map(client, 'one', 'y')
+  await clock.advance(0)
+  take()
+  await first.stop()
+  await clock.advance(5000)
+  assert.deepEqual(take(), [])
+  isDown = false
+  await clock.advance(60_000)
+  assert.deepEqual(take(), ['+one/x', '+one/y'])
+  await second.stop()
 })
 
 test('kinds that are read live, optional ones and those of every replica follow the Namespaces, too', async () => {
@@ -644,6 +684,46 @@ test('a Namespace that was deleted and created again without the labels before t
   assert.deepEqual(watched(started), ['configmaps one', 'namespaces *'])
   await clock.advance(1_000)
   assert.deepEqual(watched(started), ['namespaces *'])
+})
+
+test('objects in a new Namespace with the name of a deleted one are reconciled if it has the labels, and get no finalizer before', async () => {
+  // While the server is asked whether the Namespace was deleted, while its watches go on, and when it is left.
+  for (const waitMs of [0, 500, 60_000]) {
+    for (const isLabelled of [false, true]) {
+      const hold = new Latch()
+      const app = operator({ name: 'op', namespaces: { labels: 'team=a' } })
+      const runs: string[] = []
+      app.controllerFor(ConfigMap, { when: (object) => !isRoot(object) })
+        .finalize(async () => {})
+        .reconcile(async ({ metadata: { name } }) => {
+          runs.push(name)
+          return { requeueAfter: '1h' }
+        })
+      await using started = await starting(app, {
+        before: has({ one: ['x'] }),
+        intercept: async (request, next) => {
+          if (waitMs === 0 && request.path.includes('metadata.name%3Done')) await hold.opened
+          return await next(request)
+        },
+      })
+      const { client, clock } = started
+      await client.delete(Namespace, { name: 'one' })
+      await client.delete(ConfigMap, { namespace: 'one', name: 'x' })
+      await clock.advance(waitMs)
+      runs.splice(0)
+      await namespace(client, 'one', {})
+      for (const name of ['x', 'y']) await map(client, 'one', name)
+      await clock.advance(100)
+      assert.deepEqual(runs, [])
+      hold.open()
+      if (isLabelled) await label(client, 'one', 'a')
+      await clock.advance(7_200_000)
+      assert.deepEqual([...new Set(runs)].toSorted(), isLabelled ? ['x', 'y'] : [])
+      const made = await client.list(ConfigMap, { namespace: 'one' })
+      const finalizers = made.filter((object) => !isRoot(object)).map(({ metadata }) => metadata.finalizers)
+      assert.deepEqual(finalizers, isLabelled ? [['op/configmap'], ['op/configmap']] : [undefined, undefined])
+    }
+  }
 })
 
 test('the watches of a deleted Namespace go on for a second, and with it if it is created again', async () => {
