@@ -52,49 +52,6 @@ test('a wrong token gets 401 with a Status, a missing one is anonymous', () =>
     assert.equal((await request(undefined, imposter)).code, 403)
   }))
 
-test('the token of a service account is accepted, and has the rights of its roles', () =>
-  withServer(async (served, transport) => {
-    const send = async (path: string, body: unknown, headers = {}): Promise<{ status: Record<string, never> }> => {
-      const response = await transport({
-        method: 'POST',
-        path,
-        body: JSON.stringify(body),
-        headers: { 'content-type': 'application/json', ...headers },
-      })
-      assert.equal(response.status, 201)
-      return JSON.parse(await response.body.text())
-    }
-    const accounts = '/api/v1/namespaces/default/serviceaccounts'
-    await send(accounts, { metadata: { name: 'a' } })
-    const { token } = (await send(`${accounts}/a/token`, {})).status
-    const { userInfo } = (await send('/apis/authentication.k8s.io/v1/selfsubjectreviews', {}, {
-      authorization: `Bearer ${token}`,
-    })).status as { userInfo?: { username: string } }
-    assert.equal(userInfo?.username, 'system:serviceaccount:default:a')
-    const pods = async (): Promise<{ kind: string; code?: number; message?: string }> => {
-      const headers = { authorization: `Bearer ${token}` }
-      const { body } = await transport({ method: 'GET', path: '/api/v1/namespaces/default/pods', headers })
-      return JSON.parse(await body.text())
-    }
-    const { code, message } = await pods()
-    assert.deepEqual([code, message], [
-      403,
-      'pods is forbidden: User "system:serviceaccount:default:a" cannot list resource "pods" in API group "" in the ' +
-      'namespace "default"',
-    ])
-    const group = 'rbac.authorization.k8s.io'
-    const metadata = { name: 'r' }
-    const rules = [{ verbs: ['list'], apiGroups: [''], resources: ['pods'] }]
-    await send(`/apis/${group}/v1/clusterroles`, { metadata, rules })
-    const subjects = [{ kind: 'ServiceAccount', name: 'a', namespace: 'default' }]
-    const roleRef = { apiGroup: group, kind: 'ClusterRole', name: 'r' }
-    await send(`/apis/${group}/v1/namespaces/default/rolebindings`, { metadata, roleRef, subjects })
-    assert.equal((await pods()).kind, 'PodList')
-    const changed = httpTransport({ server: served.url, ca: served.ca, token: `${String(token).slice(0, -4)}AAAA` })
-    assert.equal((await changed({ method: 'GET', path: '/version' })).status, 401)
-    changed.close()
-  }))
-
 test('health endpoints need no token', () =>
   withServer(async (served) => {
     const transport = httpTransport({ server: served.url, ca: served.ca })

@@ -220,9 +220,17 @@ test('objects of a kind with several versions are counted once, in the version t
   assert.deepEqual(await checkStored(converted, cluster, assert.fail), { name: 'foos.example.com', seen: 1, unfit: 0 })
 })
 
-test('a server that has no definitions at all is an error, not a kind without objects', async () => {
-  const cluster = new Cluster({ name: 'test', transport: () => Promise.resolve(refusal(404, 'NotFound')) })
-  await assert.rejects(checkStored(crd(bar), cluster, assert.fail), /^Error: Cannot check the stored objects of bars\./)
+test('a server that has no definitions at all is an error, not a kind without objects; a missing right is named', async () => {
+  const check = (answer: ReturnType<typeof refusal>) =>
+    checkStored(crd(bar), new Cluster({ name: 'test', transport: () => Promise.resolve(answer) }), assert.fail)
+  await assert.rejects(
+    check(refusal(404, 'NotFound')),
+    /^Error: Cannot check the stored objects of bars\.(?!.*; it needs)/,
+  )
+  await assert.rejects(
+    check(refusal(403, 'Forbidden')),
+    /^Error: Cannot check the stored objects of bars\..*; it needs the rights to get customresourcedefinitions and to list/,
+  )
 })
 
 test('stored objects are read in pages of 500, and a kind that is not there has none', async () => {

@@ -1,74 +1,23 @@
 /** The endpoints and extensions of an operator. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  type Clock,
-  Cluster,
-  Controller,
-  EventChannel,
-  KindSource,
-  type Log,
-  operator,
-  type Parts,
-  predicates,
-  Server,
-} from 'kubeloop'
+import { type Clock, Cluster, EventChannel, type Log, operator, type Parts, predicates } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Lease } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
-import { Counter, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import { Latch } from '../../lib/async/latch.ts'
-import { ownKey } from '../../lib/controller/handlers.ts'
 import { StreamSource } from '../../lib/controller/stream_source.ts'
 import { freePort } from '../../lib/runtime/net/loopback.ts'
 import { running } from './running.ts'
 
 const ref = (name: string) => ({ namespace: 'default', name })
 const ours = predicates.matchesLabels('ours')
-const labels = { ours: '' }
 
 async function get(port: number | undefined, path: string): Promise<{ status: number; text: string }> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`)
   return { status: response.status, text: await response.text() }
 }
-
-test("metrics have controller-runtime's names, with the user's own beside them", async () => {
-  const registry = new Registry()
-  const own = new Counter({ name: 'widgets_total', help: 'Widgets', registers: [registry] })
-  const app = operator({ name: 'x', metrics: { address: 0, registry }, leaderElection: true })
-  app.controllerFor(ConfigMap, { concurrency: 3, when: ours }).reconcile(async () => void own.inc())
-  app.extend(({ metrics }) => metrics!.handle('/hello', () => new Response('hi')))
-  const ran = new Latch()
-  await running(app, { onReconcile: () => ran.open() }, async ({ parts: { metrics, cluster } }) => {
-    await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
-    await ran.opened
-    const { text } = await get(metrics!.port, '/metrics')
-    const line = (pattern: RegExp): string =>
-      text.split('\n').find((each) => pattern.test(each)) ?? assert.fail(`${pattern} is not in\n${text}`)
-    line(/^widgets_total 1$/)
-    line(/^controller_runtime_reconcile_total\{controller="configmap",result="success"\} 1$/)
-    line(/^controller_runtime_reconcile_total\{controller="configmap",result="error"\} 0$/)
-    line(/^controller_runtime_reconcile_errors_total\{controller="configmap"\} 0$/)
-    line(/^controller_runtime_terminal_reconcile_errors_total\{controller="configmap"\} 0$/)
-    line(/^controller_runtime_reconcile_panics_total\{controller="configmap"\} 0$/)
-    line(/^controller_runtime_reconcile_timeouts_total\{controller="configmap"\} 0$/)
-    line(/^controller_runtime_max_concurrent_reconciles\{controller="configmap"\} 3$/)
-    line(/^controller_runtime_active_workers\{controller="configmap"\} 0$/)
-    line(/^controller_runtime_reconcile_time_seconds_bucket\{.*le="\+Inf".*\} 1$/)
-    line(/^workqueue_adds_total\{.*\} 1$/)
-    line(/^workqueue_depth\{.*priority=.*\} 0$/)
-    for (const name of ['queue_duration_seconds_count', 'work_duration_seconds_count']) {
-      line(new RegExp(`^workqueue_${name}\\{.*controller="configmap".*\\} 1$`))
-    }
-    for (
-      const name of ['unfinished_work_seconds', 'longest_running_processor_seconds', 'retries_total', 'delayed_items']
-    ) line(new RegExp(`^workqueue_${name}\\{.*\\} 0$`))
-    line(/^leader_election_master_status\{name="x"\} 1$/)
-    line(/^rest_client_requests_total\{code="201",method="POST",host="in-memory"\} \d+$/)
-    assert.deepEqual(await get(metrics!.port, '/hello'), { status: 200, text: 'hi' })
-    assert.equal((await get(metrics!.port, '/debug/pprof/')).status, 404)
-  })
-})
 
 /** Returns a log, and the ports of the servers by their names. */
 function listening(): { ports: Map<string, number>; log: Log } {
@@ -150,49 +99,6 @@ test('a registry without an address, or an absent option, starts no server', asy
       assert.equal(meter !== undefined, serves && 'metrics' in options)
     })
   }
-})
-
-test('a server, a controller and a runnable of the user start and stop with the operator', async () => {
-  const ran = new Latch<string>()
-  const app = operator({ name: 'x' })
-  const greeter = new Server({
-    name: 'greeter',
-    fetch: (request) => new Response(`hello ${new URL(request.url).pathname.slice(1)}`),
-  })
-  let ended = false
-  app.add('task', async () => {})
-  app.extend(({ manager, cluster, clock, log }) => {
-    manager.add(greeter)
-    const source = new KindSource({
-      informers: cluster.cache.declare(ConfigMap),
-      map: ownKey,
-      own: true,
-      when: ours,
-      clock,
-      log,
-    })
-    manager.add(
-      new Controller({
-        name: 'bare',
-        kind: 'ConfigMap',
-        sources: [source],
-        clock,
-        log,
-        reconcile: async ({ key }) => ran.open(key.name),
-      }),
-    )
-    manager.add(async (signal) => {
-      await new Promise((resolve) => signal.addEventListener('abort', resolve))
-      ended = true
-    })
-  })
-  await running(app, {}, async ({ parts: { cluster } }) => {
-    assert.deepEqual(await get(greeter.port, '/you'), { status: 200, text: 'hello you' })
-    await cluster.client.create(ConfigMap, { metadata: { ...ref('a'), labels } })
-    assert.equal(await ran.opened, 'a')
-  })
-  assert.equal(ended, true)
-  await assert.rejects(get(greeter.port, '/you'))
 })
 
 test('the clients of an extension write only while this replica leads; unfenced ones always do', async () => {

@@ -11,7 +11,7 @@ import { aborted } from '../../lib/async/abort.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import { tries } from '../tools/fuzz.ts'
 import { mutatedText } from '../tools/hostile.ts'
-import { failures, messages, restingClock, type Started, starting } from './starting.ts'
+import { failures, messages, restingClock, type Started, starting, type StartingOptions } from './starting.ts'
 
 /** Returns an operator with a schedule, and the times at which it ran as `HH:MM`, with the date if it is not the first. */
 function scheduled(cron: string, options: ScheduleOptions = {}, task?: (context: WorkContext) => Promise<void>) {
@@ -266,6 +266,13 @@ test('a run that had not ended is made up for, and its end is kept also if the l
   }
 })
 
+/** The options of a start that finds this, as it is or as JSON, in the annotation of the Lease. */
+const storing = (stored: unknown): StartingOptions => {
+  const text = typeof stored === 'string' ? stored : JSON.stringify(stored)
+  const metadata = { namespace: 'default', name: 'x', annotations: { 'kubeloop.dev/schedules': text, 'a.b/c': 'kept' } }
+  return { before: (client) => client.create(Lease, { metadata, spec: {} }) }
+}
+
 test('what the Lease has of another schedule, of a time to come, or unreadable counts for nothing', async () => {
   const known = { cron: '*/5 * * * *', timeZone: 'UTC', until: '2025-12-31T12:00:00.000Z' }
   for (
@@ -286,20 +293,7 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
     ] as const
   ) {
     const { app, runs } = scheduled('*/5 * * * *')
-    await using s = await starting(app, {
-      before: (client) =>
-        client.create(Lease, {
-          metadata: {
-            namespace: 'default',
-            name: 'x',
-            annotations: {
-              'kubeloop.dev/schedules': typeof stored === 'string' ? stored : JSON.stringify(stored),
-              'a.b/c': 'kept',
-            },
-          },
-          spec: {},
-        }),
-    })
+    await using s = await starting(app, storing(stored))
     await s.clock.advance(2000)
     assert.deepEqual(runs, isMissed ? ['00:00'] : [], JSON.stringify(stored))
     const lines = messages(s, 'warn')
@@ -313,19 +307,7 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
   }
   // The clock of the last leader was ahead by an hour.
   const { app, runs } = scheduled('*/5 * * * *')
-  await using s = await starting(app, {
-    before: (client) =>
-      client.create(Lease, {
-        metadata: {
-          namespace: 'default',
-          name: 'x',
-          annotations: {
-            'kubeloop.dev/schedules': JSON.stringify({ report: { ...known, until: '2026-01-01T01:00:00.000Z' } }),
-          },
-        },
-        spec: {},
-      }),
-  })
+  await using s = await starting(app, storing({ report: { ...known, until: '2026-01-01T01:00:00.000Z' } }))
   await s.clock.advance(6 * MINUTE)
   assert.deepEqual(runs, ['00:05'])
 })

@@ -27,7 +27,6 @@ interface Leaf {
   readonly issuer: number
   readonly notBeforeMs: number
   readonly notAfterMs: number
-  readonly names: string
 }
 
 export interface Content {
@@ -63,7 +62,6 @@ export class World {
   nowMs = 10_000_000
   /** How far the wall clock of the leaders is ahead. */
   aheadMs = 0
-  names = 'a'
   secret: Content | undefined
   configured: string | undefined
   readonly steps: string[] = []
@@ -136,7 +134,7 @@ export class World {
     const issued = (to: Content): Content => {
       const ca = to.cas[0]!
       const notAfterMs = Math.min(ca.notAfterMs, nowMs + TIMINGS.leafLifeMs)
-      return { ...to, leaf: { issuer: ca.id, notBeforeMs: nowMs, notAfterMs, names: this.names } }
+      return { ...to, leaf: { issuer: ca.id, notBeforeMs: nowMs, notAfterMs } }
     }
     const next = base !== before || kind === 'addCa'
       ? added(base)
@@ -182,14 +180,14 @@ class Leader {
   last: Content | undefined
   readonly #rotation = new Rotation()
 
-  next({ secret, nowMs, aheadMs, names }: World): RotationStep {
+  next({ secret, nowMs, aheadMs }: World): RotationStep {
     const facts: SecretFacts | undefined = secret && {
       cas: secret.cas,
       hasCaKey: secret.cas[0]?.id === secret.key,
       leaf: secret.leaf && {
         ...secret.leaf,
         issuer: secret.cas.findIndex(({ id }) => id === secret.leaf?.issuer),
-        hasNames: secret.leaf.names === names,
+        hasNames: true,
       },
     }
     if (facts?.hasCaKey && facts.leaf) this.last = secret
