@@ -58,6 +58,8 @@ export interface Play {
   readonly zones: Map<string, KnownZone>
   /** The namespaces that labels select. */
   team: ReadonlySet<string>
+  /** Those that were in it at any time. */
+  readonly teams: Set<string>
   /** The operators of the running replicas. */
   readonly subjects: Map<number, Subject>
   /** Ends all faults so far. */
@@ -602,6 +604,7 @@ async function isSeen(of: Play, key: Key, { kind, metadata: { labels } }: KubeOb
 async function setTeam(of: Play, namespace: string, isIn: boolean): Promise<void> {
   const { client, draw, known, team } = of
   if (team.has(namespace) === isIn) return
+  if (isIn) of.teams.add(namespace)
   of.team = new Set(isIn ? [...team, namespace] : [...team].filter((name) => name !== namespace))
   await writeTeam(of)
   for (const key of KEYS.filter((each) => each.namespace === namespace)) {
@@ -770,6 +773,7 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
   if (await client.get(Foo, key)) return
   const [labelled, passing] = [number % 2 === 0, number % 4 < 2]
   const inTeam = of.team.has(key.namespace)
+  const mayBeIn = !of.isCertain && of.teams.has(key.namespace)
   const value = `v${number}`
   // A key of the object before may be queued still, and its run reads this one.
   const { passed = false, named = poked.has(text), wasSelected = false } = known.get(text) ?? {}
@@ -778,7 +782,8 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
     ...NEW,
     labelled,
     inTeam,
-    wasSelected: wasSelected || selects(draw, key, { labelled, inTeam }),
+    // A watch that was garbled does not show at once that the namespace has left.
+    wasSelected: wasSelected || selects(draw, key, { labelled, inTeam: inTeam || mayBeIn }),
     value,
     passed: passed || passing,
     named,
