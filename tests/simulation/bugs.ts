@@ -246,7 +246,7 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
   ['a namespace keeps its watches without its label', 'cache/namespace_state', "missed: ['doubted', 'ask']", ''],
   [
     'a new leader starts on caches of before',
-    'cache/cache',
+    'cache/catch_up',
     'await Promise.race([informer.caughtUp(limited), informer.ended])',
     'await Promise.race([Promise.resolve(limited), informer.ended])',
   ],
