@@ -40,7 +40,7 @@ interface Declared {
   readonly options: CacheOptions
   /** Those of namespaces by labels come and go. */
   readonly informers: readonly Informer[]
-  /** The same: that of each watched namespace, and by `undefined` that of all others. */
+  /** The same informers, by the namespace that each watches. The informer of all other namespaces is at `undefined`. */
   readonly byNamespace: ReadonlyMap<string | undefined, Informer>
   readonly namespaces?: SelectedNamespaces | undefined
   /** Ends what adds informers. */

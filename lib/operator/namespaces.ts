@@ -3,7 +3,6 @@ import { type KubeObject, parseKey } from '../core/objects.ts'
 import type { AnyResource } from '../core/resource.ts'
 import { groupResourceOf } from '../core/resource.ts'
 import { aborted, abortScope, untilAborted } from '../async/abort.ts'
-import type { Informer } from '../cache/informer.ts'
 import type { SelectedNamespaces } from '../cache/selected_namespaces.ts'
 import type { Controller } from '../controller/controller.ts'
 import type { Result, Run } from '../controller/result.ts'
@@ -46,10 +45,8 @@ export function inSelected(
 
 export interface NamespacesSourceOptions {
   readonly resource: AnyResource
-  /** The informers of the kind, which come and go with the Namespaces. */
-  readonly informers: readonly Informer[]
   /** Makes the source of one Namespace. */
-  readonly open: (informers: readonly Informer[]) => Source
+  readonly open: (namespace: string) => Source
   readonly warms?: boolean | undefined
   readonly optional?: boolean | undefined
 }
@@ -59,7 +56,7 @@ const LEFT = new DOMException('The Namespace is not selected any more', 'AbortEr
 /** Returns the source of a kind in selected Namespaces: one source for each, which comes and goes with it. */
 export function sourceIn(
   namespaces: SelectedNamespaces,
-  { resource, informers, open, warms = true, optional }: NamespacesSourceOptions,
+  { resource, open, warms = true, optional }: NamespacesSourceOptions,
 ): Source {
   const running = new Set<{ readonly source: Source; ended: Promise<void> }>()
   const sources = (): readonly Source[] => Array.from(running, ({ source }) => source)
@@ -78,7 +75,7 @@ export function sourceIn(
     async start(sink: Sink, signal: AbortSignal): Promise<void> {
       const all = abortScope(signal)
       const stopFollowing = namespaces.each((namespace) => {
-        const source = open(informers.filter((informer) => informer.namespace === namespace))
+        const source = open(namespace)
         const scope = abortScope(all.signal)
         const own = { source, ended: Promise.resolve() }
         running.add(own)

@@ -3,7 +3,6 @@ import { formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objec
 import type { AnyResource } from '../core/resource.ts'
 import { turnBudgetOf } from '../async/clock.ts'
 import { RateLimitedLog } from '../observe/log.ts'
-import type { Informer } from '../cache/informer.ts'
 import type { Delta } from '../cache/store.ts'
 import { type Call, isThenable } from '../controller/bounded_call.ts'
 import { controllerKey, type KeyMapper, ownerKeys, ownKey } from '../controller/handlers.ts'
@@ -114,11 +113,11 @@ function kindSource(
     }
   })
   const { cache } = clusters.of(cluster)
-  const informers = cache.declare(resource)
-  const open = (informers: readonly Informer[]): Source =>
-    new KindSource({ ...parts, informers, queue: guarded, clock, log })
+  cache.declare(resource)
+  const open = (namespace?: string): Source =>
+    new KindSource({ ...parts, informers: cache.informersOf(resource, namespace)!, queue: guarded, clock, log })
   const namespaces = cache.namespacesOf(resource)
-  return namespaces ? loaded.namespaces!.sourceIn(namespaces, { ...parts, resource, informers, open }) : open(informers)
+  return namespaces ? loaded.namespaces!.sourceIn(namespaces, { ...parts, resource, open }) : open()
 }
 
 interface MapSetup extends SourceSetup {

@@ -46,16 +46,17 @@ function stage(options: Partial<OperatorOptions> = {}, clock = restingClock(), r
       sharding: { buckets: COUNT },
       ...options,
     })
-    app.controllerFor(ConfigMap, { when: isOurs, concurrency: 4 }).reconcileKey(async ({ name }, context) => {
+    app.controllerFor(ConfigMap, { when: isOurs, concurrency: 4 }).reconcileKey(async (key, context) => {
       const { client, signal } = context
-      const object = await client.get(ConfigMap, ref(name))
+      const { name } = key
+      const object = await client.get(ConfigMap, key)
       runs.push(`${replica} ${object ? '' : 'gone '}${name}`)
       if (requeues) return { requeueAfter: '90s' }
       const hold = holds.get(name)
       if (!hold) return undefined
       signal.addEventListener('abort', () => void aborted.push(`${replica} ${name}`))
       await hold.opened
-      await client.patch(ConfigMap, ref(name), { merge: { data: { by: replica } } })
+      await client.patch(ConfigMap, key, { merge: { data: { by: replica } } })
       return undefined
     })
     return app
@@ -69,6 +70,14 @@ function stage(options: Partial<OperatorOptions> = {}, clock = restingClock(), r
       return started
     },
   }
+}
+
+/** Options of a start that gets no answers any more once it is cut off. */
+function cuttable() {
+  let isCut = false
+  const intercept: StartingOptions['intercept'] = async (request, next) =>
+    isCut ? await new Promise(() => {}) : await next(request)
+  return { intercept, cut: () => void (isCut = true) }
 }
 
 const isIn = (bucket: string, name: string): boolean =>
@@ -198,16 +207,14 @@ test('a reconcile that hangs keeps its bucket for the grace period, and is fence
 
 test('the keys of a killed replica move after its Leases have expired, and not before', async () => {
   const { clock, start, take } = stage()
-  let isCut = false
+  const { intercept, cut } = cuttable()
   const a = await start('a')
-  const b = await start('b', {
-    intercept: async (request, next) => isCut ? await new Promise(() => {}) : await next(request),
-  })
+  const b = await start('b', { intercept })
   await clock.advance(60_000)
   await create(a.client)
   await clock.advance(0)
   take()
-  isCut = true
+  cut()
   await clock.advance(11_000)
   for (const name of names) await a.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'yes' } } })
   await clock.advance(0)
@@ -396,13 +403,11 @@ test('a deletion while no replica had the bucket is reconciled by the next one, 
   const a = await start('a')
   const other = Array.from(names, (_, at) => `other-${at}`).find((each) => ownerOfName(each, 'a', 'b') === 'b')!
   await create(a.client, [...names, other])
-  let isCut = false
-  const b = await start('b', {
-    intercept: async (request, next) => isCut ? await new Promise(() => {}) : await next(request),
-  })
+  const { intercept, cut } = cuttable()
+  const b = await start('b', { intercept })
   await clock.advance(60_000)
   take()
-  isCut = true
+  cut()
   const [name] = namesOf('b', 'a', 'b')
   for (const each of [name!, other]) await a.client.delete(ConfigMap, ref(each))
   await clock.advance(60_000)
@@ -412,39 +417,20 @@ test('a deletion while no replica had the bucket is reconciled by the next one, 
 })
 
 test('the deletions in a deleted Namespace are reconciled also by a replica that has left it', async () => {
-  const clock = restingClock()
-  const server = new ApiServer({ clock })
-  const runs: string[] = []
-  let isCut = false
-  const start = async (identity: string): Promise<Started> => {
-    const app = operator({
-      name: 'op',
-      namespaces: { labels: 'team=a' },
-      leaderElection: { namespace: 'default' },
-      sharding: { buckets: COUNT },
-    })
-    app.controllerFor(ConfigMap, { when: isOurs }).reconcileKey(async (key, { client }) => {
-      const object = await client.get(ConfigMap, key)
-      runs.push(`${identity} ${object ? '' : 'gone '}${key.name}`)
-    })
-    return await starting(app, {
-      ...{ clock, server, identity },
-      intercept: async (request, next) => isCut && identity === 'b' ? await new Promise(() => {}) : await next(request),
-    })
-  }
-  const [{ client, stop }] = [await start('a'), await start('b')]
+  const { clock, start, take } = stage({ namespaces: { labels: 'team=a' } })
+  const { intercept, cut } = cuttable()
+  const [{ client, stop }] = [await start('a'), await start('b', { intercept })]
   await clock.advance(60_000)
   await client.create(Namespace, { metadata: { name: 'one', labels: { team: 'a' } } })
   for (const name of names) await client.create(ConfigMap, { metadata: { namespace: 'one', name } })
   await clock.advance(1000)
-  assert.ok(runs.some((run) => run.startsWith('b ')))
-  runs.length = 0
-  isCut = true
+  assert.ok(take().some((run) => run.startsWith('b ')))
+  cut()
   await client.delete(Namespace, { name: 'one' })
   await clock.advance(60_000)
   // The watches of the other replica are open, but it may have ended before these runs did anything.
-  const own = runs.filter((run) => run.startsWith('a '))
-  assert.deepEqual(own.toSorted(), names.map((name) => `a gone ${name}`).toSorted())
+  const own = take().filter((run) => run.startsWith('a '))
+  assert.deepEqual(own, names.map((name) => `a gone ${name}`).toSorted())
   await stop()
 })
 
@@ -568,22 +554,19 @@ test('what a deleted object of another kind, or a period, mapped to runs where t
   const clock = restingClock()
   const server = new ApiServer({ clock })
   const runs: string[] = []
-  let isCut = false
-  const start = async (identity: string): Promise<Started> => {
+  const { intercept, cut } = cuttable()
+  const start = async (identity: string, more: StartingOptions = {}): Promise<Started> => {
     const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
     app.controllerFor(ConfigMap, { when: () => false, concurrency: names.length })
       .watches(Secret, () => names.slice(0, 20).map(ref))
       .every('2m', () => names.slice(20).map(ref))
       .reconcileKey(async ({ name }) => void runs.push(`${identity} ${name}`))
-    return await starting(app, {
-      ...{ clock, server, identity },
-      intercept: async (request, next) => isCut && identity === 'b' ? await new Promise(() => {}) : await next(request),
-    })
+    return await starting(app, { clock, server, identity, ...more })
   }
-  const [{ client, stop }] = [await start('a'), await start('b')]
+  const [{ client, stop }] = [await start('a'), await start('b', { intercept })]
   await client.create(Secret, { metadata: ref('x') })
   await clock.advance(119_000)
-  isCut = true
+  cut()
   await client.delete(Secret, ref('x'))
   await clock.advance(0)
   runs.length = 0

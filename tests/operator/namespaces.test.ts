@@ -928,7 +928,7 @@ test('the source of a kind names what the sources of its Namespaces miss', async
     missing: ['secrets in namespace "one"'],
     start: async (_sink, signal) => await aborted(signal),
   })
-  const source = sourceIn(namespaces as never, { resource: Secret, informers: [], open })
+  const source = sourceIn(namespaces as never, { resource: Secret, open })
   const stop = new AbortController()
   const running = source.start({ add() {}, passes: () => true }, stop.signal)
   assert.deepEqual([source.name, source.missing], ['secrets', ['secrets in namespace "one"']])

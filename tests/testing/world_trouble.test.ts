@@ -199,11 +199,15 @@ test('an unserved kind of another cluster is named with the cluster', async () =
   await assert.rejects(w.settle(), /does not serve widgets\.foreign\.dev in the cluster "west" \(/)
 })
 
-test('an unserved kind of a cluster of a group is named, too', async () => {
-  const app = operator({ name: 'x' })
-  const members = app.clusters('members', async function* () {
+/** Adds a group of clusters to an operator, with the cluster `east` in it. */
+const withEast = (app: Operator) =>
+  app.clusters('members', async function* () {
     yield await Promise.resolve({ add: 'east', config: nowhere })
   })
+
+test('an unserved kind of a cluster of a group is named, too', async () => {
+  const app = operator({ name: 'x' })
+  const members = withEast(app)
   app.controllerFor(ConfigMap, { clusters: members }).watches(Widget, () => []).reconcile(async () => {})
   await using w = await world(app, { objects: [foreign], log: silent })
   await assert.rejects(w.settle(), /does not serve widgets\.foreign\.dev in the cluster "east" \(/)
@@ -211,9 +215,7 @@ test('an unserved kind of a cluster of a group is named, too', async () => {
 
 test('a fault may be in a cluster of a group', async () => {
   const app = operator({ name: 'x' })
-  const members = app.clusters('members', async function* () {
-    yield await Promise.resolve({ add: 'east', config: nowhere })
-  })
+  const members = withEast(app)
   app.controllerFor(ConfigMap, { clusters: members, when: isOurs }).reconcile(async (each, { client }) => {
     await client.edit(ConfigMap, each.metadata, (draft) => void (draft.data = { seen: 'yes' }))
   })

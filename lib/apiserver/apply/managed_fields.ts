@@ -141,11 +141,16 @@ function managedOf(live: ApiObject | undefined, after: ApiObject, writer: Writer
   return decode(isUsable ? given : live?.metadata.managedFields)
 }
 
+/** Returns the version of an owner that the definition no longer has. */
+function unknownVersion(typing: Typing, versions: ReadonlyMap<string, string>): string | undefined {
+  return [...versions.values()].find((version) => !typing.isKnown(version))
+}
+
 /**
  * Returns the managedFields after `writer` has replaced `before` with `after`; `live` is undefined on creation.
  *
  * Like the real server, drops the owners of an object that has a value of a wrong type, even if it is in a field that
- * is not written, and those of an object of which one wrote in a version that the definition does not have any more.
+ * is not written. It also drops them if the definition no longer has the version of one of them.
  */
 export function updateManagedFields(
   typing: Typing,
@@ -173,7 +178,7 @@ function ownersAfterUpdate(
   const { owners, times, versions } = managedOf(live, after, writer)
   // Without managedFields the object was cleared on purpose: keep it so.
   if (live && owners.size === 0) return undefined
-  if ([...versions.values()].some((version) => !typing.isKnown(version))) return undefined
+  if (unknownVersion(typing, versions) !== undefined) return undefined
   const id = identify({
     manager: writer.manager,
     operation: 'Update',
@@ -203,8 +208,8 @@ export interface AppliedObject {
 }
 
 /**
- * Returns the object and its managedFields after an apply. `live` is an empty object on creation. Throws if one has
- * written in a version that the definition does not have any more.
+ * Returns the object and its managedFields after an apply. `live` is an empty object on creation. Throws if the
+ * definition no longer has the version of one of the owners.
  */
 export function applyManagedFields(
   typing: Typing,
@@ -215,7 +220,7 @@ export function applyManagedFields(
   force: boolean,
 ): AppliedObject {
   const { owners, times, versions } = decode(entries)
-  const unknown = [...versions.values()].find((version) => !typing.isKnown(version))
+  const unknown = unknownVersion(typing, versions)
   if (unknown !== undefined) {
     throw new StatusError(500, '', `request to convert CR to an invalid group/version: ${unknown}`)
   }
