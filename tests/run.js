@@ -254,11 +254,15 @@ function read(path) {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** Returns the text of a file, and those of the files beside it. */
+/** Returns the text of a file, those of the files beside it, and those of other folders that it imports. */
 function sourcesOf(file) {
-  const beside = readdirSync(join(ROOT, dirname(file))).filter((name) => name.endsWith('.ts'))
-    .map((name) => join(dirname(file), name)).filter((path) => path !== file)
-  return [read(file), beside.map(read)]
+  const folder = dirname(file)
+  const text = read(file)
+  const beside = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.ts')).map((name) =>
+    join(folder, name)
+  )
+  const imported = [...text.matchAll(/ from '(\.\.\/[^']+)'/g)].map(([, path]) => join(folder, path))
+  return [text, [...beside, ...imported].filter((path) => path !== file).map(read)]
 }
 
 function indent(text) {

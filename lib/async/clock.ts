@@ -16,14 +16,12 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, fn) {
+    let timer: ReturnType<typeof setTimeout>
     // A timer above 2^31-1 ms would fire at once, so a longer delay is waited for in parts.
-    let timer = setTimeout(fire, Math.min(ms, MAX_TIMER_MS))
-    let left = ms - MAX_TIMER_MS
-    function fire(): void {
-      if (left <= 0) return fn()
-      timer = setTimeout(fire, Math.min(left, MAX_TIMER_MS))
-      left -= MAX_TIMER_MS
+    const wait = (left: number): void => {
+      timer = left > MAX_TIMER_MS ? setTimeout(wait, MAX_TIMER_MS, left - MAX_TIMER_MS) : setTimeout(fn, left)
     }
+    wait(ms)
     return () => clearTimeout(timer)
   },
 }

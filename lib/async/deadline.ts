@@ -11,31 +11,35 @@ export interface Deadline {
 
 /** Calls `onDue` once when the deadline passes, with the milliseconds set last. Cancel it to free the timer. */
 export function deadline(clock: Clock, ms: number, onDue: (ms: number) => void): Deadline {
-  let setMs = ms
-  let dueMs = clock.monotonic() + ms
+  let setMs: number
+  let dueMs: number
   /** When the timer fires: never after the deadline; before it if the deadline was moved later. */
-  let timerMs = dueMs
-  let stop = clock.after(ms, check)
-  function check(): void {
+  let timerMs = Infinity
+  let stop: (() => void) | undefined
+  const check = (): void => {
     const leftMs = dueMs - clock.monotonic()
     if (leftMs > 0) checkAfter(leftMs)
     else onDue(setMs)
   }
-  function checkAfter(ms: number): void {
+  const checkAfter = (ms: number): void => {
     timerMs = dueMs
     stop = clock.after(ms, check)
   }
+  const set = (ms: number): void => {
+    setMs = ms
+    dueMs = clock.monotonic() + ms
+    if (dueMs >= timerMs) return
+    stop?.()
+    checkAfter(ms)
+  }
+  set(ms)
   return {
-    set(ms) {
-      setMs = ms
-      dueMs = clock.monotonic() + ms
-      if (dueMs >= timerMs) return
-      stop()
-      checkAfter(ms)
-    },
+    set,
     cancel() {
       timerMs = -Infinity
-      stop()
+      stop?.()
+      // Not kept for the rest of a watch.
+      stop = undefined
     },
   }
 }

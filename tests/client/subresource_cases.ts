@@ -158,8 +158,6 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       )
       assert.deepEqual(methods(it), [])
     },
-  }),
-  ...casesOf({
     async 'an eviction deletes a pod, unless a disruption budget forbids it'({ client }, { namespace }) {
       const made = await client.create(Pod, pod('a', namespace))
       await client.subresource(Pod, made, 'status').patch({
@@ -219,6 +217,8 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       assert.equal((await client.get(Pod, made))?.spec?.nodeName, 'node-1')
       await refuses('Conflict', binding.create({ target: { apiVersion: 'v1', kind: 'Node', name: 'node-2' } }))
     },
+  }),
+  ...casesOf({
     async 'a certificate signing request is approved'({ client }, { namespace }) {
       const made = await client.create(CertificateSigningRequest, {
         metadata: { name: namespace },

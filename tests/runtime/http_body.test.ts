@@ -18,8 +18,7 @@ function answering(): {
   const flow: string[] = []
   let deadlines = 0
   const answer = Object.assign(new Readable({ read() {} }), { complete: false, headers: {} })
-  const body = openBody(answer as unknown as IncomingMessage, {
-    gzip: false,
+  const body = openBody(answer as unknown as IncomingMessage, false, {
     explain: (cause) => cause,
     hangUp() {},
     onBytes: () => void deadlines++,

@@ -35,5 +35,9 @@ test('a constant is replaced by its text or its initializer, and kept if unknown
     skipReason({ name: 'd', line: 1 }, `const slow = measure()\ntest('d', { skip: slow }, run)`, []),
     'const slow = measure()',
   )
-  assert.equal(skipReason({ name: 'e', line: 1 }, `test('e', run)`, []), undefined)
+  const deno = `const skip = 'Deno' in globalThis ? 'Deno buffers' : false\ntest('e', { skip }, run)`
+  assert.equal(skipReason({ name: 'e', line: 2 }, deno, []), 'Deno buffers')
+  const imported = `const slow = isFast() ? false : SLOW\ntest('f', { skip: slow }, run)`
+  assert.equal(skipReason({ name: 'f', line: 2 }, imported, [`export const SLOW = "it's slow"`]), "it's slow")
+  assert.equal(skipReason({ name: 'g', line: 1 }, `test('g', run)`, []), undefined)
 })

@@ -10,13 +10,21 @@
  */
 export function skipReason({ name, line }, source, others) {
   const near = source.split('\n').slice(Math.max(0, line - 1), line + 2).join(' ')
-  const expression = /skip: (.+?) \}/.exec(near)?.[1]
-  if (expression === undefined) return undefined
-  // Such as `realOnly ?? false`, `each.skip?.embedded ?? false`, `missing || (each.skip?.real ?? false)`.
-  const words = (expression.match(/[\w$]+(?![\w$]|\?\.|\.)/g) ?? []).filter((word) => word !== 'false')
+  const expression = /\bskip(?:: (.+?))? \}/.exec(near)
+  if (!expression) return undefined
   const title = name.split(' > ').at(-1).replace(/^\w+: /, '')
-  return first(words, (word) => ofCase(title, word, [source, ...others])) ??
-    first(words, (word) => first([source, ...others], (text) => constant(word, text))) ??
+  return reasonOf(expression[1] ?? 'skip', title, [source, ...others])
+}
+
+/** Returns the text in an expression such as `isNode ? false : 'text'`, `missing || (each.skip?.real ?? false)`. */
+function reasonOf(expression, title, sources) {
+  const texts = [...expression.matchAll(/(['"])((?:(?!\1).)*)\1/g)].map(([, , text]) => text)
+  // A name of a runtime is none.
+  const text = texts.find((text) => text.includes(' '))
+  if (text !== undefined) return text
+  const words = (expression.match(/[\w$]+(?![\w$]|\?\.|\.)/g) ?? []).filter((word) => word !== 'false')
+  return first(words, (word) => ofCase(title, word, sources)) ??
+    first(words, (word) => first(sources, (source) => constant(word, title, sources, source))) ??
     expression
 }
 
@@ -36,20 +44,16 @@ function ofCase(title, field, sources) {
     const end = source.indexOf(' name: ', start + 1)
     const value = new RegExp(`\\b${field}: ('[^']*'|"[^"]*"|\\w+)`).exec(source.slice(start, end < 0 ? undefined : end))
       ?.[1]
-    if (value !== undefined) return unquoted(value) ?? constant(value, source) ?? value
+    if (value !== undefined) return reasonOf(value, '', sources)
   }
   return undefined
 }
 
-/** Returns a constant's text, also of `condition ? false : text`, or its declaration. */
-function constant(name, source) {
-  const value = new RegExp(`^\\s*(?:export )?const ${name.replaceAll('$', '\\$')}(?:: [^=]+)? = (.+)$`, 'm').exec(
-    source,
-  )?.[1]
+/** Returns the text of a constant, or its declaration. */
+function constant(name, title, sources, source) {
+  const declared = new RegExp(`^\\s*(?:export )?const ${name.replaceAll('$', '\\$')}(?:: [^=]+)? = (.+)$`, 'm')
+  const value = declared.exec(source)?.[1]
   if (value === undefined) return undefined
-  return unquoted(value.replace(/^.+ \? false : /, '')) ?? `const ${name} = ${value}`
-}
-
-function unquoted(value) {
-  return /^(['"])((?:(?!\1).)*)\1$/.exec(value.trim())?.[2]
+  const reason = reasonOf(value, title, sources)
+  return reason === value ? `const ${name} = ${value}` : reason
 }

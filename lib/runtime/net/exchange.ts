@@ -4,7 +4,7 @@
  * The request is held back until the connection and its TLS session are open. Until then nothing of it can have reached
  * the server, and `beforeSend` may still refuse it.
  */
-import type { Agent, RequestOptions } from 'node:http'
+import type { Agent, ClientRequest, RequestOptions } from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -14,7 +14,7 @@ import { NetworkError } from '../../core/errors.ts'
 import { type HttpRequest, type HttpResponse, mayPause } from '../../core/transport.ts'
 import type { TunnelRequest } from './tunnel.ts'
 import { nodeHttp } from '../os/builtins.ts'
-import { type Answer, type OpenBody, openBody } from './http_body.ts'
+import { type Answer, type BodyOwner, type OpenBody, openBody } from './http_body.ts'
 import { codeOf, networkError, type Phase } from './network_error.ts'
 import type { ServerAddress } from './address.ts'
 
@@ -24,7 +24,7 @@ export interface ExchangeOptions {
   readonly address: ServerAddress
   readonly agent: Agent
   /** Sends the request by other means than HTTP/1.1. It gets the whole path. */
-  readonly sender?: ((path: string) => Sender) | undefined
+  readonly sender?: ((path: string, events: SenderEvents) => Sender) | undefined
   readonly clock: Clock
   /** How long opening a connection may take. */
   readonly connectTimeoutMs: number
@@ -42,12 +42,16 @@ export interface ExchangeOptions {
 /** A request before and while it is sent: the parts of a ClientRequest that are used. */
 export interface Sender {
   reusedSocket: boolean
-  once(event: 'socket', listener: (socket: Socket) => void): unknown
-  on(event: 'response', listener: (answer: Answer) => void): unknown
-  on(event: 'error', listener: (error: Error) => void): unknown
-  on(event: 'close', listener: () => void): unknown
   end(body?: string | Uint8Array): unknown
   destroy(): unknown
+}
+
+/** What a {@link Sender} reports. */
+export interface SenderEvents {
+  onSocket(socket: Socket): void
+  onAnswer(answer: Answer): void
+  onError(error: Error): void
+  onClose(): void
 }
 
 /** The code of a failure before anything was sent, after which another connection may serve. */
@@ -75,7 +79,7 @@ export function exchange(options: ExchangeOptions): Exchange {
   return new Attempt(options)
 }
 
-class Attempt implements Exchange {
+class Attempt implements Exchange, SenderEvents, BodyOwner {
   readonly result: Promise<ExchangeResult>
   readonly #options: ExchangeOptions
   readonly #resolve: (result: ExchangeResult) => void
@@ -105,26 +109,14 @@ class Attempt implements Exchange {
     this.#options = options
     this.#isEndless = mayPause(request.path)
     this.#heardMs = clock.monotonic()
-    const client = this.#client = this.#open()
+    this.#client = this.#open()
     this.#due = deadline(clock, options.connectTimeoutMs, (ms) => this.#onDue(ms))
-    client.once('socket', (socket) => {
-      this.#isKept = client.reusedSocket
-      // If this is set, Deno itself retries a request on a kept connection, even an aborted one (denoland/deno#36786),
-      // and without `beforeSend`.
-      client.reusedSocket = false
-      whenConnected(socket, () => this.#send(socket))
-    })
-    client.on('response', (answer) => this.#answered(answer))
-    client.on('error', (error) => this.#fail(error))
-    client.on('close', () => {
-      if (!this.#body) this.#fail(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
-    })
     request.signal?.addEventListener('abort', this.#onAbort)
   }
 
   abort(reason: unknown): void {
     this.#abortedBy ??= { reason }
-    this.#fail(reason)
+    this.onError(reason)
   }
 
   /** Deno throws synchronously if it needs the system's CAs and may not read them. */
@@ -140,17 +132,33 @@ class Attempt implements Exchange {
       agent,
       onTunnel: (cancel) => (this.#cancelTunnel = cancel),
     }
+    let client: ClientRequest
     try {
-      return sender?.(path) ?? (address.tls ? https : nodeHttp()).request(target)
+      if (sender) return sender(path, this)
+      client = (address.tls ? https : nodeHttp()).request(target)
     } catch (error) {
       throw networkError(error, this.#phase, address.authority)
     }
+    return client
+      .once('socket', (socket) => this.onSocket(socket))
+      .on('response', (answer) => this.onAnswer(answer))
+      .on('error', (error) => this.onError(error))
+      .on('close', () => this.onClose())
+  }
+
+  onSocket(socket: Socket): void {
+    const client = this.#client
+    this.#isKept = client.reusedSocket
+    // If this is set, Deno itself retries a request on a kept connection, even an aborted one (denoland/deno#36786),
+    // and without `beforeSend`.
+    client.reusedSocket = false
+    whenConnected(socket, () => this.#send(socket))
   }
 
   #send(socket: Socket): void {
     if (this.#isOver) return
     if (this.#isKept && (socket.destroyed || !socket.writable)) {
-      return this.#fail(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
+      return this.onError(Object.assign(new Error('closed'), { code: 'ECONNRESET' }))
     }
     const { request } = this.#options
     try {
@@ -159,15 +167,15 @@ class Attempt implements Exchange {
       return this.abort(error)
     }
     this.#phase = 'response'
-    this.#heard()
+    this.onBytes()
     this.#client.end(request.body)
   }
 
-  #answered(answer: Answer): void {
+  onAnswer(answer: Answer): void {
     if (this.#isOver) return
     this.#phase = 'body'
     if (this.#isEndless && answer.statusCode! < 400) this.#due.cancel()
-    else this.#heard()
+    else this.onBytes()
     const headers = plainHeaders(answer)
     const gzip = headers['content-encoding'] === 'gzip'
     if (gzip) {
@@ -175,43 +183,42 @@ class Attempt implements Exchange {
       delete headers['content-encoding']
       delete headers['content-length']
     }
-    const { authority } = this.#options.address
-    const body = this.#body = openBody(answer, {
-      gzip,
-      explain: (cause) => (this.#abortedBy ? this.#abortedBy.reason : networkError(cause, 'body', authority)),
-      hangUp: () => this.#client.destroy(),
-      onBytes: () => this.#heard(),
-      // The reader is slow, not the server.
-      onPause: () => this.#due.set(Infinity),
-      onEnd: () => this.#release(),
-    })
+    const body = this.#body = openBody(answer, gzip, this)
     this.#resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers, body } })
   }
 
   /** Moves the deadline: the server's silence counts from here. */
-  #heard(): void {
+  onBytes(): void {
     this.#heardMs = this.#options.clock.monotonic()
     this.#due.set(this.#options.answerTimeoutMs)
   }
 
-  #onDue(ms: number): void {
-    const phase = this.#phase
-    const { authority } = this.#options.address
-    if (this.#body) {
-      const message = `Cannot read the answer of ${authority}: the server stopped in the middle of it and sent ` +
-        `nothing for ${ms / 1000} s`
-      return this.#fail(new NetworkError(message, { phase, code: 'ETIMEDOUT' }))
-    }
-    const error = new Error(`it took longer than ${ms / 1000} s`)
-    this.#fail(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, authority))
+  /** The reader is slow, not the server. */
+  onPause(): void {
+    this.#due.set(Infinity)
   }
 
-  #fail(cause: unknown): void {
+  onEnd(): void {
+    this.#isOver = true
+    this.#due.cancel()
+    this.#options.request.signal?.removeEventListener('abort', this.#onAbort)
+    this.#options.onEnd()
+  }
+
+  explain(cause: unknown): unknown {
+    return this.#abortedBy ? this.#abortedBy.reason : networkError(cause, 'body', this.#options.address.authority)
+  }
+
+  hangUp(): void {
+    this.#client.destroy()
+  }
+
+  onError(cause: unknown): void {
     if (this.#isOver) return
     // This includes the body: the reader of a watch or a page may give up on a silent server.
     if (this.#phase !== 'connect' && this.#isSilence(cause)) this.#options.onSilence(this.#client)
     if (this.#body) return this.#body.fail(cause)
-    this.#release()
+    this.onEnd()
     this.#cancelTunnel?.()
     this.#client.destroy()
     if (this.#abortedBy) return this.#reject(this.#abortedBy.reason)
@@ -221,6 +228,22 @@ class Attempt implements Exchange {
     } else this.#reject(error)
   }
 
+  onClose(): void {
+    if (!this.#body) this.onError(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
+  }
+
+  #onDue(ms: number): void {
+    const phase = this.#phase
+    const { authority } = this.#options.address
+    if (this.#body) {
+      const message = `Cannot read the answer of ${authority}: the server stopped in the middle of it and sent ` +
+        `nothing for ${ms / 1000} s`
+      return this.onError(new NetworkError(message, { phase, code: 'ETIMEDOUT' }))
+    }
+    const error = new Error(`it took longer than ${ms / 1000} s`)
+    this.onError(networkError(Object.assign(error, { code: 'ETIMEDOUT' }), phase, authority))
+  }
+
   /**
    * A timeout of the caller, such as a run's, proves nothing by itself: its request may have just begun, and a watch
    * may be without events.
@@ -228,13 +251,6 @@ class Attempt implements Exchange {
   #isSilence(cause: unknown): boolean {
     if (codeOf(cause) === 'ETIMEDOUT') return true
     return !this.#isEndless && isTimeout(cause) && this.#options.clock.monotonic() - this.#heardMs >= SILENT_MS
-  }
-
-  #release(): void {
-    this.#isOver = true
-    this.#due.cancel()
-    this.#options.request.signal?.removeEventListener('abort', this.#onAbort)
-    this.#options.onEnd()
   }
 }
 
@@ -266,12 +282,13 @@ const CLOSED: ReadonlySet<string> = new Set([
   'ERR_STREAM_DESTROYED',
 ])
 
+/** Returns the headers, without those of HTTP/2 itself. */
 function plainHeaders(answer: Answer): Record<string, string> {
   const headers: Record<string, string> = {}
   const received = answer.headers
   for (const name in received) {
     const value = received[name]
-    if (value !== undefined) headers[name] = typeof value === 'string' ? value : value.join(', ')
+    if (value !== undefined && name[0] !== ':') headers[name] = typeof value === 'string' ? value : value.join(', ')
   }
   return headers
 }

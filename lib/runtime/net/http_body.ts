@@ -16,19 +16,18 @@ export type Answer =
   & Pick<IncomingMessage, 'statusCode' | 'complete'>
   & { readonly headers: Readonly<Record<string, string | string[] | undefined>> }
 
-export interface BodyOptions {
-  /** Whether the body is compressed. */
-  readonly gzip: boolean
+/** The request whose answer it is. */
+export interface BodyOwner {
   /** Converts the cause of a failure to the reader's error: the signal's reason, or a NetworkError. */
-  readonly explain: (cause: unknown) => unknown
+  explain(cause: unknown): unknown
   /** Ends the connection. */
-  readonly hangUp: () => void
+  hangUp(): void
   /** Called for each part of the body that arrives, and when reading goes on after a pause. */
-  readonly onBytes: () => void
+  onBytes(): void
   /** Called when the body is paused, because its reader is slower than the server. */
-  readonly onPause: () => void
+  onPause(): void
   /** Called once, when no more bytes can be received. */
-  readonly onEnd: () => void
+  onEnd(): void
 }
 
 /** A body that can also be failed from outside, for an abort. */
@@ -45,72 +44,107 @@ const MAX_BUFFERED_BYTES = 1024 * 1024
 const UTF8 = new TextDecoder()
 
 /** Reads the response into memory as it arrives, and decompresses it if needed. */
-export function openBody(answer: Answer, options: BodyOptions): OpenBody {
-  const queue = new ChunkQueue((isFull) => {
-    if (isFull) options.onPause()
-    else options.onBytes()
-    void (isFull ? answer.pause() : answer.resume())
-  })
-  let ended = false
+export function openBody(answer: Answer, gzip: boolean, owner: BodyOwner): OpenBody {
+  return new AnswerBody(answer, gzip, owner)
+}
 
-  function end(): void {
-    if (ended) return
-    ended = true
-    queue.end()
-    options.onEnd()
-  }
-  function fail(cause: unknown): void {
-    if (ended) return
-    ended = true
-    queue.fail(options.explain(cause))
-    options.onEnd()
-    options.hangUp()
-  }
+/** A class and few closures: a process may have a thousand watches. */
+class AnswerBody implements OpenBody {
+  readonly #answer: Answer
+  readonly #owner: BodyOwner
+  readonly #queue: ChunkQueue
+  #ended = false
 
-  // Safety: half a list must never pass for a whole one. All three runtimes report a truncated body as an error; should
-  // one end it instead, `complete` is false.
-  const onWhole = (
-    finish: () => void,
-  ): void => (answer.complete ? finish() : fail(new Error('the connection was closed')))
-  // Before the listeners that may pause the body.
-  answer.on('data', options.onBytes)
-  answer.on('error', fail)
-  answer.on('close', () => onWhole(() => {}))
-  if (options.gzip) {
-    const gunzip = nodeZlib().createGunzip()
-    gunzip.on('data', (chunk: Uint8Array) => queue.push(chunk))
-    gunzip.on('end', end)
-    gunzip.on('error', fail)
-    answer.on('data', (chunk: Uint8Array) => gunzip.write(chunk))
-    answer.on('end', () => onWhole(() => gunzip.end()))
-  } else {
-    answer.on('data', (chunk: Uint8Array) => queue.push(chunk))
-    answer.on('end', () => onWhole(end))
+  constructor(answer: Answer, gzip: boolean, owner: BodyOwner) {
+    this.#answer = answer
+    this.#owner = owner
+    const queue = this.#queue = new ChunkQueue((isFull) => {
+      if (isFull) owner.onPause()
+      else owner.onBytes()
+      void (isFull ? answer.pause() : answer.resume())
+    })
+    const gunzip = gzip ? nodeZlib().createGunzip() : undefined
+    gunzip?.on('data', (chunk: Uint8Array) => queue.push(chunk))
+    gunzip?.on('end', () => this.#end())
+    gunzip?.on('error', (error) => this.fail(error))
+    answer.on('data', (chunk: Uint8Array) => {
+      // Before the chunk, which may pause the body.
+      owner.onBytes()
+      if (gunzip) gunzip.write(chunk)
+      else queue.push(chunk)
+    })
+    answer.on('error', (error) => this.fail(error))
+    answer.on('close', () => this.#isWhole())
+    answer.on('end', () => {
+      if (!this.#isWhole()) return
+      if (gunzip) gunzip.end()
+      else this.#end()
+    })
   }
 
-  return {
-    fail,
-    cancel() {
-      queue.discard()
-      if (ended || isSmall(answer)) return
-      ended = true
-      options.onEnd()
-      options.hangUp()
-    },
-    async text() {
-      const chunks = await queue.takeAll()
-      return UTF8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
-    },
-    [Symbol.asyncIterator]() {
-      const chunks = queue.take()
-      return {
-        next: () => chunks.next(),
-        return: () => {
-          this.cancel()
-          return Promise.resolve({ done: true, value: undefined })
-        },
-      }
-    },
+  fail(cause: unknown): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#queue.fail(this.#owner.explain(cause))
+    this.#owner.onEnd()
+    this.#owner.hangUp()
+  }
+
+  cancel(): void {
+    this.#queue.discard()
+    if (this.#ended || isSmall(this.#answer)) return
+    this.#ended = true
+    this.#owner.onEnd()
+    this.#owner.hangUp()
+  }
+
+  async text(): Promise<string> {
+    const chunks = await this.#queue.takeAll()
+    return UTF8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    this.#queue.take()
+    return new Chunks(this, this.#queue)
+  }
+
+  #end(): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#queue.end()
+    this.#owner.onEnd()
+  }
+
+  /**
+   * Fails the body if it was cut off.
+   *
+   * Safety: half a list must never pass for a whole one. All three runtimes report a truncated body as an error; should
+   * one end it instead, `complete` is false.
+   */
+  #isWhole(): boolean {
+    const { complete } = this.#answer
+    if (!complete) this.fail(new Error('the connection was closed'))
+    return complete
+  }
+}
+
+/** Reads a body part by part. */
+class Chunks implements AsyncIterator<Uint8Array> {
+  readonly #body: OpenBody
+  readonly #queue: ChunkQueue
+
+  constructor(body: OpenBody, queue: ChunkQueue) {
+    this.#body = body
+    this.#queue = queue
+  }
+
+  next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    return this.#queue.next()
+  }
+
+  return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#body.cancel()
+    return Promise.resolve(DONE)
   }
 }
 
@@ -176,10 +210,10 @@ class ChunkQueue {
     this.#onOver?.()
   }
 
-  take(): { next(): Promise<IteratorResult<Uint8Array, undefined>> } {
+  /** The chunks are read one by one, by `next`. */
+  take(): void {
     this.#claim()
     this.#isIterated = true
-    return { next: () => this.#next() }
   }
 
   /** Resolves to all chunks after the last one has arrived: a single wait, however many there are. */
@@ -199,7 +233,7 @@ class ChunkQueue {
     this.#taken = true
   }
 
-  #next(): Promise<IteratorResult<Uint8Array, undefined>> {
+  next(): Promise<IteratorResult<Uint8Array, undefined>> {
     const chunk = this.#chunks[this.#head]
     if (chunk) {
       if (++this.#head === this.#chunks.length) {

@@ -182,7 +182,7 @@ class Connections {
         headers,
         address: this.#address,
         agent,
-        sender: shared && ((path) => shared.request(path, headers, material)),
+        sender: shared && ((path, events) => shared.request(path, headers, material, events)),
         ...this.#limits,
         onSilence: (sender) => {
           // If the address moved or a firewall dropped its state, each idle connection would cost a timeout.

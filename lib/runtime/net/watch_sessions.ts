@@ -4,12 +4,11 @@
  * A session is closed when its last watch has ended. One that does not answer a ping ends its watches, as client-go's
  * does: a connection whose peer has gone is found in {@link PING_MS} to twice that time.
  */
-import { EventEmitter } from 'node:events'
-import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, IncomingHttpStatusHeader } from 'node:http2'
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { nodeHttp2, nodeNet, nodeTls } from '../os/builtins.ts'
 import { type AgentPoolOptions, sameMaterial, type TlsMaterial, tlsOptions } from './agent.ts'
-import { type ExchangeOptions, NOT_SENT, type Sender } from './exchange.ts'
+import { type ExchangeOptions, NOT_SENT, type Sender, type SenderEvents } from './exchange.ts'
 import type { Answer } from './http_body.ts'
 import { codeOf } from './network_error.ts'
 
@@ -44,7 +43,12 @@ export class WatchSessions {
   }
 
   /** Returns a request that is sent by `end()`. */
-  request(path: string, headers: Record<string, string | string[]>, material: TlsMaterial): Sender {
+  request(
+    path: string,
+    headers: Record<string, string | string[]>,
+    material: TlsMaterial,
+    events: SenderEvents,
+  ): Sender {
     // A new certificate or CA needs a new handshake. The server ends the watches of sessions with the old ones.
     this.#open = this.#open.filter((each) => !each.session.isClosed && sameMaterial(each.material, material))
     let session = this.#open.find((each) => !each.session.isFull)?.session
@@ -52,7 +56,7 @@ export class WatchSessions {
       session = new Session(this, material)
       this.#open.push({ session, material })
     }
-    return new StreamRequest(session, path, headers)
+    return new StreamRequest(session, path, headers, events)
   }
 
   /** The session of this request gets no more watches. Those that it has are not ended. */
@@ -103,7 +107,7 @@ class Session {
 
   add(request: StreamRequest): void {
     this.#requests.add(request)
-    if (this.isReady) queueMicrotask(() => request.emit('socket', this.#socket))
+    if (this.isReady) queueMicrotask(() => request.events.onSocket(this.#socket))
   }
 
   remove(request: StreamRequest): void {
@@ -143,7 +147,7 @@ class Session {
     this.#stopTimer()
     this.#pingLater(session)
     for (const [index, request] of [...this.#requests].entries()) {
-      if (index < maxStreams) request.emit('socket', this.#socket)
+      if (index < maxStreams) request.events.onSocket(this.#socket)
       else request.fail(notSent())
     }
   }
@@ -184,16 +188,23 @@ class Session {
   }
 }
 
-/** One watch, with the events of a request over HTTP/1.1. */
-class StreamRequest extends EventEmitter implements Sender {
+/** One watch. */
+class StreamRequest implements Sender {
   readonly session: Session
-  readonly #headers: Record<string, string | string[]>
+  readonly events: SenderEvents
+  /** Undefined once they are sent: the stream keeps them. */
+  #headers: Record<string, string | string[]> | undefined
   #stream: ClientHttp2Stream | undefined
   reusedSocket: boolean
 
-  constructor(session: Session, path: string, { host, ...headers }: Record<string, string | string[]>) {
-    super()
+  constructor(
+    session: Session,
+    path: string,
+    { host, ...headers }: Record<string, string | string[]>,
+    events: SenderEvents,
+  ) {
     this.session = session
+    this.events = events
     this.#headers = { ':method': 'GET', ':path': path, ':authority': host as string, ...headers }
     this.reusedSocket = session.isReady
     session.add(this)
@@ -203,22 +214,23 @@ class StreamRequest extends EventEmitter implements Sender {
     const { NGHTTP2_REFUSED_STREAM } = nodeHttp2().constants
     let stream: ClientHttp2Stream
     try {
-      stream = this.#stream = this.session.start(this.#headers)
+      stream = this.#stream = this.session.start(this.#headers!)
     } catch (error) {
       // A header is not allowed, or the session takes no more.
       return this.fail(/SESSION/.test(codeOf(error) ?? '') ? notSent() : error as Error)
     }
-    stream.on('response', (headers) => this.emit('response', answerOf(stream, headers)))
+    this.#headers = undefined
+    stream.on('response', (headers) => this.events.onAnswer(answerOf(stream, headers)))
     stream.on('error', (error) => this.fail(stream.rstCode === NGHTTP2_REFUSED_STREAM ? notSent() : error))
     stream.on('close', () => {
       this.session.remove(this)
-      this.emit('close')
+      this.events.onClose()
     })
   }
 
   /** Reports a failure. Once there is an answer, its body fails, too. */
   fail(error: Error): void {
-    this.emit('error', error)
+    this.events.onError(error)
   }
 
   destroy(): void {
@@ -227,15 +239,19 @@ class StreamRequest extends EventEmitter implements Sender {
   }
 }
 
-/** The stream as the answer of HTTP/1.1. */
-function answerOf(stream: ClientHttp2Stream, head: IncomingHttpHeaders & IncomingHttpStatusHeader): Answer {
-  const { ':status': statusCode, ...headers } = head
-  return Object.defineProperties(stream as ClientHttp2Stream & Answer, {
-    statusCode: { value: statusCode },
-    headers: { value: headers },
-    // A stream that was reset also ends, with a code.
-    complete: { get: () => stream.readableEnded && stream.rstCode === 0 },
-  })
+/** Returns the stream as the answer of HTTP/1.1. */
+function answerOf(stream: ClientHttp2Stream, headers: IncomingHttpHeaders): Answer {
+  const statusCode = headers[':status']
+  return Object.defineProperties(Object.assign(stream, { statusCode, headers }) as ClientHttp2Stream & Answer, COMPLETE)
+}
+
+const COMPLETE: PropertyDescriptorMap & ThisType<ClientHttp2Stream> = {
+  // A stream that was reset also ends, with a code.
+  complete: {
+    get() {
+      return this.readableEnded && this.rstCode === 0
+    },
+  },
 }
 
 function notSent(): Error {
