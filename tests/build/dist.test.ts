@@ -150,6 +150,11 @@ test('a bundle has the parts that its operator imports, and no parser for unusua
   const bare = await bundled(ADMIT)
   assert.match(bare, /class \w*ApiError\b|ApiError = class/)
   assert.doesNotMatch(bare, /YAMLException/)
+  // Each is loaded at the start, and those with getters (lib/runtime/os/builtins.ts) take milliseconds.
+  const loaded = new Set([...bare.matchAll(/ from ["'](node:[\w/]+)["']/g)].map(([, name]) => name))
+  assert.deepEqual([...loaded].sort(), [
+    ...['node:fs/promises', 'node:https', 'node:os', 'node:path', 'node:tty', 'node:url'],
+  ])
   assert.match(readFileSync(join(DIST, 'yaml.js'), 'utf8'), /YAMLException/)
   for (const entry of FOR_BUNDLES) {
     const [, part = ''] = /import\("\.\/([a-z_]+)\.js"\)/.exec(readFileSync(join(DIST, `${entry}.js`), 'utf8')) ?? []

@@ -1,7 +1,6 @@
 /** Starts child processes and makes sure that they end with this process. */
 import type { ChildProcess as NodeChild } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import process from 'node:process'
 import { nodeChildProcess } from './builtins.ts'
 
 export interface ChildProcess {

@@ -1,5 +1,4 @@
 /** Reads environment variables one at a time, and checks permissions on Deno. */
-import process from 'node:process'
 import { NOT_CAPABLE } from '../../core/errors.ts'
 
 /** A permission of Deno. */

@@ -4,7 +4,6 @@
  * On Deno it uses `Deno.Command`, which needs only `--allow-run=PROGRAM`; `node:child_process` there also needs the
  * whole environment.
  */
-import process from 'node:process'
 import { abortScope } from '../../async/abort.ts'
 import { type Clock, systemClock } from '../../async/clock.ts'
 import { nodeChildProcess } from './builtins.ts'

@@ -6,7 +6,6 @@
 import { access, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import path from 'node:path'
-import process from 'node:process'
 import { nodeFs } from './builtins.ts'
 import { optionalEnv } from './env.ts'
 

@@ -1,5 +1,4 @@
 /** Listens for the signals, uncaught errors and end of this process, and ends it. */
-import process from 'node:process'
 import { type Clock, systemClock } from '../../async/clock.ts'
 
 /** A terminal signals the whole process group, and wrappers forward the same signal within this time. */

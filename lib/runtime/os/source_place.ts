@@ -1,7 +1,7 @@
 /** Shows source locations in a terminal. */
-import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { nodeFs } from './builtins.ts'
 import { hasRight } from './env.ts'
 import { workingFolder } from './this_runtime.ts'
 
@@ -23,7 +23,7 @@ function sourceLine(place: string): string | undefined {
   try {
     const file = match[1]!.startsWith('file:') ? fileURLToPath(match[1]!) : match[1]!
     if (!hasRight({ name: 'read', path: file })) return undefined
-    return readFileSync(file, 'utf8').split('\n')[Number(match[2]) - 1]
+    return nodeFs().readFileSync(file, 'utf8').split('\n')[Number(match[2]) - 1]
   } catch {
     return undefined // optional: the location itself is printed
   }

@@ -1,7 +1,6 @@
 /** Returns what this process is: its runtime, arguments, working folder, main module and process id. */
-import { realpathSync } from 'node:fs'
-import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { nodeFs } from './builtins.ts'
 import { printable } from '../../core/printable.ts'
 
 export type RuntimeName = 'node' | 'bun' | 'deno'
@@ -51,6 +50,7 @@ export function isMainFile(file: string): boolean {
   if (!started) return false
   try {
     const path = file.startsWith('file:') ? fileURLToPath(file) : file
+    const { realpathSync } = nodeFs()
     // Deno resolves no links here, and would ask for a permission to.
     return path === started || (!('Deno' in globalThis) && realpathSync(path) === realpathSync(started))
   } catch {

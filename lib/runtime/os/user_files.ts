@@ -2,7 +2,6 @@
 import { appendFileSync, mkdirSync, statSync } from 'node:fs'
 import { mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import process from 'node:process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
