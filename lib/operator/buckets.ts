@@ -81,6 +81,13 @@ export function bucketsOf(
   }
 }
 
+/** The Lease of a replica. */
+type Member = Observation & {
+  readonly count: string | undefined
+  readonly stops: boolean
+  readonly resourceVersion: string
+}
+
 export class Buckets implements Runnable {
   readonly name = 'buckets'
   readonly #operator: string
@@ -92,7 +99,7 @@ export class Buckets implements Runnable {
   readonly #labels: string
   readonly #buckets: readonly Bucket[]
   readonly #gates: Gate[] = []
-  readonly #members = new Map<string, Observation & { readonly count: string | undefined; readonly stops: boolean }>()
+  readonly #members = new Map<string, Member>()
   readonly #elections = new Set<Promise<void>>()
   /** Buckets whose keys wait for the caches. */
   readonly #pending = new Set<Bucket>()
@@ -166,9 +173,10 @@ export class Buckets implements Runnable {
   }
 
   /** Notes the Lease of a replica. */
-  #note({ metadata: { name, annotations }, spec = {} }: Lease): void {
+  #note({ metadata: { name, annotations, resourceVersion }, spec = {} }: Lease): void {
     const seen = observe(this.#members.get(name), spec, this.#setup.clock.monotonic())
-    this.#members.set(name, { ...seen, count: annotations?.[COUNT], stops: annotations?.[STOPS] === 'true' })
+    const stops = annotations?.[STOPS] === 'true'
+    this.#members.set(name, { ...seen, count: annotations?.[COUNT], stops, resourceVersion })
   }
 
   /** Reads the Leases of all replicas, as the watch may be late. */
@@ -201,7 +209,7 @@ export class Buckets implements Runnable {
     for (const [name, member] of this.#members) {
       const { holderIdentity } = member.record
       const isExpired = nowMs >= expiresAtMs(member)
-      if (isExpired && this.#buckets[0]!.isOpen) void this.#forget(name, nowMs - expiresAtMs(member))
+      if (isExpired && this.#buckets[0]!.isOpen) void this.#forget(name, member, nowMs - expiresAtMs(member))
       if (!holderIdentity || isExpired || holderIdentity === this.#self) continue
       if (member.count !== this.#annotations[COUNT]) {
         if (!this.#isWaiting) {
@@ -339,11 +347,13 @@ export class Buckets implements Runnable {
   }
 
   /** Deletes the Lease of a replica that ended long ago: names of pods do not come back. */
-  async #forget(name: string, agoMs: number): Promise<void> {
+  async #forget(name: string, { resourceVersion }: Member, agoMs: number): Promise<void> {
     if (agoMs < KEPT_MS) return
     this.#members.delete(name)
     const { clusters: { main }, log } = this.#setup
-    await main.leaseApi.delete({ resource: LEASE, namespace: this.#namespace, name }, {}).catch((error: unknown) => {
+    const target = { resource: LEASE, namespace: this.#namespace, name }
+    // A process that was suspended may have renewed it: then it is a Conflict.
+    await main.leaseApi.delete(target, { resourceVersion }).catch((error: unknown) => {
       if (!isReason(error, 'NotFound')) log.debug(`Cannot delete the Lease "${name}": ${messageOf(error)}`)
     })
   }

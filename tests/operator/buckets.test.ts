@@ -677,15 +677,24 @@ test('a map function that fails while a bucket is taken is called again', async 
   assert.equal(calls, 12)
 })
 
-test('the Lease of a replica that ended long ago is deleted', async () => {
+test('the Lease of a replica that ended long ago is deleted, unless it is renewed in that moment', async () => {
   const { clock, start } = stage({ sharding: { buckets: 2 } })
-  const a = await start('a')
+  let renewals = 0
+  const a: Started = await start('a', {
+    intercept: async (request, next) => {
+      const isFirst = request.method === 'DELETE' && renewals++ === 0
+      if (isFirst) await a.client.patch(LEASE, ref('op-replica-b'), { merge: { spec: { holderIdentity: 'b' } } })
+      return await next(request)
+    },
+  })
   const b = await start('b')
   await clock.advance(30_000)
   await b.stop()
   await clock.advance(200_000)
   assert.ok('op-replica-b' in await leases(a.client))
   await clock.advance(200_000)
+  assert.deepEqual([renewals, (await leases(a.client))['op-replica-b']], [1, 'b'])
+  await clock.advance(400_000)
   assert.deepEqual(Object.keys(await leases(a.client)).filter((name) => name.includes('replica')), ['op-replica-a'])
   await a.stop()
   assert.deepEqual([...new Set(Object.values(await leases(b.client)))], [''])

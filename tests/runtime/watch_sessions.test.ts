@@ -167,14 +167,18 @@ test('with `http2: false`, by http and for other requests HTTP/1.1 is used', () 
     assert.deepEqual(versions, Array(6).fill('1.1'))
   }))
 
-test('a server without HTTP/2 is asked once', () =>
+test('a server without HTTP/2 is asked again after ten minutes', () =>
   ending(async (keep) => {
+    const clock = new FakeClock()
     const server = await keep.serveTls((_, response) => response.write('first'))
-    const transport = await keep.transportTo(server, { http2: true })
+    const transport = await keep.transportTo(server, { http2: true }, { clock })
     await openAll(transport, 3)
     assert.equal(server.connections(), 4)
     await openAll(transport, 2, 3)
     assert.equal(server.connections(), 6)
+    await clock.advance(600_000)
+    await openAll(transport, 1, 5)
+    assert.equal(server.connections(), 8)
   }))
 
 test('through a proxy watches use HTTP/1.1', () =>

@@ -15,6 +15,9 @@ import { codeOf } from './network_error.ts'
 /** How often a session is pinged. The answer must be there at the next ping. */
 const PING_MS = 15_000
 
+/** How long a server that refused HTTP/2 is not asked for it: an update of its proxy may take minutes. */
+const REFUSED_MS = 600_000
+
 /** How many bytes of one watch the server sends ahead of its reader, as in client-go. */
 const STREAM_WINDOW = 4 * 1024 * 1024
 
@@ -32,14 +35,23 @@ export class WatchSessions {
   readonly limits: Limits
   /** Those whose certificate and CA are the current ones. */
   #open: { readonly session: Session; readonly material: TlsMaterial }[] = []
-  /** Whether the server has refused HTTP/2. */
-  isRefused = false
+  /** When the server last refused HTTP/2. */
+  #refusedMs = -Infinity
   /** How many watches the server took on the last session, which is expected of a new one. */
   maxStreams: number = DEFAULT_STREAMS
 
   constructor(options: AgentPoolOptions, limits: Limits) {
     this.options = options
     this.limits = limits
+  }
+
+  /** Whether the server has refused HTTP/2 in the last ten minutes. */
+  get isRefused(): boolean {
+    return this.limits.clock.monotonic() - this.#refusedMs < REFUSED_MS
+  }
+
+  refused(): void {
+    this.#refusedMs = this.limits.clock.monotonic()
   }
 
   /** Returns a request that is sent by `end()`. */
@@ -153,7 +165,7 @@ class Session {
   }
 
   #refused(): void {
-    this.#owner.isRefused = true
+    this.#owner.refused()
     this.#fail(notSent())
   }
 
