@@ -16,14 +16,11 @@ export function lineSplitter(): LineSplitter {
   let rest = ''
   return {
     push(chunk) {
-      const text = decoder.decode(chunk, { stream: true })
-      if (!text.includes('\n')) {
-        rest += text
-        if (rest.length > MAX_LINE) throw new TypeError('a line is longer than 16 MiB')
-        return []
-      }
-      const lines = (rest + text).split('\n')
+      const lines = decoder.decode(chunk, { stream: true }).split('\n')
+      // Not joined before the split, which would copy the whole chunk.
+      lines[0] = rest + lines[0]
       rest = lines.pop()!
+      if (rest.length > MAX_LINE) throw new TypeError('a line is longer than 16 MiB')
       return lines.includes('') ? lines.filter((line) => line !== '') : lines
     },
     end() {
