@@ -13,7 +13,7 @@ import {
 import type { Fault } from 'kubeloop/testing'
 import type { Chance } from './chance.ts'
 import { isCommon, type Known, selects } from './model.ts'
-import { type Drawing, hasLeader, isShared } from './options.ts'
+import { type Drawing, hasLeader, hasVersions, isShared } from './options.ts'
 import { DRAIN, SHARD } from './sharder.ts'
 import type { Stage } from './stage.ts'
 import { type KnownZone, playZone, Zone } from './zones.ts'
@@ -29,6 +29,7 @@ import {
   KEYS,
   NAMES,
   NAMESPACES,
+  OldFoo,
   passes,
   REFUSED,
   type Subject,
@@ -366,7 +367,10 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
       const value = VALUES[deed] ?? `v${++of.count}`
       if (deed === 'refuse' && draw.admission === 'none') return
       const isChanged = own?.value !== value
-      if (!await sent(client.patch(Foo, key, { merge: { spec: { value } } })) || !own) return
+      const written = isOld(draw, number)
+        ? client.patch(OldFoo, key, { merge: { spec: { text: value } } })
+        : client.patch(Foo, key, { merge: { spec: { value } } })
+      if (!await sent(written) || !own) return
       own.value = value
       if (isChanged) due(of, own)
       return
@@ -698,6 +702,9 @@ export async function release({ client }: Play, key: Key): Promise<void> {
   }
 }
 
+/** Whether a write of this number is one of the older version. */
+const isOld = (draw: Drawing, number: number): boolean => hasVersions(draw) && number % 3 === 1
+
 /** Whether a write of people was accepted. A refusal has no effect on the model. */
 async function sent(write: Promise<unknown>): Promise<boolean> {
   try {
@@ -792,7 +799,11 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
   })
   const labels = { selected: labelled ? 'yes' : 'no', passes: passing ? 'yes' : 'no' }
   const metadata = { ...key, labels, annotations: { kept: 'yes' } }
-  if (!await sent(client.create(Foo, { metadata, spec: { value, note: 'kept' } }))) {
+  const written = isOld(draw, number)
+    ? client.create(OldFoo, { metadata, spec: { text: value, note: 'kept' } })
+    : client.create(Foo, { metadata, spec: { value, note: 'kept' } })
+  // What cannot be converted for the answer is stored.
+  if (!await sent(written) && !await client.get(Foo, key)) {
     if (before) known.set(text, before)
     else known.delete(text)
   }

@@ -62,6 +62,7 @@ export const OPTIONS = {
   buckets: { covers: [], values: [4, 7] },
   unsharded: { covers: [], values: NO },
   bars: { covers: ['cache.optional', 'owns.optional'], values: ['none', 'cached', 'owned'] },
+  versions: { covers: [], values: ['one', 'two', 'second of old'] },
   admission: { covers: ['operator.webhooks'], values: ['none', 'default', 'validate'] },
   task: { covers: ['task.everyReplica', 'task.restart'], values: ['none', 'leader', 'failing', 'every replica'] },
   schedule: { covers: ['schedule.timeZone'], values: NO },
@@ -142,6 +143,9 @@ export function withoutRefused(drawing: Drawing): Drawing {
 
 /** Whether all replicas work at the same time. */
 export const isShared = ({ election }: Drawing): boolean => election === 'buckets' || election === 'ring'
+
+/** Whether the kind has a version that is converted. Webhooks are called in the operator's own cluster. */
+export const hasVersions = ({ place, versions }: Drawing): boolean => place === 'own' && versions !== 'one'
 
 export const hasLeader = ({ election }: Drawing): boolean => election === 'default' || election === 'quick'
 

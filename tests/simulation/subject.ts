@@ -26,7 +26,7 @@ import * as z from 'zod'
 import { groupResourceOf } from '../../lib/core/resource.ts'
 import { bucketOf } from '../../lib/operator/bucket_state.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-import type { Drawing } from './options.ts'
+import { type Drawing, hasVersions } from './options.ts'
 import { RING, type Sharded } from './sharder.ts'
 import { addZones, type Place } from './zones.ts'
 
@@ -38,6 +38,12 @@ export const Foo = defineResource({
   status: z.object({ conditions: conditionList }),
 })
 export type Foo = ObjectOf<typeof Foo>
+/** Its older version has another name for the value. */
+export const OldFoo = defineResource({
+  ...{ group: Foo.group, kind: Foo.kind, version: 'v1beta1' },
+  spec: z.object({ text: z.string(), note: z.string().optional() }),
+  status: z.object({ conditions: conditionList }),
+})
 /** Its definition comes and goes. */
 export const Bar = dynamicResource({ group: 'drawn.example', version: 'v1', kind: 'Bar' })
 export const [BARS] = crdOf([
@@ -161,12 +167,20 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     ...(draw.spaces === 'record' && { namespaces: { a: {}, b: { labels: 'selected=yes' } } }),
     ...(draw.spaces === 'others' && { namespaces: { a: { labels: 'selected=yes' }, '*': {} } }),
   }
-  app.cache(Foo, {
+  const cached = {
     ...selection,
     ...(draw.strip === 'kind' && { strip: stripped }),
-    ...(draw.live && { read: 'live' }),
+    ...(draw.live && { read: 'live' as const }),
     ...(draw.compact && { compact: true }),
-  })
+  } as const
+  app.cache(Foo, cached)
+  if (hasVersions(draw)) {
+    app.convert(OldFoo, Foo, {
+      up: ({ spec: { text, ...spec } }) => ({ spec: { ...spec, value: text } }),
+      down: ({ spec: { value, ...spec } }) => ({ spec: { ...spec, text: value } }),
+    })
+    app.cache(OldFoo, cached)
+  }
   if (draw.second === 'of metadata') app.cache(metadataOf(Foo), selection)
   if (draw.bars === 'cached') app.cache(Bar, { ...elsewhere, optional: true })
   const streams = new Set<EventChannel<Key>>()
@@ -323,10 +337,14 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   return draw.requeues ? { requeueAfter: '30s' } as const : undefined
 }
 
+/** Returns the value of an object in one of its versions. */
+const valueOf = ({ spec }: { readonly spec: Foo['spec'] | { readonly text: string } }): string =>
+  'text' in spec ? spec.text : spec.value
+
 /** Applies the part of one controller of an object that both write. */
 async function share(client: Context['client'], foo: Foo, part: string): Promise<void> {
   const { namespace, name } = foo.metadata
-  await client.apply(ConfigMap, { metadata: { namespace, name: `${name}-shared` }, data: { [part]: foo.spec.value } }, {
+  await client.apply(ConfigMap, { metadata: { namespace, name: `${name}-shared` }, data: { [part]: valueOf(foo) } }, {
     owner: foo,
   })
 }
@@ -348,12 +366,13 @@ function addSecond(
   west: OtherCluster,
   observer: Observer,
 ): void {
+  const Kind = (hasVersions(draw) && draw.versions === 'second of old' ? OldFoo : Foo) as typeof Foo
   const work = async (foo: Foo, context: Context): Promise<void> => {
     observer.saw('second', foo)
     await context.sleep('400ms')
     const client = clientIn(draw, context, west)
     if (draw.shares) await share(client, foo, 'second')
-    await client.setStatus(Foo, foo, withCondition(foo, 'Second', context.clock.now()))
+    await client.setStatus(Kind, foo, withCondition(foo, 'Second', context.clock.now()))
   }
   const observed = async (key: Key, run: () => Promise<void>): Promise<void> => {
     const end = observer.run('second', keyText(key))
@@ -372,12 +391,12 @@ function addSecond(
     return void app.controllerFor(metadataOf(Foo), own as ControllerOptions<KubeObject>).reconcile((part, context) =>
       observed(part.metadata, async () => {
         observer.saw('second', part)
-        const foo = await clientIn(draw, context, west).live.get(Foo, part.metadata)
+        const foo = await clientIn(draw, context, west).live.get(Kind, part.metadata)
         if (foo?.metadata.uid === part.metadata.uid) await work(foo, context)
       })
     )
   }
-  const second = app.controllerFor(Foo, own)
+  const second = app.controllerFor(Kind, own)
   if (draw.second !== 'by key') {
     return void second.reconcile((foo, context) => observed(foo.metadata, () => work(foo, context)))
   }
@@ -385,11 +404,11 @@ function addSecond(
   second.reconcileKey((key, context) =>
     observed(key, async () => {
       const client = clientIn(draw, context, west)
-      const foo = await client.get(Foo, key)
+      const foo = await client.get(Kind, key)
       const metadata = { namespace: key.namespace, name: `${key.name}-mirror` }
       if (!foo || foo.metadata.deletionTimestamp) return void await client.delete(ConfigMap, metadata)
       await work(foo, context)
-      await client.apply(ConfigMap, { metadata, data: { value: foo.spec.value } })
+      await client.apply(ConfigMap, { metadata, data: { value: valueOf(foo) } })
     })
   )
 }
