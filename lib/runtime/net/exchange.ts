@@ -86,7 +86,8 @@ class Attempt implements Exchange, SenderEvents, BodyOwner {
   readonly #reject: (reason: unknown) => void
   readonly #isEndless: boolean
   readonly #client: Sender
-  readonly #due: Deadline
+  /** Undefined once a watch has begun: it has none, and may last for an hour. */
+  #due: Deadline | undefined
   readonly #onAbort = (): void => this.abort(this.#options.request.signal?.reason)
   #phase: Phase = 'connect'
   #body: OpenBody | undefined
@@ -174,8 +175,10 @@ class Attempt implements Exchange, SenderEvents, BodyOwner {
   onAnswer(answer: Answer): void {
     if (this.#isOver) return
     this.#phase = 'body'
-    if (this.#isEndless && answer.statusCode! < 400) this.#due.cancel()
-    else this.onBytes()
+    if (this.#isEndless && answer.statusCode! < 400) {
+      this.#due?.cancel()
+      this.#due = undefined
+    } else this.onBytes()
     const headers = plainHeaders(answer)
     const gzip = headers['content-encoding'] === 'gzip'
     if (gzip) {
@@ -190,17 +193,17 @@ class Attempt implements Exchange, SenderEvents, BodyOwner {
   /** Moves the deadline: the server's silence counts from here. */
   onBytes(): void {
     this.#heardMs = this.#options.clock.monotonic()
-    this.#due.set(this.#options.answerTimeoutMs)
+    this.#due?.set(this.#options.answerTimeoutMs)
   }
 
   /** The reader is slow, not the server. */
   onPause(): void {
-    this.#due.set(Infinity)
+    this.#due?.set(Infinity)
   }
 
   onEnd(): void {
     this.#isOver = true
-    this.#due.cancel()
+    this.#due?.cancel()
     this.#options.request.signal?.removeEventListener('abort', this.#onAbort)
     this.#options.onEnd()
   }
