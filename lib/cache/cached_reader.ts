@@ -6,6 +6,7 @@ import { formatLabels, parseLabelSelector } from '../core/selectors.ts'
 import { type Log, silentLog } from '../observe/log.ts'
 import type { CachingReader, ListOptions, LookupOptions, Reader } from '../client/client.ts'
 import type { LiveReader } from '../client/live_reader.ts'
+import { named } from '../client/requests.ts'
 import type { Informer } from './informer.ts'
 import type { SelectedNamespaces } from './selected_namespaces.ts'
 import { BY_NAMESPACE, type StoreReader } from './store.ts'
@@ -43,14 +44,22 @@ export class CachedReader implements CachingReader {
     this.#warned = warned
   }
 
-  /** Returns whether a kind is read from the cache after its first list, or whether an object is now. */
+  /**
+   * Returns whether a kind is read from the cache after its first list; with `key`, whether the cache has what the
+   * server has of this object, as the watch works.
+   */
   watches(resource: AnyResource, key?: ObjectKey): boolean {
-    return key ? this.#synced(resource, key.namespace) !== undefined : this.#cache.readableOf(resource) !== undefined
+    return (key ? this.#synced(resource, key.namespace, true) : this.#cache.readableOf(resource)) !== undefined
   }
 
-  async get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
+  /** `works`: reads the server while the watch fails. */
+  async get<T extends KubeObject>(
+    resource: ResourceOf<T>,
+    ref: Ref<NoInfer<T>>,
+    works?: boolean,
+  ): Promise<T | undefined> {
     const { namespace, name } = keyIn(resource, ref)
-    const informers = this.#synced(resource, namespace)
+    const informers = this.#synced(resource, namespace, works)
     if (!informers) {
       return await getSelected(this.#cache.informersOf(resource, namespace) ?? [], this.#live, resource, ref)
     }
@@ -127,7 +136,7 @@ export class CachedReader implements CachingReader {
     return Promise.all([...unclear].map(([key, each]) => {
       const { namespace, name } = parseKey(key)
       // A list, as its version bounds the answer if there is no object.
-      return read(new Map([[key, each]]), { namespace, fields: `metadata.name=${name}` })
+      return read(new Map([[key, each]]), { namespace, fields: named(name) })
     }))
   }
 
@@ -135,7 +144,7 @@ export class CachedReader implements CachingReader {
     const kind = groupResourceOf(resource)
     if (this.#warned.has(kind)) return
     this.#warned.add(kind)
-    const why = `because they are not cached; add app.cache(${resource.kind})`
+    const why = `because they are not read from a cache; use app.cache(${resource.kind}) without read: 'live'`
     this.#log.warn(`Each lookup in an index of ${kind} lists all of them on the server, ${why}`)
   }
 
@@ -151,12 +160,16 @@ export class CachedReader implements CachingReader {
     return lists.flat()
   }
 
-  /** Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet. */
-  #synced(resource: AnyResource, namespace?: string): readonly Informer[] | undefined {
+  /**
+   * Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet, or,
+   * with `works`, fails.
+   */
+  #synced(resource: AnyResource, namespace?: string, works?: boolean): readonly Informer[] | undefined {
     if (namespace === undefined) this.#cache.namespacesOf(resource)?.checkListed(groupResourceOf(resource))
     const informers = this.#cache.readableOf(resource, namespace) ?? []
     // A copy: while a read waits, Namespaces come to the selection and leave it.
-    return informers.length > 0 && informers.every(({ isSynced }) => isSynced) ? [...informers] : undefined
+    const are = informers.every(({ isSynced, failure }) => isSynced && !(works && failure))
+    return informers.length > 0 && are ? [...informers] : undefined
   }
 }
 
@@ -173,7 +186,7 @@ export async function getSelected<T extends KubeObject>(
   const { namespace, name } = keyIn(resource, ref)
   if (!informer) return await live.get(resource, ref)
   if (informer.selects({ namespace, name }) === undefined) {
-    return (await live.list(resource, limitedTo(informer, { namespace, fields: `metadata.name=${name}` })))[0]
+    return (await live.list(resource, limitedTo(informer, { namespace, fields: named(name) })))[0]
   }
   const object = await live.get(resource, ref)
   return object && informer.selects(object.metadata) ? object : undefined

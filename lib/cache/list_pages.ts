@@ -12,7 +12,7 @@ export interface ListPagesOptions extends SelectOptions {
   readonly api: Api
   readonly target: Target
   readonly clock: Clock
-  /** The version to list at. Default: the newest one. */
+  /** Lists at this version, the first page alone: no version goes with a token. Default: all, at the newest one. */
   readonly at?: ListVersion
   /** Called once for each received object, to drop what is not kept. */
   readonly prepare: (object: KubeObject) => void
@@ -72,6 +72,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
         await budget.turn()
         scope.signal.throwIfAborted()
       }
+      if (at) break
     }
     if (!resourceVersion) throw new TypeError(`Cannot ${action}: the server's list has no resourceVersion`)
     return { objects, resourceVersion }

@@ -1,5 +1,6 @@
 /** Finds out whether the server was restored to an older state, such as etcd from a backup, which no watch reports. */
 import { isNewerVersion, type KubeObject, type ObjectMeta } from '../core/objects.ts'
+import { named } from '../client/requests.ts'
 import { listPages, type ListPagesOptions } from './list_pages.ts'
 import { isTooLarge } from './watch_state.ts'
 
@@ -33,7 +34,7 @@ export async function isRestored(
     objects: undefined,
     at: { resourceVersion: from, resourceVersionMatch: 'Exact' as const },
     target: { ...target, namespace: last?.namespace ?? target.namespace },
-    fields: [fields, last && `metadata.name=${last.name}`].filter(Boolean).join(),
+    fields: [fields, last && named(last.name)].filter(Boolean).join(),
   }
   // Without a known change, there is no object at all.
   const expected = last === deleted ? undefined : last!.resourceVersion

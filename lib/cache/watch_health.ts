@@ -4,7 +4,7 @@ import { formatMs } from '../core/duration.ts'
 import { type AnyResource, clusterSuffix, groupResourceOf } from '../core/resource.ts'
 import type { Clock } from '../async/clock.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
-import { isMissingKind, withRule } from '../client/codec.ts'
+import { isMissingKind, withVerbs } from '../client/codec.ts'
 
 /**
  * A failure that needs a person is logged as a warning at once, and only once. A temporary failure (a broken
@@ -95,14 +95,8 @@ export class WatchHealth {
         : 'is its API enabled there?'
       return `Cannot watch ${this.#title}: the server does not serve ${this.#resource.version} of it (${remedy})`
     }
-    const message = messageOf(error)
-    if (error instanceof ApiError && error.code === 403) {
-      return withRule(
-        message,
-        ['list', 'watch'],
-        ` (the operator's role needs list and watch on ${groupResourceOf(this.#resource)})`,
-      )
-    }
+    // A 403 of RBAC names the rule, and one of a proxy has nothing to do with a role.
+    const message = withVerbs(messageOf(error), 'list', 'watch')
     // A NetworkError of a transport names the host only, and an error of a decoder nothing.
     return /^Cannot (watch|list) /.test(message)
       ? message

@@ -185,8 +185,8 @@ export interface Reader {
 /** A reader with a cache. */
 export interface CachingReader extends Reader {
   /**
-   * Returns whether the kind is read from the cache; with `key`, whether this object is now: its namespace is watched,
-   * and the first list has arrived.
+   * Returns whether the kind is read from the cache; with `key`, whether the cache has this object as it is now: its
+   * namespace is watched, the first list has arrived, and the watch does not fail.
    */
   watches(resource: AnyResource, key?: ObjectKey): boolean
 }
@@ -235,7 +235,7 @@ export interface Client extends Reader {
   ): Promise<T>
   /**
    * Server-side apply, forced by default. Not sent if the last apply was of the same object, and the cached object is
-   * what it returned, except for its status.
+   * what it returned, except for its status; always sent while the watch of the kind fails.
    */
   apply<T extends KubeObject, D, O extends KubeObject | undefined = undefined>(
     resource: Resource<T, D>,

@@ -58,9 +58,8 @@ export function parseBody(text: string, status: number, action: string, parse: P
 export async function readError(response: HttpResponse, action: string): Promise<ApiError> {
   const status = parseStatus(await response.body.text(), response.status)
   const { status: code, headers } = response
-  // The header wins over the Status. A date is relative to the response's own Date header, so no clock is needed.
-  const afterMs = retryAfterMs(headers['retry-after'], Date.parse(headers['date'] ?? ''))
-  return errorOf(status, action, { code, retryAfterMs: afterMs })
+  // The header wins over the Status.
+  return errorOf(status, action, { code, retryAfterMs: retryAfterMs(headers) })
 }
 
 /** Returns the error for a Status from a response body or a watch event. */
@@ -121,20 +120,14 @@ export function withVerbs(message: string, ...verbs: readonly string[]): string 
   return message.replace(/verbs: \[[^\]]*\]/, `verbs: [${verbs.map((verb) => `"${verb}"`).join(', ')}]`)
 }
 
-/** Replaces the verbs of the rule in a message, or appends `otherwise` if the message has no rule. */
-export function withRule(message: string, verbs: readonly string[], otherwise: string): string {
-  const complete = withVerbs(message, ...verbs)
-  return complete === message ? `${message}${otherwise}` : complete
-}
-
 /**
  * Returns a Status that is safe to log. Strict validation of a patch reports the whole object as the "invalid value",
- * which is long and may hold secrets. For a Secret, every value is removed.
+ * which is long and may hold secrets. For a Secret, every value is removed, also one of a wrong type in an apply.
  */
 function withoutObjects(status: Status, isSecret: boolean): Status {
   const clean = (text: string | undefined): string | undefined =>
     text?.replace(
-      /(Invalid value: )("(?:[^"\\]|\\.)*"|\{.*\})/gs,
+      /(Invalid value: |, got )("(?:[^"\\]|\\.)*"|\{.*\}|&.*)/gs,
       (whole, head: string, value: string) => isSecret || /^"?\{/.test(value) ? `${head}(not shown)` : whole,
     )
   const message = clean(status.message)
@@ -178,15 +171,15 @@ function describeBody(text: string): string {
 }
 
 /**
- * Returns a Retry-After header in milliseconds from `nowMs`, or `undefined` if it is neither whole seconds nor an HTTP
- * date, or if it is a date and `nowMs` is NaN.
+ * Returns the Retry-After of a response in milliseconds; `undefined` if it is neither whole seconds nor an HTTP date. A
+ * date is relative to the Date of the response: the clock of this machine may differ from the server's.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
  */
-export function retryAfterMs(value: string | undefined, nowMs: number): number | undefined {
+export function retryAfterMs({ 'retry-after': value, date = '' }: HttpResponse['headers']): number | undefined {
   if (value === undefined) return undefined
   if (/^\s*\d+\s*$/.test(value)) return Number(value) * 1000
   // An HTTP date begins with a weekday; Date.parse alone would accept "-1".
-  const ms = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) - nowMs : NaN
+  const ms = /^[A-Z][a-z]+,? /.test(value) ? Date.parse(value) - Date.parse(date) : NaN
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }

@@ -17,7 +17,13 @@ import { describe } from './requests.ts'
 import { isChanged, isRace, retried } from './retries.ts'
 import { owned } from './target.ts'
 
-type Verbs = Pick<Client, 'get' | 'update' | 'live'>
+/** Reads objects for writes. */
+export interface Reads {
+  /** `works`: the server is read while the watch fails, as what the cache has decides about a write. */
+  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, works?: boolean): Promise<T | undefined>
+}
+
+type Verbs = Reads & Pick<Client, 'update' | 'live'>
 
 /** Implements {@link Client.edit} by the client's other verbs. */
 export async function edit<T extends KubeObject>(
@@ -80,7 +86,7 @@ async function changeObject<T extends KubeObject>(
 
 /** Implements {@link Client.createIfMissing} by the client's other verbs. */
 export async function createIfMissing<T extends KubeObject, D>(
-  client: Pick<Client, 'get' | 'create' | 'live'>,
+  client: Reads & Pick<Client, 'create' | 'live'>,
   resource: Resource<T, D>,
   object: D,
   options: WriteOptions,
@@ -90,7 +96,7 @@ export async function createIfMissing<T extends KubeObject, D>(
   if (!wanted.metadata?.name) {
     throw new TypeError(`Cannot create a missing ${resource.kind}: the object has no name; use create`)
   }
-  let found = await untilAborted(client.get(resource, wanted as Ref<T>), options.signal)
+  let found = await untilAborted(client.get(resource, wanted as Ref<T>, true), options.signal)
   return await retried(async (): Promise<Ensured<T>> => {
     if (found) return { object: found, result: 'unchanged' }
     return { object: await client.create(resource, object as D & object, options), result: 'created' }
@@ -124,13 +130,13 @@ function refuseRenaming(
  * rounded.
  */
 async function completeObject<T extends KubeObject>(
-  client: Pick<Client, 'get' | 'live'>,
+  client: Pick<Verbs, 'get' | 'live'>,
   resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
   { signal }: WriteOptions,
 ): Promise<T | undefined> {
   checkWritable(resource)
-  const found = await untilAborted(client.get(resource, ref), signal)
+  const found = await untilAborted(client.get(resource, ref, true), signal)
   if (!found || (!isPartial(found) && isExact(found))) return found
   return await untilAborted(client.live.get(resource, ref), signal)
 }

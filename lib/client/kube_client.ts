@@ -43,7 +43,7 @@ import type {
   WriteRecord,
 } from './client.ts'
 import { isMissingObject } from './codec.ts'
-import { createIfMissing, createOrUpdate, edit, refuseStatus } from './edit.ts'
+import { createIfMissing, createOrUpdate, edit, type Reads, refuseStatus } from './edit.ts'
 import { type KindName, RestMapper } from './rest_mapper.ts'
 import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
@@ -126,8 +126,9 @@ export class KubeClient implements Client {
     return new KubeClient({ ...this.#options, applied: this.#applied, kinds: this.#kinds, ...changes })
   }
 
-  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>): Promise<T | undefined> {
-    return this.#reader.get(resource, ref)
+  /** See {@link Reads}. */
+  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, works?: boolean): Promise<T | undefined> {
+    return (this.#reader as Reads).get(resource, ref, works)
   }
 
   async list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]> {
@@ -348,10 +349,10 @@ export class KubeClient implements Client {
     }
   }
 
-  /** Returns whether a read of the object now sends no request. */
+  /** Returns whether a read of the object now sends no request, and shows what the server has. */
   #isCached(resource: AnyResource, target: NamedTarget): boolean {
-    const reader = this.#reader
-    return 'watches' in reader ? (reader as CachingReader).watches(resource, target) : !(reader instanceof LiveReader)
+    const reader = this.#reader as Partial<CachingReader>
+    return reader.watches?.(resource, target) ?? !(reader instanceof LiveReader)
   }
 
   /**

@@ -28,11 +28,11 @@ const MAX_WAIT_MS = 30_000
 export function retryDelayMs(
   { status, headers }: Refusal,
   attempt: number,
-  options: { maxAttempts: number; now: number },
+  maxAttempts: number,
 ): number | undefined {
   if (status !== 429 && status < 500) return undefined
-  if (attempt >= options.maxAttempts) return undefined
-  const delay = retryAfterMs(headers['retry-after'], options.now)
+  if (attempt >= maxAttempts) return undefined
+  const delay = retryAfterMs(headers)
   return delay === undefined ? undefined : Math.min(delay, MAX_WAIT_MS)
 }
 
@@ -46,7 +46,7 @@ export function retrying(transport: Transport, options: RetryOptions): Transport
   return async (request) => {
     for (let attempt = 1;; attempt++) {
       const response = await transport(request)
-      const delay = retryDelayMs(response, attempt, { maxAttempts, now: clock.now() })
+      const delay = retryDelayMs(response, attempt, maxAttempts)
       if (delay === undefined || isWatch(request.path)) return response
       // Release the connection before the wait.
       response.body.cancel()

@@ -19,6 +19,11 @@ export interface SelectOptions {
   readonly fields?: string | undefined
 }
 
+/** Returns the field selector of one object. A role's name may have any of these characters. */
+export function named(name: string): string {
+  return `metadata.name=${name.replace(/[\\,=]/g, '\\$&')}`
+}
+
 export interface ListVersion {
   readonly resourceVersion: string
   readonly resourceVersionMatch: 'Exact'

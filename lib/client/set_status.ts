@@ -1,7 +1,7 @@
 /** Writes a status: replaces it, or merges it with what others have written since its object was read. */
-import { asJson, jsonEqual } from '../core/equal.ts'
+import { jsonEqual } from '../core/equal.ts'
 import { ApiError, firstOf, isReason } from '../core/errors.ts'
-import { isExact, stringifyExact, withNumbersOf } from '../core/exact_json.ts'
+import { asJson, isExact, stringifyExact, withNumbersOf } from '../core/exact_json.ts'
 import { isNewerVersion, type KubeObject } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
 import type { Api } from './api.ts'
@@ -44,7 +44,7 @@ export type StatedStatuses = WeakMap<object, {
  */
 export async function writeStatus(write: StatusWrite): Promise<{ object: KubeObject; before: object }> {
   const { target, ref, status, query, stated } = write
-  const wanted = asJson(status)
+  const wanted = asJson(status, `set the status of ${write.api.describe(target)}`)
   const uid = uidIn(ref)
   const cached = uid && write.cached?.metadata.uid !== uid ? undefined : write.cached
   // An object that was read, rather than a name or metadata alone.

@@ -87,7 +87,7 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
     return { ...options, namespace } as O
   }
   return clientOf(client, (inner) => ({
-    get: async (resource, ref) => inner.get(resource, withNamespace(resource, ref)),
+    get: async (resource, ref, ...works) => inner.get(resource, withNamespace(resource, ref), ...works),
     list: async (resource, options) => inner.list(resource, withinNamespace(resource, options)),
     lookup: async (index, key, options) => inner.lookup(index, key, withinNamespace(index.resource, options)),
     pages: (resource, options) => inner.pages(resource, withinNamespace(resource, options)),
@@ -102,7 +102,7 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
       inner.setStatus(resource, withNamespace(resource, ref), status, options),
     delete: async (resource, ref, options) => inner.delete(resource, withNamespace(resource, ref), options),
     deleteAll: async (resource, options) =>
-      inner.deleteAll(resource, { namespace, ...withinNamespace(resource, options) }),
+      inner.deleteAll(resource, { ...withinNamespace(resource, options), namespace }),
     subresource: (resource, ref, name) => inner.subresource(resource, withNamespace(resource, ref), name),
     kindOf: (kind) => inner.kindOf(kind),
   }))

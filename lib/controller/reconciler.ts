@@ -1,5 +1,5 @@
 /** Runs the reconcile of a key and decides what happens to the key afterwards. */
-import { firstOf, LeadershipLost, messageOf } from '../core/errors.ts'
+import { firstOf, LeadershipLost, messageOf, readable } from '../core/errors.ts'
 import { parseKey } from '../core/objects.ts'
 import { formatMs } from '../core/duration.ts'
 import { isAbort, LazyAbort } from '../async/abort.ts'
@@ -307,7 +307,7 @@ export class Runs {
       const result = await reconcile(own)
       outcome = { kind: 'returned', result }
     } catch (error) {
-      outcome = { kind: 'threw', error }
+      outcome = { kind: 'threw', error: readable(error) }
     }
     stopTimer?.()
     this.#running.delete(own)

@@ -32,11 +32,6 @@ export function project(value: unknown, mask: unknown): unknown {
   return Object.fromEntries(keys.map((key) => [key, project(own(value, key), mask[key])]))
 }
 
-/** Returns the value after JSON and back: without undefined fields, with `toJSON` applied. */
-export function asJson(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
-}
-
 function own(object: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }

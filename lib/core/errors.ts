@@ -221,6 +221,16 @@ export function isNotCapable(error: unknown): boolean {
   return false
 }
 
+/** Returns what was thrown; in place of what throws when it is read, such as by a getter, an Error. */
+export function readable(thrown: unknown): unknown {
+  try {
+    isNotCapable(thrown)
+    return thrown
+  } catch {
+    return new Error(messageOf(thrown))
+  }
+}
+
 /** Yields the thrown value and its causes, the outermost first: at most `max`, as causes may form a cycle. */
 export function* causesOf(thrown: unknown, max = 20): Generator<unknown> {
   for (

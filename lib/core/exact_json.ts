@@ -63,21 +63,31 @@ export function isExact(object: object): boolean {
 
 /**
  * Returns the JSON of a whole object, with each number as it was read. `known`: an object that was read with the same
- * numbers. Throws a TypeError that begins with `Cannot ${action}` if an integer may have been rounded.
+ * numbers. Throws a TypeError that begins with `Cannot ${action}` if an integer may have been rounded, and for NaN and
+ * Infinity: they become null, to the server a field that is not set and gets its default.
  */
 export function stringifyExact(body: object, action: string, known: object = body): string {
   const texts = (known as { readonly [TEXTS]?: Texts })[TEXTS]
   const text = JSON.stringify(body)
-  if (!texts && !LONG_INTEGER.test(text)) return text
+  if (!texts && !/[[,:](-?\d{16}|null)/.test(text)) return text
   return JSON.stringify(body, (key, value: unknown) => {
     if (typeof value !== 'number') return value
+    const cannot = `Cannot ${action}: "${key}" is `
+    if (!Number.isFinite(value)) throw new TypeError(`${cannot}${value}; give a number, or leave the field out`)
     const source = texts?.get(value)
     if (source) return rawJson(source)
     // A number that was not read is the caller's own.
     if (source === undefined && (texts || !isUnsafe(value))) return value
-    const rounded = `"${key}" is an integer beyond 2^53, which JavaScript may have rounded when it was read`
-    throw new TypeError(`Cannot ${action}: ${rounded}; leave it as client.live.get or edit reads it, or send a patch`)
+    const rounded = 'an integer beyond 2^53, which JavaScript may have rounded when it was read'
+    throw new TypeError(`${cannot}${rounded}; leave it as client.live.get or edit reads it, or send a patch`)
   })
+}
+
+/** Returns a value after JSON and back: without undefined fields, with `toJSON` applied. Throws for NaN, as above. */
+export function asJson(value: unknown, action: string): unknown {
+  return value === undefined
+    ? undefined
+    : JSON.parse(stringifyExact(value as object, action, { [TEXTS]: new Map<number, string>() }))
 }
 
 /** Returns what {@link stringifyExact} takes as `known` for a body with numbers of two objects. */

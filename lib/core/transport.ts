@@ -43,8 +43,12 @@ export interface HttpBody extends AsyncIterable<Uint8Array> {
 
 /** Returns whether an answer may pause for any time: a watch, a followed log, a stream through a proxy subresource. */
 export function mayPause(path: string): boolean {
-  return isWatch(path) || /[?&]follow=(?:true|1)(?:&|$)|\/proxy(?:[/?]|$)/.test(path)
+  return isWatch(path) || STREAM.test(path)
 }
+
+/** An object and a namespace may be called "proxy", too. */
+const STREAM =
+  /[?&]follow=(?:true|1)(?:&|$)|^\/api\/v1\/(?:nodes|namespaces\/[^/]+\/(?:pods|services))\/[^/]+\/proxy(?:[/?]|$)/
 
 /** Returns whether a path, with its query, opens a watch. */
 export function isWatch(path: string): boolean {

@@ -3,7 +3,7 @@ import { formatMs } from '../core/duration.ts'
 import { ApiError, isReason, messageOf, NetworkError } from '../core/errors.ts'
 import { formatKey, keyOf } from '../core/objects.ts'
 import type { Log } from '../observe/log.ts'
-import { isMissingObject, withRule } from '../client/codec.ts'
+import { isMissingObject, withVerbs } from '../client/codec.ts'
 import type { Occurrence } from './event.ts'
 import { DENIED_MS, type DropCause, type EventLimits, type Job } from './event_state.ts'
 import type { EventMeter } from './metrics.ts'
@@ -26,7 +26,7 @@ interface WriteOutcome {
  * | 409 AlreadyExists | create | taken | |
  * | 404 that names the Event | patch | missing | |
  * | 403 for a terminating namespace, 404 for a missing one | create | refused | no warning: the objects are deleted too |
- * | other 403, other 404 | any | refused | a right or the kind is missing: later writes are not sent |
+ * | other 403, other 404 | any | refused | a right, a quota or the kind is missing: later writes are not sent |
  * | 401, 429, other 409 | any | unsent | the server did not carry it out |
  * | 408, 5xx | any | unknown | |
  * | other 4xx | any | refused | |
@@ -102,11 +102,8 @@ export class DroppedEvents {
     const about = `event ${event.reason} about ${event.regarding.kind} "${formatKey(event.regarding)}"`
     if (cause === 'forbidden') {
       const isFirst = this.#once(`${cause} ${write.kind}`)
-      const refused = withRule(
-        messageOf(error),
-        ['create', 'patch'],
-        `; the operator's role needs create and patch on events in the group events.k8s.io`,
-      )
+      // A quota and a webhook refuse in the same way, and name no rule.
+      const refused = withVerbs(messageOf(error), 'create', 'patch')
       const next = `one is tried every ${formatMs(DENIED_MS)}`
       this.#log[isFirst ? 'warn' : 'debug'](
         `${refused}. Events of namespace "${write.namespace}" are dropped without further warnings; ${next}`,

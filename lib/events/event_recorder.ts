@@ -89,6 +89,8 @@ const TIMEOUT_MS = 10_000
 
 /** The back-off after a failed write, for all events together. */
 const BACKOFF = { baseMs: 1000, maxMs: 30_000, jitter: 0.25 }
+/** The max honoured Retry-After: a proxy's may be of hours, and meanwhile events would be dropped. */
+const MAX_RETRY_AFTER_MS = 300_000
 
 /**
  * A {@link Recorder} with its own loop. Events that are recorded before the start wait; events after the end are
@@ -240,7 +242,7 @@ export class EventRecorder implements Runnable, Recorder {
   /** Starts the back-off. Writes that fail together count as one failure. */
   #pause(error: unknown, nowMs: number): void {
     const { random = Math.random } = this.#options
-    const retryAfterMs = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0
+    const retryAfterMs = error instanceof ApiError ? Math.min(error.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS) : 0
     const ms = nowMs < this.#pausedUntilMs ? 0 : backoffMs(this.#failures++, BACKOFF, random)
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, nowMs + Math.max(ms, retryAfterMs))
   }

@@ -191,7 +191,7 @@ test('remove ends the watch of a kind and releases waiting syncs; the kind can b
   const [nodes] = cache.informersOf(NODE)!
   const synced = cache.synced(signal)
   assert.deepEqual(cache.unsynced(), [
-    "nodes (Cannot list nodes: scripted Forbidden (the operator's role needs list and watch on nodes))",
+    'nodes (Cannot list nodes: scripted Forbidden)',
   ])
   cache.remove(NODE)
   await synced

@@ -163,8 +163,8 @@ test('a lookup in a kind that is not cached lists it each time, and a warning is
     await b.cluster.client.bound({ signal: new AbortController().signal }).lookup(byTeam, 't')
   }
   assert.deepEqual(b.warnings, [
-    'Each lookup in an index of configmaps lists all of them on the server, because they are not cached; add app.cache(ConfigMap)',
-    'Each lookup in an index of secrets lists all of them on the server, because they are not cached; add app.cache(Secret)',
+    "Each lookup in an index of configmaps lists all of them on the server, because they are not read from a cache; use app.cache(ConfigMap) without read: 'live'",
+    "Each lookup in an index of secrets lists all of them on the server, because they are not read from a cache; use app.cache(Secret) without read: 'live'",
   ])
   await b.stop()
 })

@@ -7,7 +7,7 @@ import type { KubeObject } from '../../lib/core/objects.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import type { HttpRequest, Transport } from '../../lib/core/transport.ts'
 import type { CacheOptions } from '../../lib/cache/cache_options.ts'
-import { ConfigMap, Deployment, Namespace, Pod, ServiceAccount } from '../../lib/kinds/mod.ts'
+import { ClusterRole, ConfigMap, Deployment, Namespace, Pod, ServiceAccount } from '../../lib/kinds/mod.ts'
 import { Cluster, type ClusterOptions } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
@@ -281,6 +281,15 @@ for (
     assert.equal(w.requests.length, 1 + (many > 8 ? 1 : many + 1))
   })
 }
+
+test('what deleteAll deleted is not read, whatever its name is', async () => {
+  await using w = await lagging({}, {}, ({ cache }) => void cache.declare(ClusterRole))
+  const metadata = { name: 'a,b=c\\d', labels: { app: 'x' } }
+  await w.client.create(ClusterRole, { metadata })
+  await w.catchUp()
+  await w.client.deleteAll(ClusterRole, { labels: 'app=x' })
+  assert.equal(await w.client.get(ClusterRole, metadata), undefined)
+})
 
 test('an informer of metadata shows the metadata of own writes', async () => {
   await using w = await lagging()

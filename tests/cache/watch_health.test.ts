@@ -18,7 +18,7 @@ const OWN: AnyResource = {
 }
 const GONE = 'warn Cannot watch pods.example.dev: the server no longer serves v1 of it, so its ' +
   'CustomResourceDefinition was deleted, with its objects, or changed; install it again'
-const DENIED = "warn Cannot list pods: Forbidden (the operator's role needs list and watch on pods); next try in 800 ms"
+const DENIED = 'warn Cannot list pods: Forbidden; next try in 800 ms'
 const rule = (verbs: string): string =>
   `Cannot list pods: pods is forbidden; its role lacks { apiGroups: [""], resources: ["pods"], verbs: [${verbs}] }`
 

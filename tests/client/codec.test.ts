@@ -93,6 +93,16 @@ test('an error shows no object that the server repeats, and no value of a Secret
   const short = { kind: 'Status', code: 422, reason: 'Invalid', message: 'spec.n: Invalid value: "hunter2": too short' }
   assert.match(errorOf(short, 'create Foo "default/f"').message, /"hunter2": too short/)
   assert.match(errorOf(short, 'create Secret "default/s"').message, /Invalid value: \(not shown\): too short/)
+  const type = (got: string): object => ({
+    code: 500,
+    message: `failed to create typed patch object (default/s; /v1, Kind=Secret): .data.a: expected string, got ${got}`,
+  })
+  for (const got of ['&value.valueUnstructured{Value:7357}', '&{[a\n7357]}\n.data.b: expected string, got &{[7357]}']) {
+    const { message, status } = errorOf(type(got), 'apply Secret "default/s"')
+    assert.match(message, /\.data\.a: expected string, got \(not shown\)$/)
+    assert.doesNotMatch(JSON.stringify([message, status]), /7357/)
+    assert.match(errorOf(type(got), 'apply Foo "default/f"').message, /7357/)
+  }
 })
 
 test('an error does not quote a truncated response', async () => {

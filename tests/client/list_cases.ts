@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ListPage, WatchChange } from '../../lib/client/client.ts'
 import { isReason } from '../../lib/core/errors.ts'
-import { asJson } from '../../lib/core/equal.ts'
+import { asJson } from '../../lib/core/exact_json.ts'
 import { markPartial } from '../../lib/core/partial.ts'
 import { metadataOf } from '../../lib/core/resource.ts'
 import {
@@ -83,10 +83,10 @@ export const LIST_CASES: readonly Case[] = casesOf({
     const whole = markPartial({ apiVersion: 'v1', kind: 'ConfigMap', metadata: made.metadata })
     const only = { namespace, fields: 'metadata.name=a' }
     for await (const { items } of client.pages(kind, only)) {
-      assert.deepEqual(items.map((item) => asJson(item)), [whole])
+      assert.deepEqual(items.map((item) => asJson(item, '')), [whole])
     }
     for await (const { object } of client.watch(kind, only)) {
-      assert.deepEqual(asJson(object), whole)
+      assert.deepEqual(asJson(object, ''), whole)
       break
     }
   },

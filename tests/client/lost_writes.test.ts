@@ -17,7 +17,7 @@ import { ConfigMap, Deployment, Secret } from '../../lib/kinds/mod.ts'
 import { Cluster } from '../../lib/manager/cluster.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
 import { FOO } from './case_bench.ts'
-import { answer, bodyOf, type Recorder, recorder } from './transports.ts'
+import { answer, bodyOf, type Recorder, recorder, refusal } from './transports.ts'
 
 const REF = { namespace: 'default', name: 'a' }
 const data = { big: 'x'.repeat(50), small: 'y' }
@@ -28,6 +28,7 @@ interface Bench {
   readonly network: Recorder
   readonly cluster: Cluster
   readonly client: Client
+  readonly clock: FakeClock
   /** The object on the server. */
   readonly server: Client
   stop(): Promise<void>
@@ -49,7 +50,7 @@ async function caching(
   const running = cluster.start(stopping.signal)
   await cluster.ready(stopping.signal)
   network.take()
-  return { network, cluster, client: cluster.client, server, stop: () => (stopping.abort(), running) }
+  return { network, cluster, client: cluster.client, clock, server, stop: () => (stopping.abort(), running) }
 }
 
 const stripsBig = (cluster: Cluster): void =>
@@ -463,6 +464,63 @@ test('a number that may have been rounded is not written: the error names it, an
     rounded('update', 'a'),
   )
   assert.deepEqual([it.bodies(), two.bodies()], [[], []])
+})
+
+test('what a failing watch has in the cache is no reason to send nothing', async () => {
+  const selector = { matchLabels: { a: 'b' } }
+  const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
+  const wanted = { metadata: REF, spec: { replicas: 2, selector, template } }
+  const { client, network, server, cluster, clock, stop } = await caching(
+    (client) => client.create(Deployment, wanted),
+    ({ cache }) => void cache.declare(Deployment),
+  )
+  const write = async (): Promise<void> => {
+    await client.apply(Deployment, wanted)
+    await client.setStatus(Deployment, REF, { replicas: 2 })
+  }
+  await write()
+  await write()
+  assert.equal(network.take().filter((line) => line.startsWith('PATCH')).length, 2)
+  network.intercept = (request, next) =>
+    /[?&]watch=/.test(request.path) ? Promise.resolve(refusal(403, 'Forbidden')) : next(request)
+  await clock.advance(700_000)
+  assert.ok(cluster.cache.informersOf(Deployment)![0]!.failure)
+  await server.patch(Deployment, REF, { merge: { spec: { replicas: 3 } } })
+  await server.setStatus(Deployment, REF, { replicas: 3 })
+  await write()
+  const stored = async (): Promise<unknown> => {
+    const { spec, status } = (await server.get(Deployment, REF))!
+    return [spec?.replicas, status?.replicas]
+  }
+  assert.deepEqual(await stored(), [2, 2])
+  await server.patch(Deployment, REF, { merge: { spec: { replicas: 3 } } })
+  await client.edit(Deployment, REF, (object) => void (object.spec!.replicas = 2))
+  assert.deepEqual(await stored(), [2, 2])
+  await server.delete(Deployment, REF)
+  assert.equal((await client.createIfMissing(Deployment, wanted)).result, 'created')
+  await stop()
+})
+
+test('NaN and Infinity, in JSON null, are not written: the error names the field, and nothing is sent', async () => {
+  const it = answering(wide('{}'))
+  const scale = it.client.subresource(Deployment, REF, 'scale')
+  for (const n of [NaN, -Infinity]) {
+    const spec = { none: null, list: [{ n }] }
+    for (
+      const [action, write] of [
+        ['create Foo', () => it.client.create(WIDE, { metadata: REF, spec })],
+        ['patch Foo', () => it.client.apply(WIDE, { metadata: REF, spec })],
+        ['patch Foo', () => it.client.patch(WIDE, REF, { merge: { spec } })],
+        ['update Foo "default/a"', () => it.client.edit(WIDE, REF, (object) => void (object.spec['n'] = n))],
+        ['set the status of Foo "default/a"', () => it.client.setStatus(WIDE, REF, { n })],
+        ['update the scale of Deployment "default/a"', () => scale.update({ spec: { n } as never })],
+      ] as const
+    ) {
+      const message = `Cannot ${action}: "n" is ${n}; give a number, or leave the field out`
+      await assert.rejects(async () => await write(), { name: 'TypeError', message })
+    }
+  }
+  assert.deepEqual(it.bodies(), [])
 })
 
 test('setStatus writes numbers exactly as its object has them', async () => {

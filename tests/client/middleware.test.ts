@@ -20,7 +20,7 @@ import { memoryMeter } from '../observe/memory_meter.ts'
 import { CONFIG_MAP } from './case_bench.ts'
 import { answer } from './transports.ts'
 
-const NOW = Date.parse('2026-11-21T10:00:00Z')
+const NOW = 'Sat, 21 Nov 2026 10:00:00 GMT'
 
 const DECISIONS: readonly [
   name: string,
@@ -49,8 +49,8 @@ const DECISIONS: readonly [
 
 for (const [name, status, retryAfter, attempt, delay] of DECISIONS) {
   test(`the delay for ${name}`, () => {
-    const headers: Record<string, string> = retryAfter === undefined ? {} : { 'retry-after': retryAfter }
-    assert.equal(retryDelayMs({ status, headers }, attempt, { maxAttempts: 11, now: NOW }), delay)
+    const headers = { date: NOW, ...(retryAfter !== undefined && { 'retry-after': retryAfter }) }
+    assert.equal(retryDelayMs({ status, headers }, attempt, 11), delay)
   })
 }
 
@@ -95,6 +95,13 @@ test('a refused request is sent again after its Retry-After, with the same body 
   const { response, waits } = await sendThrough(api, {}, request)
   assert.deepEqual([response.status, waits, api.sent], [200, [1050, 1050], [request, request, request]])
   assert.equal(api.open(), 1, 'the refusals are released')
+})
+
+test("a Retry-After date is of the server's clock, from which this machine's may differ", async () => {
+  const refused = answer(503, '', { 'retry-after': 'Sat, 21 Nov 2026 10:00:05 GMT', date: NOW })
+  const answers = [refused, answer(200, '')]
+  const { waits } = await sendThrough(() => Promise.resolve(answers.shift()!))
+  assert.deepEqual(waits, [5250])
 })
 
 const SPREADS = [

@@ -85,6 +85,11 @@ export const WRAPPER_CASES: readonly Case[] = casesOf({
     }
     assert.equal((await client.deleteAll(CONFIG_MAP, { labels: 'mine' })).length, 2)
     assert.deepEqual(await client.lookup(byName, `of-${namespace}`), [])
+    const unset = { labels: 'none', namespace: undefined } as unknown as { labels: string }
+    await assert.rejects(
+      client.deleteAll(CLUSTER_ROLE, unset),
+      /it is cluster-scoped, and all its objects would be deleted$/,
+    )
     const role = await client.create(CLUSTER_ROLE, { metadata: { name: `role-${namespace}` } })
     assert.equal((await client.get(CLUSTER_ROLE, role))?.metadata.namespace, undefined)
     assert.equal(await client.delete(CLUSTER_ROLE, role), true)

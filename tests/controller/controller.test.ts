@@ -255,7 +255,7 @@ test('a sync timeout of the first lists rejects the start with what is missing a
   assert.equal(
     String(c.ended()?.error),
     'Error: Cannot start controller "test": its sources were not in sync within 30 s; still missing: pods ' +
-      "(Cannot list pods: scripted Forbidden (the operator's role needs list and watch on pods)), nodes, leases",
+      '(Cannot list pods: scripted Forbidden), nodes, leases',
   )
   assert.equal(c.listeners(), 0)
   for (const { informer } of c.feeds) informer.stop()

@@ -164,6 +164,26 @@ test('metrics that throw stop no run and no controller', async () => {
   await c.end()
 })
 
+test('what is thrown, and throws when it is read, is a failure of its run alone', async () => {
+  const throwing = (field: string): Error =>
+    Object.defineProperty(new Error(), field, { get: () => assert.fail('mine') })
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  const thrown = [throwing('name'), throwing('cause'), proxy]
+  let runs = 0
+  const c = controlling({
+    pods: [pod('a', '1')],
+    reconcile: async () => {
+      if (runs++ < thrown.length) throw thrown[runs - 1]
+    },
+  })
+  await c.start()
+  await c.clock.advance(5 + 10 + 20)
+  await c.settle()
+  assert.deepEqual([runs, c.ended()], [4, undefined])
+  await c.end()
+})
+
 test('a listener that rejects, a cause that throws and an error without a text stop nothing', async () => {
   let runs = 0
   const c = controlling({

@@ -194,16 +194,18 @@ test('while the server is unreachable, one event is tried after 1 s, 2 s, 4 s â€
   assert.deepEqual(lines, [])
 })
 
-test('the Retry-After of a busy server is respected', async () => {
-  const { clock, events, notes, network } = started()
-  network.intercept = () => Promise.resolve(refusal(429, 'TooManyRequests', { retryAfterSeconds: 45 }))
-  events.normal(FOO, 'Tick', 'tick')
-  await clock.advance(0)
-  network.intercept = undefined
-  await clock.advance(44_000)
-  assert.deepEqual(await notes(), [])
-  await clock.advance(1000)
-  assert.deepEqual(await notes(), ['tick'])
+test('the Retry-After of a busy server is respected, up to five minutes', async () => {
+  for (const [retryAfterSeconds, waitMs] of [[45, 45_000], [86_400, 300_000]] as const) {
+    const { clock, events, notes, network } = started()
+    network.intercept = () => Promise.resolve(refusal(429, 'TooManyRequests', { retryAfterSeconds }))
+    events.normal(FOO, 'Tick', 'tick')
+    await clock.advance(0)
+    network.intercept = undefined
+    await clock.advance(waitMs - 1000)
+    assert.deepEqual(await notes(), [])
+    await clock.advance(1000)
+    assert.deepEqual(await notes(), ['tick'])
+  }
 })
 
 test('a hanging request is given up after 10 s and retried', async () => {
@@ -314,6 +316,18 @@ test('a missing right is logged once with its rule; then no request is sent for 
   events.normal(FOO, 'Tick', 'at last')
   await clock.advance(0)
   assert.deepEqual(await notes(), ['at last'])
+})
+
+test('a quota that refuses events is not reported as a missing right', async () => {
+  const { clock, events, network, lines } = started()
+  const quota = 'events "x" is forbidden: exceeded quota: small, requested: count/events.events.k8s.io=1'
+  network.intercept = () => Promise.resolve(refusal(403, 'Forbidden', { name: 'x', kind: 'events' }, quota))
+  events.normal(FOO, 'Tick', 'tick')
+  await clock.advance(0)
+  assert.deepEqual(lines, [
+    `warn Cannot create events.events.k8s.io in namespace "default": ${quota}. ` +
+    'Events of namespace "default" are dropped without further warnings; one is tried every 5 m',
+  ])
 })
 
 test('if only create is allowed, repetitions are dropped and other events are written', async () => {

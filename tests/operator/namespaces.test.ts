@@ -445,7 +445,7 @@ test('a role that lacks the Namespaces is named, and the start ends after syncTi
   await using started = await starting(app, {
     intercept: only(/\/namespaces\?/, async () => refusal(403, 'Forbidden')),
   })
-  assert.match(messages(started, 'warn').join('\n'), /needs list and watch on namespaces/)
+  assert.match(messages(started, 'warn').join('\n'), /Cannot list namespaces: /)
   await started.clock.advance(120_000)
   assert.match(String(started.outcome()), /namespaces/)
 })

@@ -118,7 +118,7 @@ for (const [what, half] of Object.entries(halves)) {
     ending(async (keep) => {
       const part = Promise.withResolvers<ServerResponse>()
       const server = await keep.serveTls((request, response) => {
-        if (!request.url!.startsWith('/half')) return void response.end('ok')
+        if (!request.url!.includes('half')) return void response.end('ok')
         half(response)
         part.resolve(response)
       })
@@ -126,7 +126,8 @@ for (const [what, half] of Object.entries(halves)) {
         const clock = new FakeClock()
         const transport = await keep.transportTo(server, {}, { clock })
         const before = server.connections()
-        const answer = await transport({ method: 'GET', path: what.includes('error') ? '/half?watch=true' : '/half' })
+        const path = what.includes('error') ? '/half?watch=true' : '/api/v1/namespaces/proxy/configmaps/proxy?half'
+        const answer = await transport({ method: 'GET', path })
         await textOf(transport)
         const ends: unknown[] = []
         const ended = read(answer.body).catch((error: unknown) => ends.push(error))
