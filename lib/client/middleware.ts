@@ -18,7 +18,7 @@ export interface RetryOptions {
 /** The part of a response that decides about a retry. */
 export type Refusal = Pick<HttpResponse, 'status' | 'headers'>
 
-/** Longer waits belong to the caller, which has a queue and its own deadline. */
+/** A request is sent again after this time at the latest: a proxy may ask for hours. */
 const MAX_WAIT_MS = 30_000
 
 /**
