@@ -16,7 +16,7 @@ test('the status says what the Deployment has available', async () => {
   // No kubelet runs in a world: the test writes what it would.
   const { metadata } = (await w.client.get(Deployment, deployment))!
   await w.client.subresource(Deployment, metadata, 'status').patch({
-    merge: { status: { replicas: 1, availableReplicas: 1 } },
+    merge: { status: { replicas: 1, readyReplicas: 1, availableReplicas: 1 } },
   })
   await w.settle()
   assert.equal((await w.client.get(Foo, foo.metadata))?.status?.availableReplicas, 1)

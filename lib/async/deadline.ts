@@ -16,14 +16,13 @@ export function deadline(clock: Clock, ms: number, onDue: (ms: number) => void):
   /** When the timer fires: never after the deadline; before it if the deadline was moved later. */
   let timerMs = Infinity
   let stop: (() => void) | undefined
-  const check = (): void => {
-    const leftMs = dueMs - clock.monotonic()
-    if (leftMs > 0) checkAfter(leftMs)
-    else onDue(setMs)
-  }
   const checkAfter = (ms: number): void => {
     timerMs = dueMs
-    stop = clock.after(ms, check)
+    stop = clock.after(ms, () => {
+      const leftMs = dueMs - clock.monotonic()
+      if (leftMs > 0) checkAfter(leftMs)
+      else onDue(setMs)
+    })
   }
   const set = (ms: number): void => {
     setMs = ms

@@ -144,8 +144,8 @@ export function numberSchema(checks: readonly Check[], place: Place): JsonSchema
   return {
     type: integer ? 'integer' : 'number',
     ...(format && { format }),
-    ...limitSchema('minimum', format, formats, checks),
-    ...limitSchema('maximum', format, formats, checks),
+    ...limitSchema('minimum', format, formats, checks, place),
+    ...limitSchema('maximum', format, formats, checks, place),
     ...(divisor !== undefined && { multipleOf: divisor }),
     ...(divisors.length > 0 && { allOf: divisors.map((multipleOf) => ({ multipleOf })) }),
   }
@@ -168,6 +168,7 @@ function limitSchema(
   format: string | undefined,
   formats: readonly string[],
   checks: readonly Check[],
+  place: Place,
 ): JsonSchema {
   const sign = side === 'minimum' ? -1 : 1
   const stated = checks.filter(({ check }) => check === (sign < 0 ? 'greater_than' : 'less_than'))
@@ -178,9 +179,15 @@ function limitSchema(
   // An infinite limit excludes no JSON number, and the keyword could not express it. A format implies its limits, but
   // the server enforces only those of int32, float and double.
   if (!limit || !Number.isFinite(limit.value) || !(limit.isStated || format === 'int64')) return {}
-  const { value, isExclusive } = limit
+  const { isExclusive } = limit
+  let { value } = limit
+  if (format?.startsWith('int')) value = sign < 0 === isExclusive ? Math.floor(value) : Math.ceil(value)
+  else if (isExclusive && sign * value > 0 && value % 1) refuse(place, `limited by ${value}`, WHOLE_PART)
   return { [side]: value, ...(isExclusive && { [side.replace('m', 'exclusiveM')]: true }) }
 }
+
+/** It compares whole numbers with the whole part of a limit, and divides them by that of a divisor. */
+const WHOLE_PART = 'for whole numbers the API server takes its whole part'
 
 interface Limit {
   readonly value: number
@@ -191,7 +198,7 @@ interface Limit {
 function divisorsOf(checks: readonly Check[], place: Place): readonly number[] {
   const values = checks.filter(({ check }) => check === 'multiple_of').map(({ value }) => Math.abs(Number(value)))
   for (const value of values) {
-    if (!Number.isFinite(value) || value === 0) refuse(place, `a multiple of ${value}`)
+    if (!Number.isInteger(value) || value === 0) refuse(place, `a multiple of ${value}`, WHOLE_PART)
   }
   return [...new Set(values)]
 }

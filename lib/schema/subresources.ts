@@ -3,7 +3,10 @@ import type { JsonSchema, ScaleSubresource } from '../core/resource.ts'
 
 /** The fields of the scale subresource, as JSON paths from the object's root. */
 export interface ScaleDefinition {
-  /** The wanted number of replicas: an integer of the spec, such as `.spec.replicas`. */
+  /**
+   * The wanted number of replicas: an integer of the spec, such as `.spec.replicas`. Give it a default: the server
+   * answers a read of the scale with 500 while an object has none, and no autoscaler works.
+   */
   readonly specReplicas: string
   /** The observed number of replicas: an integer of the status, such as `.status.replicas`. */
   readonly statusReplicas: string

@@ -31,6 +31,39 @@ test('timestamps come from the clock', async () => {
   assert.equal(metadata.creationTimestamp, '2030-06-01T12:00:00Z')
 })
 
+test('a later apply of what the server writes in another form, or completes in an atomic list, changes nothing', async () => {
+  const clock = new FakeClock()
+  const server = new ApiServer({ clock })
+  const container = { name: 'c', image: 'i', resources: { limits: { cpu: '1000m' } } }
+  const objects = [
+    ['/api/v1/namespaces/default/pods', { apiVersion: 'v1', kind: 'Pod', spec: { containers: [container] } }],
+    ['/apis/networking.k8s.io/v1/namespaces/default/networkpolicies', {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      spec: { podSelector: {}, ingress: [{ ports: [{ port: 80 }] }] },
+    }],
+  ] as const
+  for (const [path, object] of objects) {
+    const headers = { 'content-type': 'application/apply-patch+yaml' }
+    const body = { ...object, metadata: { name: 'a' } }
+    const apply = async () => (await send(server, 'PATCH', `${path}/a?fieldManager=m`, body, { headers })).body
+    const first = await apply()
+    await clock.advance(5000)
+    assert.deepEqual(await apply(), first)
+  }
+})
+
+test('a deleted namespace takes its Jobs with it, although a deletion of one alone keeps its pods', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const metadata = { name: 'n' }
+  await must(server, 'POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata })
+  const template = { spec: { containers: [{ name: 'c', image: 'i' }], restartPolicy: 'Never' } }
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata, spec: { template } }
+  await must(server, 'POST', '/apis/batch/v1/namespaces/n/jobs', job)
+  await must(server, 'DELETE', '/api/v1/namespaces/n')
+  assert.equal((await send(server, 'GET', '/api/v1/namespaces/n')).status, 404)
+})
+
 test('a saved state restores objects, uids, versions and custom kinds', async () => {
   const before = new ApiServer({ clock: new FakeClock() })
   await send(before, 'POST', MAPS, map('a'))

@@ -65,6 +65,7 @@ test('manifests are applied in order; --state keeps the objects, and nothing els
     folder.write('things.yaml', THINGS)
     folder.write('bad.yaml', 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: Not_A_Name }\n')
     folder.write('objects.json', '{"format":"kubeloop-apiserver/1",')
+    folder.write('objects.json.running/pid', '4194305') // larger than any process id
     const args = ['apiserver', '--state', 'objects.json', '--apply', 'things.yaml']
     const first = folder.run(...args, '--apply', 'bad.yaml')
     assert.match(
@@ -76,15 +77,24 @@ test('manifests are applied in order; --state keeps the objects, and nothing els
     await first.line('the object', applied('Thing default/a', 'created'))
     assert.match((await first.line('the refused one', isError)).message, /Not_A_Name.*\(bad\.yaml\)$/)
     await (await folder.client()).create(Thing, { metadata: { namespace: 'default', name: 'b' } } as never)
+    const other = folder.run(...args, '--write-kubeconfig', 'other')
+    assert.equal(await other.ended, 1)
+    assert.match(other.errors(), /^Cannot start: kubeloop already keeps its state in objects\.json \(process \d+\)/)
     await first.stop()
     assert.equal(statSync(join(folder.path, 'objects.json')).mode & 0o777, 0o600)
+    // That of kubeloop dev, with another cluster of an operator.
+    const clusters = { west: JSON.parse(folder.read('objects.json')) }
+    folder.write('objects.json', JSON.stringify({ ...clusters.west, clusters }))
 
     const second = folder.run(...args)
     assert.equal((await second.line('restored', is('restored')))['file'], 'objects.json')
     await second.line('the same object', applied('Thing default/a', 'unchanged'))
     const things = await (await folder.client()).list(Thing)
     assert.deepEqual(things.map(({ metadata }) => metadata.name).sort(), ['a', 'b'])
+    await (await folder.client()).delete(Thing, { namespace: 'default', name: 'b' })
     await second.stop('SIGINT')
+    assert.deepEqual(JSON.parse(folder.read('objects.json')).clusters, clusters)
+    assert.equal(existsSync(join(folder.path, 'objects.json.running')), false)
   }))
 
 test('several run in one folder with kubeconfigs and addresses of their own; owned objects are collected if it is asked for', () =>

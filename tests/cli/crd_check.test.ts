@@ -13,7 +13,7 @@ import { manifestText } from '../../lib/cli/manifests.ts'
 import { Api } from '../../lib/client/api.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
-import { recorder, refusal } from '../client/transports.ts'
+import { answer, recorder, refusal } from '../client/transports.ts'
 import { inFolder } from './dev_command.ts'
 import { goldenCases } from './golden.ts'
 
@@ -218,6 +218,34 @@ test('objects of a kind with several versions are counted once, in the version t
     spec: { ...definition.spec, conversion: { strategy: 'Webhook' as const, webhook } },
   }
   assert.deepEqual(await checkStored(converted, cluster, assert.fail), { name: 'foos.example.com', seen: 1, unfit: 0 })
+})
+
+test('objects of a version that is not served cannot be read to check its narrower schema', async () => {
+  const conversion = { strategy: 'Webhook' as const, webhook: { conversionReviewVersions: ['v1'], clientConfig: {} } }
+  const definition = (max: number): CustomResourceDefinition => {
+    const { spec, ...rest } = crd(of(z.object({ size: z.int32().max(max) })), of(z.object({}), { version: 'v2' }))
+    const versions = spec.versions.map((each) => ({ ...each, served: each.name === 'v2', storage: each.name === 'v2' }))
+    return { ...rest, spec: { ...spec, conversion, versions } } as unknown as CustomResourceDefinition
+  }
+  const status = { storedVersions: ['v1', 'v2'] }
+  const list = { apiVersion: 'example.com/v2', kind: 'FooList', metadata: {}, items: [] }
+  const check = (max: number) =>
+    checkStored(
+      definition(max),
+      new Cluster({
+        name: 'test',
+        transport: ({ path }) => {
+          const body = path.startsWith('/apis/example.com/v2/foos') ? list : { ...definition(9), status }
+          return Promise.resolve(answer(200, body))
+        },
+      }),
+      assert.fail,
+    )
+  assert.deepEqual(await check(10), { name: 'foos.example.com', seen: 0, unfit: 0 })
+  await assert.rejects(
+    check(5),
+    /they may be stored as v1, whose schema becomes narrower, and it must be served to read/,
+  )
 })
 
 test('a server that has no definitions at all is an error, not a kind without objects; a missing right is named', async () => {

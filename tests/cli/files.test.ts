@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
@@ -403,6 +403,20 @@ test('changes are saved together, in a file that only this user can read', async
     assert.equal(saves, 2)
   })
 })
+
+test('what could not be saved is saved at the end', () =>
+  inFolder(async (path) => {
+    const clock = new FakeClock()
+    const failed = Promise.withResolvers<unknown>()
+    const file = new StateFile(path('folder/state.json'), { clock, save: () => ({}), onError: failed.resolve })
+    writeFileSync(path('folder'), 'in the way')
+    file.changed()
+    await clock.advance(300)
+    await failed.promise
+    rmSync(path('folder'))
+    await file.close()
+    assert.equal(readFileSync(path('folder/state.json'), 'utf8'), '{}')
+  }))
 
 test('a state that cannot be read is renamed, and reported', async () => {
   await inFolder(async (path) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
 import { Latch } from '../../lib/async/latch.ts'
+import { mayPause } from '../../lib/core/transport.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
 import { SessionHost, type SessionHostOptions } from '../../lib/cli/dev/session_host.ts'
 import { NOTICE_PATH, SESSION_PATH, type SessionResponse } from '../../lib/cli/dev/session.ts'
@@ -41,6 +42,9 @@ function host(options: Partial<SessionHostOptions> = {}) {
     },
   }
 }
+
+test('a session outlives any silence of the command, as its operator ends with it', () =>
+  assert.ok(mayPause(SESSION_PATH)))
 
 test('the duration of a restart is from the end of one operator to the start of the next', async () => {
   const starts: number[] = []

@@ -279,23 +279,23 @@ async function deployed(options: CacheOptions = {}) {
 test('a status keeps the conditions of others that strip has removed, and is not sent if the server has it', async () => {
   const { network, client, read, now, server, stop } = await deployed({
     strip: (object) => {
-      const { status } = object as { status?: { conditions?: object; replicas?: number; availableReplicas?: number } }
+      const { status } = object as { status?: { conditions?: object; replicas?: number; collisionCount?: number } }
       delete status?.conditions
       delete status?.replicas
-      delete status?.availableReplicas
+      delete status?.collisionCount
     },
   })
-  const mine = { readyReplicas: 1, conditions: [condition('Mine')] }
-  const both = { readyReplicas: 1, conditions: [condition('Theirs'), condition('Mine')] }
+  const mine = { unavailableReplicas: 1, conditions: [condition('Mine')] }
+  const both = { unavailableReplicas: 1, conditions: [condition('Theirs'), condition('Mine')] }
   await client.setStatus(Deployment, await read(), mine)
   assert.deepEqual([await now(), network.take().map((line) => line.split(' ')[0])], [both, ['GET', 'PATCH', 'GET']])
   assert.deepEqual((await client.setStatus(Deployment, await read(), mine)).status, both)
   assert.deepEqual(network.take().map((line) => line.split(' ')[0]), ['GET'])
   // A later version: what strip leaves out was not changed by others.
   const before = draft(await read())
-  await server.setStatus(Deployment, REF, { ...both, availableReplicas: 1 })
-  await client.setStatus(Deployment, before, { readyReplicas: 2, conditions: [condition('Mine')] })
-  assert.deepEqual(await now(), { ...both, readyReplicas: 2 })
+  await server.setStatus(Deployment, REF, { ...both, collisionCount: 1 })
+  await client.setStatus(Deployment, before, { unavailableReplicas: 2, conditions: [condition('Mine')] })
+  assert.deepEqual(await now(), { ...both, unavailableReplicas: 2 })
   // What was read is neither in a copy that is changed, nor in the server's object.
   const copy = draft(before)
   copy.status = { replicas: 3 }

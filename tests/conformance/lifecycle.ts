@@ -127,6 +127,23 @@ const SELECTORS = [
 
 export const LIFECYCLE_CASES: readonly Case[] = casesOf('definitions', [
   {
+    name: 'the scale of an object that states no replicas',
+    setup: served({
+      subresources: { status: {}, scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.status.n' } },
+    }),
+    steps: [
+      ['POST {path}', made('a')],
+      'GET {path}/a/scale',
+      ['MERGE {path}/a/scale ? spec', {}],
+      ['PUT {path}/a/scale ? spec', { metadata: { name: 'a' } }],
+      ['MERGE {path}/a ? spec', { spec: { n: null } }],
+      ['MERGE {path}/a/scale ? spec', { spec: { replicas: 0 } }],
+      ['MERGE {path}/a ? spec', { spec: { n: null } }],
+      ['MERGE {path}/a/scale ? spec', { spec: { replicas: 2 } }],
+      'GET {path}/a/scale ? spec',
+    ],
+  },
+  {
     name: 'the definitions of the examples are accepted, with their rules',
     steps: [Foo, Bucket, Pool, Claim, Site].map(({ definition }): Step => {
       const { spec, ...crd } = definition!.crd

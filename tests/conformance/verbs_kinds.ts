@@ -1,6 +1,6 @@
 /** Scripts of writes to kinds with rules of their own. The answers are recorded. */
 import type { Body } from './api.ts'
-import { cm, deploy, foo, type Script, script } from './transcript.ts'
+import { cm, deploy, foo, type Script, script, type Step } from './transcript.ts'
 
 const lease = (name: string, spec: unknown = {}, metadata: Record<string, unknown> = {}): Body => ({
   apiVersion: 'coordination.k8s.io/v1',
@@ -22,6 +22,34 @@ const pod = (name: string, spec: Record<string, unknown> = {}): Body => ({
   metadata: { name },
   spec: { containers: [{ name: 'main', image: 'nginx' }], ...spec },
 })
+const JOBS = '/apis/batch/v1/namespaces/{ns}/jobs'
+const job = (name: string, spec: Record<string, unknown> = {}): Body => ({
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name },
+  spec: { template: { spec: { ...pod('').spec, restartPolicy: 'Never' } }, ...spec },
+})
+const jobPod = (spec: Record<string, unknown>): Body => ({ spec: { template: { spec } } })
+const TERMS = [{ matchExpressions: [{ key: 'a', operator: 'Exists' }] }]
+const NODE_AFFINITY = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: TERMS } }
+const LABELS = { app: 'a' }
+const TEMPLATED = { selector: { matchLabels: LABELS }, template: { metadata: { labels: LABELS }, spec: pod('').spec } }
+const WORKLOADS = [
+  ['deployments', 'Deployment', TEMPLATED],
+  ['replicasets', 'ReplicaSet', TEMPLATED],
+  ['statefulsets', 'StatefulSet', { ...TEMPLATED, serviceName: 'a' }],
+  ['daemonsets', 'DaemonSet', TEMPLATED],
+] as const
+/** Changes of a status, each on top of those before that were accepted. */
+const COUNTS: readonly Record<string, number>[] = [
+  { availableReplicas: 2, readyReplicas: 2, updatedReplicas: 2, currentReplicas: 2, fullyLabeledReplicas: 2 },
+  { replicas: 2, availableReplicas: 2 },
+  { replicas: 2, availableReplicas: 1, readyReplicas: 2 },
+  { replicas: -1 },
+  { unavailableReplicas: 5, observedGeneration: -1, collisionCount: 1 },
+  { unavailableReplicas: 5, numberReady: 3, desiredNumberScheduled: -2 },
+  { numberReady: 3, numberAvailable: 4 },
+]
 
 export const KIND_SCRIPTS: readonly Script[] = [
   script('verbs: a PUT creates a Lease', [
@@ -30,6 +58,11 @@ export const KIND_SCRIPTS: readonly Script[] = [
     ['PUT leases/b', lease('b', {}, { resourceVersion: '5' })],
     ['PUT leases/b', lease('b', {}, { uid: 'x' })],
     ['PUT leases/b', lease('c')],
+    ['PUT leases/gone', lease('gone', {}, { uid: 'x' })],
+    ['PUT leases/gone', lease('gone', {}, { uid: 'x', resourceVersion: '5' })],
+    ['PUT cm/gone', cm('gone', {}, { uid: 'x' })],
+    ['PUT foos/gone', foo('gone', { size: 1 }, { uid: 'x', resourceVersion: '5' })],
+    ['PUT foos/gone/status', foo('gone', { size: 1 }, { uid: 'x' })],
     ['PUT leases/B', lease('B')],
     ['PUT leases/b?dryRun=All', lease('b')],
     'GET leases/b',
@@ -38,6 +71,45 @@ export const KIND_SCRIPTS: readonly Script[] = [
     ['MERGE leases/a', { spec: { renewTime: '2020-01-01T00:00:00Z' } }],
     ['MERGE leases/a', { spec: { leaseTransitions: -1 } }],
   ]),
+  script('verbs: what may change of a pod and of a suspended Job', [
+    [`POST ${PODS}`, pod('a', { nodeSelector: { a: 'b' } })],
+    [`MERGE ${PODS}/a`, { spec: { nodeSelector: { a: 'c' } } }],
+    [`MERGE ${PODS}/a`, { spec: { affinity: { nodeAffinity: NODE_AFFINITY } } }],
+    [`MERGE ${PODS}/a`, { spec: { containers: [{ name: 'main', image: 'nginx' }, { name: 'more', image: 'nginx' }] } }],
+    [`MERGE ${PODS}/a`, { spec: { initContainers: [{ name: 'more', image: 'nginx' }] } }],
+    [`POST ${PODS}`, pod('gated', { schedulingGates: [{ name: 'x.io/gate' }] })],
+    [`MERGE ${PODS}/gated ? spec.nodeSelector`, { spec: { nodeSelector: { a: 'c' } } }],
+    [`MERGE ${PODS}/gated ? spec.affinity`, { spec: { affinity: { nodeAffinity: NODE_AFFINITY } } }],
+    [`MERGE ${PODS}/gated`, { spec: { hostname: 'x' } }],
+    [`POST ${JOBS}`, job('a', { suspend: true })],
+    [`MERGE ${JOBS}/a ? spec.template.spec.nodeSelector`, jobPod({ nodeSelector: { a: 'b' } })],
+    [`MERGE ${JOBS}/a ? spec.template.spec.tolerations`, jobPod({ tolerations: [{ key: 'k', operator: 'Exists' }] })],
+    [`MERGE ${JOBS}/a ? spec.template.spec.affinity`, jobPod({ affinity: { nodeAffinity: NODE_AFFINITY } })],
+    [`MERGE ${JOBS}/a ? spec.template.spec.affinity`, jobPod({ affinity: null })],
+    [`MERGE ${JOBS}/a ? spec.template.metadata.labels`, {
+      spec: { template: { metadata: { labels: { more: 'x' } } } },
+    }],
+    [
+      `MERGE ${JOBS}/a`,
+      jobPod({ affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [] } } }),
+    ],
+    [`MERGE ${JOBS}/a`, jobPod({ restartPolicy: 'OnFailure' })],
+    [`MERGE ${JOBS}/a`, jobPod({ containers: [{ name: 'main', image: 'other' }] })],
+    [
+      `MERGE ${JOBS}/a`,
+      jobPod({ containers: [{ name: 'main', image: 'nginx', resources: { limits: { cpu: '1' } } }] }),
+    ],
+    `DELETE ${JOBS}/a ? metadata.finalizers`,
+    [`POST ${JOBS}`, job('b')],
+    [`MERGE ${JOBS}/b`, jobPod({ nodeSelector: { a: 'b' } })],
+    [`DELETE ${JOBS}/b ? metadata.finalizers`, { gracePeriodSeconds: 0 }],
+  ]),
+  ...WORKLOADS.map(([plural, kind, spec]) =>
+    script(`verbs: the counts of the status of ${plural}`, [
+      [`POST /apis/apps/v1/namespaces/{ns}/${plural}`, { apiVersion: 'apps/v1', kind, metadata: { name: 'a' }, spec }],
+      ...COUNTS.map((status): Step => [`MERGE /apis/apps/v1/namespaces/{ns}/${plural}/a/status`, { status }]),
+    ])
+  ),
   script('verbs: data, types and immutability of Secrets', [
     [`POST ${SECRETS} ? data type stringData`, secret('a', { data: { k: 'eA==' }, stringData: { l: 'y', k: 'z' } })],
     [`POST ${SECRETS}`, secret('b', { data: { k: 'x' } })],

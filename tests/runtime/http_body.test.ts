@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Readable } from 'node:stream'
 import type { IncomingMessage } from 'node:http'
-import { type OpenBody, openBody } from '../../lib/runtime/net/http_body.ts'
+import { AnswerBody } from '../../lib/runtime/net/http_body.ts'
 
 const KIB = 1024
 
 /** Returns a response whose chunks the test pushes, and the record of its pauses and resumes. */
 function answering(): {
-  readonly body: OpenBody
+  readonly body: AnswerBody
   readonly flow: string[]
   deadlines(): number
   push(kib: number): void
@@ -18,7 +18,7 @@ function answering(): {
   const flow: string[] = []
   let deadlines = 0
   const answer = Object.assign(new Readable({ read() {} }), { complete: false, headers: {} })
-  const body = openBody(answer as unknown as IncomingMessage, false, {
+  const body = new AnswerBody(answer as unknown as IncomingMessage, false, {
     explain: (cause) => cause,
     hangUp() {},
     onBytes: () => void deadlines++,

@@ -9,7 +9,7 @@ import type { Transport } from '../../lib/core/transport.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { parseServer } from '../../lib/runtime/net/address.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
-import { exchange } from '../../lib/runtime/net/exchange.ts'
+import { Exchange } from '../../lib/runtime/net/exchange.ts'
 import { httpTransport } from '../../lib/runtime/net/transport.ts'
 import {
   certificates,
@@ -209,7 +209,7 @@ test('a kept connection that breaks in any way is stale', () =>
       const request = { method: 'GET', path: '/', headers: {}, beforeSend } as const
       const address = parseServer(server.url)
       const calls = { onSilence: () => {}, onEnd: () => {} }
-      const result = await exchange({ request, headers: {}, address, agent, ...limits, ...calls }).result
+      const result = await new Exchange({ request, headers: {}, address, agent, ...limits, ...calls }).result
       if (result.kind === 'answered') await result.response.body.text()
       return result.kind === 'stale' ? [result.sent, result.error.code] : result.kind
     }

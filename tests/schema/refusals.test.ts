@@ -143,6 +143,14 @@ const refused: readonly (readonly [string, $ZodType, RegExp])[] = [
     z.stringFormat('even', (s) => s.length % 2 === 0),
     /at is a string of format "even" checked by a function/,
   ],
+  // The server would refuse 0.
+  [
+    'a fractional minimum',
+    z.number().gt(-0.5),
+    /at is limited by -0\.5, .*; for whole numbers the API server takes its whole part/,
+  ],
+  ['a fractional maximum', z.number().lt(0.5), /at is limited by 0\.5/],
+  ['a fractional multiple', z.number().multipleOf(0.5), /at is a multiple of 0\.5/],
   ['a multiple of zero', z.number().multipleOf(0), /at is a multiple of 0/],
   ['a random default', z.number().default(() => Math.random()), /at is given a default that changes from call to call/],
   ['a default that is not JSON', z.number().default(NaN), /at is given a default that is not JSON/],

@@ -154,16 +154,18 @@ function numberFaults(schema: Schema, value: number, invalid: (detail: string) =
     exclusiveMaximum?: boolean
     multipleOf?: number
   }
+  // The real server compares whole numbers with the whole part of a limit, and divides them by that of a divisor.
+  const [least, most, divisor] = [minimum, maximum, multipleOf].map((limit) =>
+    limit !== undefined && Number.isInteger(value) ? Math.trunc(limit) : limit
+  )
   if (schema.format === 'int32' && (value < -(2 ** 31) || value > 2 ** 31 - 1)) invalid('must be of type int32')
-  if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
-    invalid(`should be less than ${exclusiveMaximum ? '' : 'or equal to '}${maximum}`)
+  if (most !== undefined && (exclusiveMaximum ? value >= most : value > most)) {
+    invalid(`should be less than ${exclusiveMaximum ? '' : 'or equal to '}${most}`)
   }
-  if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
-    invalid(`should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`)
+  if (least !== undefined && (exclusiveMinimum ? value <= least : value < least)) {
+    invalid(`should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${least}`)
   }
-  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) {
-    invalid(`should be a multiple of ${multipleOf}`)
-  }
+  if (divisor !== undefined && !Number.isInteger(value / divisor)) invalid(`should be a multiple of ${divisor}`)
 }
 
 function addStringFaults(

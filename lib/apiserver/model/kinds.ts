@@ -118,6 +118,10 @@ export interface Rules {
   readonly isHeld?: (object: ApiObject) => boolean
   /** Whether the answer to a deletion is the deleted object, and not a Status. */
   readonly returnsDeleted?: boolean
+  /** Whether a deletion that states no propagation policy keeps the dependents. */
+  readonly keepsDependents?: boolean
+  /** The warnings of such a deletion. */
+  readonly deleteWarnings?: readonly string[]
   /** Returns the grace period of a deletion in seconds; 0 deletes at once. */
   readonly gracePeriod?: (object: ApiObject, requested: number | undefined) => number
   /** Returns the fields for field selectors, in addition to metadata.name and metadata.namespace. */

@@ -13,7 +13,6 @@ import { readOptions } from '../wire/body.ts'
 import { type ApiObject, at, clone, instant, isObject, type JsonObject } from '../model/json.ts'
 import type { Kind } from '../model/kinds.ts'
 import { flag } from '../../core/requested_action.ts'
-import type { Call } from '../model/routes.ts'
 import { conflict, detailsOf, fault, forbidden } from '../model/status.ts'
 import { intParam, list, type Page } from './list.ts'
 import { dryRunFaults, invalidOptions } from './write.ts'
@@ -34,8 +33,8 @@ const PROTECTED: Readonly<Record<string, readonly string[]>> = { namespaces: ['d
 
 /** Deletes one object. Returns the object if it still exists, otherwise a Status. */
 export function remove(request: KindRequest): JsonObject {
-  const { context, kind, route, call } = request
-  const options = deleteOptions(call)
+  const { context, kind, route } = request
+  const options = deleteOptions(request)
   const object = readObject(request)
   const remaining = deleteObject(context, kind, object, options)
   if (remaining) return remaining
@@ -58,7 +57,7 @@ function deletedForm(context: Context, kind: Kind, object: ApiObject): ApiObject
 /** Deletes the objects that match the selectors, or one page of them. Returns them as they were stored before. */
 export function removeCollection(request: KindRequest): Page {
   const { context, kind } = request
-  const options = deleteOptions(request.call)
+  const options = deleteOptions(request)
   const { webhooks } = context
   // A request that waits for a webhook or a turn runs again: it deletes what it has listed first, each object once.
   const page = webhooks.once('objects', () => list(request))
@@ -90,7 +89,7 @@ export function deleteObject(
     return options.dryRun ? next : putObject(context, kind, next)
   }
   if (object.metadata.deletionTimestamp && kind.rules.isHeld?.(object)) return object
-  const finalizers = finalizersAfter(object.metadata.finalizers ?? [], options.policy)
+  const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options.policy)
   const grace = kind.rules.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
   if (finalizers.length === 0 && grace === 0) {
     if (!options.dryRun) removeObject(context, kind, object)
@@ -111,11 +110,11 @@ export function deleteObject(
 }
 
 /** Returns the finalizers that request a propagation policy from the garbage collector. */
-function finalizersAfter(finalizers: readonly string[], policy: Policy | undefined): string[] {
-  if (!policy) return [...finalizers]
+function finalizersAfter({ rules }: Kind, finalizers: readonly string[], policy: Policy | undefined): string[] {
   const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
+  if (!policy && (!rules.keepsDependents || others.length < finalizers.length)) return [...finalizers]
   if (policy === 'Background') return others
-  return [...others, policy === 'Orphan' ? 'orphan' : 'foregroundDeletion']
+  return [...others, policy === 'Foreground' ? 'foregroundDeletion' : 'orphan']
 }
 
 /** Throws 409 if an object does not have the uid and version that a deletion requires. */
@@ -138,11 +137,14 @@ export function checkPreconditions(
   }
 }
 
-/** Parses the options of a delete from its body or its query. */
-function deleteOptions(call: Call): DeleteOptions {
+/** Parses the options of a delete from its body or its query, and warns of a default that keeps dependents. */
+function deleteOptions({ kind, call }: KindRequest): DeleteOptions {
   const body = readOptions(call)
   // A body stands for all options: those of the query are ignored.
-  return readDeleteOptions(body, call.body === undefined || call.body.length === 0 ? call.query : new URLSearchParams())
+  const isQuery = call.body === undefined || call.body.length === 0
+  const options = readDeleteOptions(body, isQuery ? call.query : new URLSearchParams())
+  if (options.policy === undefined) call.warnings.push(...kind.rules.deleteWarnings ?? [])
+  return options
 }
 
 /** Parses the options of a delete from a body, or else from a query. */
@@ -166,7 +168,7 @@ export function readDeleteOptions(body: JsonObject, query: URLSearchParams): Del
   return {
     uid: isObject(preconditions) ? text(at(preconditions, 'uid')) : undefined,
     resourceVersion: isObject(preconditions) ? text(at(preconditions, 'resourceVersion')) : undefined,
-    policy: policy as Policy | undefined ?? (orphan === true ? 'Orphan' : undefined),
+    policy: policy as Policy | undefined ?? (orphan === true ? 'Orphan' : orphan === false ? 'Background' : undefined),
     gracePeriodSeconds: typeof grace === 'number' && Number.isFinite(grace) ? grace : undefined,
     dryRun: dryRun.includes('All'),
   }

@@ -23,6 +23,7 @@ import {
   badRequest,
   conflict,
   fault,
+  internal,
   invalid,
   methodNotAllowed,
   MODIFIED_MESSAGE,
@@ -43,7 +44,13 @@ export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
   const { context, kind, route, call } = request
   const object = readObject(request)
   const now = scaleOf(object, paths)
-  if (call.method === 'GET') return now
+  const missing = kind.custom && at(object, ...paths.specReplicas) === undefined
+    ? `the spec replicas field ".${paths.specReplicas.join('.')}"`
+    : undefined
+  if (call.method === 'GET') {
+    if (missing !== undefined) throw internal(`${missing} does not exist`)
+    return now
+  }
   if (call.method !== 'PUT' && call.method !== 'PATCH') throw methodNotAllowed()
   const write = writeOf(request)
   const { writer, dryRun } = write
@@ -65,7 +72,11 @@ export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
   if (call.method === 'PUT') checkUid(wanted.metadata, object.metadata, kind)
   const version = at(wanted, 'metadata', 'resourceVersion')
   if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
-  const replicas = at(wanted, 'spec', 'replicas') ?? 0
+  const stated = at(wanted, 'spec', 'replicas')
+  if (missing !== undefined && stated === undefined && call.method === 'PATCH') {
+    throw badRequest(`${missing} cannot be empty`)
+  }
+  const replicas = stated ?? 0
   if (typeof replicas !== 'number') throw badRequest('spec.replicas must be an integer')
   // That of a custom kind is refused by its own field.
   if (replicas < 0 && !kind.custom) {

@@ -55,6 +55,7 @@ export function update(request: KindRequest): Written {
   if (old) checkUid(object.metadata, old.metadata, kind)
   if (old) return updateObject(write, old, object)
   if (!kind.rules.createOnUpdate || route.subresource) throw notFound(kind, route.name)
+  checkUid(object.metadata, { ...object.metadata, uid: '' }, kind)
   delete object.metadata.resourceVersion
   return createObject(write, object)
 }
@@ -83,6 +84,7 @@ export function updateObject(write: Write, old: ApiObject, wanted: ApiObject): W
   preserveMetadata(object, old, kind)
   // The webhooks have seen, and may have changed, the managedFields.
   if (mutable === wanted) ownFields(object)
+  if (write.managedFields) keepTimes(object, old)
   restoreUnwritten(write, object, old)
   updateGeneration(object, old, kind, subresource === 'status')
   throwIfInvalid(kind, object, () => {
@@ -109,6 +111,18 @@ export function updateObject(write: Write, old: ApiObject, wanted: ApiObject): W
 export function checkUid(metadata: Meta, before: Meta, kind: Kind): void {
   if (!metadata.uid || metadata.uid === before.uid) return
   throw storageConflict(kind, before, `UID in precondition: ${metadata.uid}, UID in object meta: ${before.uid}`)
+}
+
+/**
+ * Keeps the times of the field owners if nothing else changes, in place: an apply of values that the server writes in
+ * another form (`1000m`), or completes in an atomic list, is no change.
+ */
+function keepTimes(object: ApiObject, old: ApiObject): void {
+  const untimed = ({ metadata, ...rest }: ApiObject): unknown => ({
+    ...rest,
+    metadata: { ...metadata, managedFields: metadata.managedFields?.map(({ time: _time, ...entry }) => entry) },
+  })
+  if (jsonEqual(untimed(object), untimed(old))) setManagedFields(object, old.metadata.managedFields)
 }
 
 /** Restores the fields that an update cannot change, in place. Throws 409 for another version. */

@@ -21,10 +21,8 @@ export interface DevFolder {
 
 /** @throws Error if another process uses the folder. */
 export async function claimDevFolder(folder: string): Promise<DevFolder> {
-  // Exists while a process uses the folder. It is a folder because only one process succeeds in creating one.
   const lock = `${folder}/running`
-  if (!(await claimFolder(lock))) await takeOver(lock)
-  await writePrivate(`${lock}/pid`, `${ownPid()}\n`)
+  await claim(lock, 'runs in this folder', 'use another folder')
   if ((await readTextIfExists(`${folder}/.gitignore`)) === undefined) await writePrivate(`${folder}/.gitignore`, '*\n')
   let guard: ProcessGuard | undefined
   return {
@@ -40,19 +38,31 @@ export async function claimDevFolder(folder: string): Promise<DevFolder> {
   }
 }
 
-/** Takes over the lock of a process that has ended. */
-async function takeOver(lock: string): Promise<void> {
-  const pid = Number(await readTextIfExists(`${lock}/pid`))
-  if (pid && pid !== ownPid() && processExists(pid)) {
-    throw new Error(
-      `Cannot start: kubeloop already runs in this folder (process ${pid}); stop it, or use another folder`,
-    )
+/**
+ * Claims a state file for this process, as the last save of two would replace those of the other. Resolves with a
+ * function that gives it back.
+ *
+ * @throws Error if another process uses the file.
+ */
+export async function claimState(file: string): Promise<() => Promise<void>> {
+  const lock = `${file}.running`
+  await claim(lock, `keeps its state in ${file}`, 'name another file')
+  return () => remove(lock)
+}
+
+/** Creates the lock, which is a folder because only one process succeeds in creating one. */
+async function claim(lock: string, does: string, remedy: string): Promise<void> {
+  if (!(await claimFolder(lock))) {
+    const pid = Number(await readTextIfExists(`${lock}/pid`))
+    const refuse = (which: string): never => {
+      throw new Error(`Cannot start: kubeloop already ${does} (${which}); stop it, or ${remedy}`)
+    }
+    if (pid && pid !== ownPid() && processExists(pid)) refuse(`process ${pid}`)
+    // That of a process that has ended.
+    await remove(lock)
+    if (!(await claimFolder(lock))) refuse('it has just started')
   }
-  await remove(lock)
-  if (await claimFolder(lock)) return
-  throw new Error(
-    'Cannot start: another kubeloop has just started in this folder; stop it, or use another folder',
-  )
+  await writePrivate(`${lock}/pid`, `${ownPid()}\n`)
 }
 
 /** Returns the saved state, if there is one. Renames and reports a file that is not JSON, or that `check` refuses. */
@@ -109,10 +119,11 @@ export class StateFile {
     })
   }
 
-  /** Saves pending changes now. */
+  /** Saves pending changes now, also those whose last save has failed. */
   async close(): Promise<void> {
     this.#cancel?.()
     this.#cancel = undefined
+    await this.#writing
     this.#write()
     await this.#writing
   }
@@ -125,6 +136,9 @@ export class StateFile {
     const beganMs = clock.monotonic()
     const text = JSON.stringify(save())
     this.#tookMs = clock.monotonic() - beganMs
-    this.#writing = this.#writing.then(() => writePrivate(this.#file, text)).catch(onError)
+    this.#writing = this.#writing.then(() => writePrivate(this.#file, text)).catch((error: unknown) => {
+      this.#dirty = true
+      onError(error)
+    })
   }
 }

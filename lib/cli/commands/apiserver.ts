@@ -15,7 +15,7 @@ import { remove, writePrivate } from '../../runtime/os/user_files.ts'
 import { GarbageCollector } from '../../simcluster/garbage_collector.ts'
 import { ManifestApplier } from '../api/apply.ts'
 import { type DevEvent, reporter } from '../api/events.ts'
-import { claimDevFolder, FOLDER, kubeconfigIn, readState, StateFile } from '../api/folder.ts'
+import { claimDevFolder, claimState, FOLDER, kubeconfigIn, readState, StateFile } from '../api/folder.ts'
 import { isOwnKubeconfig, kubeconfigText, listen } from '../api/serving.ts'
 import { stopOnClosedOutput, stopOnSignals, stopWithNpm } from '../api/stopping.ts'
 import { type Manifest, readManifests } from '../manifests.ts'
@@ -52,10 +52,13 @@ export const apiserver: Command = command({
     const manifests = await manifestsOf(options.apply)
     // A kubeconfig elsewhere needs no folder, so that scripts can run several servers in one.
     const folder = options.writeKubeconfig === undefined ? await claimDevFolder(FOLDER) : undefined
+    let leaveState: (() => Promise<void>) | undefined
     try {
+      if (options.state !== undefined) leaveState = await claimState(options.state)
       await serveUntilStopped(options, manifests, scope, report)
     } finally {
       release()
+      await leaveState?.()
       await folder?.release()
     }
     report({ kind: 'stopped' })
@@ -89,12 +92,13 @@ async function serveUntilStopped(
     new ApiServer({ clock: systemClock, log, bootstrap: true, ...(saved && { state: saved }) })
   const restored = state === undefined
     ? undefined
-    : await readState(state, (saved) => serverOf(saved as SavedState), problem)
+    : await readState(state, (saved) => ({ saved, server: serverOf(saved as SavedState) }), problem)
   if (restored && state !== undefined) report({ kind: 'restored', file: state })
-  const server = restored ?? serverOf()
+  const server = restored?.server ?? serverOf()
   const file = state === undefined ? undefined : new StateFile(state, {
     clock: systemClock,
-    save: () => server.save(),
+    // The file of kubeloop dev has the operator's other clusters, too.
+    save: () => ({ ...restored?.saved as SavedState | undefined, ...server.save() }),
     onError: (error) => problem(`Cannot save the state of the API: ${messageOf(error)}`),
   })
   const transport = file ? notingWrites(server.handle, file) : server.handle

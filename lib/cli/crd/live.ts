@@ -4,6 +4,8 @@ import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
 import { CRD, type CustomResourceDefinition, type Resource } from '../../core/resource.ts'
 import { internals, type JsonObject } from 'kubeloop/apiserver'
 import type { Cluster } from 'kubeloop'
+import { schemaOf } from '../../crds/definition.ts'
+import { isNarrowing, schemaChanges } from '../../schema/schema_changes.ts'
 import { forEachStored, goneVersion, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
 
 const REMEDY = 'each apply would fail (metadata.managedFields); define it with served: false'
@@ -29,7 +31,16 @@ export async function checkStored(
   const result = { name, seen: 0, unfit: 0 }
   try {
     const live = (await api.get({ resource: CRD, name })) as StoredCrd
-    const versions = storedVersions(crd, live).filter(({ served }, at, all) =>
+    const all = storedVersions(crd, live)
+    const unread = all.find(({ theirs, ours, served }) =>
+      served === undefined && live.status?.storedVersions?.includes(theirs.name) &&
+      schemaChanges(schemaOf(theirs), schemaOf(ours)).some(isNarrowing)
+    )
+    if (unread) {
+      const which = `${unread.theirs.name}, whose schema becomes narrower`
+      throw new Error(`they may be stored as ${which}, and it must be served to read them`)
+    }
+    const versions = all.filter(({ served }, at, all) =>
       served !== undefined && all.findIndex((each) => each.served?.name === served.name) === at
     )
     const keys = new Set<string>()

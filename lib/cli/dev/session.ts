@@ -14,11 +14,11 @@ import { hasWebhooks, type OperatorDescription } from '../../operator/descriptio
 import { watchedResources } from '../../operator/used_kinds.ts'
 import type { Manifest } from '../manifests.ts'
 
-/** The path of sessions. No API group can have this name. */
-export const SESSION_PATH = '/kubeloop/dev/session'
+/** The path of sessions. No API group can have this name. The answer is followed: it may pause for any time. */
+export const SESSION_PATH = '/kubeloop/dev/session?follow=true'
 
 /** The path of an operator's notices. */
-export const NOTICE_PATH: string = `${SESSION_PATH}/notice`
+export const NOTICE_PATH = '/kubeloop/dev/session/notice'
 
 /** Its webhooks are installed, it asks for a right, or what it does, for the page of `--ui`. */
 export interface Notice {

@@ -14,7 +14,7 @@ import { NetworkError } from '../../core/errors.ts'
 import { type HttpRequest, type HttpResponse, mayPause } from '../../core/transport.ts'
 import type { TunnelRequest } from './tunnel.ts'
 import { nodeHttp } from '../os/builtins.ts'
-import { type Answer, type BodyOwner, type OpenBody, openBody } from './http_body.ts'
+import { type Answer, AnswerBody, type BodyOwner } from './http_body.ts'
 import { codeOf, networkError, type Phase } from './network_error.ts'
 import type { ServerAddress } from './address.ts'
 
@@ -63,23 +63,12 @@ type ExchangeResult =
   /** The server had closed a kept connection, or takes no more on it. `sent`: the request may have reached it. */
   | { readonly kind: 'stale'; readonly sent: boolean; readonly error: NetworkError }
 
-/** An attempt in progress. */
-export interface Exchange {
-  /** Rejects with a NetworkError, the signal's reason, or what `beforeSend` threw. */
-  readonly result: Promise<ExchangeResult>
-  /** Ends the request, or its response body, with this error. */
-  abort(reason: unknown): void
-}
-
 /** The min silence after which a caller's timeout counts against the server: a run may end just after its request. */
 const SILENT_MS = 1000
 
-/** Begins to send a request. Throws a NetworkError if Deno refuses to read the CAs of the system. */
-export function exchange(options: ExchangeOptions): Exchange {
-  return new Attempt(options)
-}
-
-class Attempt implements Exchange, SenderEvents, BodyOwner {
+/** A request that is being sent, and its answer. */
+export class Exchange implements SenderEvents, BodyOwner {
+  /** Rejects with a NetworkError, the signal's reason, or what `beforeSend` threw. */
   readonly result: Promise<ExchangeResult>
   readonly #options: ExchangeOptions
   readonly #resolve: (result: ExchangeResult) => void
@@ -90,7 +79,7 @@ class Attempt implements Exchange, SenderEvents, BodyOwner {
   #due: Deadline | undefined
   readonly #onAbort = (): void => this.abort(this.#options.request.signal?.reason)
   #phase: Phase = 'connect'
-  #body: OpenBody | undefined
+  #body: AnswerBody | undefined
   /** Set when it was aborted from this side. Later errors of the socket are consequences of that. */
   #abortedBy: { readonly reason: unknown } | undefined
   #isOver = false
@@ -101,6 +90,7 @@ class Attempt implements Exchange, SenderEvents, BodyOwner {
   /** Set while a tunnel is opened: the agent is not notified when its request ends. */
   #cancelTunnel: (() => void) | undefined
 
+  /** Begins to send it. Throws a NetworkError if Deno refuses to read the CAs of the system. */
   constructor(options: ExchangeOptions) {
     const { request, clock } = options
     const { promise, resolve, reject } = Promise.withResolvers<ExchangeResult>()
@@ -115,6 +105,7 @@ class Attempt implements Exchange, SenderEvents, BodyOwner {
     request.signal?.addEventListener('abort', this.#onAbort)
   }
 
+  /** Ends the request, or its response body, with this error. */
   abort(reason: unknown): void {
     this.#abortedBy ??= { reason }
     this.onError(reason)
@@ -186,7 +177,7 @@ class Attempt implements Exchange, SenderEvents, BodyOwner {
       delete headers['content-encoding']
       delete headers['content-length']
     }
-    const body = this.#body = openBody(answer, gzip, this)
+    const body = this.#body = new AnswerBody(answer, gzip, this)
     this.#resolve({ kind: 'answered', response: { status: answer.statusCode ?? 0, headers, body } })
   }
 
@@ -285,13 +276,12 @@ const CLOSED: ReadonlySet<string> = new Set([
   'ERR_STREAM_DESTROYED',
 ])
 
-/** Returns the headers, without those of HTTP/2 itself. */
 function plainHeaders(answer: Answer): Record<string, string> {
   const headers: Record<string, string> = {}
   const received = answer.headers
   for (const name in received) {
     const value = received[name]
-    if (value !== undefined && name[0] !== ':') headers[name] = typeof value === 'string' ? value : value.join(', ')
+    if (value !== undefined) headers[name] = typeof value === 'string' ? value : value.join(', ')
   }
   return headers
 }

@@ -30,11 +30,6 @@ export interface BodyOwner {
   onEnd(): void
 }
 
-/** A body that can also be failed from outside, for an abort. */
-export interface OpenBody extends HttpBody {
-  fail(cause: unknown): void
-}
-
 /** A cancelled body of at most this size is read to its end, because that is cheaper than a new connection. */
 const MAX_DRAINED_BYTES = 64 * 1024
 
@@ -43,13 +38,11 @@ const MAX_BUFFERED_BYTES = 1024 * 1024
 
 const UTF8 = new TextDecoder()
 
-/** Reads the response into memory as it arrives, and decompresses it if needed. */
-export function openBody(answer: Answer, gzip: boolean, owner: BodyOwner): OpenBody {
-  return new AnswerBody(answer, gzip, owner)
-}
-
-/** A class and few closures: a process may have a thousand watches. */
-class AnswerBody implements OpenBody {
+/**
+ * Reads the response into memory as it arrives, and decompresses it if needed. A class and few closures: a process may
+ * have a thousand watches.
+ */
+export class AnswerBody implements HttpBody {
   readonly #answer: Answer
   readonly #owner: BodyOwner
   readonly #queue: ChunkQueue
@@ -82,6 +75,7 @@ class AnswerBody implements OpenBody {
     })
   }
 
+  /** Ends it with an error, also from outside, for an abort. */
   fail(cause: unknown): void {
     if (this.#ended) return
     this.#ended = true
@@ -130,10 +124,10 @@ class AnswerBody implements OpenBody {
 
 /** Reads a body part by part. */
 class Chunks implements AsyncIterator<Uint8Array> {
-  readonly #body: OpenBody
+  readonly #body: AnswerBody
   readonly #queue: ChunkQueue
 
-  constructor(body: OpenBody, queue: ChunkQueue) {
+  constructor(body: AnswerBody, queue: ChunkQueue) {
     this.#body = body
     this.#queue = queue
   }

@@ -18,7 +18,7 @@ import { thisRuntime } from '../os/this_runtime.ts'
 import { type Access, accessOf, fixedAccess } from './access.ts'
 import { AgentPool } from './agent.ts'
 import { parseProxy, parseServer, type ServerAddress } from './address.ts'
-import { type Exchange, exchange, type ExchangeOptions } from './exchange.ts'
+import { Exchange, type ExchangeOptions } from './exchange.ts'
 import { isUntrusted } from './network_error.ts'
 import { type HeaderInputs, hostHeader, requestHeaders } from './request_headers.ts'
 import type { tunnelThrough } from './tunnel.ts'
@@ -177,7 +177,7 @@ class Connections {
       const material = { ca, cert: credentials.cert, key: credentials.key }
       const agent = this.#pool.agent(material, tunnel)
       const shared = sessions?.isRefused ? undefined : sessions
-      const started: Exchange = exchange({
+      const started: Exchange = new Exchange({
         request,
         headers,
         address: this.#address,

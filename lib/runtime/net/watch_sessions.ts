@@ -254,6 +254,7 @@ class StreamRequest implements Sender {
 /** Returns the stream as the answer of HTTP/1.1. */
 function answerOf(stream: ClientHttp2Stream, headers: IncomingHttpHeaders): Answer {
   const statusCode = headers[':status']
+  delete headers[':status']
   return Object.defineProperties(Object.assign(stream, { statusCode, headers }) as ClientHttp2Stream & Answer, COMPLETE)
 }
 

@@ -9,7 +9,7 @@ import {
 } from 'kubeloop/kinds'
 import { jsonEqual } from '../../core/equal.ts'
 import { fnv1a } from '../../core/fnv.ts'
-import { byOwner } from './owned.ts'
+import { byOwner, claim, orphansOf } from './owned.ts'
 
 const revisionsByOwner: Index<V1ControllerRevision> = defineIndex(ControllerRevision, byOwner)
 
@@ -23,8 +23,11 @@ export async function revise(
   label: string,
 ): Promise<{ readonly update: V1ControllerRevision; readonly all: readonly V1ControllerRevision[] }> {
   const { metadata, spec, status } = owner
-  const { namespace, name, uid, annotations } = metadata
-  const known = (await client.lookup(revisionsByOwner, uid)).toSorted((a, b) => b.revision - a.revision)
+  const { namespace, name, annotations } = metadata
+  const claimed = await claim(client, revisionsByOwner, owner)
+  // Those that its deletion orphans are not made again.
+  const orphans = metadata.deletionTimestamp ? await orphansOf(client, revisionsByOwner, owner) : []
+  const known = [...claimed, ...orphans].toSorted((a, b) => b.revision - a.revision)
   const data = { spec: { template: { ...spec?.template, $patch: 'replace' } } }
   const same = known.find((each) => jsonEqual(each.data, data))
   if (same && same === known[0]) return { update: same, all: known }

@@ -42,9 +42,9 @@ export function addJobs(app: Operator): void {
     )
     .reconcile(async (pod, { client }) => {
       const owner = owners.controllerOf(pod)
-      const { namespace } = pod.metadata
-      const job = owner?.kind === 'Job' ? await client.get(Job, { namespace, name: owner.name }) : undefined
-      if (isTracked(pod) && job?.metadata.uid !== owner?.uid) await untrack(client, pod)
+      if (!isTracked(pod) || (owner && owner.kind !== 'Job')) return
+      const job = owner && await client.get(Job, { namespace: pod.metadata.namespace, name: owner.name })
+      if (!job || job.metadata.uid !== owner.uid) await untrack(client, pod)
     })
 }
 

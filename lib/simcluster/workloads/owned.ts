@@ -54,12 +54,17 @@ export async function claim<T extends KubeObject>(client: Client, index: Index<T
     else if (!deletionTimestamp) await edit(object, owners.removeOwner)
   }
   if (deletionTimestamp) return claimed
-  for (const object of await client.lookup(index, ORPHANS, { namespace })) {
-    if (object.metadata.deletionTimestamp || !selects(owner, object)) continue
-    const adopted = await edit(object, owners.setController)
+  for (const object of await orphansOf(client, index, owner)) {
+    const adopted = object.metadata.deletionTimestamp ? undefined : await edit(object, owners.setController)
     if (adopted) claimed.push(adopted)
   }
   return claimed
+}
+
+/** Resolves with what a workload selects and nothing controls. */
+export async function orphansOf<T extends KubeObject>(client: Client, index: Index<T>, owner: Selecting): Promise<T[]> {
+  const { namespace } = owner.metadata
+  return (await client.lookup(index, ORPHANS, { namespace })).filter((each) => selects(owner, each))
 }
 
 /** Resolves with the workloads that may adopt an object. */

@@ -569,9 +569,11 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       slice({ endpoints: [{ addresses: ['x'] }] }),
       slice({ endpoints: [{ addresses: [] }] }),
       slice({ endpoints: [{ addresses: ['127.0.0.1'] }] }),
+      slice({ endpoints: [{ addresses: ['2001:db8::1'] }] }),
+      slice({ addressType: 'IPv6', endpoints: [{ addresses: ['192.0.2.1'] }] }),
       slice({ ports: [{ name: 'A_b', port: 1, protocol: 'X' }] }),
       slice({ endpoints: [{ addresses: ['192.0.2.1'], hostname: 'A_b' }] }),
     ],
-    patches: [{ addressType: 'IPv6' }, { ports: [{ port: 80 }] }],
+    patches: [{ addressType: 'IPv6' }, { ports: [{ port: 80 }] }, { endpoints: [{ addresses: ['2001:db8::1'] }] }],
   }),
 ]

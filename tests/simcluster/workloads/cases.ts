@@ -71,6 +71,12 @@ const restate = (spec: object) => ({ client, namespace }: Step) =>
   client.patch(StatefulSet, { namespace, name: 'web' }, { merge: { spec } })
 const daemon = (spec: object) => ({ client, namespace }: Step) =>
   client.patch(DaemonSet, { namespace, name: 'web' }, { merge: { spec } })
+const daemons = ({ client, namespace }: Step) => {
+  const { spec: { replicas: _replicas, ...spec }, ...rest } = web(namespace)
+  return client.create(DaemonSet, { ...rest, spec })
+}
+const orphan = (kind: AnyResource) => ({ client, namespace }: Step) =>
+  client.delete(kind, { namespace, name: 'web' }, { propagation: 'Orphan' })
 const data = {
   metadata: { name: 'data' },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
@@ -190,15 +196,28 @@ export const CASES: Cases = {
     'another image': restate({ template: template('web:2') }),
     'a pod is deleted': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-0' }),
   },
-  daemon: {
-    'it is created': ({ client, namespace }) => {
-      const { spec: { replicas: _replicas, ...spec }, ...rest } = web(namespace)
-      return client.create(DaemonSet, { ...rest, spec })
+  'stateful-orphans': {
+    'it is created': stateful(),
+    'it is deleted, and its pods stay': orphan(StatefulSet),
+    'it is created again, and gets another image': async (step) => {
+      await stateful()(step)
+      await restate({ template: template('web:2') })(step)
     },
+    'it is deleted': ({ client, namespace }) => client.delete(StatefulSet, { namespace, name: 'web' }),
+  },
+  daemon: {
+    'it is created': daemons,
     'another image': daemon({ template: template('web:2') }),
     'no node': daemon({
       template: { ...template('web:2'), spec: { ...template('web:2').spec, nodeSelector: { disk: 'ssd' } } },
     }),
+    'it is deleted': ({ client, namespace }) => client.delete(DaemonSet, { namespace, name: 'web' }),
+  },
+  'daemon-orphans': {
+    'it is created': daemons,
+    'it is deleted, and its pod stays': orphan(DaemonSet),
+    'it is created again': daemons,
+    'another image': daemon({ template: template('web:2') }),
     'it is deleted': ({ client, namespace }) => client.delete(DaemonSet, { namespace, name: 'web' }),
   },
 
@@ -216,6 +235,12 @@ export const CASES: Cases = {
     'it runs': held(job()),
     'it is suspended while it runs': suspend(true),
     'it is resumed': suspend(false),
+    'it is deleted': ({ client, namespace }) => client.delete(Job, { namespace, name: 'web' }),
+  },
+  'job-orphans': {
+    'it runs': held(job()),
+    'it is deleted, and its pod stays': orphan(Job),
+    'it is created again': job(),
     'it is deleted': ({ client, namespace }) => client.delete(Job, { namespace, name: 'web' }),
   },
   'job-ttl': { 'it goes after its time': job({ ttlSecondsAfterFinished: 1 }) },
@@ -327,6 +352,14 @@ export const CASES: Cases = {
     },
     'it is scaled to zero': edit({ replicas: 0 }),
     'it is deleted': ({ client, namespace }) => client.delete(Deployment, { namespace, name: 'web' }),
+  },
+  orphans: {
+    'it is created': create(),
+    'it is deleted, and its pods stay': orphan(Deployment),
+    'it is created again': create(),
+    'another image': image('web:2'),
+    'its ReplicaSets stay': orphan(Deployment),
+    'it is created with the first image': create(),
   },
   bad: {
     'it is created': create({ replicas: 4 }),

@@ -133,14 +133,27 @@ function jobChangeFaults(job: ApiObject, old: ApiObject): Cause[] {
   const before = old['spec'] as JsonObject
   const fixed = ['completions', 'selector', 'template', 'completionMode', 'podFailurePolicy', 'backoffLimitPerIndex']
   return fixed.flatMap((field) => {
-    // A job that is suspended and has not started yet may change where its pods run.
-    if (field === 'template' && before['suspend'] === true) return []
+    if (field === 'template' && before['suspend'] === true) return suspendedFaults(spec[field], before[field])
     if (field === 'completions' && spec['completionMode'] === 'Indexed' && isElastic(spec, before)) return []
     if (field !== 'selector') return unchanged(job, old, `spec.${field}`)
     if (jsonEqual(spec[field], before[field])) return []
     const value = spec[field]
     return [immutable('spec.selector', isObject(value) ? sortedLabels(value) : value ?? null)]
   })
+}
+
+/** Returns the fault of a template that changes more than where the pods of a suspended job run, and what they get. */
+function suspendedFaults(template: Json | undefined, before: Json | undefined): Cause[] {
+  const fixed = (from: Json | undefined): JsonObject => {
+    const { nodeSelector: _, tolerations: _t, schedulingGates: _g, affinity, ...spec } = at(from, 'spec') as JsonObject
+    const { nodeAffinity: _n, ...others } = (affinity ?? {}) as JsonObject
+    const containers = ['containers', 'initContainers'].map((name) =>
+      ((spec[name] ?? []) as JsonObject[]).map(({ resources: _r, ...rest }) => rest)
+    )
+    return { ...spec, containers, initContainers: null, affinity: others }
+  }
+  if (jsonEqual(fixed(template), fixed(before))) return []
+  return [immutable('spec.template.spec', at(template, 'spec') ?? null)]
 }
 
 /** An indexed job scales by changing completions and parallelism to the same number. */

@@ -18,6 +18,11 @@ export const JOB_RULES: Partial<Rules> = {
     labelByTemplate(job)
   },
   validate: jobFaults,
+  keepsDependents: true,
+  deleteWarnings: [
+    'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or ' +
+    'set propagationPolicy=Orphan to suppress this warning',
+  ],
   fields: (job) => ({ 'status.successful': String(at(job, 'status', 'succeeded') ?? 0) }),
 }
 

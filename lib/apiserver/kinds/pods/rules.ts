@@ -144,11 +144,17 @@ const IMMUTABLE_SPEC = 'pod updates may not change fields other than `spec.conta
   '`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing ' +
   'tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
-/** The fields of the spec that may change, each by its own rule. */
-const CHANGEABLE = ['activeDeadlineSeconds', 'tolerations', 'schedulingGates', 'nodeSelector', 'affinity']
+/** The fields of the spec that may change, each by its own rule; the last ones while gates hold the pod. */
+const CHANGEABLE = ['activeDeadlineSeconds', 'tolerations', 'schedulingGates']
+const CHANGEABLE_IF_GATED = [...CHANGEABLE, 'nodeSelector', 'affinity']
 
 /** Returns the faults of an update that changes an immutable field of a pod's spec. */
 function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
+  const recounted = ['containers', 'initContainers'].find((name) =>
+    list(pod, 'spec', name).length !== list(old, 'spec', name).length
+  )
+  if (recounted) return [fault.forbidden(`spec.${recounted}`, 'pod updates may not add or remove containers')]
+  const isGated = list(old, 'spec', 'schedulingGates').length > 0
   const faults = ['containers', 'initContainers'].flatMap((field) =>
     list(pod, 'spec', field).flatMap((each, index) =>
       each['image'] ? [] : [fault.required(`spec.${field}[${index}].image`)]
@@ -162,7 +168,7 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
   }
   const rest = (object: ApiObject): JsonObject => {
     const spec = clone((object['spec'] ?? {}) as JsonObject)
-    for (const name of CHANGEABLE) delete spec[name]
+    for (const name of isGated ? CHANGEABLE_IF_GATED : CHANGEABLE) delete spec[name]
     // A negative period was once stored.
     if (spec[GRACE] === 1 && Number(at(old, 'spec', GRACE)) < 0) spec[GRACE] = at(old, 'spec', GRACE)
     for (const name of ['containers', 'initContainers']) {

@@ -1,8 +1,21 @@
 /** The rules of Endpoints and EndpointSlices. */
-import type { Cause } from '../../model/status.ts'
+import { jsonEqual } from '../../../core/equal.ts'
+import { type Cause, fault } from '../../model/status.ts'
 import type { ApiObject } from '../../model/json.ts'
 import type { Rules } from '../../model/kinds.ts'
-import { checked, fields, ifSet, ip, name, oneOf, portNumber, publicIp, required, unchanged } from '../common/checks.ts'
+import {
+  type Check,
+  checked,
+  fields,
+  ifSet,
+  ip,
+  name,
+  oneOf,
+  portNumber,
+  publicIp,
+  required,
+  unchanged,
+} from '../common/checks.ts'
 import { filling } from '../common/fill.ts'
 
 const PROTOCOLS = oneOf('SCTP', 'TCP', 'UDP')
@@ -20,19 +33,26 @@ export const ENDPOINT_SLICE_RULES: Partial<Rules> = {
   defaults: filling({ 'ports[].name': '', 'ports[].protocol': 'TCP' }),
   validate: (slice, old) => [
     ...checked(slice, [['addressType', required(), oneOf('FQDN', 'IPv4', 'IPv6')]]),
-    ...endpointsFaults(slice),
+    ...endpointsFaults(slice, old),
     ...checked(slice, [['ports[].name', ifSet(name('label'))], ['ports[].protocol', required(), PROTOCOLS]]),
     ...unchanged(slice, old, 'addressType'),
   ],
 }
 
-function endpointsFaults(slice: ApiObject): Cause[] {
-  const isAddressed = slice['addressType'] === 'IPv4' || slice['addressType'] === 'IPv6'
+function endpointsFaults(slice: ApiObject, old: ApiObject | undefined): Cause[] {
+  const { addressType } = slice
+  const isKept = old !== undefined && jsonEqual(slice['endpoints'], old['endpoints'])
+  const isAddressed = addressType === 'IPv4' || addressType === 'IPv6'
+  const ofType: Check = (value, path) => {
+    if (isKept || String(value).includes(':') === (addressType === 'IPv6')) return []
+    // The real server names the list, and not the item.
+    return [fault.invalid(path.replace(/\[\d+\]$/, ''), value, `must be an ${String(addressType)} address`)]
+  }
   return checked(slice, [[
     'endpoints[]',
     fields([
       ['addresses', required('must contain at least 1 address')],
-      ...(isAddressed ? [['addresses[]', ip, publicIp] as const] : []),
+      ...(isAddressed ? [['addresses[]', ip, ofType, publicIp] as const] : []),
       ['hostname', ifSet(name('label'))],
     ]),
   ]])

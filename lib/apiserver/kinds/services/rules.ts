@@ -13,6 +13,7 @@ export const SERVICE_RULES: Partial<Rules> = {
     service['spec'] = spec
     spec['sessionAffinity'] ??= 'None'
     spec['type'] ??= 'ClusterIP'
+    if (spec['sessionAffinity'] === 'None') delete spec['sessionAffinityConfig']
     if (spec['sessionAffinity'] === 'ClientIP') {
       spec['sessionAffinityConfig'] ??= { clientIP: { timeoutSeconds: 10800 } }
     }

@@ -21,6 +21,28 @@ import { claimSpecFaults } from '../storage/volumes.ts'
 
 const REPLICAS: Checks = [['replicas', atLeast(0)], ['minReadySeconds', atLeast(0)]]
 
+const COUNTS: Checks = [
+  ...['replicas', 'fullyLabeledReplicas', 'updatedReplicas', 'readyReplicas', 'currentReplicas', 'availableReplicas'],
+  ...['unavailableReplicas', 'observedGeneration', 'collisionCount'],
+  ...['currentNumberScheduled', 'numberMisscheduled', 'desiredNumberScheduled', 'numberReady'],
+  ...['updatedNumberScheduled', 'numberAvailable', 'numberUnavailable'],
+].map((name) => [name, atLeast(0)])
+
+/** Returns the faults of the counts in a status. `parts`: the counts of some of the replicas. */
+export function countFaults({ status = {} }: ApiObject, ...parts: readonly string[]): Cause[] {
+  const counts = status as JsonObject
+  const most = (name: string, whole: string): Cause[] => {
+    const count = Number(counts[name] ?? 0)
+    if (count <= Number(counts[whole] ?? 0)) return []
+    return [fault.invalid(`status.${name}`, count, `cannot be greater than status.${whole}`)]
+  }
+  return [
+    ...checked(counts, COUNTS, 'status'),
+    ...parts.flatMap((name) => most(name, 'replicas')),
+    ...most('availableReplicas', 'readyReplicas'),
+  ]
+}
+
 const specOf = (object: ApiObject): JsonObject => (object['spec'] ?? {}) as JsonObject
 
 /** Returns the faults of a selector; the real server names some kinds wrongly in its message. */

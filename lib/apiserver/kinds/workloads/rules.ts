@@ -5,7 +5,14 @@ import type { Rules } from '../../model/kinds.ts'
 import { badRequest, fault } from '../../model/status.ts'
 import { child, type Defaults, fill, parentsOf } from '../common/fill.ts'
 import { podSpecFaults } from '../pods/checks.ts'
-import { controllerFaults, daemonSetFaults, deploymentFaults, replicaSetFaults, statefulSetFaults } from './checks.ts'
+import {
+  controllerFaults,
+  countFaults,
+  daemonSetFaults,
+  deploymentFaults,
+  replicaSetFaults,
+  statefulSetFaults,
+} from './checks.ts'
 import { atLeast, checked, unchanged } from '../common/checks.ts'
 import { podSpecDefaults } from '../pods/defaults.ts'
 
@@ -19,6 +26,7 @@ export const DEPLOYMENT_RULES: Partial<Rules> = {
   },
   generationCountsAnnotations: true,
   validate: deploymentFaults,
+  validateStatus: (deployment) => countFaults(deployment, 'updatedReplicas', 'readyReplicas', 'availableReplicas'),
 }
 
 export const REPLICA_SET_RULES: Partial<Rules> = {
@@ -26,6 +34,7 @@ export const REPLICA_SET_RULES: Partial<Rules> = {
   statusKeepsLabels: true,
   defaults: (set) => fill(specOf(set), { replicas: 1 }),
   validate: replicaSetFaults,
+  validateStatus: (set) => countFaults(set, 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'),
 }
 
 export const STATEFUL_SET_RULES: Partial<Rules> = {
@@ -46,6 +55,7 @@ export const STATEFUL_SET_RULES: Partial<Rules> = {
   },
   nameRule: 'label',
   validate: statefulSetFaults,
+  validateStatus: (set) => countFaults(set, 'readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'),
 }
 
 export const DAEMON_SET_RULES: Partial<Rules> = {
@@ -64,6 +74,7 @@ export const DAEMON_SET_RULES: Partial<Rules> = {
     setTemplateGeneration(set, isSame ? before : before + 1)
   },
   validate: daemonSetFaults,
+  validateStatus: (set) => countFaults(set),
 }
 
 export const REVISION_RULES: Partial<Rules> = {
@@ -88,7 +99,9 @@ export const POD_TEMPLATE_RULES: Partial<Rules> = {
 export const REPLICATION_CONTROLLER_RULES: Partial<Rules> = {
   generation: true,
   statusKeepsLabels: true,
+  keepsDependents: true,
   validate: controllerFaults,
+  validateStatus: (controller) => countFaults(controller, 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'),
   defaults(controller) {
     const spec = specOf(controller)
     spec['replicas'] ??= 1
