@@ -1,17 +1,6 @@
 /** The text of the built package, and what other programs make of it; what no runtime changes. */
 import assert from 'node:assert/strict'
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { load } from 'js-yaml'
@@ -22,6 +11,7 @@ import { noOldNode, OLD_NODE } from '../tools/old_node.ts'
 import { mustRun, runCommand } from '../tools/run_command.ts'
 import { ROOT } from '../tools/tree.ts'
 import { ADMIT, bundled, FLOW, READ_KUBECONFIG, UNUSUAL } from './scripts.ts'
+import { withFolder } from '../tools/folder.ts'
 
 before(ensureDist)
 
@@ -211,8 +201,7 @@ async function withCopies(
   files: Readonly<Record<string, string>>,
   body: (folder: string) => Promise<void>,
 ): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-copies-'))
-  try {
+  await withFolder(async (folder) => {
     mkdirSync(join(folder, 'node_modules/@types'), { recursive: true })
     for (const name of ['zod', '@types/node', 'undici-types']) {
       symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
@@ -225,9 +214,7 @@ async function withCopies(
       writeFileSync(join(folder, name), text)
     }
     await body(folder)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }
 
 /** An operator that imports only files that can be copied. */
@@ -242,7 +229,9 @@ test(
   async () => {
     const tsconfig = JSON.stringify({ compilerOptions: COMPILER, files: ['operator.ts'] })
     await withCopies({ 'operator.ts': BESIDE, 'tsconfig.json': tsconfig }, async (folder) => {
-      await mustRun(program('node'), [join(ROOT, 'node_modules/typescript7/bin/tsc'), '-p', '.'], { cwd: folder })
+      await mustRun(program('node'), [join(ROOT, 'node_modules/typescript7/bin/tsc'), '-p', '.', '--singleThreaded'], {
+        cwd: folder,
+      })
       for (const runtime of ['node', 'bun']) {
         assert.match(
           await mustRun(program(runtime), ['operator.ts'], { cwd: folder }),
@@ -271,8 +260,7 @@ test(
 )
 
 test('a binary compiled by Bun reads a kubeconfig in flow style, and names the line of one that it cannot read', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-compiled-'))
-  try {
+  await withFolder(async (folder) => {
     const files = { 'run.mjs': READ_KUBECONFIG.replace('./mod.js', join(DIST, 'mod.js')), config: FLOW }
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
     await mustRun(join(ROOT, 'node_modules/.bin/bun'), ['build', '--compile', 'run.mjs', '--outfile', 'run'], {
@@ -284,9 +272,7 @@ test('a binary compiled by Bun reads a kubeconfig in flow style, and names the l
       await mustRun(join(folder, 'run'), [], { cwd: folder }),
       /^Cannot read \.\/config: line 5 is not YAML as tools write it, and yaml\.js, .* kubectl config view/,
     )
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 })
 
 /** The optional packages that files import. */
@@ -353,8 +339,7 @@ test(
   'the package installs from its tarball, loads, runs its command, writes a sample whose tests pass, and type-checks',
   { timeout: 120_000 },
   async () => {
-    const project = mkdtempSync(join(tmpdir(), 'kubeloop-consumer-'))
-    try {
+    await withFolder(async (project) => {
       const [packed] = JSON.parse(await mustRun('npm', ['pack', DIST, '--json', '--pack-destination', project])) as {
         filename: string
         files: { path: string }[]
@@ -429,9 +414,7 @@ test(
       await mustRun(join(ROOT, 'node_modules/.bin/node'), [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {
         cwd: project,
       })
-    } finally {
-      rmSync(project, { recursive: true })
-    }
+    })
   },
 )
 

@@ -1,7 +1,6 @@
 /** The files of the built package under this runtime: loaded, copied, and bundled. */
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -10,6 +9,7 @@ import { DIST, ensureDist, loadBuilt } from '../tools/dist.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { ROOT } from '../tools/tree.ts'
 import { ADMIT, bundled, FLOW, ORDINARY, READ_KUBECONFIG, UNUSUAL } from './scripts.ts'
+import { withFolder } from '../tools/folder.ts'
 
 before(ensureDist)
 
@@ -62,8 +62,7 @@ async function beside(
   script: string,
   packages: readonly string[] = ['zod'],
 ): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-copied-'))
-  try {
+  return await withFolder(async (folder) => {
     mkdirSync(join(folder, 'node_modules'))
     for (const name of packages) symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
     const mod = readFileSync(join(DIST, 'mod.js'), 'utf8')
@@ -79,9 +78,7 @@ async function beside(
     return (await mustRun(process.execPath, 'Deno' in globalThis ? ['run', '-A', 'run.mjs'] : ['run.mjs'], {
       cwd: folder,
     })).trim()
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }
 
 test('a copy of mod.js alone reports which files a kubeconfig needs', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { Cluster } from 'kubeloop'
 import { ApiServer, serve } from 'kubeloop/apiserver'
 import { CustomResourceDefinition } from 'kubeloop/kinds'
@@ -18,7 +18,12 @@ import { codeBlocks, type DocsCommand, PAGES, pageText, shellCommands } from '..
 import { ROOT } from '../tools/tree.ts'
 import { makeUserProject, noTerminal, type UserProject } from '../tools/user_project.ts'
 
-before(ensureDist)
+let project: UserProject | undefined
+before(async () => {
+  await ensureDist()
+  project = makeUserProject()
+})
+after(() => project?.remove())
 
 const RUNTIME = 'Deno' in globalThis ? 'deno' : 'Bun' in globalThis ? 'bun' : 'node'
 const elsewhere = RUNTIME !== 'node' && 'the tests of these commands run under each runtime; their lines run under Node'
@@ -58,12 +63,12 @@ function onThisRuntime(line: string): string {
 
 const noKubectl = spawnSync('sh', ['-c', 'command -v kubectl']).status === 0 ? false : 'kubectl is not in PATH'
 
+/** Calls `work` with the project, in which only the package is installed. */
 async function inProject(work: (project: UserProject) => Promise<void>): Promise<void> {
-  const project = makeUserProject()
   try {
-    await work(project)
+    await work(project!)
   } finally {
-    await project.remove()
+    await project!.clear()
   }
 }
 
@@ -76,31 +81,68 @@ function blockOf(page: string, language: string, beginning = ''): string {
 
 const DEMO = lineOf('README.md', 'npx kubeloop demo')
 
-test('README: the demo reconciles, prints a command for kubectl, and writes to .kubeloop/demo only', () =>
+const START = 'docs/getting-started.md'
+const NEW = lineOf(START, 'npx kubeloop new')
+const DEV = lineOf(START, 'npx kubeloop dev')
+
+const LOOP = 'docs/dev-loop.md'
+const [LOOP_DEV, LOOP_AS] = ['foo.yaml', '--as-service-account'].map((end) => lineOf(LOOP, 'npx kubeloop dev', end))
+const [GET, PATCH, DELETE_DEPLOYMENT, DELETE_FOO, ROLLOUT, LOGS] = [
+  'get',
+  'patch',
+  'delete deployment',
+  'delete foo',
+  'rollout status',
+  'logs',
+]
+  .map((verb) => lineOf(LOOP, `kubectl --kubeconfig .kubeloop/kubeconfig ${verb}`))
+
+const inlineCode = PAGES.flatMap((page) =>
+  [...pageText(page).replaceAll(/^```[^]*?^```$/gm, '').matchAll(/(?<!`)`([^`\n]+)`(?!`)/g)].map(([, code]) => ({
+    page,
+    code: code!.replaceAll('\\|', '|'),
+  }))
+)
+
+/** Returns the only command of kubeloop in the text that matches. */
+function inText(pattern: RegExp): string {
+  const found = new Set(inlineCode.map(({ code }) => code).filter((code) => pattern.test(code)))
+  assert.equal(found.size, 1, `${pattern}: ${[...found].join('; ')}`)
+  return onThisRuntime(`npx ${[...found][0]}`)
+}
+
+const CRD = inText(/^kubeloop crd \S+ \| kubectl/)
+
+// The demo writes to .kubeloop/demo only, and shares no state with the operator that runs beside it.
+test('README, getting started: the demo and the written operator run, kubectl follows, and the written test passes', () =>
   inProject(async (project) => {
     const files = readdirSync(project.path)
     const demo = project.start(DEMO)
     const command = /"(kubectl [^"]+) -w"/.exec(await demo.until(/"kubectl [^"]+"/))![1]!
     await demo.until(/"message":"reconcile".*"default\/example-foo","result":"created"/)
     if (!noKubectl) assert.match(await project.run(command), /^NAME.*REPLICAS[^]*\nexample +1\b/)
-    await demo.stop()
     assert.deepEqual(readdirSync(project.path).toSorted(), [...files, '.kubeloop'].toSorted())
     assert.deepEqual(readdirSync(join(project.path, '.kubeloop')), ['demo'])
-  }))
 
-const START = 'docs/getting-started.md'
-const NEW = lineOf(START, 'npx kubeloop new')
-const DEV = lineOf(START, 'npx kubeloop dev')
-
-test('Getting started: the written operator runs without a cluster, and its test passes', () =>
-  inProject(async (project) => {
     assert.match(await project.run(NEW), /^wrote operator\.ts,.*\nwrote operator\.test\.ts,/)
     project.write('foo.yaml', blockOf(START, 'yaml'))
     const dev = project.start(DEV)
     await dev.until(/"message":"definition".*foos\.samplecontroller\.k8s\.io/)
     await dev.until(/"message":"applied".*Foo default\/example/)
     await dev.until(/"message":"reconcile".*"default\/example-foo","result":"created"/)
-    await dev.stop()
+    if (!elsewhere && !noKubectl) {
+      assert.equal(LOOP_DEV, DEV)
+      assert.match(await project.run(ROLLOUT!), /successfully rolled out/)
+      assert.match(await project.run(LOGS!), /kubeloop simulates this container: the image nginx:1 does not run/)
+      assert.match(await project.run(GET!), /\/example +1 [^]*\/example-foo +1\/1 /)
+      const installed = await project.run(CRD.replace('kubectl', 'kubectl --kubeconfig .kubeloop/kubeconfig'))
+      assert.match(
+        installed,
+        /^customresourcedefinition\.apiextensions\.k8s\.io\/foos\.samplecontroller\.k8s\.io (?:configured|unchanged)/,
+      )
+    }
+    for (const each of [dev, demo]) assert.equal(await each.stop(), 0, each.output())
+    assert.match(project.read('.kubeloop/demo/state.json'), /example-foo/)
     project.write('operator.test.ts', blockOf(START, 'ts'))
     const [, commands] = /((?:`[^`]+`(?:, | and )?)+) run it\./.exec(pageText(START)) ?? []
     const ofRuntime = [...commands!.matchAll(/`([^`]+)`/g)].map(([, each]) => each!)
@@ -150,34 +192,6 @@ test('Getting started: the operator finds its cluster in ~/.kube/config, and end
       await served.close()
     }
   }))
-
-const LOOP = 'docs/dev-loop.md'
-const [LOOP_DEV, LOOP_AS] = ['foo.yaml', '--as-service-account'].map((end) => lineOf(LOOP, 'npx kubeloop dev', end))
-const [GET, PATCH, DELETE_DEPLOYMENT, DELETE_FOO, ROLLOUT, LOGS] = [
-  'get',
-  'patch',
-  'delete deployment',
-  'delete foo',
-  'rollout status',
-  'logs',
-]
-  .map((verb) => lineOf(LOOP, `kubectl --kubeconfig .kubeloop/kubeconfig ${verb}`))
-
-test(
-  'The dev loop: the Deployment of the sample becomes ready, and kubectl follows it',
-  { skip: elsewhere || noKubectl },
-  () =>
-    inProject(async (project) => {
-      await project.run(NEW)
-      project.write('foo.yaml', blockOf(START, 'yaml'))
-      const dev = project.start(LOOP_DEV!)
-      await dev.until(/reconcile/)
-      assert.match(await project.run(ROLLOUT!), /successfully rolled out/)
-      assert.match(await project.run(LOGS!), /kubeloop simulates this container: the image nginx:1 does not run/)
-      assert.match(await project.run(GET!), /\/example +1 [^]*\/example-foo +1\/1 /)
-      assert.equal(await dev.stop(), 0, dev.output())
-    }),
-)
 
 test(
   'The dev loop: the shown output comes from the shown commands',
@@ -240,38 +254,16 @@ function normal(output: string): string[] {
   )
 }
 
-const inlineCode = PAGES.flatMap((page) =>
-  [...pageText(page).replaceAll(/^```[^]*?^```$/gm, '').matchAll(/(?<!`)`([^`\n]+)`(?!`)/g)].map(([, code]) => ({
-    page,
-    code: code!.replaceAll('\\|', '|'),
-  }))
-)
-
 test(
   'Commands in the text: the definitions are printed and read back as types',
-  { skip: elsewhere || noKubectl },
+  { skip: elsewhere },
   () =>
     inProject(async (project) => {
-      const inline = (pattern: RegExp): string => {
-        const found = new Set(inlineCode.map(({ code }) => code).filter((code) => pattern.test(code)))
-        assert.equal(found.size, 1, `${pattern}: ${[...found].join('; ')}`)
-        return onThisRuntime(`npx ${[...found][0]}`)
-      }
       await project.run(NEW)
-      const dev = project.start(DEV.split(' --apply')[0]!)
-      await dev.until(/"message":"definition"/)
-      const crd = inline(/^kubeloop crd \S+ \| kubectl/)
-      assert.match(
-        await project.run(crd.replace('kubectl', 'kubectl --kubeconfig .kubeloop/kubeconfig')),
-        /^customresourcedefinition\.apiextensions\.k8s\.io\/foos\.samplecontroller\.k8s\.io (?:created|configured|unchanged)/,
-      )
-      await dev.stop()
-      assert.match(
-        await project.run(inline(/^kubeloop crd \S+ --namespace/).split(' |')[0]!),
-        /^kind: CustomResourceDefinition$/m,
-      )
-      await project.run(`${crd.split(' |')[0]} > crd.yaml`)
-      await project.run(inline(/^kubeloop types .* > /))
+      const namespaced = inText(/^kubeloop crd \S+ --namespace/)
+      assert.match(await project.run(namespaced.split(' |')[0]!), /^kind: CustomResourceDefinition$/m)
+      await project.run(`${CRD.split(' |')[0]} > crd.yaml`)
+      await project.run(inText(/^kubeloop types .* > /))
       assert.match(project.read('widget.ts'), /^export const Foo\b/m)
     }),
 )

@@ -1,10 +1,10 @@
 /** Kubeconfigs, and programs that use the built package. */
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DIST } from '../tools/dist.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { ROOT } from '../tools/tree.ts'
+import { withFolder } from '../tools/folder.ts'
 
 /** Prints the server of ./config, or why it cannot be read. */
 export const READ_KUBECONFIG: string = `
@@ -49,8 +49,7 @@ await app.start(new AbortController().signal, { cluster }).catch(({ message }) =
 
 /** Bundles the operator as a user's bundler does. Returns the text. */
 export async function bundled(operator: string, ...imports: readonly string[]): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-bundled-'))
-  try {
+  return await withFolder(async (folder) => {
     mkdirSync(join(folder, 'node_modules'))
     symlinkSync(DIST, join(folder, 'node_modules/kubeloop'))
     const lines = imports.map((name) => `import 'kubeloop/${name}'\n`)
@@ -58,7 +57,5 @@ export async function bundled(operator: string, ...imports: readonly string[]): 
     const outside = ['zod', 'prom-client', '@opentelemetry/api'].map((name) => `--external:${name}`)
     const args = [join(folder, 'operator.mjs'), '--bundle', '--format=esm', '--platform=node', ...outside]
     return await mustRun(join(ROOT, 'node_modules/.bin/esbuild'), args)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }

@@ -1,9 +1,9 @@
-/** Tests `kubeloop dev` and `kubeloop demo`: the real commands. */
+/** Tests `kubeloop dev`: the real command. */
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { ConfigMap, Deployment } from 'kubeloop/kinds'
+import { ConfigMap } from 'kubeloop/kinds'
 import { applied, type Command, inFolder, isError, type Line, makeFolder, reconciled, says } from './dev_command.ts'
 import { WAYS } from './saving.ts'
 
@@ -102,24 +102,14 @@ test('a save restarts the operator, in its file and in one that it imports, also
   assert.equal(runsOf(dev), 3)
 })
 
-test('only one kubeloop dev runs in a folder, but the demo runs beside it, without a file or shared state', async () => {
+// The demo runs beside it: docs_commands.test.ts.
+test('only one kubeloop dev runs in a folder', async () => {
   const second = project.run('dev', 'app/operator.ts')
-  const demo = project.run('demo')
   assert.equal(await second.ended, 1)
   assert.equal(
     second.output(),
     `Cannot start: kubeloop already runs in this folder (process ${dev.pid}); stop it, or use another folder`,
   )
-  const tried = await demo.line('a line to try', says('try'))
-  assert.equal(tried['command'], 'kubectl --kubeconfig .kubeloop/demo/kubeconfig get foos -w')
-  await demo.line('the Foo', applied('Foo default/example', 'created'))
-  await demo.line('its reconcile', reconciled('added'))
-  const ofDemo = await project.client({ kubeconfig: '.kubeloop/demo/kubeconfig' })
-  const made = { namespace: 'default', name: 'example-foo' }
-  assert.equal((await ofDemo.get(Deployment, made))?.spec?.replicas, 1)
-  assert.equal(await (await project.client()).get(Deployment, made), undefined)
-  await demo.stop()
-  assert.match(project.read('.kubeloop/demo/state.json'), /example-foo/)
 })
 
 test('the next run finds the state of the last one, and ends when its output is closed, even if only the operator writes', async () => {

@@ -1,11 +1,11 @@
 /** Runs an operator file in a process of this test's runtime, with only the permissions it needs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { COMPILED } from '../tools/compiled.ts'
+import { withFolder } from '../tools/folder.ts'
 
 /** The permissions that the docs list for Deno, besides the server and the files. */
 export const DENO_ENV = '--allow-env=KUBECONFIG,KUBERNETES_SERVICE_HOST,KUBERNETES_SERVICE_PORT,HOME'
@@ -91,12 +91,9 @@ function runtimeArguments({ reads, net }: { reads: readonly string[]; net: reado
 
 /** Writes a kubeconfig that only its owner can read, calls `work`, and removes it. */
 export async function withKubeconfig(text: string, work: (path: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-e2e-'))
-  try {
+  await withFolder(async (folder) => {
     const path = join(folder, 'kubeconfig')
     writeFileSync(path, text, { mode: 0o600 })
     await work(path)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }

@@ -1,7 +1,6 @@
 /** The recorder on a real kube-apiserver: accepted events, and how clients see them. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../lib/async/clock.ts'
@@ -16,6 +15,7 @@ import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { type Recorder, recorder } from '../client/transports.ts'
 import { mustRun } from '../tools/run_command.ts'
 import { EVENT, foo, type StoredEvent } from './fixture.ts'
+import { withFolder } from '../tools/folder.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 
@@ -126,13 +126,10 @@ async function eventsAreSeen(envtest: Envtest, api: Api): Promise<void> {
 }
 
 async function kubectl(envtest: Envtest, ...args: readonly string[]): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'events-kubeconfig-'))
-  try {
+  return await withFolder(async (folder) => {
     writeFileSync(join(folder, 'config'), envtest.kubeconfig(), { mode: 0o600 })
     return await mustRun(envtest.kubectl, ['--kubeconfig', join(folder, 'config'), `--cache-dir=${folder}`, ...args])
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }
 
 async function expiredIsCreatedAnew(envtest: Envtest, api: Api): Promise<void> {

@@ -22,7 +22,7 @@ import { LEASE } from '../leader/candidates.ts'
 import type { Lease } from '../../lib/leader/lease_lock.ts'
 import { messages, ref, restingClock, skippingClock, type Started, starting, type StartingOptions } from './starting.ts'
 
-const COUNT = 8
+const COUNT = 4
 const names = Array.from({ length: 40 }, (_, at) => `map-${at}`)
 const isOurs = ({ metadata }: { metadata: { name: string } }): boolean => metadata.name.startsWith('map-')
 
@@ -437,7 +437,7 @@ test('the deletions in a deleted Namespace are reconciled also by a replica that
 test('replicas with another number of buckets wait until the others have ended', async () => {
   const one = stage()
   const a = await one.start('a')
-  const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: 4 } })
+  const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: 2 * COUNT } })
   const runs: string[] = []
   app.controllerFor(ConfigMap, { when: isOurs }).reconcile(async ({ metadata: { name } }) => void runs.push(name))
   const { clock, server } = one
@@ -489,7 +489,7 @@ test('a bucket that is being given up is kept when a replica with another number
   const b = await start('b')
   await clock.advance(60_000)
   take()
-  const c = await starting(stage({ sharding: { buckets: 4 } }).describe('c'), { clock, server, identity: 'c' })
+  const c = await starting(stage({ sharding: { buckets: 2 * COUNT } }).describe('c'), { clock, server, identity: 'c' })
   await a.client.patch(ConfigMap, ref(name), { merge: { data: { changed: 'yes' } } })
   hold.open()
   await clock.advance(10_000)

@@ -1,12 +1,12 @@
 /** An operator with metrics or tracing, but without the package for it. It runs on a copy of the library, in a process of this runtime. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { withFolder } from '../tools/folder.ts'
 
 const SCRIPT = `
 import { operator } from './mod.ts'
@@ -31,8 +31,7 @@ process.exit(0)
 `
 
 test('without prom-client, a start in development warns, and any other fails; without @opentelemetry/api, one with tracing fails', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-prom-'))
-  try {
+  await withFolder(async (folder) => {
     const root = fileURLToPath(new URL('../../', import.meta.url))
     mkdirSync(join(folder, 'node_modules'))
     symlinkSync(join(root, 'node_modules/zod'), join(folder, 'node_modules/zod'))
@@ -68,7 +67,5 @@ test('without prom-client, a start in development warns, and any other fails; wi
       /^ended Cannot trace: @opentelemetry\/api cannot be loaded; install it \(npm install, bun add, or deno add npm:@opentelemetry\/api\), or remove the option tracing \(/,
     )
     assert.deepEqual(others, [])
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 })

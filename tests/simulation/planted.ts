@@ -5,14 +5,14 @@
  *
  * A bug that no seed finds is printed; the exit code is their number. Without names, the seeds also run without a bug.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { endAll, run } from '../tools/runner/processes.js'
 import { ROOT } from '../tools/tree.ts'
 import { BUGS } from './bugs.ts'
+import { withFolder } from '../tools/folder.ts'
 
 const COPIED = ['lib', 'tests', 'mod.ts', 'package.json', 'tsconfig.json']
 const LIMIT_MS = 1_800_000
@@ -37,8 +37,7 @@ async function firstFailing(folder: string): Promise<string | undefined> {
 }
 
 async function work(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-planted-'))
-  try {
+  await withFolder(async (folder) => {
     for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     for (let bug = queue.shift(); bug; bug = queue.shift()) {
@@ -51,9 +50,7 @@ async function work(): Promise<void> {
       if (found === undefined) missed.push(name)
       writeFileSync(join(folder, path), text)
     }
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }
 
 if (positionals.length === 0) console.log(`without a bug: ${(await firstFailing(ROOT)) ?? 'no seed fails'}`)

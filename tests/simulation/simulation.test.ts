@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { tries } from '../tools/fuzz.ts'
 import { ROOT } from '../tools/tree.ts'
 import { BUGS } from './bugs.ts'
 import { NOT_DRAWN, OPTIONS, publicOptions } from './options.ts'
@@ -32,15 +31,4 @@ test('a seed alone repeats a run', async () => {
   const [first, second] = [await runPlan(planOf(seed)), await runPlan(planOf(seed))]
   assert.ok(first.history.length > 10)
   assert.deepEqual(first.history, second.history)
-})
-
-test('drawn operators touch what they select, and all of it is done when they are at rest', async () => {
-  for (let seed = 1; seed <= tries(16); seed++) {
-    const { problems, history } = await runPlan(planOf(seed))
-    assert.deepEqual(
-      problems,
-      [],
-      `replay and shrink it by \`npm run simulate -- --seeds 1 --seed ${seed}\`:\n${history.join('\n')}`,
-    )
-  }
 })

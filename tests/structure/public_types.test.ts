@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { ROOT } from '../types/virtual_program.ts'
+import { ROOT } from '../tools/tree.ts'
 import { hiddenTypes } from './public_types.ts'
 
 /** The files of the entries that users import. */
 const entries = Object.values(
-  (JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { exports: Record<string, string> }).exports,
+  (JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as { exports: Record<string, string> }).exports,
 )
   .filter((path) => path.endsWith('.ts')).map((path) => path.slice(2))
 
@@ -18,7 +18,7 @@ test('every type that the public declarations mention is exported by an entry', 
 })
 
 test('mod.ts exports at most 120 types: those that few operators name are in kubeloop/parts', () => {
-  const lists = readFileSync(`${ROOT}mod.ts`, 'utf8').matchAll(/^export (type )?\{([^}]*)\}/gm)
+  const lists = readFileSync(`${ROOT}/mod.ts`, 'utf8').matchAll(/^export (type )?\{([^}]*)\}/gm)
   const types = [...lists].flatMap(([, all, names = '']) =>
     names.split(',').map((name) => name.trim()).filter((name) => name !== '' && (all || name.startsWith('type ')))
   )

@@ -1,6 +1,7 @@
 /** Finds types that public declarations mention and no entry exports. */
+import { join } from 'node:path'
 import ts from 'typescript'
-import { ROOT, virtualHost } from '../types/virtual_program.ts'
+import { ROOT } from '../tools/tree.ts'
 
 /**
  * Returns the types that public declarations mention and no entry exports, as `Name (its file), mentioned by Name`.
@@ -10,15 +11,15 @@ import { ROOT, virtualHost } from '../types/virtual_program.ts'
  * the declaration that mentions it. `texts`: files that exist only in a test, by their paths from the top.
  */
 export function hiddenTypes(entries: readonly string[], texts: ReadonlyMap<string, string> = new Map()): string[] {
-  const { config } = ts.readConfigFile(`${ROOT}tsconfig.json`, ts.sys.readFile) as { config: object }
+  const { config } = ts.readConfigFile(`${ROOT}/tsconfig.json`, ts.sys.readFile) as { config: object }
   const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT)
-  const program = ts.createProgram(entries.map((entry) => ROOT + entry), options, virtualHost(options, texts))
+  const program = ts.createProgram(entries.map((entry) => join(ROOT, entry)), options, virtualHost(options, texts))
   const checker = program.getTypeChecker()
   const resolved = (
     symbol: ts.Symbol,
   ): ts.Symbol => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol)
   const exportsOf = (entry: string): ts.Symbol[] =>
-    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(ROOT + entry)!)!)
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(join(ROOT, entry))!)!)
 
   const known = new Set<ts.Symbol>()
   const waiting: ts.Symbol[] = []
@@ -64,10 +65,10 @@ export function hiddenTypes(entries: readonly string[], texts: ReadonlyMap<strin
     if (!found) return
     const symbol = resolved(found)
     const file = symbol.declarations?.[0]?.getSourceFile().fileName
-    if (known.has(symbol) || symbol.flags & ts.SymbolFlags.TypeParameter || !file?.startsWith(`${ROOT}lib/`)) return
+    if (known.has(symbol) || symbol.flags & ts.SymbolFlags.TypeParameter || !file?.startsWith(`${ROOT}/lib/`)) return
     known.add(symbol)
     waiting.push(symbol)
-    if (isExported(symbol)) hidden.push(`${symbol.name} (${file.slice(ROOT.length)}), mentioned by ${by}`)
+    if (isExported(symbol)) hidden.push(`${symbol.name} (${file.slice(ROOT.length + 1)}), mentioned by ${by}`)
   }
 }
 
@@ -89,4 +90,22 @@ function isOutOfSight(node: ts.Node): boolean {
 function isHiddenPart(parent: ts.Node, child: ts.Node): boolean {
   return ('body' in parent && parent.body === child && ts.isBlock(child)) ||
     ('initializer' in parent && parent.initializer === child)
+}
+
+/** The parsed files of the repository and its packages: all programs of a process share them. */
+const parsed = new Map<string, ts.SourceFile | undefined>()
+
+/** Returns a compiler host for this repository with additional files, given by their paths from the top. */
+function virtualHost(options: ts.CompilerOptions, files: ReadonlyMap<string, string>): ts.CompilerHost {
+  const texts = new Map([...files].map(([path, text]) => [join(ROOT, path), text]))
+  const host = ts.createCompilerHost(options)
+  const { getSourceFile, fileExists } = host
+  host.fileExists = (path) => texts.has(path) || fileExists(path)
+  host.getSourceFile = (path, version, ...rest) => {
+    const text = texts.get(path)
+    if (text !== undefined) return ts.createSourceFile(path, text, version)
+    if (!parsed.has(path)) parsed.set(path, getSourceFile(path, version, ...rest))
+    return parsed.get(path)
+  }
+  return host
 }

@@ -9,6 +9,7 @@ import type { ClusterConfig } from '../../lib/core/cluster_config.ts'
 import { ConfigMap } from 'kubeloop/kinds'
 import { type Envtest, startEnvtest } from '../../lib/testing/envtest.ts'
 import { mustRun } from '../tools/run_command.ts'
+import { withFolder } from '../tools/folder.ts'
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'
 
@@ -128,8 +129,7 @@ test(
   'kept data is used at the next start, and the garbage collector runs if enabled',
   { skip, timeout: 120_000 },
   async () => {
-    const data = mkdtempSync(join(tmpdir(), 'envtest-data-'))
-    try {
+    await withFolder(async (data) => {
       const first = await startEnvtest({ dataDir: data })
       try {
         await kubectl(first, first.kubeconfig(), 'create', 'configmap', 'owner')
@@ -159,9 +159,7 @@ test(
       } finally {
         await second.stop()
       }
-    } finally {
-      rmSync(data, { recursive: true })
-    }
+    })
   },
 )
 
@@ -237,22 +235,16 @@ function ask(config: ClusterConfig, path: string): Promise<{ status: number | un
 }
 
 async function kubectl(envtest: Envtest, kubeconfig: string, ...args: readonly string[]): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'envtest-kubeconfig-'))
-  try {
+  return await withFolder(async (folder) => {
     writeFileSync(join(folder, 'config'), kubeconfig, { mode: 0o600 })
     return (await mustRun(envtest.kubectl, ['--kubeconfig', join(folder, 'config'), `--cache-dir=${folder}`, ...args]))
       .trim()
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }
 
 async function kubectlApply(envtest: Envtest, kubeconfig: string, object: unknown): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'envtest-object-'))
-  try {
+  await withFolder(async (folder) => {
     writeFileSync(join(folder, 'object.json'), JSON.stringify(object))
     await kubectl(envtest, kubeconfig, 'apply', '-f', join(folder, 'object.json'))
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }

@@ -1,6 +1,16 @@
 /** A user's project, in which the built package is installed, and its shell. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -19,7 +29,9 @@ export interface UserProject {
   run(line: string): Promise<string>
   /** Starts a command line. */
   start(line: string, options?: { readonly terminal?: boolean }): RunningLine
-  /** Ends the commands that still run, and deletes the project. */
+  /** Ends the commands that still run, and deletes what they and the test have written. */
+  clear(): Promise<void>
+  /** Clears and deletes the project. */
   remove(): Promise<void>
 }
 
@@ -57,8 +69,17 @@ export function makeUserProject(): UserProject {
   const { version } = JSON.parse(readFileSync(join(DIST, 'package.json'), 'utf8')) as { version: string }
   const dependencies = { kubeloop: version, zod: '*' }
   writeFileSync(join(path, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }))
+  const installed = new Set([...readdirSync(path), ...readdirSync(join(path, 'node_modules'))])
   const env = userEnvironment(home)
   const running = new Set<RunningLine>()
+  const clear = async (): Promise<void> => {
+    await Promise.all([...running].map((each) => each.stop()))
+    for (const folder of [path, join(path, 'node_modules'), join(home, '.kube')]) {
+      for (const name of readdirSync(folder).filter((each) => !installed.has(each))) {
+        rmSync(join(folder, name), { recursive: true, force: true, maxRetries: 5 })
+      }
+    }
+  }
   return {
     path,
     home,
@@ -73,9 +94,10 @@ export function makeUserProject(): UserProject {
       child.once('close', () => running.delete(started))
       return started
     },
+    clear,
     async remove() {
-      await Promise.all([...running].map((each) => each.stop()))
-      rmSync(top, { recursive: true, force: true, maxRetries: 5 })
+      await clear()
+      rmSync(top, { recursive: true })
     },
   }
 }
@@ -92,6 +114,8 @@ function userEnvironment(home: string): Record<string, string> {
     NO_COLOR: '1',
     // Deno compiles what it has of Node into this folder, by default in the home, which is new here.
     DENO_DIR: COMPILED['DENO_DIR']!,
+    // The package is compiled once for all commands of a project.
+    NODE_COMPILE_CACHE: join(home, '.compiled'),
     DENO_NO_UPDATE_CHECK: '1',
     npm_config_offline: 'true',
     npm_config_update_notifier: 'false',

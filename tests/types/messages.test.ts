@@ -1,12 +1,13 @@
 /** Tests compiler messages of mistakes in an operator, with two major versions of TypeScript. */
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import ts from 'typescript'
-import { check, ROOT } from './virtual_program.ts'
+import { before, test } from 'node:test'
+import { ensureDist } from '../tools/dist.ts'
+import { ROOT } from '../tools/tree.ts'
+import { complaintsOf } from './compiler.ts'
+
+before(ensureDist)
 
 const PREAMBLE = `
 import { defineResource, metadataOf, operator, type Client, type Desired, type ObjectOf, type Result } from 'kubeloop'
@@ -145,24 +146,14 @@ void client.apply(Secret, { metadata: { namespace: 'a', name: 's' } }, { owner: 
 
 const TEXT = [PREAMBLE, ...[...mistakes, ...short].map(([mistake]) => mistake), RIGHT].join('\n')
 const FIRST = PREAMBLE.split('\n').length + 1
-const NODE = join(ROOT, 'node_modules/.bin/node')
-const TSC7 = join(ROOT, 'node_modules/typescript7/bin/tsc')
-
-const compilers: readonly (readonly [string, string, () => Map<number, string[]>])[] = [
-  ['typescript', ts.version, messagesInProcess],
-  [
-    'typescript7',
-    execFileSync(NODE, [TSC7, '--version'], { encoding: 'utf8' }).slice('Version '.length),
-    messagesOfTsc,
-  ],
-]
-
-for (const [i, [compiler, version, messagesOf]] of compilers.entries()) {
-  test(`${compiler} explains mistakes in two lines, or briefly, and correct code compiles`, () => {
-    assert.match(version, [/^6\./, /^7\./][i]!)
-    const messages = messagesOf()
+for (const [compiler, major] of [['typescript', '6'], ['typescript7', '7']] as const) {
+  test(`${compiler} explains mistakes in two lines, or briefly, and correct code compiles`, async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'node_modules', compiler, 'package.json'), 'utf8'))
+    assert.equal(version.split('.')[0], major)
+    const complaints = await complaintsOf({ 'mistakes.ts': TEXT }, compiler)
+    const messages = Map.groupBy(complaints, ({ line }) => line)
     for (const [i, [mistake, wanted]] of [...mistakes, ...short].entries()) {
-      const found = messages.get(FIRST + i) ?? []
+      const found = (messages.get(FIRST + i) ?? []).map(({ message }) => message)
       assert.equal(found.length, 1, `one message for ${mistake}:\n${found.join('\n')}`)
       const isShort = i >= mistakes.length
       const shown = isShort ? found[0]! : found[0]!.split('\n').slice(0, 2).join('\n')
@@ -172,43 +163,4 @@ for (const [i, [compiler, version, messagesOf]] of compilers.entries()) {
     }
     assert.deepEqual([...messages.values()].flat(), [])
   })
-}
-
-/** Returns the compiler's messages by line, from 1. */
-function messagesInProcess(): Map<number, string[]> {
-  const complaints = check(new Map([['tests/types/mistakes.ts', TEXT]]))
-  return new Map(
-    [...Map.groupBy(complaints, ({ line }) => line + 1)].map((
-      [line, all],
-    ) => [line, all.map(({ message }) => message)]),
-  )
-}
-
-/** The same of TypeScript 7, which has no API. */
-function messagesOfTsc(): Map<number, string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-messages-'))
-  try {
-    mkdirSync(join(folder, 'node_modules'))
-    symlinkSync(ROOT, join(folder, 'node_modules/kubeloop'))
-    symlinkSync(join(ROOT, 'node_modules/zod'), join(folder, 'node_modules/zod'))
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-    writeFileSync(join(folder, 'mistakes.ts'), TEXT)
-    const compilerOptions = { typeRoots: [join(ROOT, 'node_modules/@types')] }
-    writeFileSync(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['*.ts'] }),
-    )
-    const { stdout } = spawnSync(NODE, [TSC7, '-p', folder, '--pretty', 'false'], { encoding: 'utf8', cwd: folder })
-    const found = new Map<number, string[]>()
-    let last: string[] = []
-    for (const line of stdout.split('\n').filter(Boolean)) {
-      const [, at, text] = /^(?:.*\/)?mistakes\.ts\((\d+),\d+\): (.*)$/.exec(line) ?? []
-      // Indented lines continue the message.
-      if (at === undefined && line.startsWith(' ')) last.push(`${last.pop()}\n${line}`)
-      else found.set(Number(at ?? 0), last = [...found.get(Number(at ?? 0)) ?? [], text ?? line])
-    }
-    return found
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
 }

@@ -9,8 +9,7 @@
  * tests run, and the type check. A bug that no test finds is
  * printed with its place; the exit code is the number of these, at most 100.
  */
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
@@ -19,6 +18,7 @@ import { endAll, run } from '../runner/processes.js'
 import { readTree, ROOT } from '../tree.ts'
 import { type Mutant, mutantsOf } from './mutants.ts'
 import { distances } from './nearest.ts'
+import { withFolder } from '../folder.ts'
 
 /** A bug with its outcome; `from` becomes `to`, whole lines, at the nth place where `from` stands. */
 interface Bug {
@@ -103,8 +103,7 @@ function bugOf(path: string, text: string, { kind, start, end, text: to }: Mutan
 }
 
 async function work(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'kubeloop-mutate-'))
-  try {
+  await withFolder(async (folder) => {
     for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
     for (let bug = queue.shift(); bug; bug = queue.shift()) {
@@ -117,9 +116,7 @@ async function work(): Promise<void> {
         }`,
       )
     }
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  })
 }
 
 async function tryOne(bug: Bug, folder: string): Promise<void> {

@@ -30,8 +30,13 @@ const ONCE = [
   'tests/cost/',
   // Objects that are generated and compared.
   'tests/testing/check_conversion.test.ts',
-  // An operator in memory, with a clock that the test advances; the other files of its room are of the same kind.
+  // Operators in memory, with a clock that the test advances; the other files of their rooms are of the same kind.
+  'tests/leader/election.test.ts',
+  'tests/operator/buckets.test.ts',
+  'tests/simcluster/workloads/workloads.test.ts',
+  'tests/simulation/drawn.test.ts',
   'tests/testing/fault_survival.test.ts',
+  'tests/testing/world_setup.test.ts',
   // What a real API server answers to requests whose bytes no runtime changes; .ci/run has more of these.
   'tests/apiserver/explain.test.ts',
   'tests/conformance/real.test.ts',
@@ -47,19 +52,23 @@ const BY_ENGINE = [
   'tests/cache/compact_objects.test.ts',
   'tests/cache/history.property.test.ts',
   'tests/cache/own_writes.property.test.ts',
+  'tests/cache/reflector.test.ts',
+  'tests/client/apply_cache.test.ts',
   'tests/config/simple_yaml.test.ts',
   'tests/conformance/embedded.test.ts',
+  'tests/crds/install.test.ts',
   'tests/crds/servers.test.ts',
-  'tests/leader/election.test.ts',
-  'tests/operator/buckets.test.ts',
+  'tests/operator/fleet.test.ts',
   'tests/operator/namespaces.test.ts',
   'tests/operator/optional.test.ts',
+  'tests/operator/sources.test.ts',
   'tests/queue/queue_state.test.ts',
   'tests/schema/equivalence.test.ts',
   'tests/schema/schema_changes.test.ts',
-  'tests/simcluster/workloads/workloads.test.ts',
+  'tests/simcluster/garbage_collector.test.ts',
   'tests/simulation/',
-  'tests/testing/world_setup.test.ts',
+  'tests/testing/world_trouble.test.ts',
+  'tests/webhook/admission_fuzz.test.ts',
   'tests/webhook/json_patch.test.ts',
 ]
 
