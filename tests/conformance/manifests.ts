@@ -59,11 +59,9 @@ function definition(group: string, approved?: string): readonly Step[] {
   return [[`POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All`, object]]
 }
 
-let groups = 0
-
 /** Installs a kind with three versions, each with a field and defaults of its own, in a group of its own. */
-async function versionedKind(api: Api): Promise<Readonly<Record<string, string>>> {
-  const group = `versioned${groups++}.${api.group}`
+const versionedKind = (name: string) => async (api: Api): Promise<Readonly<Record<string, string>>> => {
+  const group = `${name}.${api.group}`
   const text = { type: 'string' }
   const version = (name: string, properties: object, more: object = {}): object => ({
     name,
@@ -189,7 +187,7 @@ const CASES: readonly Script[] = [
   },
   {
     name: 'versions without a webhook differ by their fields and defaults; a deprecated one names the best other',
-    setup: versionedKind,
+    setup: versionedKind('versioned0'),
     steps: [
       ['POST {things}/v1alpha1/namespaces/{ns}/things ? .', thing('v1alpha1', { old: 'a', both: 'b', other: 'c' })],
       'GET {things}/v1/namespaces/{ns}/things/x ? .',
@@ -205,7 +203,7 @@ const CASES: readonly Script[] = [
   },
   {
     name: 'a dry run has the defaults of a status',
-    setup: versionedKind,
+    setup: versionedKind('versioned1'),
     steps: [
       ['POST {things}/v1/namespaces/{ns}/things?dryRun=All ? .', thing('v1', {})],
       ['POST {things}/v1/namespaces/{ns}/things ? .', thing('v1', {})],
