@@ -27,6 +27,9 @@ import { Summary } from './tools/runner/summary.js'
 import { Times } from './tools/runner/times.js'
 import { verdicts, withoutPassed } from './tools/runner/verdicts.js'
 
+/** The results of {@link sourcesOf}. */
+const sources = new Map()
+
 /** What the files with random cases import. */
 const FUZZ = 'tools/fuzz.ts'
 
@@ -256,13 +259,16 @@ function read(path) {
 
 /** Returns the text of a file, those of the files beside it, and those of other folders that it imports. */
 function sourcesOf(file) {
+  if (sources.has(file)) return sources.get(file)
   const folder = dirname(file)
   const text = read(file)
   const beside = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.ts')).map((name) =>
     join(folder, name)
   )
   const imported = [...text.matchAll(/ from '(\.\.\/[^']+)'/g)].map(([, path]) => join(folder, path))
-  return [text, [...beside, ...imported].filter((path) => path !== file).map(read)]
+  const found = [text, [...beside, ...imported].filter((path) => path !== file).map(read)]
+  sources.set(file, found)
+  return found
 }
 
 function indent(text) {

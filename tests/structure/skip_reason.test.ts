@@ -40,4 +40,6 @@ test('a constant is replaced by its text or its initializer, and kept if unknown
   const imported = `const slow = isFast() ? false : SLOW\ntest('f', { skip: slow }, run)`
   assert.equal(skipReason({ name: 'f', line: 2 }, imported, [`export const SLOW = "it's slow"`]), "it's slow")
   assert.equal(skipReason({ name: 'g', line: 1 }, `test('g', run)`, []), undefined)
+  const itself = `const skip = skip()\ntest('h', { skip }, run)`
+  assert.match(skipReason({ name: 'h', line: 2 }, itself, [])!, /^const skip = /)
 })
