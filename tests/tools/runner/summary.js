@@ -85,8 +85,8 @@ export class Summary {
   print() {
     // Tests with the same reason are one line: an unset variable skips dozens.
     const byReason = new Map()
-    for (const [key, { runtimes, reason }] of this.#skips) {
-      const text = `${runtimes.join(', ')}: ${reason ?? 'no reason is given'}`
+    for (const [key, { runtimes, reason, find }] of this.#skips) {
+      const text = `${runtimes.join(', ')}: ${reason ?? find() ?? 'no reason is given'}`
       byReason.set(text, [...(byReason.get(text) ?? []), key])
     }
     for (const [text, keys] of byReason) {
@@ -102,10 +102,11 @@ export class Summary {
 
   #noteSkip(runtime, file, test, sourcesOf) {
     const key = `${file} › ${test.name}`
-    const known = this.#skips.get(key) ?? { runtimes: [], reason: undefined }
+    // Only Node reports the reason; for a skip elsewhere the source has it, which is searched in the end.
+    const find = () => skipReason(test, ...sourcesOf(file))
+    const known = this.#skips.get(key) ?? { runtimes: [], reason: undefined, find }
     known.runtimes.push(runtime)
-    // Only Node reports the reason; for a skip elsewhere the source has it.
-    known.reason ??= test.reason ?? skipReason(test, ...sourcesOf(file))
+    known.reason ??= test.reason
     this.#skips.set(key, known)
   }
 }
