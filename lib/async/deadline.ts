@@ -37,8 +37,6 @@ export function deadline(clock: Clock, ms: number, onDue: (ms: number) => void):
     cancel() {
       timerMs = -Infinity
       stop?.()
-      // Not kept for the rest of a watch.
-      stop = undefined
     },
   }
 }

@@ -168,8 +168,8 @@ export class CachedReader implements CachingReader {
     if (namespace === undefined) this.#cache.namespacesOf(resource)?.checkListed(groupResourceOf(resource))
     const informers = this.#cache.readableOf(resource, namespace) ?? []
     // A copy: while a read waits, Namespaces come to the selection and leave it.
-    const are = informers.every(({ isSynced, failure }) => isSynced && !(works && failure))
-    return informers.length > 0 && are ? [...informers] : undefined
+    const isUsable = ({ isSynced, failure }: Informer): boolean => isSynced && !(works && failure)
+    return informers.length > 0 && informers.every(isUsable) ? [...informers] : undefined
   }
 }
 

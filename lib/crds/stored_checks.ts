@@ -4,10 +4,10 @@ import { formatKey, keyOf, type KubeObject } from '../core/objects.ts'
 import { type CustomResourceDefinition, type CustomResourceVersion, groupResourceOf } from '../core/resource.ts'
 import { pages } from '../client/pages.ts'
 import { withConverted } from '../schema/conversions.ts'
-import { changeText, isNarrowing, prunedField, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
+import { changeText, prunedField, type SchemaChange } from '../schema/schema_changes.ts'
 import { upFailure } from '../webhook/conversion.ts'
 import { cannotInstall, type Crd, MAX_NAMED, schemaOf, titleOf, type Work } from './definition.ts'
-import { forEachStored, goneVersion, isConverted, resourceOf, storedVersions } from './stored_objects.ts'
+import { forEachStored, goneVersion, isConverted, narrowingOf, resourceOf, storedVersions } from './stored_objects.ts'
 
 /**
  * Returns an error about stored objects that do not fit the new schema; with `narrow`, logs a warning instead. Reads
@@ -18,8 +18,9 @@ export async function checkStored(
   before: Crd,
   work: Work,
 ): Promise<string | undefined> {
-  for (const { theirs, ours, served } of storedVersions(crd, before)) {
-    const narrowing = schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
+  for (const version of storedVersions(crd, before)) {
+    const { theirs, ours, served } = version
+    const narrowing = narrowingOf(version)
     if (!narrowing) continue
     const isStored = before.status?.storedVersions?.includes(theirs.name)
     const refusal = served ? await checkObjects(crd, served, ours, narrowing, work) : isStored

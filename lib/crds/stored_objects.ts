@@ -2,6 +2,8 @@
 import type { KubeObject } from '../core/objects.ts'
 import type { AnyResource, CustomResourceDefinition, CustomResourceVersion } from '../core/resource.ts'
 import { nextTurn } from '../async/clock.ts'
+import { isNarrowing, type SchemaChange, schemaChanges } from '../schema/schema_changes.ts'
+import { schemaOf } from './definition.ts'
 
 /** The number of objects checked in one turn of the event loop, which must also renew the lease. */
 const CHECKED_PER_TURN = 50
@@ -46,6 +48,13 @@ export function storedVersions<Theirs extends { readonly name: string; readonly 
     if (!ours || (converted && !conversion && !isStored)) return []
     return [{ theirs, ours, served: !converted ? first : theirs.served ? theirs : undefined }]
   })
+}
+
+/** Returns the first change by which objects of a version may not fit the new schema; undefined if all fit. */
+export function narrowingOf(
+  { theirs, ours }: Pick<StoredVersion<Parameters<typeof schemaOf>[0]>, 'theirs' | 'ours'>,
+): SchemaChange | undefined {
+  return schemaChanges(schemaOf(theirs), schemaOf(ours)).find(isNarrowing)
 }
 
 /**

@@ -186,7 +186,7 @@ function limitSchema(
   return { [side]: value, ...(isExclusive && { [side.replace('m', 'exclusiveM')]: true }) }
 }
 
-/** It compares whole numbers with the whole part of a limit, and divides them by that of a divisor. */
+/** The reason why limits and divisors with a fraction are refused. */
 const WHOLE_PART = 'for whole numbers the API server takes its whole part'
 
 interface Limit {

@@ -97,14 +97,18 @@ export function planOf(seed: number): Plan {
   const chance = new Chance(seed)
   const drawing = withoutRefused(drawOptions(chance))
   const other = drawOptions(chance)
-  const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
   // A release with another number of buckets waits for those of the one before.
   const buckets = OPTIONS.buckets.values.find((count) => count !== drawing.buckets)!
-  // A version that objects were written in is not removed.
-  const versions = drawing.versions === 'one' ? 'one' : other.versions
-  const earlier = chance.below(3) === 0 ? withoutRefused({ ...other, ...lasting, buckets, versions }) : undefined
+  const earlier = chance.below(3) === 0 ? withoutRefused({ ...releasedBefore(drawing, other), buckets }) : undefined
   const replicas = drawing.election === 'one replica' ? 1 : 1 + chance.below(3)
   return { seed, drawing, earlier, replicas, deeds: drawDeeds(chance, drawing) }
+}
+
+/** Returns the drawing of an earlier release of an operator: `other` with what both releases have in common. */
+function releasedBefore(drawing: Drawing, other: Drawing): Drawing {
+  const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
+  // A version that objects were written in is not removed.
+  return { ...other, ...lasting, versions: drawing.versions === 'one' ? 'one' : other.versions }
 }
 
 export async function runPlan(plan: Plan): Promise<Outcome> {
@@ -545,10 +549,7 @@ export async function shrunk(plan: Plan): Promise<Plan> {
     }
     for (const drawing of simplerDrawings(best.drawing)) {
       if (drawing.election !== best.drawing.election && best.replicas > 1) continue
-      // What both releases have in common stays so.
-      const lasting = Object.fromEntries(LASTING.map((name) => [name, drawing[name]])) as Partial<Drawing>
-      const versions = drawing.versions === 'one' ? 'one' : best.earlier?.versions
-      const earlier = best.earlier && { ...best.earlier, ...lasting, ...(versions && { versions }) }
+      const earlier = best.earlier && releasedBefore(drawing, best.earlier)
       if (await attempt({ ...best, drawing, earlier })) {
         isSmaller = true
         break

@@ -154,7 +154,8 @@ function numberFaults(schema: Schema, value: number, invalid: (detail: string) =
     exclusiveMaximum?: boolean
     multipleOf?: number
   }
-  // The real server compares whole numbers with the whole part of a limit, and divides them by that of a divisor.
+  // The real server compares a whole number with the whole part of a limit, and divides it by the whole part of a
+  // divisor.
   const [least, most, divisor] = [minimum, maximum, multipleOf].map((limit) =>
     limit !== undefined && Number.isInteger(value) ? Math.trunc(limit) : limit
   )

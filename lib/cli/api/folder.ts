@@ -39,8 +39,8 @@ export async function claimDevFolder(folder: string): Promise<DevFolder> {
 }
 
 /**
- * Claims a state file for this process, as the last save of two would replace those of the other. Resolves with a
- * function that gives it back.
+ * Claims a state file for this process: each save of one process would replace what another process has saved.
+ * Resolves with a function that gives the file back.
  *
  * @throws Error if another process uses the file.
  */

@@ -4,9 +4,7 @@ import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
 import { CRD, type CustomResourceDefinition, type Resource } from '../../core/resource.ts'
 import { internals, type JsonObject } from 'kubeloop/apiserver'
 import type { Cluster } from 'kubeloop'
-import { schemaOf } from '../../crds/definition.ts'
-import { isNarrowing, schemaChanges } from '../../schema/schema_changes.ts'
-import { forEachStored, goneVersion, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
+import { forEachStored, goneVersion, narrowingOf, resourceOf, storedVersions } from '../../crds/stored_objects.ts'
 
 const REMEDY = 'each apply would fail (metadata.managedFields); define it with served: false'
 
@@ -32,9 +30,8 @@ export async function checkStored(
   try {
     const live = (await api.get({ resource: CRD, name })) as StoredCrd
     const all = storedVersions(crd, live)
-    const unread = all.find(({ theirs, ours, served }) =>
-      served === undefined && live.status?.storedVersions?.includes(theirs.name) &&
-      schemaChanges(schemaOf(theirs), schemaOf(ours)).some(isNarrowing)
+    const unread = all.find((each) =>
+      each.served === undefined && live.status?.storedVersions?.includes(each.theirs.name) && narrowingOf(each)
     )
     if (unread) {
       const which = `${unread.theirs.name}, whose schema becomes narrower`

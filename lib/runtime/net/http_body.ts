@@ -67,9 +67,9 @@ export class AnswerBody implements HttpBody {
       else queue.push(chunk)
     })
     answer.on('error', (error) => this.fail(error))
-    answer.on('close', () => this.#isWhole())
+    answer.on('close', () => this.#checkWhole())
     answer.on('end', () => {
-      if (!this.#isWhole()) return
+      if (!this.#checkWhole()) return
       if (gunzip) gunzip.end()
       else this.#end()
     })
@@ -110,12 +110,12 @@ export class AnswerBody implements HttpBody {
   }
 
   /**
-   * Fails the body if it was cut off.
+   * Fails the body if it was cut off. Returns whether it is whole.
    *
    * Safety: half a list must never pass for a whole one. All three runtimes report a truncated body as an error; should
    * one end it instead, `complete` is false.
    */
-  #isWhole(): boolean {
+  #checkWhole(): boolean {
     const { complete } = this.#answer
     if (!complete) this.fail(new Error('the connection was closed'))
     return complete

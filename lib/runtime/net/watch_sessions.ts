@@ -50,7 +50,8 @@ export class WatchSessions {
     return this.limits.clock.monotonic() - this.#refusedMs < REFUSED_MS
   }
 
-  refused(): void {
+  /** The server has refused HTTP/2 now. */
+  noteRefusal(): void {
     this.#refusedMs = this.limits.clock.monotonic()
   }
 
@@ -165,7 +166,7 @@ class Session {
   }
 
   #refused(): void {
-    this.#owner.refused()
+    this.#owner.noteRefusal()
     this.#fail(notSent())
   }
 

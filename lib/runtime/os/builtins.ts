@@ -2,9 +2,9 @@
  * Loads the runtime's modules that most operators never need, at their first use.
  *
  * `process.getBuiltinModule` exists on all three runtimes and is synchronous. Unlike an import it reads no exports of a
- * module. On Node some exports are getters: those of node:http load undici (20 ms and 5 MiB at start), those of
- * node:process open standard input and output (4 ms), those of node:crypto, node:fs and node:tls load less, also for
- * nothing. `process` itself is global.
+ * module. On Node some exports are getters: node:http loads undici by them (20 ms and 5 MiB at start), node:process
+ * opens standard input and output (4 ms), and node:crypto, node:fs and node:tls load modules that nothing uses.
+ * `process` itself is global.
  */
 import type childProcess from 'node:child_process'
 import type crypto from 'node:crypto'
