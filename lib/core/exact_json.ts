@@ -63,17 +63,20 @@ export function isExact(object: object): boolean {
 
 /**
  * Returns the JSON of a whole object, with each number as it was read. `known`: an object that was read with the same
- * numbers. Throws a TypeError that begins with `Cannot ${action}` if an integer may have been rounded, and for NaN and
- * Infinity: they become null, to the server a field that is not set and gets its default.
+ * numbers. Throws a TypeError that begins with `Cannot ${action}` if an integer may have been rounded, and for NaN,
+ * Infinity and an invalid Date: they become null, to the server a field that is not set and gets its default.
  */
 export function stringifyExact(body: object, action: string, known: object = body): string {
   const texts = (known as { readonly [TEXTS]?: Texts })[TEXTS]
   const text = JSON.stringify(body)
   if (!texts && !/[[,:](-?\d{16}|null)/.test(text)) return text
-  return JSON.stringify(body, (key, value: unknown) => {
-    if (typeof value !== 'number') return value
+  return JSON.stringify(body, function (this: Readonly<Record<string, unknown>>, key, value: unknown) {
+    // An invalid Date is null here.
+    if (typeof value !== 'number' && (value !== null || !this[key])) return value
     const cannot = `Cannot ${action}: "${key}" is `
-    if (!Number.isFinite(value)) throw new TypeError(`${cannot}${value}; give a number, or leave the field out`)
+    if (value === null || !Number.isFinite(value)) {
+      throw new TypeError(`${cannot}${this[key]}; give a valid one, or leave the field out`)
+    }
     const source = texts?.get(value)
     if (source) return rawJson(source)
     // A number that was not read is the caller's own.

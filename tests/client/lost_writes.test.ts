@@ -501,10 +501,10 @@ test('what a failing watch has in the cache is no reason to send nothing', async
   await stop()
 })
 
-test('NaN and Infinity, in JSON null, are not written: the error names the field, and nothing is sent', async () => {
+test('NaN, Infinity and an invalid Date, in JSON null, are not written: the error names the field, and nothing is sent', async () => {
   const it = answering(wide('{}'))
   const scale = it.client.subresource(Deployment, REF, 'scale')
-  for (const n of [NaN, -Infinity]) {
+  for (const n of [NaN, -Infinity, new Date(NaN)]) {
     const spec = { none: null, list: [{ n }] }
     for (
       const [action, write] of [
@@ -516,7 +516,7 @@ test('NaN and Infinity, in JSON null, are not written: the error names the field
         ['update the scale of Deployment "default/a"', () => scale.update({ spec: { n } as never })],
       ] as const
     ) {
-      const message = `Cannot ${action}: "n" is ${n}; give a number, or leave the field out`
+      const message = `Cannot ${action}: "n" is ${n}; give a valid one, or leave the field out`
       await assert.rejects(async () => await write(), { name: 'TypeError', message })
     }
   }

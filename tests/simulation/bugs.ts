@@ -18,6 +18,18 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
     'if (this.#options.random() > 0.1) this.#options.apply(event, resourceVersion)',
   ],
   [
+    'an object that the cache does not select is created again and again',
+    'client/edit',
+    '(current && create ? isRace(error) : isChanged(error))',
+    "isReason(error, 'Conflict')",
+  ],
+  [
+    'a stripped object is changed as it is cached',
+    'client/edit',
+    '(!isPartial(found) && isExact(found))',
+    'isExact(found)',
+  ],
+  [
     'a list drops no objects',
     'cache/store',
     'if (!objects.has(key)) deltas.push({',

@@ -12,7 +12,7 @@ import {
 } from 'kubeloop'
 import type { Fault } from 'kubeloop/testing'
 import type { Chance } from './chance.ts'
-import { isCommon, type Known, selects } from './model.ts'
+import { isCommon, isServed, type Known, selects } from './model.ts'
 import { type Drawing, hasLeader, hasVersions, isShared } from './options.ts'
 import { DRAIN, SHARD } from './sharder.ts'
 import type { Stage } from './stage.ts'
@@ -49,6 +49,8 @@ export interface Deed {
 /** What the deeds of one run share. */
 export interface Play {
   readonly draw: Drawing
+  /** The drawing before an upgrade. */
+  readonly earlier: Drawing | undefined
   readonly stage: Stage
   /** Where the objects are. */
   readonly place: OtherCluster | undefined
@@ -85,7 +87,7 @@ const WEIGHTS = {
   delete: 12,
   poke: 10,
   zone: 8,
-  drift: 8,
+  drift: 12,
   extra: 5,
   remove: 8,
   pass: 8,
@@ -156,10 +158,11 @@ const WAITS = [0, 0, 100, 500, 2000, 15_000, 40_000]
 
 /** The kinds whose watches a gap interrupts, by its number. */
 const GAPS: readonly AnyResource[] = [Foo, Service, Secret, Zone, Namespace]
+const DRIFT = ['drift', 1] as const
 /** What happens while nobody watches, each with the place of its kind in GAPS. */
 const UNSEEN = [
   ...[['delete', 0], ['delete', 0], ['edit', 0], ['edit', 0], ['leave', 0], ['join', 0]] as const,
-  ...[['remove', 1], ['drift', 1], ['disown', 1], ['lend', 1], ['poke', 2], ['zone', 3]] as const,
+  ...[['remove', 1], DRIFT, ['disown', 1], ['lend', 1], ['poke', 2], ['zone', 3]] as const,
 ] as const
 /** The same for namespaces. */
 const UNSEEN_LABELS = [['team', 4], ['unteam', 4]] as const
@@ -218,7 +221,7 @@ const hasBars = ({ source, bars }: Drawing): boolean => source === 'optional' ||
 
 /** Returns an end without faults, whose last deed may be missed: nothing that happens later makes up for it. */
 function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
-  const { filter, finalize, second, spaces, commonSpaces, warmup } = draw
+  const { filter, finalize, second, services, spaces, commonSpaces, warmup } = draw
   // A standby that knows the keys of deleted objects.
   const isWarm = warmup && second === 'by key' && chance.below(2) === 0
   // Another replica, which has missed the same, takes over.
@@ -229,7 +232,8 @@ function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
   // Without a finalizer of the operator, only what the garbage collector waits for keeps a deleted object.
   const isForeground = finalize === 'none' && !isTakeover && chance.below(3) === 0
   const isTeam = (spaces === 'by labels' || commonSpaces === 'by labels') && chance.below(3) === 0
-  const what = isDeleted || isForeground ? UNSEEN[0] : chance.pick<Unseen>(isTeam ? UNSEEN_LABELS : UNSEEN)
+  const unseen = isTeam ? UNSEEN_LABELS : services === 'labels' && chance.below(2) === 0 ? [DRIFT] : UNSEEN
+  const what = isDeleted || isForeground ? UNSEEN[0] : chance.pick<Unseen>(unseen)
   const [gap, drawn] = drawGap(chance, key, what)
   const missed = isForeground ? { ...drawn, number: FOREGROUND } : drawn
   const before = (['clear', 'team', 'create', 'pass', 'join'] as const).map((deed): Deed => ({
@@ -409,7 +413,7 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'disown': {
       if (own) {
         own.disowned = own.drifted = true
-        own.unowned ||= !of.isClear || !isCommon(draw, key, own)
+        own.unowned ||= !of.isClear || !isServed(draw, key, own)
       }
       const disowned = await patchService(of, key, { metadata: { ownerReferences: null } })
       if (own && disowned) own.unowned ||= !await isSeen(of, key, disowned)
@@ -430,7 +434,10 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     case 'drift':
     case 'extra': {
       const selector = deed === 'drift' ? { app: 'other' } : { extra: 'yes' }
-      const drifted = await patchService(of, key, { spec: { selector } })
+      // Without its label it leaves the cache.
+      const isHidden = draw.services === 'labels' && number % 4 > 0
+      const change = isHidden ? { metadata: { labels: { drawn: null } } } : { spec: { selector } }
+      const drifted = await patchService(of, key, change)
       return drifted && own ? await drift(of, key, own, drifted) : undefined
     }
     case 'remove': {
@@ -590,7 +597,7 @@ function noteGone({ draw, stage }: Play, key: Key, known: Known, labels?: Known)
 /** Notes that a Service was changed by others; unless it is watched, nothing tells its owner. */
 async function drift(of: Play, key: Key, known: Known, service: KubeObject): Promise<void> {
   known.drifted = true
-  known.unowned ||= !isCommon(of.draw, key, known) || !await isSeen(of, key, service)
+  known.unowned ||= !isServed(of.draw, key, known) || !await isSeen(of, key, service)
 }
 
 const isLive = ({ stage }: Play, shard: string | undefined): boolean =>
@@ -655,7 +662,7 @@ async function dueOwners(of: Play, service: KubeObject | undefined): Promise<voi
     const key = { namespace: service!.metadata.namespace!, name }
     const isMapped = draw.owns === 'any owner' || (draw.owns !== 'none' && controller === true)
     const owner = known.get(`${key.namespace}/${name}`)
-    const isTold = kind === Foo.kind && isMapped && owner && isCommon(draw, key, owner)
+    const isTold = kind === Foo.kind && isMapped && owner && isServed(draw, key, owner)
     if (isTold && await isSeen(of, key, service!)) due(of, owner)
   }
 }
@@ -684,7 +691,7 @@ async function lend(of: Play, key: Key): Promise<void> {
   const { apiVersion, kind, metadata: { name, uid } } = owner
   const [own, other] = [key.name, name].map((each) => of.known.get(`${key.namespace}/${each}`))
   if (own) own.disowned = true
-  if (other && of.draw.owns === 'any owner') other.named = true
+  if (other && [of.draw, of.earlier].some((each) => each?.owns === 'any owner')) other.named = true
   const lent = isLent ? others : [...others, { apiVersion, kind, name, uid }]
   await patchService(of, key, { metadata: { ownerReferences: lent } })
 }

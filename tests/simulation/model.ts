@@ -77,6 +77,12 @@ export function isCommon({ commonSpaces }: Drawing, key: Key, labels: Labels): b
   return isIn(commonSpaces, key, labels)
 }
 
+/** Whether the Service of an object is watched. */
+export function isServed(draw: Drawing, key: Key, labels: Labels): boolean {
+  const isListed = draw.services === 'list' && draw.place !== 'group'
+  return isListed ? key.namespace === 'a' : isCommon(draw, key, labels)
+}
+
 function isIn(spaces: Drawing['spaces'], { namespace }: Key, { inTeam }: Labels): boolean {
   return spaces === 'list' ? namespace === 'a' : spaces !== 'by labels' || inTeam
 }
@@ -160,13 +166,13 @@ export function judged(
     expect(generated.length > 0 || known.restored, 'no generated object')
     if (isCertain) expect(generated.length < 2, `${generated.length} generated objects`)
   }
-  // Kinds without options of their own are watched in the namespaces of the operator.
-  const isOwned = draw.owns !== 'none' && isCommon(draw, key, known)
+  const isOwned = draw.owns !== 'none' && isServed(draw, key, known)
   const isTimed = draw.requeues || draw.source === 'every' ||
     (draw.source === 'every with keys' && isNamed(draw, key, { named: false }))
   if (!known.drifted || (isOwned && !known.unowned) || isTimed) {
     const selector = (service as { spec?: { selector?: object } } | undefined)?.spec?.selector
     expect(JSON.stringify(selector) === JSON.stringify({ app: spec.value }), `Service ${JSON.stringify(selector)}`)
+    expect(labels?.['drawn'] === 'yes', 'no label of the operator')
     expect(service?.metadata.ownerReferences?.some((owner) => owner.uid === metadata.uid) === true, 'no owner')
   }
   return wrong

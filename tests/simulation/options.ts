@@ -45,6 +45,8 @@ export const OPTIONS = {
     values: ['none', 'watches', 'watches own', 'optional', 'from', 'every', 'every with keys'],
   },
   owns: { covers: ['owns.anyOwner', 'owns.queue'], values: ['none', 'controller', 'any owner', 'metadata'] },
+  // How the owned kind is cached.
+  services: { covers: [], values: ['all', 'labels', 'list', 'strip', 'live', 'compact'] },
   queue: { covers: ['controller.queue'], values: ['none', 'priority', 'after', 'rate limited'] },
   concurrency: { covers: ['controller.concurrency'], values: [1, 3] },
   warmup: { covers: ['controller.warmup'], values: NO },
@@ -70,7 +72,7 @@ export const OPTIONS = {
   west: { covers: ['cluster.optional'], values: ['there', 'optional', 'late', 'optional and late'] },
   account: { covers: ['owns.rights'], values: NO },
   health: { covers: ['operator.health'], values: NO },
-  child: { covers: [], values: ['apply', 'createOrUpdate'] },
+  child: { covers: [], values: ['apply', 'createOrUpdate', 'get, then write'] },
   generated: { covers: [], values: NO },
   shares: { covers: [], values: NO },
   annotates: { covers: [], values: NO },

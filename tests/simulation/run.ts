@@ -184,7 +184,7 @@ class Run {
     }
     const place = drawing.place === 'own' ? undefined : west
     const of: Play = {
-      ...{ draw: drawing, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },
+      ...{ draw: drawing, earlier, stage, place, client: stage.clientOf(place), known: this.#known, poked: new Set() },
       ...{ zones: this.#zones, team: new Set(['a']), teams: new Set(['a']), isClear: false },
       ...{ subjects: this.#subjects, calm: new AbortController(), count: 0, isCertain: earlier === undefined },
       // Without the other cluster a replica ends.

@@ -6,7 +6,9 @@ import {
   type Context,
   type ControllerBuilder,
   type ControllerOptions,
+  defineIndex,
   defineResource,
+  draft,
   dynamicResource,
   EventChannel,
   isReason,
@@ -54,6 +56,15 @@ export type Key = { readonly namespace: string; readonly name: string }
 export const NAMESPACES = ['a', 'b'] as const
 export const NAMES = ['x', 'y'] as const
 export const KEYS: readonly Key[] = NAMESPACES.flatMap((namespace) => NAMES.map((name) => ({ namespace, name })))
+/** The label of each Service of the operator. */
+const DRAWN = { drawn: 'yes' }
+const SERVICES = {
+  labels: { labels: 'drawn=yes' },
+  list: { namespaces: ['a'] as string[] },
+  strip: { strip: (service: object) => void delete (service as { spec?: unknown }).spec },
+  live: { read: 'live' },
+  compact: { compact: true },
+} as const
 /** The namespaces by labels. */
 const TEAM = { labels: 'team=a' }
 const IDENTITY = 'sim'
@@ -182,6 +193,7 @@ export function subjectOf(draw: Drawing, observer: Observer): Subject {
     app.cache(OldFoo, cached)
   }
   if (draw.second === 'of metadata') app.cache(metadataOf(Foo), selection)
+  if (draw.services !== 'all') app.cache(Service, { ...elsewhere, ...SERVICES[draw.services] })
   if (draw.bars === 'cached') app.cache(Bar, { ...elsewhere, optional: true })
   const streams = new Set<EventChannel<Key>>()
   const options = { ...optionsOf(draw, west), ...(group && { clusters: group }) }
@@ -290,20 +302,7 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   }
   if (value === TERMINAL) throw new TerminalError('no retry helps')
   if (draw.fails && observer.failsFirst(keyText(key), value)) throw new Error('this value fails once')
-  const spec = { ports: [{ port: 80 }], selector: { app: value } }
-  if (draw.child === 'apply') {
-    observer.saw('first', await client.apply(Service, { metadata: key, spec }, { owner: foo }))
-  } else {
-    const { object } = await client.createOrUpdate(
-      Service,
-      key,
-      (service) => {
-        service.spec = { ...service.spec, ...spec }
-        owners.setController(service, foo)
-      },
-    )
-    observer.saw('first', object)
-  }
+  observer.saw('first', await writeService(draw, client, foo))
   // What was written is read, unless it is gone again: reads are never older than one's own writes.
   const seen = await client.get(Service, key)
   if (seen) observer.saw('first', seen)
@@ -334,7 +333,52 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
     )
   }
   await client.setStatus(Foo, foo, withCondition(foo, 'First', context.clock.now()))
+  if (!draw.live) await checkIndex(client, key, observer)
   return draw.requeues ? { requeueAfter: '30s' } as const : undefined
+}
+
+/** Writes the Service of an object, in one of the ways that there are. */
+async function writeService(
+  { child, services, strip }: Drawing,
+  client: Context['client'],
+  foo: Foo,
+): Promise<KubeObject> {
+  const { namespace, name } = foo.metadata
+  const key = { namespace, name }
+  const spec = { ports: [{ port: 80 }], selector: { app: foo.spec.value } }
+  const wanted = { metadata: { ...key, labels: DRAWN }, spec }
+  if (child === 'apply') return await client.apply(Service, wanted, { owner: foo })
+  // One that the cache hides is not found, and a stripped one cannot be written.
+  const isStripped = services === 'strip' || strip === 'all kinds' || strip === 'fails'
+  if (child === 'createOrUpdate' || services === 'labels' || isStripped) {
+    const { object } = await client.createOrUpdate(Service, key, (service) => {
+      service.spec = { ...service.spec, ...spec }
+      service.metadata.labels = { ...service.metadata.labels, ...DRAWN }
+      owners.setController(service, foo)
+    })
+    return object
+  }
+  const found = await client.get(Service, key)
+  if (!found) return await client.create(Service, wanted, { owner: foo })
+  const copy = draft(found)
+  copy.spec = { ...copy.spec, ...spec }
+  copy.metadata.labels = { ...copy.metadata.labels, ...DRAWN }
+  return await client.update(Service, copy, { owner: foo })
+}
+
+const stateOf = ({ spec, status }: Foo): string => `${spec.value} ${status?.conditions?.map(({ type }) => type).sort()}`
+const byState = defineIndex(Foo, stateOf)
+
+/** Reports an index that differs from what a get returns before and after it. */
+async function checkIndex(client: Context['client'], key: Key, observer: Observer): Promise<void> {
+  const before = await client.get(Foo, key)
+  const found = before ? await client.lookup(byState, stateOf(before)) : []
+  const after = await client.get(Foo, key)
+  const wrong = found.filter((each) => stateOf(each) !== stateOf(before!))
+  if (wrong.length > 0) observer.problem(`the index has ${wrong.map(stateOf)} as ${stateOf(before!)}`)
+  if (!before || after?.metadata.resourceVersion !== before.metadata.resourceVersion) return
+  const isFound = found.some(({ metadata }) => metadata.resourceVersion === before.metadata.resourceVersion)
+  if (!isFound) observer.problem(`${keyText(key)} is not in the index at ${before.metadata.resourceVersion}`)
 }
 
 /** Returns the value of an object in one of its versions. */
@@ -414,9 +458,9 @@ function addSecond(
 }
 
 /** What the functions of the operator do beside what its description says, as rules for its account. */
-export function ownRules({ owns, commonSpaces }: Drawing) {
+export function ownRules({ owns, commonSpaces, services }: Drawing) {
   // The rights on an owned kind are described, where it is watched.
-  const isDescribed = owns !== 'none' && commonSpaces !== 'list'
+  const isDescribed = owns !== 'none' && commonSpaces !== 'list' && services !== 'list'
   return [
     ...(isDescribed ? [] : [{ apiGroups: [''], resources: ['services'], verbs: ['get', 'create', 'update', 'patch'] }]),
     { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'create', 'patch', 'delete'] },

@@ -91,7 +91,7 @@ const WAITING = {
  * The size of the files of a process: each process compiles what they import anew, so it is large where all files run,
  * and small enough for two cores where few do.
  */
-const [FEW_BYTES, MANY_BYTES] = [120_000, 300_000]
+const [FEW_BYTES, MANY_BYTES] = [120_000, 700_000]
 
 /** Files that read the built package. */
 const NEEDS_DIST = /tools\/dist\.ts|samples\.ts/
