@@ -328,6 +328,8 @@ export interface Client extends Reader {
 /** One write, as the live view of `kubeloop dev` shows it. */
 export interface WriteRecord {
   readonly verb: 'create' | 'update' | 'apply' | 'patch' | 'status' | 'delete'
+  /** Empty for the core group. */
+  readonly group: string
   /** The kind, with a subresource other than the status, as in `Deployment/scale`. */
   readonly kind: string
   /** `namespace/name`; the name is `*` for a deletion of all selected objects. */

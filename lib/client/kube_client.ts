@@ -4,7 +4,7 @@ import { ApiError } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
-import { formatKey, keyOf, type KubeObject, type ObjectKey, type Ref, type StatusOf } from '../core/objects.ts'
+import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
 import {
   type AnyResource,
@@ -51,7 +51,7 @@ import { type StatedStatuses, writeStatus } from './set_status.ts'
 import { refuseSharing } from './sharing.ts'
 import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
 import { type DeleteQuery, type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
-import { subresourceOf } from './subresource_verbs.ts'
+import { type OnWrite, subresourceOf } from './subresource_verbs.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_events.ts'
 
@@ -284,7 +284,7 @@ export class KubeClient implements Client {
       if (isMissingObject(error)) return false
       throw error
     }
-    this.#notifyDeletion(resource, target, options)
+    this.#notify('delete', resource, target, 'deleted', options)
     return true
   }
 
@@ -299,7 +299,7 @@ export class KubeClient implements Client {
     }
     const remaining = await this.#api.deleteAll({ resource, namespace }, deletion(options), options.signal)
     if (!options.dryRun) { for (const object of remaining) this.#applied.forget(resource, formatKey(keyOf(object))) }
-    this.#notifyDeletion(resource, { namespace, name: '*' }, options)
+    this.#notify('delete', resource, { namespace, name: '*' }, 'deleted', options)
     return remaining as T[]
   }
 
@@ -310,7 +310,7 @@ export class KubeClient implements Client {
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
     return subresourceOf(this.#api, resource, ref, name, {
       query: (options) => this.#query(options),
-      onWrite: (write, options) => this.#notify(write, options),
+      onWrite: (...write) => this.#notify(...write),
     })
   }
 
@@ -374,16 +374,12 @@ export class KubeClient implements Client {
     result: WriteRecord['result'],
     options: SendOptions,
   ): KubeObject {
-    this.#notify({ verb, kind: resource.kind, key: formatKey(keyOf(object)), result }, options)
+    this.#notify(verb, resource, keyOf(object), result, options)
     return object
   }
 
-  #notifyDeletion({ kind }: AnyResource, key: ObjectKey, options: DeleteOptions): void {
-    this.#notify({ verb: 'delete', kind, key: formatKey(key), result: 'deleted' }, options)
-  }
-
-  #notify(write: WriteRecord, { dryRun }: { readonly dryRun?: boolean }): void {
-    if (!dryRun) this.#options.onWrite?.(write)
+  #notify(...[verb, { group, kind }, key, result, { dryRun }]: Parameters<OnWrite>): void {
+    if (!dryRun) this.#options.onWrite?.({ verb, group, kind, key: formatKey(key), result })
   }
 }
 

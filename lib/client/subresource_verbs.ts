@@ -1,5 +1,5 @@
 /** Implements `client.subresource`: the verbs of one subresource of one object. */
-import { formatKey, type KubeObject, type Ref } from '../core/objects.ts'
+import type { KubeObject, ObjectKey, Ref } from '../core/objects.ts'
 import { type ResourceOf, wholeOf } from '../core/resource.ts'
 import { type Api, resultOf, type Written } from './api.ts'
 import type { SendOptions, Subresource, WriteRecord } from './client.ts'
@@ -7,10 +7,18 @@ import { patchBody, type WriteQuery } from './requests.ts'
 import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
 import { targetOf } from './target.ts'
 
+/** Called after each write. */
+export type OnWrite = (
+  verb: WriteRecord['verb'],
+  of: Pick<WriteRecord, 'group' | 'kind'>,
+  key: ObjectKey,
+  result: WriteRecord['result'],
+  options: Pick<SendOptions, 'dryRun'>,
+) => void
+
 interface SubresourceWrites {
   readonly query: (options: SendOptions) => WriteQuery
-  /** Called after each write. */
-  readonly onWrite: (write: WriteRecord, options: SendOptions) => void
+  readonly onWrite: OnWrite
 }
 
 /** Returns the verbs of a subresource. */
@@ -23,13 +31,14 @@ export function subresourceOf<T extends KubeObject, N extends SubresourceName>(
 ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
   // Never read as metadata only: the result may be written back.
   const target = { ...targetOf(wholeOf(resource), ref, `address the ${name} of`), subresource: name }
-  const [kind, key, body] = [`${resource.kind}/${name}`, formatKey(target), subresourceBody.bind(undefined, target)]
+  const of = { group: resource.group, kind: `${resource.kind}/${name}` }
+  const body = subresourceBody.bind(undefined, target)
   const report = (
     verb: WriteRecord['verb'],
     written: Written,
     options: SendOptions,
   ): SubresourceAnswer<N, T> => {
-    onWrite({ verb, kind, key, result: resultOf(written, 'metadata' in ref ? ref : { metadata: ref }) }, options)
+    onWrite(verb, of, target, resultOf(written, 'metadata' in ref ? ref : { metadata: ref }), options)
     return written.object as unknown as SubresourceAnswer<N, T>
   }
   return {

@@ -24,6 +24,9 @@ interface Cell {
   reset(): void
 }
 
+/** What Prometheus refuses, with all other metrics of the process. */
+const [NAME, LABEL] = [/^[a-zA-Z_:][\w:]*$/, /^[a-zA-Z_]\w*$/]
+
 /** A metric that prom-client's registry handles like its own. */
 export class CellMetric implements Series<unknown> {
   readonly name: string
@@ -34,8 +37,26 @@ export class CellMetric implements Series<unknown> {
   readonly #beforeGet: () => void
   readonly #cells = new Map<string, Cell>()
 
-  /** `beforeGet` is called before the values are read. */
+  /**
+   * `beforeGet` is called before the values are read.
+   *
+   * @throws TypeError if a name is not one of Prometheus, or the buckets do not ascend.
+   */
   constructor(type: ScrapedMetric['type'], definition: MetricDefinition | HistogramDefinition, beforeGet: () => void) {
+    const refuse = (why: string): never => {
+      throw new TypeError(`Cannot measure ${JSON.stringify(definition.name)}: ${why}`)
+    }
+    if (!NAME.test(definition.name)) refuse('a name has letters, digits, "_" and ":", and begins with no digit')
+    const wrong = definition.labels.find((label) => !LABEL.test(label) || (type === 'histogram' && label === 'le'))
+    if (wrong !== undefined) {
+      refuse(
+        `it has the label ${JSON.stringify(wrong)}; one has letters, digits and "_", and is not "le" of a histogram`,
+      )
+    }
+    const { buckets = [] } = definition as Partial<HistogramDefinition>
+    if (!buckets.every((bound, at) => at === 0 ? Number.isFinite(bound) : bound > buckets[at - 1]!)) {
+      refuse(`its buckets are ${buckets.join()}, and must ascend`)
+    }
     this.name = definition.name
     this.help = definition.help
     this.type = type
@@ -80,7 +101,7 @@ export class CellMetric implements Series<unknown> {
         `Cannot measure ${name} by "${Object.keys(labels).join()}": its labels are "${wanted.join()}"`,
       )
     }
-    return wanted.map((label) => labels[label]).join('\u0000')
+    return JSON.stringify(wanted.map((label) => labels[label]))
   }
 
   #newCell(labels: LabelValues): Cell {
@@ -110,7 +131,7 @@ class NumberCell implements Cell {
 
 class CounterCell extends NumberCell {
   inc(by = 1): void {
-    if (!(by >= 0)) throw new RangeError(`Cannot count by ${by}: a counter only grows`)
+    if (!(by >= 0 && by < Infinity)) throw new RangeError(`Cannot count by ${by}: a counter only grows`)
     this.value += by
   }
 }
@@ -143,6 +164,7 @@ class HistogramCell implements Cell {
   }
 
   observe(value: number): void {
+    if (Number.isNaN(value)) throw new RangeError('Cannot observe NaN: the sum of the histogram would stay NaN')
     let at = 0
     while (at < this.#bounds.length && value > this.#bounds[at]!) at++
     this.#counts[at]!++

@@ -162,14 +162,19 @@ function never(): Promise<never> {
   return new Promise(() => {})
 }
 
+/** Returns the path at which a webhook is called. */
+export function pathOfCall({ url, service }: WebhookClientConfig): string {
+  return service?.path ?? (url === undefined ? '/' : new URL(url).pathname)
+}
+
 /** Calls a webhook in the first replica. Rejects if none runs, as a connection to a Service without endpoints does. */
 export async function callIn(
   replicas: readonly Replica[],
-  { url, service }: WebhookClientConfig,
+  address: WebhookClientConfig,
   body: string,
   signal: AbortSignal,
 ): Promise<WebhookResponse> {
-  const path = service?.path ?? (url === undefined ? '/' : new URL(url).pathname)
+  const path = pathOfCall(address)
   const replica = replicas.find(({ isKilled, webhooks }) => !isKilled && webhooks.has(path))
   const handler = replica?.webhooks.get(path)
   if (!replica || !handler) throw new Error(`no running replica of the operator serves ${path}`)

@@ -114,7 +114,7 @@ export class RightsRecorder {
     this.#add('reconciled', key, () => ({ operator, reconciled: key }))
     for (const write of writes) {
       if (write.result !== 'unchanged') continue
-      const found = resources.find(({ kind }) => kind === write.kind)
+      const found = resources.find(({ group, kind }) => group === write.group && kind === write.kind)
       const verbs = UNSENT[write.verb]
       if (!found || !verbs) continue
       const { namespace, name } = parseKey(write.key)

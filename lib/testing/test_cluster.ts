@@ -43,7 +43,8 @@ export interface TestCluster extends AsyncDisposable {
  * starts a control plane with {@link startEnvtest}, any other value is the context of a kubeconfig. There definitions
  * are installed, `objects` that exist are left as they are, and nothing is removed at the end.
  *
- * @throws TypeError or RangeError for invalid options. Error if the cluster cannot be found or started.
+ * @throws TypeError or RangeError for invalid options. Error if the cluster cannot be found or started, or is not the
+ * only one of the operator.
  *
  * @example
  * ```ts
@@ -78,6 +79,11 @@ export async function testCluster(app: Operator, options: TestClusterOptions = {
 async function onCluster(app: Operator, options: TestClusterOptions, where: string): Promise<TestCluster> {
   const { objects = [], replicas = 1, workloads = false, log } = options
   const { description } = app
+  const [other] = [...description.clusters, ...description.groups]
+  if (other) {
+    const why = `the operator would write to "${other.name}" as its file names it; run it without ${VARIABLE}`
+    throw new Error(`Cannot start a test cluster for an operator of several clusters: ${why}, in a world`)
+  }
   const envtest = where === 'envtest' ? await startEnvtest({ controllerManager: workloads !== false }) : undefined
   const config = envtest?.tokenConfig ?? (await loadConfig({ context: where })).cluster
   const cluster = new Cluster({ name: 'test', config })

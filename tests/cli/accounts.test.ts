@@ -89,7 +89,9 @@ test("the user's roles are applied before the operator starts, take the place of
   const { clientOf, start, events } = stage()
   const own = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: KEY, rules: [] }
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: KEY }
-  const { open, applier, signal } = start({ name: 'role.yaml', objects: [map, own] })
+  // The operator may define these, and serves them only later.
+  const namesakes = ['RoleBinding', 'Namespace'].map((kind) => ({ ...own, apiVersion: 'example.com/v1', kind }))
+  const { open, applier, signal } = start({ name: 'role.yaml', objects: [map, own, ...namesakes] })
   await open(sent(copier(['team'])))
   assert.deepEqual(events.flatMap((event) => 'object' in event ? event.object : []), ['Role team/copier'])
   const binding = await clientOf().get(RoleBinding, KEY)

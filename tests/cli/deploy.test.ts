@@ -355,6 +355,12 @@ for (
     ['a long name', made({ name: 'a'.repeat(56) }), {}, /at most 55/],
     ['a wrong namespace', made({}), { namespace: 'A.b' }, /the namespace "A\.b" is not a name/],
     [
+      'a namespace of the cluster',
+      made({}),
+      { namespace: 'kube-system', createNamespace: true },
+      /"kube-system" is in every cluster, .*; leave --create-namespace out$/,
+    ],
+    [
       'cert-manager without webhooks',
       made({ metrics: { address: ':8443', tls: true } }),
       { certManager: true },

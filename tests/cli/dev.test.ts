@@ -57,7 +57,9 @@ test('an operator runs, its kinds are installed, and objects are applied', async
   assert.equal(tried['command'], 'kubectl --kubeconfig .kubeloop/kubeconfig get guests -w')
   await dev.line('applied', applied('Guest default/ada', 'created'))
   const report = await dev.line('the first reconcile', reconciled('added'))
-  assert.deepEqual(report['writes'], [{ verb: 'apply', kind: 'ConfigMap', key: 'default/ada', result: 'created' }])
+  assert.deepEqual(report['writes'], [
+    { verb: 'apply', group: '', kind: 'ConfigMap', key: 'default/ada', result: 'created' },
+  ])
   assert.equal(runsOf(dev), 1)
   assert.equal(statSync(join(project.path, '.kubeloop/kubeconfig')).mode & 0o777, 0o600)
   assert.equal(statSync(join(project.path, '.kubeloop')).mode & 0o777, 0o700)

@@ -46,8 +46,8 @@ test('an operator with two clusters has a context for each, and finds their stat
     const wrote = (text: string) => (line: Line): boolean =>
       line.message === 'reconcile' && JSON.stringify(line['writes']).includes(text)
     assert.deepEqual((await dev.line('the first reconcile', wrote('west')))['writes'], [
-      { verb: 'apply', kind: 'ConfigMap', key: 'default/copy-of-a', result: 'created' },
-      { verb: 'apply', kind: 'ConfigMap', key: 'default/copy-of-a', result: 'created', cluster: 'west' },
+      { verb: 'apply', group: '', kind: 'ConfigMap', key: 'default/copy-of-a', result: 'created' },
+      { verb: 'apply', group: '', kind: 'ConfigMap', key: 'default/copy-of-a', result: 'created', cluster: 'west' },
     ])
     const west = await folder.client({ context: 'west' })
     const textOf = async (name: string): Promise<unknown> =>
@@ -63,4 +63,39 @@ test('an operator with two clusters has a context for each, and finds their stat
     await dev.stop('SIGINT')
     const count = (message: string) => dev.output().split(`"message":"${message}"`).length - 1
     assert.deepEqual([count('try'), count('cluster')], [2, 1], 'reported once, not at each restart')
+  }))
+
+const GROUP = `
+import { operator } from 'kubeloop'
+import { ConfigMap } from 'kubeloop/kinds'
+
+const app = operator({ name: 'fleet' })
+const config = { server: 'https://127.0.0.1:1', token: 'of-production' }
+const members = app.clusters('members', async function* () {
+  for (const add of ['east', 'west']) yield { add, config }
+  return 'done'
+})
+app.controllerFor(ConfigMap, { clusters: members, when: ({ metadata }) => metadata.name === 'a' })
+  .reconcile(async (map, { client }) => {
+    await client.apply(ConfigMap, { metadata: { namespace: 'default', name: 'copy-of-' + map.metadata.name } })
+  })
+await app.run(import.meta)
+`
+
+test('the clusters that a provider adds have APIs of their own, as those with a name: none of its own is written to', () =>
+  inFolder(async (folder) => {
+    folder.write('fleet.ts', GROUP)
+    const dev = folder.run('dev', 'fleet.ts')
+    const isCluster = ({ message }: Line): boolean => message === 'cluster'
+    const named = [await dev.line('a cluster', isCluster), await dev.line('another', isCluster)]
+    assert.deepEqual(named.map((line) => line['name']).sort(), ['east', 'west'])
+    const west = await folder.client({ context: 'west' })
+    await west.create(ConfigMap, { metadata: { namespace: 'default', name: 'a' } })
+    const { writes, cluster } = await dev.line('its reconcile', says('reconcile'))
+    assert.deepEqual([writes, cluster], [
+      [{ verb: 'apply', group: '', kind: 'ConfigMap', key: 'default/copy-of-a', result: 'created', cluster: 'west' }],
+      'west',
+    ])
+    await dev.stop('SIGINT')
+    assert.doesNotMatch(dev.output(), /"level":"(?:warn|error)"/)
   }))

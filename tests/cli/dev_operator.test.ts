@@ -199,7 +199,7 @@ function report(count: number): ReconcileReport {
     durationMs: 1,
     disposition: { kind: 'forget', label: 'success' },
     retryInMs: undefined,
-    writes: [{ verb: 'update', kind: 'ConfigMap', key: 'default/b', result: 'changed' }],
+    writes: [{ verb: 'update', group: '', kind: 'ConfigMap', key: 'default/b', result: 'changed' }],
   }
 }
 
@@ -255,9 +255,10 @@ test('the rights that an operator asks for are sent to the command, also those o
     requests.filter(({ path }) => path === NOTICE_PATH).flatMap(({ body }) =>
       (JSON.parse(String(body)) as Notice).right ?? []
     )
-  const unsent = (verb: 'apply' | 'status', kind: string) =>
-    ({ verb, kind, key: 'default/b', result: 'unchanged' }) as const
-  const writes = [unsent('status', 'ConfigMap'), unsent('apply', 'Deployment'), unsent('apply', 'Unknown')]
+  const unsent = (verb: 'apply' | 'status', group: string, kind: string, name = 'b') =>
+    ({ verb, group, kind, key: `default/${name}`, result: 'unchanged' }) as const
+  const others = [unsent('apply', '', 'Unknown'), unsent('apply', 'example.com', 'Deployment', 'c')]
+  const writes = [unsent('status', '', 'ConfigMap'), unsent('apply', 'apps', 'Deployment'), ...others]
   options.onReconcile!({ ...report(1), writes })
   const origin = { operator: 'x', namespace: 'default', name: 'b' }
   assert.deepEqual(posted(), [

@@ -404,6 +404,35 @@ test('changes are saved together, in a file that only this user can read', async
   })
 })
 
+test('while a slow disk writes a state, no other is made; the next one has all changes since', async () => {
+  const clock = new FakeClock()
+  const writes: PromiseWithResolvers<void>[] = []
+  let saves = 0
+  const write = (): Promise<void> => {
+    writes.push(Promise.withResolvers<void>())
+    return writes.at(-1)!.promise
+  }
+  const file = new StateFile('state.json', { clock, save: () => ++saves, onError: () => {}, write })
+  for (let at = 0; at < 5; at++) {
+    file.changed()
+    await clock.advance(300)
+  }
+  assert.deepEqual([saves, writes.length], [1, 1])
+  writes[0]!.resolve()
+  await clock.advance(299)
+  assert.equal(saves, 1)
+  await clock.advance(1)
+  assert.equal(saves, 2)
+  file.changed()
+  const closed = file.close()
+  writes[1]!.reject(new Error('full'))
+  await clock.advance(0)
+  assert.equal(saves, 3)
+  writes[2]!.reject(new Error('full'))
+  await assert.rejects(closed, /^Error: The last changes are lost: state\.json could not be written$/)
+  assert.equal(clock.pending, 0)
+})
+
 test('what could not be saved is saved at the end', () =>
   inFolder(async (path) => {
     const clock = new FakeClock()

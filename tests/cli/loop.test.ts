@@ -58,12 +58,13 @@ test('a run is led back to the run that wrote its cause, in its own cluster, and
     result: 'created' | 'changed' | 'deleted' | 'unchanged',
     cluster?: string,
   ) => ({
-    ...{ verb, kind: 'ConfigMap', key: 'default/a', result },
+    ...{ verb, group: '', kind: 'ConfigMap', key: 'default/a', result },
     ...(cluster && { cluster }),
   })
   write(undefined, west, 'west')
   await clock.advance(5)
   write(undefined, here)
+  assert.equal(run({ writes: [{ ...map('apply', 'created'), group: 'example.com' }] }).writes[0].change, undefined)
   const first = run({ causes: ['added'], writes: [map('apply', 'created'), map('apply', 'unchanged')] })
   assert.deepEqual(first.writes.map(({ change }: Seen) => model.difference(change)?.title), [
     'ConfigMap default/a created by op',
@@ -136,7 +137,7 @@ test('no value of a Secret is sent, but which ones have changed', () => {
       type: 'Opaque',
     }, {
       uid: 'secret',
-      annotations: { [applied]: data, note: 'kept' },
+      annotations: { [applied]: data, note: 'kept', 'kapp.k14s.io/original': data, more: 'with c3VyZQ==' },
     })
   const [old, now] = [secret('b2xk'), {
     ...secret('b2xk'),
@@ -144,16 +145,25 @@ test('no value of a Secret is sent, but which ones have changed', () => {
     stringData: { x: 'bmV3' },
   }]
   write(undefined, old)
-  write(old, { ...now, metadata: { ...now.metadata, annotations: { [applied]: 'bmV3' } } })
+  write(old, { ...now, metadata: { ...now.metadata, annotations: { [applied]: 'bmV3', more: 'with c3VyZQ==' } } })
   const changes = [1, 2].map((id) => JSON.stringify(model.difference(id)!.fields))
   const texts = [...changes, JSON.stringify(model.object('secret'))]
   for (const text of texts) assert.doesNotMatch(text, /bmV3|c3VyZQ|:"\\"b2xk|:"b2xk/)
   assert.deepEqual(model.difference(2)?.fields, [
     { path: `metadata.annotations.${applied}`, old: '(hidden)', now: '(hidden)' },
     { path: 'metadata.annotations.note', old: '"kept"' },
+    { path: 'metadata.annotations.kapp.k14s.io/original', old: '(hidden)' },
     { path: 'data.b2xk', old: '(hidden)', now: '(hidden)' },
     { path: 'stringData.x', old: '(hidden)', now: '(hidden)' },
   ])
+})
+
+test('a Secret of another group is shown, whatever its data are', () => {
+  const { model, write } = modelOf()
+  const data = { text: 'not base64', more: { a: 1 } }
+  write(undefined, objectOf('Secret', 'default/b', { apiVersion: 'example.com/v1', data }, { uid: 'other' }))
+  assert.ok(model.difference(1)!.fields.length > 0)
+  assert.ok(model.object('other'))
 })
 
 test('equal failures of a key are one, which is over when the key works; tasks fail by their name', () => {

@@ -19,7 +19,7 @@ import { configsOfGroups, recordedClusters, type Sources } from '../../lib/cli/p
 import { planOf } from '../../lib/cli/plan/run.ts'
 import type { Plan } from '../../lib/cli/plan/result.ts'
 import { planLines } from '../../lib/cli/plan/text.ts'
-import { CRD } from '../../lib/core/resource.ts'
+import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { differenceOf, lineDifference } from '../../lib/testing/mirror/difference.ts'
 import type { ClusterRecord } from '../../lib/testing/mirror/record.ts'
@@ -31,6 +31,7 @@ import { inFolder } from './dev_command.ts'
 const NOW = '2026-03-04T05:06:07.000Z'
 const KIND = { group: 'plan.example.com', version: 'v1', kind: 'Foo', status: z.object({ seen: z.string() }) } as const
 const Foo = defineResource({ ...KIND, spec: z.object({ text: z.string(), extra: z.string().optional() }) })
+const Namesake = defineResource({ ...KIND, kind: 'ConfigMap', spec: z.object({}) })
 
 type Answer = (path: string, method: string) => { readonly status: number; readonly message?: string } | undefined
 
@@ -55,7 +56,7 @@ interface Planned {
 async function stageOf(answer: Answer = () => undefined): Promise<Stage> {
   const server = new ApiServer({ endlessWatches: true })
   const { api, client } = new Cluster({ name: 'test', transport: server.handle })
-  await api.create({ resource: CRD }, crdOf([Foo])[0] as never, {})
+  for (const crd of crdOf([Foo, Namesake])) await api.create({ resource: CRD }, crd as never, {})
   const sent: string[] = []
   const transport: Transport = async (request) => {
     const { method, path } = request
@@ -217,13 +218,16 @@ test('an expired page begins the list again', async () => {
 test('deletions name their finalizers and dependents; an object that is created again is replaced', async () => {
   const { client, plan } = await stageOf()
   await create(client, 'a', 'a')
-  const owner = await client.create(ConfigMap, { metadata: at('owner') })
-  await client.create(ConfigMap, { metadata: at('dependent') }, { owner })
+  for (const name of ['owner', 'orphaning']) {
+    const owner = await client.create(ConfigMap, { metadata: at(name) })
+    await client.create(ConfigMap, { metadata: at(`of-${name}`) }, { owner })
+  }
   await client.create(ConfigMap, { metadata: { ...at('held'), finalizers: ['example.com/held'] } })
   await client.create(ConfigMap, { metadata: at('again') })
   const app = operator({ name: 'deleter' }).cache(ConfigMap)
   app.controllerFor(Foo).reconcile(async (_, { client }) => {
     for (const name of ['owner', 'held', 'again']) await client.delete(ConfigMap, at(name))
+    await client.delete(ConfigMap, at('orphaning'), { propagation: 'Orphan' })
     await client.create(ConfigMap, { metadata: at('again'), data: { a: '' } })
     await client.create(ConfigMap, { metadata: at('gone') })
     await client.delete(ConfigMap, at('gone'))
@@ -234,16 +238,18 @@ test('deletions name their finalizers and dependents; an object that is created 
   assert.deepEqual(brief.map((each) => each.replace(/made-\w+/, 'made-')), [
     'create ConfigMap default/made-',
     'delete ConfigMap default/held',
+    'delete ConfigMap default/orphaning',
     'delete ConfigMap default/owner',
     'replace ConfigMap default/again',
   ])
   const of = (name: string) => planned.changes.find((each) => each.name === name)!
   assert.deepEqual(of('held').finalizers, ['example.com/held'])
-  assert.deepEqual(of('owner').dependents, ['ConfigMap default/dependent'])
+  assert.deepEqual(of('owner').dependents, ['ConfigMap default/of-owner'])
+  assert.deepEqual([of('orphaning').finalizers, of('orphaning').dependents], [['orphan'], undefined])
   assert.deepEqual(of('again').dryRun, { outcome: 'unchecked', message: 'it is deleted before it is created' })
   const lines = planLines(planned).join('\n')
   assert.match(lines, /waits for its finalizers: example\.com\/held\n/)
-  assert.match(lines, /the garbage collector deletes with it: ConfigMap default\/dependent\n/)
+  assert.match(lines, /the garbage collector deletes with it: ConfigMap default\/of-owner\n/)
 })
 
 test('what the cluster refuses is passed on and told', async () => {
@@ -345,7 +351,7 @@ test('failures and what does not come to rest are named', async () => {
   assert.match(never.plan.failed[0]!.error, /^Cannot settle: .*(Foo|foo)/)
 })
 
-test("each cluster has a mirror, with the operator's name for it", async () => {
+test("each cluster has a mirror, with the operator's name for it, and each kind its writers", async () => {
   const [own, west] = [
     await stageOf(),
     await stageOf((path) => path.endsWith('/configmaps/b') ? { status: 403, message: 'no' } : undefined),
@@ -358,7 +364,12 @@ test("each cluster has a mirror, with the operator's name for it", async () => {
     },
   )
   app.controllerFor(ConfigMap, { name: 'second', when: ({ metadata }) => metadata.name === 'a' }).reconcile(
-    async (map, { client }) => void await client.apply(ConfigMap, { metadata: at(map.metadata.name), data: { a: '' } }),
+    async (map, { client }) => {
+      await client.apply(ConfigMap, { metadata: at(map.metadata.name), data: { a: '' } })
+    },
+  )
+  app.controllerFor(ConfigMap, { name: 'third', when: ({ metadata }) => metadata.name === 'b' }).reconcile(
+    async (_, { client }) => void await client.apply(Namesake, { metadata: at('a'), spec: {} }),
   )
   for (const name of ['a', 'b']) await own.client.create(ConfigMap, { metadata: { ...at(name), labels: { copy: '' } } })
   const planned = await own.plan(app, { others: { west } })
@@ -369,13 +380,30 @@ test("each cluster has a mirror, with the operator's name for it", async () => {
       .toSorted(),
     [
       'undefined a second default/a',
+      'undefined a third default/b',
       'west a configmap default/a',
       'west b configmap default/b',
     ],
   )
   assert.ok(planned.plan.notes.some((each) => each.endsWith('of the cluster "west": no')), planned.plan.notes.join())
-  assert.deepEqual(own.sent.filter((each) => !each.startsWith('GET')).length, 1)
+  assert.deepEqual(own.sent.filter((each) => !each.startsWith('GET')).length, 2)
   assert.deepEqual((await again(planned, app)).brief, planned.brief)
+})
+
+test('a cluster of a group that refuses or lacks a kind is a failure', async () => {
+  const refuses = await stageOf((path) => path.includes('/foos') ? { status: 403, message: 'no' } : undefined)
+  const lacks = { transport: new ApiServer({ endlessWatches: true }).handle } as Stage
+  const others = { serves: await stageOf(), refuses, lacks }
+  const app = operator({ name: 'fleet' })
+  const config = { server: 'https://test' }
+  const members = app.clusters('members', async function* () {
+    for (const add of Object.keys(others)) yield { add, config }
+    return 'done'
+  })
+  app.controllerFor(Foo, { clusters: members }).reconcile(async () => {})
+  const { plan } = await (await stageOf()).plan(app, { others })
+  const error = 'its kinds could not be listed; see the log'
+  assert.deepEqual(plan.failed, ['refuses', 'lacks'].map((name) => ({ what: `controller foo@${name}`, error })))
 })
 
 test('the objects in Namespaces with the labels are planned, also in one that the operator makes', async () => {
@@ -491,6 +519,45 @@ test("the address of a webhook that is not the operator's is a difference, and t
   ])
 })
 
+test('webhooks of others are not called: their objects keep them, writes are allowed, and versions alone are converted', async () => {
+  const stage = await stageOf()
+  const { client, handle } = stage
+  const service = { namespace: 'other', name: 'theirs', path: '/convert' }
+  const clientConfig = { service, caBundle: btoa('ca') }
+  const rules = [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['UPDATE'], resources: ['foos/*'] }]
+  const webhook = { name: 'a.b.c', admissionReviewVersions: ['v1'], sideEffects: 'None', clientConfig, rules }
+  const Hooks = dynamicResource({
+    ...{ group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingWebhookConfiguration' },
+    scope: 'Cluster',
+  })
+  await create(client, 'a', 'a')
+  await client.create(Hooks, { metadata: { name: 'theirs' }, webhooks: [webhook] })
+  const { api } = new Cluster({ name: 'test', transport: handle })
+  const name = 'foos.plan.example.com'
+  const { spec: { versions: [version] } } =
+    (await api.get({ resource: CRD, name })) as unknown as CustomResourceDefinition
+  const versions = [version, { ...version, name: 'v2', storage: false }]
+  const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } }
+  await api.patch({ resource: CRD, name }, 'merge', { spec: { versions, conversion } } as never, {})
+  const V2 = defineResource({ ...KIND, version: 'v2', spec: z.object({ text: z.string() }) })
+  const app = operator({ name: 'tenant', crds: 'ignore' }).cache(Hooks)
+  app.controllerFor(Foo).reconcile(async (foo, { client }) => {
+    await client.setStatus(Foo, foo, { seen: (await client.live.get(V2, foo))!.spec.text })
+    await client.patch(CRD, { name } as never, { merge: { metadata: { labels: { seen: 'a' } } } })
+  })
+  const { brief, plan } = await stage.plan(app)
+  assert.deepEqual([brief, plan.failed], [[
+    'change CustomResourceDefinition foos.plan.example.com',
+    'status Foo default/a',
+  ], []])
+  const [crd] = plan.changes.filter(({ kind }) => kind === 'CustomResourceDefinition')
+  assert.deepEqual(crd!.diff.filter((line) => /^[+-]/.test(line)), ['+   labels:', '+     seen: a'])
+  assert.deepEqual(plan.notes.toSorted(), [
+    'The webhooks of the Service "other/theirs" are not called: they are not the operator\'s',
+    "Versions of Foo (plan.example.com) are not converted: their webhook is not the operator's",
+  ])
+})
+
 test('a dry run says what the cluster would store instead, and which rights are missing', async () => {
   const stage = await stageOf((_, method) => method === 'PUT' ? { status: 403, message: 'no update' } : undefined)
   await create(stage.client, 'a', 'a')
@@ -514,7 +581,7 @@ test('a dry run says what the cluster would store instead, and which rights are 
   )
 })
 
-const SECRET_VALUES = { data: { a: btoa('first'), b: btoa('first'), c: btoa('other'), e: '' } }
+const SECRET_VALUES = { data: { a: btoa('first'), b: btoa('first'), c: btoa('other'), e: '', f: btoa('former') } }
 
 test('values of Secrets are in no difference and no record', async () => {
   const stage = await stageOf()
@@ -526,6 +593,8 @@ test('values of Secrets are in no difference and no record', async () => {
     // As Rancher compresses it.
     'objectset.rio.cattle.io/applied': btoa(copy),
     'example.com/note': `b is ${SECRET_VALUES.data.c}`,
+    // Of the value that is replaced.
+    'example.com/was': 'f is former',
     'example.com/owner': 'team a',
   }
   await stage.client.create(Secret, { metadata: { ...at('s'), annotations }, ...SECRET_VALUES })
@@ -533,7 +602,7 @@ test('values of Secrets are in no difference and no record', async () => {
   app.controllerFor(Secret).reconcile(async ({ metadata: { name } }, { client }) => {
     await client.apply(
       Secret,
-      { metadata: at(name), data: { a: btoa('second'), d: btoa('new') } },
+      { metadata: at(name), data: { a: btoa('second'), d: btoa('new'), f: btoa('latter') } },
       { force: true } as never,
     )
   })
@@ -547,6 +616,7 @@ test('values of Secrets are in no difference and no record', async () => {
         'first',
         'second',
         'other',
+        'former',
         btoa(copy),
         ...Object.values(SECRET_VALUES.data).filter(Boolean),
         btoa('second'),
@@ -558,7 +628,7 @@ test('values of Secrets are in no difference and no record', async () => {
   const [item] = planned.record.clusters[0]!.objects.find(({ resource }) => resource.plural === 'secrets')!.items
   assert.equal(item!.metadata.annotations?.['example.com/owner'], 'team a')
   const values = Object.entries(item!['data'] as Record<string, string>).map(([key, value]) => [key, atob(value)])
-  assert.deepEqual(values, [['a', '0****'], ['b', '0****'], ['c', '1****'], ['e', '']])
+  assert.deepEqual(values, [['a', '0****'], ['b', '0****'], ['c', '1****'], ['e', ''], ['f', '3*****']])
   assert.equal(
     redactor()({ apiVersion: 'v1', kind: 'ConfigMap', metadata: {}, data: { a: 'b' } })['data'] !== undefined,
     true,

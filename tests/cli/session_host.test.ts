@@ -26,7 +26,7 @@ function host(options: Partial<SessionHostOptions> = {}) {
     post,
     async open() {
       const client = new AbortController()
-      const { body } = await post(SESSION_PATH, { operator: 'o', pid: 1, kinds: [] }, client.signal)
+      const { body } = await post(SESSION_PATH, { operator: 'o', pid: 1, kinds: [], clusters: [] }, client.signal)
       const lines = body[Symbol.asyncIterator]()
       const { value } = await lines.next()
       return {
@@ -136,12 +136,30 @@ test('an operator with webhooks starts as installed when its notice arrives, or 
   sessions.close()
 })
 
-test('what an operator asks for is passed on', async () => {
+test('what an operator asks for is passed on; if it cannot be recorded, that is reported', async () => {
   const lines: unknown[] = []
-  const { post } = host({ onRight: (line) => lines.push(line) })
+  const problems: string[] = []
+  const { post } = host({
+    onRight(line) {
+      lines.push(line)
+      if (lines.length > 1) throw new Error('the disk is full')
+    },
+    onProblem: (message) => void problems.push(message),
+  })
   const line = { operator: 'o', verb: 'get', group: '', resource: 'pods' }
   assert.equal((await post(NOTICE_PATH, { right: line })).status, 200)
-  assert.deepEqual(lines, [line])
+  assert.deepEqual([lines, problems], [[line], []])
+  assert.equal((await post(NOTICE_PATH, { right: line })).status, 200)
+  assert.deepEqual(problems, ['the disk is full'])
+})
+
+test('the clusters of an operator are those with a name, and then those that its providers add', async () => {
+  const named: string[][] = []
+  const { open, post } = host({ onClusters: async (names) => void named.push([...names]) })
+  await open()
+  for (const cluster of ['east', 'west', 'east']) await post(NOTICE_PATH, { cluster })
+  await open()
+  assert.deepEqual(named, [[], ['east'], ['east', 'west'], ['east', 'west'], []])
 })
 
 test('what the operator does reaches the page, whose commands are further lines for the last operator', async () => {

@@ -225,5 +225,7 @@ test('a returned token is in no error, however the response breaks, and in no wr
     )
   }
   assert.equal((await token.create({})).status.token, 'hunter2')
-  assert.deepEqual(reported, [{ verb: 'create', kind: 'ServiceAccount/token', key: 'ns/a', result: 'created' }])
+  assert.deepEqual(reported, [
+    { verb: 'create', group: 'cases.dev', kind: 'ServiceAccount/token', key: 'ns/a', result: 'created' },
+  ])
 })

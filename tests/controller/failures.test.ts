@@ -11,6 +11,7 @@ import { controlling } from './fixture.ts'
 
 const status = (result: WriteRecord['result']): WriteRecord => ({
   verb: 'status',
+  group: '',
   kind: 'Pod',
   key: 'default/a',
   result,

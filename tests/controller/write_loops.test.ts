@@ -11,6 +11,7 @@ import { controlling } from './fixture.ts'
 
 const write = (change: Partial<WriteRecord> = {}): WriteRecord => ({
   verb: 'update',
+  group: '',
   kind: 'Pod',
   key: 'default/a',
   result: 'changed',

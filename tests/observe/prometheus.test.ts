@@ -102,10 +102,37 @@ test('the same labels return the same series, until it is removed', async () => 
       /^TypeError: Cannot measure depth by ".*": its labels are "name"$/,
     )
   }
-  assert.throws(
-    () => meter.counter(TOTAL).with({ controller: 'a', result: 'b' }).inc(-1),
-    /^RangeError: Cannot count by -1/,
+  const total = meter.counter(TOTAL)
+  for (const by of [-1, NaN, Infinity]) {
+    assert.throws(() => total.with({ controller: 'a', result: 'b' }).inc(by), /^RangeError: Cannot count by /)
+  }
+  assert.notEqual(
+    total.with({ controller: 'a\0b', result: 'c' }),
+    total.with({ controller: 'a', result: 'b\0c' }),
+    'values of users',
   )
+  const buckets = [1, 2]
+  const histogram = meter.histogram({ name: 'seconds', help: '', labels: [], buckets }).with({})
+  assert.throws(() => histogram.observe(NaN), /^RangeError: Cannot observe NaN/)
+})
+
+test('what Prometheus would refuse, with all other metrics, is refused when it is declared', async () => {
+  const meter = await prometheusMeter(new prom.Registry())
+  const made = (name: string, label: string, buckets: readonly number[] = [1, 2]): void =>
+    void meter.histogram({ name, help: '', labels: [label], buckets })
+  made('a:b_0', 'kind')
+  for (const name of ['', '0a', 'a-b', 'a.b', 'ä', 'a b']) {
+    assert.throws(() => made(name, 'kind'), /^TypeError: Cannot measure ".*": a name has letters/)
+  }
+  for (const label of ['', '0', 'a-b', 'a:b', 'le']) {
+    assert.throws(() => made('a', label), /^TypeError: Cannot measure "a": it has the label ".*"; one has letters/)
+  }
+  for (const buckets of [[2, 1], [1, 1], [1, NaN], [NaN]]) {
+    assert.throws(
+      () => made('a', 'kind', buckets),
+      /^TypeError: Cannot measure "a": its buckets are .*, and must ascend$/,
+    )
+  }
 })
 
 test('a second meter on a registry uses the metrics of the first, with the same type', async () => {

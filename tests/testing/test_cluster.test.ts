@@ -53,9 +53,15 @@ test('a test cluster is a world, whose time passes until a check succeeds', () =
     await assert.rejects(testCluster(copier(), { seed: 1 } as object), /Cannot start a test cluster: .*seed/)
   }))
 
-test('a context that does not exist is an error', () =>
+test('a context that does not exist is an error, and so are other clusters, which would be real ones', () =>
   at('nowhere', async () => {
     await assert.rejects(testCluster(copier()), /^ConfigError: .*(nowhere|KUBECONFIG)/)
+    const [west, members] = [copier(), copier()]
+    west.cluster('west', () => Promise.reject(new Error('asked for')))
+    members.clusters('members', () => assert.fail('called'))
+    for (const [app, name] of [[west, 'west'], [members, 'members']] as const) {
+      await assert.rejects(testCluster(app), new RegExp(`several clusters: the operator would write to "${name}"`))
+    }
   }))
 
 const skip = process.env['KUBEBUILDER_ASSETS'] ? false : 'KUBEBUILDER_ASSETS is not set: no real control plane to start'

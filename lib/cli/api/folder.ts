@@ -94,6 +94,8 @@ interface StateOptions {
   readonly clock: Clock
   readonly save: () => unknown
   readonly onError: (error: unknown) => void
+  /** Default: writes the file, all of it or none. */
+  readonly write?: (file: string, text: string) => Promise<void>
 }
 
 /** Saves the API's state in a file, to restore it at the next start. */
@@ -103,7 +105,7 @@ export class StateFile {
   #cancel: (() => void) | undefined
   #dirty = false
   #tookMs = 0
-  #writing: Promise<void> = Promise.resolve()
+  #writing: Promise<void> | undefined
 
   constructor(file: string, options: StateOptions) {
     this.#file = file
@@ -113,32 +115,38 @@ export class StateFile {
   /** Schedules a save. */
   changed(): void {
     this.#dirty = true
+    // On a slow disk, states would pile up in memory.
+    if (this.#writing) return
     this.#cancel ??= this.#options.clock.after(Math.max(SAVE_AFTER_MS, this.#tookMs / SAVING_PART), () => {
       this.#cancel = undefined
       this.#write()
     })
   }
 
-  /** Saves pending changes now, also those whose last save has failed. */
+  /** Saves pending changes now, also those whose last save has failed. @throws Error if that fails again. */
   async close(): Promise<void> {
+    await this.#writing
     this.#cancel?.()
     this.#cancel = undefined
-    await this.#writing
     this.#write()
     await this.#writing
+    if (this.#dirty) throw new Error(`The last changes are lost: ${this.#file} could not be written`)
   }
 
-  /** Writes in sequence, so that the last state is the one that remains. */
   #write(): void {
     if (!this.#dirty) return
     this.#dirty = false
-    const { clock, save, onError } = this.#options
+    const { clock, save, onError, write = writePrivate } = this.#options
     const beganMs = clock.monotonic()
     const text = JSON.stringify(save())
     this.#tookMs = clock.monotonic() - beganMs
-    this.#writing = this.#writing.then(() => writePrivate(this.#file, text)).catch((error: unknown) => {
-      this.#dirty = true
+    this.#writing = write(this.#file, text).catch((error: unknown) => {
       onError(error)
+      return true
+    }).then((hasFailed) => {
+      this.#writing = undefined
+      if (this.#dirty) this.changed()
+      this.#dirty ||= hasFailed === true
     })
   }
 }

@@ -131,9 +131,9 @@ async function serveUntilStopped(
     await Promise.all(loops)
     server.closeWatches()
     await served.close()
-    await file?.close()
     // Another process may have written its own.
     if (written !== undefined && (await readTextIfExists(kubeconfig)) === written) await remove(kubeconfig)
+    await file?.close()
   }
 }
 

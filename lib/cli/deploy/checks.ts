@@ -10,9 +10,13 @@ import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf } from './ports.ts'
 import { namespaceOf } from '../../rights/account.ts'
 
-/** @throws Error if no objects can run this operator. */
-export function checkDeployment(description: OperatorDescription, namespace: string, replicas: number): void {
+/** The namespaces of every cluster, whose pods are of others. */
+const OF_CLUSTERS: readonly string[] = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
+
+/** @throws Error if no objects can run this operator, or they would harm others. */
+export function checkDeployment(description: OperatorDescription, deploy: DeployOptions): void {
   const { options } = description
+  const [namespace, replicas] = [namespaceOf(description, deploy), replicasOf(description, deploy)]
   const refuse = (why: string): never => {
     throw new Error(`Cannot write manifests of operator "${options.name}": ${why}`)
   }
@@ -23,6 +27,10 @@ export function checkDeployment(description: OperatorDescription, namespace: str
   }
   if (!isNamespace(namespace)) {
     refuse(`the namespace "${namespace}" is not a name: at most 63 lower-case letters, digits and dashes`)
+  }
+  if (deploy.createNamespace && OF_CLUSTERS.includes(namespace)) {
+    const why = 'is in every cluster, and --create-namespace would restrict its other pods'
+    refuse(`the namespace "${namespace}" ${why}; leave --create-namespace out`)
   }
   const unscoped = usedResources(description).find(({ scope }) => scope !== 'Namespaced' && scope !== 'Cluster')
   if (unscoped) refuse(`the kind ${unscoped.kind} has no scope, which is "Namespaced" or "Cluster"`)

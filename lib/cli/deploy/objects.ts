@@ -69,7 +69,7 @@ export function deploymentOf(
   const { certManager = false } = options
   const replicas = replicasOf(description, options)
   const namespace = namespaceOf(description, options)
-  checkDeployment(description, namespace, replicas)
+  checkDeployment(description, options)
   const installs = crdModeOf(description.options).mode === 'install'
   const notes = [...notesOf(description, options)]
   if (installs) notes.push('Its definitions are not printed: the operator installs them itself (crds: "install")')

@@ -2,7 +2,7 @@
 import { type Client, Cluster, type Transport } from 'kubeloop'
 import { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from 'kubeloop/kinds'
 import { messageOf } from '../../core/errors.ts'
-import type { AnyResource } from '../../core/resource.ts'
+import { type AnyResource, apiVersionOf } from '../../core/resource.ts'
 import type { Clock } from '../../async/clock.ts'
 import { tokenOf } from '../../rights/trial.ts'
 import { ManifestApplier } from '../api/apply.ts'
@@ -19,6 +19,8 @@ export interface AccountsOptions {
   readonly report: (event: DevEvent) => void
 }
 
+/** What roles and bindings are of, and in. */
+const FIRST = /^v1 (?:Namespace|ServiceAccount)$/
 const ROLES: readonly AnyResource[] = [Role, ClusterRole, RoleBinding, ClusterRoleBinding]
 
 /** Marks roles and bindings that follow from an operator's description, to remove them when it has changed. */
@@ -50,7 +52,7 @@ export function accountsOf({ transportOf, applier, clock, report }: AccountsOpti
     const roles = manifests.map((each) => rolesOf(operator, each, applier.manifests))
     try {
       await apply(others, [], signal)
-      await applier.applyFirst((each) => isRole(each) || /^(Namespace|ServiceAccount)$/.test(each.kind), signal)
+      await applier.applyFirst((each) => isRole(each) || FIRST.test(`${each.apiVersion} ${each.kind}`), signal)
       await apply(roles, ['changed'], signal)
       const tokens: Record<string, string> = {}
       for (const { cluster, objects } of roles) {
@@ -70,7 +72,7 @@ export function accountsOf({ transportOf, applier, clock, report }: AccountsOpti
 /** Returns the marked roles and bindings of a manifest. The user's manifests (`stated`) have precedence. */
 function rolesOf(operator: string, { objects, ...manifest }: Manifest, stated: readonly Manifest[]): Manifest {
   const own = stated.filter(({ cluster }) => cluster === manifest.cluster)
-  const keys = new Set(own.flatMap((each) => each.objects.map(keyOf)))
+  const keys = new Set(own.flatMap((each) => each.objects.filter(isRole).map(keyOf)))
   const marked = objects.filter((each) => isRole(each) && !keys.has(keyOf(each))).map((each): ManifestObject => {
     return { ...each, metadata: { ...each.metadata, labels: { ...each.metadata.labels, [MARK]: operator } } }
   })
@@ -87,8 +89,9 @@ async function removeOthers(client: Client, operator: string, wanted: readonly M
   }
 }
 
-function isRole({ kind }: { readonly kind: string }): boolean {
-  return ROLES.some((each) => each.kind === kind)
+/** Whether an object is one of RBAC, and no kind of another group with such a name. */
+function isRole({ apiVersion, kind }: ManifestObject): boolean {
+  return ROLES.some((each) => each.kind === kind && apiVersionOf(each) === apiVersion)
 }
 
 function keyOf({ kind, metadata: { name, namespace } }: Pick<ManifestObject, 'kind' | 'metadata'>): string {

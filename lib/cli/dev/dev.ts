@@ -78,10 +78,11 @@ async function runWith(
     clock: systemClock,
     changed: () => runner.changed,
     onRight: lineWriter(rightsIn(path), 'dev'),
+    onProblem: (message) => report({ kind: 'problem', message }),
+    onClusters: (names) => api.setClusters(names),
     onLoop: (batch) => ui?.model.batch(batch),
     async prepare(request) {
-      const { operator, clusters, account } = request
-      await api.setClusters(clusters.map(({ name }) => name))
+      const { operator, account } = request
       ui?.model.started(request)
       const opened = account ? await openAccount(operator, account, scope.signal) : {}
       return { ...opened, ...(ui && { paused: ui.model.paused }) }

@@ -31,7 +31,10 @@ export interface EmbeddedApi {
   readonly authority: string
   /** Returns a transport in memory to a cluster's API, if there is one of that name. No name: the operator's own. */
   transportOf(cluster?: string): Transport | undefined
-  /** Adds other clusters of the operator to the API and the kubeconfig. Those of earlier calls stay. */
+  /**
+   * Adds other clusters of the operator to the API and the kubeconfig. The APIs of earlier calls stay. One call waits
+   * for the other, as two would open an API for the same name.
+   */
   setClusters(names: readonly string[]): Promise<void>
   /** Closes all connections and saves the state. */
   close(): Promise<void>
@@ -134,19 +137,21 @@ export async function startEmbeddedApi(
   await writeKubeconfig([...others.keys()])
   report({ kind: 'serving', server: served.url, kubeconfig })
   const reported = new Set<string>()
+  const setClusters = async (names: readonly string[]): Promise<void> => {
+    for (const name of names) {
+      if (!others.has(name)) others.set(name, await open(serverOf(undefined, name), name))
+    }
+    await writeKubeconfig(names)
+    for (const name of names.filter((each) => !reported.has(each))) {
+      report({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
+      reported.add(name)
+    }
+  }
+  let setting = Promise.resolve()
   return {
     authority: `${served.host}:${served.port}`,
     transportOf: (cluster) => (cluster === undefined ? own : others.get(cluster))?.transport,
-    async setClusters(names) {
-      for (const name of names) {
-        if (!others.has(name)) others.set(name, await open(serverOf(undefined, name), name))
-      }
-      await writeKubeconfig(names)
-      for (const name of names.filter((each) => !reported.has(each))) {
-        report({ kind: 'cluster', name, context: contextOf(name), server: served.url + pathOfCluster(name) })
-        reported.add(name)
-      }
-    },
+    setClusters: (names) => setting = setting.catch(() => {}).then(() => setClusters(names)),
     async close() {
       sessions.close()
       loops.abort(new DOMException('kubeloop dev is stopping', 'AbortError'))

@@ -1,6 +1,7 @@
 /** Computes the difference of two versions of an object for the page of `--ui`, without the values of Secrets. */
 import { cloneJson, isFields } from '../../core/clone.ts'
 import { jsonEqual } from '../../core/equal.ts'
+import { repeatsValues } from '../../testing/mirror/redacted.ts'
 
 /** One field that differs. A side without the field has no value. */
 export interface Difference {
@@ -12,17 +13,15 @@ export interface Difference {
 /** The maximum number of fields, and of characters of a value. */
 const [MAX_FIELDS, MAX_TEXT] = [200, 300]
 const HIDDEN = '(hidden)'
-/** Has all values of a Secret that kubectl applied. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the fields that differ; undefined stands for an object that does not exist. */
 export function differenceOf(before: Fields | undefined, after: Fields | undefined): readonly Difference[] {
-  const isSecret = (after ?? before)?.['kind'] === 'Secret'
+  const isHidden = hiding(before, after)
   const found: Difference[] = []
   const textOf = (value: unknown, path: readonly string[]): string => {
-    const text = isSecret && isHidden(path) ? HIDDEN : JSON.stringify(value)
+    const text = isHidden(path, value) ? HIDDEN : JSON.stringify(value)
     return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text
   }
   const compare = (old: unknown, now: unknown, path: readonly string[]): void => {
@@ -47,18 +46,22 @@ export function differenceOf(before: Fields | undefined, after: Fields | undefin
 /** Returns a copy of an object without managed fields, and without the values of a Secret. */
 export function shownObject(object: Fields): Fields {
   const { managedFields: _, ...metadata } = object['metadata'] as Fields
+  const isHidden = hiding(object)
   const hide = (value: unknown, path: readonly string[]): unknown =>
-    isHidden(path)
+    isHidden(path, value)
       ? HIDDEN
       : isFields(value)
       ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, hide(each, [...path, name])]))
       : value
-  const copy = cloneJson({ ...object, metadata })
-  return object['kind'] === 'Secret' ? hide(copy, []) as Fields : copy
+  return hide(cloneJson({ ...object, metadata }), []) as Fields
 }
 
-/** Whether a path of a Secret leads to a value that is secret. */
-function isHidden([first, second, third]: readonly string[]): boolean {
-  const isData = (first === 'data' || first === 'stringData') && second !== undefined
-  return isData || (second === 'annotations' && third === LAST_APPLIED)
+/** Returns whether a path leads to a value of these Secrets, or to an annotation that repeats one. */
+function hiding(...objects: readonly (Fields | undefined)[]): (path: readonly string[], value: unknown) => boolean {
+  if (!objects.some((each) => each?.['kind'] === 'Secret')) return () => false
+  const repeats = repeatsValues(...objects)
+  return ([first, second, third], value) => {
+    if (first === 'data' || first === 'stringData') return second !== undefined
+    return second === 'annotations' && third !== undefined && repeats(third, String(value))
+  }
 }

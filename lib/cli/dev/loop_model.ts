@@ -5,6 +5,7 @@
 import { BoundedMap } from '../../async/bounded_map.ts'
 import type { SavedStore, StoredChange } from 'kubeloop/apiserver'
 import { formatKey, keyOf, type KubeObject } from '../../core/objects.ts'
+import { splitApiVersion } from '../../core/owners.ts'
 import { changeSummary } from '../../controller/change_summary.ts'
 import { type Difference, differenceOf, shownObject } from './loop_difference.ts'
 import type { LoopBatch, LoopCommand, LoopError, LoopQueue, LoopRun, Paused, SessionRequest } from './session.ts'
@@ -193,8 +194,9 @@ export class LoopModel {
     const beganMs = endedMs - durationMs
     const writes = report.writes.filter(({ result }) => result !== 'unchanged').map((write) => {
       const change = this.#recentOf(write.cluster, write.kind.split('/')[0]!, write.key)
-        .find(({ run, type, atMs }) =>
-          run === undefined && atMs >= beganMs - TOLERANCE_MS && atMs <= endedMs + TOLERANCE_MS &&
+        .find(({ run, type, atMs, object }) =>
+          run === undefined && splitApiVersion(object.apiVersion).group === write.group &&
+          atMs >= beganMs - TOLERANCE_MS && atMs <= endedMs + TOLERANCE_MS &&
           (write.result === 'created') === (type === 'ADDED')
         )
       if (change) change.run = id

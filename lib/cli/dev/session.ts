@@ -20,9 +20,11 @@ export const SESSION_PATH = '/kubeloop/dev/session?follow=true'
 /** The path of an operator's notices. */
 export const NOTICE_PATH = '/kubeloop/dev/session/notice'
 
-/** Its webhooks are installed, it asks for a right, or what it does, for the page of `--ui`. */
+/** Its webhooks are installed, it has another cluster, it asks for a right, or what it does, for the page of `--ui`. */
 export interface Notice {
   readonly installed?: true
+  /** The name of a cluster that a provider has added, which is served when the notice is answered. */
+  readonly cluster?: string
   /** A line of the record. */
   readonly right?: RecordLine
   readonly loop?: LoopBatch

@@ -4,6 +4,7 @@ import type { HttpBody, HttpRequest, HttpResponse, Transport } from '../../core/
 import { aborted, abortScope } from '../../async/abort.ts'
 import type { Clock } from '../../async/clock.ts'
 import { Latch } from '../../async/latch.ts'
+import { messageOf } from '../../core/errors.ts'
 import type { RecordLine } from '../../testing/rights_recorder.ts'
 import {
   type LoopBatch,
@@ -19,14 +20,15 @@ export interface SessionHostOptions {
   readonly clock: Clock
   /** Returns the saved file that caused the last restart, and the time of the save by `clock.now()`. */
   changed(): { readonly file: string; readonly atMs: number } | undefined
+  /** Awaited with the names of the operator's other clusters, when it starts and when a provider has added one. */
+  onClusters?(names: readonly string[]): Promise<void>
   /** Called with each line of the record of rights. Default: they are dropped. */
   onRight?(line: RecordLine): void
+  /** Called with what `onRight` throws: roles by the record would lack the right. */
+  onProblem?(message: string): void
   /** Called with what the operator does, for the page of `--ui`. Default: it is dropped. */
   onLoop?: ((batch: LoopBatch) => void) | undefined
-  /**
-   * Awaited before a session is accepted, so that the operator's clusters are served then. Resolves with what the
-   * response says of its account, and of the page.
-   */
+  /** Awaited before a session is accepted. Resolves with what the response says of its account, and of the page. */
   prepare(request: SessionRequest): Promise<Pick<SessionResponse, 'tokens' | 'refused' | 'paused'>>
   /** `installed` resolves when the operator's webhooks are installed, at once without any; after 10 s in any case. */
   onStart(request: SessionRequest, start: number, installed: Promise<void>): void
@@ -46,6 +48,8 @@ export class SessionHost {
   #endedAt: number | undefined
   /** Opens when the webhooks of the running operator are installed. */
   #installed = new Latch()
+  /** The names of the other clusters of the running operator. */
+  #clusters = new Set<string>()
   /** The response to the last session. */
   #body: OpenBody | undefined
 
@@ -62,9 +66,10 @@ export class SessionHost {
     return async (request) => {
       if (request.path === SESSION_PATH) return await this.#open(request)
       if (request.path !== NOTICE_PATH) return await network(request)
-      const { installed, right, loop } = JSON.parse(textOf(request.body)) as Notice
+      const { installed, cluster, right, loop } = JSON.parse(textOf(request.body)) as Notice
       if (installed) this.#installed.open()
-      if (right) this.#options.onRight?.(right)
+      if (cluster !== undefined) await this.#options.onClusters?.([...this.#clusters.add(cluster)])
+      if (right) this.#record(right)
       if (loop) this.#options.onLoop?.(loop)
       return internals.answerJson(200, '', [])
     }
@@ -81,8 +86,10 @@ export class SessionHost {
   }
 
   async #open(request: HttpRequest): Promise<HttpResponse> {
-    const { clock, prepare, onStart } = this.#options
+    const { clock, onClusters, prepare, onStart } = this.#options
     const session = JSON.parse(textOf(request.body)) as SessionRequest
+    this.#clusters = new Set(session.clusters.map(({ name }) => name))
+    await onClusters?.([...this.#clusters])
     const account = await prepare(session)
     const start = ++this.#starts
     const response = { start, ...(start > 1 && this.#restart()), ...account }
@@ -94,6 +101,14 @@ export class SessionHost {
       if (this.#starts === start) this.#endedAt = clock.now()
     })
     return { status: 200, headers: { 'content-type': 'application/json' }, body }
+  }
+
+  #record(right: RecordLine): void {
+    try {
+      this.#options.onRight?.(right)
+    } catch (error) {
+      this.#options.onProblem?.(messageOf(error))
+    }
   }
 
   #untilInstalled({ webhooks }: SessionRequest): Promise<void> {

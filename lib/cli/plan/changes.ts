@@ -15,21 +15,21 @@ export class Writers {
   note({ controller, key, writes }: Pick<ReconcileReport, 'controller' | 'key' | 'writes'>): void {
     for (const write of writes) {
       if (write.result === 'unchanged') continue
-      const id = idOfWrite(write.cluster ?? null, write.kind.split('/')[0]!, write.key)
+      const id = idOfWrite(write.cluster ?? null, write.group, write.kind.split('/')[0]!, write.key)
       const found = this.#all.get(id) ?? this.#all.set(id, new Map()).get(id)!
       found.set(`${controller} ${key}`, { controller, key })
     }
   }
 
-  of(cluster: string | null, kind: string, namespace: string, name: string): readonly Writer[] {
+  of(cluster: string | null, { place, namespace, name }: Written, kind: string): readonly Writer[] {
     // A deletion of all selected objects has no names.
-    const ids = [name, '*'].map((each) => idOfWrite(cluster, kind, formatKey({ namespace, name: each })))
+    const ids = [name, '*'].map((each) => idOfWrite(cluster, place.group, kind, formatKey({ namespace, name: each })))
     return [...new Map(ids.flatMap((id) => [...this.#all.get(id) ?? []])).values()]
   }
 }
 
-function idOfWrite(cluster: string | null, kind: string, key: string): string {
-  return JSON.stringify([cluster, kind, key])
+function idOfWrite(...parts: readonly (string | null)[]): string {
+  return JSON.stringify(parts)
 }
 
 const AT_ONCE = 16
@@ -66,11 +66,12 @@ export async function plannedChanges(
           : { outcome: 'unchecked', message: why }
         const { action, after } = difference
         const finalizers = action === 'delete' ? after?.metadata.finalizers : undefined
-        const dependents = dependentsOf(before)
+        // Of an owner that was deleted with `propagation: 'Orphan'` they stay.
+        const dependents = finalizers?.includes('orphan') ? [] : dependentsOf(before)
         results[at] = {
           ...(cluster !== null && { cluster }),
           ...{ action, apiVersion, kind, ...(namespace !== '' && { namespace }), name },
-          by: writers.of(cluster, kind, namespace, name),
+          by: writers.of(cluster, each.written, kind),
           diff: changedLines(difference.before, after),
           ...(finalizers && { finalizers }),
           ...(dependents.length > 0 && { dependents }),

@@ -6,7 +6,7 @@ import { formatKey } from '../../core/objects.ts'
 import { messageOf } from '../../core/errors.ts'
 import { groupResourceOf } from '../../core/resource.ts'
 import type { ReconcileReport } from '../../controller/controller.ts'
-import type { OperatorDescription } from '../../operator/description.ts'
+import { controllerName, type OperatorDescription } from '../../operator/description.ts'
 import { writePrivate } from '../../runtime/os/user_files.ts'
 import { Activity } from '../../testing/activity.ts'
 import { consoleLog } from '../../testing/console_log.ts'
@@ -22,6 +22,7 @@ import { Trace } from '../../testing/trace.ts'
 import { endings } from '../../testing/world_time.ts'
 import { clustersOf, recordedClusters, type Sources } from './clusters.ts'
 import { plannedChanges, Writers } from './changes.ts'
+import { answerOfOthers } from './other_webhooks.ts'
 import type { Plan } from './result.ts'
 
 export interface PlanRequest {
@@ -169,17 +170,19 @@ function mirroring(
   { description: { conversions, clusters } }: Operator,
   { clock, note, running, sources, activity }: MirrorsOptions,
 ): (name: string | null) => Mirror {
-  const own = new Set(conversions.map(({ hub }) => groupResourceOf(hub)))
   return (name) => {
     const isOptional = clusters.find((each) => each.name === name)?.optional === true
     return new Mirror({
       cluster: sources.connect(name),
       where: name === null ? '' : ` of the cluster "${name}"`,
-      converts: (id) => name === null && own.has(id),
       api: {
         clock,
         random: seededRandom(2),
-        callWebhook: async (address, body, { signal }) => await callIn([...running.keys()], address, body, signal),
+        callWebhook: async (address, body, { signal }) => {
+          const replicas = name === null ? [...running.keys()] : []
+          return answerOfOthers(address, body, { replicas, conversions, note }) ??
+            await callIn(replicas, address, body, signal)
+        },
       },
       note,
       fail: (error) => isOptional ? note(error.message) : activity.fail(error),
@@ -190,7 +193,7 @@ function mirroring(
 /** Returns what fails or still runs, and the kinds without which nothing is reconciled. */
 function failuresOf(
   { runs, parts }: Replica,
-  { clusters }: OperatorDescription,
+  { clusters, groups }: OperatorDescription,
   note: (text: string) => void,
 ): Plan['failed'][number][] {
   if (!parts) return []
@@ -214,5 +217,10 @@ function failuresOf(
     note(`Without ${kind}, which is optional: ${why}`)
     return []
   })
-  return [...failing, ...working, ...unsynced]
+  // The caches of clusters that providers add are not known here.
+  const ofGroups = groups.flatMap((group) => group.controllers.map(controllerName))
+  const waiting = [...parts.controllers.values()]
+    .filter(({ name, isWaiting }) => isWaiting && ofGroups.some((each) => name.startsWith(`${each}@`)))
+    .map(({ name }) => ({ what: `controller ${name}`, error: 'its kinds could not be listed; see the log' }))
+  return [...failing, ...working, ...unsynced, ...waiting]
 }

@@ -150,7 +150,8 @@ export async function timesOf({ schedule, timeZone }: V1CronJobSpec): Promise<Ne
   }
   // Built, the parser of schedules is a file of its own.
   const { timesOfFields } = await import('../../operator/schedules.ts')
-  return await timesOfFields(schedule.replaceAll('?', '*'), timeZone ?? 'UTC')
+  // A day of the month and one of the week must both fit if one of them is `*`, of which `*/1` is another form here.
+  return await timesOfFields(schedule.replaceAll('?', '*').replaceAll(/\*\/1(?!\d)/g, '*'), timeZone ?? 'UTC')
 }
 
 /** Returns a time with the offset of its zone, as `2026-03-01T00:00:00+01:00`. */

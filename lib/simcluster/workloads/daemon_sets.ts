@@ -74,9 +74,10 @@ async function createDaemon(client: Client, set: V1DaemonSet, hash: string): Pro
   const generation = set.metadata.annotations?.['deprecated.daemonset.template.generation']
   const own = { [HASH]: hash, ...(generation && { 'pod-template-generation': generation }) }
   const term = { matchFields: [{ key: 'metadata.name', operator: 'In', values: [NODE] }] }
-  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } }
+  const { affinity } = template.spec ?? {}
+  const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } }
   return await createPod(client, set, template, { labels: { ...template.metadata?.labels, ...own } }, {
-    affinity: { ...template.spec?.affinity, nodeAffinity },
+    affinity: { ...affinity, nodeAffinity: { ...affinity?.nodeAffinity, ...required } },
     tolerations: [...template.spec?.tolerations ?? [], ...TOLERATIONS],
   })
 }

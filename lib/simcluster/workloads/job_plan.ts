@@ -103,9 +103,12 @@ function podChanges(job: V1Job, pods: readonly V1Pod[], succeeded: number, nowMs
   const { parallelism = 1, completions } = spec ?? {}
   const most = completions === undefined ? (succeeded > 0 ? active.length : parallelism) : completions - succeeded
   const wanted = spec?.suspend ? 0 : Math.max(0, Math.min(parallelism, most))
-  if (active.length > wanted) {
-    const least = active.toSorted((a, b) => Number(isPodReady(a)) - Number(isPodReady(b)))
-    return { create: [], remove: least.slice(0, active.length - wanted) }
+  // An indexed Job that became smaller has no such index any more.
+  const isOver = (pod: V1Pod): boolean => spec?.completionMode === 'Indexed' && indexOf(pod) >= (completions ?? 0)
+  const surplus = Math.max(active.length - wanted, active.filter(isOver).length)
+  if (surplus > 0) {
+    const rankOf = (pod: V1Pod): number => isOver(pod) ? -1 : Number(isPodReady(pod))
+    return { create: [], remove: active.toSorted((a, b) => rankOf(a) - rankOf(b)).slice(0, surplus) }
   }
   const isEnding = (pod: V1Pod): boolean => !isPodActive(pod) && !isTerminal(pod)
   const ending = spec?.podReplacementPolicy === 'Failed' ? pods.filter(isEnding).length : 0
@@ -113,7 +116,7 @@ function podChanges(job: V1Job, pods: readonly V1Pod[], succeeded: number, nowMs
   const againMs = count > 0 ? untilRetry(pods, nowMs) : 0
   if (count <= 0 || againMs > 0) return { create: [], remove: [], againMs }
   if (spec?.completionMode !== 'Indexed') return { create: Array.from({ length: count }, () => undefined), remove: [] }
-  const taken = completedIndexes(job.status?.completedIndexes, pods)
+  const taken = completedIndexes(job, pods)
   for (const pod of active) taken.add(indexOf(pod))
   const free = Array.from({ length: completions ?? 0 }, (_, at) => at).filter((at) => !taken.has(at))
   return { create: free.slice(0, count), remove: [] }
@@ -156,12 +159,13 @@ interface JobCounts {
 }
 
 /** Counts pods: in the status are those without the finalizer, then those that are on the way. */
-function countsOf({ spec, status }: V1Job, pods: readonly V1Pod[]): JobCounts {
+function countsOf(job: V1Job, pods: readonly V1Pod[]): JobCounts {
+  const { spec, status } = job
   const { uncountedTerminatedPods = {} } = status ?? {}
   const { succeeded = [], failed = [] } = uncountedTerminatedPods
   const known = new Set([...succeeded, ...failed])
   const tracked = pods.filter(isTracked)
-  const indexes = spec?.completionMode === 'Indexed' ? completedIndexes(status?.completedIndexes, pods) : undefined
+  const indexes = spec?.completionMode === 'Indexed' ? completedIndexes(job, pods) : undefined
   const replacesFailed = spec?.podReplacementPolicy === 'Failed' || spec?.podFailurePolicy !== undefined
   const isFailed = ({ metadata, status }: V1Pod): boolean =>
     status?.phase === 'Failed' || (!replacesFailed && !!metadata.deletionTimestamp && status?.phase !== 'Succeeded')
@@ -193,15 +197,14 @@ function restartsTooOften({ spec }: V1Job, pods: readonly V1Pod[]): boolean {
   return restarts > 0 && restarts >= (spec.backoffLimit ?? 6)
 }
 
-/** Returns the indexes of a text, and of the pods that have succeeded. */
-function completedIndexes(text: string | undefined, pods: readonly V1Pod[]): Set<number> {
-  const found = new Set<number>()
-  for (const part of text?.split(',') ?? []) {
+/** Returns the indexes in the status, and of the pods that have succeeded, up to the completions of now. */
+function completedIndexes({ spec, status }: V1Job, pods: readonly V1Pod[]): Set<number> {
+  const found = pods.filter((pod) => pod.status?.phase === 'Succeeded').map(indexOf)
+  for (const part of status?.completedIndexes?.split(',') ?? []) {
     const [first, last = first] = part.split('-').map(Number)
-    for (let index = first!; index <= last!; index++) found.add(index)
+    for (let index = first!; index <= last!; index++) found.push(index)
   }
-  for (const pod of pods) if (pod.status?.phase === 'Succeeded' && indexOf(pod) >= 0) found.add(indexOf(pod))
-  return found
+  return new Set(found.filter((index) => index >= 0 && index < (spec?.completions ?? 0)))
 }
 
 function formatIndexes(indexes: ReadonlySet<number>): string {

@@ -5,6 +5,8 @@ import { finishedBy, INDEX, isTracked, planJob, TRACKING } from './job_plan.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
 import { changePods, createPod, unlessNamespaceEnds, unlessRefused } from './pod_changes.ts'
 
+const MANAGER = 'kubernetes.io/job-controller'
+
 /** Adds the controller of Jobs, that of pods whose Job is gone, and the deletion of finished Jobs after their time. */
 export function addJobs(app: Operator): void {
   const fieldManager = 'kube-controller-manager'
@@ -12,6 +14,9 @@ export function addJobs(app: Operator): void {
     .owns(Pod)
     .watches(Pod, (pod, { client }) => adopters(client, Job, pod))
     .reconcile(async (job, { client, clock, events }) => {
+      const { managedBy = MANAGER } = job.spec ?? {}
+      // Another controller runs it. Finished, it goes after its time all the same.
+      if (managedBy !== MANAGER && !finishedBy(job.status)) return undefined
       const nowMs = clock.now()
       const pods = await claim(client, podsByOwner, job)
       const plan = planJob(job, pods, nowMs)

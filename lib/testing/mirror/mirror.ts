@@ -18,8 +18,6 @@ export interface MirrorOptions {
   readonly cluster: Transport
   /** Names the cluster in notes and errors, as in ` of the cluster "west"`. */
   readonly where: string
-  /** Whether the operator itself converts the versions of a kind, as `foos.example.com`. */
-  readonly converts: (groupResource: string) => boolean
   readonly api: Pick<ApiServerOptions, 'clock' | 'random' | 'callWebhook'>
   /** Called with what the user should know. */
   readonly note: (text: string) => void
@@ -272,16 +270,7 @@ export class Mirror {
     const keyOf = ({ metadata: { namespace = '', name } }: ApiObject): string => formatKey({ namespace, name: name! })
     const fresh = objects.filter((object) => !known.has(keyOf(object)))
     for (const object of fresh) known.set(keyOf(object), { place, object })
-    this.#server.adopt(place, idOf(place) === idOf(DEFINITIONS) ? fresh.map((each) => this.#callable(each)) : fresh)
-  }
-
-  /** Returns a definition whose conversion webhook is the operator's, or that has none. */
-  #callable(definition: ApiObject): ApiObject {
-    const { conversion, ...spec } = definition['spec'] as { conversion?: { strategy?: string } }
-    const { name } = definition.metadata
-    if (conversion?.strategy !== 'Webhook' || this.#options.converts(name!)) return definition
-    this.#note(`Versions of ${name} are not converted: their webhook is not the operator's`)
-    return { ...definition, spec: { ...spec, conversion: { strategy: 'None' } } }
+    this.#server.adopt(place, fresh)
   }
 
   #knownOf(place: ResourcePlace): Map<string, Loaded | undefined> {

@@ -25,20 +25,37 @@ export function redactor(): (object: ApiObject) => ApiObject {
 /** Returns a Secret whose values show only which of them differ from those of the other one, as kubectl diff does. */
 export function masked(object: ApiObject, other: ApiObject | undefined, side: 'before' | 'after'): ApiObject {
   const others = (other?.['data'] ?? {}) as Readonly<Record<string, string>>
-  return withValues(object, '***', (key, value) => (others[key] ?? value) === value ? '***' : `*** (${side})`)
+  return withValues(object, '***', (key, value) => (others[key] ?? value) === value ? '***' : `*** (${side})`, other)
 }
 
-/** `applied`: what takes the place of an annotation with values. */
-function withValues(object: ApiObject, applied: string, map: (key: string, value: string) => string): ApiObject {
-  if (object.kind !== 'Secret' || object.apiVersion !== 'v1') return object
+type Fields = Readonly<Record<string, unknown>>
+
+/** A kind of another group with this name has other fields. */
+function isSecret(object: Fields | undefined): boolean {
+  return object?.['kind'] === 'Secret' && object['apiVersion'] === 'v1'
+}
+
+/** Returns a test for the annotations that repeat values of one of these Secrets. */
+export function repeatsValues(...secrets: readonly (Fields | undefined)[]): (name: string, text: string) => boolean {
+  const data = secrets.filter(isSecret).map((each) => (each!['data'] ?? {}) as Readonly<Record<string, string>>)
+  const values = data.flatMap((each) => Object.values(each)).flatMap((value) => [value, atob(value)])
+    .filter(({ length }) => length >= MIN_LENGTH)
+  return (name, text) => COPY.test(name) || values.some((value) => text.includes(value))
+}
+
+/** `applied`: what takes the place of an annotation with values, also with those of `other`. */
+function withValues(
+  object: ApiObject,
+  applied: string,
+  map: (key: string, value: string) => string,
+  other?: ApiObject,
+): ApiObject {
+  if (!isSecret(object)) return object
   const { data, metadata } = object as ApiObject & { readonly data?: Readonly<Record<string, string>> }
   const { annotations } = metadata
   const mapped = data && Object.fromEntries(Object.entries(data).map(([key, value]) => [key, map(key, value)]))
-  const values = Object.values(data ?? {}).flatMap((value) => [value, atob(value)])
-    .filter(({ length }) => length >= MIN_LENGTH)
-  const hasValue = ([name, text]: [string, string]): boolean =>
-    COPY.test(name) || values.some((value) => text.includes(value))
-  const shown = Object.entries(annotations ?? {}).map((each) => [each[0], hasValue(each) ? applied : each[1]])
+  const isHidden = repeatsValues(object, other)
+  const shown = Object.entries(annotations ?? {}).map(([name, text]) => [name, isHidden(name, text) ? applied : text])
   return {
     ...object,
     metadata: { ...metadata, ...(annotations && { annotations: Object.fromEntries(shown) }) },

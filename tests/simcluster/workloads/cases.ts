@@ -62,8 +62,9 @@ const held = (step: (step: Step) => Promise<unknown>) => (given: Step) => {
   given.pods.hold(`${given.namespace}/web-*`)
   return step(given)
 }
-const suspend = (suspend: boolean) => ({ client, namespace }: Step) =>
-  client.patch(Job, { namespace, name: 'web' }, { merge: { spec: { suspend } } })
+const rejob = (spec: object) => ({ client, namespace }: Step) =>
+  client.patch(Job, { namespace, name: 'web' }, { merge: { spec } })
+const suspend = (suspend: boolean) => rejob({ suspend })
 
 const stateful = (spec: object = {}) => ({ client, namespace }: Step) =>
   client.create(StatefulSet, web(namespace, { serviceName: 'web', ...spec }))
@@ -74,6 +75,10 @@ const daemon = (spec: object) => ({ client, namespace }: Step) =>
 const daemons = ({ client, namespace }: Step) => {
   const { spec: { replicas: _replicas, ...spec }, ...rest } = web(namespace)
   return client.create(DaemonSet, { ...rest, spec })
+}
+const preferring = (disk: string) => {
+  const preference = { matchExpressions: [{ key: 'disk', operator: 'In', values: [disk] }] }
+  return { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } }
 }
 const orphan = (kind: AnyResource) => ({ client, namespace }: Step) =>
   client.delete(kind, { namespace, name: 'web' }, { propagation: 'Orphan' })
@@ -217,13 +222,24 @@ export const CASES: Cases = {
     'it is created': daemons,
     'it is deleted, and its pod stays': orphan(DaemonSet),
     'it is created again': daemons,
-    'another image': daemon({ template: template('web:2') }),
+    'another image, and nodes that it prefers': daemon({
+      template: { ...template('web:2'), spec: { ...template('web:2').spec, affinity: preferring('ssd') } },
+    }),
     'it is deleted': ({ client, namespace }) => client.delete(DaemonSet, { namespace, name: 'web' }),
   },
 
   job: { 'it completes': job({ completions: 3, parallelism: 2 }) },
   'job-queue': { 'one success is enough': job({ parallelism: 2 }) },
   'job-indexed': { 'each index completes': job({ completions: 4, parallelism: 3, completionMode: 'Indexed' }) },
+  'job-elastic': {
+    'an index completes': async (step) => {
+      for (const index of [0, 1, 2]) step.pods.hold(`job-elastic/web-${index}-*`)
+      await job({ completions: 4, parallelism: 4, completionMode: 'Indexed' })(step)
+    },
+    'it is made smaller': rejob({ completions: 1, parallelism: 1 }),
+    'it is made larger': rejob({ completions: 2, parallelism: 2 }),
+  },
+  'job-managed': { 'another controller runs it': job({ managedBy: 'example.com/other' }) },
   'job-fails': { 'its pods fail': failing(job({ backoffLimit: 1 })) },
   'job-restarts': { 'its containers fail': failing(job({ backoffLimit: 1 }, { restartPolicy: 'OnFailure' })) },
   'job-deadline': { 'it takes too long': held(job({ activeDeadlineSeconds: 2 })) },
@@ -453,6 +469,7 @@ function lineOf(object: KubeObject): string {
       node: spec?.['nodeName'],
       hostname: spec?.['hostname'],
       subdomain: spec?.['subdomain'],
+      affinity: spec?.['affinity'],
     }
     : status
   const { data, type, endpoints, ports, addressType } = draft(object) as unknown as Record<string, unknown>

@@ -611,6 +611,8 @@ test('a CronJob: which Jobs start and go, by its last time, its Jobs and its pol
   assert.equal(plan({}, ran, [], () => Infinity), '- Infinity   ')
   const every = await timesOf({ schedule: '@every 1h1m30.5s' } as never)
   assert.equal(every(NOW + 700) - NOW, 3_690_000)
+  const mondays = await timesOf({ schedule: '0 0 */1 * MON' } as never)
+  assert.equal(instant(mondays(NOW)), '2026-01-05T00:00:00Z')
   assert.equal(zonedInstant(NOW, 'America/St_Johns'), '2026-01-01T08:30:00-03:30')
 })
 

@@ -66,7 +66,7 @@ export async function prepareOperator(
     // The operator's own configurations of other clusters are used only without this command.
     ...(session && {
       clusters: Object.fromEntries(others),
-      ...recordingTransports({ description, cluster, log }, others, session),
+      ...recordingTransports({ description, cluster, log }, { admin, others }, session),
     }),
     // During development a schema changes often, and stored objects must not stop the operator.
     crds: { mode: 'install', narrow: session !== undefined },
@@ -157,12 +157,15 @@ function configOfAccount(
   return (cluster) => ({ server, ca, token: tokens[cluster]!, namespace, origin: { identity } })
 }
 
-/** Returns connections that send the rights that the operator asks for to the command. */
+/** Returns connections to the command's clusters that send the rights that the operator asks for to the command. */
 function recordingTransports(
   { description, cluster, log }: Pick<DevOperator, 'description' | 'cluster' | 'log'>,
-  others: readonly (readonly [name: string, config: ClusterConfig])[],
+  { admin, others }: {
+    readonly admin: ClusterConfig
+    readonly others: readonly (readonly [name: string, config: ClusterConfig])[]
+  },
   session: Session,
-): Pick<StartOptions, 'transport' | 'transports' | 'onReconcile'> {
+): Pick<StartOptions, 'transport' | 'transports' | 'connect' | 'onReconcile'> {
   const { name: operator } = description.options
   const recorder = rightsRecorder(description, (right) => void session.send({ right }))
   const open = (config: ClusterConfig, name: string | null): Transport => {
@@ -172,6 +175,12 @@ function recordingTransports(
   return {
     transport: open(cluster, null),
     transports: Object.fromEntries(others.map(([name, config]) => [name, open(config, name)])),
+    // Not to the cluster that a provider names: its objects are not for trials.
+    connect(name) {
+      const served = session.send({ cluster: name })
+      const connection = open({ ...admin, server: cluster.server + pathOfCluster(name) }, name)
+      return async (request) => await served.then(() => connection(request))
+    },
     onReconcile: (report) => recorder.reconciled(report),
   }
 }
