@@ -86,9 +86,20 @@ test('a folder that the system does not allow is refused, and those above a new 
     await assert.rejects(createFolder(join(folder, 'file')), /EEXIST|exists/)
     if (process.platform !== 'linux') return
     for (const write of [createFolder, writeNew, writePrivate, claimFolder]) {
-      await assert.rejects(write('/proc/none/at/all', ''), /ENOENT|No such file/i)
+      await assert.rejects(write('/proc/none/at/all', '', ''), /ENOENT|No such file/i)
     }
     assert.throws(() => appendText('/proc/none/at/all', ''), /ENOENT|No such file/i)
+  }))
+
+test('one of several claims of a folder succeeds, and no process sees it without its file', () =>
+  withFolder(async (folder) => {
+    const lock = join(folder, 'a', 'lock')
+    const claims = ['1', '2', '3'].map(async (text) =>
+      [await claimFolder(lock, 'pid', text), readFileSync(join(lock, 'pid'), 'utf8') === text] as const
+    )
+    const outcomes = await Promise.all(claims)
+    assert.deepEqual(outcomes.toSorted(), [[false, false], [false, false], [true, true]])
+    assert.deepEqual(readdirSync(join(folder, 'a')), ['lock'])
   }))
 
 test('writing a file that was public makes it private', () =>

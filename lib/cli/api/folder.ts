@@ -52,17 +52,16 @@ export async function claimState(file: string): Promise<() => Promise<void>> {
 
 /** Creates the lock, which is a folder because only one process succeeds in creating one. */
 async function claim(lock: string, does: string, remedy: string): Promise<void> {
-  if (!(await claimFolder(lock))) {
-    const pid = Number(await readTextIfExists(`${lock}/pid`))
-    const refuse = (which: string): never => {
-      throw new Error(`Cannot start: kubeloop already ${does} (${which}); stop it, or ${remedy}`)
-    }
-    if (pid && pid !== ownPid() && processExists(pid)) refuse(`process ${pid}`)
-    // That of a process that has ended.
-    await remove(lock)
-    if (!(await claimFolder(lock))) refuse('it has just started')
+  const isClaimed = (): Promise<boolean> => claimFolder(lock, 'pid', `${ownPid()}\n`)
+  if (await isClaimed()) return
+  const pid = Number(await readTextIfExists(`${lock}/pid`))
+  const refuse = (which: string): never => {
+    throw new Error(`Cannot start: kubeloop already ${does} (${which}); stop it, or ${remedy}`)
   }
-  await writePrivate(`${lock}/pid`, `${ownPid()}\n`)
+  if (pid && pid !== ownPid() && processExists(pid)) refuse(`process ${pid}`)
+  // That of a process that has ended.
+  await remove(lock)
+  if (!(await isClaimed())) refuse('it has just started')
 }
 
 /** Returns the saved state, if there is one. Renames and reports a file that is not JSON, or that `check` refuses. */

@@ -67,15 +67,22 @@ export async function writePrivate(file: string, text: string): Promise<void> {
   }
 }
 
-/** Creates a folder readable only by this user. Resolves to false if it exists. Only one process succeeds. */
-export async function claimFolder(folder: string): Promise<boolean> {
+/**
+ * Creates a folder with one file, readable only by this user: other processes see both or none. Resolves to false if
+ * there is a folder with files. Only one process succeeds.
+ */
+export async function claimFolder(folder: string, name: string, text: string): Promise<boolean> {
   createFolders(path.dirname(folder), 0o700)
+  const draft = `${folder}.${crypto.randomUUID()}.tmp`
+  await mkdir(draft, { mode: 0o700 })
   try {
-    await mkdir(folder, { mode: 0o700 })
-    return true
-  } catch (error) {
-    if ((error as { code?: unknown }).code === 'EEXIST') return false
-    throw error
+    await writeFile(path.join(draft, name), text, { mode: 0o600 })
+    return await rename(draft, folder).then(() => true, async (error: unknown) => {
+      if ((await unlessGone(stat(folder)))?.isDirectory()) return false
+      throw error
+    })
+  } finally {
+    await remove(draft)
   }
 }
 
