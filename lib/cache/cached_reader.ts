@@ -52,14 +52,14 @@ export class CachedReader implements CachingReader {
     return (key ? this.#synced(resource, key.namespace, true) : this.#cache.readableOf(resource)) !== undefined
   }
 
-  /** `works`: reads the server while the watch fails. */
+  /** `forWrite`: what is read decides about a write, so the server is read while the watch fails. */
   async get<T extends KubeObject>(
     resource: ResourceOf<T>,
     ref: Ref<NoInfer<T>>,
-    works?: boolean,
+    forWrite?: boolean,
   ): Promise<T | undefined> {
     const { namespace, name } = keyIn(resource, ref)
-    const informers = this.#synced(resource, namespace, works)
+    const informers = this.#synced(resource, namespace, forWrite)
     if (!informers) {
       return await getSelected(this.#cache.informersOf(resource, namespace) ?? [], this.#live, resource, ref)
     }
@@ -162,13 +162,13 @@ export class CachedReader implements CachingReader {
 
   /**
    * Returns the informers of a kind for one namespace, or for all. Undefined if one of them has no first list yet, or,
-   * with `works`, fails.
+   * with `forWrite`, fails.
    */
-  #synced(resource: AnyResource, namespace?: string, works?: boolean): readonly Informer[] | undefined {
+  #synced(resource: AnyResource, namespace?: string, forWrite?: boolean): readonly Informer[] | undefined {
     if (namespace === undefined) this.#cache.namespacesOf(resource)?.checkListed(groupResourceOf(resource))
     const informers = this.#cache.readableOf(resource, namespace) ?? []
     // A copy: while a read waits, Namespaces come to the selection and leave it.
-    const isUsable = ({ isSynced, failure }: Informer): boolean => isSynced && !(works && failure)
+    const isUsable = ({ isSynced, failure }: Informer): boolean => isSynced && !(forWrite && failure)
     return informers.length > 0 && informers.every(isUsable) ? [...informers] : undefined
   }
 }

@@ -19,8 +19,8 @@ import { owned } from './target.ts'
 
 /** Reads objects for writes. */
 export interface Reads {
-  /** `works`: the server is read while the watch fails, as what the cache has decides about a write. */
-  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, works?: boolean): Promise<T | undefined>
+  /** `forWrite`: what is read decides about a write, so the server is read while the watch fails. */
+  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, forWrite?: boolean): Promise<T | undefined>
 }
 
 type Verbs = Reads & Pick<Client, 'update' | 'live'>

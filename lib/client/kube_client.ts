@@ -127,8 +127,8 @@ export class KubeClient implements Client {
   }
 
   /** See {@link Reads}. */
-  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, works?: boolean): Promise<T | undefined> {
-    return (this.#reader as Reads).get(resource, ref, works)
+  get<T extends KubeObject>(resource: ResourceOf<T>, ref: Ref<NoInfer<T>>, forWrite?: boolean): Promise<T | undefined> {
+    return (this.#reader as Reads).get(resource, ref, forWrite)
   }
 
   async list<T extends KubeObject>(resource: ResourceOf<T>, options?: ListOptions): Promise<readonly T[]> {

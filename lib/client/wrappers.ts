@@ -87,7 +87,7 @@ export function namespaced(client: Client, namespace: string): NamespacedClient 
     return { ...options, namespace } as O
   }
   return clientOf(client, (inner) => ({
-    get: async (resource, ref, ...works) => inner.get(resource, withNamespace(resource, ref), ...works),
+    get: async (resource, ref, ...forWrite) => inner.get(resource, withNamespace(resource, ref), ...forWrite),
     list: async (resource, options) => inner.list(resource, withinNamespace(resource, options)),
     lookup: async (index, key, options) => inner.lookup(index, key, withinNamespace(index.resource, options)),
     pages: (resource, options) => inner.pages(resource, withinNamespace(resource, options)),
