@@ -122,7 +122,7 @@ export function logFailure(
   const { error } = disposition
   const message = messageOf(error)
   const retry = isLast ? 'retried after the next start' : `retry ${attempt} in ${formatMs(retryInMs ?? 0)}`
-  const next = retryInMs === undefined ? 'not retried' : retry
+  const next = retryInMs === undefined ? `not retried${disposition.kind === 'retry' ? ' here' : ''}` : retry
   const finalizer = finalizerOfFailure(error)
   const what = finalizer === undefined
     ? `Cannot reconcile ${kind} "${key}"`

@@ -159,10 +159,6 @@ export class Reconciler {
     const note = (cause: string, afterMs: number, isRetry: boolean): void => {
       if (history.wants(key)) history.note(key, cause, { dueMs: nowMs + afterMs, isRetry })
     }
-    // A run caused by an event during the back-off is not counted. client-go counts it: there, ten events within a
-    // second turn a wait of milliseconds into one of seconds.
-    const retry = (priority: number | undefined): number =>
-      queue.retry(key, { priority, keepsWait: true, alone: holdEvents })
     // Read before the key is queued, so that the noted time is not after the queue's own.
     const nowMs = decided.kind === 'forget' ? 0 : clock.monotonic()
     let delayMs: number | undefined
@@ -181,13 +177,11 @@ export class Reconciler {
         note(`requeued after ${formatMs(decided.ms)}`, decided.ms, false)
         break
       case 'requeue':
-        delayMs = retry(decided.priority)
-        note('requeued', delayMs, true)
-        break
       case 'retry':
-        delayMs = retry(decided.priority)
-        note(`retry ${queue.failures(key)}`, delayMs, true)
-        break
+        // A run caused by an event during the back-off is not counted. client-go counts it: there, ten events within a
+        // second turn a wait of milliseconds into one of seconds.
+        delayMs = queue.retry(key, { priority: decided.priority, keepsWait: true, alone: holdEvents })
+        note(decided.kind === 'retry' ? `retry ${queue.failures(key)}` : 'requeued', delayMs, true)
     }
     queue.done(key)
     return delayMs

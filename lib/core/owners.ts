@@ -36,9 +36,9 @@ export function splitApiVersion(apiVersion: string): { readonly group: string; r
   return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) }
 }
 
-/** Tests whether a reference names this kind, in any version. */
+/** Tests whether a reference names this kind, in any version, or an object is of it. */
 export function refersTo(
-  reference: OwnerReference,
+  reference: Pick<OwnerReference, 'apiVersion' | 'kind'>,
   resource: { readonly group: string; readonly kind: string },
 ): boolean {
   return reference.kind === resource.kind && splitApiVersion(reference.apiVersion).group === resource.group

@@ -8,21 +8,29 @@ import { isDomainName } from '../core/names.ts'
 import type { Runnable } from '../core/runnable.ts'
 import { aborted, type AbortScope, abortScope } from '../async/abort.ts'
 import { nextTurn, pause } from '../async/clock.ts'
+import { RateLimitedLog } from '../observe/log.ts'
+import { withVerbs } from '../client/codec.ts'
 import type { Informer, InformerOptions } from '../cache/informer.ts'
 import { LEASE, type Lease } from '../leader/lease_lock.ts'
 import { expiresAtMs, type Observation, observe } from '../leader/lease_state.ts'
 import type { LeaderElector, LeaderElectorOptions } from '../leader/leader_elector.ts'
 import type { Cluster } from '../manager/cluster.ts'
 import type { Environment } from './environment.ts'
-import { type ControllerDescription, leaseOf, type OperatorDescription, timingsOf } from './description.ts'
+import {
+  type ControllerDescription,
+  controllerTitle,
+  leaseOf,
+  type OperatorDescription,
+  timingsOf,
+} from './description.ts'
 import { type Bucket, Gate } from './bucket_gate.ts'
 import { type BucketInput, bucketInputs, bucketStep } from './bucket_state.ts'
 import { checkBuckets } from './ring.ts'
 
 /** The label of a replica's own Lease; its value is the name of the operator. */
 const MEMBER_LABEL = 'kubeloop.dev/replica-of'
-/** The annotations of that Lease: the number of buckets, and whether the replica gives all of them up. */
-const [COUNT, STOPS] = ['kubeloop.dev/buckets', 'kubeloop.dev/stops']
+/** The annotations of that Lease: the number of buckets, whether the replica gives all of them up, its controllers. */
+const [COUNT, STOPS, NAMES] = ['kubeloop.dev/buckets', 'kubeloop.dev/stops', 'kubeloop.dev/controllers']
 
 /** How long after its end the Lease of a replica is deleted. */
 const KEPT_MS = 5 * 60_000
@@ -73,6 +81,8 @@ export function bucketsOf(
   }
   const labels = { [MEMBER_LABEL]: options.name }
   const annotations: Record<string, string> = { [COUNT]: String(options.sharding!.buckets), [STOPS]: 'false' }
+  const ours = description.controllers.filter((each) => !each.options.everyReplica)
+  annotations[NAMES] = ours.map(controllerTitle).join()
   const sharded = { ...description, options: { ...options, leaderElection: { ...own, lease, identity, labels } } }
   return {
     sharded,
@@ -84,6 +94,8 @@ export function bucketsOf(
 /** The Lease of a replica. */
 type Member = Observation & {
   readonly count: string | undefined
+  /** A controller of this replica that it does not have. */
+  readonly lacks: string | undefined
   readonly stops: boolean
   readonly resourceVersion: string
 }
@@ -104,6 +116,7 @@ export class Buckets implements Runnable {
   /** Buckets whose keys wait for the caches. */
   readonly #pending = new Set<Bucket>()
   #isOpening = false
+  readonly #failureLog: RateLimitedLog
   /** Of the terms that began while all live replicas had this number of buckets. */
   readonly #alone = new WeakSet<Fence>()
   /** Whether the replicas are known. */
@@ -123,6 +136,7 @@ export class Buckets implements Runnable {
     this.#self = self
     this.#annotations = annotations
     this.#setup = setup
+    this.#failureLog = new RateLimitedLog(setup.clock, setup.log)
     this.#labels = `${MEMBER_LABEL}=${options.name}`
     this.#periodMs = timingsOf(options.leaderElection).retryPeriodMs
     this.#namespace = leaseOf(options, setup.clusters.main.config?.namespace).namespace ?? 'default'
@@ -149,13 +163,16 @@ export class Buckets implements Runnable {
     // Without its own Lease the replica ends at once, and sends nothing more.
     const [work, watch] = [abortScope(signal, fence.signal), abortScope(fence.signal)]
     const watching = this.#watchMembers(watch.signal)
+    // Not a race with each pause: the watch would hold all of them until its end.
+    watching.catch(work.abort)
     void aborted(fence.signal).then(() => this.#buckets.forEach(({ stop }) => stop.abort(RELEASED)))
     try {
       while (!work.signal.aborted) {
         this.#evaluate()
         this.#openSoon()
-        await Promise.race([watching, pause(clock, this.#periodMs, work.signal)])
+        await pause(clock, this.#periodMs, work.signal)
       }
+      if (!signal.aborted && !fence.signal.aborted) await watching
       this.#stops = true
       this.#annotations[STOPS] = 'true'
       this.#evaluate()
@@ -174,9 +191,18 @@ export class Buckets implements Runnable {
 
   /** Notes the Lease of a replica. */
   #note({ metadata: { name, annotations, resourceVersion }, spec = {} }: Lease): void {
-    const seen = observe(this.#members.get(name), spec, this.#setup.clock.monotonic())
+    const before = this.#members.get(name)
+    const seen = observe(before, spec, this.#setup.clock.monotonic())
     const stops = annotations?.[STOPS] === 'true'
-    this.#members.set(name, { ...seen, count: annotations?.[COUNT], stops, resourceVersion })
+    const theirs = annotations?.[NAMES]?.split(',')
+    const lacks = theirs && this.#annotations[NAMES]?.split(',').find((each) => !theirs.includes(each))
+    if (lacks !== undefined && lacks !== before?.lacks && spec.holderIdentity) {
+      const why = `it is of another release, or of another operator with the name "${this.#operator}"`
+      this.#setup.log.warn(
+        `"${spec.holderIdentity}" has no controller "${lacks}", whose keys wait in its buckets: ${why}`,
+      )
+    }
+    this.#members.set(name, { ...seen, count: annotations?.[COUNT], lacks, stops, resourceVersion })
   }
 
   /** Reads the Leases of all replicas, as the watch may be late. */
@@ -329,9 +355,11 @@ export class Buckets implements Runnable {
         }
         if (terms.every(({ bucket }) => late.has(bucket))) continue
         await Promise.all(clusters.all.map((cluster) => cluster.beforeLeading(signal)))
-      } catch {
+      } catch (error) {
         // The work is abandoned.
         if (signal.aborted) return
+        const text = withVerbs(messageOf(error), 'get', 'list', 'watch', 'create', 'update', 'delete')
+        this.#failureLog.warn(`The keys of taken buckets wait: ${text}; trying again`)
         for (const { bucket } of terms) late.add(bucket)
         continue
       }

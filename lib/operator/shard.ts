@@ -8,14 +8,21 @@ import { nextTurn } from '../async/clock.ts'
 import { isReason } from '../core/errors.ts'
 import { isDomainName } from '../core/names.ts'
 import { type Draft, formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
-import { type AnyResource, apiVersionOf, groupResourceOf, resourceId } from '../core/resource.ts'
+import { refersTo } from '../core/owners.ts'
+import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
 import type { Cache } from '../cache/cache.ts'
 import { scopesOf } from '../cache/cache_options.ts'
+import { isMissingKind } from '../client/codec.ts'
 import type { OwnerCheck } from '../client/kube_client.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { Result } from '../controller/result.ts'
 import type { Context } from './context.ts'
-import type { CacheDescription, ControllerDescription, OperatorDescription } from './description.ts'
+import {
+  type CacheDescription,
+  type ControllerDescription,
+  hasWebhooks,
+  type OperatorDescription,
+} from './description.ts'
 import { hasLabel, isIn, kindsOf, labelsOf, RING_LABEL, type RingLabels, ringOf, type RingResource } from './ring.ts'
 import { cacheOptionsOf, watchedResources } from './used_kinds.ts'
 
@@ -49,6 +56,11 @@ export function shardOf(
     throw new TypeError(
       `Cannot shard operator "${options.name}": "${shard}" names its Lease and is the value of a label: at most 63 ` +
         'lower-case letters, digits, dashes and dots; state leaderElection.identity instead of the name of the host',
+    )
+  }
+  if (shard === options.name && hasWebhooks(description)) {
+    throw new TypeError(
+      `Cannot shard operator "${shard}": its webhooks have the Lease of this name; state another leaderElection.identity`,
     )
   }
   const name = options.sharding!.ring!
@@ -112,12 +124,12 @@ function selected(
 
 /** Puts labels of the ring back that an update of a known object would remove: only the drain of a shard does. */
 function putBack(object: KubeObject, cache: Cache, { shard, drain }: RingLabels): void {
-  const { apiVersion, kind } = object
   const metadata = object.metadata as Draft<KubeObject['metadata']>
   // A create has no version, and an apply leaves out what others own.
   if (!metadata?.resourceVersion || Object.isFrozen(metadata)) return
   for (const { resource, reader } of cache.informers()) {
-    if (resource.kind !== kind || apiVersionOf(resource) !== apiVersion) continue
+    // It may be written in another version than the one that is watched.
+    if (!refersTo(object, resource)) continue
     const known = reader.get(formatKey(keyOf(object)))?.metadata
     if (known?.uid !== metadata.uid) continue
     for (const label of [shard, drain]) {
@@ -169,7 +181,12 @@ class Drain {
       resource: controllers[0]!.resource,
       options: {
         name: `drain-${groupResourceOf(this.#resource)}`,
-        when: (now, _before, { kind }) => kind !== 'deleted' && hasLabel(now, this.#labels.drain),
+        when: (now, _before, { kind }) => {
+          if (kind === 'deleted' || hasLabel(now, this.#labels.drain)) return kind !== 'deleted'
+          // It may have come back, of which the filters of other controllers may not tell.
+          this.#acknowledged.delete(formatKey(keyOf(now)))
+          return false
+        },
         concurrency: busy + ACKNOWLEDGED_AT_ONCE,
         backoff: { max: '10s' },
       },
@@ -208,8 +225,6 @@ class Drain {
     const stored = this.#stored(key)
     if (!stored && this.#stored(key, form)) return { requeue: true }
     if (!stored || hasLabel(stored, this.#labels.drain)) return undefined
-    // It has come back, of which the filters of a cleanup do not tell.
-    this.#acknowledged.delete(key)
     return await this.#run(key, reconcile)
   }
 
@@ -226,7 +241,11 @@ class Drain {
       if (this.#stored(text, form)) return { requeue: true }
       if (!gone.has(text)) return
       // The watch reports an object that has left the selection as deleted.
-      if (await context.client.live.get(this.#resource, key as never)) return void gone.delete(text)
+      const live = await context.client.live.get(this.#resource, key as never).catch((error: unknown) => {
+        // It went with its definition.
+        if (!isMissingKind(error)) throw error
+      })
+      if (live) return void gone.delete(text)
     }
     const stored = this.#stored(text)
     if (stored && hasLabel(stored, this.#labels.drain)) return

@@ -31,8 +31,8 @@ export interface OwnObjects {
   readonly namespace: string
   /** Without a name: all Leases of the namespace, as those of shards are named as their pods. */
   readonly lease?: { readonly namespace: string; readonly name?: string | undefined } | undefined
-  /** The Secret with the certificates. */
-  readonly secret?: Place | undefined
+  /** The Secrets with the certificates and with the CA that issues them, without which the operator cannot answer. */
+  readonly secrets?: readonly Place[] | undefined
   /** The names of the definitions of its kinds. */
   readonly crds?: readonly string[] | undefined
 }
@@ -180,7 +180,7 @@ function excluded(group: string, plural: string, own: OwnObjects | undefined): s
     case 'coordination.k8s.io/leases':
       return own?.lease && notAt(own.lease)
     case '/secrets':
-      return own?.secret && notAt(own.secret)
+      return own?.secrets?.map(notAt).join(' && ') || undefined
     case 'apiextensions.k8s.io/customresourcedefinitions':
       return own?.crds?.length ? `!(request.name in ${JSON.stringify(own.crds)})` : undefined
     default:

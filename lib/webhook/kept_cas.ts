@@ -19,9 +19,13 @@ export class KeptCas {
     for (const pem of certificatesIn(bundle)) this.#own.add(withoutSpace(pem))
   }
 
-  /** Called after an injection: CAs that appear from now on were added later. */
-  end(): void {
+  /**
+   * Called after an injection with when it began: CAs that appear from now on were added later, also those that it has
+   * removed: a replica that adds its CA again still serves a certificate of it.
+   */
+  end(beganMs: number): void {
     this.#isFirst = false
+    for (const [text, untilMs] of this.#found) if (beganMs >= untilMs) this.#found.delete(text)
   }
 
   /** Tests whether a CA stays. `nowMs`: the wall clock; `monotonicMs`: the monotonic one. */

@@ -1,4 +1,5 @@
 /** Watches definitions and webhook configurations, and restores or reports what others change. For the leader. */
+import { jsonEqual } from '../core/equal.ts'
 import { isReason, LeadershipLost, messageOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
 import {
@@ -145,10 +146,17 @@ async function conversionChange(
     // Otherwise a newer release of this operator, which has no conversion, has done it.
     return restores && !setsConversion(crd, operator) ? { text, wanted: ours } : { text }
   }
-  const { clientConfig } = conversion.webhook
-  if (isSameServer(clientConfig, ours.webhook.clientConfig)) return undefined
-  const text = `which calls ${serverOf(clientConfig)}, not ${serverOf(ours.webhook.clientConfig)}`
-  return restores && !(await converts(crd, api, signal)) ? { text, wanted: ours } : { text }
+  const { clientConfig: there } = conversion.webhook
+  const { clientConfig: here } = ours.webhook
+  if (jsonEqual({ ...there, caBundle: '' }, { ...here, caBundle: '' })) return undefined
+  const isOurs = isSameServer(there, here)
+  const isBroken = (isOurs || restores) && !(await converts(crd, api, signal))
+  // The same address may be written in other words.
+  if (isOurs && !isBroken) return undefined
+  const text = isOurs
+    ? `which calls ${serverOf(there)} at another path or port`
+    : `which calls ${serverOf(there)}, not ${serverOf(here)}`
+  return restores && isBroken ? { text, wanted: ours } : { text }
 }
 
 /** Returns what is wrong with the versions that we define. Undefined if a newer release stores one of its own. */

@@ -5,6 +5,7 @@ import type { AnyResource } from '../core/resource.ts'
 import { abortScope } from '../async/abort.ts'
 import { backoffMs } from '../async/backoff.ts'
 import { type Clock, pause, within } from '../async/clock.ts'
+import { TokenBucket } from '../async/token_bucket.ts'
 import { type Log, RateLimitedLog } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingObject, withVerbs } from '../client/codec.ts'
@@ -68,6 +69,9 @@ const READ_MS = 30_000
 /** The waits between retries. They are shorter than the time for a new leaf to be picked up. */
 const RETRY = { baseMs: 1000, maxMs: 10_000 } as const
 
+/** Of a rotation, which has five at most. Without a leader, replicas of two releases may undo each other's steps. */
+const WRITES = { burst: 10, refillMs: 60_000 } as const
+
 /** The maximum number of writers that a replica lets pass before it gives up to create the Secret. */
 const MAX_RACES = 20
 
@@ -126,6 +130,7 @@ export class SelfMadeCertificates implements CertificateSource {
   readonly #title: string
   /** The last complete content, from which a deleted or damaged Secret is restored. */
   #last: CertificateTexts | undefined
+  readonly #writes = new TokenBucket(WRITES)
   /** Wakes the rotation when the Secret has changed. */
   #wake = (): void => {}
 
@@ -223,7 +228,8 @@ export class SelfMadeCertificates implements CertificateSource {
         return rotation.injected(written, clock.monotonic())
       }
       default:
-        await this.#store(api, step, found, signal)
+        if (this.#writes.take(nowMs)) await this.#store(api, step, found, signal)
+        else await pause(clock, this.#timings.checkMs, signal)
     }
   }
 

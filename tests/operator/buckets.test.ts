@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { type Client, EventChannel, type Operator, operator, type OperatorOptions } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Node, Secret } from 'kubeloop/kinds'
-import { world } from 'kubeloop/testing'
+import { FakeClock, world } from 'kubeloop/testing'
 import { aborted } from '../../lib/async/abort.ts'
 import { Latch } from '../../lib/async/latch.ts'
 import type { Sink } from '../../lib/controller/source.ts'
@@ -18,9 +18,20 @@ import { bucketOf, ownersOf } from '../../lib/operator/bucket_state.ts'
 import type { Clients } from '../../lib/operator/work.ts'
 import { rightsOf } from '../../lib/rights/likely.ts'
 import { countedSignal } from '../async/counted_signal.ts'
+import { refusal } from '../client/transports.ts'
+import { collector, UNCOLLECTED } from '../tools/collector.ts'
 import { LEASE } from '../leader/candidates.ts'
 import type { Lease } from '../../lib/leader/lease_lock.ts'
-import { messages, ref, restingClock, skippingClock, type Started, starting, type StartingOptions } from './starting.ts'
+import {
+  messages,
+  only,
+  ref,
+  restingClock,
+  skippingClock,
+  type Started,
+  starting,
+  type StartingOptions,
+} from './starting.ts'
 
 const COUNT = 4
 const names = Array.from({ length: 40 }, (_, at) => `map-${at}`)
@@ -479,6 +490,21 @@ test('a replica with another number of buckets waits also if its watch of the Le
   await c.stop()
 })
 
+test('a replica that lacks a controller is named once: another operator may have the name, and keep its keys', async () => {
+  const { clock, server, start } = stage()
+  const app = operator({ name: 'op', leaderElection: { namespace: 'default' }, sharding: { buckets: COUNT } })
+  app.controllerFor(Secret).reconcile(async () => {})
+  const a = await start('a')
+  const b = await starting(app, { clock, server, identity: 'b' })
+  await clock.advance(60_000)
+  const lines = [a, b].map((each) => messages(each, 'warn').map((line) => line.replace(/: it is of .*"op"$/, '')))
+  assert.deepEqual(lines, [
+    ['"b" has no controller "configmap", whose keys wait in its buckets'],
+    ['"a" has no controller "secret", whose keys wait in its buckets'],
+  ])
+  for (const each of [a, b]) await each.stop()
+})
+
 test('a bucket that is being given up is kept when a replica with another number of buckets comes', async () => {
   const { clock, server, start, take, holds } = stage({ grace: 'forever' })
   const [name = ''] = namesOf('b', 'a', 'b')
@@ -507,6 +533,18 @@ test('a configuration without a namespace is warned of once, not for each Lease'
   await started.clock.advance(1000)
   assert.equal(Object.values(await leases(started.client)).filter((holder) => holder === 'a').length, 1 + COUNT)
   assert.equal(messages(started, 'warn').filter((line) => line.includes('names no namespace')).length, 1)
+})
+
+test('a role that cannot list Leases, as that of one leader, is named while the keys wait', async () => {
+  const { start, take } = stage()
+  const refused = 'cannot list resource "leases" in API group "coordination.k8s.io"'
+  const intercept = only(/^GET .*leases\?(?!.*watch=)/, () => Promise.resolve(refusal(403, 'Forbidden', {}, refused)))
+  await using a = await start('a', { intercept })
+  await create(a.client)
+  await a.clock.advance(60_000)
+  const [line, ...others] = messages(a, 'warn')
+  assert.match(line!, /^The keys of taken buckets wait: .*verbs: \["get", "list", "watch", "create", .*trying again$/)
+  assert.deepEqual([take(), others.length < 7], [[], true])
 })
 
 /** A stream of keys that each replica opens, with a channel for each. */
@@ -882,4 +920,37 @@ test('a bucket that is taken just when others have been opened is opened, too', 
     stop.abort()
     await running
   }
+})
+
+/** Buckets of a replica alone, which takes none. `watch`: that of the Leases. */
+function idle(watch: (signal: AbortSignal) => Promise<void>) {
+  const clock = new FakeClock()
+  const fence: Fence = { signal: new AbortController().signal, check() {} }
+  const buckets = new Buckets(stage().describe('a').description, 'a', {}, {
+    ...{ clock, log: silentLog, fence, clusters: { main: {}, all: [] }, elect: () => ({ start: aborted }) },
+    inform: () => ({ addHandler: () => ({ synced: async () => {} }), start: watch }),
+  } as unknown as BucketsSetup)
+  return { clock, buckets }
+}
+
+test('six hours of a replica leave nothing in memory', { skip: collector() ? false : UNCOLLECTED }, async () => {
+  const { clock, buckets } = idle(aborted)
+  const stop = new AbortController()
+  const running = buckets.start(stop.signal)
+  const heapAfter = async (ms: number): Promise<number> => {
+    await clock.advance(ms)
+    collector()!()
+    return process.memoryUsage().heapUsed
+  }
+  const before = await heapAfter(10_000)
+  const periods = 6 * 3_600_000 / 2000
+  const each = (await heapAfter(periods * 2000) - before) / periods
+  assert.ok(each < 100, `${each} bytes for each period`)
+  stop.abort()
+  await running
+})
+
+test('a watch of the Leases that fails for good ends the replica', async () => {
+  const { buckets } = idle(async () => await Promise.reject(new Error('no permission')))
+  await assert.rejects(buckets.start(new AbortController().signal), /no permission/)
 })

@@ -294,6 +294,7 @@ test('keys that wait are dropped with their Namespace, and a running reconcile e
   hold.open()
   await clock.advance(7_200_000)
   assert.deepEqual(written, ['slow'])
+  assert.match(failures(started).join(), /^Cannot reconcile ConfigMap "one\/slow": try again \(not retried here\)$/)
   assert.deepEqual([...new Set(runs)], ['two/later'])
   // A key is reconciled again when its Namespace is.
   runs.splice(0)

@@ -33,6 +33,7 @@ import {
 const SHARD = 'shard.alpha.sharding.timebertt.dev/r'
 const DRAIN = 'drain.alpha.sharding.timebertt.dev/r'
 const Foo = defineResource({ group: 's.dev', version: 'v1', kind: 'Foo', spec: z.object({}) })
+const NextFoo = defineResource({ group: 's.dev', version: 'v2', kind: 'Foo', spec: z.object({}) })
 
 const cluster = { server: 'https://127.0.0.1:1' }
 
@@ -378,6 +379,24 @@ test('the reconcile of a key runs for a deleted object, not for one that has lef
   assert.deepEqual(await heard(), ['drained is gone', 'torn is gone'], 'it came back before')
 })
 
+test('the deletion of an object that came back is reconciled by a controller whose filter lets only deletions pass', async () => {
+  const runs: string[] = []
+  const app = sharded()
+  app.controllerFor(ConfigMap, { eventFilter: (_now, _before, { kind }) => kind === 'deleted' })
+    .reconcileKey(async ({ name }) => void runs.push(name))
+  await using started = await shard(app)
+  const { client, clock } = started
+  await client.create(ConfigMap, assigned('back'))
+  for (const labels of [{ [DRAIN]: '' }, { [SHARD]: 'a' }]) {
+    await clock.advance(1000)
+    await label(client, 'back', labels)
+  }
+  await clock.advance(1000)
+  await client.delete(ConfigMap, ref('back'))
+  await clock.advance(1000)
+  assert.deepEqual(runs, ['back'])
+})
+
 test('the deletion of an object that came back to be cleaned up is reconciled', async () => {
   const runs: string[] = []
   const app = sharded()
@@ -447,6 +466,28 @@ test('a write of the operator that would remove the labels of the ring keeps the
     assert.deepEqual(await labelsOf(client, name), { [SHARD]: 'a', ...(name === 'all' ? {} : { own: '' }) }, name)
   }
   assert.deepEqual(failures(started), [])
+})
+
+test('a write in another version keeps the labels, and an object that went with its definition is reconciled', async () => {
+  const [clock, runs] = [restingClock(), [] as string[]]
+  const server = new ApiServer({ clock })
+  const { api, client } = new Cluster({ name: 'test', transport: server.handle, clock })
+  const { spec, ...crd } = Foo.definition.crd
+  const next = { ...NextFoo.definition.crd.spec.versions[0]!, storage: false }
+  await api.create({ resource: CRD }, { ...crd, spec: { ...spec, versions: [...spec.versions, next] } }, {})
+  await client.create(Foo, { ...assigned('foo'), spec: {} })
+  const app = sharded()
+  app.controllerFor(Foo).reconcileKey(async (key, { client }) => {
+    const foo = await client.get(Foo, key)
+    runs.push(foo ? 'is' : 'is gone')
+    if (!foo || foo.metadata.labels!['own']) return
+    await client.edit(NextFoo, key, ({ metadata }) => void (metadata.labels = { own: 'x' }))
+  })
+  await using started = await shard(app, { clock, server, crds: 'ignore' })
+  assert.deepEqual((await client.get(Foo, ref('foo')))?.metadata.labels, { [SHARD]: 'a', own: 'x' })
+  await api.delete({ resource: CRD, name: 'foos.s.dev' }, {})
+  await clock.advance(1000)
+  assert.deepEqual([runs, failures(started)], [['is', 'is', 'is gone'], []])
 })
 
 test('an object that is drained during its reconcile keeps the drain through a write without it', async () => {
@@ -520,12 +561,12 @@ for (const [what, describe, why, options] of REFUSED) {
 
 test('the name of a ring and that of a shard are names of objects', async () => {
   assert.throws(() => sharded({ sharding: { ring: 'My_Ring' } }), /sharding\.ring: Cannot use the name "My_Ring"/)
-  for (const instance of ['Host', 'a'.repeat(64), 'a_b']) {
-    const app = sharded()
+  for (const instance of ['Host', 'a'.repeat(64), 'a_b', 'x']) {
+    const app = sharded({ webhooks: {} })
     app.controllerFor(ConfigMap).reconcile(async () => {})
     await assert.rejects(
       app.start(new AbortController().signal, { cluster, instance }),
-      /names its Lease and is the value of a label.*state leaderElection\.identity/,
+      /(names its Lease and is the value of a label|webhooks have the Lease of this name).*state .*leaderElection\.identity/,
     )
   }
 })

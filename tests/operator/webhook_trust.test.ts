@@ -180,6 +180,10 @@ test('CAs of a release with another Secret stay while the old leader leads, and 
   assert.deepEqual(await bundles(), [both.join('\n'), both.join('\n')])
   await clock.advance(200_000)
   assert.deepEqual(await bundles(), [await b.ca(), await b.ca()])
+  // As replicas do without a leader.
+  await release('a').webhooks.addCas(b.stop.signal)
+  await clock.advance(200_000)
+  assert.deepEqual(await bundles(), [both.join('\n'), both.join('\n')], 'it is still served')
   b.stop.abort()
   await takesOver.ended
   const moved = release('c', 'https://127.0.0.1:9444')

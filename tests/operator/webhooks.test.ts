@@ -966,11 +966,11 @@ test('an operator that checks definitions installs its own, also if its certific
   assert.deepEqual(checked, ['others.web.example.dev'])
 })
 
-test('the Lease and the Secret of the operator are not admitted, each in its namespace', () => {
+test('the Lease and the Secrets of the operator are not admitted, each in its namespace', () => {
   const app = operator({
     name: 'guard',
     leaderElection: { namespace: 'leases' },
-    webhooks: { certs: { secret: 'tls', namespace: 'certs' } },
+    webhooks: { certs: { secret: 'tls', namespace: 'certs', ca: { secret: 'pki', namespace: 'issuers' } } },
   })
   app.admission(Lease, { validate: () => [] }, { failurePolicy: 'Ignore' })
   app.admission(Secret, { validate: () => [] })
@@ -981,7 +981,8 @@ test('the Lease and the Secret of the operator are not admitted, each in its nam
     })
   assert.deepEqual(excluded(), [
     '!(request.namespace == "leases" && request.name == "guard")',
-    '!(request.namespace == "certs" && request.name == "tls")',
+    '!(request.namespace == "certs" && request.name == "tls") && ' +
+    '!(request.namespace == "issuers" && request.name == "pki")',
   ])
 })
 

@@ -29,7 +29,7 @@ const SERVICE = { service: { namespace: 'prod', name: 'hooks' } }
 const OWN = {
   namespace: 'prod',
   lease: { namespace: 'leases', name: 'sites' },
-  secret: { namespace: 'certs', name: 'sites-certs' },
+  secrets: [{ namespace: 'certs', name: 'sites-certs' }],
   crds: ['sites.web.example.dev'],
 }
 

@@ -19,6 +19,8 @@ const TITLE = 'CustomResourceDefinition "sites.example.com"'
 const NONE =
   `${TITLE}, which had the strategy None: what was written in a version that is not stored may have lost fields`
 const ELSEWHERE = `${TITLE}, which calls the Service "default/other", not https://ours.example/convert`
+const MOVED = conversionOf(OURS, 'ca', '/moved')
+const AWAY = `${TITLE}, which calls https://ours.example/moved at another path or port`
 const REMEDY = "apply what kubeloop manifests FILE prints, or set crds: 'install'"
 
 const target = { resource: CRD, name: 'sites.example.com' }
@@ -107,12 +109,14 @@ const CASES: readonly (readonly [string, Conversion, Circumstances, isRestored: 
   ['another server that converts stays', OTHER, {}, false],
   ['another server that does not convert is replaced', OTHER, { intercept: unconverted }, true],
   ['where others install, another server is reported', OTHER, { restores: false, intercept: unconverted }, false],
+  ['another path of our server, which does not convert, is replaced', MOVED, { intercept: unconverted }, true],
+  ['where others install, it is reported', MOVED, { restores: false, intercept: unconverted }, false],
 ]
 
 for (const [what, conversion, { manager, restores = true, intercept }, isRestored] of CASES) {
   test(what, () =>
     keeping({ restores }, async ({ lines, network, clock, change, stored }) => {
-      const text = `the conversion of ${conversion === none ? NONE : ELSEWHERE}`
+      const text = `the conversion of ${conversion === none ? NONE : conversion === MOVED ? AWAY : ELSEWHERE}`
       const line = isRestored ? `error Restored ${text}` : `error Another writer changed ${text}: ${REMEDY}`
       network.intercept = intercept
       await change(conversion, manager)
@@ -125,6 +129,14 @@ for (const [what, conversion, { manager, restores = true, intercept }, isRestore
       assert.deepEqual(lines.all, [line])
     }))
 }
+
+test('another path of our server that converts is another name of ours', () =>
+  keeping({}, async ({ lines, clock, change }) => {
+    const next = clock.waits(60_000)
+    await change(MOVED)
+    await next
+    assert.deepEqual(lines.all, [])
+  }))
 
 test('a writer that insists is answered three times in a minute', () =>
   keeping({}, async ({ lines, clock, network, change }) => {

@@ -245,7 +245,7 @@ test('a webhook that does not answer blocks other objects, and not those of the 
   const own = {
     namespace,
     lease: { namespace, name: 'lead' },
-    secret: { namespace, name: 'certs' },
+    secrets: ['certs', 'ca'].map((name) => ({ namespace, name })),
     crds: ['dead.example.com'],
   }
   const service = { service: { namespace: own.namespace, name: 'none' } }
@@ -266,7 +266,7 @@ test('a webhook that does not answer blocks other objects, and not those of the 
     while (!refused) await create(Secret, own.namespace, 'other').catch((error: Error) => (refused = error))
     assert.match(refused.message, /failed calling webhook "validate-secrets\.dead\.kubeloop"/)
     await assert.rejects(create(Secret, 'default', 'certs'), /validate-secrets/)
-    await create(Secret, own.namespace, 'certs')
+    for (const { name } of own.secrets) await create(Secret, own.namespace, name)
     await assert.rejects(create(Lease, own.namespace, 'other'), /validate-leases/)
     await create(Lease, own.namespace, 'lead')
     await assert.rejects(create(Pod, 'default', 'a', pod), /validate-pods/)

@@ -654,6 +654,26 @@ test('a CA of others issues, its key is not stored again, and a new one is trust
   await assertNoKeys(one)
 })
 
+test('replicas of two releases, of which one has a CA of others, do not undo their steps without a pause', async () => {
+  await using one = lab()
+  await give(one, LIVES.caLifeMs)
+  const checkMs = 61_000
+  const many = Promise.withResolvers<void>()
+  const writes = (): number => one.network.requests.filter(({ method }) => method === 'PUT').length
+  one.network.intercept = async (request, next) => {
+    if (writes() > 30) many.reject(new Error('it is written again and again'))
+    return await next(request)
+  }
+  for (const over of [{}, GIVEN]) {
+    const rests = one.clock.waits(checkMs)
+    const replica = one.replica({ ...over, timings: { ...LIVES, checkMs } })
+    await one.serve(replica).pairs.is(() => true)
+    void replica.rotate({ api: one.api, ...new Injected() }, one.signal)
+    await Promise.race([rests, many.promise])
+  }
+  assert.ok(writes() > 10)
+})
+
 test('a leaf that ends with a CA of others is not renewed again and again', async () => {
   await using one = lab()
   await give(one, LIVES.leafRenewMs / 2)

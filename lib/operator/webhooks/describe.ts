@@ -44,16 +44,17 @@ export function describeWebhooks(description: OperatorDescription, namespace: st
   }
 }
 
-/** What the operator itself writes: its Lease, its Secret, and its definitions. */
+/** What the operator needs before it can answer: its Lease, the Secrets of its certificates, and its definitions. */
 export function ownObjects(description: OperatorDescription, configured: string | undefined): OwnObjects {
   const { options } = description
   const { certs } = options.webhooks ?? {}
   const { lease, namespace: leases = 'default' } = leaseOf(options, configured)
   const namespace = configured || 'default'
+  const self = typeof certs === 'object' ? [certs, ...(certs.ca ? [certs.ca] : [])] : []
   return {
     namespace,
     lease: { namespace: leases, name: options.sharding ? undefined : lease },
-    secret: typeof certs === 'object' ? { namespace: certs.namespace ?? namespace, name: certs.secret } : undefined,
+    secrets: self.map((each) => ({ namespace: each.namespace ?? self[0]?.namespace ?? namespace, name: each.secret })),
     crds: [...new Set(ownKinds(description).map(groupResourceOf))],
   }
 }

@@ -152,10 +152,11 @@ export class Installation {
     const kept = new KeptCas()
     const keeps = (pem: string): boolean => kept.keeps(pem, clock.now(), clock.monotonic())
     const inject = async (bundle: string, signal: AbortSignal): Promise<number> => {
+      const beganMs = clock.monotonic()
       kept.begin(bundle)
       const trusting = { crds: this.#crds, target: target(), keeps }
       const { written, found } = await injectCa(bundle, trusting, this.#dependencies(api), signal)
-      kept.end()
+      kept.end(beganMs)
       // Otherwise the operator creates them itself.
       if (!this.installs) {
         warnOfDifferences(found, this.configurations(bundle), this.#named, { ...this.#dependencies(api), log })
