@@ -1,6 +1,7 @@
 /** Starts operators on APIs in memory with a fake clock, and records requests, log lines and the outcome. */
 // Loaded before the tests, as a first load during a start takes real time.
 import '../../lib/cache/catch_up.ts'
+import '../../lib/client/shared_apply.ts'
 import '../../lib/leader/follower.ts'
 import '../../lib/manager/metrics.ts'
 import '../../lib/controller/finalizer.ts'
