@@ -266,7 +266,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
 
   /**
    * Resolves when the informers have all that the server had stored when this was called. Kinds without a first list
-   * and failing optional ones are left out. After 10 s it resolves as well, and logs the missing kinds.
+   * and failing optional ones are not waited for. After 10 s it resolves as well, and logs the missing kinds.
    */
   async beforeLeading(signal: AbortSignal): Promise<void> {
     const { clock = systemClock, log = silentLog, optional } = this.#dependencies

@@ -6,6 +6,7 @@ import type { AnyResource } from '../core/resource.ts'
 import { type Clock, sleep, type TurnBudget, within } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
+import { isMissingKind } from '../client/codec.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
 import type { SelectOptions, Target } from '../client/requests.ts'
 import type { Store } from './store.ts'
@@ -53,10 +54,13 @@ export async function catchUpAll(
   signal: AbortSignal,
 ): Promise<void> {
   const behind = new Map<CatchingUp, string>()
+  const failing: string[] = []
   for (const informer of informers) {
     const { isSynced, resource, failure, title } = informer
+    if (!isSynced) continue
     // One of a Namespace that has joined is optional, but its kind need not be.
-    if (isSynced && (failure === undefined || !optional?.(resource))) behind.set(informer, title)
+    if (failure === undefined || !optional?.(resource)) behind.set(informer, title)
+    else if (!isMissingKind(failure)) failing.push(title)
   }
   const queue = [...behind.keys()].values()
   const work = async (limited: AbortSignal): Promise<void> => {
@@ -71,16 +75,17 @@ export async function catchUpAll(
     }
   }
   const all = (limited: AbortSignal) => Promise.all(Array.from({ length: CATCH_UPS }, () => work(limited)))
-  const late = (): Error => new Error('The caches have not caught up in time')
+  const tooLong = (): Error => new Error('The caches have not caught up in time')
   try {
     // Also if a transport ignores its signal.
-    await within(clock, CATCH_UP_MS, late, (limited) => untilAborted(all(limited), limited), signal)
+    await within(clock, CATCH_UP_MS, tooLong, (limited) => untilAborted(all(limited), limited), signal)
   } catch {
     // The missing kinds are logged below.
     signal.throwIfAborted()
   }
-  if (behind.size === 0) return
-  const which = firstOf([...behind.values()], 5).join('; ')
+  const late = [...behind.values(), ...failing]
+  if (late.length === 0) return
+  const which = firstOf(late, 5).join('; ')
   log.warn(`Leading with a cache that may lack the last leader's writes, as it has not caught up: ${which}`)
 }
 

@@ -322,7 +322,7 @@ test('an abort ends the wait without a line', async () => {
   await c.end()
 })
 
-test('kinds without a list, removed ones and failing optional ones are left out', async () => {
+test('kinds without a list, removed ones and failing optional ones are not waited for; those that fail are logged', async () => {
   const unsynced = await caching(({ pods, nodes }) => {
     pods.lists.push(list('5', []), list('5', []))
     nodes.lists.push(refusal(404, 'NotFound'))
@@ -338,7 +338,18 @@ test('kinds without a list, removed ones and failing optional ones are left out'
   }, true)
   assert.equal((await failed.lead()).led.outcome, 'resolved')
   assert.deepEqual(failed.nodes.recorded(), [])
+  const what = "warn Leading with a cache that may lack the last leader's writes, as it has not caught up: nodes"
+  assert.deepEqual(failed.lines().slice(-1), [what])
   await failed.end()
+
+  const gone = await caching(({ pods, nodes }) => {
+    pods.lists.push(list('5', []), list('5', []))
+    nodes.lists.push(list('5', []))
+    nodes.watches.push(refusal(404, 'NotFound'))
+  }, true)
+  assert.equal((await gone.lead()).led.outcome, 'resolved')
+  assert.doesNotMatch(gone.lines().join(), /Leading/)
+  await gone.end()
 
   const removed = await caching(({ pods, nodes }) => {
     pods.lists.push(list('5', []), list('5', []))
