@@ -174,7 +174,6 @@ export class EventRecorder implements Runnable, Recorder {
     try {
       await this.#run(signal, cutoff.signal)
     } finally {
-      signal.removeEventListener('abort', stop)
       cancelCutoff()
       this.#phase = 'ended'
       this.#state.abandon()

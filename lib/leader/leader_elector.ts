@@ -150,7 +150,6 @@ export class LeaderElector {
     lead: (fence: Fence) => void,
     mayRelease: () => boolean,
   ): Promise<void> {
-    this.#failure = undefined
     this.#lock.begin()
     try {
       await this.#acquire(fence, signal)
@@ -188,7 +187,7 @@ export class LeaderElector {
         let isRead = false, lostRace = false
         try {
           const sent = await this.#try(tryTimeoutMs(timings), false, signal)
-          this.#lastWarning = undefined
+          this.#failure = this.#lastWarning = undefined
           // After a stall the new lease may have expired already.
           if (sent && fence.renew(sent)) return
           isRead = sent === undefined

@@ -111,10 +111,7 @@ export class Gate {
         sees: (delta) => {
           const key = formatKey(keyOf(delta.object))
           if (delta.kind !== 'deleted') this.#gone.delete(key)
-          else {
-            this.#mapped.delete(key)
-            if (!this.#skipsGone) this.#gone.set(key, { deletedMs: clock.monotonic(), isNamed: false })
-          }
+          else if (!this.#skipsGone) this.#gone.set(key, { deletedMs: clock.monotonic(), isNamed: false })
           sink.sees?.(delta)
         },
       }))

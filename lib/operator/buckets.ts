@@ -260,7 +260,7 @@ export class Buckets implements Runnable {
     const { clock, clusters: { main } } = this.#setup
     const name = `${this.#operator}-replica-${holder}`
     const member = this.#members.get(name)
-    if (member?.record.holderIdentity !== holder || clock.monotonic() < expiresAtMs(member)) return false
+    if (!member || clock.monotonic() < expiresAtMs(member)) return false
     const { spec = {} } =
       (await main.leaseApi.get({ resource: LEASE, namespace: this.#namespace, name }, signal)) as Lease
     return observe(member, spec, clock.monotonic()) === member

@@ -49,8 +49,8 @@ export class Clusters {
     at: Pick<ClusterOptions, 'config' | 'transport'>,
   ) => Cluster
 
-  /** By cluster: whether a kind is optional by itself. */
-  readonly mayMiss: Map<OtherCluster | undefined, (resource: AnyResource) => boolean> = new Map()
+  /** Whether a kind is optional by itself. */
+  readonly mayMiss: WeakMap<Cluster, (resource: AnyResource) => boolean> = new WeakMap()
 
   /** `connections`: those that the clusters do not close themselves. */
   constructor(main: Cluster, connections: readonly ClosableTransport[], add: Clusters['add']) {
@@ -63,7 +63,6 @@ export class Clusters {
   drop(other: OtherCluster): void {
     this.others.get(other)?.close()
     this.others.delete(other)
-    this.mayMiss.delete(other)
   }
 
   get all(): readonly Cluster[] {
@@ -91,8 +90,9 @@ export class Clusters {
    * not count.
    */
   isReady(cluster: OtherCluster | undefined): boolean {
-    const mayMiss = this.mayMiss.get(cluster)!
-    return [...this.of(cluster).cache.informers()].every(({ resource, isSynced, failure }) =>
+    const of = this.of(cluster)
+    const mayMiss = this.mayMiss.get(of)!
+    return [...of.cache.informers()].every(({ resource, isSynced, failure }) =>
       mayMiss(resource) || (isSynced && (failure === undefined || isExpired(failure)))
     )
   }
@@ -137,7 +137,7 @@ export async function openClusters(description: OperatorDescription, setup: Clus
       optional: optionalIn(own, other),
     })
     opened.others.set(other, cluster)
-    opened.mayMiss.set(other, statedOptionalIn(own, other))
+    opened.mayMiss.set(cluster, statedOptionalIn(own, other))
     return cluster
   }
   const opened = new Clusters(main, late, (other, own, { config }) => {
@@ -148,7 +148,7 @@ export async function openClusters(description: OperatorDescription, setup: Clus
       transport ? { transport } : { config: Object.hasOwn(configs, other.name) ? configs[other.name] : config },
     )
   })
-  opened.mayMiss.set(undefined, mayMiss)
+  opened.mayMiss.set(main, mayMiss)
   await otherClusters?.openOthers(description, start, {
     ...setup,
     late,

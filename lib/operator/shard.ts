@@ -131,7 +131,6 @@ function putBack(object: KubeObject, cache: Cache, { shard, drain }: RingLabels)
     // It may be written in another version than the one that is watched.
     if (!refersTo(object, resource)) continue
     const known = reader.get(formatKey(keyOf(object)))?.metadata
-    if (known?.uid !== metadata.uid) continue
     for (const label of [shard, drain]) {
       const value = known?.labels?.[label]
       if (value !== undefined) metadata.labels = { [label]: value, ...metadata.labels }

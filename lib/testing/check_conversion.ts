@@ -87,7 +87,7 @@ function objectsOf(resource: DefinedResource, setup: ArbitrarySetup): FastCheck.
   const { fc } = setup
   const { spec, status } = resource.definition.schemas as { readonly spec: $ZodType; readonly status?: $ZodType }
   const texts = fc.dictionary(fc.constantFrom('a', 'b.dev/c'), fc.constantFrom('', 'x'), { maxKeys: 2 })
-  const optional = { labels: texts, annotations: texts, finalizers: fc.constant(['b.dev/finalizer']) }
+  const optional = { labels: texts, annotations: texts }
   const metadata = fc.record(optional, { requiredKeys: [] }).map((some) => ({
     name: 'example',
     ...(resource.scope === 'Namespaced' && { namespace: 'default' }),

@@ -121,6 +121,22 @@ test('a token expires a minute after its time', async () => {
   assert.equal(status.error, '[invalid bearer token, service account token has expired]')
 })
 
+test('a token of a pod is not that of a later pod of the same name', async () => {
+  const client = new Client()
+  await client.token()
+  const { spec } = pod('p') as { readonly spec: object }
+  const create = () =>
+    client.send('POST', PODS, { metadata: { name: 'p' }, spec: { ...spec, serviceAccountName: 'a' } })
+  await create()
+  const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'p' }
+  const { status } = await client.send('POST', `${ACCOUNTS}/a/token`, { spec: { boundObjectRef } })
+  const headers = { authorization: `Bearer ${status.token}` }
+  assert.equal((await client.who(headers)).httpStatus, 201)
+  await client.send('DELETE', `${PODS}/p`)
+  await create()
+  assert.equal((await client.who(headers)).httpStatus, 401)
+})
+
 test('a token is accepted after a restart with the saved state, and by no other server', async () => {
   const client = new Client()
   const token = await client.token()

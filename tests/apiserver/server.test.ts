@@ -5,6 +5,7 @@ import { ApiServer } from '../../lib/apiserver/mod.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
 import { Listeners } from '../../lib/apiserver/storage/terms.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { keptLog } from '../cache/scripted_server.ts'
 import { type Body, must, send } from './requests.ts'
 import { CRDS, definitionOf } from '../tools/definitions.ts'
 
@@ -198,11 +199,28 @@ test('a request whose beforeSend throws is not executed', async () => {
   assert.equal((await send(server, 'GET', '/api/v1/namespaces/default')).status, 200)
 })
 
+test('a failure of the server is a 500, and logged', async () => {
+  const { lines, log } = keptLog()
+  const broken = () => {
+    throw new Error('broken')
+  }
+  const { status } = await send(new ApiServer({ keepsStated: broken, log }), 'POST', MAPS, map('a') as Body)
+  assert.deepEqual([status, lines], [500, ['error The API server failed to handle a request']])
+})
+
 test('a key named __proto__ is stored like any other', async () => {
   const server = new ApiServer({ clock: new FakeClock() })
   const body = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"__proto__":"x"}}'
   assert.match(JSON.stringify(await must(server, 'POST', MAPS, body)), /"data":\{"__proto__":"x"\}/)
   assert.equal(({} as Record<string, unknown>)['x'], undefined)
+})
+
+test('definitions of two groups may have the same names', async () => {
+  const server = new ApiServer()
+  for (const group of ['a.dev', 'b.dev']) {
+    await must(server, 'POST', CRDS, definitionOf({ kind: 'Thing', group }))
+    assert.equal((await send(server, 'GET', `/apis/${group}/v1/things`)).status, 200)
+  }
 })
 
 test('a watch ends when its definition changes, and the next one uses the new one', async () => {

@@ -80,6 +80,19 @@ test('two hundred watches with different selectors, forms and starts each get th
   }
 })
 
+test('watches that end at different times share the bytes of an event', async () => {
+  const api = new ApiServer()
+  const [one, two] = await Promise.all([1, 2].map(async (seconds) => {
+    const { body } = await api.handle({ method: 'GET', path: `${PATH}?watch=1&timeoutSeconds=${seconds}` })
+    return body[Symbol.asyncIterator]()
+  }))
+  const chunks = [one!.next(), two!.next()]
+  await must(api, 'POST', PATH, { metadata: { name: 'x' } })
+  const [first, second] = await Promise.all(chunks)
+  assert.equal(first!.value, second!.value)
+  api.closeWatches()
+})
+
 test('watches of different versions of a kind share nothing, and end when their definition changes', async () => {
   const api = new ApiServer()
   const definition = (...columns: readonly string[]) =>
@@ -103,7 +116,9 @@ test('watches of different versions of a kind share nothing, and end when their 
     })
   await post('a')
   const { metadata } = await must(api, 'GET', `${CRDS}/things.test.dev`)
+  await api.handle({ method: 'GET', path: `${PATH}?watch=1` })
   await must(api, 'PUT', `${CRDS}/things.test.dev`, { ...definition('two', 'three'), metadata })
+  assert.equal(api.watches, 1, 'that of another kind goes on')
   const after = await watch('v2', TABLE)
   await post('b')
   api.closeWatches()

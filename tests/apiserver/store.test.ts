@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Change, Store } from '../../lib/apiserver/storage/store.ts'
 import type { ApiObject, JsonObject } from '../../lib/apiserver/model/json.ts'
-import { jsonOf } from '../../lib/apiserver/model/json.ts'
+import { forgetJson, jsonOf } from '../../lib/apiserver/model/json.ts'
 import { withTerm } from '../../lib/apiserver/storage/terms.ts'
 
 const STORAGE = 'things'
@@ -117,6 +117,11 @@ for (const isRead of [true, false]) {
     assert.throws(() => store.since(STORAGE, first), /too old resource version/)
     assert.throws(() => store.since(STORAGE, store.revision - 150), /too old resource version/)
     assert.equal(store.since(STORAGE, store.revision - 100).length, 100)
+    const read = put('a/x')
+    jsonOf(read)
+    for (let i = 0; i < 200; i++) put('a/x', { i })
+    assert.equal(forgetJson(read), 0, 'the history has no texts')
+    assert.equal(store.since(STORAGE, store.revision - 200).length, 200, 'what was dropped does not count')
   })
 }
 

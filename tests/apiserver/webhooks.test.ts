@@ -9,6 +9,8 @@ import { answerText } from '../../lib/apiserver/wire/respond.ts'
 import { createAuthority } from '../../lib/runtime/net/certificates.ts'
 import { serveHttps, type ServerRequest } from '../../lib/runtime/net/https_server.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { countedSignal } from '../async/counted_signal.ts'
+import { keptLog } from '../cache/scripted_server.ts'
 import { type Body, must, send } from './requests.ts'
 import { CRDS, definitionOf } from '../tools/definitions.ts'
 
@@ -124,7 +126,8 @@ for (const failurePolicy of ['Fail', 'Ignore']) {
   test(`a webhook is aborted after timeoutSeconds, with failurePolicy ${failurePolicy}`, async () => {
     const clock = new FakeClock()
     const { callWebhook, next } = waitingHook()
-    const server = new ApiServer({ clock, callWebhook })
+    const { lines, log } = keptLog()
+    const server = new ApiServer({ clock, callWebhook, log })
     await configure(server, VALIDATING, { timeoutSeconds: 3, failurePolicy })
     const writing = send(server, 'POST', CONFIG_MAPS, configMap('a'))
     const [client, , { timeoutMs, signal }] = await next()
@@ -134,8 +137,9 @@ for (const failurePolicy of ['Fail', 'Ignore']) {
     await clock.advance(1)
     assert.equal(signal.aborted, true)
     const { status, body } = await writing
-    if (failurePolicy === 'Ignore') assert.equal(status, 201)
-    else {
+    if (failurePolicy === 'Ignore') {
+      assert.deepEqual([status, lines], [201, ['warn Ignoring a webhook that could not be called']])
+    } else {
       assert.equal(
         body.message,
         'Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ' +
@@ -146,12 +150,13 @@ for (const failurePolicy of ['Fail', 'Ignore']) {
   })
 }
 
-test('an answered webhook leaves no timer', async () => {
+test('an answered webhook leaves no timer and no listener', async () => {
   const clock = new FakeClock()
   const server = new ApiServer({ clock, callWebhook: (_, body) => Promise.resolve(allow(body)) })
+  const { controller, listeners } = countedSignal()
   await configure(server, VALIDATING)
-  await send(server, 'POST', CONFIG_MAPS, configMap('a'))
-  assert.equal(clock.pending, 0)
+  await send(server, 'POST', CONFIG_MAPS, configMap('a'), controller)
+  assert.deepEqual([clock.pending, listeners()], [0, 0])
 })
 
 test('an aborted request rejects with its reason, aborts the webhook and stores nothing', async () => {

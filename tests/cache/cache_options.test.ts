@@ -78,8 +78,8 @@ test('declarations agree if they have the same options, or the later one has non
 test('options are described for errors', () => {
   assert.equal(describeOptions({}), 'default options')
   assert.equal(
-    describeOptions({ labels: { a: 'b' }, namespaces: ['a'], strip, read: 'live' }),
-    'labels {"a":"b"}, namespaces ["a"], a strip function, read "live"',
+    describeOptions({ labels: { a: 'b' }, namespaces: ['a'], strip, read: 'live', compact: true }),
+    'labels {"a":"b"}, namespaces ["a"], a strip function, read "live", compact true',
   )
 })
 

@@ -45,6 +45,7 @@ async function informing(more: Partial<InformerOptions> = {}) {
     clock,
     stream,
     informer,
+    controller,
     async catchUp() {
       const caughtUp = watchOutcome(informer.caughtUp(controller.signal))
       await clock.advance(0)
@@ -52,7 +53,6 @@ async function informing(more: Partial<InformerOptions> = {}) {
     },
     async end() {
       stop.abort()
-      controller.abort()
       await ended
       assert.deepEqual([clock.pending, listeners()], [0, 0])
     },
@@ -211,6 +211,7 @@ test('a list that fails for now is repeated after 1 s; one that is refused rejec
   assert.match(String((await i.catchUp()).outcome), /Cannot list pods: scripted Forbidden/)
   i.server.lists.push(list('20', []))
   const waiting = await i.catchUp()
+  i.controller.abort()
   await i.end()
   assert.match(String(waiting.outcome), /AbortError/)
 })

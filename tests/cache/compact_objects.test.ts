@@ -219,6 +219,13 @@ test('the bytes of replaced and deleted objects are given back', () => {
   for (let at = 0; at < 1000; at++) objects.set(`default/o${at % 3}`, of(`o${at % 3}`, '5', { data: { text } }))
   assert.equal(objects.size, 104)
   assert.ok(objects.bytes <= kept + 2 ** 19, `${objects.bytes} bytes after ${kept}`)
+  // Bytes are moved to the place of an object that was read before.
+  const large = new CompactObjects(new ObjectCodec())
+  for (let at = 0; at < 1000; at++) {
+    const [written, read] = [`o${(5 * at * at) % 53}`, `o${(11 * at) % 53}`]
+    large.set(`default/${written}`, of(written, '1', { data: { text: text.repeat(20) } }))
+    assert.ok([undefined, read].includes(large.get(`default/${read}`)?.metadata.name))
+  }
 })
 
 test('an object takes a fifth of its JSON if others are like it, and is the same while it is read again and again', () => {

@@ -6,7 +6,7 @@ import { Api } from '../../lib/client/api.ts'
 import { listPages, type ListPagesOptions } from '../../lib/cache/list_pages.ts'
 import { countedSignal } from '../async/counted_signal.ts'
 import { SlowClock } from '../runtime/slow_clock.ts'
-import { type Answer, list, POD, pod, refusal, ScriptedServer } from './scripted_server.ts'
+import { type Answer, list, POD, pod, refusal, ScriptedServer, Stream } from './scripted_server.ts'
 
 function listing(server: ScriptedServer, more: Partial<ListPagesOptions> = {}, clock: SlowClock = new SlowClock(0)) {
   const { controller, listeners } = countedSignal()
@@ -57,14 +57,20 @@ test('objects of the pages before an expired one are discarded; a second expiry 
   l.end()
 })
 
-test('each page has 150 s, no matter how long all of them take', async () => {
-  const [server, clock] = [new ScriptedServer(), new SlowClock(0)]
-  const pages = [list('5', [pod('a', '1')], 'two'), list('5', [pod('b', '2')], 'three'), list('5', [pod('c', '3')])]
+test('each part of a page has 150 s, no matter how long all of them take', async () => {
+  const [server, clock, last] = [new ScriptedServer(), new SlowClock(0), new Stream()]
+  const pages = [list('5', [pod('a', '1')], 'two'), list('5', [pod('b', '2')], 'three'), last.answer]
   server.lists.push(...pages.map((page) => after(149_000, clock, page)))
   const l = listing(server, {}, clock)
   await l.clock.fake.advance(2 * 149_000)
   assert.deepEqual([l.state, server.recorded().length], [{}, 3])
-  await l.clock.fake.advance(149_000)
+  const start = '{"metadata":{"resourceVersion":"5"},"items":['.padEnd(2 ** 18)
+  for (const part of [start, `${JSON.stringify(pod('c', '3'))}]}`]) {
+    await l.clock.fake.advance(149_000)
+    last.text(part)
+  }
+  last.end()
+  await l.clock.fake.advance(0)
   assert.deepEqual(l.state, { names: ['a', 'b', 'c'] })
   l.end()
 })

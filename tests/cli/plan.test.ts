@@ -78,9 +78,12 @@ async function stageOf(answer: Answer = () => undefined): Promise<Stage> {
         at: NOW,
         isLive: true,
         connect: (name) => name === null ? transport : others[name]!.transport,
-        close() {},
+        close: () => void (isOpen = false),
       }
-      return briefly(await planOf(app, { sources, log: silent, timeout: '20s', ...(time !== undefined && { time }) }))
+      let isOpen = true
+      const plan = await planOf(app, { sources, log: silent, timeout: '20s', ...(time !== undefined && { time }) })
+      assert.equal(isOpen, false)
+      return briefly(plan)
     },
   }
 }
@@ -559,11 +562,14 @@ test('webhooks of others are not called: their objects keep them, writes are all
 })
 
 test('a dry run says what the cluster would store instead, and which rights are missing', async () => {
-  const stage = await stageOf((_, method) => method === 'PUT' ? { status: 403, message: 'no update' } : undefined)
+  let status = 0
+  const stage = await stageOf((_, method) => status > 0 && method === 'PUT' ? { status, message: 'no' } : undefined)
   await create(stage.client, 'a', 'a')
   await run(copier(), stage)
-  const { plan } = await stage.plan(copier(3))
-  assert.deepEqual(plan.changes.map(({ dryRun }) => dryRun), [{ outcome: 'unchecked', message: 'no update' }])
+  for (status of [403, 405]) {
+    const { plan } = await stage.plan(copier(3))
+    assert.deepEqual(plan.changes.map(({ dryRun }) => dryRun), [{ outcome: 'unchecked', message: 'no' }])
+  }
   const app = operator({ name: 'namespaces' })
   app.controllerFor(Foo).reconcile(async (_, { client }) => {
     await client.apply(Namespace, { metadata: { name: 'made' } })

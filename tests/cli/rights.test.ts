@@ -24,7 +24,7 @@ import { type LeastRights, leastRights } from '../../lib/cli/rights/least.ts'
 import { readRecord } from '../../lib/cli/rights/record.ts'
 import { writtenRules } from '../../lib/cli/rights/written_roles.ts'
 import { likelyRights } from '../../lib/rights/likely.ts'
-import { rulesOf } from '../../lib/rights/rules.ts'
+import { rulesOf, withoutIncluded } from '../../lib/rights/rules.ts'
 import type { AskedRight } from '../../lib/testing/rights_recorder.ts'
 import { silentLog } from '../../lib/observe/log.ts'
 import { startOperator } from '../../lib/operator/start.ts'
@@ -276,6 +276,16 @@ test('the right to bind a Role is left out only if the operator gives its rules,
     // A ClusterRole has no namespace, and its RoleBinding may be in any.
     const role = { ...written, resource: 'clusterroles', namespace: undefined } as unknown as AskedRight
     assert.equal(binds({ ...bind, resource: 'clusterroles' }, role), isNeeded, `ClusterRole ${JSON.stringify(change)}`)
+  }
+})
+
+test('a right is left out only beside one that includes it', () => {
+  const right = { namespace: 'a', group: 'g', resource: 'r', verb: 'get', name: 'n' }
+  for (const part of ['namespace', 'group', 'resource', 'verb', 'name'] as const) {
+    assert.equal(withoutIncluded([right, { ...right, [part]: 'x' }]).length, 2, part)
+    if (part === 'namespace' || part === 'name') {
+      assert.deepEqual(withoutIncluded([right, { ...right, [part]: undefined }]), [{ ...right, [part]: undefined }])
+    }
   }
 })
 

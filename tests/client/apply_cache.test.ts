@@ -97,6 +97,7 @@ test('objects, kinds and field managers have separate entries', () => {
       all.of(POD, { ...KEY, name: 'b' }, 'me'),
       all.of({ ...POD, group: 'x.dev' }, KEY, 'me'),
       all.of({ ...POD, version: 'v2' }, KEY, 'me'),
+      all.of({ ...POD, plural: 'podtemplates' }, KEY, 'me'),
     ]
   ) assert.equal(other.isUpToDate(desired, answered), false)
 })

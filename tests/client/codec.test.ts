@@ -92,7 +92,9 @@ test('an error shows no object that the server repeats, and no value of a Secret
   }
   const short = { kind: 'Status', code: 422, reason: 'Invalid', message: 'spec.n: Invalid value: "hunter2": too short' }
   assert.match(errorOf(short, 'create Foo "default/f"').message, /"hunter2": too short/)
-  assert.match(errorOf(short, 'create Secret "default/s"').message, /Invalid value: \(not shown\): too short/)
+  for (const action of ['create Secret "default/s"', 'delete all secrets']) {
+    assert.match(errorOf(short, action).message, /Invalid value: \(not shown\): too short/)
+  }
   const type = (got: string): object => ({
     code: 500,
     message: `failed to create typed patch object (default/s; /v1, Kind=Secret): .data.a: expected string, got ${got}`,

@@ -242,19 +242,18 @@ test("a cluster logs the server's warning about unknown fields", async () => {
 
 test('each request is counted by code and method, without a response as <error>', async () => {
   const meter = memoryMeter()
-  const answers = [answer(200, {}), answer(404, {}), answer(200, {}), new NetworkError('refused', { phase: 'connect' })]
+  const answers = [answer(200, {}), answer(404, {}), answer(404, {}), new NetworkError('refused', { phase: 'connect' })]
   const transport = countingRequests(meter, async () => {
     const next = answers.shift()!
     if (next instanceof Error) throw next
     return next
   }, 'example:6443')
-  await transport({ method: 'GET', path: '/' })
-  await transport({ method: 'GET', path: '/' })
-  await transport({ method: 'GET', path: '/a' })
+  for (const method of ['GET', 'GET', 'PUT'] as const) await transport({ method, path: '/' })
   await assert.rejects(transport({ method: 'POST', path: '/' }), /^NetworkError: refused$/)
   assert.deepEqual(meter.series().map((series) => [series, meter.value(...parse(series))]), [
-    ['rest_client_requests_total{code="200",host="example:6443",method="GET"}', 2],
+    ['rest_client_requests_total{code="200",host="example:6443",method="GET"}', 1],
     ['rest_client_requests_total{code="404",host="example:6443",method="GET"}', 1],
+    ['rest_client_requests_total{code="404",host="example:6443",method="PUT"}', 1],
     ['rest_client_requests_total{code="<error>",host="example:6443",method="POST"}', 1],
   ])
 })

@@ -5,7 +5,7 @@ import type { Log, LogFields } from '../../lib/observe/log.ts'
 import { type Result, RetryError, type Run } from '../../lib/controller/result.ts'
 import type { Sink, Source } from '../../lib/controller/source.ts'
 import { aborted } from '../../lib/async/abort.ts'
-import { nextTurn } from '../../lib/async/clock.ts'
+import { nextTurn, sleep } from '../../lib/async/clock.ts'
 import { memoryMeter } from '../observe/memory_meter.ts'
 import { Controller, type ReconcileReport } from '../../lib/controller/controller.ts'
 import { keptLog, pod } from '../cache/scripted_server.ts'
@@ -234,7 +234,7 @@ test('a timeout is counted only if the run’s own deadline has passed', async (
   await c.end()
 })
 
-test('every line of a run, the user’s and ours, has the run’s fields and one id per run', async () => {
+test('every line of a run, the user’s and ours, has the run’s fields, and those within it one id per run', async () => {
   const lines: { message: string; fields: LogFields | undefined }[] = []
   const write = (message: string, fields?: LogFields): void => void lines.push({ message, fields })
   const log: Log = { debug() {}, info: write, warn: write, error: write }
@@ -246,10 +246,11 @@ test('every line of a run, the user’s and ours, has the run’s fields and one
       log.info('mine', { more: 1 })
       log.warn('mine too')
       if (runs++ === 0) throw new Error('broken')
+      await sleep(c.clock, 60_001)
     },
   })
   await c.start()
-  await c.clock.advance(5)
+  await c.clock.advance(60_006)
   await c.settle()
   const ids = lines.map(({ fields }) => fields?.['reconcileID'])
   assert.deepEqual(lines.map(({ message }) => message), [
@@ -258,6 +259,7 @@ test('every line of a run, the user’s and ours, has the run’s fields and one
     'Cannot reconcile Pod "default/a": broken (retry 1 in 5 ms)',
     'mine',
     'mine too',
+    'The reconcile of Pod "default/a" has run for 1 m: it blocks the key and a worker until it ends',
     'Pod "default/a" works again after 1 failure',
   ])
   for (const { fields } of lines) {
@@ -269,7 +271,7 @@ test('every line of a run, the user’s and ours, has the run’s fields and one
     ])
   }
   assert.match(String(ids[0]), /^[0-9a-f-]{36}$/)
-  assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], ids[3], ids[3]])
+  assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], ids[3], undefined, ids[3]])
   assert.notEqual(ids[0], ids[3])
   assert.equal(lines[0]!.fields?.['more'], 1)
   await c.end()

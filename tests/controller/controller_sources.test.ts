@@ -268,10 +268,12 @@ test('a watch that fails while it is added rejects that call, and the others con
   const runs: string[] = []
   const c = controlling({ reconcile: async ({ key }) => void runs.push(key.name) })
   await c.start()
-  await assert.rejects(
-    c.controller.watch(custom({ synced: () => Promise.reject(new Error('mine')) })),
-    /the source "custom" failed: mine/,
-  )
+  const own = countedSignal()
+  for (const part of ['start', 'synced']) {
+    const failing = custom({ [part]: () => Promise.reject(new Error('mine')) })
+    await assert.rejects(c.controller.watch(failing, own.controller.signal), /the source "custom" failed: mine/)
+    assert.equal(own.listeners(), part === 'start' ? 0 : 1)
+  }
   c.stream.send('ADDED', pod('a', '6'))
   await c.settle()
   assert.deepEqual([runs, c.ended()], [['a'], undefined])

@@ -427,16 +427,18 @@ test('an elector cannot be started twice at once, and can be started again', asy
   await second
 })
 
-test('an elector leaves no timer, and no listener per try', async () => {
-  const { clock, server } = setup()
-  const a = candidate(server, clock, 'a')
-  const listeners = countListeners(a.stopping.signal)
-  a.start()
-  await clock.advance(60_000)
-  assert.equal(listeners(), 1) // the pause between two renewals
+test('an elector leaves no timer and no listener: per try, for its wait, nor after a loss', async () => {
+  const { clock, server, a } = await leading(1)
+  const b = candidate(server, clock, 'b')
+  const listeners = countListeners(b.stopping.signal)
+  b.start()
+  await clock.advance(1)
   a.stop()
-  await clock.advance(0)
-  assert.deepEqual([a.outcome, clock.pending], ['resolved', 0])
+  await clock.advance(60_000)
+  assert.deepEqual([b.elector.isLeader, listeners()], [true, 1]) // the pause between two renewals
+  b.network.intercept = () => Promise.resolve(refusal(503, 'ServiceUnavailable', {}, 'etcd is away'))
+  await clock.advance(10_000)
+  assert.deepEqual([b.outcome instanceof LeadershipLost, clock.pending, listeners()], [true, 0, 0])
 })
 
 test('missing names and invalid timings throw before anything is sent', () => {

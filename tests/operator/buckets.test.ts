@@ -888,7 +888,8 @@ test('a bucket that is taken just when others have been opened is opened, too', 
     const leads: ((fence: Fence) => void)[] = []
     const caughtUp = [new Latch(), new Latch()]
     const caches = [...caughtUp]
-    const fence: Fence = { signal: new AbortController().signal, check() {} }
+    const { controller: { signal }, listeners } = countedSignal()
+    const fence: Fence = { signal, check() {} }
     const buckets = new Buckets(description, 'a', {}, {
       ...{ clock, log: silentLog, fence },
       clusters: {
@@ -919,6 +920,7 @@ test('a bucket that is taken just when others have been opened is opened, too', 
     assert.deepEqual(opened, [`default/${first}`, `default/${second}`], `after ${turns} turns`)
     stop.abort()
     await running
+    assert.equal(listeners(), 1) // of the replica's own Lease
   }
 })
 

@@ -10,6 +10,7 @@ import { COMPILED } from '../tools/compiled.ts'
 interface Line {
   readonly level: string
   readonly message: string
+  readonly error?: unknown
 }
 
 export interface Outcome {

@@ -57,7 +57,7 @@ async function endsWith(
 ): Promise<void> {
   const { code, lines, errors } = await start(file, env, own).ended
   assert.equal(errors, '')
-  assert.deepEqual(lines.map(({ level }) => level), ['error'], JSON.stringify(lines))
+  assert.deepEqual(lines.map(({ level, error }) => [level, error]), [['error', undefined]], JSON.stringify(lines))
   assert.match(lines[0]!.message, message)
   assert.equal(code, 1)
 }

@@ -16,6 +16,7 @@ import { ApiServer } from 'kubeloop/apiserver'
 import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
+import { refusal } from '../client/transports.ts'
 import { LEASE } from '../leader/candidates.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import type { Lease } from '../../lib/leader/lease_lock.ts'
@@ -323,12 +324,14 @@ test('a drained object gets neither a finalizer nor a cleanup', async () => {
 
 test('a drain that meets another write is acknowledged after it, and one of a deleted object is no failure', async () => {
   const app = sharded()
-  app.controllerFor(ConfigMap).reconcile(async () => {})
+  const runs: string[] = []
+  app.controllerFor(ConfigMap).reconcileKey(async ({ name }) => void runs.push(name))
   const client = (): Client => started.client
   let meets = true
   await using started = await shard(app, {
     intercept: async (request, next) => {
       if (request.method !== 'PATCH') return await next(request)
+      if (request.path.includes('/refused')) return refusal(500, 'InternalError')
       if (meets) await client().patch(ConfigMap, ref('one'), { merge: { data: { a: 'b' } } })
       else await client().delete(ConfigMap, ref('two'))
       meets = false
@@ -342,7 +345,12 @@ test('a drain that meets another write is acknowledged after it, and one of a de
   assert.deepEqual(writes(started.network, 'configmaps'), ['PATCH one', 'PATCH one'], 'the first met the other write')
   await client().create(ConfigMap, assigned('two', { [DRAIN]: '' }))
   await started.clock.advance(1000)
-  assert.deepEqual(failures(started), [])
+  assert.deepEqual([failures(started), runs], [[], []])
+  await client().create(ConfigMap, assigned('refused', { [DRAIN]: '' }))
+  await started.clock.advance(1000)
+  await client().delete(ConfigMap, ref('refused'))
+  await started.clock.advance(1000)
+  assert.deepEqual(runs, ['refused'], 'what this shard has not given up was deleted')
 })
 
 test('the reconcile of a key runs for a deleted object, not for one that has left, was never here, or is drained', async () => {

@@ -100,23 +100,25 @@ test('a reconcile is a trace of its own, and its requests are its children, acro
 
 test('a throw is recorded, with the attempt; a terminal one is not followed by another', async () => {
   const app = operator({ name: 'x', tracing: true })
+  const cluster = app.cluster('west', { server: 'http://127.0.0.1:1' })
   let runs = 0
-  app.controllerFor(ConfigMap, { when: ours }).reconcile(() => {
+  app.controllerFor(ConfigMap, { when: ours, cluster }).reconcile(() => {
     runs++
     return Promise.reject(runs === 1 ? new Error('not now') : new TerminalError('never'))
   })
   await using started = await starting(app)
-  await create(started.client, 'a')
+  await create(started.clientOf(cluster), 'a')
   await started.clock.advance(10_000)
   const seen = reconciles().map(({ attributes, status, events }) => [
+    attributes['kubeloop.cluster'],
     attributes['kubeloop.attempt'],
     attributes['kubeloop.result'],
     status.code === SpanStatusCode.ERROR && status.message,
     events.map(({ name, attributes }) => [name, attributes?.['exception.message']]),
   ])
   assert.deepEqual(seen, [
-    [1, 'error', 'not now', [['exception', 'not now']]],
-    [2, 'error', 'never', [['exception', 'never']]],
+    ['west', 1, 'error', 'not now', [['exception', 'not now']]],
+    ['west', 2, 'error', 'never', [['exception', 'never']]],
   ])
 })
 

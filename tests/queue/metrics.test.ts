@@ -140,11 +140,13 @@ test('the first 25 priorities have a label each and keep it; all others share on
   assert.deepEqual([depths(meter)['exceeded_cardinality_limit'], depths(meter)['0'], depths(meter)['24']], [5, 2, 1])
   while (queue.length > 0) queue.done((await queue.get(never))!)
   assert.deepEqual(depths(meter), {})
+  await queue.shutDown()
+  assert.deepEqual(meter.series(), [])
 })
 
 test('after the shutdown and the end of the work, the series are removed and the name can be used again', async () => {
   const { clock, meter, queue } = measured()
-  for (let priority = 0; priority < 30; priority++) queue.add('a', { priority })
+  queue.add('a', { priority: 29 })
   queue.add('b', { priority: 1000 })
   queue.add('c')
   await queue.get(never)

@@ -60,11 +60,14 @@ test('an abort kills the program and rejects with its reason', async () => {
 })
 
 test('a program that writes too much is killed, and the error has none of its output', async () => {
-  await assert.rejects(sh('yes secret', { maxBytes: 10_000 }), (error) => {
-    assert.match(String(error), /it printed more than 10000 bytes/)
-    assert.doesNotMatch(String(error), /secret/)
-    return true
-  })
+  for (const [options, limit] of [[{ maxBytes: 10_000 }, 10_000], [{}, 2 ** 20]] as const) {
+    assert.equal((await sh(`head -c ${limit} /dev/zero`, options)).stdout.length, limit)
+    await assert.rejects(sh('yes secret', options), (error) => {
+      assert.match(String(error), new RegExp(`it printed more than ${limit} bytes`))
+      assert.doesNotMatch(String(error), /secret/)
+      return true
+    })
+  }
 })
 
 test('a private file is readable only by its owner, and is replaced atomically', () =>

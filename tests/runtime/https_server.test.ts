@@ -554,11 +554,15 @@ test('a client that goes on after its GOAWAY ends alone: the server stays', () =
     assert.equal((await ask1(server.port, { body: 'x' })).text, 'read 1')
   }))
 
-test('a dial completes a handshake, and rejects when nothing listens or the signal is aborted', async () => {
+test('a dial completes a handshake and closes its connection, and rejects when nothing listens or the signal is aborted', async () => {
   let port = 0
-  await serving({}, async (server) => {
+  const clock = new FakeClock()
+  await serving({ clock, headerTimeoutMs: 32_000 }, async (server) => {
     port = server.port
     await dialTls(server, new AbortController().signal)
+    await ask1(port)
+    // The timers of the connections end with them.
+    while (clock.pending > 0) await nextTurn()
   })
   await assert.rejects(dialTls({ host: '127.0.0.1', port }, new AbortController().signal))
   await assert.rejects(dialTls({ host: '127.0.0.1', port }, AbortSignal.abort(new Error('no time'))), /no time/)

@@ -160,6 +160,7 @@ interface Alone {
   refuses: boolean
   /** The path of a kind of which the collector gets no list and no watch. */
   hidden: string | undefined
+  hide(path: string): void
   /** Called after the server has answered discovery, before the collector receives the answer. */
   meanwhile: (() => Promise<unknown>) | undefined
   /** Number of discovery requests. */
@@ -193,6 +194,7 @@ async function alone(work: (one: Alone) => Promise<void>, refuses = false): Prom
   const stop = new AbortController()
   const self: Alone = {
     ...{ client, clock, collector, lines, stop, refuses, hidden: undefined, meanwhile: undefined, discoveries: 0 },
+    hide: (path) => (self.hidden = path, server.closeWatches()),
     exists: (name) => isThere(client, name),
     async collectsFoo(name) {
       const foo = await client.create(Foo, { metadata: ref(name), spec: { deploymentName: 'd' } })
@@ -248,7 +250,7 @@ test('a cluster-scoped object whose owner would be in a namespace is kept, witho
 test('a dependent is deleted after an owner that no watch has delivered', () =>
   alone(async (one) => {
     const { client, clock, collector } = one
-    one.hidden = '/api/v1/secrets'
+    one.hide('/api/v1/secrets')
     await clock.advance(0)
     await client.create(ConfigMap, map('orphan', await client.create(Secret, { metadata: ref('owner') })))
     await clock.advance(60_000)
@@ -262,6 +264,18 @@ test('a dependent is deleted after an owner that no watch has delivered', () =>
     await clock.advance(120_000)
     assert.equal(await one.exists('seen'), true)
     assert.equal(collector.idle, true)
+    // The collector has an owner, and then a dependent, that was deleted and created again meanwhile.
+    one.hide('/api/v1/secrets')
+    await client.delete(Secret, ref('other'))
+    await client.create(ConfigMap, map('again', await client.create(Secret, { metadata: ref('other') })))
+    await clock.advance(120_000)
+    assert.equal(await one.exists('again'), true)
+    one.hide('/api/v1/configmaps')
+    await client.delete(ConfigMap, ref('again'))
+    await client.create(ConfigMap, map('again'))
+    await client.delete(Secret, ref('other'))
+    await clock.advance(120_000)
+    assert.equal(await one.exists('again'), true)
   }))
 
 test('a success resets the back-off', () =>

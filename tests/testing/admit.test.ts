@@ -15,7 +15,7 @@ const admission: Admission<ObjectOf<typeof Site>> = {
   },
   async validate(site, { old, operation, user, client, warn }) {
     if (site.spec.issuer === 'twice') { for (const text of ['defaulted', 'checked']) warn(text) }
-    calls.push(`validate ${operation} ${String(old?.spec.hosts)} ${user.username}`)
+    calls.push(`validate ${operation} ${String(old?.spec.hosts)} ${user.username} ${user.groups.join()}`)
     if (site.spec.issuer === 'client') await client.get(Site, site)
     for (const each of [site, old]) {
       if (each?.spec.issuer === 'freeze') (each.spec as { issuer: string }).issuer = 'x'
@@ -54,7 +54,11 @@ test('an update has its old object, a deletion is only validated', async () => {
   const deletion = await admit(Site, admission, site(['a']), { operation: 'DELETE', user })
   assert.deepEqual([update.allowed, deletion.allowed], [true, false])
   assert.deepEqual([deletion.code, deletion.message], [403, 'no guests'])
-  assert.deepEqual(calls, ['default UPDATE', 'validate UPDATE b jane', 'validate DELETE undefined jane'])
+  assert.deepEqual(calls, [
+    'default UPDATE',
+    'validate UPDATE b jane system:masters,system:authenticated',
+    'validate DELETE undefined jane guests',
+  ])
 })
 
 test('a throw is a 500 with its error; a client that was not given is named; objects are frozen', async () => {

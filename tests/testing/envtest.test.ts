@@ -38,27 +38,30 @@ test('without KUBEBUILDER_ASSETS, or with programs missing, the error has a reme
 
 test('if a program ends or is never ready, the start fails with its output and removes everything', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'envtest-broken-'))
+  const { TMPDIR } = process.env
   const script = (name: string, text: string): void => {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
     chmodSync(join(folder, name), 0o755)
   }
   try {
+    process.env['TMPDIR'] = folder
     for (const name of ['etcd', 'kube-apiserver', 'kubectl']) script(name, 'exit 0')
     script('etcd', 'echo no space left on moon >&2; exit 3')
     await assert.rejects(
       startEnvtest({ assets: folder }),
       /^Error: Cannot start etcd: it ended with code 3; its last output:\nno space left on moon$/,
     )
-    script('etcd', `echo $$ > ${folder}/pid; echo "$1" > ${folder}/data; exec sleep 600`)
+    script('etcd', `echo $$ > ${folder}/pid; exec sleep 600`)
     await assert.rejects(
       startEnvtest({ assets: folder, startTimeoutMs: 300 }),
       /^Error: Cannot start etcd: it was not ready after 0.3 s; its last output:\n$/,
     )
     assert.equal(isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))), false)
-    const data = /^--data-dir=(.+)\/etcd$/m.exec(readFileSync(join(folder, 'data'), 'utf8'))?.[1] ?? ''
-    assert.ok(data.startsWith(join(tmpdir(), 'kubeloop-envtest-')), data)
-    assert.equal(existsSync(data), false)
+    await assert.rejects(startEnvtest({ assets: folder, dataDir: join(folder, 'etcd') }), /EEXIST|ENOTDIR|exists/)
+    assert.deepEqual(readdirSync(folder).sort(), ['etcd', 'kube-apiserver', 'kubectl', 'pid'])
   } finally {
+    if (TMPDIR === undefined) delete process.env['TMPDIR']
+    else process.env['TMPDIR'] = TMPDIR
     rmSync(folder, { recursive: true })
   }
 })

@@ -11,6 +11,7 @@ import { bundleOf, factsOf, takeStep, textsOf } from '../../lib/webhook/certific
 import { OPERATOR_LABEL } from '../../lib/webhook/ownership.ts'
 import { inMemoryCertificates } from '../../lib/webhook/memory_certificates.ts'
 import type { SelfMadeCertificates } from '../../lib/webhook/self_made_certificates.ts'
+import { countedSignal } from '../async/counted_signal.ts'
 import { refusal, silence } from '../client/transports.ts'
 import {
   HOUR_MS,
@@ -296,7 +297,8 @@ test('a CA is rotated in order: both CAs injected, the leaf, the new CA alone', 
   const inEffect = one.clock.waits(10_000)
   // The configurations are checked in between.
   const pickedUp = one.clock.waits(60_000)
-  const rotating = replica.rotate({ api: one.api, ...injected }, one.signal)
+  const leads = countedSignal()
+  const rotating = replica.rotate({ api: one.api, ...injected }, leads.controller.signal)
   await inEffect
   const both = await one.texts()
   assert.equal(casOf(both.ca).length, 2)
@@ -321,6 +323,8 @@ test('a CA is rotated in order: both CAs injected, the leaf, the new CA alone', 
   assert.equal(alone, casOf(both.ca)[0])
   assert.equal((await one.texts()).cert, cert)
   await assertNoKeys(one)
+  assert.equal(leads.listeners(), 1)
+  leads.controller.abort()
   await one.stop()
   await rotating
 })

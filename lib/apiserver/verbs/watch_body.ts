@@ -18,9 +18,8 @@ export class WatchBody implements HttpBody {
   /** The lines of the initial state, which are made when they are read; undefined after the last one. */
   #initial: Iterator<string | undefined, void> | undefined
   readonly #budget: TurnBudget
+  /** The unread lines. */
   #lines: Uint8Array[] = []
-  /** The position of the first unread line. */
-  #at = 0
   #unreadBytes = 0
   readonly endless: boolean
   readonly #cleanups: (() => void)[] = []
@@ -65,7 +64,7 @@ export class WatchBody implements HttpBody {
     if (!this.isOpen) return
     this.#lines.push(line)
     this.#unreadBytes += line.byteLength
-    if (this.#lines.length - this.#at > MAX_UNREAD_LINES || this.#unreadBytes > MAX_UNREAD_BYTES) this.cancel()
+    if (this.#lines.length > MAX_UNREAD_LINES || this.#unreadBytes > MAX_UNREAD_BYTES) this.cancel()
     else this.#wake?.()
   }
 
@@ -91,7 +90,7 @@ export class WatchBody implements HttpBody {
       for (;;) {
         const initial = this.#initial && await this.#nextInitial()
         if (initial) yield initial
-        else if (this.#at < this.#lines.length) yield this.#nextChunk()
+        else if (this.#lines.length > 0) yield this.#nextChunk()
         else if (this.#state === 'failed') throw this.#failure
         else if (this.#state === 'ended') return
         else await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -114,29 +113,15 @@ export class WatchBody implements HttpBody {
   }
 
   #nextChunk(): Uint8Array {
-    const lines: Uint8Array[] = []
-    let size = 0
-    while (this.#at < this.#lines.length && size < CHUNK_BYTES) {
-      const line = this.#lines[this.#at++]!
-      this.#unreadBytes -= line.byteLength
-      lines.push(line)
-      size += line.byteLength
-    }
-    this.#forgetRead()
-    return concatenate(lines, size)
-  }
-
-  #forgetRead(): void {
-    if (this.#at === this.#lines.length) this.#lines = []
-    else if (this.#at > 1000 && this.#at > this.#lines.length / 2) this.#lines = this.#lines.slice(this.#at)
-    else return
-    this.#at = 0
+    let [count, size] = [0, 0]
+    while (count < this.#lines.length && size < CHUNK_BYTES) size += this.#lines[count++]!.byteLength
+    this.#unreadBytes -= size
+    return concatenate(this.#lines.splice(0, count), size)
   }
 
   #drop(): void {
     this.#initial = undefined
     this.#lines = []
-    this.#at = 0
   }
 
   #close(state: 'ended' | 'failed'): void {

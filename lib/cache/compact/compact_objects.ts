@@ -193,6 +193,8 @@ export class CompactObjects implements Objects<KubeObject> {
       this.#slabs[this.#current] = slab
     }
     const place = this.#current * STEPS + slab.used / STEP_BYTES
+    // Of an object that was here before.
+    this.#recent.delete(place)
     for (let left = bytes.length, at = 0; at < LENGTH_BYTES; at++, left >>>= 8) slab.bytes[slab.used + at] = left
     slab.bytes.set(bytes, slab.used + LENGTH_BYTES)
     slab.used += count
@@ -204,7 +206,6 @@ export class CompactObjects implements Objects<KubeObject> {
 
   /** Gives up the bytes of an object. */
   #release(place: number): void {
-    this.#recent.delete(place)
     if (this.#whole.delete(place)) return
     const number = Math.floor(place / STEPS)
     const slab = this.#slabs[number]!
@@ -232,7 +233,6 @@ export class CompactObjects implements Objects<KubeObject> {
     shard.set(key, moved)
     const known = this.#recent.get(place)
     if (known) this.#keep(moved, known)
-    this.#recent.delete(place)
   }
 }
 

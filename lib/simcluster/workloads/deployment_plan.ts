@@ -35,7 +35,7 @@ const HISTORY = 'deployment.kubernetes.io/revision-history'
 /** Annotations of a Deployment that its ReplicaSets do not get. */
 const OWN: ReadonlySet<string> = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
-  ...[REVISION, HISTORY, DESIRED, MAX, 'deprecated.deployment.rollback.to'],
+  ...[REVISION, HISTORY, DESIRED, MAX],
 ])
 const MAX_HISTORY = 2000
 

@@ -661,4 +661,6 @@ test('EndpointSlices: endpoints stay, slices that change are filled, and one wit
   assert.equal(plan([few], ...range(200, 205)), '[[],[["few",5]],[]]')
   assert.equal(plan([few]), '[[],[["few",0]],[]]')
   assert.equal(plan([slice('empty')]), '[[],[],[]]')
+  Object.assign(service.spec.ports[0]!, { appProtocol: 'h2c' })
+  assert.equal(plan([few], 150, 151), '[[],[["few",2]],[]]')
 })

@@ -441,6 +441,9 @@ test('the token of a Secret is its account, until the Secret is deleted', () =>
 test('EndpointSlices follow the pods of their Service through a rollout', () =>
   inWorld(async (w) => {
     await w.client.create(Service, { metadata: ref('web'), spec: { selector: labels, ports: [{ port: 80 }] } })
+    // One that another controller manages for the same Service stays.
+    const metadata = { ...ref('other'), labels: { 'kubernetes.io/service-name': 'web' } }
+    await w.client.create(EndpointSlice, { metadata, addressType: 'IPv4', endpoints: [] })
     await w.client.apply(Deployment, web(3))
     await w.settle()
     const ready = async () =>
@@ -453,7 +456,8 @@ test('EndpointSlices follow the pods of their Service through a rollout', () =>
     await w.client.apply(Deployment, web(2, 'web:2'))
     await w.advance('1m')
     const addresses = (await w.client.list(Pod)).map(({ status }) => status?.podIP)
-    const [slice, ...more] = await w.client.list(EndpointSlice)
+    const [other, slice, ...more] = await w.client.list(EndpointSlice)
+    assert.equal(other!.metadata.name, 'other')
     assert.deepEqual(new Set(slice?.endpoints?.map((each) => each.addresses[0])), new Set(addresses))
     assert.deepEqual([addresses.length, more.length, await ready()], [2, 0, [true, true]])
   }))
