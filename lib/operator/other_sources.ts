@@ -15,8 +15,8 @@ type Keys = Iterable<ObjectKey> | Promise<Iterable<ObjectKey>>
 interface OtherSourceSetup extends Environment {
   /** The title of the controller. */
   readonly title: string
-  /** Tests for a key of the controller's cluster. Undefined for a controller of one cluster. */
-  readonly isHere: ((key: ObjectKey) => boolean) | undefined
+  /** Tests for a key of the controller's cluster. */
+  readonly isHere: (key: ObjectKey) => boolean
   readonly keysHere: (keys: Keys) => Keys
   readonly context: (call: Call) => MapContext
   /** Lists the objects of the controller's own kind. */
@@ -32,10 +32,8 @@ export function otherSource(
 ): Source {
   const { isHere, keysHere, context, list, passes, budget, clock, log, random } = setup
   if (source.kind === 'from') {
-    const open = (signal: AbortSignal): AsyncIterable<ObjectKey> => {
-      const stream = source.open(context({ signal }))
-      return isHere ? mapped(stream, (item) => (isHere(item) ? item : undefined)) : stream
-    }
+    const open = (signal: AbortSignal): AsyncIterable<ObjectKey> =>
+      mapped(source.open(context({ signal })), (item) => (isHere(item) ? item : undefined))
     return new StreamSource({ name: source.name, open, clock, log, random })
   }
   const everything = async (call: Call): Promise<Iterable<ObjectKey>> => {

@@ -58,8 +58,9 @@ function sourceOf(
   const shared = { own: false, warms: skipsGone(description) }
   const home = homeOf(description)
   const context = { ...setup, home, cluster: options.cluster }
-  const isHere = (key: ObjectKey): boolean => [undefined, home?.name].includes((key as { cluster?: string }).cluster)
-  const here = <K extends Iterable<ObjectKey>>(keys: K): ObjectKey[] | K => home ? [...keys].filter(isHere) : keys
+  const { name } = home ?? options.cluster ?? {}
+  const isHere = (key: ObjectKey): boolean => [undefined, name].includes((key as { cluster?: string }).cluster)
+  const here = (keys: Iterable<ObjectKey>): ObjectKey[] => [...keys].filter(isHere)
   const keysHere = (keys: Keys): Keys => isThenable(keys) ? keys.then(here) : here(keys)
   switch (source.kind) {
     case 'owns': {
@@ -80,7 +81,7 @@ function sourceOf(
       return otherSources!.otherSource(source, {
         ...setup,
         title: controllerTitle(description),
-        isHere: home && isHere,
+        isHere,
         keysHere,
         context: (call) => mapContext(context, call),
         list: async (call) => await setup.clients(options.cluster).bound(call).list<KubeObject>(resource),

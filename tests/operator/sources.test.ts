@@ -15,18 +15,23 @@ const ref = (name: string) => ({ namespace: 'default', name })
 const ours = predicates.matchesLabels('ours')
 const labels = { ours: '' }
 
-test('keys sent to a channel are reconciled, also those sent before the start', async () => {
+test('keys of a channel or a function are reconciled, also those sent before the start, and none of another cluster', async () => {
   const runs: string[] = []
   const channel = new EventChannel<{ namespace: string; name: string }>()
   const app = operator({ name: 'x' })
+  const far = { ...ref('far'), cluster: 'east' }
   app.controllerFor(ConfigMap, { when: ours })
     .from('outside', () => channel)
+    .every('1h', () => [far])
+    .watches(Secret, () => [far])
     .reconcileKey(async ({ name }) => void runs.push(name))
+  await channel.send(far)
   await channel.send(ref('early'))
   await using w = await world(app)
   assert.deepEqual(runs, ['early'])
   await channel.send(ref('late'))
-  await w.settle()
+  await w.client.create(Secret, { metadata: ref('a') })
+  await w.advance('1h')
   assert.deepEqual(runs, ['early', 'late'])
 })
 
