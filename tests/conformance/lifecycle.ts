@@ -273,6 +273,33 @@ export const LIFECYCLE_CASES: readonly Case[] = casesOf('definitions', [
       'status.storedVersions',
     ]])
   }),
+  caseOf(
+    'an object that is stored in an earlier version is served in that of the request, without fields that it lacks',
+    async (api) => {
+      const made = await install(api)
+      await untilServed(api, made)
+      await api.expect(201, 'POST', made.path, made.object('old', { n: 1 }))
+      const { spec: { versions: [version] } } = await judged(api, made)
+      const spec = { type: 'object', properties: { m: { type: 'integer' } } }
+      const next = { ...version, name: 'v2', schema: { openAPIV3Schema: { type: 'object', properties: { spec } } } }
+      const versions = [{ ...version, storage: false }, next]
+      await api.expect(200, 'PATCH', `${CRDS}/${made.name}`, { spec: { versions } }, { type: MERGE })
+      const v2 = { ...made, path: made.path.replace('/v1/', '/v2/') }
+      await untilServed(api, {
+        ...v2,
+        object: (name) => ({ ...made.object(name), apiVersion: made.object(name).apiVersion.replace('/v1', '/v2') }),
+      })
+      for (const [{ path }, name, wanted] of [[made, 'v1', { n: 1 }], [v2, 'v2', {}]] as const) {
+        const old = await api.expect(200, 'GET', `${path}/old`)
+        const { items: [listed] } = await api.expect(200, 'GET', `${path}?fieldSelector=metadata.name%3Dold`)
+        for (const { apiVersion, spec } of [old, listed]) {
+          assert.deepEqual([apiVersion, spec], [`${api.group}/${name}`, wanted])
+        }
+      }
+      const patched = await api.expect(200, 'PATCH', `${v2.path}/old`, { spec: { m: 2 } }, { type: MERGE })
+      assert.deepEqual([patched.apiVersion, patched.spec], [`${api.group}/v2`, { m: 2 }])
+    },
+  ),
   caseOf('a definition that is being deleted lets its objects go, and creates no others', async (api) => {
     const made = await install(api)
     await untilServed(api, made)

@@ -112,10 +112,10 @@ function renamed(
   read: Readers['read'],
   pruned: Readers['pruned'],
 ): Pick<Kind['rules'], 'fromStored' | 'toStored'> {
-  if (apiVersion === storedVersion) return { fromStored: read }
   const known = new WeakMap<ApiObject, ApiObject>()
   return {
-    toStored: (object) => pruned({ ...object, apiVersion: storedVersion }),
+    ...(apiVersion !== storedVersion && { toStored: (object) => pruned({ ...object, apiVersion: storedVersion }) }),
+    // Also in the stored version: an object may be stored in an earlier one.
     fromStored(stored) {
       const object = read(stored)
       if (object.apiVersion === apiVersion) return object
