@@ -14,14 +14,14 @@ export function refuseUnchecked(elsewhere: readonly AnyResource[]): void {
   )
 }
 
-/** Throws if objects may be stored in a version that the operator does not define. */
+/** Throws if objects may be stored in a version that the operator does not use. */
 export function refuseLostVersion(crd: CustomResourceDefinition, { status }: Crd): void {
   const ours = new Set(crd.spec.versions.map(({ name }) => name))
   const lost = status?.storedVersions?.find((name) => !ours.has(name))
   if (lost === undefined) return
-  const remedy = 'define it, too, until it is gone from status.storedVersions'
+  const remedy = 'name it in app.cache(Kind), or in app.convert(), until it is gone from status.storedVersions'
   throw new Error(
-    `${cannotInstall(crd)}: objects may be stored as ${lost}, which this operator does not define; ${remedy}`,
+    `${cannotInstall(crd)}: objects may be stored as ${lost}, which nothing in this operator uses; ${remedy}`,
   )
 }
 

@@ -13,11 +13,9 @@ import { ConfigMap } from 'kubeloop/kinds'
 import * as z from 'zod'
 
 console.log('the file says so')
-export const Foo = defineResource({
-  group: 'crd.example.com', version: 'v1', kind: 'Foo',
-  spec: z.object({ mode: z.enum(['on', 'off']).default('on'), list: z.array(z.string()).default([]), text: z.string().describe('a: "b" # c').optional() }),
-})
-export const FooV2 = defineResource({ group: 'crd.example.com', version: 'v2', kind: 'Foo', spec: z.object({ n: z.int32().default(0) }) })
+const spec = z.object({ mode: z.enum(['on', 'off']).default('on'), list: z.array(z.string()).default([]), text: z.string().describe('a: "b" # c').optional() })
+export const Foo = defineResource({ group: 'crd.example.com', version: 'v1', kind: 'Foo', spec })
+export const FooV2 = defineResource({ group: 'crd.example.com', version: 'v2', kind: 'Foo', spec })
 `
 const OPERATOR = `import { watch } from 'node:fs'
 ${KINDS}
@@ -94,6 +92,11 @@ const WRONG: readonly (readonly [string, string | undefined, RegExp])[] = [
     'none.ts',
     'export const x = { definition: {} }\nexport const y = null\n',
     /^Cannot print the CustomResourceDefinitions of none\.ts: it exports no kind of defineResource, and has no operator for one$/,
+  ],
+  [
+    'versions.ts',
+    `${KINDS}export const FooV3 = defineResource({ group: 'crd.example.com', version: 'v3', kind: 'Foo', spec: z.object({}) })`,
+    /^the file says so\nCannot serve versions v3 and v2 of "foos\.crd\.example\.com": their schemas differ .*; declare one with app\.convert\(\)/,
   ],
   [
     'ends.ts',

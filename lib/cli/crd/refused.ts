@@ -1,5 +1,6 @@
 /** Finds what an API server would refuse in definitions, with the paths of the operator's schemas. */
 import type { CustomResourceDefinition, JsonSchema } from '../../core/resource.ts'
+import { refuseDifferentVersions } from '../../crds/checks.ts'
 import { internals, type JsonObject } from 'kubeloop/apiserver'
 import { shown } from './changes.ts'
 
@@ -9,8 +10,12 @@ const LIMITS = 'limit the lists and strings (.max()) and the records (entries() 
 const OVER = /exceeds budget by factor of (.*?)x /
 const SUM = /cost total/
 
-/** @throws Error with one line for each problem if an API server would refuse a definition. */
+/**
+ * @throws Error with one line for each problem if an API server would refuse a definition. TypeError if it would drop
+ * fields: the schemas of versions differ, and there is no conversion.
+ */
 export async function throwIfRefused(definitions: readonly CustomResourceDefinition[]): Promise<void> {
+  for (const each of definitions) refuseDifferentVersions(each, each.spec.conversion?.strategy)
   const refused = (await Promise.all(definitions.map(refusals))).flat()
   if (refused.length > 0) throw new Error(`An API server would refuse these definitions:\n${refused.join('\n')}`)
 }
