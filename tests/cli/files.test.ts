@@ -460,6 +460,9 @@ test('a state that cannot be read is renamed, and reported', async () => {
     assert.equal(readFileSync(`${file}.bad`, 'utf8'), '{ "half":')
     assert.equal(await read(), undefined)
     assert.equal(reported.length, 1)
+    writeFileSync(file, 'another')
+    assert.equal(await read(), undefined)
+    assert.deepEqual(['.bad', '.bad2'].map((end) => readFileSync(file + end, 'utf8')), ['{ "half":', 'another'])
   })
 })
 

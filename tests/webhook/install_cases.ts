@@ -314,6 +314,8 @@ export const CASES: readonly (readonly [string, (one: InstallLab, operator: stri
     async (one, operator) => {
       await one.install({ target: { service: { namespace: 'default', name: 'there' } } })
       await one.install({ admissions: [both[1]!] })
+      // As in another run of a process on the developer's machine.
+      await one.install({ admissions: [both[1]!], target: { url: 'https://127.0.0.1:2' } })
       assert.deepEqual(one.lines.filter((line) => line.startsWith('warn')), [
         `warn ValidatingWebhookConfiguration "${
           nameOf(VALIDATING, operator)

@@ -2,7 +2,7 @@
 import type { Clock } from '../../async/clock.ts'
 import { messageOf } from '../../core/errors.ts'
 import { guardProcesses, type ProcessGuard } from '../../runtime/os/child_process.ts'
-import { readTextIfExists } from '../../runtime/os/files.ts'
+import { exists, readTextIfExists } from '../../runtime/os/files.ts'
 import { ownPid, processExists } from '../../runtime/os/this_runtime.ts'
 import { absolutePath, claimFolder, remove, renameFile, writePrivate } from '../../runtime/os/user_files.ts'
 
@@ -75,7 +75,8 @@ export async function readState<T>(
   try {
     return check(JSON.parse(text))
   } catch (error) {
-    const aside = `${file}.bad`
+    let aside = `${file}.bad`
+    for (let count = 2; await exists(aside); count++) aside = `${file}.bad${count}`
     await renameFile(file, aside)
     report(
       `Cannot use the state of the last run: ${messageOf(error)}; it is kept in ${aside}; this run starts without it`,

@@ -1,7 +1,7 @@
 /** `kubeloop plan FILE`. */
 import { loadConfig } from 'kubeloop'
 import { parseServer } from '../../runtime/net/address.ts'
-import { folderOf } from '../../runtime/os/files.ts'
+import { exists, folderOf } from '../../runtime/os/files.ts'
 import { absolutePath } from '../../runtime/os/user_files.ts'
 import { load } from '../load.ts'
 import { type Command, command, durationForm, flag, namespaceOption, runtime, value } from '../options.ts'
@@ -41,6 +41,7 @@ export const plan: Command = command({
     return (kubeconfig ?? context) === undefined ? undefined : '--from reads from no cluster'
   },
   async run({ json, file, passed, runtime, ...options }, { print, warn }) {
+    if (!(await exists(file))) throw new Error(`Cannot plan ${file}: there is no such file`)
     const [from, record] = [options.from, options.record].map((each) => each === undefined ? each : absolutePath(each))
     const host = from === undefined ? parseServer((await loadConfig(options)).cluster.server).authority : undefined
     const permissions = {
