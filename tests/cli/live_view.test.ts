@@ -187,8 +187,10 @@ test('the lines are those of the golden file', () => {
 })
 
 test('in fields, an error is its message and a duration has one decimal', () => {
-  const fields = reportFields(failure('no', 1, { durationMs: 1.2345 }))
-  assert.deepEqual([fields['error'], fields['durationMs'], fields['outcome']], ['no', 1.2, 'error'])
+  const stack = `Error: no\n    at f (/far/op.ts:3:7)`
+  const fields = reportFields(failure('no', 1, { durationMs: 1.2345, stack }))
+  const found = ['error', 'durationMs', 'outcome', 'place'].map((name) => fields[name])
+  assert.deepEqual(found, ['no', 1.2, 'error', '/far/op.ts:3:7'])
   assert.doesNotThrow(() => JSON.stringify(fields))
   assert.deepEqual([reportFields(requeue(1))['outcome'], reportFields(requeue(1))['error']], ['requeue', undefined])
 })

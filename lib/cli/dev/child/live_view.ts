@@ -10,6 +10,7 @@ import { formatMs } from '../../../core/duration.ts'
 import { parseKey } from '../../../core/objects.ts'
 import { clockTime, isNamedAfter } from '../../../observe/pretty_log.ts'
 import { userFrames } from '../../../observe/stack.ts'
+import { shortPath } from '../../../runtime/os/source_place.ts'
 import { inCluster } from '../../../controller/change_summary.ts'
 import { foldFailures } from '../../../controller/failures.ts'
 import type { WriteRecord } from '../../../client/client.ts'
@@ -133,7 +134,7 @@ export class LiveView {
 
   /** Returns the line of source of the user's innermost frame. */
   #sourceLine(error: unknown): string[] {
-    const [place] = userFrames(error instanceof Error ? error.stack : undefined)
+    const place = placeOf(error)
     return place ? [this.#placeLine(place)] : []
   }
 }
@@ -154,10 +155,17 @@ function titleOf({ controller, kind, key, cluster }: ReconcileReport): string {
   return `${kind} ${key}${inCluster(cluster)}${own}`
 }
 
+/** Returns the user's innermost frame, as `file:line:column`. */
+function placeOf(error: unknown): string | undefined {
+  return userFrames(error instanceof Error ? error.stack : undefined)[0]
+}
+
 export function reportFields(report: ReconcileReport): Record<string, unknown> {
   const { disposition, durationMs, ...rest } = report
-  const error = disposition.kind === 'retry' || disposition.kind === 'drop' ? messageOf(disposition.error) : undefined
-  return { ...rest, durationMs: Math.round(durationMs * 10) / 10, outcome: disposition.label, error }
+  const fields = { ...rest, durationMs: Math.round(durationMs * 10) / 10, outcome: disposition.label }
+  if (disposition.kind !== 'retry' && disposition.kind !== 'drop') return fields
+  const place = placeOf(disposition.error)
+  return { ...fields, error: messageOf(disposition.error), ...(place && { place: shortPath(place) }) }
 }
 
 function idOf({ controller, key }: ReconcileReport): string {
