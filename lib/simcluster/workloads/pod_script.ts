@@ -1,6 +1,7 @@
 /** What a test makes of simulated pods: failures, holds and log lines, by patterns of names. */
 import type { KubeObject } from 'kubeloop'
 import type { LogLine } from 'kubeloop/apiserver'
+import { refuseUnknown, type ShapeOf } from '../../core/option_names.ts'
 
 /** How pods fail; see {@link Pods.fail}. */
 export interface PodFailure {
@@ -36,6 +37,8 @@ export interface Pods {
    * Makes pods fail whenever they run, by default with exit code 1. What follows is as in a cluster: by its
    * `restartPolicy` a pod fails, or its containers start again after a back-off of 10 s, doubled up to 5 minutes.
    * Returns a function that ends it.
+   *
+   * @throws TypeError for an unknown option.
    */
   fail(pattern: string, how?: PodFailure): () => void
   /**
@@ -46,6 +49,8 @@ export interface Pods {
   /** Adds lines to the log of the containers of pods, for `kubectl logs` and the subresource `log`. */
   log(pattern: string, text: string): void
 }
+
+const SHAPE: ShapeOf<PodFailure> = { reason: 0, exitCode: 0, message: 0 }
 
 export type PodRule = ({ readonly does: 'fail' } & PodFailure) | { readonly does: 'hold' }
 
@@ -77,6 +82,7 @@ export class PodScript implements Pods {
   }
 
   fail(pattern: string, how: PodFailure = {}): () => void {
+    refuseUnknown('Cannot let pods fail: ', how, SHAPE)
     return this.#add(pattern, { does: 'fail', ...how })
   }
 

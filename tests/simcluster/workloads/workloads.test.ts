@@ -117,6 +117,7 @@ test('a rollout to pods that do not start misses its deadline, and keeps the old
     await w.client.apply(Deployment, web(4))
     await w.advance('1s')
     const [old] = await w.client.list(ReplicaSet)
+    assert.throws(() => w.pods.fail('web-*', { raeson: 'x' } as never), /Cannot let pods fail: .*"raeson"/)
     const mend = w.pods.fail('web-*', { reason: 'ImagePullBackOff' })
     await w.client.apply(Deployment, web(4, 'web:2', { progressDeadlineSeconds: 60 }))
     await w.advance('59s')
