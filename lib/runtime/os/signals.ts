@@ -43,9 +43,9 @@ export function exitProcess(code: number): void {
 }
 
 /** Calls `onError` for uncaught exceptions and rejections. The runtime then neither prints a stack nor exits. */
-export function onUncaught(onError: (error: unknown) => void): void {
-  process.on('uncaughtException', onError)
-  process.on('unhandledRejection', onError)
+export function onUncaught(onError: (error: unknown, isRejection: boolean) => void): void {
+  process.on('uncaughtException', (error) => onError(error, false))
+  process.on('unhandledRejection', (error) => onError(error, true))
 }
 
 /** Calls `onError` for unhandled rejections; the process continues. Returns a function that stops listening. */

@@ -59,11 +59,13 @@ function reportEnd(file: string, pretty: boolean): void {
     if (place) writeLine(placeLine(place))
   }
   onOutputClosed(() => exitProcess(OUTPUT_CLOSED))
-  onUncaught((error) => {
+  onUncaught((error, isRejection) => {
     if (reported) return
     const errors = compileErrors(error)
+    const cannot = `Cannot ${runs ? 'go on with' : 'run'} ${file}`
+    const hint = runs && isRejection ? ' (a promise was rejected and not awaited)' : ''
     for (const each of errors.slice(0, MAX_ERRORS)) {
-      report(`Cannot ${runs ? 'go on with' : 'run'} ${file}: ${describeFailure(each)}`, placeOfError(each, userFrames))
+      report(`${cannot}: ${describeFailure(each)}${hint}`, placeOfError(each, userFrames))
     }
     if (errors.length > MAX_ERRORS) report(`… and ${errors.length - MAX_ERRORS} more`)
     void endReported()
