@@ -135,6 +135,15 @@ const VERSIONS: readonly (readonly [name: string, versions: readonly Body[]])[] 
       selectableFields: [{ jsonPath }],
     })),
   ],
+  [
+    'sel common, schemas not',
+    ['v1', 'v2'].map((name) => ({
+      name,
+      storage: name === 'v1',
+      schema: { openAPIV3Schema: object({ ...SCHEMA.properties, [name]: TEXT }) },
+      selectableFields: [{ jsonPath: '.spec.s' }],
+    })),
+  ],
   ['sel dup', selectable('.spec.s', '.spec.s')],
   ['sel nodot', selectable('spec.s')],
   ['sel missing', selectable('.spec.nope')],

@@ -1,6 +1,28 @@
 /** Scripts of differences that random requests have found. The answers are recorded. */
 import type { Body } from './api.ts'
+import { define } from './defaults.ts'
 import { cm, deploy, foo, type Script, script } from './transcript.ts'
+
+const FIELDS = 'metadata.managedFields'
+const REVISIONS = '/apis/apps/v1/namespaces/{ns}/controllerrevisions'
+const INGRESSES = '/apis/networking.k8s.io/v1/namespaces/{ns}/ingresses'
+const BACKEND = { service: { name: 's', port: { number: 80 } } }
+const POD = { containers: [{ name: 'main', image: 'nginx' }] }
+const OWNER = { apiVersion: 'v1', kind: 'ConfigMap', name: 'o', uid: 'u' }
+
+const scaled = (name: string, replicas: number): Body => ({
+  apiVersion: 'autoscaling/v1',
+  kind: 'Scale',
+  metadata: { name },
+  spec: { replicas },
+})
+const open = (fields: Body): Body => ({ apiVersion: '{version}', kind: '{kind}', metadata: { name: 'a' }, ...fields })
+const embedded = (spec: Body, metadata: Body = {}): Body => ({
+  apiVersion: 'v1',
+  kind: 'Any',
+  metadata: { name: 'e', labels: { a: 'b' }, ...metadata },
+  spec,
+})
 
 const MANAGED = 'metadata.managedFields.length'
 
@@ -107,4 +129,103 @@ export const FOUND_SCRIPTS: readonly Script[] = [
     ['STRATEGIC deploy/a', { spec: { template: 'x' } }],
     ['POST cm', { ...cm('b'), binaryData: 'x' }],
   ]),
+  script('verbs: an apply of the Scale of a custom object', [
+    ['POST foos', foo('a')],
+    ['STRATEGIC foos/a/scale', scaled('a', 2)],
+    ['APPLY foos/a/scale?fieldManager=s', scaled('a', 2)],
+    ['APPLY foos/a/scale?fieldManager=s', scaled('a', 1)],
+    ['APPLY foos/a/scale?fieldManager=s&force=true ? spec', scaled('a', 2)],
+    ['APPLY foos/a/scale?fieldManager=s ? spec', scaled('a', 3)],
+    ['APPLY foos/a/scale?fieldManager=other ? spec', scaled('a', 3)],
+    'GET foos/a ? metadata.managedFields.0',
+    ['POST foos', foo('b')],
+    ['MERGE foos/b ? metadata.managedFields', { metadata: { managedFields: [{}] } }],
+    ['APPLY foos/b/scale?fieldManager=s', scaled('b', 2)],
+    'GET foos/b ? spec.size',
+  ]),
+  script('verbs: the replicas of a Scale are checked before its version', [
+    ['POST deploy', deploy('a')],
+    ['PUT deploy/a/scale', { ...scaled('a', -1), metadata: { name: 'a', resourceVersion: '1' } }],
+    ['PUT deploy/a/scale', { ...scaled('a', 1), metadata: { name: 'a', resourceVersion: '1' } }],
+  ]),
+  script('verbs: a test of a JSON patch below a missing field', [
+    ['POST cm', cm('a')],
+    ['JSON cm/a', [{ op: 'test', path: '/metadata/annotations/a', value: null }]],
+    ['JSON cm/a ? data', [{ op: 'test', path: '/metadata/annotations', value: null }]],
+    ['JSON cm/a ? data', [{ op: 'test', path: '/data/nope', value: null }]],
+    ['JSON cm/a', [{ op: 'test', path: '/data/k/nope', value: null }]],
+    ['JSON cm/a', [{ op: 'test', path: '/metadata/finalizers/0', value: null }]],
+    ['POST foos', foo('a', { size: 1, plain: ['x'], parts: [{ name: 'p' }] })],
+    ['JSON foos/a', [{ op: 'test', path: '/spec/parts/0/value', value: null }]],
+    ['JSON foos/a', [{ op: 'test', path: '/spec/parts/1/value', value: null }]],
+    ['JSON foos/a', [{ op: 'copy', path: '/spec/tags', from: '/spec/nope/tags' }]],
+  ]),
+  script('verbs: the answer to a deletion has the version of the deletion', [
+    ['POST /api/v1/namespaces/{ns}/serviceaccounts ? metadata.resourceVersion', { metadata: { name: 'a' } }],
+    'DELETE /api/v1/namespaces/{ns}/serviceaccounts/a ? metadata.resourceVersion',
+    ['POST /api/v1/namespaces/{ns}/pods ? metadata.resourceVersion', { metadata: { name: 'a' }, spec: POD }],
+    ['DELETE /api/v1/namespaces/{ns}/pods/a?dryRun=All ? metadata.resourceVersion'],
+    ['DELETE /api/v1/namespaces/{ns}/pods/a ? metadata.resourceVersion'],
+    ['POST /api/v1/namespaces/{ns}/services ? metadata.resourceVersion', {
+      metadata: { name: 'a' },
+      spec: { clusterIP: 'None' },
+    }],
+    ['DELETE /api/v1/namespaces/{ns}/services?dryRun=All ? items.0.metadata.resourceVersion'],
+    ['DELETE /api/v1/namespaces/{ns}/services ? items.0.metadata.resourceVersion'],
+  ]),
+  script('verbs: the data of a ControllerRevision have one owner', [
+    [`POST ${REVISIONS} ? ${FIELDS}`, { metadata: { name: 'a' }, revision: 1, data: { a: { b: 1 } } }],
+    [`MERGE ${REVISIONS}/a?dryRun=All ? ${FIELDS}`, { data: { a: { c: 1 } } }],
+  ]),
+  script('verbs: what a status and a spec cannot change, and empty values in them', [
+    ['POST /api/v1/namespaces/{ns}/pods', { metadata: { name: 'a' }, spec: POD }],
+    ['MERGE /api/v1/namespaces/{ns}/pods/a/status ? metadata', {
+      metadata: { ownerReferences: [OWNER], finalizers: ['a.b/c'] },
+    }],
+    ['MERGE /api/v1/namespaces/{ns}/pods/a', { spec: { schedulingGates: [{ name: 'a.b/c' }] } }],
+    ['POST /api/v1/namespaces/{ns}/pods', {
+      metadata: { name: 'gated' },
+      spec: { ...POD, schedulingGates: [{ name: 'a.b/c' }] },
+    }],
+    ['MERGE /api/v1/namespaces/{ns}/pods/gated', { spec: { schedulingGates: [{ name: 'a.b/c' }, { name: 'd.e/f' }] } }],
+    ['MERGE /api/v1/namespaces/{ns}/pods/gated ? spec.schedulingGates', { spec: { schedulingGates: [] } }],
+    ['MERGE ns/status ? status', { status: null }],
+    ['MERGE ns/status ? status', { status: { phase: null } }],
+    ['MERGE ns/status ? status', { status: { phase: '' } }],
+    ['POST /api/v1/namespaces/{ns}/services', { metadata: { name: 'a' }, spec: { clusterIP: 'None' } }],
+    ['MERGE /api/v1/namespaces/{ns}/services/a/status', { status: { loadBalancer: { ingress: [{ ip: '1.2.3.4' }] } } }],
+    ['MERGE /api/v1/namespaces/{ns}/services/a/status', { status: { loadBalancer: { ingress: [{}] } } }],
+    [`POST ${INGRESSES}`, { metadata: { name: 'a' }, spec: { ingressClassName: '', defaultBackend: BACKEND } }],
+    [`POST ${INGRESSES}`, { metadata: { name: 'a' }, spec: { ingressClassName: null, defaultBackend: BACKEND } }],
+    ['POST foos', foo('a')],
+    ['MERGE foos/a/status ? status', { status: { ready: 1 } }],
+    ['MERGE foos/a ? metadata.managedFields', { metadata: { managedFields: [{}] } }],
+    ['APPLY foos/a/status?fieldManager=m ? metadata.managedFields', {
+      apiVersion: '{group}/v1',
+      kind: 'Foo',
+      metadata: { name: 'a' },
+      status: { ready: 1 },
+    }],
+  ]),
+  {
+    name: 'verbs: applies of open objects, embedded objects and other versions',
+    setup: async (api) => {
+      const object = { type: 'object', properties: { a: { type: 'string' } } }
+      const kind = await define(api, 'opens', {
+        open: { ...object, 'x-kubernetes-preserve-unknown-fields': true, properties: { typed: object } },
+        closed: object,
+        embedded: { type: 'object', 'x-kubernetes-embedded-resource': true, properties: { spec: object } },
+      })
+      return { path: kind.path, kind: kind.object('a', {}).kind, version: kind.object('a', {}).apiVersion }
+    },
+    steps: [
+      ['APPLY {path}/a?fieldManager=m ? open metadata.managedFields', open({ open: { typed: { b: 1 } } })],
+      ['APPLY {path}/a?fieldManager=m ? open', open({ open: { other: { b: 1 } } })],
+      ['APPLY {path}/a?fieldManager=m', open({ closed: { b: 1 } })],
+      ['APPLY {path}/a?fieldManager=m ? embedded metadata.managedFields', open({ embedded: embedded({ a: 'x' }) })],
+      ['APPLY {path}/a?fieldManager=m', open({ embedded: embedded({ a: 'x' }, { odd: 1 }) })],
+      ['APPLY {path}/a?fieldManager=m', open({ embedded: embedded({ b: 'x' }) })],
+      ['APPLY {path}/a?fieldManager=m', open({ embedded: { ...embedded({ a: 'x' }), odd: 1 } })],
+    ],
+  },
 ]

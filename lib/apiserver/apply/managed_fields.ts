@@ -273,12 +273,13 @@ function claimUnmanaged(
   versions: Map<string, string>,
   writer: Writer,
 ): void {
-  const id = identify({ manager: 'before-first-apply', operation: 'Update', apiVersion: writer.apiVersion })
+  const { apiVersion, subresource } = writer
+  const id = identify({ manager: 'before-first-apply', operation: 'Update', apiVersion, subresource })
   const before = typing.isBuiltin ? zeroValue(typing.schema) : {}
   const claimed = withoutServerFields(afterUpdate(typing, before, live, new Map(), id))
   for (const [manager, set] of claimed) owners.set(manager, set)
   times.set(id, writer.now)
-  versions.set(id, writer.apiVersion)
+  versions.set(id, apiVersion)
 }
 
 function withoutServerFields(owners: Owners): Owners {

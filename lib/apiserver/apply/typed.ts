@@ -26,9 +26,19 @@ export function shapeOf(schema: Schema, value: Maybe): Shape {
 
 const UNTYPED: Schema = { 'x-kubernetes-preserve-unknown-fields': true }
 
+/** The fields of an embedded object that its schema need not name. */
+const EMBEDDED: Schema = {
+  properties: { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { $ref: 'meta.v1.ObjectMeta' } },
+}
+
+function declared(schema: Schema, name: string): Schema | undefined {
+  const isEmbedded = schema['x-kubernetes-embedded-resource']
+  return (isEmbedded ? fieldSchema(EMBEDDED, name) : undefined) ?? fieldSchema(schema, name)
+}
+
 /** Returns the schema of a field. */
 export function childSchema(schema: Schema, name: string): Schema {
-  return fieldSchema(schema, name) ?? UNTYPED
+  return declared(schema, name) ?? UNTYPED
 }
 
 export function itemsOf(schema: Schema): Schema {
@@ -37,8 +47,8 @@ export function itemsOf(schema: Schema): Schema {
 
 /** Returns whether the schema names a field; false for a key of a map. */
 function isNamedField(schema: Schema, name: string): boolean {
-  const { properties } = resolve(schema)
-  return properties !== undefined && Object.hasOwn(properties, name)
+  const { additionalProperties } = resolve(schema)
+  return !additionalProperties && declared(schema, name) !== undefined
 }
 
 /** Returns the path element of an item in a keyed list or a set. Throws UntypableError if it has none. */
@@ -76,12 +86,16 @@ export class UntypableError extends Error {
 
 /** Returns the first value that the schema does not allow, with its path; undefined if it allows all of them. */
 export function typeProblem(schema: Schema, value: Maybe): string | undefined {
-  return typeProblemAt(schema, value, [])
+  return typeProblemAt(schema, value, [], false)
 }
 
-/** `path`: from the root to the value. Elements below are added and removed again, as a copy for each takes longer. */
-function typeProblemAt(schema: Schema, value: Maybe, path: string[]): string | undefined {
+/**
+ * `path`: from the root to the value. Elements below are added and removed again, as a copy for each takes longer.
+ * `isOpen`: what holds the value allows any field. That holds for all that is below it, but for built-in definitions.
+ */
+function typeProblemAt(schema: Schema, value: Maybe, path: string[], isOpen: boolean): string | undefined {
   const target = resolve(schema)
+  const isKept = target['x-kubernetes-preserve-unknown-fields'] === true || (isOpen && schema.$ref === undefined)
   if (value === null || value === undefined) return undefined
   const refuse = (text: string): string => `${formatPath(path)}: ${text}`
   if (target.type === 'array') {
@@ -92,17 +106,17 @@ function typeProblemAt(schema: Schema, value: Maybe, path: string[]): string | u
       // Items without keys, and items of a set, have problems of their own.
       if (!isLeaf && !(isMap && isObject(item))) return undefined
       const element = isLeaf ? `i:${index}` : itemElement(schema, item)
-      return below(path, element, () => typeProblemAt(itemsOf(schema), item, path))
+      return below(path, element, () => typeProblemAt(itemsOf(schema), item, path, isKept))
     })
   }
   if (target.type === 'object' || target.properties) {
     if (!isObject(value)) return refuse(`expected map, got ${jsonType(value)}`)
     return firstOf(Object.entries(value), ([name, child]) => {
-      const property = fieldSchema(schema, name)
-      if (property) return below(path, `f:${name}`, () => typeProblemAt(property, child, path))
-      const isKept = target['x-kubernetes-preserve-unknown-fields'] || target['x-kubernetes-embedded-resource'] ||
-        (!target.properties && !target.additionalProperties)
-      return isKept ? undefined : `${formatPath([...path, `f:${name}`])}: field not declared in schema`
+      const property = declared(schema, name)
+      if (property) return below(path, `f:${name}`, () => typeProblemAt(property, child, path, isKept))
+      return isKept || (!target.properties && !target.additionalProperties)
+        ? undefined
+        : `${formatPath([...path, `f:${name}`])}: field not declared in schema`
     })
   }
   return scalarProblem(target, value, refuse)

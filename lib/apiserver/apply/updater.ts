@@ -80,14 +80,14 @@ export function typingOf(kind: Kind, subresource: string): Typing {
 const STATUS_ONLY = fieldSet(['f:status'])
 const ALL_BUT_STATUS = fieldSet(['f:spec'], ['f:metadata'], ['f:apiVersion'], ['f:kind'])
 const SPEC_ONLY = fieldSet(['f:spec'])
-const SPEC_AND_LABELS = fieldSet(['f:spec'], ['f:metadata', 'f:labels'])
 
 /** Returns the fields that an endpoint resets; its writers do not own them. */
 function ignoredFields(kind: Kind, subresource: string): FieldSet {
   if (!kind.status) return EMPTY_SET
   if (subresource !== 'status') return STATUS_ONLY
   if (kind.custom) return ALL_BUT_STATUS
-  return kind.rules.statusKeepsLabels ? SPEC_AND_LABELS : SPEC_ONLY
+  const { statusKeeps } = kind.rules
+  return statusKeeps ? fieldSet(['f:spec'], ['f:metadata', `f:${statusKeeps}`]) : SPEC_ONLY
 }
 
 function fieldSet(...paths: readonly (readonly string[])[]): FieldSet {

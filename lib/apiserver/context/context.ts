@@ -133,11 +133,12 @@ export function putObject(context: Context, kind: Kind, object: ApiObject): ApiO
   return { ...answer, metadata: { ...answer.metadata, resourceVersion: stored.metadata.resourceVersion! } }
 }
 
-/** Removes an object. `last` is the final state that watchers receive. */
-export function removeObject(context: Context, kind: Kind, object: ApiObject, last?: ApiObject): void {
+/** Removes an object. `last` is the final state that watchers receive. Returns the resourceVersion of the removal. */
+export function removeObject(context: Context, kind: Kind, object: ApiObject, last?: ApiObject): string {
   const key = storeKey(kind, object.metadata.namespace ?? '', object.metadata.name!)
   const stored = context.store.remove(kind.storage.id, key, last && toStored(kind, last))
   context.afterWrite(kind, stored, 'removed')
+  return stored.metadata.resourceVersion!
 }
 
 /** Returns the `fieldValidation` mode of a request, whose value has been checked. */

@@ -87,12 +87,12 @@ function partsFaults(versions: readonly JsonObject[], old: JsonObject | undefine
           columnFaults(column, `${path}[${index}]`)
         ),
     ),
-    // Selectable fields of a version need a schema of the version, which a common one is not.
+    // Selectable fields of a version need a schema of the version, and those of all versions need a common one.
     ...each(
       'selectableFields',
       'selectableFields',
       (version, path) =>
-        isCommon('schema') && !isCommon('selectableFields')
+        isCommon('schema') !== isCommon('selectableFields')
           ? objects(version['selectableFields']).slice(0, 1).map(() => fault.invalid(path, '', NO_OWN_SCHEMA))
           : selectableFaults(version, path),
     ),

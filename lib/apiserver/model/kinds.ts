@@ -94,8 +94,8 @@ export interface Rules {
   readonly unconditionalUpdate: boolean
   /** Whether a create keeps the given status. Default: the status of a new object is empty. */
   readonly keepsStatus?: boolean
-  /** Whether /status leaves labels unchanged. */
-  readonly statusKeepsLabels?: boolean
+  /** The field of the metadata that /status leaves unchanged. */
+  readonly statusKeeps?: 'labels' | 'ownerReferences'
   /** Sets the default values, in place. */
   readonly defaults?: (object: ApiObject) => void
   /** Sets the fields that only the server controls, in place. */

@@ -57,7 +57,7 @@ const ATOMS: Readonly<Record<string, Schema>> = {
   microtime: { type: 'string', format: 'micro-time' },
   quantity: { format: 'quantity' },
   intorstring: { format: 'int-or-string', 'x-kubernetes-int-or-string': true },
-  any: { ...ANYTHING, wire: 'raw' },
+  any: { ...ANYTHING, wire: 'raw', 'x-kubernetes-map-type': 'atomic' },
   json: { ...ANYTHING, wire: 'json' },
   fields: { ...ANYTHING, wire: 'fields' },
   // Their type in OpenAPI is empty: they hold a schema, or a list or a boolean. Objects in them are schemas.

@@ -63,9 +63,9 @@ function applyOperation(document: Json, operation: Json, copy: (value: Json) => 
     }
     case 'copy':
       // A missing value is copied as null, as the server's library does.
-      return add(document, path, copy(find(document, source(from)) ?? null))
+      return add(document, path, copy(find(document, source(from), 'copy') ?? null))
     case 'test':
-      if (!jsonEqual(find(document, path) ?? null, value ?? null)) {
+      if (!jsonEqual(find(document, path, 'test') ?? null, value ?? null)) {
         throw refuse(`testing value ${path} failed: test failed`)
       }
       return document
@@ -110,10 +110,11 @@ function child(value: Json | undefined, token: string): Json | undefined {
   return isObject(value) && Object.hasOwn(value, token) ? value[token] : undefined
 }
 
-function find(document: Json, path: string): Json | undefined {
-  let current: Json | undefined = document
-  for (const token of tokens(path)) current = child(current, token)
-  return current
+/** Returns the value at a path, undefined if only that is missing. Throws 422 if what should hold it is missing. */
+function find(document: Json, path: string, verb: string): Json | undefined {
+  if (!path.includes('/')) return document
+  const { parent, last } = parentOf(document, path, verb)
+  return child(parent, last)
 }
 
 function add(document: Json, path: string, value: Json): Json {

@@ -36,9 +36,9 @@ export function remove(request: KindRequest): JsonObject {
   const { context, kind, route } = request
   const options = deleteOptions(request)
   const object = readObject(request)
-  const remaining = deleteObject(context, kind, object, options)
-  if (remaining) return remaining
-  if (kind.rules.returnsDeleted) return deletedForm(context, kind, object)
+  const { isRemoved, last } = deleteObject(context, kind, object, options)
+  if (!isRemoved) return last
+  if (kind.rules.returnsDeleted) return deletedForm(context, kind, last)
   const details = { ...detailsOf(kind, route.name), uid: object.metadata.uid! }
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }
 }
@@ -71,13 +71,20 @@ export function removeCollection(request: KindRequest): Page {
   return page
 }
 
-/** Deletes an object, or starts its deletion. Returns the object if it still exists. */
+/** The result of a deletion: the object as it is, or as it was with the version of its removal. */
+interface Deletion {
+  readonly isRemoved: boolean
+  readonly last: ApiObject
+}
+
+/** Deletes an object, or starts its deletion. */
 export function deleteObject(
   context: Context,
   kind: Kind,
   object: ApiObject,
   options: DeleteOptions = { dryRun: false },
-): ApiObject | undefined {
+): Deletion {
+  const staying = (last: ApiObject): Deletion => ({ isRemoved: false, last })
   if (PROTECTED[kind.storage.id]?.includes(object.metadata.name!)) {
     throw forbidden(kind, object.metadata.name!, `this ${kind.singular} may not be deleted`)
   }
@@ -86,14 +93,15 @@ export function deleteObject(
   if (kind.rules.beginDelete && !object.metadata.deletionTimestamp) {
     const next = clone(object)
     kind.rules.beginDelete(next, instant(context.clock.now()))
-    return options.dryRun ? next : putObject(context, kind, next)
+    return staying(options.dryRun ? next : putObject(context, kind, next))
   }
-  if (object.metadata.deletionTimestamp && kind.rules.isHeld?.(object)) return object
+  if (object.metadata.deletionTimestamp && kind.rules.isHeld?.(object)) return staying(object)
   const finalizers = finalizersAfter(kind, object.metadata.finalizers ?? [], options.policy)
   const grace = kind.rules.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
   if (finalizers.length === 0 && grace === 0) {
-    if (!options.dryRun) removeObject(context, kind, object)
-    return undefined
+    if (options.dryRun) return { isRemoved: true, last: object }
+    const resourceVersion = removeObject(context, kind, object)
+    return { isRemoved: true, last: { ...object, metadata: { ...object.metadata, resourceVersion } } }
   }
   const next = clone(object)
   if (finalizers.length > 0) next.metadata.finalizers = finalizers
@@ -106,7 +114,7 @@ export function deleteObject(
     if (isNew && next.metadata.generation) next.metadata.generation++
   }
   const isSame = !isNew && !isShorter && jsonEqual(finalizers, object.metadata.finalizers ?? [])
-  return isSame || options.dryRun ? next : putObject(context, kind, next)
+  return staying(isSame || options.dryRun ? next : putObject(context, kind, next))
 }
 
 /** Returns the finalizers that request a propagation policy from the garbage collector. */

@@ -27,8 +27,7 @@ import {
   invalid,
   methodNotAllowed,
   MODIFIED_MESSAGE,
-  type StatusError,
-  unsupportedMediaType,
+  StatusError,
 } from '../model/status.ts'
 import { mutated, placeOf, validated } from '../admission/admission.ts'
 import { DecodeError, decodeTyped } from '../schema/decode.ts'
@@ -36,7 +35,8 @@ import { definition } from '../model/schema.ts'
 import { checkUid, updateObject } from './update.ts'
 import { applyManagedFields, checkApplyConfig, updateManagedFields, type Writer } from '../apply/managed_fields.ts'
 import { typingOf } from '../apply/updater.ts'
-import { APPLY, checkNameInUrl, JSON_PATCH, MERGE, STRATEGIC, writeOf } from './write.ts'
+import { patchType } from './patch.ts'
+import { APPLY, checkNameInUrl, JSON_PATCH, writeOf } from './write.ts'
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const
 
@@ -56,7 +56,7 @@ export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
   const { writer, dryRun } = write
   const isApply = call.method === 'PATCH' && mediaType(call) === APPLY
   const applied = isApply ? applyScale(kind, paths, object, now, writer, call) : undefined
-  const given = applied?.scale ?? (call.method === 'PUT' ? readJsonBody(call, SCALE) : patched(now, call))
+  const given = applied?.scale ?? (call.method === 'PUT' ? readJsonBody(call, SCALE) : patched(kind, now, call))
   if (!isObject(given)) throw badRequest('the body of the request must be a Scale')
   checkScale(request, given)
   const admission = {
@@ -71,7 +71,6 @@ export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
   const wanted = mutated(context, { ...admission, object: scaled as unknown as ApiObject }, () => {})
   if (call.method === 'PUT') checkUid(wanted.metadata, object.metadata, kind)
   const version = at(wanted, 'metadata', 'resourceVersion')
-  if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
   const stated = at(wanted, 'spec', 'replicas')
   if (missing !== undefined && stated === undefined && call.method === 'PATCH') {
     throw badRequest(`${missing} cannot be empty`)
@@ -83,6 +82,7 @@ export function scale(request: KindRequest, paths: ScalePaths): JsonObject {
     const problem = fault.invalid('spec.replicas', replicas, 'must be greater than or equal to 0')
     throw invalid(SCALE, route.name, [problem])
   }
+  if (version && version !== object.metadata.resourceVersion) throw conflict(kind, route.name, MODIFIED_MESSAGE)
   validated(context, { ...admission, object: wanted })
   const next = clone(object)
   putAt(next, paths.specReplicas, replicas)
@@ -115,7 +115,9 @@ const OWNED = { 'f:spec': { 'f:replicas': {} } }
 
 /**
  * Applies a Scale. Its managers are those of the object that own the replicas, and those who own them afterwards are
- * managers of the object (apimachinery, util/managedfields/scalehandler.go). Throws 409 for conflicts.
+ * managers of the object (apimachinery, util/managedfields/scalehandler.go). Throws 409 for conflicts. The real server
+ * cannot convert a custom object to a Scale: it throws 500 if the replicas have no owner, if the manager has applied
+ * them before, and if they change.
  */
 function applyScale(
   kind: Kind,
@@ -129,14 +131,19 @@ function applyScale(
   const owns = (each: ManagedFieldsEntry): boolean => ownsReplicas(paths, each)
   const config = readApplyBody(call)
   checkApplyConfig(config, { apiVersion, kind: 'Scale' })
+  const before = managedFields.filter(owns)
+  const isOwner = before.some(({ manager, operation }) => manager === writer.manager && operation === 'Apply')
+  const inconvertible = new StatusError(500, '', `request to convert CR to an invalid group/version: ${apiVersion}`)
+  if (kind.custom && (isOwner || before.length === 0)) throw inconvertible
   const { object = now, managedFields: owners } = applyManagedFields(
-    { ...typingOf(kind, 'scale'), schema: definition('autoscaling.v1.Scale'), isBuiltin: true },
+    { ...typingOf(kind, 'scale'), schema: definition('autoscaling.v1.Scale'), isBuiltin: true, isKnown: () => true },
     now,
-    managedFields.filter(owns).map((each) => ({ ...each, apiVersion, fieldsV1: OWNED })),
+    before.map((each) => ({ ...each, apiVersion, fieldsV1: OWNED })),
     config,
     { ...writer, apiVersion },
     call.query.get('force') === 'true',
   )
+  if (kind.custom && object !== now) throw inconvertible
   const isIn = (list: readonly ManagedFieldsEntry[], { manager, operation, subresource }: ManagedFieldsEntry) =>
     list.some((each) => each.manager === manager && each.operation === operation && each.subresource === subresource)
   const path = paths.specReplicas.map((name) => `f:${name}`)
@@ -148,7 +155,7 @@ function applyScale(
   })
   const fieldsV1 = path.reduceRight<JsonObject>((fields, name) => ({ [name]: fields }), {})
   const added = owners.filter((owner) =>
-    at(owner.fieldsV1, 'f:spec', 'f:replicas') !== undefined && !isIn(managedFields.filter(owns), owner)
+    at(owner.fieldsV1, 'f:spec', 'f:replicas') !== undefined && !isIn(before, owner)
   )
   const entries = [
     ...added.map(({ time: _, ...each }) => ({ ...each, apiVersion: kind.apiVersion, fieldsV1 })),
@@ -184,12 +191,10 @@ function checkScale(request: KindRequest, given: JsonObject): void {
   checkNameInUrl(at(given, 'metadata', 'name'), request.route.name)
 }
 
-function patched(now: JsonObject, call: Call): Json {
-  const type = mediaType(call)
+function patched(kind: Kind, now: JsonObject, call: Call): Json {
+  const type = patchType(kind, call)
   const value = parseBody(call)
-  if (type === JSON_PATCH) return jsonPatch(now, value)
-  if (type === MERGE || type === STRATEGIC) return mergePatch(now, value)
-  throw unsupportedMediaType(`the body of the request was in an unknown format - ${type}`)
+  return type === JSON_PATCH ? jsonPatch(now, value) : mergePatch(now, value)
 }
 
 function scaleOf(object: ApiObject, { specReplicas, statusReplicas, selector }: ScalePaths): JsonObject {

@@ -191,7 +191,7 @@ function restoreUnwritten({ context, kind, subresource }: Write, object: ApiObje
   if (part) return part.prepare(object, old, given)
   if (subresource === 'status') {
     restoreAllButStatus(kind, object, old)
-    if (kind.rules.statusKeepsLabels) restoreField(object.metadata, old.metadata, 'labels')
+    if (kind.rules.statusKeeps) restoreField(object.metadata, old.metadata, kind.rules.statusKeeps)
     kind.rules.prepareStatus?.(object, old, given)
   } else {
     if (kind.status) restoreField(object, old, 'status')

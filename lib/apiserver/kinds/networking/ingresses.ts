@@ -59,7 +59,7 @@ function ingressFaults(ingress: ApiObject): Cause[] {
         ]]),
       ],
       ['defaultBackend', backend],
-      ['ingressClassName', ifSet(name('subdomain'))],
+      ['ingressClassName', name('subdomain')],
     ], 'spec'),
   ]
 }

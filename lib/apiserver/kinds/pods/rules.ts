@@ -38,6 +38,7 @@ export const POD_RULES: Partial<Rules> = {
       ? faults
       : [...faults, fault.forbidden('spec.ephemeralContainers', 'cannot be set on create')]
   },
+  statusKeeps: 'ownerReferences',
   prepareStatus(pod, old) {
     const status = pod['status']
     if (isObject(status)) status['qosClass'] ??= at(old, 'status', 'qosClass')
@@ -154,7 +155,8 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
     list(pod, 'spec', name).length !== list(old, 'spec', name).length
   )
   if (recounted) return [fault.forbidden(`spec.${recounted}`, 'pod updates may not add or remove containers')]
-  const isGated = list(old, 'spec', 'schedulingGates').length > 0
+  const gates = new Set(list(old, 'spec', 'schedulingGates').map(({ name }) => name))
+  const isGated = gates.size > 0
   const faults = ['containers', 'initContainers'].flatMap((field) =>
     list(pod, 'spec', field).flatMap((each, index) =>
       each['image'] ? [] : [fault.required(`spec.${field}[${index}].image`)]
@@ -165,6 +167,10 @@ function podChangeFaults(pod: ApiObject, old: ApiObject): Cause[] {
     faults.push(
       fault.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
     )
+  }
+  for (const [index, { name }] of list(pod, 'spec', 'schedulingGates').entries()) {
+    const detail = `only deletion is allowed, but found new scheduling gate '${String(name)}'`
+    if (!gates.has(name)) faults.push(fault.forbidden(`spec.schedulingGates[${index}].name`, detail))
   }
   const rest = (object: ApiObject): JsonObject => {
     const spec = clone((object['spec'] ?? {}) as JsonObject)

@@ -1,5 +1,5 @@
 /** The rules of namespaces. */
-import { type ApiObject, at, clone, isObject } from '../../model/json.ts'
+import { type ApiObject, at, clone, isObject, type JsonObject } from '../../model/json.ts'
 import { fault } from '../../model/status.ts'
 import type { Rules } from '../../model/kinds.ts'
 import { type Check, checked, qualified } from '../common/checks.ts'
@@ -25,7 +25,8 @@ export const NAMESPACE_RULES: Partial<Rules> = {
   nameRule: 'label',
   defaults(namespace) {
     labelByName(namespace)
-    namespace['status'] ??= {}
+    const status = (namespace['status'] ??= {}) as JsonObject
+    status['phase'] ||= 'Active'
   },
   prepareCreate(namespace) {
     // The defaults do not know a generated name.

@@ -2,7 +2,9 @@
 import { jsonEqual } from '../../../core/equal.ts'
 import { type ApiObject, at, clone, isObject, type JsonObject } from '../../model/json.ts'
 import type { PrepareContext, Rules } from '../../model/kinds.ts'
+import { list } from '../common/columns.ts'
 import { parentsOf } from '../common/fill.ts'
+import { fault } from '../../model/status.ts'
 import { isExternal, serviceFaults } from './checks.ts'
 
 export const SERVICE_RULES: Partial<Rules> = {
@@ -57,6 +59,12 @@ export const SERVICE_RULES: Partial<Rules> = {
     assign(spec, context)
   },
   validate: serviceFaults,
+  validateStatus(service) {
+    const isAllowed = at(service, 'spec', 'type') === 'LoadBalancer' ||
+      list(service, 'status', 'loadBalancer', 'ingress').length === 0
+    const detail = "may only be used when `spec.type` is 'LoadBalancer'"
+    return isAllowed ? [] : [fault.forbidden('status.loadBalancer.ingress', detail)]
+  },
   warnings: serviceWarnings,
   fields: (service) => ({
     'spec.clusterIP': String(at(service, 'spec', 'clusterIP') ?? ''),

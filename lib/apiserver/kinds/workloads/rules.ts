@@ -18,7 +18,7 @@ import { podSpecDefaults } from '../pods/defaults.ts'
 
 export const DEPLOYMENT_RULES: Partial<Rules> = {
   generation: true,
-  statusKeepsLabels: true,
+  statusKeeps: 'labels',
   defaults(deployment) {
     const spec = specOf(deployment)
     fill(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 })
@@ -31,7 +31,7 @@ export const DEPLOYMENT_RULES: Partial<Rules> = {
 
 export const REPLICA_SET_RULES: Partial<Rules> = {
   generation: true,
-  statusKeepsLabels: true,
+  statusKeeps: 'labels',
   defaults: (set) => fill(specOf(set), { replicas: 1 }),
   validate: replicaSetFaults,
   validateStatus: (set) => countFaults(set, 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'),
@@ -39,7 +39,7 @@ export const REPLICA_SET_RULES: Partial<Rules> = {
 
 export const STATEFUL_SET_RULES: Partial<Rules> = {
   generation: true,
-  statusKeepsLabels: true,
+  statusKeeps: 'labels',
   defaults(set) {
     const spec = specOf(set)
     fill(spec, { podManagementPolicy: 'OrderedReady', replicas: 1, revisionHistoryLimit: 10 })
@@ -60,7 +60,7 @@ export const STATEFUL_SET_RULES: Partial<Rules> = {
 
 export const DAEMON_SET_RULES: Partial<Rules> = {
   generation: true,
-  statusKeepsLabels: true,
+  statusKeeps: 'labels',
   defaults(set) {
     const spec = specOf(set)
     fill(spec, { revisionHistoryLimit: 10 })
@@ -98,7 +98,7 @@ export const POD_TEMPLATE_RULES: Partial<Rules> = {
 
 export const REPLICATION_CONTROLLER_RULES: Partial<Rules> = {
   generation: true,
-  statusKeepsLabels: true,
+  statusKeeps: 'labels',
   keepsDependents: true,
   validate: controllerFaults,
   validateStatus: (controller) => countFaults(controller, 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'),
