@@ -220,7 +220,7 @@ export class GarbageCollector implements Runnable {
     if (!resource) return { state: 'present', isSeen: false }
     // A cluster-scoped object cannot have a namespaced owner: like the real collector, keep it.
     if (resource.scope === 'Namespaced' && !namespace) return { state: 'present', isSeen: true }
-    const where = { namespace: resource.scope === 'Namespaced' ? namespace! : '', name: reference.name }
+    const where = { namespace: namespace ?? '', name: reference.name }
     const cached = this.#read(keyFor(resource, where))?.object
     if (cached?.metadata.uid === reference.uid) return { state: stateOfOwner(cached, reference), isSeen: true }
     const live = (await this.#client.get(resource, where)) as KubeObject | undefined

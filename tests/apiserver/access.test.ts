@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ApiServer, type ApiServerOptions } from '../../lib/apiserver/mod.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
+import { nodeCrypto } from '../../lib/runtime/os/builtins.ts'
 import { type Body, type Method, send } from './requests.ts'
 
 class Client {
@@ -113,8 +114,15 @@ test('a token expires a minute after its time', async () => {
   const client = new Client()
   const token = await client.token({ expirationSeconds: 600 })
   const headers = { authorization: `Bearer ${token}` }
+  const crypto = nodeCrypto()
+  const { verify } = crypto as unknown as { verify(...args: unknown[]): boolean }
+  let verified = 0
+  Object.assign(crypto, { verify: (...args: unknown[]) => (verified++, verify(...args)) })
+  assert.equal((await client.who(headers)).httpStatus, 201)
   await client.clock.advance(660_000)
   assert.equal((await client.who(headers)).httpStatus, 201)
+  Object.assign(crypto, { verify })
+  assert.equal(verified, 1, 'a token is verified once')
   await client.clock.advance(1000)
   assert.equal((await client.who(headers)).httpStatus, 401)
   const { status } = await client.send('POST', REVIEWS, { spec: { token } })

@@ -117,6 +117,13 @@ test('a list that takes many turns is that of one version, and a watch sends eac
   const events = (await watching).map(({ type, object }) => `${type} ${object.metadata['name'] ?? ''}`)
   const added = before.items.map(({ metadata }) => `ADDED ${metadata['name']}`)
   assert.deepEqual(events, [...added, 'BOOKMARK ', 'DELETED c000', 'MODIFIED c099', 'ADDED c100'])
+  let tookMs = 0
+  for (let times = 0; times < 3; times++) {
+    const beganMs = clock.now()
+    await requests.text('GET', `${PATH}?labelSelector=app%3Dnone`)
+    tookMs = clock.now() - beganMs
+  }
+  assert.ok(tookMs < 10, `objects are not found by their label: ${tookMs} ms`)
 })
 
 test('the deletion of a collection deletes what it has listed, as it is then', async () => {

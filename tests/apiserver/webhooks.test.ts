@@ -116,9 +116,15 @@ async function watching(server: ApiServer, path: string): Promise<(count: number
 
 test('without a matching webhook a request still runs to its end when it is sent', async () => {
   const server = new ApiServer({ clock: new FakeClock(), callWebhook: down })
-  await configure(server, VALIDATING, { objectSelector: { matchLabels: { never: 'there' } } })
-  const writing = server.handle({ method: 'POST', path: CONFIG_MAPS, body: JSON.stringify(configMap('a')) })
-  const reading = server.handle({ method: 'GET', path: `${CONFIG_MAPS}/a` })
+  await configure(server, VALIDATING)
+  // Of other groups.
+  for (const group of ['other.example.com', 'example.com']) {
+    await must(server, 'POST', CRDS, definitionOf({ kind: 'ConfigMap', group, scope: 'Namespaced' }))
+  }
+  const path = BARS.replace('bars', 'configmaps')
+  const body = JSON.stringify({ ...configMap('a'), apiVersion: 'example.com/v1' })
+  const writing = server.handle({ method: 'POST', path, body })
+  const reading = server.handle({ method: 'GET', path: `${path}/a` })
   assert.deepEqual([(await writing).status, (await reading).status], [201, 200])
 })
 

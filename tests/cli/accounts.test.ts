@@ -81,8 +81,11 @@ test('an account has a token and the roles of its operator in each cluster; thos
   ])
 
   // An account whose roles are the user's has none of these, even if it is the same account.
+  const ofOther = { namespace: 'team', name: 'other', labels: { 'kubeloop.dev/role-of': 'other' } }
+  await clientOf().create(Role, { metadata: ofOther, rules: [] })
   await open(sent(copier([]), name))
-  assert.deepEqual([await clientOf().list(Role), await clientOf().list(RoleBinding)], [[], []])
+  assert.deepEqual((await clientOf().list(Role)).map(({ metadata }) => metadata.name), ['other'])
+  assert.deepEqual(await clientOf().list(RoleBinding), [])
 })
 
 test("the user's roles are applied before the operator starts, take the place of those of their names, and stay", async () => {
@@ -91,7 +94,12 @@ test("the user's roles are applied before the operator starts, take the place of
   const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: KEY }
   // The operator may define these, and serves them only later.
   const namesakes = ['RoleBinding', 'Namespace'].map((kind) => ({ ...own, apiVersion: 'example.com/v1', kind }))
-  const { open, applier, signal } = start({ name: 'role.yaml', objects: [map, own, ...namesakes] })
+  const inWest = {
+    name: 'role.yaml',
+    cluster: 'west',
+    objects: [{ ...own, kind: 'RoleBinding' }, { ...map, metadata: { name } }],
+  }
+  const { open, applier, signal } = start({ name: 'role.yaml', objects: [map, own, ...namesakes] }, inWest)
   await open(sent(copier(['team'])))
   assert.deepEqual(events.flatMap((event) => 'object' in event ? event.object : []), ['Role team/copier'])
   const binding = await clientOf().get(RoleBinding, KEY)
@@ -102,6 +110,9 @@ test("the user's roles are applied before the operator starts, take the place of
   await open(sent(copier(['team'])))
   assert.equal((await clientOf().get(Role, KEY))?.rules ?? 'none', 'none')
   assert.equal((await clientOf().get(RoleBinding, KEY))?.subjects ?? 'none', 'none')
+  await applier.apply(signal)
+  const applied = { kind: 'applied', object: `ConfigMap default/${name}`, cluster: 'west', result: 'created' }
+  assert.deepEqual(events.at(-1), { ...applied, manifest: 'role.yaml' })
 })
 
 test('an account that cannot be opened is refused', async () => {

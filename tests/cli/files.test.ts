@@ -20,7 +20,7 @@ import {
   sampleTest,
   sampleWithModules,
 } from '../../lib/cli/package_files.ts'
-import { readState, StateFile } from '../../lib/cli/api/folder.ts'
+import { claimState, readState, StateFile } from '../../lib/cli/api/folder.ts'
 import type { Fields } from '../../lib/config/fields.ts'
 import { parseKubeconfig } from '../../lib/config/kubeconfig.ts'
 import { writtenBelow } from '../../lib/runtime/os/user_files.ts'
@@ -403,6 +403,16 @@ test('changes are saved together, in a file that only this user can read', async
     assert.equal(saves, 2)
   })
 })
+
+// In a container, each process has the same id.
+test('a state is free if its process has ended, also if it had the id of this one', () =>
+  inFolder(async (path) => {
+    mkdirSync(path('state.running'))
+    writeFileSync(path('state.running/pid'), `${process.pid}\n`)
+    const release = await claimState(path('state'))
+    await release()
+    assert.ok(!existsSync(path('state.running')))
+  }))
 
 test('while a slow disk writes a state, no other is made; the next one has all changes since', async () => {
   const clock = new FakeClock()

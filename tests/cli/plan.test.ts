@@ -60,7 +60,7 @@ async function stageOf(answer: Answer = () => undefined): Promise<Stage> {
   const sent: string[] = []
   const transport: Transport = async (request) => {
     const { method, path } = request
-    sent.push(`${method} ${path}`)
+    sent.push(`${method} ${path}${method === 'DELETE' ? ` ${String(request.body)}` : ''}`)
     if (method !== 'GET') assert.match(path, /[?&]dryRun=All(&|$)/, `${method} ${path} writes`)
     const other = answer(path, method)
     if (!other) return await server.handle(request)
@@ -219,14 +219,13 @@ test('an expired page begins the list again', async () => {
 })
 
 test('deletions name their finalizers and dependents; an object that is created again is replaced', async () => {
-  const { client, plan } = await stageOf()
+  const { client, plan, sent } = await stageOf()
   await create(client, 'a', 'a')
-  for (const name of ['owner', 'orphaning']) {
+  for (const name of ['owner', 'orphaning', 'again']) {
     const owner = await client.create(ConfigMap, { metadata: at(name) })
     await client.create(ConfigMap, { metadata: at(`of-${name}`) }, { owner })
   }
   await client.create(ConfigMap, { metadata: { ...at('held'), finalizers: ['example.com/held'] } })
-  await client.create(ConfigMap, { metadata: at('again') })
   const app = operator({ name: 'deleter' }).cache(ConfigMap)
   app.controllerFor(Foo).reconcile(async (_, { client }) => {
     for (const name of ['owner', 'held', 'again']) await client.delete(ConfigMap, at(name))
@@ -247,7 +246,9 @@ test('deletions name their finalizers and dependents; an object that is created 
   ])
   const of = (name: string) => planned.changes.find((each) => each.name === name)!
   assert.deepEqual(of('held').finalizers, ['example.com/held'])
-  assert.deepEqual(of('owner').dependents, ['ConfigMap default/of-owner'])
+  const { uid } = (await client.get(ConfigMap, at('held')))!.metadata
+  assert.ok(sent.some((each) => each.includes('configmaps/held?') && each.includes(`"uid":"${uid}"`)))
+  for (const name of ['owner', 'again']) assert.deepEqual(of(name).dependents, [`ConfigMap default/of-${name}`])
   assert.deepEqual([of('orphaning').finalizers, of('orphaning').dependents], [['orphan'], undefined])
   assert.deepEqual(of('again').dryRun, { outcome: 'unchecked', message: 'it is deleted before it is created' })
   const lines = planLines(planned).join('\n')
@@ -652,7 +653,9 @@ test('a record is planned again without the cluster, and is a world', () =>
     await create(stage.client, 'a', 'a')
     await run(copier(), stage)
     const foreign = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: 'gone' }
-    await stage.client.create(ConfigMap, { metadata: { ...at('orphan'), ownerReferences: [foreign] } })
+    const { apiVersion, kind, metadata: { uid, name } } = (await stage.client.get(Foo, at('a')))!
+    const own = { apiVersion, kind, name, uid }
+    await stage.client.create(ConfigMap, { metadata: { ...at('orphan'), ownerReferences: [foreign, own] } })
     const app = copier(3)
     app.add('look', async ({ client }) => {
       await client.live.get(Secret, at('hidden')).catch(() => {})
@@ -673,10 +676,10 @@ test('a record is planned again without the cluster, and is a world', () =>
     await using w = await world(app, { from: `${folder.path}/record.json`, log: silent })
     assert.equal(w.clock.now(), Date.parse(NOW))
     assert.equal((await w.client.get(Foo, at('a')))?.status?.seen, 'all')
-    const uid = (await stage.client.get(Foo, at('a')))?.metadata.uid
     assert.equal((await w.client.get(Foo, at('a')))?.metadata.uid, uid)
     assert.deepEqual((await w.client.list(ConfigMap)).map(({ metadata }) => metadata.name), ['a', 'orphan'])
-    assert.equal((await w.client.get(ConfigMap, at('a')))?.metadata.ownerReferences?.[0]?.uid, uid)
+    const { metadata: { ownerReferences } } = (await w.client.get(ConfigMap, at('orphan')))!
+    assert.deepEqual(ownerReferences?.map((each) => each.uid), [uid])
     folder.write('other.json', '{}')
     await assert.rejects(world(app, { from: `${folder.path}/other.json` }), {
       message:

@@ -342,13 +342,13 @@ test('other clusters have rights of their own', async () => {
   const app = operator({ name: 'a', leaderElection: true })
   const west = app.cluster('west', { server: 'https://west' }, { namespaces: ['w'] })
   app.controllerFor(ConfigMap, { when: ({ metadata }) => metadata.namespace === 'team-a' }).reconcile(
-    async ({ metadata: { name } }, { clientOf }) => {
-      await clientOf(west).apply(Secret, { metadata: { namespace: 'w', name } })
+    async ({ metadata: { name } }, { client, clientOf }) => {
+      for (const each of [client, clientOf(west)]) await each.apply(Secret, { metadata: { namespace: 'w', name } })
     },
   )
   await withFolder(async (folder) => {
     await record(folder, app, async (w) => {
-      await w.clientOf(west).create(Namespace, { metadata: { name: 'w' } })
+      for (const each of [w.client, w.clientOf(west)]) await each.create(Namespace, { metadata: { name: 'w' } })
       await w.client.create(ConfigMap, { metadata: FOO.metadata })
       await w.settle()
     })

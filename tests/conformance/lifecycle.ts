@@ -316,6 +316,9 @@ export const LIFECYCLE_CASES: readonly Case[] = casesOf('definitions', [
         'Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress',
       ),
     )
+    const labels = { changed: 'while-it-ends' }
+    const changed = await api.expect(200, 'PATCH', `${CRDS}/${made.name}`, { metadata: { labels } }, { type: MERGE })
+    assert.deepEqual(await api.expect(200, 'GET', `${CRDS}/${made.name}`), changed)
     const { message } = await api.refused(403, 'Forbidden', 'POST', made.path, made.object('new'))
     assert.equal(
       message,

@@ -212,9 +212,16 @@ const VERSIONS: readonly Script[] = ['Equivalent', 'Exact'].map((matchPolicy) =>
   name: `policies: a rule for another version of a kind, by the policy ${matchPolicy}`,
   setup: policies({
     spec: saying("request.kind.version + ' ' + request.requestKind.version + ' ' + string(object.apiVersion)"),
-    match: { matchPolicy, resourceRules: [rule('foos', ['CREATE'], { apiVersions: ['v2'] })] },
+    match: {
+      matchPolicy,
+      resourceRules: [rule('foos', ['CREATE'], { apiVersions: ['v2'] })],
+      excludeResourceRules: [rule('foos', ['CREATE'], { apiVersions: ['v2'], resourceNames: ['b'] })],
+    },
   }),
-  steps: [['POST foos?dryRun=All', foo('a')], ['POST foos2?dryRun=All', { ...foo('a'), apiVersion: '{group}/v2' }]],
+  steps: [...['a', 'b'].map((name): Step => ['POST foos?dryRun=All', foo(name)]), ['POST foos2?dryRun=All', {
+    ...foo('a'),
+    apiVersion: '{group}/v2',
+  }]],
 }))
 
 const SEEN = [

@@ -214,7 +214,9 @@ export const APPLY_SCRIPTS: readonly Script[] = [
     [`MERGE foos/a/status?fieldManager=one ? ${MANAGED}`, {
       status: { ready: 1, conditions: [{ type: 'A', status: 'True' }] },
     }],
-    [`MERGE foos/a/scale?fieldManager=one ? spec`, { spec: { replicas: 5 } }],
-    `GET foos/a ? ${MANAGED}`,
+    ...[5, 0].flatMap((replicas): Step[] => [
+      [`MERGE foos/a/scale?fieldManager=one ? spec`, { spec: { replicas } }],
+      `GET foos/a ? ${MANAGED}`,
+    ]),
   ]),
 ]

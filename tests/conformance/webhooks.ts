@@ -230,7 +230,7 @@ const BAD_PATCHES: readonly Readonly<Record<string, unknown>>[] = [
 export const IDLE = {
   name: 'ok.example.com',
   clientConfig: { service: { name: 'x', namespace: 'y' } },
-  rules: [rule(['nothing'])],
+  rules: [rule(['nothing'], ['CONNECT', 'CREATE', 'DELETE', 'UPDATE'])],
   sideEffects: 'None',
   admissionReviewVersions: ['v1'],
 }
@@ -265,7 +265,7 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
     [
       `PUT ${PATHS.Validating}/{ns}-update ? metadata.generation webhooks.0.timeoutSeconds`,
       ([created]: readonly Body[]) => ({
-        ...configuration('Validating', '', [{ ...IDLE, timeoutSeconds: 3 }]),
+        ...configuration('Validating', '', [{ ...IDLE, timeoutSeconds: 30 }]),
         metadata: created.metadata,
       }),
     ],
@@ -321,7 +321,7 @@ export const WEBHOOK_CASES: readonly Case[] = casesOf('webhooks', [
   }]], [
     ['POST cm', cm('a')],
     ['POST cm', cm('b', { keep: 'yes' })],
-    ['DELETE cm/a', { propagationPolicy: 'Background' }],
+    ['DELETE cm/a', { propagationPolicy: 'Background', preconditions: {} }],
     'CALLS ? operation name options object oldObject',
     'DELETE cm/b',
     'GET cm/b',

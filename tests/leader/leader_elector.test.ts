@@ -204,6 +204,13 @@ test('the pause between tries does not exceed the deadline', async () => {
   assert.equal(a.elector.isLeader, true)
   await clock.advance(1)
   assert.deepEqual([a.elector.isLeader, a.outcome instanceof LeadershipLost], [false, true])
+  // A later term does not end with the failure of this one.
+  a.network.intercept = undefined
+  a.start()
+  await clock.advance(0)
+  a.network.intercept = silence
+  await clock.advance(10_000)
+  assert.match(String(a.outcome), /for 10 s: the server did not answer$/)
 })
 
 test('the last failure within the deadline announces no further try', async () => {

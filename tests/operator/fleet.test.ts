@@ -454,7 +454,8 @@ test('definitions are installed in each cluster, by the leader alone if they cha
 
 test('a provider that throws is reported and read again; a name that is refused is reported', async () => {
   let calls = 0
-  const changes: unknown[] = [{ add: 'No Name', config }, { add: 'west', config }, { add: 'a', config }]
+  const long = 'a'.repeat(64)
+  const changes: unknown[] = ['No Name', long, 'west', 'a'].map((add) => ({ add, config }))
   const app = operator({ name: 'op' })
   app.cluster('west', config)
   const members = app.clusters('members', async function* ({ client }) {
@@ -471,7 +472,9 @@ test('a provider that throws is reported and read again; a name that is refused 
   await s.clock.advance(10_000)
   assert.deepEqual([calls, [...s.parts!.controllers.keys()]], [5, ['configmap@a', 'configmap@b']])
   assert.deepEqual(failures(s).map((line) => line.replace(/ \(opened again.*/, '')), [
-    'Cannot add the cluster "No Name" of "members": the name must be lower-case letters, digits and dashes (tried again with back-off)',
+    ...['No Name', long].map((name) =>
+      `Cannot add the cluster "${name}" of "members": the name must be lower-case letters, digits and dashes (tried again with back-off)`
+    ),
     'Cannot add the cluster "west" of "members": another one has its name (tried again with back-off)',
     ...Array(3).fill('Cannot read the stream of the source "members": not today') as string[],
   ])

@@ -539,28 +539,30 @@ test('a new webhook that other replicas may be called for may fail for 10 minute
   }
 })
 
-test('a replica that lost the Lease of the configurations waits for it again, and does not end', async () => {
-  const clock = restingClock()
-  const server = new ApiServer({ clock })
-  const old = releaseOn(server, clock, 'old', ['mutating'])
-  await clock.advance(55_000)
-  old.network.intercept = only(/^(?!GET)/, silence)
-  const { client } = new Cluster({ name: 'admin', transport: server.handle })
-  await client.delete(MutatingWebhookConfiguration, { name: 'guard-mutating-webhook-configuration' })
-  const next = releaseOn(server, clock, 'next', ['validating'])
-  await clock.advance(20_000)
-  assert.deepEqual(await installedOn(server), ['validating'])
-  assert.equal(old.outcome(), undefined)
-  const warnings = old.lines.filter((line) => line.startsWith('warn'))
-  // That a restoration ends with the term is no failure of its own.
-  assert.match(warnings[1]!, /^warn Cannot renew lease "default\/guard" for 10 s/, old.lines.join('\n'))
-  old.network.intercept = undefined
-  next.stop()
-  await clock.advance(20_000)
-  assert.deepEqual(await installedOn(server), ['mutating'])
-  old.stop()
-  await clock.advance(0)
-})
+for (const [during, ms] of [['as it restores them', 55_000], ['between two times', 61_000]] as const) {
+  test(`a replica that lost the Lease of the configurations waits for it again, and does not end (${during})`, async () => {
+    const clock = restingClock()
+    const server = new ApiServer({ clock })
+    const old = releaseOn(server, clock, 'old', ['mutating'])
+    await clock.advance(ms)
+    old.network.intercept = only(/^(?!GET)/, silence)
+    const { client } = new Cluster({ name: 'admin', transport: server.handle })
+    await client.delete(MutatingWebhookConfiguration, { name: 'guard-mutating-webhook-configuration' })
+    const next = releaseOn(server, clock, 'next', ['validating'])
+    await clock.advance(20_000)
+    assert.deepEqual(await installedOn(server), ['validating'])
+    assert.equal(old.outcome(), undefined)
+    const warnings = old.lines.filter((line) => line.startsWith('warn'))
+    // That a restoration ends with the term is no failure of its own.
+    assert.match(warnings[1]!, /^warn Cannot renew lease "default\/guard" for 10 s/, old.lines.join('\n'))
+    old.network.intercept = undefined
+    next.stop()
+    await clock.advance(20_000)
+    assert.deepEqual(await installedOn(server), ['mutating'])
+    old.stop()
+    await clock.advance(0)
+  })
+}
 
 test('without the right to the Lease configurations are installed once, after 10 s; a failure ends the start', async () => {
   for (const [isForeign, mayLead] of [[false, false], [true, false], [true, true]] as const) {

@@ -165,6 +165,16 @@ test('problems of checks name the field', () => {
     validate({ spec }).map(({ field, message }) => `${field}: ${message}`).join('; '),
     /spec\.ports\[2\]: Duplicate value; spec\.labels: Too many entries: 2, expected at most 1/,
   )
+  let reads = 0
+  const of = (name: number) => ({
+    name: {
+      get value() {
+        return reads++, name
+      },
+    },
+  })
+  z.array(z.any()).check(listMap('name')).parse(Array.from({ length: 100 }, (_, index) => of(index)))
+  assert.equal(reads, 100, 'items are compared with all others')
 })
 
 const REFUSED: readonly (readonly [string, $ZodType, RegExp])[] = [

@@ -163,8 +163,10 @@ interface Alone {
   hide(path: string): void
   /** Called after the server has answered discovery, before the collector receives the answer. */
   meanwhile: (() => Promise<unknown>) | undefined
+  /** The paths of the collector's requests. */
+  readonly paths: string[]
   /** Number of discovery requests. */
-  discoveries: number
+  readonly discoveries: number
   exists(name: string): Promise<boolean>
   /** Creates and deletes a Foo, and resolves with whether its dependent is deleted. */
   collectsFoo(name: string): Promise<boolean>
@@ -181,8 +183,8 @@ async function alone(work: (one: Alone) => Promise<void>, refuses = false): Prom
   const { client } = new Cluster({ name: 'test', transport: server.handle, clock })
   const lines: string[] = []
   const transport: Transport = (request) => {
+    self.paths.push(request.path)
     if (self.hidden && request.path.startsWith(`${self.hidden}?`)) return Promise.resolve(refusal(403, 'Forbidden'))
-    if (request.path === '/apis') self.discoveries++
     if (request.path !== '/apis') return server.handle(request)
     if (self.refuses) return Promise.resolve(refusal(403, 'Forbidden'))
     return server.handle(request).then(async (response) => {
@@ -193,7 +195,10 @@ async function alone(work: (one: Alone) => Promise<void>, refuses = false): Prom
   const collector = new GarbageCollector({ transport, clock, log: recordingLog(lines) })
   const stop = new AbortController()
   const self: Alone = {
-    ...{ client, clock, collector, lines, stop, refuses, hidden: undefined, meanwhile: undefined, discoveries: 0 },
+    ...{ client, clock, collector, lines, stop, refuses, hidden: undefined, meanwhile: undefined, paths: [] },
+    get discoveries() {
+      return self.paths.filter((path) => path === '/apis').length
+    },
     hide: (path) => (self.hidden = path, server.closeWatches()),
     exists: (name) => isThere(client, name),
     async collectsFoo(name) {
@@ -259,9 +264,14 @@ test('a dependent is deleted after an owner that no watch has delivered', () =>
     await clock.advance(120_000)
     assert.equal(await one.exists('orphan'), false)
     one.hidden = undefined
-    const seen = map('seen', await client.create(Secret, { metadata: ref('other') }))
-    await client.create(ConfigMap, seen)
+    const other = await client.create(Secret, { metadata: ref('other') })
+    await client.create(ConfigMap, map('seen', other))
+    const both = map('both', other, await client.create(Secret, { metadata: ref('kept') }))
+    await client.create(ConfigMap, both)
     await clock.advance(120_000)
+    one.paths.length = 0
+    await clock.advance(120_000)
+    assert.doesNotMatch(one.paths.join('\n'), /\/secrets\/(?:other|kept)/, 'the cache has the owners')
     assert.equal(await one.exists('seen'), true)
     assert.equal(collector.idle, true)
     // The collector has an owner, and then a dependent, that was deleted and created again meanwhile.
@@ -273,9 +283,12 @@ test('a dependent is deleted after an owner that no watch has delivered', () =>
     one.hide('/api/v1/configmaps')
     await client.delete(ConfigMap, ref('again'))
     await client.create(ConfigMap, map('again'))
+    await client.delete(ConfigMap, ref('both'))
+    await client.create(ConfigMap, both)
     await client.delete(Secret, ref('other'))
     await clock.advance(120_000)
     assert.equal(await one.exists('again'), true)
+    assert.equal((await client.get(ConfigMap, ref('both')))?.metadata.ownerReferences?.length, 2)
   }))
 
 test('a success resets the back-off', () =>

@@ -37,17 +37,13 @@ export function applyDefinition(context: Context, stored: ApiObject): void {
   if (!jsonEqual(status['acceptedNames'], at(stored, 'status', 'acceptedNames'))) offerNames(context, stored)
 }
 
-/** Gives names that a definition has no more to those of its group that wait for them. */
+/** Gives names that a definition has no more to those that wait for them. */
 function offerNames(context: Context, crd: ApiObject): void {
   for (const other of context.store.list(CRDS, '')) {
     const conditions = at(other, 'status', 'conditions')
     const isWaiting = Array.isArray(conditions) &&
       conditions.some((each) => at(each, 'type') === 'NamesAccepted' && at(each, 'status') === 'False')
-    if (
-      isWaiting && at(other, 'spec', 'group') === at(crd, 'spec', 'group') && other.metadata.name !== crd.metadata.name
-    ) {
-      applyDefinition(context, other)
-    }
+    if (isWaiting && other.metadata.name !== crd.metadata.name) applyDefinition(context, other)
   }
 }
 

@@ -92,8 +92,8 @@ function kindOf(
 }
 
 /** Returns what of a definition ends the watches of its kind when it changes. */
-export function originOf({ metadata: { uid }, spec, status }: ApiObject): JsonObject {
-  return { uid: uid!, spec, names: at(status, 'acceptedNames') }
+export function originOf({ spec, status }: ApiObject): JsonObject {
+  return { spec, names: at(status, 'acceptedNames') }
 }
 
 /** How objects of a definition are read. */

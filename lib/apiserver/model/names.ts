@@ -213,8 +213,12 @@ function finalizerFaults(meta: Meta): Cause[] {
 
 const STANDARD_FINALIZERS: readonly string[] = ['orphan', 'foregroundDeletion', 'kubernetes']
 
-/** Returns the faults of finalizers without a domain; built-in kinds only. */
-export function finalizerNameFaults({ finalizers = [] }: Meta): Cause[] {
+/** Returns the faults of finalizers without a domain. Custom kinds get a warning instead, definitions nothing. */
+export function finalizerNameFaults(
+  { finalizers = [] }: Meta,
+  { custom, group }: { readonly custom: boolean; readonly group: string },
+): Cause[] {
+  if (custom || group === 'apiextensions.k8s.io') return []
   return finalizers.flatMap((finalizer, index) =>
     finalizer.includes('/') || STANDARD_FINALIZERS.includes(finalizer) ? [] : [
       fault.invalid(

@@ -160,7 +160,7 @@ function metadataUpdateFaults(metadata: Meta, before: Meta, kind: Kind): Cause[]
   for (const name of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
     if (metadata[name] !== before[name]) faults.push(immutable(`metadata.${name}`, metadata[name]))
   }
-  faults.push(...commonFaults(metadata), ...(kind.custom ? [] : finalizerNameFaults(metadata)))
+  faults.push(...commonFaults(metadata), ...finalizerNameFaults(metadata, kind))
   return faults
 }
 

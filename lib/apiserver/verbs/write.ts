@@ -371,7 +371,5 @@ function initMetadata(context: Context, kind: Kind, { metadata }: ApiObject): vo
 /** Returns the faults of an object's metadata, without the rules for updates. */
 function metadataFaults(object: ApiObject, kind: Kind): Cause[] {
   const { metadata } = object
-  const faults = metaFaults(metadata, kind.rules.nameRule, kind.namespaced)
-  // Custom kinds get a warning instead.
-  return kind.custom || kind.group === 'apiextensions.k8s.io' ? faults : [...faults, ...finalizerNameFaults(metadata)]
+  return [...metaFaults(metadata, kind.rules.nameRule, kind.namespaced), ...finalizerNameFaults(metadata, kind)]
 }

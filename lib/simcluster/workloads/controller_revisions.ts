@@ -22,7 +22,7 @@ export async function revise(
   owner: V1StatefulSet | V1DaemonSet,
   label: string,
 ): Promise<{ readonly update: V1ControllerRevision; readonly all: readonly V1ControllerRevision[] }> {
-  const { metadata, spec, status } = owner
+  const { metadata, spec } = owner
   const { namespace, name, annotations } = metadata
   const claimed = await claim(client, revisionsByOwner, owner)
   // Those that its deletion orphans are not made again.
@@ -36,7 +36,7 @@ export async function revise(
     const update = await client.patch(ControllerRevision, same, { merge: { revision } })
     return { update, all: [update, ...known.filter((each) => each !== same)] }
   }
-  const hash = hashText(JSON.stringify(data) + (status?.collisionCount ?? ''))
+  const hash = hashText(JSON.stringify(data))
   const labels = { ...spec?.template.metadata?.labels, [label]: hash }
   const own = { namespace, name: `${name.slice(0, 223)}-${hash}`, labels, annotations }
   const { object } = await client.createIfMissing(ControllerRevision, { metadata: own, data, revision }, { owner })

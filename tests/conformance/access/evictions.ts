@@ -25,9 +25,9 @@ function budgeted(status: Body, name = 'b'): Step {
   return { method: 'PATCH', path: `${BUDGETS}/${name}/status`, type: MERGE, body: { status } }
 }
 
-function budget(name = 'b'): Step {
+function budget(name = 'b', path = BUDGETS): Step {
   const spec = { minAvailable: 1, selector: { matchLabels: { app: 'a' } } }
-  return { path: BUDGETS, body: { metadata: { name }, spec } }
+  return { path, body: { metadata: { name }, spec } }
 }
 
 const CREATE: Step = { path: PODS, body: pod('p') }
@@ -90,6 +90,7 @@ export const EVICTION_CASES: readonly Case[] = [
     yield { ...CREATE, body: { ...pod('p'), metadata: { name: 'p', labels: { app: 'a' }, finalizers: ['a.b/c'] } } }
     yield running('p')
     yield budget()
+    yield budget('$NS', BUDGETS.replace('$NS', 'default'))
     yield budgeted({
       observedGeneration: 1,
       disruptionsAllowed: 2,

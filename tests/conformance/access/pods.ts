@@ -30,14 +30,15 @@ function resize(resources: Body, more: Partial<Step> = {}): Step {
 
 export const POD_CASES: readonly Case[] = [
   steps('a binding assigns a pod to a node', async function* () {
-    yield { ...CREATE, body: { ...CREATE.body, metadata: { name: 'p', labels: { a: '1', l: 'old' } } } }
+    const before = { labels: { a: '1', l: 'old' }, annotations: { b: '2', x: 'old' } }
+    yield { ...CREATE, body: { ...CREATE.body, metadata: { name: 'p', ...before } } }
     yield bind({}, { path: `${PODS}/p/binding?dryRun=All` })
     yield { path: `${PODS}/p`, show: 'spec.nodeName' }
     yield bind({ metadata: { name: 'p', annotations: { x: 'y' }, labels: { l: 'new' } } }, { show: '.' })
     const body = yield { path: `${PODS}/p` }
     assert.equal(body.spec.nodeName, 'n1')
     assert.equal(body.metadata.generation, 1)
-    assert.deepEqual([body.metadata.labels, body.metadata.annotations], [{ a: '1', l: 'new' }, { x: 'y' }])
+    assert.deepEqual([body.metadata.labels, body.metadata.annotations], [{ a: '1', l: 'new' }, { b: '2', x: 'y' }])
     const [{ lastTransitionTime, ...condition }] = body.status.conditions
     assert.ok(lastTransitionTime)
     assert.deepEqual(condition, { type: 'PodScheduled', status: 'True', lastProbeTime: null })

@@ -92,7 +92,7 @@ export const TOKEN_CASES: readonly Case[] = [
     yield request(bound('Pod', 'none'))
     yield request(bound('ConfigMap', 'x'))
     yield request({ boundObjectRef: { kind: 'Foo', apiVersion: 'a/b/c', name: 'x' } })
-    yield { path: PODS, body: pod('q') }
+    yield { path: PODS, body: pod('q', { serviceAccountName: 'other' }) }
     yield request(bound('Pod', 'q'))
     // Requested by kubelets for pods of old clients: the token lives for a year.
     const long = yield request({ ...bound('Pod', 'p'), expirationSeconds: 3607 })
@@ -100,6 +100,10 @@ export const TOKEN_CASES: readonly Case[] = [
     assert.equal(claims.exp - claims.iat, 365 * 24 * 3600)
     assert.equal(claims['kubernetes.io'].warnafter - claims.iat, 3607)
     assert.equal(long.spec.expirationSeconds, 3607)
+    const other = claimsOf(
+      (yield request({ ...bound('Pod', 'p'), audiences: ['x'], expirationSeconds: 3607 })).status.token,
+    )
+    assert.equal(other.exp - other.iat, 3607)
   }),
   steps('the claims of a bound pod name its node', async function* (api) {
     yield ACCOUNT

@@ -15,6 +15,7 @@ import {
   Service,
   ServiceAccount,
   StatefulSet,
+  type V1Toleration,
 } from 'kubeloop/kinds'
 import { type Pods, world } from 'kubeloop/testing'
 import { silentLog } from '../../../lib/observe/log.ts'
@@ -187,14 +188,26 @@ export const CASES: Cases = {
   'stateful-waits': {
     'its first pod does not start': held(stateful()),
   },
+  'stateful-ends': {
+    'it is created': stateful(),
+    'its last pod stays, and so those before it': async ({ client, namespace, ...step }) => {
+      await client.patch(Pod, { namespace, name: 'web-2' }, { merge: { metadata: { finalizers: ['test/held'] } } })
+      await restate({ replicas: 1 })({ client, namespace, ...step })
+    },
+    'it goes': ({ client, namespace }) =>
+      client.patch(Pod, { namespace, name: 'web-2' }, { merge: { metadata: { finalizers: null } } }),
+  },
   'stateful-parallel': {
     'all start at once': held(stateful({ podManagementPolicy: 'Parallel', ordinals: { start: 5 } })),
     'and go at once': restate({ replicas: 0 }),
   },
   'stateful-partition': {
-    'it is created': stateful({ updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } } }),
+    'it is created': stateful({
+      ordinals: { start: 5 },
+      updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 2 } },
+    }),
     'some pods get another image': restate({ template: template('web:2') }),
-    'one with the first image comes back': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-0' }),
+    'one with the first image comes back': ({ client, namespace }) => client.delete(Pod, { namespace, name: 'web-5' }),
   },
   'stateful-on-delete': {
     'it is created': stateful({ replicas: 2, updateStrategy: { type: 'OnDelete' }, revisionHistoryLimit: 0 }),
@@ -470,6 +483,12 @@ function lineOf(object: KubeObject): string {
       hostname: spec?.['hostname'],
       subdomain: spec?.['subdomain'],
       affinity: spec?.['affinity'],
+      tolerations: own?.[0]?.kind === 'DaemonSet'
+        ? (spec?.['tolerations'] as V1Toleration[]).map((each) =>
+          [each.key, each.effect, each.tolerationSeconds].join()
+        )
+          .toSorted()
+        : undefined,
     }
     : status
   const { data, type, endpoints, ports, addressType } = draft(object) as unknown as Record<string, unknown>

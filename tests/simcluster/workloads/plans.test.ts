@@ -656,11 +656,14 @@ test('EndpointSlices: endpoints stay, slices that change are filled, and one wit
   assert.equal(plan([full, half, few], ...range(0, 153)), '[[],[["half",51]],[]]')
   assert.equal(plan([full, half, few], ...range(1, 153)), '[[],[["full",100]],[]]')
   assert.equal(plan([full, half, few], ...range(0, 150)), '[[],[],["few"]]')
+  assert.equal(plan([half], ...range(100, 200)), '[[],[["half",100]],[]]')
   assert.equal(plan([full, few], ...range(0, 100), 150, ...range(152, 300)), '[[49],[["few",100]],[]]')
   // A new slice takes the place of one that goes, and an empty one that of the last.
   assert.equal(plan([few], ...range(200, 205)), '[[],[["few",5]],[]]')
   assert.equal(plan([few]), '[[],[["few",0]],[]]')
   assert.equal(plan([slice('empty')]), '[[],[],[]]')
+  const ofEarlier = { ownerReferences: [{ ...few!.metadata.ownerReferences![0], uid: 'earlier' }] }
+  assert.equal(plan([{ ...few, metadata: { ...few!.metadata, ...ofEarlier } }], 150), '[[1],[],["few"]]')
   Object.assign(service.spec.ports[0]!, { appProtocol: 'h2c' })
   assert.equal(plan([few], 150, 151), '[[],[["few",2]],[]]')
 })

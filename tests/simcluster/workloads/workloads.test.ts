@@ -393,7 +393,11 @@ test('a CronJob has a Job at each of its times, and catches up with the last one
     await w.client.create(CronJob, { metadata: ref('tick'), spec })
     await w.client.create(CronJob, { metadata: ref('often'), spec: { ...spec, schedule: '@every 1h30m' } })
     await w.client.create(CronJob, { metadata: ref('odd'), spec: { ...spec, schedule: '*/70 5/20 * * *' } })
-    const jobs = async () => (await w.client.list(Job)).map(({ metadata }) => metadata.name)
+    // Another has taken the name of its Job.
+    await w.client.create(CronJob, { metadata: ref('taken'), spec })
+    await w.client.create(Job, { metadata: ref('taken-29453765'), spec: { ...jobTemplate.spec, suspend: true } })
+    const jobs = async () =>
+      (await w.client.list(Job)).map(({ metadata }) => metadata.name).filter((name) => !name.startsWith('taken'))
     await w.advance('299s')
     assert.deepEqual(await jobs(), [])
     await w.advance('1s')
@@ -403,6 +407,7 @@ test('a CronJob has a Job at each of its times, and catches up with the last one
       'tick-29453765',
       '2026-01-01T00:05:00Z',
     ])
+    assert.equal((await w.client.get(CronJob, ref('taken')))!.status?.active, undefined)
     await w.advance('605s')
     assert.deepEqual(await jobs(), ['tick-29453770', 'tick-29453775'])
     assert.equal((await tick()).lastSuccessfulTime, '2026-01-01T00:15:02Z')
