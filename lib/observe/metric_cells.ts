@@ -24,7 +24,7 @@ interface Cell {
   reset(): void
 }
 
-/** What Prometheus refuses, with all other metrics of the process. */
+/** Valid names. Prometheus refuses a scrape with others, and so all metrics of the process. */
 const [NAME, LABEL] = [/^[a-zA-Z_:][\w:]*$/, /^[a-zA-Z_]\w*$/]
 
 /** A metric that prom-client's registry handles like its own. */

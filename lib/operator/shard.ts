@@ -241,7 +241,7 @@ class Drain {
       if (!gone.has(text)) return
       // The watch reports an object that has left the selection as deleted.
       const live = await context.client.live.get(this.#resource, key as never).catch((error: unknown) => {
-        // It went with its definition.
+        // The object is gone with its definition.
         if (!isMissingKind(error)) throw error
       })
       if (live) return void gone.delete(text)

@@ -69,7 +69,7 @@ const READ_MS = 30_000
 /** The waits between retries. They are shorter than the time for a new leaf to be picked up. */
 const RETRY = { baseMs: 1000, maxMs: 10_000 } as const
 
-/** Of a rotation, which has five at most. Without a leader, replicas of two releases may undo each other's steps. */
+/** Limits writes of the Secret. A rotation has at most five; without a leader, two releases may undo each other's. */
 const WRITES = { burst: 10, refillMs: 60_000 } as const
 
 /** The maximum number of writers that a replica lets pass before it gives up to create the Secret. */

@@ -37,7 +37,7 @@ export function applyDefinition(context: Context, stored: ApiObject): void {
   if (!jsonEqual(status['acceptedNames'], at(stored, 'status', 'acceptedNames'))) offerNames(context, stored)
 }
 
-/** Gives names that a definition has no more to those that wait for them. */
+/** Gives names that a definition no longer has to the definitions that wait for them. */
 function offerNames(context: Context, crd: ApiObject): void {
   for (const other of context.store.list(CRDS, '')) {
     const conditions = at(other, 'status', 'conditions')

@@ -193,7 +193,7 @@ export class CompactObjects implements Objects<KubeObject> {
       this.#slabs[this.#current] = slab
     }
     const place = this.#current * STEPS + slab.used / STEP_BYTES
-    // Of an object that was here before.
+    // An object that was at this place before may have been read lately.
     this.#recent.delete(place)
     for (let left = bytes.length, at = 0; at < LENGTH_BYTES; at++, left >>>= 8) slab.bytes[slab.used + at] = left
     slab.bytes.set(bytes, slab.used + LENGTH_BYTES)

@@ -10,7 +10,7 @@ import { type DeployOptions, replicasOf } from './options.ts'
 import { addressOf, portOf } from './ports.ts'
 import { namespaceOf } from '../../rights/account.ts'
 
-/** The namespaces of every cluster, whose pods are of others. */
+/** The namespaces that every cluster has. Their pods belong to others. */
 const OF_CLUSTERS: readonly string[] = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
 /** @throws Error if no objects can run this operator, or they would harm others. */

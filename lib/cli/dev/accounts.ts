@@ -19,7 +19,7 @@ export interface AccountsOptions {
   readonly report: (event: DevEvent) => void
 }
 
-/** What roles and bindings are of, and in. */
+/** The kinds that roles and bindings need, which are applied before these. */
 const FIRST = /^v1 (?:Namespace|ServiceAccount)$/
 const ROLES: readonly AnyResource[] = [Role, ClusterRole, RoleBinding, ClusterRoleBinding]
 
