@@ -49,7 +49,7 @@ export class Clusters {
     at: Pick<ClusterOptions, 'config' | 'transport'>,
   ) => Cluster
 
-  /** Whether a kind is optional by itself. */
+  /** For each cluster: returns whether the operator has declared a kind as optional. */
   readonly mayMiss: WeakMap<Cluster, (resource: AnyResource) => boolean> = new WeakMap()
 
   /** `connections`: those that the clusters do not close themselves. */

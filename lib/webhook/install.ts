@@ -3,6 +3,7 @@ import { jsonEqual } from '../core/equal.ts'
 import { ConfigError } from '../core/errors.ts'
 import { type AnyResource, CRD, type WebhookClientConfig } from '../core/resource.ts'
 import type { WebhookConfiguration, WebhookConfigurations, WebhookEntry } from './configurations.ts'
+import { hostOf, isLoopback } from '../runtime/net/address.ts'
 import { deleteLeftover, findObject } from './leftovers.ts'
 import { isOwnConfiguration, isSameServer, MUTATING, OPERATOR_LABEL, ownConfigurations, serverOf } from './ownership.ts'
 import {
@@ -33,8 +34,9 @@ export async function installConfigurations(
   }
 }
 
-function isLocal({ url = '' }: WebhookClientConfig): boolean {
-  return /^https:\/\/(?:127\.|localhost[:/]|\[::1\])/.test(url)
+function isLocal({ url }: WebhookClientConfig): boolean {
+  const parsed = URL.parse(url ?? '')
+  return parsed !== null && isLoopback(hostOf(parsed))
 }
 
 async function installOne(

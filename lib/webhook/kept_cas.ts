@@ -20,8 +20,9 @@ export class KeptCas {
   }
 
   /**
-   * Called after an injection with when it began: CAs that appear from now on were added later, also those that it has
-   * removed: a replica that adds its CA again still serves a certificate of it.
+   * Called after an injection; `beganMs`: when it began, by the monotonic clock. CAs that appear from now on are new.
+   * CAs that the injection has removed are forgotten, so they are new if they come back: the replica that adds its CA
+   * again still serves a certificate of it.
    */
   end(beganMs: number): void {
     this.#isFirst = false

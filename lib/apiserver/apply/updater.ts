@@ -80,6 +80,10 @@ export function typingOf(kind: Kind, subresource: string): Typing {
 const STATUS_ONLY = fieldSet(['f:status'])
 const ALL_BUT_STATUS = fieldSet(['f:spec'], ['f:metadata'], ['f:apiVersion'], ['f:kind'])
 const SPEC_ONLY = fieldSet(['f:spec'])
+const SPEC_AND = {
+  labels: fieldSet(['f:spec'], ['f:metadata', 'f:labels']),
+  ownerReferences: fieldSet(['f:spec'], ['f:metadata', 'f:ownerReferences']),
+}
 
 /** Returns the fields that an endpoint resets; its writers do not own them. */
 function ignoredFields(kind: Kind, subresource: string): FieldSet {
@@ -87,7 +91,7 @@ function ignoredFields(kind: Kind, subresource: string): FieldSet {
   if (subresource !== 'status') return STATUS_ONLY
   if (kind.custom) return ALL_BUT_STATUS
   const { statusKeeps } = kind.rules
-  return statusKeeps ? fieldSet(['f:spec'], ['f:metadata', `f:${statusKeeps}`]) : SPEC_ONLY
+  return statusKeeps ? SPEC_AND[statusKeeps] : SPEC_ONLY
 }
 
 function fieldSet(...paths: readonly (readonly string[])[]): FieldSet {

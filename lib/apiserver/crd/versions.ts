@@ -87,7 +87,7 @@ function partsFaults(versions: readonly JsonObject[], old: JsonObject | undefine
           columnFaults(column, `${path}[${index}]`)
         ),
     ),
-    // Selectable fields of a version need a schema of the version, and those of all versions need a common one.
+    // Selectable fields and schemas are both common to all versions, or both of each version.
     ...each(
       'selectableFields',
       'selectableFields',

@@ -133,8 +133,9 @@ function applyScale(
   checkApplyConfig(config, { apiVersion, kind: 'Scale' })
   const before = managedFields.filter(owns)
   const isOwner = before.some(({ manager, operation }) => manager === writer.manager && operation === 'Apply')
-  const inconvertible = new StatusError(500, '', `request to convert CR to an invalid group/version: ${apiVersion}`)
-  if (kind.custom && (isOwner || before.length === 0)) throw inconvertible
+  const inconvertible = (): StatusError =>
+    new StatusError(500, '', `request to convert CR to an invalid group/version: ${apiVersion}`)
+  if (kind.custom && (isOwner || before.length === 0)) throw inconvertible()
   const { object = now, managedFields: owners } = applyManagedFields(
     { ...typingOf(kind, 'scale'), schema: definition('autoscaling.v1.Scale'), isBuiltin: true, isKnown: () => true },
     now,
@@ -143,7 +144,7 @@ function applyScale(
     { ...writer, apiVersion },
     call.query.get('force') === 'true',
   )
-  if (kind.custom && object !== now) throw inconvertible
+  if (kind.custom && object !== now) throw inconvertible()
   const isIn = (list: readonly ManagedFieldsEntry[], { manager, operation, subresource }: ManagedFieldsEntry) =>
     list.some((each) => each.manager === manager && each.operation === operation && each.subresource === subresource)
   const path = paths.specReplicas.map((name) => `f:${name}`)

@@ -140,13 +140,13 @@ export class StateFile {
     const beganMs = clock.monotonic()
     const text = JSON.stringify(save())
     this.#tookMs = clock.monotonic() - beganMs
-    this.#writing = write(this.#file, text).catch((error: unknown) => {
+    this.#writing = write(this.#file, text).then(() => false, (error: unknown) => {
       onError(error)
       return true
     }).then((hasFailed) => {
       this.#writing = undefined
       if (this.#dirty) this.changed()
-      this.#dirty ||= hasFailed === true
+      this.#dirty ||= hasFailed
     })
   }
 }

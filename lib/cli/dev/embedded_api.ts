@@ -33,7 +33,7 @@ export interface EmbeddedApi {
   transportOf(cluster?: string): Transport | undefined
   /**
    * Adds other clusters of the operator to the API and the kubeconfig. The APIs of earlier calls stay. One call waits
-   * for the other, as two would open an API for the same name.
+   * for the other, as two would open an API for the same name. Each call rejects with its own error alone.
    */
   setClusters(names: readonly string[]): Promise<void>
   /** Closes all connections and saves the state. */

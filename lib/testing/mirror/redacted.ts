@@ -43,7 +43,7 @@ export function repeatsValues(...secrets: readonly (Fields | undefined)[]): (nam
   return (name, text) => COPY.test(name) || values.some((value) => text.includes(value))
 }
 
-/** `applied`: what takes the place of an annotation with values, also with those of `other`. */
+/** `applied` replaces each annotation that repeats a value of the object or of `other`. */
 function withValues(
   object: ApiObject,
   applied: string,

@@ -9,6 +9,7 @@ import { firstOf, messageOf } from '../../../core/errors.ts'
 import { formatMs } from '../../../core/duration.ts'
 import { parseKey } from '../../../core/objects.ts'
 import { clockTime, isNamedAfter } from '../../../observe/pretty_log.ts'
+import { placeOfError } from '../../../observe/error_place.ts'
 import { userFrames } from '../../../observe/stack.ts'
 import { shortPath } from '../../../runtime/os/source_place.ts'
 import { inCluster } from '../../../controller/change_summary.ts'
@@ -134,7 +135,7 @@ export class LiveView {
 
   /** Returns the line of source of the user's innermost frame. */
   #sourceLine(error: unknown): string[] {
-    const place = placeOf(error)
+    const place = placeOfError(error, userFrames)
     return place ? [this.#placeLine(place)] : []
   }
 }
@@ -155,16 +156,11 @@ function titleOf({ controller, kind, key, cluster }: ReconcileReport): string {
   return `${kind} ${key}${inCluster(cluster)}${own}`
 }
 
-/** Returns the user's innermost frame, as `file:line:column`. */
-function placeOf(error: unknown): string | undefined {
-  return userFrames(error instanceof Error ? error.stack : undefined)[0]
-}
-
 export function reportFields(report: ReconcileReport): Record<string, unknown> {
   const { disposition, durationMs, ...rest } = report
   const fields = { ...rest, durationMs: Math.round(durationMs * 10) / 10, outcome: disposition.label }
   if (disposition.kind !== 'retry' && disposition.kind !== 'drop') return fields
-  const place = placeOf(disposition.error)
+  const place = placeOfError(disposition.error, userFrames)
   return { ...fields, error: messageOf(disposition.error), ...(place && { place: shortPath(place) }) }
 }
 
