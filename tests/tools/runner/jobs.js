@@ -37,7 +37,9 @@ const ONCE = [
   'tests/simulation/drawn.test.ts',
   'tests/testing/fault_survival.test.ts',
   'tests/testing/world_setup.test.ts',
-  // What a real API server answers to requests whose bytes no runtime changes; .ci/run has more of these.
+  // What an API server answers to requests whose bytes no runtime changes; .ci/run has more of these, and runs the
+  // embedded one under Bun, too.
+  'tests/conformance/embedded.test.ts',
   'tests/apiserver/explain.test.ts',
   'tests/conformance/real.test.ts',
 ]
@@ -55,12 +57,12 @@ const BY_ENGINE = [
   'tests/cache/reflector.test.ts',
   'tests/client/apply_cache.test.ts',
   'tests/config/simple_yaml.test.ts',
-  'tests/conformance/embedded.test.ts',
   'tests/crds/install.test.ts',
   'tests/crds/servers.test.ts',
   'tests/operator/fleet.test.ts',
   'tests/operator/namespaces.test.ts',
   'tests/operator/optional.test.ts',
+  'tests/operator/schedules.test.ts',
   'tests/operator/sources.test.ts',
   'tests/queue/queue_state.test.ts',
   'tests/schema/equivalence.test.ts',
@@ -74,6 +76,9 @@ const BY_ENGINE = [
 
 /** Files that have a process of their own, with the reasons. */
 const ALONE = {
+  'tests/manager/profiling.test.ts': 'takes a snapshot of the heap, which has what other files leave',
+  'tests/operator/buckets.test.ts': 'counts the objects that the collector leaves',
+  'tests/soak/soak.test.ts': 'measures how the heap grows',
   'tests/operator/fleet.test.ts': 'counts the objects that the collector leaves',
   'tests/client/apply_cache.test.ts': 'counts the objects that the collector leaves',
   'tests/examples/docs.test.ts': 'has tests in modules that it writes, and Deno reports them without the file',
