@@ -211,10 +211,24 @@ export function comparable(answer: string): string {
   return answer.replace(/(failed to create typed patch object .*?\)): .*$/s, '$1')
 }
 
-/** Sends the steps to both servers in turn. Throws an AssertionError at the first different answer. */
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1'
+
+/** What watches ask for, and the object whose event is the last. */
+const WATCHES: readonly (readonly [query: string, end: string, accept?: string])[] = [
+  ['', 'end-b'],
+  ['labelSelector=team%3Dx', 'end-a'],
+  ['labelSelector=team!%3Dx', 'end-b', METADATA],
+  ['labelSelector=team,tier+notin+(z)&fieldSelector=metadata.name!%3Da', 'end-b'],
+  ['fieldSelector=metadata.name!%3Db&sendInitialEvents=true&resourceVersionMatch=NotOlderThan', 'end-b'],
+]
+
+/**
+ * Sends the steps to both servers in turn, and then compares watches from the beginning and from the middle. Throws an
+ * AssertionError at the first difference.
+ */
 export async function compareServers(real: Api, embedded: Api, seed: number, count: number): Promise<void> {
   const seen: { real: Body[]; embedded: Body[] } = { real: [], embedded: [] }
-  const versions = await Promise.all([versionsOf(real), versionsOf(embedded)])
+  const versions = [await Promise.all([versionsOf(real), versionsOf(embedded)])]
   for (const [index, [line, body]] of randomSteps(seed, count).entries()) {
     const expected = await runStep(real, line, body, undefined, seen.real)
     const actual = await runStep(embedded, line, body, undefined, seen.embedded)
@@ -226,11 +240,23 @@ export async function compareServers(real: Api, embedded: Api, seed: number, cou
       comparable(expected.full),
       `seed ${seed}, step ${index}: ${line} ${JSON.stringify(shown)}`,
     )
+    if (index === count >> 1) versions.push(await Promise.all([versionsOf(real), versionsOf(embedded)]))
   }
   for (const kind of Object.keys(KINDS)) {
-    const expected = await eventsSince(real, kind, versions[0][kind]!)
-    const actual = await eventsSince(embedded, kind, versions[1][kind]!)
-    assert.deepEqual(actual, expected, `seed ${seed}: a watch of ${kind}`)
+    for (const api of [real, embedded]) {
+      for (const [name, team] of [['end-a', 'x'], ['end-b', 'y']]) {
+        const object = plain(kind, name!)
+        object.metadata.labels = { team }
+        await runStep(api, `POST ${kind}`, object, undefined, [])
+      }
+    }
+    for (const [since, [ofReal, ofEmbedded]] of versions.entries()) {
+      for (const watch of WATCHES) {
+        const expected = await eventsSince(real, kind, ofReal[kind]!, watch)
+        const actual = await eventsSince(embedded, kind, ofEmbedded[kind]!, watch)
+        assert.deepEqual(actual, expected, `seed ${seed}: a watch of ${kind} since ${since} with ${watch}`)
+      }
+    }
   }
 }
 
@@ -243,9 +269,14 @@ async function versionsOf(api: Api): Promise<Record<string, string>> {
   return versions
 }
 
-/** Returns the events of a kind since a version, in text. Creates an object whose event is the last. */
-async function eventsSince(api: Api, kind: string, version: string): Promise<string[]> {
-  await runStep(api, `POST ${kind}`, plain(kind, 'end'), undefined, [])
-  const { full } = await runStep(api, `WATCH end ${kind}?resourceVersion=${version}`, undefined, undefined, [])
+/** Returns the events of a kind since a version, in text. */
+async function eventsSince(
+  api: Api,
+  kind: string,
+  version: string,
+  [query, end, accept]: typeof WATCHES[number],
+): Promise<string[]> {
+  const line = `WATCH ${end} ${kind}?resourceVersion=${version}&${query}`
+  const { full } = await runStep(api, line, undefined, accept === undefined ? undefined : { accept }, [])
   return full.split('\n')
 }
