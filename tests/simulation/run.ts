@@ -369,7 +369,7 @@ class Run {
   #written(write: ObservedWrite): void {
     const { drawing } = this.#plan
     const { namespace, resource, verb, replica, cluster, fieldManager } = write
-    const name = write.name.replace(/-(shared|mirror)$/, '')
+    const name = write.name.replace(/-(shared|mirror|swept)$/, '')
     const what = `${verb} of ${resource} ${namespace}/${name}`
     const isOfZone = resource === 'zones' || name.startsWith('zone-')
     const isBeat = resource === 'configmaps' && (name === 'task' || name === 'tick')

@@ -257,7 +257,7 @@ function sourcesOf(
 ): ControllerBuilder<Foo, Operator> {
   let first = builder
   const map = ({ metadata }: KubeObject): Key[] => [{ namespace: metadata.namespace!, name: metadata.name }]
-  const rights = ['update'] as const
+  const rights = ['update', 'delete'] as const
   if (draw.owns === 'controller') first = first.owns(Service, { rights })
   if (draw.owns === 'any owner') {
     first = first.owns(Service, { rights, anyOwner: true, queue: () => ({ after: '200ms' }) })
@@ -323,6 +323,7 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
       await client.create(ConfigMap, { metadata: { namespace, generateName: `${name}-`, labels } }, { owner: foo })
     }
   }
+  if (draw.sweeps) await sweep(client, foo, observer)
   if (draw.waits === 'by the context') await context.sleep('700ms')
   if (draw.waits === 'elsewhere') await observer.elsewhere(700)
   if (draw.annotates) {
@@ -359,11 +360,36 @@ async function writeService(
     return object
   }
   const found = await client.get(Service, key)
-  if (!found) return await client.create(Service, wanted, { owner: foo })
+  if (child === 'recreate' && found) {
+    const isOwned = found.metadata.ownerReferences?.some(({ uid }) => uid === foo.metadata.uid)
+    if (isOwned && found.metadata.labels?.['drawn'] && found.spec?.selector?.['app'] === foo.spec.value) return found
+    await client.delete(Service, found)
+  }
+  if (!found || child === 'recreate') return await client.create(Service, wanted, { owner: foo })
   const copy = draft(found)
   copy.spec = { ...copy.spec, ...spec }
   copy.metadata.labels = { ...copy.metadata.labels, ...DRAWN }
   return await client.update(Service, copy, { owner: foo })
+}
+
+/** Makes an object, and deletes all that have its label. Each list shows what was done before. */
+async function sweep(client: Context['client'], foo: Foo, observer: Observer): Promise<void> {
+  const { namespace, name } = foo.metadata
+  const labels = { 'swept-for': name }
+  const key = { namespace, name: `${name}-swept` }
+  const { object } = await client.createOrUpdate(ConfigMap, key, (map) => {
+    map.metadata.labels = { ...map.metadata.labels, ...labels }
+    map.data = { value: foo.spec.value }
+  })
+  const { uid } = object.metadata
+  const listed = async (): Promise<boolean> =>
+    (await client.list(ConfigMap, { namespace, labels: `swept-for=${name}` })).some((each) => each.metadata.uid === uid)
+  // A leader before this one may have deleted it.
+  if (!await listed() && (await client.live.get(ConfigMap, key))?.metadata.uid === uid) {
+    observer.problem(`${keyText(key)} is written, and not in a list`)
+  }
+  await client.deleteAll(ConfigMap, { namespace, labels: `swept-for=${name}` })
+  if (await listed()) observer.problem(`${keyText(key)} is deleted with all of its label, and in a list`)
 }
 
 const stateOf = ({ spec, status }: Foo): string => `${spec.value} ${status?.conditions?.map(({ type }) => type).sort()}`
@@ -457,13 +483,16 @@ function addSecond(
   )
 }
 
+const SERVICE_VERBS = ['get', 'create', 'update', 'patch', 'delete']
+const CONFIG_MAP_VERBS = ['get', 'list', 'create', 'update', 'patch', 'delete', 'deletecollection']
+
 /** What the functions of the operator do beside what its description says, as rules for its account. */
 export function ownRules({ owns, commonSpaces, services }: Drawing) {
   // The rights on an owned kind are described, where it is watched.
   const isDescribed = owns !== 'none' && commonSpaces !== 'list' && services !== 'list'
   return [
-    ...(isDescribed ? [] : [{ apiGroups: [''], resources: ['services'], verbs: ['get', 'create', 'update', 'patch'] }]),
-    { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'create', 'patch', 'delete'] },
+    ...(isDescribed ? [] : [{ apiGroups: [''], resources: ['services'], verbs: SERVICE_VERBS }]),
+    { apiGroups: [''], resources: ['configmaps'], verbs: CONFIG_MAP_VERBS },
     { apiGroups: [Foo.group], resources: [Foo.plural], verbs: ['update'] },
     // Also where they are not watched.
     { apiGroups: [Bar.group], resources: [Bar.plural], verbs: ['list'] },
