@@ -362,7 +362,8 @@ async function writeService(
   const found = await client.get(Service, key)
   if (child === 'recreate' && found) {
     const isOwned = found.metadata.ownerReferences?.some(({ uid }) => uid === foo.metadata.uid)
-    if (isOwned && found.metadata.labels?.['drawn'] && found.spec?.selector?.['app'] === foo.spec.value) return found
+    const isWanted = JSON.stringify(found.spec?.selector) === JSON.stringify(spec.selector)
+    if (isOwned && isWanted && found.metadata.labels?.['drawn']) return found
     await client.delete(Service, found)
   }
   if (!found || child === 'recreate') return await client.create(Service, wanted, { owner: foo })
