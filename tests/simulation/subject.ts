@@ -396,10 +396,13 @@ async function sweep(client: Context['client'], foo: Foo, observer: Observer): P
 const stateOf = ({ spec, status }: Foo): string => `${spec.value} ${status?.conditions?.map(({ type }) => type).sort()}`
 const byState = defineIndex(Foo, stateOf)
 
-/** Reports an index that differs from what a get returns before and after it. */
+/**
+ * Reports an index that differs from what a get returns before and after it. In a namespace that is not selected, both
+ * ask the server.
+ */
 async function checkIndex(client: Context['client'], key: Key, observer: Observer): Promise<void> {
   const before = await client.get(Foo, key)
-  const found = before ? await client.lookup(byState, stateOf(before)) : []
+  const found = before ? await client.lookup(byState, stateOf(before), { namespace: key.namespace }) : []
   const after = await client.get(Foo, key)
   const wrong = found.filter((each) => stateOf(each) !== stateOf(before!))
   if (wrong.length > 0) observer.problem(`the index has ${wrong.map(stateOf)} as ${stateOf(before!)}`)
