@@ -7,6 +7,7 @@ import { type Log, silentLog } from '../observe/log.ts'
 import type { CachingReader, ListOptions, LookupOptions, Reader } from '../client/client.ts'
 import type { LiveReader } from '../client/live_reader.ts'
 import { named } from '../client/requests.ts'
+import { targetOf } from '../client/target.ts'
 import type { Informer } from './informer.ts'
 import type { SelectedNamespaces } from './selected_namespaces.ts'
 import { BY_NAMESPACE, type StoreReader } from './store.ts'
@@ -58,7 +59,7 @@ export class CachedReader implements CachingReader {
     ref: Ref<NoInfer<T>>,
     forWrite?: boolean,
   ): Promise<T | undefined> {
-    const { namespace, name } = keyIn(resource, ref)
+    const { namespace, name } = targetOf(resource, keyOf(ref), 'get')
     const informers = this.#synced(resource, namespace, forWrite)
     if (!informers) {
       return await getSelected(this.#cache.informersOf(resource, namespace) ?? [], this.#live, resource, ref)
@@ -183,19 +184,13 @@ export async function getSelected<T extends KubeObject>(
   resource: ResourceOf<T>,
   ref: Ref<NoInfer<T>>,
 ): Promise<T | undefined> {
-  const { namespace, name } = keyIn(resource, ref)
+  const { namespace, name } = targetOf(resource, ref, 'get')
   if (!informer) return await live.get(resource, ref)
   if (informer.selects({ namespace, name }) === undefined) {
     return (await live.list(resource, limitedTo(informer, { namespace, fields: named(name) })))[0]
   }
   const object = await live.get(resource, ref)
   return object && informer.selects(object.metadata) ? object : undefined
-}
-
-/** The server ignores the namespace of a cluster-scoped kind, too. */
-function keyIn<T extends KubeObject>({ scope }: AnyResource, ref: Ref<T>): ObjectKey {
-  const { name, namespace } = keyOf(ref)
-  return scope === 'Cluster' ? { name } : { namespace, name }
 }
 
 /** Returns the options of a list from the server, limited to what an informer watches. */

@@ -2,20 +2,21 @@
 import { firstOf, messageOf } from '../core/errors.ts'
 import { formatKey, isNewerVersion, keyOf } from '../core/objects.ts'
 import { untilAborted } from '../async/abort.ts'
-import type { AnyResource } from '../core/resource.ts'
+import { type AnyResource, metadataOf, wholeOf } from '../core/resource.ts'
 import { type Clock, sleep, type TurnBudget, within } from '../async/clock.ts'
 import type { Log } from '../observe/log.ts'
 import type { Api } from '../client/api.ts'
 import { isMissingKind } from '../client/codec.ts'
 import { type FetchPage, fetchPages } from '../client/pages.ts'
-import type { SelectOptions, Target } from '../client/requests.ts'
+import type { SelectOptions } from '../client/requests.ts'
 import type { Store } from './store.ts'
 import { isTemporary } from './watch_health.ts'
 
 export interface CatchUpOptions extends SelectOptions {
   readonly api: Api
-  /** The objects of the store; only metadata is read. */
-  readonly target: Target
+  /** The kind of the store's objects, of which only metadata is read. */
+  readonly resource: AnyResource
+  readonly namespace?: string | undefined
   readonly clock: Clock
   /** That of the clock: this file is loaded beside mod.js, and a clock has one. */
   readonly budget: TurnBudget
@@ -127,7 +128,8 @@ interface Lag {
 }
 
 async function compare(options: CatchUpOptions, signal: AbortSignal): Promise<Lag> {
-  const { api, target, labels, fields, budget, store, lastSeen } = options
+  const { api, resource, namespace, labels, fields, budget, store, lastSeen } = options
+  const target = { resource: metadataOf(wholeOf(resource)), namespace }
   const fetch: FetchPage = (limit, token) => api.listPage(target, { labels, fields, limit, continue: token }, signal)
   const [listed, behind] = [new Set<string>(), new Map<string, string | undefined>()]
   let version = ''

@@ -2,7 +2,7 @@
 import { ApiError, fileMissing, messageOf, NetworkError } from '../core/errors.ts'
 import type { Index } from '../core/object_indexer.ts'
 import { formatKey, keyOf, type KubeObject, type ObjectMeta } from '../core/objects.ts'
-import { type AnyResource, metadataOf, wholeOf } from '../core/resource.ts'
+import type { AnyResource } from '../core/resource.ts'
 import { OPTIONAL_MS, type Runnable } from '../core/runnable.ts'
 import { abortScope, untilAborted } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
@@ -243,15 +243,13 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
    * list that shows it, or the informer is stopped.
    */
   async caughtUp(signal: AbortSignal): Promise<void> {
-    const { resource, namespace, clock } = this.#options
     this.#control.retry?.(0)
     const scope = abortScope(signal, this.#stop.signal)
     try {
       const { catchUp } = await import('./catch_up.ts').catch(fileMissing('Cannot catch up', 'catch_up.js'))
       await catchUp({
         ...this.#options,
-        budget: turnBudgetOf(clock),
-        target: { resource: metadataOf(wholeOf(resource)), namespace },
+        budget: turnBudgetOf(this.#options.clock),
         store: this.#store,
         lastSeen: () => this.#lastSeen,
         progress: () => new Promise((resolve) => this.#waiting.push(resolve)),

@@ -1,5 +1,5 @@
 /** Prepares an object of the server for a store: metadata only, stripped, without managedFields, frozen. */
-import { deepFreeze } from '../core/clone.ts'
+import { cloneJson, deepFreeze } from '../core/clone.ts'
 import type { KubeObject } from '../core/objects.ts'
 import { markPartial } from '../core/partial.ts'
 import type { AnyResource } from '../core/resource.ts'
@@ -43,9 +43,8 @@ const KEPT = [
  */
 function stripped(object: KubeObject, strip: (object: KubeObject) => void, onError: (error: unknown) => void): void {
   const { apiVersion, kind, metadata } = object
-  const kept = Object.fromEntries(
-    KEPT.flatMap((field) => (metadata[field] === undefined ? [] : [[field, metadata[field]]])),
-  )
+  // A copy, as the function may change what is in a list of them.
+  const kept = cloneJson(Object.fromEntries(KEPT.map((field) => [field, metadata[field]])))
   try {
     // An async function is assignable, and its unhandled rejection would end the process.
     const result: unknown = strip(object)

@@ -184,11 +184,11 @@ class WatchRun {
     this.#anySilence = silenceDeadline(clock, silence, onSilence)
     let accepted = false
     let isReopened = false
-    if (!isInitial) {
-      control.reopen = () => {
-        isReopened = true
-        scope.abort()
-      }
+    control.reopen = () => {
+      // Not before the initial objects are there.
+      if (this.#collected) return
+      isReopened = true
+      scope.abort()
     }
     const lastedMs = (): number => clock.monotonic() - this.#beganMs
     try {

@@ -8,7 +8,7 @@ import { apiVersionOf, clusterSuffix } from '../core/resource.ts'
 import type { HttpRequest, HttpResponse, Transport } from '../core/transport.ts'
 import { abortScope } from '../async/abort.ts'
 import { type Clock, systemClock, turnBudgetOf } from '../async/clock.ts'
-import { isMissingKind, type ListBody, type Parse, readAs, readError, readJson } from './codec.ts'
+import { isMissingKind, type ListBody, readAs, readError, readJson } from './codec.ts'
 import { type Pace, readList } from './list_body.ts'
 import { type FetchPage, fetchPages } from './pages.ts'
 import {
@@ -140,7 +140,7 @@ export class Api {
     return this.handOut(
       readAs(
         target.resource,
-        (await this.#json(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)) as KubeObject,
+        (await this.raw(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)) as KubeObject,
       ),
     )
   }
@@ -184,8 +184,12 @@ export class Api {
     options: WatchQuery,
     signal: AbortSignal,
   ): Promise<HttpResponse> {
-    const response = await this.#options.transport({ ...watchRequest(target, options), signal })
-    if (response.status >= 400) throw this.#identified(await readError(response, `watch ${this.describe(target)}`))
+    const request = watchRequest(target, options)
+    const response = await this.#options.transport({ ...request, signal })
+    // A redirect, such as to a login, is no watch.
+    if (response.status >= 300) {
+      throw this.#explained(await readError(response, `watch ${this.describe(target)}`), request)
+    }
     return response
   }
 
@@ -224,7 +228,7 @@ export class Api {
   /** Resolves with the object while finalizers keep it, else with a Status. */
   delete(target: Target, options: DeleteQuery, signal?: AbortSignal): Promise<unknown> {
     const action = `delete ${this.describe(target)}`
-    return this.#deleting(target, options, () => this.#json(deleteRequest(target, options), action, signal))
+    return this.#deleting(target, options, () => this.raw(deleteRequest(target, options), action, signal))
   }
 
   async #deleting<T>(target: Target, { dryRun }: DeleteQuery, send: () => Promise<T>): Promise<T> {
@@ -251,8 +255,13 @@ export class Api {
   }
 
   /** Sends any request and resolves with its JSON response. */
-  async raw(request: HttpRequest, action: string, signal?: AbortSignal): Promise<unknown> {
-    return await this.#json(request, action, signal)
+  async raw(
+    request: HttpRequest,
+    action: string,
+    signal?: AbortSignal,
+    parse: (text: string) => unknown = JSON.parse,
+  ): Promise<unknown> {
+    return await this.#exchange(request, signal, (response) => readJson(response, action, parse))
   }
 
   /** Reads a list, in steps. Its items have apiVersion and kind. */
@@ -289,15 +298,6 @@ export class Api {
     }
   }
 
-  async #json(
-    request: HttpRequest,
-    action: string,
-    signal: AbortSignal | undefined,
-    parse: Parse = JSON.parse,
-  ): Promise<unknown> {
-    return await this.#exchange(request, signal, (response) => readJson(response, action, parse))
-  }
-
   /** Sends a request and reads its whole response, until one of its signals is aborted. */
   async #exchange<T>(
     request: HttpRequest,
@@ -326,17 +326,17 @@ export class Api {
       if (response.status < 500) outcome = 'answered'
       return await read(response)
     } catch (error) {
-      if (isMissingKind(error)) this.#options.forget?.(request.path)
-      throw this.#identified(error)
+      throw this.#explained(error, request)
     } finally {
       scope?.[Symbol.dispose]()
       end?.(outcome)
     }
   }
 
-  /** Appends to a 401 which credentials were refused. */
-  #identified(error: unknown): unknown {
-    const { identity } = this.#options
+  /** Appends to a 401 which credentials were refused. Reports a kind that is not served. */
+  #explained(error: unknown, { path }: HttpRequest): unknown {
+    const { identity, forget } = this.#options
+    if (isMissingKind(error)) forget?.(path)
     if (identity !== undefined && error instanceof ApiError && error.code === 401) {
       error.message += ` (the server does not accept the credentials, which may have expired: ${identity})`
     }

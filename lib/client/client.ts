@@ -244,8 +244,8 @@ export interface Client extends Reader {
   ): Promise<T>
   /**
    * Reads the object, calls `change` with a draft, and updates it at that version; retries on a conflict. `change` must
-   * not be async. Nothing is sent without a change. Resolves with `undefined` if the object does not exist. Throws a
-   * TypeError if the server has ignored a change of the status; other changes were sent then.
+   * not be async or return a copy. Nothing is sent without a change. Resolves with `undefined` if the object does not
+   * exist. Throws a TypeError if the server has ignored a change of the status; other changes were sent then.
    */
   edit<T extends KubeObject, D>(
     resource: Resource<T, D> & Writable<D>,

@@ -29,14 +29,14 @@ const IDENTITY: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']
  * Resolves with the JSON of a successful response. `action` is used in errors: `apply Deployment "default/a"`. Use
  * `parseExact` for a single object, which may be written back.
  *
- * @throws ApiError for a status of 400 or more, SyntaxError if the body is not JSON.
+ * @throws ApiError for a status of 300 or more, SyntaxError if the body is not JSON.
  */
 export async function readJson(
   response: HttpResponse,
   action: string,
   parse: Parse = JSON.parse,
 ): Promise<unknown> {
-  if (response.status >= 400) throw await readError(response, action)
+  if (response.status >= 300) throw await readError(response, action)
   return parseBody(await response.body.text(), response.status, action, parse)
 }
 

@@ -141,14 +141,12 @@ async function completeObject<T extends KubeObject>(
   return await untilAborted(client.live.get(resource, ref), signal)
 }
 
-/** Calls `change`, and throws a TypeError if it is async: its later changes would be lost. */
-function changeNow<D>(change: (draft: D) => void, changed: D, action: () => string): void {
-  const result: unknown = change(changed)
-  if (!(result instanceof Promise)) return
-  result.catch(() => {}) // the TypeError below is reported instead
-  throw new TypeError(
-    `Cannot ${action()}: the change function is async, and its changes after an await would be lost`,
-  )
+/** Calls `change`, and throws a TypeError if it is async or returns a changed copy: its changes would be lost. */
+function changeNow(change: (draft: object) => void, changed: Partial<KubeObject>, action: () => string): void {
+  const result = change(changed) as unknown as typeof changed | Promise<never> | undefined
+  if (result instanceof Promise) result.catch(() => {}) // the TypeError below is reported instead
+  else if (result === changed || result?.metadata !== changed.metadata) return
+  throw new TypeError(`Cannot ${action()}: the change function must change the draft, and not be async`)
 }
 
 /** Returns the object without the server's bookkeeping, which a dry run does not update. */

@@ -1,9 +1,8 @@
 /** Implements Client: the API's verbs with owners, cached reads and without no-op writes. */
 import { clusterSuffix } from '../core/resource.ts'
-import { ApiError } from '../core/errors.ts'
+import { ApiError, fileMissing } from '../core/errors.ts'
 import type { Fence } from '../core/fence.ts'
 import type { Index } from '../core/object_indexer.ts'
-import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { formatKey, keyOf, type KubeObject, type Ref, type StatusOf } from '../core/objects.ts'
 import { isPartial } from '../core/partial.ts'
 import {
@@ -13,6 +12,7 @@ import {
   groupResourceOf,
   type Resource,
   type ResourceOf,
+  wholeOf,
   type Writable,
 } from '../core/resource.ts'
 import { untilAborted } from '../async/abort.ts'
@@ -42,6 +42,7 @@ import type {
   WriteOptions,
   WriteRecord,
 } from './client.ts'
+import { checked, deletion } from './call_options.ts'
 import { isMissingObject } from './codec.ts'
 import { createIfMissing, createOrUpdate, edit, type Reads, refuseStatus } from './edit.ts'
 import { type KindName, RestMapper } from './rest_mapper.ts'
@@ -49,9 +50,9 @@ import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
 import { type StatedStatuses, writeStatus } from './set_status.ts'
 import { refuseSharing } from './sharing.ts'
-import { type NamedTarget, owned, requireComplete, targetOf, targetOfNew } from './target.ts'
-import { type DeleteQuery, type Patch, patchBody, type Target, wireObject, type WriteQuery } from './requests.ts'
-import { type OnWrite, subresourceOf } from './subresource_verbs.ts'
+import { type NamedTarget, targetOf, targetOfNew, wholeObject } from './target.ts'
+import { type Patch, patchBody, type Target, type WriteQuery } from './requests.ts'
+import type { OnWrite } from './subresource_verbs.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
 import { watchChanges } from './watch_events.ts'
 
@@ -136,7 +137,7 @@ export class KubeClient implements Client {
   }
 
   lookup<T extends KubeObject>(index: Index<T>, key: string, options?: LookupOptions): Promise<readonly T[]> {
-    return this.#reader.lookup(index, key, options)
+    return this.#reader.lookup(index, key, checked(options))
   }
 
   pages<T extends KubeObject>(resource: ResourceOf<T>, options: PageOptions = {}): AsyncIterable<ListPage<T>> {
@@ -156,7 +157,7 @@ export class KubeClient implements Client {
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
     options: WriteOptions & OwnedBy<O> = {},
   ): Promise<T> {
-    const wanted = requireComplete(resource, owned(resource, object as object, options.owner), 'create')
+    const wanted = wholeObject(resource, object as object, options, 'create')
     const target = targetOfNew(resource, wanted)
     await this.#checkOwners('create', target, wanted, options)
     const written = await this.#api.create(target, wanted, this.#query(options), options.signal)
@@ -168,7 +169,7 @@ export class KubeClient implements Client {
     object: NoInfer<T>,
     options: WriteOptions = {},
   ): Promise<T> {
-    const wanted = requireComplete(resource, owned(resource, object, options.owner), 'update')
+    const wanted = wholeObject(resource, object, options, 'update')
     const target = targetOf(resource, wanted, 'update')
     await this.#checkOwners('update', target, wanted, options)
     const cached = 'status' in wanted ? await this.#current(resource, target) : undefined
@@ -185,10 +186,7 @@ export class KubeClient implements Client {
     object: NoInfer<D> & Placed<NoInfer<T>, NoInfer<O>>,
     options: WriteOptions & OwnedBy<O> & { force?: boolean } = {},
   ): Promise<T> {
-    const wanted = wireObject(
-      resource,
-      requireComplete(resource, owned(resource, object as object, options.owner), 'apply'),
-    )
+    const wanted = wholeObject(resource, object as object, options, 'apply')
     const target = targetOf(resource, wanted, 'apply')
     const query = this.#query(options)
     const current = await this.#current(resource, target)
@@ -308,10 +306,26 @@ export class KubeClient implements Client {
     ref: Ref<NoInfer<T>>,
     name: N,
   ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
-    return subresourceOf(this.#api, resource, ref, name, {
-      query: (options) => this.#query(options),
-      onWrite: (...write) => this.#notify(...write),
-    })
+    type Verbs = Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>>
+    const action = `address the ${name} of`
+    // Never read as metadata only: the result may be written back.
+    const target = { ...targetOf(wholeOf(resource), ref, action), subresource: name }
+    const call = <V extends keyof Verbs>(verb: V) => async (...args: Parameters<Verbs[V]>) => {
+      const cannot = `Cannot ${action} ${resource.kind}`
+      const { subresourceOf } = await import('./subresource_verbs.ts').catch(fileMissing(cannot, 'subresources.js'))
+      const verbs = subresourceOf<T, N>(this.#api, target, ref, {
+        query: (options) => this.#query(options),
+        onWrite: (...write) => this.#notify(...write),
+      })
+      return await (verbs[verb] as (...args: Parameters<Verbs[V]>) => Promise<SubresourceAnswer<N, T>>)(...args)
+    }
+    return {
+      get: call('get'),
+      create: call('create'),
+      update: call('update'),
+      patch: call('patch'),
+      apply: call('apply'),
+    }
   }
 
   async kindOf<T extends KubeObject, D>(
@@ -381,22 +395,4 @@ export class KubeClient implements Client {
   #notify(...[verb, { group, kind }, key, result, { dryRun }]: Parameters<OnWrite>): void {
     if (!dryRun) this.#options.onWrite?.({ verb, group, kind, key: formatKey(key), result })
   }
-}
-
-/** Dependents are deleted afterwards, if the caller does not say otherwise. */
-function deletion(options: DeleteOptions & DeleteAllOptions): DeleteQuery {
-  return { ...checked(options), propagation: options.propagation ?? 'Background' }
-}
-
-/** The options of all calls. */
-const SHAPE: ShapeOf<PageOptions & WatchOptions & PatchOptions & DeleteOptions & DeleteAllOptions & { force: 0 }> = {
-  ...{ namespace: 0, labels: 0, fields: 0, limit: 0, continue: 0, resourceVersion: 0, bookmarks: 0, signal: 0 },
-  ...{ dryRun: 0, fieldManager: 0, fieldValidation: 0, owner: 0, force: 0, subresource: 0 },
-  ...{ propagation: 0, gracePeriodSeconds: 0, uid: 0 },
-}
-
-/** Throws a TypeError for an unknown option: without it, a call could write or delete more than was meant. */
-function checked<O extends object | undefined>(options: O): O {
-  if (options) refuseUnknown('Cannot call the client: ', options, SHAPE)
-  return options
 }

@@ -27,7 +27,7 @@ export async function readList(
   action: string,
   { item, pace, step = 2 ** 18 }: ListReading,
 ): Promise<Partial<ListBody> | null> {
-  if (response.status >= 400) throw await readError(response, action)
+  if (response.status >= 300) throw await readError(response, action)
   const decoder = new TextDecoder()
   const items: KubeObject[] = []
   /** The list up to its first item, once items are taken; and what was not taken. */

@@ -72,7 +72,7 @@ export async function writeStatus(write: StatusWrite): Promise<{ object: KubeObj
       if (conflicts.length > 0 && current!.metadata.resourceVersion !== read.metadata.resourceVersion) {
         const fields = firstOf(conflicts, 3).join(', ')
         const why = `since the object was read, another writer has changed ${fields}`
-        throw conflictOf(write, `${why}; read it again, and make the status from that`)
+        throw conflictOf(write, `${why}; read it again`)
       }
     }
     const hasOthers = !jsonEqual(merged, wanted)

@@ -1,6 +1,7 @@
 /** Tells which fields of an object an apply would remove, from the object's managedFields. */
 import { firstOf } from '../core/errors.ts'
 import type { KubeObject } from '../core/objects.ts'
+import { isMissingObject } from './codec.ts'
 
 /** The part of an entry of `metadata.managedFields` that counts here. */
 interface ManagedFields {
@@ -19,9 +20,9 @@ interface FieldSet {
 /** The maximum number of fields in an error. */
 const MAX_LOST = 5
 
-/** Throws if `current` would lose fields by an apply of `desired`, and names both that applied. */
-export function throwIfLost(
-  current: KubeObject,
+/** Throws if the object that `read` gets would lose fields by an apply of `desired`, and names both that applied. */
+export async function refuseLoss(
+  read: () => Promise<KubeObject>,
   desired: object,
   { cannot, manager, writer, others }: {
     readonly cannot: string
@@ -29,8 +30,11 @@ export function throwIfLost(
     readonly writer: string
     readonly others: readonly string[]
   },
-): void {
-  const lost = lostFields(current, desired, manager)
+): Promise<void> {
+  const current = await read().catch((error: unknown) => {
+    if (!isMissingObject(error)) throw error
+  })
+  const lost = current ? lostFields(current, desired, manager) : []
   if (lost.length === 0) return
   const fields = firstOf(lost, MAX_LOST).join(', ')
   const own = `{ fieldManager: '${manager}-${/"(.*)"/.exec(writer)![1]}' }`

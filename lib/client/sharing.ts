@@ -2,7 +2,6 @@
 import { fileMissing } from '../core/errors.ts'
 import type { Api } from './api.ts'
 import type { ApplyCache } from './apply_cache.ts'
-import { isMissingObject } from './codec.ts'
 import type { NamedTarget } from './target.ts'
 
 interface SharedApply {
@@ -23,11 +22,8 @@ export async function refuseSharing(
   const shared = applied.sharedBy(target.resource, target, manager, writer, wanted)
   if (shared.others.length > 0) {
     const cannot = `Cannot apply ${api.describe(target)}`
-    const current = await api.get(target, signal).catch((error: unknown) => {
-      if (!isMissingObject(error)) throw error
-    })
-    const { throwIfLost } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
-    if (current) throwIfLost(current, wanted, { cannot, manager, writer, others: shared.others })
+    const { refuseLoss } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
+    await refuseLoss(() => api.get(target, signal), wanted, { cannot, manager, writer, others: shared.others })
   }
   shared.judged()
 }

@@ -1,11 +1,15 @@
 /** Implements `client.subresource`: the verbs of one subresource of one object. */
 import type { KubeObject, ObjectKey, Ref } from '../core/objects.ts'
-import { type ResourceOf, wholeOf } from '../core/resource.ts'
 import { type Api, resultOf, type Written } from './api.ts'
 import type { SendOptions, Subresource, WriteRecord } from './client.ts'
 import { patchBody, type WriteQuery } from './requests.ts'
-import { type SubresourceAnswer, type SubresourceBody, subresourceBody, type SubresourceName } from './subresources.ts'
-import { targetOf } from './target.ts'
+import {
+  type SubresourceAnswer,
+  type SubresourceBody,
+  subresourceBody,
+  type SubresourceName,
+  type SubresourceTarget,
+} from './subresources.ts'
 
 /** Called after each write. */
 export type OnWrite = (
@@ -21,17 +25,15 @@ interface SubresourceWrites {
   readonly onWrite: OnWrite
 }
 
-/** Returns the verbs of a subresource. */
+/** Returns the verbs of a subresource. `ref`: the object that the caller has. */
 export function subresourceOf<T extends KubeObject, N extends SubresourceName>(
   api: Api,
-  resource: ResourceOf<T>,
-  ref: Ref<NoInfer<T>>,
-  name: N,
+  target: SubresourceTarget,
+  ref: Ref<T>,
   { query, onWrite }: SubresourceWrites,
 ): Subresource<SubresourceBody<N, T>, SubresourceAnswer<N, T>> {
-  // Never read as metadata only: the result may be written back.
-  const target = { ...targetOf(wholeOf(resource), ref, `address the ${name} of`), subresource: name }
-  const of = { group: resource.group, kind: `${resource.kind}/${name}` }
+  const { resource: { group, kind }, subresource } = target
+  const of = { group, kind: `${kind}/${subresource}` }
   const body = subresourceBody.bind(undefined, target)
   const report = (
     verb: WriteRecord['verb'],

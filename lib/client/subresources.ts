@@ -1,6 +1,6 @@
 /** The names, bodies and responses of subresources. */
 import type { Status } from '../core/errors.ts'
-import { keyOf, type ObjectMeta, type StatusOf } from '../core/objects.ts'
+import { formatKey, keyOf, type ObjectMeta, type StatusOf } from '../core/objects.ts'
 import { apiVersionOf } from '../core/resource.ts'
 import type { NamedTarget } from './target.ts'
 
@@ -77,7 +77,11 @@ const KIND_OF: Readonly<Record<keyof Known, { readonly apiVersion: string; reado
 export function subresourceBody({ resource, subresource, ...key }: SubresourceTarget, body: object): object {
   const own = { apiVersion: apiVersionOf(resource), kind: resource.kind }
   const { apiVersion, kind } = Object.hasOwn(KIND_OF, subresource) ? KIND_OF[subresource as keyof Known] : own
-  const { metadata } = body as { readonly metadata?: object }
+  const { metadata, spec } = body as Partial<Scale>
+  // To the server that is 0.
+  if (kind === 'Scale' && spec?.replicas === undefined) {
+    throw new TypeError(`Cannot scale "${formatKey(key)}": it needs spec.replicas`)
+  }
   return { ...body, apiVersion, kind, metadata: { ...metadata, ...keyOf(key) } }
 }
 

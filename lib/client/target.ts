@@ -3,7 +3,7 @@ import type { KubeObject, ObjectKey, OwnerReference } from '../core/objects.ts'
 import { withController } from '../core/owners.ts'
 import { isPartial } from '../core/partial.ts'
 import { type AnyResource, groupResourceOf } from '../core/resource.ts'
-import { describe, type Target } from './requests.ts'
+import { describe, type Target, wireObject } from './requests.ts'
 
 /** The parts that an object to write may have. */
 interface PartialObject {
@@ -78,4 +78,14 @@ function namespaceIn(resource: AnyResource, namespace: string | undefined, actio
   if (resource.scope === 'Cluster') return undefined
   if (namespace) return namespace
   throw new TypeError(`Cannot ${action}: it needs a namespace; set metadata.namespace, or give an owner that has one`)
+}
+
+/** Returns the object to write: with apiVersion and kind, and with its owner. */
+export function wholeObject(
+  resource: AnyResource,
+  object: object,
+  { owner }: { readonly owner?: KubeObject | undefined },
+  verb: string,
+): object {
+  return wireObject(resource, requireComplete(resource, owned(resource, object, owner), verb))
 }

@@ -34,19 +34,24 @@ export class RotatingFile {
     const { clock } = this.#options.environment
     const isFresh = this.#last && !this.#reading && !this.#isStale && clock.monotonic() - this.#last.readAt < REREAD_MS
     if (isFresh) return Promise.resolve(this.#last!.text)
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
-    return this.#reading
+    const begun = this.#reading
+    if (begun && !this.#isStale) return begun
+    // A read that has begun may have the text from before the invalidation.
+    const read = begun ? begun.catch(() => {}).then(() => this.#read()) : this.#read()
+    const reading = read.finally(() => {
+      if (this.#reading === reading) this.#reading = undefined
+    })
+    this.#isStale = false
+    return (this.#reading = reading)
   }
 
   /** Makes the next {@link read} read the file. */
   invalidate(): void {
-    // A read that has begun may have the text of before.
     this.#isStale = true
   }
 
   async #read(): Promise<string> {
     const { environment, log, file, what, parse } = this.#options
-    this.#isStale = false
     let text: string
     try {
       text = parse(await environment.readText(file))

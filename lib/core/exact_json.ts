@@ -63,34 +63,38 @@ export function isExact(object: object): boolean {
 
 /**
  * Returns the JSON of a whole object, with each number as it was read. `known`: an object that was read with the same
- * numbers. Throws a TypeError that begins with `Cannot ${action}` if an integer may have been rounded, and for NaN,
- * Infinity and an invalid Date: they become null, to the server a field that is not set and gets its default.
+ * numbers. Throws a TypeError that begins with `Cannot ${action}` if an integer may have been rounded, for NaN,
+ * Infinity and an invalid Date: they become null, to the server a field that is not set and gets its default; and for a
+ * Promise, a Map or a Set, which become {}: an apply or a status would remove all that it has.
  */
 export function stringifyExact(body: object, action: string, known: object = body): string {
   const texts = (known as { readonly [TEXTS]?: Texts })[TEXTS]
   const text = JSON.stringify(body)
-  if (!texts && !/[[,:](-?\d{16}|null)/.test(text)) return text
+  if (!texts && !/[[,:](-?\d{16}|null|{})/.test(text)) return text
   return JSON.stringify(body, function (this: Readonly<Record<string, unknown>>, key, value: unknown) {
-    // An invalid Date is null here.
-    if (typeof value !== 'number' && (value !== null || !this[key])) return value
+    // An invalid Date is null here, and a Promise or a Map has no fields.
+    const isLost = value === null ? this[key] : Symbol.toStringTag in Object(value)
+    if (typeof value !== 'number' && !isLost) return value
     const cannot = `Cannot ${action}: "${key}" is `
-    if (value === null || !Number.isFinite(value)) {
+    if (isLost || !Number.isFinite(value)) {
       throw new TypeError(`${cannot}${this[key]}; give a valid one, or leave the field out`)
     }
-    const source = texts?.get(value)
+    const source = texts?.get(value as number)
     if (source) return rawJson(source)
     // A number that was not read is the caller's own.
-    if (source === undefined && (texts || !isUnsafe(value))) return value
+    if (source === undefined && (texts || !isUnsafe(value as number))) return value
     const rounded = 'an integer beyond 2^53, which JavaScript may have rounded when it was read'
     throw new TypeError(`${cannot}${rounded}; leave it as client.live.get or edit reads it, or send a patch`)
   })
 }
 
-/** Returns a value after JSON and back: without undefined fields, with `toJSON` applied. Throws for NaN, as above. */
+/**
+ * Returns a value after JSON and back: without undefined fields, with `toJSON` applied. Throws a TypeError for NaN, as
+ * above, and for undefined and null.
+ */
 export function asJson(value: unknown, action: string): unknown {
-  return value === undefined
-    ? undefined
-    : JSON.parse(stringifyExact(value as object, action, { [TEXTS]: new Map<number, string>() }))
+  if (!value) throw new TypeError(`Cannot ${action}: it is ${value}`)
+  return JSON.parse(stringifyExact(value, action, { [TEXTS]: new Map<number, string>() }))
 }
 
 /** Returns what {@link stringifyExact} takes as `known` for a body with numbers of two objects. */

@@ -3,6 +3,7 @@
  *
  * @see https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
  */
+import { isFields } from './clone.ts'
 import { INTEGER, type LabelRequirement, satisfies } from './label_requirement.ts'
 import { isDomainName, isLabelText } from './names.ts'
 
@@ -37,6 +38,10 @@ export type Selector = (values: Labels | undefined) => boolean
  */
 export function formatLabels(labels: string | Labels | LabelSelector): string {
   if (typeof labels === 'string') return labels
+  // A list or a Map has no fields, so as labels it would select everything.
+  if (!isFields(labels) || Symbol.iterator in labels) {
+    throw new TypeError('Cannot select by labels: they must be text or an object')
+  }
   const { matchLabels, matchExpressions } = labels
   // A label may have these names. Then its value is text.
   if (typeof matchLabels !== 'object' && typeof matchExpressions !== 'object') return equalities(labels as Labels)

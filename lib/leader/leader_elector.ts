@@ -336,7 +336,7 @@ export class LeaderElector {
 }
 
 const UNFINISHED_WORK = "the leader's work has not ended"
-const LATE_WRITE = 'a write of the leader was in flight until now, or got no response, and may still take effect'
+const LATE_WRITE = 'a write of the leader may still take effect'
 
 /** Whether a count is 32, 64, 128, … */
 function isDoubled(count: number): boolean {

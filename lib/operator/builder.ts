@@ -16,7 +16,7 @@ export function describeController(
   own: ControllerOptions<KubeObject> = {},
   defaults: ControllerDefaults = {},
 ): ControllerDescription {
-  const cannot = `Cannot control ${resource.kind}`
+  const cannot = checked('control', resource)
   checkShape(cannot, own, CONTROLLER_SHAPE)
   const stated = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
   const { backoff: common, ...others } = defaults
@@ -49,6 +49,18 @@ function isFieldManager(text: string): boolean {
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(text) && new TextEncoder().encode(text).length <= 128
 }
 
+/** Returns the beginning of errors. Throws for what is no kind and no function, as from JavaScript. */
+function checked(verb: string, resource: AnyResource, ...calls: readonly unknown[]): string {
+  if (!resource?.plural) {
+    throw new TypeError(`Cannot ${verb} ${resource}: it is not a kind, such as Pod of kubeloop/kinds`)
+  }
+  const cannot = `Cannot ${verb} ${resource.kind}`
+  if (calls.some((call) => typeof call !== 'function')) {
+    throw new TypeError(`${cannot}: it needs a function`)
+  }
+  return cannot
+}
+
 /** Returns a builder that fills in the description. */
 export function builderOf<T extends KubeObject, App>(
   controller: ControllerDescription,
@@ -56,21 +68,23 @@ export function builderOf<T extends KubeObject, App>(
 ): ControllerBuilder<T, App> {
   const { resource, sources } = controller
   const finish = (step: StepDescription): App => {
-    if (controller.step) throw new TypeError(`Cannot give the controller for ${resource.kind} a second reconcile`)
+    const cannot = checked('reconcile', resource, step.reconcile)
+    if (controller.step) throw new TypeError(`${cannot}: its controller has a reconcile already`)
     controller.step = step
     return app
   }
   const builder: ControllerBuilder<T, App> = {
     owns(owned, options = {}) {
-      checkShape(`Cannot own ${owned.kind}`, options, OWNS_SHAPE)
+      const cannot = checked('own', owned)
+      checkShape(cannot, options, OWNS_SHAPE)
       const { when, queue, anyOwner = false, optional, rights = [] } = options
-      for (const right of rights) checkShape(`Cannot own ${owned.kind}`, { rights: right }, OWNED_RIGHTS)
+      for (const right of rights) checkShape(cannot, { rights: right }, OWNED_RIGHTS)
       const filters = { when: when as Predicate | undefined, queue: queue as ControllerOptions<KubeObject>['queue'] }
       sources.push({ kind: 'owns', resource: owned, anyOwner, rights, optional, ...filters })
       return builder
     },
     watches(watched, map, options = {}) {
-      checkShape(`Cannot watch ${watched.kind}`, options, WATCHES_SHAPE)
+      checkShape(checked('watch', watched, map), options, WATCHES_SHAPE)
       const { when, queue, cluster, optional } = options
       sources.push({
         kind: 'watches',
@@ -95,12 +109,13 @@ export function builderOf<T extends KubeObject, App>(
       return builder
     },
     finalize(cleanup, options = {}) {
-      checkShape(`Cannot finalize ${resource.kind}`, options, FINALIZE_SHAPE)
+      const cannot = checked('finalize', resource, cleanup)
+      checkShape(cannot, options, FINALIZE_SHAPE)
       const { finalizer } = options
-      if (controller.finalize) throw new TypeError(`Cannot give the controller for ${resource.kind} a second cleanup`)
+      if (controller.finalize) throw new TypeError(`${cannot}: its controller has a cleanup already`)
       if (finalizer !== undefined && !isFinalizerName(finalizer)) {
         const rule = 'a finalizer is a domain and a name, such as "example.dev/cleanup"'
-        throw new TypeError(`Cannot finalize ${resource.kind} by "${finalizer}": ${rule}`)
+        throw new TypeError(`${cannot} by "${finalizer}": ${rule}`)
       }
       controller.finalize = { cleanup: cleanup as FinalizeDescription['cleanup'], finalizer }
       return builder

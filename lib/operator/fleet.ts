@@ -41,7 +41,7 @@ export interface FleetSetup extends Environment {
 
 /** What the provider has said last of a name. */
 interface Member {
-  readonly config: ClusterConfig
+  config: ClusterConfig
   /** Ends the wait to add it, or what runs. */
   remove: () => Promise<void>
 }
@@ -105,7 +105,7 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
         if (typeof name !== 'string' || name.length > 63 || !isDomainName(name)) {
           throw new TypeError('the name must be lower-case letters, digits and dashes')
         }
-        member.remove = run(name, config)
+        member.remove = run(name, following(member))
       }
       const report = (reason: string, error: unknown): void =>
         log.error(`Cannot add the cluster "${name}" of "${group}": ${reason} (tried again with back-off)`, { error })
@@ -123,7 +123,7 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
     if ('remove' in each) return remove(each.remove)
     const { add: name, config } = each
     const known = members.get(name)
-    if (known && isSame(known.config, config)) return
+    if (known && isSame(known.config, config)) return void (known.config = config)
     remove(name)
     add(name, config)
   }
@@ -133,9 +133,22 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
   manager.add({ name: `provider of "${group}"`, everyReplica: true, start })
 }
 
-/** Compares all but functions, such as those that get a token: each reading of a configuration makes new ones. */
+/** Returns a configuration whose functions, such as those that get a token, are those that were given last. */
+function following(member: Pick<Member, 'config'>): ClusterConfig {
+  type Functions = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>
+  const latest = (): Functions => member.config as unknown as Functions
+  const names = Object.entries(latest()).filter(([, value]) => typeof value === 'function').map(([name]) => name)
+  return Object.assign(
+    {},
+    member.config,
+    ...names.map((name) => ({ [name]: (...args: []) => latest()[name]!(...args) })),
+  )
+}
+
+/** Compares all but what functions do: each reading of a configuration makes new ones. */
 function isSame(...configs: readonly [ClusterConfig, ClusterConfig]): boolean {
-  const [a, b] = configs.map((config) => JSON.parse(JSON.stringify(config) ?? 'null') as unknown)
+  const asText = (_: string, value: unknown): unknown => typeof value === 'function' ? [] : value
+  const [a, b] = configs.map((config) => JSON.parse(JSON.stringify(config, asText) ?? 'null') as unknown)
   return jsonEqual(a, b)
 }
 

@@ -1,10 +1,10 @@
 /** Refuses owners that are in another cluster: the garbage collector would delete the object at once. */
 import { isReason } from '../core/errors.ts'
 import { formatKey, type KubeObject, type OwnerReference } from '../core/objects.ts'
-import { refersTo } from '../core/owners.ts'
 import { type AnyResource, clusterSuffix } from '../core/resource.ts'
 import type { OwnerCheck } from '../client/kube_client.ts'
 import type { Cluster } from '../manager/cluster.ts'
+import { informersOfKind } from './kind_informers.ts'
 
 /** The part of an object that counts here. */
 type Wanted = { readonly metadata?: Partial<KubeObject['metadata']> }
@@ -47,8 +47,7 @@ interface Found {
 
 /** Returns an owner that the cache of a cluster has. */
 function findIn({ cache }: Cluster, owner: OwnerReference, namespace: string | undefined): Found | undefined {
-  for (const { resource, reader } of cache.informers()) {
-    if (!refersTo(owner, resource)) continue
+  for (const { resource, reader } of informersOfKind(cache, owner, namespace)) {
     const found = { resource, namespace: resource.scope === 'Cluster' ? undefined : namespace, name: owner.name }
     if (reader.get(formatKey(found))?.metadata.uid === owner.uid) return found
   }

@@ -8,7 +8,6 @@ import { nextTurn } from '../async/clock.ts'
 import { isReason } from '../core/errors.ts'
 import { isDomainName } from '../core/names.ts'
 import { type Draft, formatKey, keyOf, type KubeObject, type ObjectKey } from '../core/objects.ts'
-import { refersTo } from '../core/owners.ts'
 import { type AnyResource, groupResourceOf, resourceId } from '../core/resource.ts'
 import type { Cache } from '../cache/cache.ts'
 import { scopesOf } from '../cache/cache_options.ts'
@@ -17,6 +16,7 @@ import type { OwnerCheck } from '../client/kube_client.ts'
 import type { Predicate } from '../controller/predicates.ts'
 import type { Result } from '../controller/result.ts'
 import type { Context } from './context.ts'
+import { informersOfKind } from './kind_informers.ts'
 import {
   type CacheDescription,
   type ControllerDescription,
@@ -127,9 +127,8 @@ function putBack(object: KubeObject, cache: Cache, { shard, drain }: RingLabels)
   const metadata = object.metadata as Draft<KubeObject['metadata']>
   // A create has no version, and an apply leaves out what others own.
   if (!metadata?.resourceVersion || Object.isFrozen(metadata)) return
-  for (const { resource, reader } of cache.informers()) {
-    // It may be written in another version than the one that is watched.
-    if (!refersTo(object, resource)) continue
+  // It may be written in another version than the one that is watched.
+  for (const { reader } of informersOfKind(cache, object, metadata.namespace)) {
     const known = reader.get(formatKey(keyOf(object)))?.metadata
     for (const label of [shard, drain]) {
       const value = known?.labels?.[label]

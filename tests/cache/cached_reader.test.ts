@@ -145,11 +145,26 @@ test('a lookup within a namespace and by labels is the same from the cache and f
       )
     }
     assert.equal(names(await b.client.live.lookup(odd, 't', { namespace: 'three' })), 'three/a')
+    const typo = { namepace: 'one' } as LookupOptions
+    await assert.rejects(async () => await b.client.lookup(byTeam, 't', typo), /did you mean "namespace"/)
     assert.equal(b.network.take().length, declared.read ? 8 : declared.namespaces ? 2 : 1)
     const errors = b.warnings.filter((line) => /ConfigMap "\w+\/b", so lookups leave it out: odd$/.test(line))
     assert.ok(errors.length > 0, b.warnings.join('\n'))
     await b.stop()
   }
+})
+
+test('a key without a namespace is refused before the first list and after it: it would be that of no object', async () => {
+  const b = await bench(({ cache }) => void cache.declare(ConfigMap))
+  const key = { name: 'a' } as { namespace: string; name: string }
+  for (const state of ['before', 'after']) {
+    if (state === 'after') await b.sync()
+    for (const call of [b.client.get(ConfigMap, key), b.client.edit(ConfigMap, key, () => {})]) {
+      await assert.rejects(call, /^TypeError: Cannot get ConfigMap "a": it needs a namespace/, state)
+    }
+  }
+  assert.equal((await b.client.get(Namespace, { ...key, namespace: 'x', name: 'one' } as never))?.metadata.name, 'one')
+  await b.stop()
 })
 
 test('a lookup in a kind that is not cached lists it each time, and a warning is logged once per kind', async () => {

@@ -23,11 +23,20 @@ import {
   Stream,
 } from './scripted_server.ts'
 
-/** An informer with the pods a (version 1) and b (version 2) at version 5, and an open watch. */
-async function informing(more: Partial<InformerOptions> = {}) {
+/**
+ * An informer with the pods a (version 1) and b (version 2) at version 5, and an open watch. `streams`: the watch has
+ * begun with the pods.
+ */
+async function informing(more: Partial<InformerOptions> = {}, streams = false) {
   const [server, clock, stream] = [new ScriptedServer(), new FakeClock(), new Stream()]
-  server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
-  server.watches.push(stream.answer)
+  if (streams) {
+    server.streams.push(stream.answer)
+    for (const each of [pod('a', '1'), pod('b', '2')]) stream.send('ADDED', each)
+    stream.mark('5')
+  } else {
+    server.lists.push(list('5', [pod('a', '1'), pod('b', '2')]))
+    server.watches.push(stream.answer)
+  }
   const informer = new Informer({
     api: new Api({ transport: server.transport, clock }),
     resource: POD,
@@ -149,7 +158,7 @@ test('a large store is compared in several turns of the event loop', async () =>
   const late = { lastSeen: () => '5', progress: () => new Promise<void>(() => {}), reopen() {} }
   const caughtUp = catchUp({
     api,
-    target: { resource: POD },
+    resource: POD,
     clock,
     store,
     ...late,
@@ -164,24 +173,27 @@ test('a large store is compared in several turns of the event loop', async () =>
   await caughtUp
 })
 
-test('a watch that is still late after 1 s is opened again, once', async () => {
-  const i = await informing()
-  i.server.lists.push(list('9', [pod('a', '1'), pod('b', '2'), pod('c', '6')]))
-  const reopened = new Stream()
-  i.server.watches.push(reopened.answer)
-  const caughtUp = await i.catchUp()
-  await i.clock.advance(999)
-  assert.deepEqual(i.server.recorded(), ['list'])
-  await i.clock.advance(1)
-  assert.deepEqual(i.server.recorded(), ['watch 5'])
-  assert.equal(i.informer.failure, undefined)
-  await i.clock.advance(2000)
-  assert.deepEqual(i.server.recorded(), [])
-  reopened.bookmark('9')
-  await i.clock.advance(0)
-  assert.equal(caughtUp.outcome, 'resolved')
-  await i.end()
-})
+for (const streams of [false, true]) {
+  const what = streams ? 'that began with the objects' : 'after a list'
+  test(`a watch ${what} that is still late after 1 s is opened again, once`, async () => {
+    const i = await informing({}, streams)
+    i.server.lists.push(list('9', [pod('a', '1'), pod('b', '2'), pod('c', '6')]))
+    const reopened = new Stream()
+    i.server.watches.push(reopened.answer)
+    const caughtUp = await i.catchUp()
+    await i.clock.advance(999)
+    assert.deepEqual(i.server.recorded(), ['list'])
+    await i.clock.advance(1)
+    assert.deepEqual(i.server.recorded(), ['watch 5'])
+    assert.equal(i.informer.failure, undefined)
+    await i.clock.advance(2000)
+    assert.deepEqual(i.server.recorded(), [])
+    reopened.bookmark('9')
+    await i.clock.advance(0)
+    assert.equal(caughtUp.outcome, 'resolved')
+    await i.end()
+  })
+}
 
 test('all pages are compared', async () => {
   const i = await informing()

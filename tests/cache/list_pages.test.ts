@@ -10,7 +10,7 @@ import { type Answer, list, POD, pod, refusal, ScriptedServer, Stream } from './
 
 function listing(server: ScriptedServer, more: Partial<ListPagesOptions> = {}, clock: SlowClock = new SlowClock(0)) {
   const { controller, listeners } = countedSignal()
-  const state: { names?: string[]; error?: unknown } = {}
+  const state: { names?: string[]; version?: string; error?: unknown } = {}
   listPages({
     api: new Api({ transport: server.transport }),
     target: { resource: POD },
@@ -18,7 +18,10 @@ function listing(server: ScriptedServer, more: Partial<ListPagesOptions> = {}, c
     prepare: () => {},
     ...more,
   }, controller.signal).then(
-    ({ objects }) => void (state.names = Array.from(objects.values(), ({ metadata }) => metadata.name)),
+    ({ objects, resourceVersion: version }) => {
+      const names = Array.from(objects.values(), ({ metadata }) => metadata.name)
+      Object.assign(state, { names, version })
+    },
     (error: unknown) => void (state.error = error),
   )
   return {
@@ -52,26 +55,30 @@ test('objects of the pages before an expired one are discarded; a second expiry 
   )
   const l = listing(server)
   await l.clock.fake.advance(0)
-  assert.deepEqual(l.state, { names: ['b', 'a'] })
+  assert.deepEqual(l.state, { names: ['b', 'a'], version: '9' })
   assert.deepEqual(server.recorded(), ['list', 'list two', 'list three', 'list whole', 'list more', 'list whole'])
   l.end()
 })
 
-test('each part of a page has 150 s, no matter how long all of them take', async () => {
+test('each part of a page has 150 s, no matter how long all of them take; pages may be of different versions', async () => {
   const [server, clock, last] = [new ScriptedServer(), new SlowClock(0), new Stream()]
-  const pages = [list('5', [pod('a', '1')], 'two'), list('5', [pod('b', '2')], 'three'), last.answer]
+  const pages = [list('5', [pod('a', '1')], 'two'), list('6', [pod('b', '2')], 'three'), last.answer]
   server.lists.push(...pages.map((page) => after(149_000, clock, page)))
   const l = listing(server, {}, clock)
   await l.clock.fake.advance(2 * 149_000)
   assert.deepEqual([l.state, server.recorded().length], [{}, 3])
-  const start = '{"metadata":{"resourceVersion":"5"},"items":['.padEnd(2 ** 18)
+  const start = '{"metadata":{"resourceVersion":"7"},"items":['.padEnd(2 ** 18)
   for (const part of [start, `${JSON.stringify(pod('c', '3'))}]}`]) {
     await l.clock.fake.advance(149_000)
     last.text(part)
   }
   last.end()
   await l.clock.fake.advance(0)
-  assert.deepEqual(l.state, { names: ['a', 'b', 'c'] })
+  assert.deepEqual(
+    l.state,
+    { names: ['a', 'b', 'c'], version: '5' },
+    'a watch from a later version misses a change of a',
+  )
   l.end()
 })
 
@@ -96,7 +103,7 @@ test('a page is stored over several turns of the event loop, each object prepare
   assert.ok(prepared.length > 0 && prepared.length < 4, `${prepared.length} in one turn`)
   await l.clock.fake.advance(200_000)
   for (let turn = 0; turn < 20; turn++) await nextTurn()
-  assert.deepEqual([prepared, l.state], [['a', 'b', 'c', 'd', 'e'], { names: ['a', 'b', 'c', 'd', 'e'] }])
+  assert.deepEqual([prepared, l.state], [['a', 'b', 'c', 'd', 'e'], { names: ['a', 'b', 'c', 'd', 'e'], version: '5' }])
   l.end()
 })
 

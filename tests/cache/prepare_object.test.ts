@@ -25,9 +25,14 @@ for (const [field, value] of Object.entries(KEPT)) {
       const strip of [
         (metadata: Record<string, unknown>) => void delete metadata[field],
         (metadata: Record<string, unknown>) => void (metadata[field] = undefined),
+        (metadata: Record<string, unknown>) => {
+          const inner = metadata[field]
+          if (Array.isArray(inner)) inner.length = 0
+          else if (typeof inner === 'object') { for (const key of Object.keys(inner!)) delete inner![key as never] }
+        },
       ]
     ) {
-      const object = pod('a', '5', { ...KEPT })
+      const object = pod('a', '5', structuredClone(KEPT))
       prepareObject(object, { resource: POD, strip: ({ metadata }) => strip(metadata as never) })
       assert.deepEqual((object.metadata as unknown as Record<string, unknown>)[field], value)
     }

@@ -65,6 +65,12 @@ test('a 401 says whose credentials were refused, also of a watch', async () => {
   }
 })
 
+test('a redirect, such as to a login, is no watch', async () => {
+  const api = new Api({ transport: () => Promise.resolve(answer(302, '', { location: '/login' })) })
+  const watching = api.watch({ resource: CONFIG_MAP }, { resourceVersion: '1' }, new AbortController().signal)
+  await assert.rejects(watching, /^ApiError: Cannot watch configmaps: the server answered 302 with an empty body/)
+})
+
 test('either signal aborts a call, also while its body is read, and no listener stays', async () => {
   for (const which of ['own', 'call'] as const) {
     const signals = { own: new AbortController(), call: new AbortController() }

@@ -70,6 +70,7 @@ test('readJson resolves with JSON; the error for another body describes it', asy
       error.message === 'Cannot get x: the server answered 200 with "<html>login</html>" instead of JSON',
   )
   await assert.rejects(readJson(refusal(403, 'Forbidden'), 'get x'), ApiError)
+  await assert.rejects(readJson(answer(302, '{}'), 'get x'), /^ApiError: Cannot get x: the server answered 302 with /)
 })
 
 test('an error shows no object that the server repeats, and no value of a Secret', () => {

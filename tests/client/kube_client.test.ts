@@ -185,7 +185,12 @@ test("a call's options override the client's, and deletions send theirs", async 
 test("the body of a subresource has its own kind, or the object's", async () => {
   const { transport, requests } = recorder(() => Promise.resolve(answer(201, { kind: 'Status', status: 'Success' })))
   const client = new KubeClient({ api: new Api({ transport }), fieldManager: 'me' })
-  const body = { apiVersion: 'v9', kind: 'Wrong', metadata: { name: 'wrong', labels: { a: 'b' } } }
+  const body = {
+    apiVersion: 'v9',
+    kind: 'Wrong',
+    metadata: { name: 'wrong', labels: { a: 'b' } },
+    spec: { replicas: 1 },
+  }
   for (const name of ['eviction', 'token', 'binding', 'scale', 'toString', 'approval']) {
     await client.subresource(FOO, REF, name).create(body as never)
   }
@@ -198,7 +203,7 @@ test("the body of a subresource has its own kind, or the object's", async () => 
       ['autoscaling/v1', 'Scale'],
       ['cases.dev/v1', 'Foo'],
       ['cases.dev/v1', 'Foo'],
-    ].map(([apiVersion, kind]) => ({ apiVersion, kind, metadata: { labels: { a: 'b' }, ...REF } })),
+    ].map(([apiVersion, kind]) => ({ ...body, apiVersion, kind, metadata: { labels: { a: 'b' }, ...REF } })),
   )
   assert.ok(
     requests.every(({ method, path }) =>

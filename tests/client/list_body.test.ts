@@ -108,11 +108,13 @@ test('a byte after the list that begins a character is an error', async () => {
 })
 
 test('the status of a failed response is its error, not a list', async () => {
-  const refused = inChunks('{"kind":"Status","reason":"Forbidden","code":403,"message":"no"}', 10, 403)
-  await assert.rejects(
-    readList(refused, 'list pods', { pace: idle, item: (item) => item }),
-    /^ApiError: Cannot list pods: no/,
-  )
+  for (const status of [403, 302]) {
+    const refused = inChunks(`{"kind":"Status","reason":"Forbidden","code":${status},"message":"no"}`, 10, status)
+    await assert.rejects(
+      readList(refused, 'list pods', { pace: idle, item: (item) => item }),
+      /^ApiError: Cannot list pods: no/,
+    )
+  }
 })
 
 /** Resolves with the max number of items that one turn converts. */

@@ -156,6 +156,14 @@ export const LIST_CASES: readonly Case[] = casesOf({
       it.client.deleteAll(CONFIG_MAP, { labels: 'a=b' }),
       /^TypeError: Cannot delete all configmaps: it needs a namespace; the server deletes in one namespace at a time$/,
     )
+    for (const limit of ['labels', 'fields']) {
+      const unlimited = new RegExp(`^TypeError: Cannot delete: ${limit} is undefined, and would limit nothing`)
+      await assert.rejects(it.client.deleteAll(CONFIG_MAP, { namespace, [limit]: undefined }), unlimited)
+    }
+    for (const limit of ['uid', 'resourceVersion']) {
+      const deleted = it.client.delete(CONFIG_MAP, { namespace, name: 'a' }, { [limit]: undefined })
+      await assert.rejects(deleted, new RegExp(`^TypeError: Cannot delete: ${limit} is undefined`))
+    }
     const wide =
       /^TypeError: Cannot delete all clusterroles\.rbac\.authorization\.k8s\.io in a namespace: it is cluster-/
     await assert.rejects(it.client.deleteAll(CLUSTER_ROLE, { namespace }), wide)

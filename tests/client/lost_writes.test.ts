@@ -501,10 +501,10 @@ test('what a failing watch has in the cache is no reason to send nothing', async
   await stop()
 })
 
-test('NaN, Infinity and an invalid Date, in JSON null, are not written: the error names the field, and nothing is sent', async () => {
+test('what JSON makes null or {} of, such as NaN, an invalid Date, a Promise or a Map, is not written: the error names it', async () => {
   const it = answering(wide('{}'))
   const scale = it.client.subresource(Deployment, REF, 'scale')
-  for (const n of [NaN, -Infinity, new Date(NaN)]) {
+  for (const n of [NaN, -Infinity, new Date(NaN), Promise.resolve(1), new Map([['a', 1]]), new Set([1])]) {
     const spec = { none: null, list: [{ n }] }
     for (
       const [action, write] of [
@@ -513,12 +513,16 @@ test('NaN, Infinity and an invalid Date, in JSON null, are not written: the erro
         ['patch Foo', () => it.client.patch(WIDE, REF, { merge: { spec } })],
         ['update Foo "default/a"', () => it.client.edit(WIDE, REF, (object) => void (object.spec['n'] = n))],
         ['set the status of Foo "default/a"', () => it.client.setStatus(WIDE, REF, { n })],
-        ['update the scale of Deployment "default/a"', () => scale.update({ spec: { n } as never })],
+        ['update the scale of Deployment "default/a"', () => scale.update({ spec: { replicas: 1, n } as never })],
       ] as const
     ) {
       const message = `Cannot ${action}: "n" is ${n}; give a valid one, or leave the field out`
       await assert.rejects(async () => await write(), { name: 'TypeError', message })
     }
+  }
+  for (const none of [undefined, null]) {
+    const message = `Cannot set the status of Foo "default/a": it is ${none}`
+    await assert.rejects(it.client.setStatus(WIDE, REF, none as never), { name: 'TypeError', message })
   }
   assert.deepEqual(it.bodies(), [])
 })

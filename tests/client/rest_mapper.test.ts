@@ -54,31 +54,36 @@ test('a missing kind is requested each time, so that a new CRD is found; a remov
   assert.equal(await kinds.find(foo), undefined)
 })
 
-test('the kinds of a version are read again after the server did not serve one of them', async () => {
-  const { network, api, clock } = setup()
-  const { client } = new Cluster({ name: 'test', transport: network.transport, clock })
-  const define = async (scope: 'Namespaced' | 'Cluster') => {
-    await api.create({ resource: CRD }, definitionOf({ group: 'example.dev', scope }), {})
+for (const verb of ['get', 'watch'] as const) {
+  test(`the kinds of a version are read again after a ${verb} of one that the server does not serve`, async () => {
+    const { network, api, clock } = setup()
+    const { client } = new Cluster({ name: 'test', transport: network.transport, clock })
+    const define = async (scope: 'Namespaced' | 'Cluster') => {
+      await api.create({ resource: CRD }, definitionOf({ group: 'example.dev', scope }), {})
+      await clock.advance(10_000)
+    }
+    const find = async () => {
+      await client.kindOf({ apiVersion: 'apps/v1', kind: 'Deployment' })
+      return await client.kindOf({ apiVersion: 'example.dev/v1', kind: 'Foo' })
+    }
+    await define('Namespaced')
+    const old = await find()
+    assert.equal(await client.get(old, { namespace: 'default', name: 'missing' } as never), undefined)
+    network.take()
+    assert.equal((await find()).scope, 'Namespaced')
+    assert.deepEqual(network.take(), [], 'a missing object is no missing kind')
+    await api.delete(TARGET, {})
     await clock.advance(10_000)
-  }
-  const find = async () => {
-    await client.kindOf({ apiVersion: 'apps/v1', kind: 'Deployment' })
-    return await client.kindOf({ apiVersion: 'example.dev/v1', kind: 'Foo' })
-  }
-  await define('Namespaced')
-  const old = await find()
-  assert.equal(await client.get(old, { namespace: 'default', name: 'missing' } as never), undefined)
-  network.take()
-  assert.equal((await find()).scope, 'Namespaced')
-  assert.deepEqual(network.take(), [], 'a missing object is no missing kind')
-  await api.delete(TARGET, {})
-  await clock.advance(10_000)
-  await define('Cluster')
-  await assert.rejects(client.get(old, { namespace: 'default', name: 'x' } as never), /does not serve this kind/)
-  network.take()
-  assert.equal((await find()).scope, 'Cluster')
-  assert.deepEqual(network.take(), ['GET /apis/example.dev/v1'])
-})
+    await define('Cluster')
+    const call = verb === 'get'
+      ? client.get(old, { namespace: 'default', name: 'x' } as never)
+      : client.watch(old, { namespace: 'default' })[Symbol.asyncIterator]().next()
+    await assert.rejects(call, /does not serve this kind/)
+    network.take()
+    assert.equal((await find()).scope, 'Cluster')
+    assert.deepEqual(network.take(), ['GET /apis/example.dev/v1'])
+  })
+}
 
 test('an invalid apiVersion has no kinds, and sends no request', async () => {
   const { kinds, network, api } = setup()

@@ -108,6 +108,10 @@ export const SUBRESOURCE_CASES: readonly Case[] = [
       assert.equal((await scale.update({ spec: { replicas: 4 } })).spec.replicas, 4)
       assert.equal((await it.client.get(Deployment, ref))?.spec?.replicas, 4)
       assert.equal((await scale.update({ spec: { replicas: 9 } }, { dryRun: true })).spec.replicas, 9)
+      // To the server, what is left out is 0.
+      for (const lost of [{ replicas: 5 }, { spec: { replicas: undefined } }]) {
+        await assert.rejects(scale.update(lost as never), /^TypeError: Cannot scale ".*\/a": it needs spec\.replicas$/)
+      }
       assert.equal((await scale.get()).spec.replicas, 4)
       assert.equal(
         (await it.client.subresource(FOO, ref, 'scale').patch({ merge: { spec: { replicas: 5 } } })).spec.replicas,

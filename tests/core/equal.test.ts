@@ -68,10 +68,10 @@ test('fuzz: equality matches the equality of canonical texts, both ways, and tha
   const pair = fc.oneof(fc.tuple(value, value), value.chain((a) => mutated(a, 1).map((b) => [a, b] as const)))
   fc.assert(
     fc.property(pair, ([a, other]) => {
-      const b = asJson(other, '')
+      const [b, copy] = asJson([other, a], '') as readonly unknown[]
       const isSame = text(a) === text(b)
       assert.deepEqual([jsonEqual(a, b), jsonEqual(b, a)], [isSame, isSame])
-      assert.ok(jsonEqual(a, cloneJson(a)) && jsonEqual(cloneJson(a), asJson(a, '')))
+      assert.ok(jsonEqual(a, cloneJson(a)) && jsonEqual(cloneJson(a), copy))
       assert.ok(jsonEqual(project(a, a), a) && (!isSame || jsonEqual(project(a, b), b)))
     }),
     { numRuns: tries(1000), examples: [[[JSON.parse('{"__proto__":{}}'), {}]]] },
@@ -93,5 +93,5 @@ test('a value as JSON is what the wire carries', () => {
     at: '1970-01-01T00:00:00.000Z',
     list: [null],
   })
-  assert.equal(asJson(undefined, ''), undefined)
+  for (const none of [undefined, null]) assert.throws(() => asJson(none, 'set it'), /^TypeError: Cannot set it: it is /)
 })

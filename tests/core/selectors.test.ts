@@ -150,6 +150,9 @@ test('a selector object matches like its text', () => {
 
 const REFUSED: readonly (readonly [object, RegExp])[] = [
   [{ matchLabels: { a: 'b,c' } }, /^TypeError: Cannot select by the label "a": a value is text/],
+  [['a=b'], /^TypeError: Cannot select by labels: they must be text or an object$/],
+  [[], /^TypeError: Cannot select by labels: they must/],
+  [new Map([['a', 'b']]), /^TypeError: Cannot select by labels: they must/],
   [{ matchLabel: { a: 'b' } }, /^TypeError: Cannot select by the label "matchLabel": a value is text/],
   [
     { matchExpressions: [{ key: 'a', operator: 'Equals', values: ['b'] }] },
@@ -170,7 +173,7 @@ const REFUSED: readonly (readonly [object, RegExp])[] = [
 ]
 
 for (const [selector, expected] of REFUSED) {
-  test(`${JSON.stringify(selector)} is refused`, () => {
+  test(`${selector.constructor.name} ${JSON.stringify(selector)} is refused`, () => {
     for (const use of [parseLabelSelector, formatLabels]) assert.throws(() => use(selector), expected)
   })
 }

@@ -275,7 +275,10 @@ test('after a conflict, the object is read as its own namespace selects it', asy
 test('invalid options are refused at once', async () => {
   const app = operator({ name: 'shop' })
   const builder = app.controllerFor(ConfigMap).finalize(async () => {})
-  assert.throws(() => builder.finalize(async () => {}), /Cannot give the controller for ConfigMap a second cleanup/)
+  assert.throws(
+    () => builder.finalize(async () => {}),
+    /Cannot finalize ConfigMap: its controller has a cleanup already/,
+  )
   for (const finalizer of ['cleanup', 'my cleanup', 'example.dev/', 'Example.dev/a']) {
     assert.throws(
       () => app.controllerFor(Secret).finalize(async () => {}, { finalizer }),

@@ -140,6 +140,24 @@ test(
   },
 )
 
+test('functions of a configuration that comes again replace those of before, without another connection', async () => {
+  const { app, send } = fleet()
+  const s = await starting(app, { clock: restingClock() })
+  const calls: string[] = []
+  const token = (name: string) => () => Promise.reject(new Error(String(calls.push(name))))
+  const added = () => messages(s, 'info').filter((line) => line.endsWith('was added')).length
+  send({ add: 'a', config: { ...config, token: token('old') } })
+  await s.clock.advance(1000)
+  assert.deepEqual(new Set(calls.splice(0)), new Set(['old']))
+  send({ add: 'a', config: { ...config, token: token('new') } })
+  await s.clock.advance(60_000)
+  assert.deepEqual([new Set(calls.splice(0)), added()], [new Set(['new']), 1])
+  send({ add: 'a', config: { ...config, credentials: async () => ({ token: await token('other')() }) } })
+  await s.clock.advance(60_000)
+  assert.deepEqual([new Set(calls), added()], [new Set(['other']), 2], 'another function needs another connection')
+  await s.stop()
+})
+
 test('the running reconcile of a removed cluster may end within grace, then it is aborted', async () => {
   const app = operator({ name: 'op', grace: '10s' })
   const channel = new EventChannel<ClusterChange>()

@@ -1,9 +1,19 @@
 /** Owners of another cluster are refused; all others are not. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Client, draft, type KubeObject, operator, type OtherCluster, type OwnerReference, owners } from 'kubeloop'
+import {
+  type Client,
+  Cluster,
+  draft,
+  type KubeObject,
+  operator,
+  type OtherCluster,
+  type OwnerReference,
+  owners,
+} from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Namespace } from 'kubeloop/kinds'
+import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
+import { foreignOwners } from '../../lib/operator/foreign_owners.ts'
 import { answer, refusal } from '../client/transports.ts'
 import { create, only, ref, type Started, starting, type StartingOptions } from './starting.ts'
 
@@ -147,6 +157,25 @@ test('a namesake in the other cluster, a cluster-scoped owner, and an unknown on
   await client.apply(ConfigMap, copy(), { owner: (await client.live.get(Namespace, { name: 'default' }))! })
   await create(s.client, 'unwatched')
   await client.apply(ConfigMap, copy((await s.client.get(ConfigMap, ref('unwatched')))!))
+})
+
+test('an owner is looked for in its namespace alone: there may be thousands', async () => {
+  let reads = 0
+  const clusters = ['a', 'b'].map((name) => {
+    const cluster = new Cluster({ name, transport: new ApiServer().handle })
+    const namespaces = Array.from({ length: 100 }, (_, each) => `n${each}`)
+    for (const kind of [ConfigMap, Secret]) {
+      for (const informer of cluster.cache.declare(kind, { namespaces })) {
+        const { reader } = informer
+        Object.defineProperty(informer, 'reader', { get: () => (reads++, reader) })
+      }
+    }
+    return cluster
+  })
+  const check = foreignOwners(() => clusters[0]!, () => clusters)
+  const owner = { apiVersion: 'v1', kind: 'Secret', name: 'a', uid: 'u' }
+  await check({ metadata: { namespace: 'n50', ownerReferences: [owner] } }, () => 'write', clusters[0]!.api)
+  assert.equal(reads, 3)
 })
 
 test('an object in deletion loses its finalizer, whatever its owners', async () => {

@@ -44,7 +44,21 @@ test('a finalizer of a controller that runs on every replica is refused, as the 
 test('a second reconcile is refused', () => {
   const builder = operator({ name: 'x' }).controllerFor(ConfigMap)
   builder.reconcile(async () => {})
-  assert.throws(() => builder.reconcile(async () => {}), /a second reconcile/)
+  assert.throws(() => builder.reconcile(async () => {}), /its controller has a reconcile already/)
+})
+
+test('what is no kind or no function, as from JavaScript, is refused', () => {
+  const builder = operator({ name: 'x' }).controllerFor(ConfigMap)
+  const calls: readonly (readonly [call: () => unknown, problem: string])[] = [
+    [() => operator({ name: 'x' }).controllerFor('Pod' as never), 'control Pod: it is not a kind'],
+    [() => builder.owns(undefined as never), 'own undefined: it is not a kind'],
+    [() => builder.watches(ConfigMap, undefined as never), 'watch ConfigMap: it needs a function'],
+    [() => builder.finalize({} as never), 'finalize ConfigMap: it needs a function'],
+    [() => builder.reconcile(undefined as never), 'reconcile ConfigMap: it needs a function'],
+  ]
+  for (const [call, problem] of calls) {
+    assert.throws(call, (error: Error) => error.message.startsWith(`Cannot ${problem}`), problem)
+  }
 })
 
 test('a name that is invalid for a Lease is refused', () => {

@@ -464,13 +464,17 @@ test('a write of the operator that would remove the labels of the ring keeps the
       const { labels: _, ...metadata } = map.metadata
       await client.update(ConfigMap, { ...map, metadata: { ...metadata, labels: { [SHARD]: 'a', own: '' } } })
     }
+    if (name === 'plain') {
+      const { apiVersion: _, kind: __, ...rest } = map
+      await client.update(ConfigMap, { ...rest, metadata: { ...map.metadata, labels: { own: '' } } } as never)
+    }
     if (name === 'apply') await client.apply(ConfigMap, { metadata: { ...ref(name), labels: { own: '' } } })
   })
   await using started = await shard(app)
   const { client, clock } = started
-  for (const name of ['edit', 'all', 'update', 'apply']) await client.create(ConfigMap, assigned(name))
+  for (const name of ['edit', 'all', 'update', 'plain', 'apply']) await client.create(ConfigMap, assigned(name))
   await clock.advance(1000)
-  for (const name of ['edit', 'all', 'update', 'apply']) {
+  for (const name of ['edit', 'all', 'update', 'plain', 'apply']) {
     assert.deepEqual(await labelsOf(client, name), { [SHARD]: 'a', ...(name === 'all' ? {} : { own: '' }) }, name)
   }
   assert.deepEqual(failures(started), [])

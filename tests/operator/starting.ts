@@ -2,6 +2,7 @@
 // Loaded before the tests, as a first load during a start takes real time.
 import '../../lib/cache/catch_up.ts'
 import '../../lib/client/shared_apply.ts'
+import '../../lib/client/subresource_verbs.ts'
 import '../../lib/leader/follower.ts'
 import '../../lib/manager/metrics.ts'
 import '../../lib/controller/finalizer.ts'

@@ -68,6 +68,8 @@ export const LOADED_LATER: Readonly<Record<string, string>> = {
   flags: 'lib/operator/flags.ts',
   // For operators on Deno.
   permissions: 'lib/operator/permissions.ts',
+  // For subresources other than the status.
+  subresources: 'lib/client/subresource_verbs.ts',
   // For controllers that apply the same objects.
   shared_apply: 'lib/client/shared_apply.ts',
   // For the option `metrics`.

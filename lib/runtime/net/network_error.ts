@@ -52,8 +52,7 @@ function explain(thrown: unknown, code: string | undefined, phase: Phase): strin
 const LOST = /^(ECONNRESET|ECONNABORTED|EPIPE|ERR_SOCKET_CLOSED|ERR_STREAM_PREMATURE_CLOSE)$/
 
 const LOST_IN: Readonly<Record<Phase, string>> = {
-  connect:
-    'the connection was closed before it was ready; check that this port speaks TLS, and for a firewall in between',
+  connect: 'the connection was closed before it was ready; check for TLS on this port, and for a firewall',
   response: 'the connection was lost after the request was sent; the server may have processed it',
   body: 'it broke off before its end',
 }
@@ -85,8 +84,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
   CERT_UNTRUSTED: WRONG_CA,
   CERT_HAS_EXPIRED: 'its certificate has expired; renew it, or check the clock of this machine',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet; check the clock of this machine',
-  ERR_TLS_CERT_ALTNAME_INVALID:
-    'its certificate is for another name; use a name from the certificate as the server, or set tls-server-name to one',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name; set tls-server-name to one of its names',
   EPROTO: NOT_TLS,
   ERR_SSL_WRONG_VERSION_NUMBER: NOT_TLS,
 }

@@ -253,8 +253,7 @@ function refuseUnencrypted(config: ClusterConfig, { tls, loopback, authority }: 
   if (tls || allowUnencrypted || !isSecret || (loopback && !proxy)) return
   const whose = origin?.identity ?? 'the cluster'
   throw new ConfigError(
-    `Cannot send the credentials of ${whose} unencrypted to http://${authority}: use https, or set allowUnencrypted ` +
-      'in the ClusterConfig',
+    `Cannot send the credentials of ${whose} unencrypted to http://${authority}: use https, or set allowUnencrypted`,
   )
 }
 
