@@ -50,15 +50,18 @@ export interface ApiOptions {
   readonly forget?: ((path: string) => void) | undefined
 }
 
-/** Notified of writes, so that a cache knows a change before its watch delivers it. */
+/** Notified of writes and reads, so that a cache knows a change before its watch delivers it. */
 export interface WriteObserver {
-  /** Called before a write that is not a dry run. Returns `undefined` if the result is not needed. */
+  /**
+   * Called before a write that is not a dry run, and before an object is read. Returns `undefined` if the result is not
+   * needed.
+   */
   begin(target: Target): WriteInFlight | undefined
 }
 
-/** One write, from before its request until its response is read. */
+/** One write or read, from before its request until its response is read. */
 export interface WriteInFlight {
-  /** Called with the server's response if the write succeeds. Must not throw. */
+  /** Called with the server's response if the request succeeds. Must not throw. */
   answered(answer: unknown): void
   /** Called with the response to a delete: the object or objects (as they are or were) or a Status. Must not throw. */
   deleted(answer: unknown): void
@@ -136,13 +139,17 @@ export class Api {
     return this.#options.freeze ? deepFreeze(object) : object
   }
 
+  /** The observer gets the answer as that to a write: cached reads are never older than what was read before. */
   async get(target: Target, signal?: AbortSignal): Promise<KubeObject> {
-    return this.handOut(
-      readAs(
-        target.resource,
-        (await this.raw(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)) as KubeObject,
-      ),
-    )
+    const read = target.subresource ? undefined : this.#options.observer?.begin(target)
+    try {
+      const answer = await this.raw(getRequest(target), `get ${this.describe(target)}`, signal, parseExact)
+      const object = this.handOut(readAs(target.resource, answer as KubeObject))
+      read?.answered(object)
+      return object
+    } finally {
+      read?.end()
+    }
   }
 
   /** Reads one page. Items without apiVersion and kind (built-in kinds) get them. */

@@ -105,6 +105,18 @@ test('own creates, changes and deletes are read at once; handlers get them only 
   assert.deepEqual([await w.value(), w.isCaughtUp()], ['5', true])
 })
 
+test('cached reads are never older than what was read from the server before, also for a write that was not needed', async () => {
+  await using w = await lagging()
+  await w.others.create(ConfigMap, map('1'))
+  const { result } = await w.client.createOrUpdate(ConfigMap, A, (draft) => void (draft.data = { value: '1' }))
+  assert.deepEqual([result, await w.value(), await w.names()], ['unchanged', '1', ['a']])
+  await w.others.patch(ConfigMap, A, { merge: { data: { value: '2' } } })
+  await w.client.live.get(ConfigMap, A)
+  assert.deepEqual([await w.value(), w.received], ['2', []])
+  await w.catchUp()
+  assert.deepEqual([await w.value(), w.isCaughtUp(), w.received], ['2', true, ['added 1', '1→2']])
+})
+
 test('lists by labels and lookups by index return own writes instead of the old objects', async () => {
   await using w = await lagging()
   const byValue = defineIndex(ConfigMap, ({ data }) => data?.['value'])
