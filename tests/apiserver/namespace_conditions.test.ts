@@ -25,6 +25,15 @@ async function deletedNamespace(count: number) {
   }
 }
 
+test('a change of a deleted namespace that waits for finalizers of others is one write', async () => {
+  const server = new ApiServer({ clock: new FakeClock() })
+  const metadata = { name: 'full', finalizers: ['example.com/hold'] }
+  await must(server, 'POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata })
+  await must(server, 'DELETE', NAMESPACE)
+  const { metadata: { resourceVersion } } = await must(server, 'PATCH', NAMESPACE, { metadata: { labels: { a: 'b' } } })
+  assert.equal((await must(server, 'GET', NAMESPACE)).metadata.resourceVersion, resourceVersion)
+})
+
 const remaining = (conditions: readonly Record<string, string>[]): string | undefined =>
   conditions.find((each) => each['type'] === 'NamespaceContentRemaining')?.['message']
 

@@ -100,7 +100,14 @@ const transitions: readonly [string, WatchState, WatchInput, WatchState][] = [
     failed(network, true, 50_000),
     wait(800, watching(1)),
   ],
-  ['a server that is not ready: back-off without a list', watching(), failed(http(503)), wait(800, watching(1))],
+  ...[502, 503, 504].map((
+    status,
+  ): (typeof transitions)[number] => [
+    `a server that is not ready (${status}): back-off without a list`,
+    watching(),
+    failed(http(status)),
+    wait(800, watching(1)),
+  ]),
   [
     'a server that loads its storage: earlier failures are reset',
     watching(4),

@@ -340,6 +340,12 @@ for (
       /: a folder of certificates is \/tmp, which is an empty folder of its pod; give it another one$/,
     ],
     [
+      'certificates of metrics in /tmp',
+      made({ metrics: { address: ':8080', tls: { certs: '/tmp' } }, webhooks: { certs: '/certs' } }),
+      {},
+      /: a folder of certificates is \/tmp, which is an empty folder of its pod; give it another one$/,
+    ],
+    [
       'webhooks on any port',
       made({ webhooks: { port: 0 } }),
       {},
@@ -354,12 +360,14 @@ for (
     ['a name that is no label', made({ name: '1a' }), {}, /its name also names a Service and a label: at most 55/],
     ['a long name', made({ name: 'a'.repeat(56) }), {}, /at most 55/],
     ['a wrong namespace', made({}), { namespace: 'A.b' }, /the namespace "A\.b" is not a name/],
-    [
-      'a namespace of the cluster',
-      made({}),
-      { namespace: 'kube-system', createNamespace: true },
-      /"kube-system" is in every cluster, .*; leave --create-namespace out$/,
-    ],
+    ...['default', 'kube-node-lease', 'kube-public', 'kube-system'].map((namespace) =>
+      [
+        'a namespace of the cluster',
+        made({}),
+        { namespace, createNamespace: true },
+        new RegExp(`"${namespace}" is in every cluster, .*; leave --create-namespace out$`),
+      ] as const
+    ),
     [
       'cert-manager without webhooks',
       made({ metrics: { address: ':8443', tls: true } }),

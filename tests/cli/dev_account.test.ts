@@ -55,6 +55,7 @@ test('a missing right is refused and named until a saved manifest grants it; a c
     const rules = (await (await folder.client()).get(ClusterRole, { name: 'copier' }))?.rules
     assert.deepEqual(rules?.map(({ resources }) => resources)[0], ['configmaps', 'secrets'])
     await dev.stop('SIGINT')
+    folder.write('.kubeloop/rights/old.jsonl', '')
 
     const none = folder.run('dev', 'operator.ts', '--as-service-account=team/op', '--fresh')
     await none.line('its account', ({ name }) => name === 'team/op')
@@ -63,4 +64,5 @@ test('a missing right is refused and named until a saved manifest grants it; a c
       /"system:serviceaccount:team:op" cannot list .* its role/,
     )
     await none.stop()
+    assert.throws(() => folder.read('.kubeloop/rights/old.jsonl'), /ENOENT/)
   }))

@@ -37,11 +37,12 @@ const session: HttpResponse = {
 /** Prepares an operator whose session gets this answer, and returns its options and the requests of the session. */
 async function prepared(answer = session, change: Partial<Parameters<typeof prepareOperator>[0]> = {}) {
   const requests: HttpRequest[] = []
+  let closed = 0
   const connection = Object.assign((request: HttpRequest) => (requests.push(request), Promise.resolve(answer)), {
-    close() {},
+    close: () => void closed++,
   })
   const given = { description, cluster, connection, log: silentLog, ...change }
-  return { requests, ...await prepareOperator(given, false) }
+  return { requests, ...await prepareOperator(given, false), closed }
 }
 
 for (
@@ -51,8 +52,8 @@ for (
   ] as const
 ) {
   test(`${where} definitions are installed, and ${narrow ? 'narrowed' : 'not narrowed'} over stored objects`, async () => {
-    const { options } = await prepared(answer)
-    assert.deepEqual(options.crds, { mode: 'install', narrow })
+    const { options, closed } = await prepared(answer)
+    assert.deepEqual([options.crds, closed], [{ mode: 'install', narrow }, narrow ? 0 : 1])
     assert.deepEqual([options.leaderElection, options.serves, options.cluster, options.fieldValidation], [
       false,
       false,
@@ -315,5 +316,13 @@ test('for the page, runs are held and queued again with their causes, and their 
   assert.equal(batches.length, 0)
   for (let at = 0; at < 1200; at++) await attempt()
   await clock.advance(250)
-  assert.deepEqual(batches.map(({ runs, dropped }) => [runs.length, dropped]), [[1000, 200]])
+  await attempt()
+  await clock.advance(250)
+  assert.deepEqual(batches.map(({ runs, dropped }) => [runs.length, dropped]), [[1000, 200], [1, 0]])
+  for (let at = 0; at < 101; at++) {
+    const key = { name: `${at}` }
+    await options.tracing!.reconcile({ ...run, key }, () => Promise.resolve(), () => ({ label: 'success' }))
+  }
+  await clock.advance(250)
+  assert.equal(batches.at(-1)!.queues![0]!.running.length, 100)
 })

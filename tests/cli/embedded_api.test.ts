@@ -1,6 +1,6 @@
 /** Tests the API of `kubeloop dev` with several clusters: one port, one kubeconfig, one state file. */
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Client, Cluster, defineResource, loadConfig } from 'kubeloop'
@@ -67,6 +67,11 @@ test('each cluster has its own API on one port, and a context; all are restored 
     const first = await run()
     assert.deepEqual(first.contexts(), ['kubeloop'])
     assert.equal(first.api.transportOf('west'), undefined)
+    const kubeconfig = join(first.folder, 'kubeconfig')
+    rmSync(kubeconfig)
+    mkdirSync(kubeconfig)
+    await assert.rejects(first.api.setClusters([]), /kubeconfig/)
+    rmdirSync(kubeconfig)
     await first.api.setClusters(['west', 'east'])
     assert.deepEqual(first.contexts(), ['kubeloop', 'west', 'east'])
     assert.deepEqual(first.reported.map((event) => ('name' in event ? `${event.kind} ${event.name}` : event.kind)), [
@@ -138,6 +143,9 @@ test("definitions, owned objects and watches work in another cluster as in the o
       result: 'installed',
     })
     await assert.rejects((await clientOf()).list(Thing), /could not find|does not serve/)
+    await west.delete(CRD as never, { name: definition!.kind === 'definition' ? definition!.name : '' } as never)
+    await west.create(CRD as never, crdOf([Thing])[0] as never)
+    assert.deepEqual(reported.splice(-2), [definition, definition])
     const owner = await west.create(Thing, { metadata: ref('a'), spec: {} })
     const stop = new AbortController()
     const watch = west.watch(Secret, { signal: stop.signal })[Symbol.asyncIterator]()

@@ -186,6 +186,8 @@ test('equal failures of a key are one, which is over when the key works; tasks f
   run({}, { runs: [], tasks: [{ name: 'sync' }] })
   assert.deepEqual(failures().map(([, , isOver]: Seen) => isOver), [false, true, true, true])
   assert.deepEqual((model.all() as Seen).waiting.map(({ key }: Seen) => key), ['default/b'])
+  model.started({ operator: 'op', kinds: [], clusters: [] })
+  assert.deepEqual((model.all() as Seen).waiting, [])
 })
 
 test('runs, changes and failures are bounded, also without a page', () => {
@@ -348,7 +350,7 @@ test('a page gets all, then what changes every 100 ms; the ninth is refused, and
   assert.deepEqual([others.map(({ status }) => status), (await get('/t/events')).status], [Array(7).fill(200), 503])
   left.abort()
   const slow = reader(await get('/t/events'))
-  assert.ok(await next(slow))
+  assert.match((await next(slow))!, /"isFirst":true/)
   for (let at = 0; at < 3; at++) {
     write(undefined, objectOf('Foo', `default/${'x'.repeat(3_000_000)}`))
     await clock.advance(100)

@@ -12,17 +12,18 @@ import {
   type Transport,
 } from 'kubeloop'
 import { ApiServer, serve } from 'kubeloop/apiserver'
-import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Ingress, Namespace, PersistentVolumeClaim, Pod, Secret } from 'kubeloop/kinds'
 import { world } from 'kubeloop/testing'
 import * as z from 'zod'
 import { configsOfGroups, recordedClusters, type Sources } from '../../lib/cli/plan/clusters.ts'
+import { answerOfOthers } from '../../lib/cli/plan/other_webhooks.ts'
 import { planOf } from '../../lib/cli/plan/run.ts'
 import type { Plan } from '../../lib/cli/plan/result.ts'
 import { planLines } from '../../lib/cli/plan/text.ts'
 import { CRD, type CustomResourceDefinition } from '../../lib/core/resource.ts'
 import { crdOf } from '../../lib/schema/crds.ts'
 import { differenceOf, lineDifference } from '../../lib/testing/mirror/difference.ts'
-import type { ClusterRecord } from '../../lib/testing/mirror/record.ts'
+import { type ClusterRecord, recordOf } from '../../lib/testing/mirror/record.ts'
 import { masked, redactor } from '../../lib/testing/mirror/redacted.ts'
 import { silent } from '../testing/worlds.ts'
 import { answer as respond } from '../client/transports.ts'
@@ -190,7 +191,10 @@ test('each list and object is read once, with the selectors of the operator, pag
     await client.create(ConfigMap, { metadata: at('m8') }).catch(({ reason }) => seen.push(reason))
     await client.delete(ConfigMap, at('m9'))
     // What is loaded later does not undo writes.
+    await client.live.list(ConfigMap, { namespace: 'default', labels: 'n' })
+    await client.live.list(ConfigMap, { namespace: 'default', fields: 'metadata.name=m1' })
     const all = await client.live.list(ConfigMap, { namespace: 'default' })
+    await client.live.list(ConfigMap, { namespace: 'default', labels: 'x' })
     seen.push(all.find(({ metadata }) => metadata.name === 'other')?.data?.['a'], `${all.length}`)
   })
   const { brief } = await stage.plan(app)
@@ -203,10 +207,25 @@ test('each list and object is read once, with the selectors of the operator, pag
     'GET /api/v1/configmaps?labelSelector=n&limit=1000&continue=',
     'GET /api/v1/namespaces/default/configmaps/other',
     'GET /api/v1/namespaces/default/configmaps/none',
+    'GET /api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3Dm1&limit=1000',
     'GET /api/v1/namespaces/default/configmaps?limit=1000',
     'GET /api/v1/namespaces/default/configmaps?limit=1000&continue=',
   ])
   assert.equal(new Set(sent).size, sent.length)
+})
+
+test('what the API reads to create an object is read first', async () => {
+  const stage = await stageOf()
+  await create(stage.client, 'a', 'a')
+  const app = operator({ name: 'maker' })
+  app.controllerFor(Foo).reconcile(async (_, { client }) => {
+    await client.create(Pod, { metadata: at('a'), spec: { containers: [{ name: 'a', image: 'a' }] } })
+    await client.create(PersistentVolumeClaim, { metadata: at('a') }).catch(() => {})
+    await client.create(Ingress, { metadata: at('a') }).catch(() => {})
+  })
+  await stage.plan(app)
+  const read = stage.sent.flatMap((each) => /(\w+(?:classes|ranges))\?/.exec(each)?.[1] ?? [])
+  assert.deepEqual(read, ['limitranges', 'priorityclasses', 'runtimeclasses', 'storageclasses', 'ingressclasses'])
 })
 
 test('an expired page begins the list again', async () => {
@@ -309,6 +328,10 @@ test('a kind without a readable definition is served by discovery, also of a rec
     message: 'Cannot restore the objects of foos.plan.example.com in version v1: the record has no definition that ' +
       'serves it; write it again',
   })
+  const places = ['v1', 'v2'].map((version) => ({ group: '', version, plural: 'foos' }))
+  const mirror = { loaded: () => places.map((place) => ({ place, object: {} })), asked: [], refused: [], assumed: [] }
+  const { clusters: [both] } = recordOf({ operator: '', at: NOW, namespace: '' }, new Map([[null, mirror]]) as never)
+  assert.deepEqual(both!.objects.map(({ resource }) => resource), places)
   const Bar = defineResource({ group: 'plan.example.com', version: 'v1', kind: 'Bar', spec: z.object({}) })
   const other = operator({ name: 'other', crds: 'ignore' })
   other.controllerFor(Bar).reconcile(async () => {})
@@ -327,6 +350,17 @@ test('a cluster that does not answer ends the plan', async () => {
       /^Cannot read \/apis\/plan\.example\.com\/v1\/foos\?limit=1000: (no route|its answer has status (401|503))$/,
     )
   }
+  const app = operator({ name: 'optional' })
+  const west = app.cluster('west', { server: 'https://west' }, { optional: true })
+  app.controllerFor(Foo).reconcile(async (_, { clientOf }) => {
+    await clientOf(west).live.get(ConfigMap, at('a')).catch(() => {})
+  })
+  const others = { west: await stageOf(() => ({ status: 0, message: 'no route' })) }
+  const own = await stageOf()
+  await create(own.client, 'a', 'a')
+  const { plan } = await own.plan(app, { others })
+  const note = 'Cannot read /api/v1/namespaces/default/configmaps/a of the cluster "west": no route'
+  assert.deepEqual([plan.failed, plan.notes], [[], [note]])
 })
 
 test('failures and what does not come to rest are named', async () => {
@@ -556,10 +590,19 @@ test('webhooks of others are not called: their objects keep them, writes are all
   ], []])
   const [crd] = plan.changes.filter(({ kind }) => kind === 'CustomResourceDefinition')
   assert.deepEqual(crd!.diff.filter((line) => /^[+-]/.test(line)), ['+   labels:', '+     seen: a'])
+  const { dryRun } = plan.changes.find(({ action }) => action === 'status')!
+  const message = 'its CustomResourceDefinition is not written yet'
+  assert.deepEqual(dryRun, { outcome: 'unchecked', message })
   assert.deepEqual(plan.notes.toSorted(), [
     'The webhooks of the Service "other/theirs" are not called: they are not the operator\'s',
     "Versions of Foo (plan.example.com) are not converted: their webhook is not the operator's",
   ])
+  const request = { uid: 'a', desiredAPIVersion: 'plan.example.com/v2', objects: [{ kind: 'Foo' }] }
+  for (const [group, isOwn] of [['plan.example.com', true], ['other.example.com', false]] as const) {
+    const own = { replicas: [{ webhooks: new Map() }], conversions: [{ hub: { kind: 'Foo', group } }], note() {} }
+    const answer = answerOfOthers(clientConfig, JSON.stringify({ kind: 'ConversionReview', request }), own as never)
+    assert.equal(answer === undefined, isOwn, group)
+  }
 })
 
 test('a dry run says what the cluster would store instead, and which rights are missing', async () => {
@@ -636,10 +679,9 @@ test('values of Secrets are in no difference and no record', async () => {
   assert.equal(item!.metadata.annotations?.['example.com/owner'], 'team a')
   const values = Object.entries(item!['data'] as Record<string, string>).map(([key, value]) => [key, atob(value)])
   assert.deepEqual(values, [['a', '0****'], ['b', '0****'], ['c', '1****'], ['e', ''], ['f', '3*****']])
-  assert.equal(
-    redactor()({ apiVersion: 'v1', kind: 'ConfigMap', metadata: {}, data: { a: 'b' } })['data'] !== undefined,
-    true,
-  )
+  for (const [apiVersion, kind] of [['v1', 'ConfigMap'], ['vault.dev/v1', 'Secret']] as const) {
+    assert.deepEqual(redactor()({ apiVersion, kind, metadata: {}, data: { a: 'b' } })['data'], { a: 'b' })
+  }
   assert.deepEqual(masked({ apiVersion: 'v1', kind: 'Secret', metadata: {} }, undefined, 'after'), {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -779,7 +821,9 @@ test('a difference of an object ignores what only the server sets', () => {
   assert.equal(actionOf(object({ status: { a: 1 } }), object({ status: { a: 2 } })), 'status')
   assert.equal(actionOf(object({ status: { a: 1 } }), object({ status: { a: 2 } }, { labels: { a: 'b' } })), 'change')
   assert.equal(actionOf(object({}), object({}, { uid: '2' })), 'replace')
-  assert.equal(actionOf(object({}), object({}, { deletionTimestamp: 'now' })), 'delete')
+  const deleted = { deletionTimestamp: 'now' }
+  assert.equal(actionOf(object({}), object({}, deleted)), 'delete')
+  assert.equal(actionOf(object({}, deleted), object({ a: 1 }, deleted)), 'change')
   const crd = (clientConfig: object, properties: object = {}) =>
     object({ spec: { properties, conversion: { webhook: { clientConfig } } } })
   const inMemory = { url: 'https://127.0.0.1:0/convert' }

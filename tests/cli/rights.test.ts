@@ -336,6 +336,17 @@ test('rights that exceed for different names have a line each', () => {
       `exceeds: get of secrets (core) "${name}" in here (Role "a"): not asked for in the record`
     ),
   )
+  const given = { ...rule(), resources: ['*/log'] }
+  const log = { namespace: 'here', group: '', resource: 'pods/log', verb: 'get', name: undefined }
+  assert.deepEqual(compareRoles([given], { ...expected, limited: [log], isRecorded: false }).problems, [])
+})
+
+test('a Role is bound in its own namespace; one that is not stated is the same', () => {
+  for (const [own, of, places] of [[undefined, 'x', [undefined]], ['x', undefined, ['x']], ['x', 'y', []]] as const) {
+    const role = { ...roleOf('Role', [maps('get')]), metadata: { name: 'a', namespace: own } }
+    const binding = { ...bound('x'), metadata: { name: 'a', namespace: of }, roleRef: { kind: 'Role', name: 'a' } }
+    assert.deepEqual(writtenRules([role, binding] as never, 'a.yaml')[0]!.namespaces, places)
+  }
 })
 
 test('other clusters have rights of their own', async () => {
@@ -357,6 +368,12 @@ test('other clusters have rights of their own', async () => {
     const { rights } = leastRights(app.description, { namespace: 'here', cluster }, found, () => false)
     assert.deepEqual(textsOf(rulesOf(rights)), ['w: create,patch /secrets'])
   })
+  // What its caches select is that of no other cluster.
+  app.cache(ConfigMap, { cluster: west, namespaces: ['w'] })
+  const lists = likelyRights(app.description, { namespace: 'here' }).filter(({ verb, resource }) =>
+    verb === 'list' && resource === 'configmaps'
+  )
+  assert.deepEqual(lists.map(({ namespace }) => namespace), [undefined])
 })
 
 /** Returns a transport that records, and its lines. Nothing is sent. */
@@ -387,6 +404,17 @@ test('an impersonated request needs the right to impersonate, and not its own', 
     { ...origin, verb: 'impersonate', group: '', resource: 'users', name: 'u' },
     { ...origin, verb: 'get', path: '/metrics' },
   ])
+})
+
+test('a write that is not sent needs the right on its own kind, not on one of its name', () => {
+  const lines: AskedRight[] = []
+  const resources = ['a', 'b'].map((
+    group,
+  ) => ({ group, version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' } as const))
+  const recorder = new RightsRecorder({ operator: 'a', resources, write: (line) => lines.push(line as AskedRight) })
+  const write = { verb: 'apply', result: 'unchanged', group: 'b', kind: 'Foo', key: 'n/x' } as const
+  recorder.reconciled({ key: 'n/x', writes: [write] })
+  assert.deepEqual(new Set(lines.map(({ group }) => group)), new Set([undefined, 'b']))
 })
 
 test('many names are recorded as any name', async () => {

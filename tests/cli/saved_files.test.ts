@@ -5,6 +5,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FakeClock } from 'kubeloop/testing'
+import { importedFiles } from '../../lib/cli/dev/import_graph.ts'
 import { type Saved, SavedFiles, savedFilesOf } from '../../lib/cli/dev/saved_files.ts'
 import { withFolder } from '../tools/folder.ts'
 import { WAYS } from './saving.ts'
@@ -191,6 +192,25 @@ for (const [how, save] of Object.entries(WAYS)) {
     })
   })
 }
+
+test('files with every extension are looked for, and aliases in every file that may have them', async () => {
+  const ends = ['ts', 'tsx', 'mts', 'js', 'mjs', 'jsx', 'json']
+  const texts = new Map([['/op.ts', `import './b'`], ['/x/op.ts', `import 'c'`]])
+  const read = (file: string) => Promise.resolve(texts.get(file))
+  const found = async (
+    entry: string,
+  ) => [
+    ...(await importedFiles(entry, { read, modulesBelow: async () => [], realFolder: async () => undefined })).keys(),
+  ]
+  assert.deepEqual(await found('/op.ts'), [
+    ...['/op.ts', '/b', ...ends.map((end) => `/b.${end}`), ...ends.map((end) => `/b/index.${end}`)],
+  ])
+  for (const name of ['/package.json', '/deno.json', '/deno.jsonc']) {
+    texts.set(name, '{ "imports": { "c": "./c.ts" } }')
+    assert.deepEqual(await found('/x/op.ts'), ['/x/op.ts', name, '/c.ts'])
+    texts.delete(name)
+  }
+})
 
 const IMPORTED = ['a.ts', 'b.ts', 'c/index.ts', 'd.json', 'e.ts', 'one.ts', 'f.ts', 'deep/g.ts']
 

@@ -109,7 +109,12 @@ test('an operator that starts before the end of the last one is noticed stays th
   await clock.advance(100)
   await second.end()
   await clock.advance(30)
-  assert.deepEqual((await open()).answer, { start: 3, changed: 'a file that it imports', downMs: 30 })
+  const third = await open()
+  assert.deepEqual(third.answer, { start: 3, changed: 'a file that it imports', downMs: 30 })
+  await open()
+  await third.end()
+  await clock.advance(100)
+  assert.equal((await open()).answer.downMs, 0)
 })
 
 test('an operator with webhooks starts as installed when its notice arrives, or after 10 s', async () => {

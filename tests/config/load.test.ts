@@ -73,12 +73,12 @@ test('files in KUBECONFIG are merged: the first value wins, and some files may b
   delete one['current-context']
   two.clusters.push({ name: 'one', cluster: { server: 'https://shadowed' } })
   const environment = fakeEnvironment({
-    variables: { KUBECONFIG: '/missing:/one:/two' },
-    files: { '/one': JSON.stringify(one), '/two': JSON.stringify(two) },
+    variables: { KUBECONFIG: '/missing:/one:/two:/three' },
+    files: { '/one': JSON.stringify(one), '/two': JSON.stringify(two), '/three': kubeconfig('three') },
   })
   const current = await loadConfig({ environment })
   assert.equal(current.cluster.server, 'https://two:6443')
-  assert.equal(describeConfig(current), 'kubeconfig /one, /two, context "two"')
+  assert.equal(describeConfig(current), 'kubeconfig /one, /two, /three, context "two"')
   const chosen = await loadConfig({ environment, context: 'one' })
   assert.equal(chosen.cluster.server, 'https://one:6443')
 })

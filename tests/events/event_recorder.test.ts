@@ -178,10 +178,11 @@ test('a create whose answer was lost does not make a second event', async () => 
 test('while the server is unreachable, one event is tried after 1 s, 2 s, 4 s â€¦ 30 s; then all are written in order', async () => {
   const { clock, events, notes, network, lines } = started()
   const triedAt: number[] = []
-  network.intercept = (request) => {
+  const refuse: typeof network.intercept = (request) => {
     triedAt.push(clock.monotonic() / 1000)
     return refused(request)
   }
+  network.intercept = refuse
   for (let i = 0; i < 20; i++) events.normal(foo(`x${i}`), 'Tick', `tick ${i}`)
   await clock.advance(100_000)
   // First the eight concurrent writes, then one at a time.
@@ -192,6 +193,11 @@ test('while the server is unreachable, one event is tried after 1 s, 2 s, 4 s â€
   await clock.advance(30_000)
   assert.deepEqual((await notes()).toSorted(), Array.from({ length: 20 }, (_, i) => `tick ${i}`).toSorted())
   assert.deepEqual(lines, [])
+  network.intercept = refuse
+  triedAt.length = 0
+  events.normal(foo('late'), 'Tick', 'tick')
+  await clock.advance(3000)
+  assert.deepEqual(triedAt.map((at) => at - triedAt[0]!), [0, 1, 3], 'the back-off begins again')
 })
 
 test('the Retry-After of a busy server is respected, up to five minutes', async () => {

@@ -55,7 +55,7 @@ const TABLE: readonly (readonly [Standing, number, Answer, Standing | undefined,
   [stored, 3, 'unsent', stored, 4, 'a.10', 0, 0],
   [stored, 3, 'unknown', stored, 4, 'a.10', 0, 0],
   [stored, 3, 'refused', written, 0, 'a.10', 0, 2],
-  [stored, last, 'unknown', written, 0, 'a.10', 0, 2],
+  [{ ...stored, writes: 8 }, last, 'unknown', { ...written, writes: 8 }, 0, 'a.10', 0, 2],
 ]
 
 test('each answer leads to the state of the table', () => {

@@ -334,10 +334,19 @@ test('keys from elsewhere are reconciled only in selected Namespaces, without a 
   app.controllerFor(ConfigMap, { when: () => false }).from('outside', () => channel)
     .reconcileKey(async ({ namespace, name }) => void runs.push(`${namespace}/${name}`))
   await using started = await starting(app, { before: has({ one: [] }) })
+  const { client, clock } = started
   for (const namespace of ['one', 'default']) await channel.send({ namespace, name: 'x' })
-  await started.clock.advance(0)
+  await clock.advance(0)
   assert.deepEqual(runs, ['one/x'])
   assert.deepEqual(messages(started, 'warn'), [])
+  // In a deleted one for 5 minutes more.
+  await client.delete(Namespace, { name: 'one' })
+  for (const ms of [280_000, 40_000]) {
+    await clock.advance(ms)
+    await channel.send({ namespace: 'one', name: `${ms}` })
+    await clock.advance(0)
+  }
+  assert.deepEqual(runs, ['one/x', 'one/280000'])
 })
 
 test('owned and watched kinds follow the same Namespaces, each by the labels of its cache', async () => {

@@ -82,7 +82,8 @@ function held() {
 }
 
 test('a shard holds a Lease of its own, named as its holder and labelled with the ring, and releases it', async () => {
-  const app = sharded({ leaderElection: { namespace: 'default', duration: '20s' } })
+  const times = { duration: '20s', renewDeadline: '15s', retryPeriod: '3s' } as const
+  const app = sharded({ leaderElection: { namespace: 'default', ...times } })
   app.controllerFor(ConfigMap).reconcile(async () => {})
   const started = await shard(app, { identity: undefined, instance: 'a' })
   const read = async () => await started.client.get<Lease>(LEASE, ref('a'))
@@ -542,10 +543,12 @@ const REFUSED: readonly (readonly [string, (app: Operator) => void, RegExp, Part
   ['an unsharded kind', (app) => void app.controllerFor(Secret).reconcile(async () => {}), /in sharding\.unsharded/, {
     sharding: { ring: 'r', unsharded: [Secret] },
   }],
-  ['two selections', (app) => {
-    app.cache(ConfigMap, { labels: 'few' })
-    app.controllerFor(metadataOf(ConfigMap), { name: 'n' }).reconcile(async () => {})
-  }, /"configmap" reconciles ConfigMap, which is watched in two forms that select different objects/],
+  ...[{ labels: 'few' }, { fields: 'metadata.name=a' }, { namespaces: ['one'] }].map((options) =>
+    [`two selections: ${Object.keys(options).join()}`, (app: Operator) => {
+      app.cache(ConfigMap, options)
+      app.controllerFor(metadataOf(ConfigMap), { name: 'n' }).reconcile(async () => {})
+    }, /"configmap" reconciles ConfigMap, which is watched in two forms that select different objects/] as const
+  ),
   ['any owner', (app) => {
     app.controllerFor(ConfigMap, { name: 'n' }).owns(Secret, { anyOwner: true }).reconcile(async () => {})
   }, /"n" owns Secret with anyOwner.*sharding\.unsharded/],

@@ -18,7 +18,7 @@ test('method, path, headers and body arrive as they were given', () =>
     const server = await keep.serveTls((request, response, body) => {
       response.end(JSON.stringify([request.method, request.url, request.headers, body]))
     })
-    const transport = await keep.transportTo(server, { server: `${server.url}/prefix/` }, { userAgent: 'test/1' })
+    const transport = await keep.transportTo(server, { server: `${server.url}/prefix//` }, { userAgent: 'test/1' })
     const headers = { 'content-type': 'application/apply-patch+yaml' }
     const { text } = await textOf(transport, {
       method: 'PATCH',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import * as z from 'zod'
 import { type Client, Cluster, defineResource, type KubeObject, operator, type Transport } from 'kubeloop'
 import { ApiServer } from 'kubeloop/apiserver'
-import { ConfigMap, Namespace, Secret } from 'kubeloop/kinds'
+import { ConfigMap, Namespace, Node, Secret } from 'kubeloop/kinds'
 import { FakeClock, world } from 'kubeloop/testing'
 import sample, { Foo } from '../../examples/1_sample_controller.ts'
 import { nextTurn } from '../../lib/async/clock.ts'
@@ -73,6 +73,17 @@ test('foreground deletion removes the owner last', () =>
     await client.edit(ConfigMap, ref('child'), (draft) => void (draft.metadata.finalizers = []))
     await settle()
     assert.deepEqual(await exist('owner', 'child'), [false, false])
+  }))
+
+test('an owner without a namespace is removed after its dependents in one', () =>
+  inWorld(async ({ client, settle }) => {
+    const { metadata } = map('child', await client.create(Node, { metadata: { name: 'owner' } }))
+    await client.create(ConfigMap, { metadata: { ...metadata, finalizers: ['test/held'] } })
+    await client.delete(Node, { name: 'owner' }, { propagation: 'Foreground' })
+    await settle()
+    await client.edit(ConfigMap, ref('child'), (draft) => void (draft.metadata.finalizers = []))
+    await settle()
+    assert.equal(await client.get(Node, { name: 'owner' }), undefined)
   }))
 
 test('foreground deletion also deletes a dependent that does not block, and does not wait for it', () =>

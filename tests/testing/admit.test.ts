@@ -13,9 +13,9 @@ const admission: Admission<ObjectOf<typeof Site>> = {
     site.spec.hosts = site.spec.hosts.map((host) => host.toLowerCase())
     warn('defaulted')
   },
-  async validate(site, { old, operation, user, client, warn }) {
+  async validate(site, { old, operation, namespace, user, client, warn }) {
     if (site.spec.issuer === 'twice') { for (const text of ['defaulted', 'checked']) warn(text) }
-    calls.push(`validate ${operation} ${String(old?.spec.hosts)} ${user.username} ${user.groups.join()}`)
+    calls.push(`validate ${operation} ${namespace} ${String(old?.spec.hosts)} ${user.username} ${user.groups.join()}`)
     if (site.spec.issuer === 'client') await client.get(Site, site)
     for (const each of [site, old]) {
       if (each?.spec.issuer === 'freeze') (each.spec as { issuer: string }).issuer = 'x'
@@ -56,8 +56,8 @@ test('an update has its old object, a deletion is only validated', async () => {
   assert.deepEqual([deletion.code, deletion.message], [403, 'no guests'])
   assert.deepEqual(calls, [
     'default UPDATE',
-    'validate UPDATE b jane system:masters,system:authenticated',
-    'validate DELETE undefined jane guests',
+    'validate UPDATE default b jane system:masters,system:authenticated',
+    'validate DELETE default undefined jane guests',
   ])
 })
 

@@ -212,6 +212,9 @@ test('the operator itself is not blocked by its webhooks on built-in kinds', () 
     { target: URL_TARGET, own },
   )['matchConditions'] as { expression: string }[]
   assert.equal(ofShards!.expression, '!(request.namespace == "shards")', 'those of shards are named as their pods')
+  const certs = { secret: 'own', namespace: 'vault', ca: { secret: 'ca' } }
+  const { secrets } = ownObjects(operator({ name: 'a', webhooks: { certs } }).description, 'here')
+  assert.deepEqual(secrets, ['own', 'ca'].map((name) => ({ namespace: 'vault', name })))
   assert.deepEqual(of(Secret, URL_TARGET)['matchConditions'], [
     {
       name: 'not-of-secrets-of-the-operator',

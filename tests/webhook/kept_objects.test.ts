@@ -94,6 +94,13 @@ const unconverted: Recorder['intercept'] = (request, next) =>
     ? Promise.resolve(refusal(500, '', {}, 'conversion webhook for example.com/v1, Kind=Site failed: no endpoints'))
     : next(request)
 
+/** The first write is refused. */
+function contended(): Recorder['intercept'] {
+  let writes = 0
+  return (request, next) =>
+    request.method !== 'GET' && writes++ === 0 ? Promise.resolve(refusal(409, 'Conflict')) : next(request)
+}
+
 const none = { strategy: 'None' } as const
 type Conversion = CustomResourceConversion | typeof none
 interface Circumstances {
@@ -104,6 +111,7 @@ interface Circumstances {
 
 const CASES: readonly (readonly [string, Conversion, Circumstances, isRestored: boolean])[] = [
   ['the strategy None of another writer is replaced at once', none, {}, true],
+  ['it is replaced after a conflict', none, { intercept: contended() }, true],
   ['the strategy None of a newer release of the operator stays', none, { manager: 'sites' }, false],
   ['where others install, the strategy None is reported', none, { restores: false }, false],
   ['another server that converts stays', OTHER, {}, false],

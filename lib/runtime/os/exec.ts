@@ -76,20 +76,15 @@ async function finish(child: Child, command: string, maxBytes: number, signal: A
     reject(reason)
     child.kill()
   }
-  const onAbort = (): void => end(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
+  signal.addEventListener('abort', () => end(signal.reason), { once: true })
   const tooMuch = (): void => end(new Error(`Cannot run "${command}": it printed more than ${maxBytes} bytes`))
   const collected = Promise.all([
     child.ended,
     collect(child.stdout, maxBytes, tooMuch),
     collect(child.stderr, maxBytes, tooMuch),
   ])
-  try {
-    const [code, stdout, stderr] = await Promise.race([collected, failed])
-    return { code, stdout, stderr }
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
+  const [code, stdout, stderr] = await Promise.race([collected, failed])
+  return { code, stdout, stderr }
 }
 
 async function collect(

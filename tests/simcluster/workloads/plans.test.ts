@@ -508,6 +508,12 @@ const CONDITIONS: readonly (readonly [string, DeploymentFacts, readonly V1Replic
     'True MinimumReplicasAvailable',
   ]],
   [
+    'paused after its deadline',
+    { spec: { paused: true }, status: { conditions: [progress('ProgressDeadlineExceeded', 'False')] } },
+    [set('new', 10)],
+    ['False ProgressDeadlineExceeded', 'True MinimumReplicasAvailable'],
+  ],
+  [
     'resumed',
     {
       status: {
@@ -571,8 +577,8 @@ test('a CronJob: which Jobs start and go, by its last time, its Jobs and its pol
     }) as unknown as V1Job
   const hourly = await timesOf({ schedule: '@hourly' } as never)
   const due = instant(NOW).slice(0, 16)
-  const plan = (spec: object, status: object, jobs: readonly V1Job[] = [], next = hourly): string => {
-    const metadata = { name: 'c', uid: 'c', creationTimestamp: ago(7000) }
+  const plan = (spec: object, status: object, jobs: readonly V1Job[] = [], next = hourly, more = {}): string => {
+    const metadata = { name: 'c', uid: 'c', creationTimestamp: ago(7000), ...more }
     const found = planCronJob({ metadata, spec, status } as unknown as V1CronJob, jobs, NOW, next)
     const at = found.dueMs === undefined ? '-' : instant(found.dueMs).slice(0, 16)
     const names = (list: readonly { readonly name?: string }[] = []) => list.map(({ name }) => name).join()
@@ -582,6 +588,7 @@ test('a CronJob: which Jobs start and go, by its last time, its Jobs and its pol
   }
   const active = (...names: string[]) => ({ active: names.map((name) => ({ name, uid: name })) })
   const ran = { lastScheduleTime: ago(3600) }
+  assert.equal(plan({}, ran, [], hourly, { deletionTimestamp: ago(0) }), '- Infinity   ')
   for (
     const [spec, status, jobs, wanted] of [
       [{}, {}, [], `${due} 3600   `],
@@ -664,6 +671,11 @@ test('EndpointSlices: endpoints stay, slices that change are filled, and one wit
   assert.equal(plan([slice('empty')]), '[[],[],[]]')
   const ofEarlier = { ownerReferences: [{ ...few!.metadata.ownerReferences![0], uid: 'earlier' }] }
   assert.equal(plan([{ ...few, metadata: { ...few!.metadata, ...ofEarlier } }], 150), '[[1],[],["few"]]')
+  const ports = [{ name: 'dns', containerPort: 53 }, { name: 'dns', containerPort: 54, protocol: 'UDP' }]
+  const dns = pod({ status: { podIP: '10.0.0.1' }, spec: { containers: [{ name: 'dns', ports }] } })
+  const spec = { ports: [{ port: 1, targetPort: 'dns', protocol: 'UDP' }] }
+  const [named] = planSlices({ ...service, spec } as unknown as V1Service, [dns], [], nodes as never).create
+  assert.deepEqual(named!.ports, [{ name: '', port: 54, protocol: 'UDP' }])
   Object.assign(service.spec.ports[0]!, { appProtocol: 'h2c' })
   assert.equal(plan([few], 150, 151), '[[],[["few",2]],[]]')
 })

@@ -332,6 +332,13 @@ test('logs answer with the lines of a test, as the options of the request select
       assert.equal(await get('?timestamps=true&tailLines=1'), '2026-01-01T00:00:11.000000000Z three\n')
       await assert.rejects(get('?previous=true'), /previous terminated container "web" in pod "a" not found/)
       await assert.rejects(get('?container=x'), /container x is not valid for pod a/)
+      const ephemeralContainers = [{ name: 'debug', image: 'sh' }]
+      await send({
+        ...{ method: 'PATCH', path: '/api/v1/namespaces/default/pods/a/ephemeralcontainers' },
+        headers: { 'content-type': 'application/strategic-merge-patch+json' },
+        body: JSON.stringify({ spec: { ephemeralContainers } }),
+      })
+      await assert.rejects(get('?container=debug'), /container "debug" in pod "a" is waiting to start/)
       w.pods.fail('a')
       await w.settle()
       assert.match(await get('?previous=true'), /^one\n/)
@@ -369,11 +376,11 @@ test('a followed log has each line when it is written, and ends with its contain
       await w.settle()
       stopping.abort('enough')
       await w.settle()
-      w.pods.log('a', 'four')
+      w.pods.log('a', 'four\nfive')
       await w.settle()
-      assert.match(whole.text, /does not run\none\ntwo\nthree\nfour\n$/)
+      assert.match(whole.text, /does not run\none\ntwo\nthree\nfour\nfive\n$/)
       const at = '2026-01-01T00:00:01.000000000Z'
-      assert.equal(last.text, `${at} two\n${at} three\n${at} four\n`)
+      assert.equal(last.text, `${at} two\n${at} three\n${at} four\n${at} five\n`)
       assert.deepEqual(stopped, { text: 'one\ntwo\nthree\n', ended: 'enough' })
       assert.deepEqual([cut.text.length, cut.ended, whole.ended], [80, true, undefined])
       w.pods.fail('a')
