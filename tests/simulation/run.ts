@@ -162,6 +162,7 @@ class Run {
     const nobody = {
       run: () => () => {},
       problem() {},
+      unseen() {},
       elsewhere: async () => {},
       saw() {},
       listed() {},
@@ -289,6 +290,9 @@ class Run {
         }
       },
       problem: (text) => this.problem(text),
+      unseen: (text) => {
+        if (this.#stage.restoredMs === -Infinity) this.problem(text)
+      },
       elsewhere: (ms) => this.#stage.hold(ms),
       listed: (foos) => {
         const keys = foos.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)
