@@ -21,9 +21,7 @@ export class WatchHealth {
   /** Whether the server has served the kind: a list is in the store, or a watch or an event has come. */
   #wasServed = false
   /** The kind of the failure that was logged as a warning. */
-  #warned: string | undefined
-  /** Whether that was logged, and not only counted. */
-  #isNamed = false
+  #warned: unknown
 
   /** `optional`: a kind whose definition is installed by others. */
   constructor(
@@ -57,9 +55,9 @@ export class WatchHealth {
     const kind = kindOfFailure(error)
     const isQuiet = isExpired(error) || (synced && isFirst && isTemporary(error))
     if (isQuiet || kind === this.#warned) return this.#log.debug(line)
-    this.#warned = kind
     const warn = (more: string): void => {
-      this.#isNamed = true
+      // A line that was only counted comes with a later try: its server may be back with a wrong certificate.
+      this.#warned = kind
       this.#log.warn(
         line + more,
         error instanceof Error && error.cause !== undefined ? { cause: error.cause } : {},
@@ -76,8 +74,7 @@ export class WatchHealth {
     this.#wasServed = true
     if (this.#warned === undefined) return
     this.#warned = undefined
-    this.#log[this.#isNamed ? 'info' : 'debug'](`Watching ${this.#title}${again}`)
-    this.#isNamed = false
+    this.#log.info(`Watching ${this.#title}${again}`)
   }
 
   /** Returns a message that names what cannot be watched, and what to do. */
@@ -118,7 +115,7 @@ export function isTemporary(error: unknown): boolean {
   return error instanceof NetworkError || (error instanceof ApiError && (error.code === 429 || error.code >= 500))
 }
 
-function kindOfFailure(error: unknown): string {
-  if (error instanceof ApiError) return String(error.code)
-  return error instanceof Error ? error.name : typeof error
+function kindOfFailure(error: unknown): unknown {
+  const { code, name } = Object(error) as Partial<NetworkError>
+  return code ?? name ?? typeof error
 }

@@ -50,7 +50,7 @@ import { LiveReader } from './live_reader.ts'
 import { pages } from './pages.ts'
 import { type StatedStatuses, writeStatus } from './set_status.ts'
 import { refuseSharing } from './sharing.ts'
-import { type NamedTarget, targetOf, targetOfNew, wholeObject } from './target.ts'
+import { type NamedTarget, owned, targetOf, targetOfNew, wholeObject } from './target.ts'
 import { type Patch, patchBody, type Target, type WriteQuery } from './requests.ts'
 import type { OnWrite } from './subresource_verbs.ts'
 import type { SubresourceAnswer, SubresourceBody, SubresourceName } from './subresources.ts'
@@ -190,6 +190,8 @@ export class KubeClient implements Client {
     const target = targetOf(resource, wanted, 'apply')
     const query = this.#query(options)
     const current = await this.#current(resource, target)
+    // By one field manager, two owners would take the object from each other without an error of the server.
+    if (current) owned(resource, current, options.owner)
     // Without a cached object there is nothing to compare a remembered result with.
     const memory = options.dryRun || !this.#isCached(resource, target)
       ? undefined

@@ -273,11 +273,11 @@ function stepOf(
       step.kind === 'key' ? step.reconcile(context.key, context) : step.reconcile(object, context)
     const object = await client.get<KubeObject>(resource, context.key as never)
     // The object is gone, and its dependents are garbage-collected by their owner references. In a foreground deletion
-    // they go first: one that is made again would keep the object.
-    const isGoing = (object: KubeObject): boolean | undefined =>
-      object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers?.includes('foregroundDeletion')
-    const isGone = !object || (!finalizer && isGoing(object))
-    if (step.kind === 'object' && isGone) return GONE
+    // they go first: one that is made again would keep the object. In an orphaning one they lose their references: one
+    // that gets its own again would go with the object.
+    const isGoing = !finalizer && object?.metadata.deletionTimestamp &&
+      object.metadata.finalizers?.some((each) => each === 'foregroundDeletion' || each === 'orphan')
+    if (step.kind === 'object' && (!object || isGoing)) return GONE
     if (!finalizer || !object) return await reconcile(object!)
     return await finalizer.run(object, {
       client,

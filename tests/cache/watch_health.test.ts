@@ -18,6 +18,7 @@ const OWN: AnyResource = {
 }
 const GONE = 'warn Cannot watch pods.example.dev: the server no longer serves v1 of it, so its ' +
   'CustomResourceDefinition was deleted, with its objects, or changed; install it again'
+const untrusted = new NetworkError('untrusted', { phase: 'connect', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
 const DENIED = 'warn Cannot list pods: Forbidden; next try in 800 ms'
 const rule = (verbs: string): string =>
   `Cannot list pods: pods is forbidden; its role lacks { apiGroups: [""], resources: ["pods"], verbs: [${verbs}] }`
@@ -97,6 +98,16 @@ const CASES: readonly (readonly [string, readonly Step[], readonly string[], Opt
     [late(cut), late(cut), 'recovered'],
     [`debug Cannot watch pods: cut${next}`, `warn Cannot watch pods: cut${next}`, 'info Watching pods again'],
   ],
+  [
+    'a server that was down comes back with another certificate',
+    [late(cut), late(cut), late(untrusted), late(untrusted)],
+    [
+      `debug Cannot watch pods: cut${next}`,
+      `warn Cannot watch pods: cut${next}`,
+      `warn Cannot watch pods: untrusted${next}`,
+      `debug Cannot watch pods: untrusted${next}`,
+    ],
+  ],
   ['a temporary failure before the first list', [early(api(503, 'Busy'))], [`warn Cannot list pods: Busy${next}`]],
   ...['Expired', 'Gone'].flatMap((reason) =>
     [early, late].map((when) =>
@@ -171,7 +182,7 @@ test('the cause of a failure is a field of the line, and the last error is the f
   assert.deepEqual([fields, h.failure], [[{ cause }, {}], forbidden])
 })
 
-test('while a server is down, its kinds share five warnings; what was not logged is not said to work again', () => {
+test('while a server is down, its kinds share five warnings; what was not logged is not said to work again', async () => {
   const { lines, log } = keptLog()
   const clock = new FakeClock()
   const server = {}
@@ -189,4 +200,11 @@ test('while a server is down, its kinds share five warnings; what was not logged
   assert.deepEqual(lines.splice(0).filter((line) => !line.startsWith('debug')), [], 'what was not named is not over')
   for (const kind of kinds) kind.failed(forbidden, 800, false)
   assert.equal(at('warn'), 8, 'each names its own rule')
+  for (const kind of kinds) kind.failed(untrusted, 800, true)
+  assert.equal(at('warn'), 0)
+  await clock.advance(60_000)
+  for (const kind of kinds) kind.failed(untrusted, 1600, true)
+  assert.deepEqual(lines.filter((line) => line.startsWith('warn')), [
+    'warn Cannot watch pods: untrusted; next try in 1.6 s (and 19 more like it)',
+  ])
 })

@@ -236,7 +236,14 @@ export const CLIENT_CASES: readonly Case[] = [
       const owner = await it.client.create(FOO, { metadata: { name: 'owner', namespace }, spec: { size: 1 } })
       const other = await it.client.create(FOO, { metadata: { name: 'other', namespace }, spec: { size: 1 } })
       const owned = await it.client.create(CONFIG_MAP, { metadata: { name: 'a' } }, { owner })
+      const cached = { metadata: { name: 'cached' }, spec: { size: 1 } }
+      it.cached.set('cached', await it.client.create(FOO, cached, { owner }))
       methods(it)
+      // Two owners with one field manager would take it from each other in turn.
+      await assert.rejects(it.client.apply(FOO, cached, { owner: other }), {
+        name: 'AlreadyOwned',
+        message: `Cannot make Foo "other" own Foo "${namespace}/cached": Foo "owner" controls it already`,
+      })
       await assert.rejects(it.client.update(CONFIG_MAP, owned, { owner: other }), {
         name: 'AlreadyOwned',
         message: `Cannot make Foo "other" own ConfigMap "${namespace}/a": Foo "owner" controls it already`,

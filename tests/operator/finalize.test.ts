@@ -104,7 +104,7 @@ test('an object with other finalizers is cleaned up once, and not reconciled dur
   assert.deepEqual([told, await finalizersOf(w, 'a')], [[], ['other.dev/first']])
 })
 
-test('an object in foreground deletion is not reconciled: its dependents go first, and are not made again', async () => {
+test('in a foreground or orphaning deletion an object is not reconciled: its dependents go first, or stay without it', async () => {
   const app = operator({ name: 'shop' })
   const told: string[] = []
   const seen = ({ metadata }: KubeObject, by: string): void =>
@@ -139,6 +139,15 @@ test('an object in foreground deletion is not reconciled: its dependents go firs
   await w.settle()
   assert.deepEqual([...new Set(told)], ['key a, deleted'])
   assert.deepEqual([await finalizersOf(w, 'a'), await w.client.get(Secret, ref('of-a'))], [undefined, undefined])
+  await w.client.create(ConfigMap, { metadata: ref('a') })
+  await w.settle()
+  told.length = 0
+  await w.client.delete(ConfigMap, ref('a'), { propagation: 'Orphan' })
+  await w.settle()
+  assert.deepEqual([...new Set(told)], ['key a, deleted'])
+  const orphan = await w.client.get(Secret, ref('of-a'))
+  assert.deepEqual([await finalizersOf(w, 'a'), orphan?.metadata.ownerReferences ?? []], [undefined, []])
+  assert.ok(orphan)
 })
 
 test('an object deleted while no replica ran is cleaned up by the next one, also while that stops', async () => {

@@ -190,8 +190,8 @@ export const BUGS: readonly (readonly [name: string, file: string, from: string,
   [
     'a foreground deletion is reconciled',
     'operator/assemble',
-    "includes('foregroundDeletion')",
-    "includes('nothing')",
+    "'foregroundDeletion'",
+    "'nothing'",
   ],
   [
     'work of the other cluster goes to the own',

@@ -302,6 +302,9 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
       { data: { '..': '1' } },
       { data: { '.': '2' } },
       { data: { ['k'.repeat(254)]: '1' } },
+      { data: { a: 'ü'.repeat(2 ** 19 + 1) } },
+      { binaryData: { a: `${'A'.repeat(4 * 2 ** 18)}AA==` } },
+      { data: { a: 'a'.repeat(2 ** 18) }, binaryData: { b: `${'A'.repeat(2 ** 20)}AA==` } },
     ],
     patches: [
       { immutable: true },
@@ -314,6 +317,7 @@ export const RULE_SAMPLES: readonly RuleSample[] = [
   rules('secrets', 'v1/secrets', { stringData: { a: '1' } }, {
     creates: [
       { stringData: { 'a b': '1' } },
+      { type: 'kubernetes.io/tls', stringData: { a: 'a'.repeat(2 ** 20 + 1) } },
       { type: 'kubernetes.io/tls' },
       { type: 'kubernetes.io/tls', stringData: { 'tls.crt': 'x' } },
       { type: 'kubernetes.io/dockerconfigjson' },

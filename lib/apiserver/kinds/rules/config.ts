@@ -21,7 +21,8 @@ const KEY = /^[-._a-zA-Z0-9]+$/
 const KEY_MESSAGE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', " +
   "regex used for validation is '[-._a-zA-Z0-9]+')"
-const MAX_SECRET_BYTES = 1024 * 1024
+/** Of all values, without their keys. */
+const MAX_BYTES = 1024 * 1024
 
 const MAX_KEY_LENGTH = 253
 
@@ -47,8 +48,8 @@ function configMapFaults(map: ApiObject, old: ApiObject | undefined): Cause[] {
       .map((key) => fault.invalid(`data[${key}]`, key, 'duplicate of key present in binaryData')),
     ...dataKeyFaults(map['binaryData'], 'binaryData'),
   ]
-  if (sizeOf(map['data']) + sizeOf(map['binaryData']) > MAX_SECRET_BYTES) {
-    faults.push(fault.tooLong('', MAX_SECRET_BYTES))
+  if (sizeOf(map['data'], textSize) + sizeOf(map['binaryData'], base64Size) > MAX_BYTES) {
+    faults.push(fault.tooLong('[]', MAX_BYTES))
   }
   if (old?.['immutable'] === true) faults.push(...immutableDataFaults(map, old, ['data', 'binaryData']))
   return faults
@@ -66,9 +67,12 @@ function immutableDataFaults(object: ApiObject, old: ApiObject, fields: readonly
   return faults
 }
 
-function sizeOf(data: Json | undefined): number {
-  return Object.values(isObject(data) ? data : {}).reduce<number>((sum, value) => sum + String(value).length, 0)
+function sizeOf(data: Json | undefined, size: (value: string) => number): number {
+  return Object.values(isObject(data) ? data : {}).reduce<number>((sum, value) => sum + size(String(value)), 0)
 }
+
+const textSize = (text: string): number => new TextEncoder().encode(text).length
+const base64Size = (text: string): number => Math.floor(text.replace(/[=\r\n]/g, '').length * 3 / 4)
 
 /** Moves `stringData`, which is write-only, into `data`. */
 function mergeStringData(secret: ApiObject): void {
@@ -82,6 +86,7 @@ function mergeStringData(secret: ApiObject): void {
 
 function secretFaults(secret: ApiObject, old: ApiObject | undefined): Cause[] {
   const faults = dataKeyFaults(secret['data'], 'data')
+  if (sizeOf(secret['data'], base64Size) > MAX_BYTES) faults.push(fault.tooLong('data', MAX_BYTES))
   if (old && secret['type'] !== old['type']) faults.push(immutable('type', secret['type']))
   if (old?.['immutable'] === true) faults.push(...immutableDataFaults(secret, old, ['data']))
   faults.push(...typedFaults(secret))
