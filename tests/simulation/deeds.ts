@@ -350,7 +350,15 @@ function faultOf(number: number): Fault {
 
 const NEW: Known = {
   ...{ labelled: false, inTeam: false, wasSelected: false, value: '', passed: false, named: false },
-  ...{ drifted: false, disowned: false, unowned: false, copied: false, tagged: undefined, restored: false },
+  ...{
+    drifted: false,
+    disowned: false,
+    orphaned: false,
+    unowned: false,
+    copied: false,
+    tagged: undefined,
+    restored: false,
+  },
   ...{ goneMs: -Infinity, dueMs: 0 },
 }
 
@@ -381,7 +389,9 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     }
     case 'delete':
       if (number % 8 === SAVED_BEFORE) await backup(of)
-      await remove(of, key, number % 3 === 0 ? { propagation: 'Foreground' } : {})
+      await remove(of, key, {
+        propagation: number % 3 === 0 ? 'Foreground' : number % 7 === 1 ? 'Orphan' : 'Background',
+      })
       return number % 8 === SAVED_AFTER ? await backup(of) : undefined
     case 'pass':
     case 'hide':
@@ -578,6 +588,7 @@ async function remove(of: Play, key: Key, options: DeleteOptions): Promise<void>
   if (!of.isClear) delayWrites(of, GAP_MS)
   const own = known.get(`${key.namespace}/${key.name}`)
   if (!await client.delete(Foo, key, options) || !foo || !own) return
+  if (options.propagation === 'Orphan') own.disowned = own.orphaned = true
   // Between two shards, none is told.
   const { [SHARD]: shard, [DRAIN]: drain } = foo.metadata.labels ?? {}
   if (draw.election === 'ring' && (drain !== undefined || !isLive(of, shard))) return
@@ -776,6 +787,7 @@ async function backup(of: Play): Promise<void> {
         passed: before.passed || now.passed,
         named: before.named || now.named,
         disowned: before.disowned || now.disowned,
+        orphaned: before.orphaned || now.orphaned,
         unowned: before.unowned || now.unowned,
       })
     }
@@ -804,6 +816,7 @@ async function create(of: Play, key: Key, number: number): Promise<void> {
     passed: passed || passing,
     named,
     disowned: before?.disowned === true,
+    orphaned: before?.orphaned === true,
     dueMs: of.stage.clock.monotonic(),
   })
   const labels = { selected: labelled ? 'yes' : 'no', passes: passing ? 'yes' : 'no' }

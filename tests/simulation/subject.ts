@@ -299,8 +299,9 @@ async function reconcile(draw: Drawing, foo: Foo, context: Context, west: OtherC
   const { value } = foo.spec
   const key = { namespace, name }
   const client = clientIn(draw, context, west)
-  if (draw.finalize === 'none' && foo.metadata.finalizers?.includes('foregroundDeletion')) {
-    observer.problem(`${keyText(key)} is reconciled while its dependents are deleted before it`)
+  const kept = foo.metadata.finalizers?.find((each) => each === 'foregroundDeletion' || each === 'orphan')
+  if (draw.finalize === 'none' && kept) {
+    observer.problem(`${keyText(key)} is reconciled while ${kept} treats its dependents`)
   }
   if (value === TERMINAL) throw new TerminalError('no retry helps')
   if (draw.fails && observer.failsFirst(keyText(key), value)) throw new Error('this value fails once')
