@@ -69,6 +69,13 @@ function checkNoLeader({ options: { leaderElection = {} }, tasks }: OperatorDesc
   }
 }
 
+/** @throws TypeError if the operator has the option `sharding`, which cannot distribute what it does. */
+export function checkSharding(description: OperatorDescription): void {
+  const { sharding } = description.options
+  if (sharding?.buckets !== undefined) checkBuckets(description)
+  else if (sharding) ringOf(description)
+}
+
 /** @throws TypeError if buckets cannot distribute what the operator does. */
 export function checkBuckets(description: OperatorDescription): void {
   const { options: { name, sharding }, groups } = description

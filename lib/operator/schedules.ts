@@ -73,7 +73,7 @@ export async function loadSchedules({ tasks }: OperatorDescription, clock: Clock
             continue
           }
           running = run(signal).then(() => {
-            memory.done(name)
+            memory.done(name, dueMs)
             running = undefined
           })
           running.catch((error: unknown) => scope.abort(error))
@@ -136,8 +136,9 @@ class Memory {
         const { cron, timeZone } = schedule!
         const last = known.get(name)
         const lastMs = last?.cron === cron && last.timeZone === timeZone ? Date.parse(last.until) : NaN
-        // Not after now: the clock of the last leader may have been ahead. Time zones have no dates long before 1970.
-        const untilMs = Math.min(lastMs >= 0 ? lastMs : nowMs, nowMs)
+        // The clock of the last leader may have been ahead: by little, no time comes again. Time zones have no dates
+        // long before 1970.
+        const untilMs = lastMs >= 0 && lastMs <= nowMs + MAX_WAIT_MS ? lastMs : nowMs
         return [name, { cron, timeZone, until: new Date(untilMs).toISOString() }]
       })
       this.#done = new Map([...known, ...own])
@@ -146,8 +147,10 @@ class Memory {
     return Date.parse(this.#done.get(name)!.until)
   }
 
-  done(name: string): void {
-    this.#done!.set(name, { ...this.#done!.get(name)!, until: new Date(this.#clock.now()).toISOString() })
+  /** `dueMs`: of the run that has ended. The clock may have been set back meanwhile. */
+  done(name: string, dueMs: number): void {
+    const untilMs = Math.max(dueMs, this.#clock.now())
+    this.#done!.set(name, { ...this.#done!.get(name)!, until: new Date(untilMs).toISOString() })
     this.#write()
   }
 

@@ -6,7 +6,6 @@
  */
 import { isFields } from '../core/clone.ts'
 import { $ZodCheck } from 'zod/v4/core'
-import { jsonEqual } from '../core/equal.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import {
   type Refuse,
@@ -166,14 +165,17 @@ function checkOf(
 /** Returns the first item whose key another one before it has. */
 function repeatedAt(value: unknown, keyOf: (item: unknown) => unknown): Found | undefined {
   if (!Array.isArray(value)) return undefined
-  const keys = value.map(keyOf)
-  const byText = new Map<string, number[]>()
-  for (const [at, key] of keys.entries()) {
-    // Equal keys of several fields may be written in different orders, so objects are compared one by one.
-    const text = isFields(key) ? '{}' : JSON.stringify(key)
-    const before = byText.get(text) ?? []
-    if (before.some((each) => jsonEqual(keys[each], key))) return { path: [at], message: 'Duplicate value' }
-    byText.set(text, [...before, at])
+  const known = new Set<string>()
+  for (const [at, item] of value.entries()) {
+    // Comparing each pair of a long list would hold the event loop, also for what the API server would refuse.
+    const text = JSON.stringify(keyOf(item), sorted)
+    if (known.has(text)) return { path: [at], message: 'Duplicate value' }
+    known.add(text)
   }
   return undefined
+}
+
+/** Gives equal objects one text. */
+function sorted(_name: string, value: unknown): unknown {
+  return isFields(value) ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => a < b ? -1 : 1)) : value
 }

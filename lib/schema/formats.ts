@@ -45,14 +45,14 @@ export function optional<T extends $ZodType>(innerType: T): $ZodOptional<T> {
  */
 export const quantity: FieldSchema<string | number> = field(either(
   integer('safeint'),
-  text(_regex(/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$/)),
+  text(_regex(/^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$/)),
 ))
 
 /** An integer of 32 bits or any string, such as a port's number or name, or `1` and `50%`. */
 export const intOrString: FieldSchema<string | number> = field(either(integer('int32'), text()))
 
 /** What Go's time.ParseDuration reads. It also knows `µs` with either letter. */
-const DURATION = /^[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$/
+const DURATION = /^[+-]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)$/
 
 /**
  * A duration in Go's form, such as `90s`, `1h30m` or `250ms`; the units are h, m, s, ms, us and ns. {@link durationMs}

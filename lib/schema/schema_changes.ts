@@ -57,7 +57,8 @@ export function schemaChanges(from: JsonSchema, to: JsonSchema, path = ''): read
   return found
 }
 
-function typeOf(schema: JsonSchema): unknown {
+/** Returns the type of a schema, which may be `int-or-string` or `anything`. */
+export function typeOf(schema: JsonSchema): unknown {
   return schema['x-kubernetes-int-or-string'] ? 'int-or-string' : schema['type'] ?? 'anything'
 }
 
@@ -102,7 +103,9 @@ export function prunedField(value: unknown, schema: JsonSchema, path = ''): stri
   for (const [name, inner] of Object.entries(value)) {
     const isItem = Array.isArray(value)
     const at = isItem ? `${path}[${name}]` : path ? `${path}.${name}` : name
-    const below = isItem
+    const below = schema['x-kubernetes-embedded-resource'] && /^(apiVersion|kind|metadata)$/.test(name)
+      ? {}
+      : isItem
       ? schema['items'] as JsonSchema
       : Object.hasOwn(fields, name)
       ? fields[name]

@@ -9,6 +9,7 @@
 import type { JsonSchema } from '../core/resource.ts'
 import { isEmpty, refuseLoneDefault, requiredOf, split } from './merge.ts'
 import { below, type Place } from './refusal.ts'
+import { typeOf } from './schema_changes.ts'
 import { valuesSchema } from './values.ts'
 
 type Fields = Readonly<Record<string, JsonSchema>>
@@ -43,7 +44,8 @@ export function taggedUnion(schemas: readonly JsonSchema[], scope: RuleScope, pl
   const addCondition = (name: string, isRequired: boolean, among: readonly number[]): void => {
     const when = among.flatMap((at) => values[at]!)
     // For has(), a null field is absent. Fractional numbers are left out for simplicity.
-    const canBeRule = !properties[name]!['nullable'] && properties[tag]!['type'] !== 'number'
+    const canBeRule = !properties[name]!['nullable'] && properties[tag]!['type'] !== 'number' &&
+      isDeclared(properties[name]!)
     const rule = canBeRule ? ruleOf(tag, name, isRequired, when) : undefined
     if (rule && isAffordable(rule.cost, scope, always)) rules.push(rule.validation)
     // If both conditions fail, the server reports the first.
@@ -89,6 +91,12 @@ const PLAIN = /^(?:type|properties|required|enum|description|title|example)$/
 
 function isPlain(schema: JsonSchema): boolean {
   return Object.keys(schema).every((keyword) => PLAIN.test(keyword))
+}
+
+/** Tests for a field that CEL knows: lists and maps of anything are left out of its types. */
+function isDeclared(schema: JsonSchema): boolean {
+  const inner = (schema['items'] ?? schema['additionalProperties']) as JsonSchema | undefined
+  return inner ? isDeclared(inner) : typeOf(schema) !== 'anything'
 }
 
 function fieldsOf(schema: JsonSchema): Fields {

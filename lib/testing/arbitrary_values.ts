@@ -92,7 +92,8 @@ function ofType(schema: $ZodType, path: string, setup: ArbitrarySetup): Arbitrar
       const value = inner(def.valueType, `${path}{}`)
       if (!names) {
         const key = ofType(def.keyType, path, setup) as FastCheck.Arbitrary<string>
-        return fc.dictionary(key, value, { maxKeys: MORE_ITEMS }).map(plain)
+        const minKeys = Math.max(0, ...checksOf(schema).map(({ keywords }) => Number(keywords?.['minProperties'] ?? 0)))
+        return fc.dictionary(key, value, { minKeys, maxKeys: minKeys + MORE_ITEMS }).map(plain)
       }
       const isPartial = (def as { readonly partial?: boolean }).partial || !isRequired(def.valueType)
       const fields = Object.fromEntries([...names].map((name) => [String(name), value]))
@@ -210,12 +211,13 @@ function numbers(checks: readonly Check[], fc: FastCheckModule): Arbitrary {
     const limit = (edge: number): number => Math.max(-1e6, Math.min(1e6, edge / by))
     return fc.integer({ min: Math.ceil(limit(min)), max: Math.floor(limit(max)) }).map((times) => times * by)
   }
-  if (isInteger) return fc.integer({ min: Math.ceil(min), max: Math.floor(max) })
+  const whole = { min: Math.ceil(min), max: Math.floor(max) }
+  if (isInteger) return fc.integer(whole)
   const float = formats.includes('float32')
     ? fc.integer({ min: -1000, max: 1000 }).map((n) => n / 8)
     : fc.double({ min, max, noNaN: true })
   // JSON has no -0.
-  return fc.oneof(fc.integer({ min: Math.ceil(min), max: Math.floor(max) }), float).map((n) => n === 0 ? 0 : n)
+  return fc.oneof(...(whole.min > whole.max ? [] : [fc.integer(whole)]), float).map((n) => n === 0 ? 0 : n)
 }
 
 function lists(schema: $ZodType, item: Arbitrary, fc: FastCheckModule): Arbitrary {

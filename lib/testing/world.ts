@@ -6,8 +6,9 @@ import { type Duration, toMs } from '../core/duration.ts'
 import { refuseUnknown, type ShapeOf } from '../core/option_names.ts'
 import { safeLog } from '../observe/log.ts'
 import type { OperatorDescription } from '../operator/description.ts'
-import { usedResources } from '../operator/used_kinds.ts'
 import { ownLog } from '../operator/own_log.ts'
+import { checkSharding } from '../operator/ring.ts'
+import { usedResources } from '../operator/used_kinds.ts'
 import type { TrialAccount } from '../rights/trial.ts'
 import { crdOf } from '../schema/crds.ts'
 import type { Pods } from '../simcluster/workloads/pod_script.ts'
@@ -317,6 +318,8 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const record = options.from === undefined ? undefined : await readRecord(options.from)
   const now = options.now ?? (record && new Date(record.at))
   const { description } = operator
+  // One replica has no sharding, but those of a cluster do.
+  checkSharding(description)
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), ...(now && { nowMs: millisOf(now) }) })
   const log = safeLog(options.log ?? ownLog(description.options) ?? consoleLog(clock))

@@ -139,8 +139,8 @@ export function nextStep(facts: RotationFacts, timings: RotationTimings): Rotati
     return { kind: 'issueLeaf', why: 'the certificate or its key is missing or cannot be parsed, or they do not match' }
   }
   if (leaf.issuer < 0) return { kind: 'issueLeaf', why: 'no trusted CA has issued the certificate' }
-  // A leaf that ends with a CA of others cannot be renewed before that.
-  const endsWithCa = isGiven && leaf.notAfterMs >= newest.notAfterMs
+  // A leaf that ends with its CA cannot be renewed before that. Our own CA has been replaced earlier.
+  const endsWithCa = leaf.notAfterMs >= newest.notAfterMs
   const leafDueMs = endsWithCa ? Infinity : leaf.notAfterMs - timings.leafRenewMs
   if (leaf.issuer === 0) {
     if (!leaf.hasNames) return { kind: 'issueLeaf', why: "the server's names have changed" }

@@ -1,7 +1,7 @@
 /** Tests of guarantees beyond those of a real server: determinism, saved state, bookmarks by the clock. */
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { ApiServer } from '../../lib/apiserver/mod.ts'
+import { ApiServer, type ApiServerOptions } from '../../lib/apiserver/mod.ts'
 import { lineBatches } from '../../lib/async/lines.ts'
 import { Listeners } from '../../lib/apiserver/storage/terms.ts'
 import { FakeClock } from '../../lib/async/fake_clock.ts'
@@ -242,4 +242,19 @@ test('a watch ends when its definition changes, and the next one uses the new on
   const { value } = await batches.next()
   assert.deepEqual((JSON.parse((value as string[])[0]!) as { object: { spec: unknown } }).object.spec, { b: [] })
   server.closeWatches()
+})
+
+test('a followed log is given up with its request', async () => {
+  let signal: AbortSignal | undefined
+  const podLog: NonNullable<ApiServerOptions['podLog']> = (_pod, _container, follow) => (signal = follow?.signal, [])
+  const server = new ApiServer({ podLog })
+  const pods = '/api/v1/namespaces/default/pods'
+  const [container, state] = [{ name: 'c', image: 'i' }, { running: {} }]
+  await must(server, 'POST', pods, { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [container] } })
+  const status = { containerStatuses: [{ ...container, imageID: 'i', ready: true, restartCount: 0, state }] }
+  await must(server, 'PATCH', `${pods}/p/status`, { status })
+  const { body } = await server.handle({ method: 'GET', path: `${pods}/p/log?follow=true` })
+  assert.equal(signal?.aborted, false)
+  body.cancel()
+  assert.equal(signal?.aborted, true)
 })

@@ -389,6 +389,21 @@ for (
       /^TypeError: Cannot start operator "a": nothing checks the refinements in the schema of Refined/,
     ],
     [
+      'lives of certificates that cannot be kept',
+      made({ webhooks: { certs: { secret: 'a', duration: '59m' } } }),
+      {},
+      /^TypeError: Cannot make certificates of webhooks: webhooks\.certs\.duration must be 1 hour/,
+    ],
+    [
+      'a schedule of buckets',
+      made({ sharding: { buckets: 4 } }, (app) => {
+        app.controllerFor(ConfigMap).reconcile(reconcile)
+        app.schedule('daily', '@daily', async () => {})
+      }),
+      {},
+      /^TypeError: Cannot shard operator "a": no shard is the leader that runs the schedule "daily"/,
+    ],
+    [
       'a schedule of shards',
       made({ sharding: { ring: 'r' } }, (app) => {
         app.controllerFor(ConfigMap).reconcile(reconcile)

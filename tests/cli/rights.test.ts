@@ -412,9 +412,12 @@ test('a write that is not sent needs the right on its own kind, not on one of it
     group,
   ) => ({ group, version: 'v1', kind: 'Foo', plural: 'foos', scope: 'Namespaced' } as const))
   const recorder = new RightsRecorder({ operator: 'a', resources, write: (line) => lines.push(line as AskedRight) })
-  const write = { verb: 'apply', result: 'unchanged', group: 'b', kind: 'Foo', key: 'n/x' } as const
+  const write = { verb: 'apply', result: 'unchanged', group: 'b', kind: 'Foo', key: 'n/x', cluster: 'west' } as const
   recorder.reconciled({ key: 'n/x', writes: [write] })
-  assert.deepEqual(new Set(lines.map(({ group }) => group)), new Set([undefined, 'b']))
+  assert.deepEqual(
+    new Set(lines.map(({ group, cluster }) => group && `${group} ${cluster}`)),
+    new Set([undefined, 'b west']),
+  )
 })
 
 test('many names are recorded as any name', async () => {

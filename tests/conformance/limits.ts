@@ -146,7 +146,7 @@ const CLAIMS: Script = {
   name: 'limits: what a claim must request',
   setup: before(
     'persistentvolumeclaims',
-    claim('3Gi', 'old'),
+    { ...claim('3Gi', 'old'), metadata: { name: 'old', finalizers: ['a.b/c'] } },
     range([{ type: 'PersistentVolumeClaim', min: { storage: '1Gi' }, max: { storage: '2Gi' } }], claim('1Mi'), ' per '),
   ),
   steps: [
@@ -155,6 +155,8 @@ const CLAIMS: Script = {
     ['POST ns/persistentvolumeclaims', claim('1536Mi')],
     ['MERGE ns/persistentvolumeclaims/old', { metadata: { labels: { x: 'y' } } }],
     ['MERGE ns/persistentvolumeclaims/old/status', { status: { phase: 'Bound' } }],
+    'DELETE ns/persistentvolumeclaims/old',
+    ['MERGE ns/persistentvolumeclaims/old', { metadata: { labels: { x: 'y' } } }],
   ],
 }
 

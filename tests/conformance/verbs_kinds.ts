@@ -140,6 +140,7 @@ export const KIND_SCRIPTS: readonly Script[] = [
     `DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.generation`,
     [`DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.generation`, { gracePeriodSeconds: 60 }],
     [`DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.generation`, { gracePeriodSeconds: 5 }],
+    [`MERGE ${PODS}/b ? metadata.labels`, { metadata: { labels: { x: 'y' } } }],
     [`DELETE ${PODS}/b ? metadata.deletionGracePeriodSeconds metadata.name`, { gracePeriodSeconds: 0 }],
     `GET ${PODS}/b`,
     [`POST ${PODS} ? metadata.name`, pod('c', { nodeName: 'n' })],

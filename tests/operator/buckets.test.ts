@@ -878,6 +878,16 @@ test('a run has the signals of its run and of its bucket, and none begins in a b
   await other
   assert.equal(seen[1]!.run.signal.aborted, true, 'a call that was not awaited is aborted at the end')
   assert.equal(idle, 1, 'nothing waits for the end of a run in a bucket that is kept')
+
+  // Otherwise the objects of one name in many clusters would all be in one bucket.
+  const [main, west] = ['configmaps', 'configmaps@west'].map((kind) => bucketOf(kind, 'default/x', COUNT))
+  const buckets = names.map((_, at) => ({ ...bucket, isOpen: at === west })).slice(0, COUNT)
+  const inWest = { ...description, options: { ...description.options, cluster: { name: 'west' } as never } }
+  const gateInWest = new Gate(inWest, buckets, { clock: restingClock() }, () => {})
+  await gateInWest.reconcile(async (run, clients) => void seen.push({ run, clients }), () => made)(
+    run as unknown as Run,
+  )
+  assert.deepEqual([seen.length, main === west], [3, false])
 })
 
 test('a bucket that is taken just when others have been opened is opened, too', async () => {

@@ -59,6 +59,7 @@ test("the time of a profile is measured by the operator's clock", async () => {
   await running(app, { log, clock }, async () => {
     const profile = get(ports.get('profiling'), '/debug/pprof/profile?seconds=300')
     await asked.opened
+    assert.equal((await get(ports.get('profiling'), '/debug/pprof/profile?seconds=1')).status, 409, 'one at a time')
     await fake.advance(300_000)
     assert.equal((await profile).status, 200)
   })

@@ -248,6 +248,7 @@ test('a reconcile that ignores its abort delays its own name alone, for 5 s; the
       hangs.shift()!.open()
       await clock.advance(1)
       assert.deepEqual([[...s.parts!.controllers.keys()], await active()], [['configmap@b', 'configmap@a'], '1'])
+      assert.match(await registry.metrics(), /^workqueue_adds_total\{[^}]*"configmap@a"[^}]*\} 1$/m)
     } else {
       await clock.advance(600_000)
       assert.deepEqual([of('removed'), messages(s, 'warn').filter((line) => line.includes('no longer'))], [0, []])

@@ -932,7 +932,9 @@ test('the causes of a key that was dropped are not those of its next run', async
 
 test('the source of a kind names what the sources of its Namespaces miss', async () => {
   const { promise: listed } = Promise.withResolvers<void>()
-  const namespaces = { listed, isListed: false, each: (follow: (name: string) => unknown) => (follow('one'), () => {}) }
+  let followers = 0
+  const each = (follow: (name: string) => unknown) => (followers++, follow('one'), () => void followers--)
+  const namespaces = { listed, isListed: false, each }
   const open = (): Source => ({
     name: 'secrets',
     missing: ['secrets in namespace "one"'],
@@ -944,5 +946,5 @@ test('the source of a kind names what the sources of its Namespaces miss', async
   assert.deepEqual([source.name, source.missing], ['secrets', ['secrets in namespace "one"']])
   stop.abort()
   await running
-  assert.deepEqual(source.missing, [])
+  assert.deepEqual([source.missing, followers], [[], 0])
 })

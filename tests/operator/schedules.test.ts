@@ -305,11 +305,13 @@ test('what the Lease has of another schedule, of a time to come, or unreadable c
     await s.clock.advance(5 * MINUTE)
     assert.equal(runs.at(-1), '00:05')
   }
-  // The clock of the last leader was ahead by an hour.
-  const { app, runs } = scheduled('*/5 * * * *')
-  await using s = await starting(app, storing({ report: { ...known, until: '2026-01-01T01:00:00.000Z' } }))
-  await s.clock.advance(6 * MINUTE)
-  assert.deepEqual(runs, ['00:05'])
+  // The clock of the last leader was ahead by an hour, or by five minutes: what it ran is not repeated.
+  for (const [until, expected] of [['01:00:00', ['00:05']], ['00:05:00', []]] as const) {
+    const { app, runs } = scheduled('*/5 * * * *')
+    await using s = await starting(app, storing({ report: { ...known, until: `2026-01-01T${until}.000Z` } }))
+    await s.clock.advance(6 * MINUTE)
+    assert.deepEqual(runs, expected, until)
+  }
 })
 
 test('only the leader runs a schedule; without leader election a start remembers nothing', async () => {
@@ -362,6 +364,24 @@ test('a clock that is set back by more than ten minutes has times come again; by
   assert.deepEqual(runs.splice(0), ['02:00'])
   await clock.advance(60 * MINUTE)
   assert.deepEqual(runs, ['03:00'])
+})
+
+test('a time whose run has ended is not repeated by the next leader where the clock was set back during the run', async () => {
+  const { clock, server } = cluster()
+  let aheadMs = 0
+  const ahead = { now: () => clock.now() + aheadMs, monotonic: () => clock.monotonic(), after: clock.after.bind(clock) }
+  const { app, runs } = scheduled('*/5 * * * *', {}, async ({ sleep }) => {
+    aheadMs -= 5000
+    await sleep('1s')
+  })
+  const options = { clock, server, ahead, crds: 'ignore' } as const
+  const first = await starting(app, options)
+  await clock.advance(5 * MINUTE + 1000)
+  await first.stop()
+  const second = await starting(app, options)
+  await clock.advance(10_000)
+  assert.deepEqual(runs, ['00:05'])
+  await second.stop()
 })
 
 test('a clock that is set forward, or a machine that slept, costs ten minutes at most', async () => {

@@ -370,6 +370,11 @@ test('the reconcile of a key runs for a deleted object, not for one that has lef
   await create(client, 'other')
   assert.deepEqual(await heard(), ['deleted is', 'drained is', 'torn is'])
   await label(client, 'drained', { [DRAIN]: '' })
+  let fails = 1
+  started.network.intercept = (request, next) =>
+    request.path.endsWith('torn') && request.method === 'GET' && fails-- > 0
+      ? Promise.resolve(refusal(500, 'InternalError'))
+      : next(request)
   await label(client, 'torn', { [SHARD]: 'b' })
   await client.delete(ConfigMap, ref('deleted'))
   assert.deepEqual(await heard(), ['deleted is gone'])

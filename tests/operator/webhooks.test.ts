@@ -435,7 +435,7 @@ interface Release {
 }
 
 /** Installs the configurations of a release as an operator without leader election does. */
-function releaseOn(server: ApiServer, clock: FakeClock, identity: string, phases: readonly string[]): Release {
+function releaseOn(server: ApiServer, clock: FakeClock, identity: string, phases: string[], keeps = false): Release {
   const app = operator({ name: 'guard', crds: 'install' })
   app.admission(ConfigMap, {
     ...(phases.includes('mutating') && { default() {} }),
@@ -458,6 +458,7 @@ function releaseOn(server: ApiServer, clock: FakeClock, identity: string, phases
     stopping: new AbortController().signal,
   })
   const stopping = new AbortController()
+  if (keeps) void webhooks.keepInstalled(main.api, undefined, stopping.signal)
   let [isDecided, outcome]: [boolean, unknown] = [false, undefined]
   webhooks.installUnderLease!(
     () => (isDecided = true),
@@ -483,11 +484,8 @@ test('without leader election one of two releases installs and restores its conf
   const old = releaseOn(server, clock, 'old', both)
   await clock.advance(0)
   assert.deepEqual([old.isDecided(), await installedOn(server), old.meter.series()], [true, both, []])
-  const next = releaseOn(server, clock, 'next', ['validating'])
-  next.network.intercept = (request, forward) =>
-    clock.monotonic() < 300_000 && request.path.includes('webhookconfigurations')
-      ? Promise.resolve(refusal(500, ''))
-      : forward(request)
+  assert.equal(old.network.take().filter((line) => /^GET .*webhookconfigurations/.test(line)).length, 2)
+  const next = releaseOn(server, clock, 'next', ['validating'], true)
   await clock.advance(1000)
   assert.ok(next.isDecided(), 'its controllers do not wait for the other release')
   await clock.advance(180_000)
@@ -496,6 +494,10 @@ test('without leader election one of two releases installs and restores its conf
   await clock.advance(60_000)
   assert.deepEqual(await installedOn(server), both)
   assert.deepEqual(next.network.take().filter((line) => !line.startsWith('GET')), [])
+  next.network.intercept = (request, forward) =>
+    clock.monotonic() < 300_000 && request.path.includes('webhookconfigurations')
+      ? Promise.resolve(refusal(500, ''))
+      : forward(request)
   old.stop()
   await clock.advance(3000)
   assert.deepEqual([old.outcome(), next.outcome(), await installedOn(server)], ['resolved', undefined, both])
@@ -589,6 +591,25 @@ test('without the right to the Lease configurations are installed once, after 10
     await clock.advance(0)
     assert.equal(only.outcome(), 'resolved')
   }
+})
+
+test('the first installation fails when its Lease is released', async () => {
+  const clock = restingClock()
+  const server = new ApiServer({ clock })
+  const only = releaseOn(server, clock, 'only', ['validating'])
+  const [release, isHeld] = [new Latch(), () => clock.monotonic() >= 10_000]
+  only.network.intercept = async (request, next) => {
+    if (request.path.includes('webhookconfigurations')) {
+      return isHeld() ? refusal(403, 'Forbidden') : await silence(request)
+    }
+    if (request.method !== 'GET' && isHeld()) await release.opened
+    return await next(request)
+  }
+  await clock.advance(11_000)
+  assert.equal(only.outcome(), undefined)
+  release.open()
+  await clock.advance(0)
+  assert.match(String(only.outcome()), /Forbidden/)
 })
 
 test('a version becomes narrower although the address of the last run does not answer any more', async () => {

@@ -23,6 +23,9 @@ const FIELDS: Readonly<Record<string, fc.Arbitrary<Node>>> = {
     values: fc.array(fc.constantFrom('x', 'yyy'), { maxLength: 2 }),
   })),
   'ü': fc.constant({ schema: z.boolean(), values: fc.boolean() }),
+  // CEL has no type of these.
+  m: fc.constant({ schema: z.record(z.string(), z.unknown()), values: fc.constantFrom({}, { k: [1] }, 'no') }),
+  l: fc.constant({ schema: z.array(z.array(z.unknown())), values: fc.constantFrom([], [[1, 'x']], [1]) }),
   h: fc.boolean().map((isB) => ({
     schema: z.object({ i: z.string(), ...(isB && { j: z.string() }) }),
     values: fc.record({ i: fc.constant('x'), j: fc.constant('y') }, { requiredKeys: [], noNullPrototype: true }),

@@ -180,6 +180,12 @@ const prunes: readonly (readonly [string, unknown, JsonSchema, string | undefine
   ['all of an object without fields', { a: { b: 1 } }, object({ a: { type: 'object' } }), 'a.b'],
   ['a field called constructor', { constructor: 1 }, object({ a: text }), 'constructor'],
   ['nothing of a null', { a: null }, object({ a: closed }), undefined],
+  [
+    'no metadata of an embedded object',
+    { a: { apiVersion: 'v1', kind: 'Foo', metadata: { name: 'b' } } },
+    object({ a: { ...closed, 'x-kubernetes-embedded-resource': true } }),
+    undefined,
+  ],
 ]
 
 for (const [name, value, schema, expected] of prunes) {

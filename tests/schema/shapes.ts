@@ -89,6 +89,7 @@ const numbers: Rows = {
   'exclusive limits': [z.number().gt(1).lt(2), [1.5], [1, 2]],
   'fractional limits': [z.number().gt(0.5).max(2.5), [0.6, 1, 2, 2.5], [0, 0.5, 3]],
   'fractional limits below zero': [z.number().min(-2.5).lt(-0.5), [-2.5, -2, -1, -0.6], [-3, -0.5, 0]],
+  'limits between whole numbers': [z.number().min(0.2).max(0.8), [0.2, 0.5], [0.1, 0.9, 1]],
   'fractional limits of integers': [z.int().min(0.5).lt(2.5), [1, 2], [0, 3]],
   'narrower limits win': [z.number().min(1).gt(1).min(0).lt(9).max(9), [1.5], [1, 9]],
   multiples: [z.number().multipleOf(5), [0, -10], [7]],
@@ -336,6 +337,11 @@ export const helperShapes: readonly Shape[] = shapesOf({
     z.object({ l: z.array(z.int()).check(atomic()), m: z.record(z.string(), z.int()).check(atomic()) }),
     [{ l: [1, 1], m: { a: 1 } }],
     [{ l: [1] }],
+  ],
+  'a record of many': [
+    z.record(z.string(), z.int()).check(entries({ min: 4 })),
+    [{ a: 1, b: 1, c: 1, d: 1 }],
+    [{ a: 1, b: 1, c: 1 }],
   ],
   'a record of limited size': [z.record(z.string(), z.int()).check(entries({ min: 1, max: 2 })), [{ a: 1 }, {
     a: 1,

@@ -25,6 +25,7 @@ const foreground = { deletionTimestamp, finalizers: ['foregroundDeletion'] }
 
 const one = [object()]
 const blocking = [object({ ownerReferences: [reference('u', { blockOwnerDeletion: true })] })]
+const elsewhere = [object({ ownerReferences: [reference('u'), reference('x', { blockOwnerDeletion: true })] })]
 const background: Plan = { do: 'delete', propagation: 'Background', unblock: false }
 
 const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerState[], KubeObject[], Plan])[] = [
@@ -83,7 +84,7 @@ const PLANS: readonly (readonly [string, Partial<KubeObject['metadata']>, OwnerS
   ['foregroundDeletion stays while a dependent blocks', foreground, [], blocking, {
     do: 'nothing',
   }],
-  ['foregroundDeletion goes when no dependent blocks', foreground, [], one, {
+  ['foregroundDeletion goes when no dependent blocks it', foreground, [], elsewhere, {
     do: 'finish',
     finalizer: 'foregroundDeletion',
   }],

@@ -129,6 +129,12 @@ test('of the hub, only what a second round trip loses is a failure; all of it wi
     await failureOf(forgetful, { lossless: true }),
     /^Site does not survive v2 → v1 → v2: spec\.(zone|names) is/,
   )
+  const { up } = good as unknown as { up(object: unknown): { spec: { zone?: string } } }
+  const once = (object: never) => ({ ...up(object), spec: { ...up(object).spec, zone: undefined } })
+  assert.match(
+    await failureOf({ ...good, up: once }),
+    /v1 → v2 → v1: metadata\.annotations\S* is \S* after it, and was/,
+  )
   const values = { 'spec.fail': fc.constant(undefined), 'spec.hostname': host }
   assert.equal(await failureOf(fromAlpha, { values }), 'passed')
   const small = describeConversion(
@@ -214,6 +220,7 @@ test('values are generated of random schemas and unions, and of the schemas of k
     }
   }
   assertValid(z.object({ c: conditionList as never, l: labelSelector as never }), 30)
+  assertValid(z.int().refine((n) => n % 4 === 0), 3000)
   assertValid(z.object({ m: mini.string().check(mini.minLength(2)) as never, n: z.never().optional() }), 30)
 })
 

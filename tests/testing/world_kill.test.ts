@@ -35,7 +35,8 @@ test('a killed leader does not release its lease, so another replica leads when 
     await w.advance('12s')
     assert.deepEqual([await holderOf(w), runs], [holder, []])
     await w.advance('10s')
-    assert.notEqual(await holderOf(w), holder)
+    // Each replica has random values of its own.
+    assert.notEqual((await holderOf(w)).split('_')[1], holder.split('_')[1])
     assert.deepEqual(runs, ['begins a', 'ends a'])
     assert.deepEqual(await w.settle(), [])
   }

@@ -111,6 +111,31 @@ test('a world starts at the given time', async () => {
   )
 })
 
+test('a world refuses options of webhooks that it does not use, and with which a cluster has none', async () => {
+  for (
+    const [webhooks, problem] of [
+      [
+        { url: 'https://a', service: 'b' },
+        /^TypeError: Cannot serve webhooks: both webhooks\.url and webhooks\.service/,
+      ],
+      [{ url: 'http://a' }, /^TypeError: Cannot use "http:\/\/a" as the URL of webhooks/],
+      [{ certs: { secret: 'Bad_Name' } }, /^TypeError: Cannot serve webhooks: webhooks\.certs\.secret is "Bad_Name"/],
+      [{ certs: { secret: 'a', duration: '59m' } }, /^TypeError: .* webhooks\.certs\.duration must be 1 hour/],
+    ] as const
+  ) {
+    const app = operator({ name: 'x', webhooks }).admission(ConfigMap, { validate: () => [] })
+    await assert.rejects(world(app), problem)
+  }
+})
+
+test('a world of one replica, where sharding is off, refuses what sharding refuses in a cluster', async () => {
+  for (const sharding of [{ ring: 'r' }, { buckets: 4 }]) {
+    const app = operator({ name: 'x', sharding }).schedule('daily', '@daily', async () => {})
+    app.controllerFor(ConfigMap).reconcile(async () => {})
+    await assert.rejects(world(app), /^TypeError: Cannot shard operator "x": no shard .* runs the schedule "daily"/)
+  }
+})
+
 /** Returns an operator with servers that respond with the replica's host and the request. */
 function serving(leaderElection = true): Operator {
   const app = operator({ name: 'x', leaderElection })

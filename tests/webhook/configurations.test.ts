@@ -4,6 +4,8 @@ import { type AnyResource, defineResource, operator } from 'kubeloop'
 import { CSINode, Lease, Namespace, Node, Pod, Secret, SubjectAccessReview, TokenReview } from 'kubeloop/kinds'
 import * as z from 'zod'
 import { CRD } from '../../lib/core/resource.ts'
+import { warnOfDifferences } from '../../lib/webhook/configuration_differences.ts'
+import { recordingLog } from '../manager/parts.ts'
 import { ownObjects } from '../../lib/operator/webhooks/describe.ts'
 import {
   type AdmissionDescription,
@@ -358,4 +360,18 @@ test('a certificate needs the names by which the API server calls', () => {
   assert.deepEqual(namesOf({ url: 'https://10.0.0.7:1' }).ipAddresses, ['127.0.0.1', '::1', '10.0.0.7'])
   assert.deepEqual(namesOf({ url: 'https://[fd00::1]:1' }).ipAddresses, ['127.0.0.1', '::1', 'fd00::1'])
   assert.deepEqual(namesOf({ url: 'https://dev.example.com' }).dnsNames, ['localhost', 'dev.example.com'])
+})
+
+test('stored rules call a webhook by any form of its resource', () => {
+  const wanted = configured([admission({ options: { subresources: ['status'] } })])
+  const forms = [['*/*'], ['sites', '*/status'], ['*'], ['sites/*']]
+  const uncalled = forms.map((resources) => {
+    const lines: string[] = []
+    const [webhook] = wanted.validating!.webhooks
+    const webhooks = [{ ...webhook, rules: [{ ...(webhook!['rules'] as object[])[0], resources }] }]
+    const dependencies = { log: recordingLog(lines), operator: 'sites', api: undefined as never }
+    warnOfDifferences([{ ...wanted.validating!, webhooks } as never], wanted, new Set(), dependencies)
+    return / is not called for (.*?): /.exec(lines.join())?.[1]
+  })
+  assert.deepEqual(uncalled, [undefined, undefined, 'CREATE of sites/status', 'CREATE of sites'])
 })

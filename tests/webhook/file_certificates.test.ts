@@ -169,6 +169,10 @@ test('a pair that stays torn is read again after a second, and reported once', a
   await clock.advance(10_000)
   assert.deepEqual([used, lines.length], [[a, b], 2])
   assert.ok(!lines.some((line) => line.includes(a.key.split('\n')[1]!)))
+  files.put({ cert: a.cert, key: b.key })
+  files.notify()
+  await clock.advance(100)
+  assert.equal(lines.length, 2, 'one read that fails is not reported')
   await stop()
 })
 

@@ -9,6 +9,7 @@ import { silentLog } from '../../lib/observe/log.ts'
 import { configurationsOf } from '../../lib/webhook/configurations.ts'
 import { injectCa } from '../../lib/webhook/trusted_cas.ts'
 import { installConfigurations } from '../../lib/webhook/install.ts'
+import { treatLeftovers } from '../../lib/webhook/leftovers.ts'
 import { recorder, refusal } from '../client/transports.ts'
 import { CASES, installLab, Site } from './install_cases.ts'
 
@@ -42,6 +43,7 @@ test('a lost lease and an abort are not wrapped in other errors', async () => {
   await assert.rejects(installConfigurations(configurations, { api: api.fenced(fence), ...dependencies }, never), lost)
   await installConfigurations(configurations, { api, ...dependencies }, never)
   await assert.rejects(injectCa('pem', { crds: [], target }, { api: api.fenced(fence), ...dependencies }, never), lost)
+  await assert.rejects(treatLeftovers(true, { api: api.fenced(fence), ...dependencies }, never), lost)
   const reason = new Error('stopped')
   await assert.rejects(
     injectCa('pem', { crds: [], target }, { api, ...dependencies }, AbortSignal.abort(reason)),

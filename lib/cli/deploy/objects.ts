@@ -1,6 +1,7 @@
 /** Builds the objects that run an operator in a cluster. */
 import { checkDescription } from '../../operator/checks.ts'
 import { crdModeOf, hasWebhooks, type OperatorDescription } from '../../operator/description.ts'
+import { checkSharding } from '../../operator/ring.ts'
 import { ownKinds, refuseUnadmitted } from '../../operator/used_kinds.ts'
 import { crdOf } from '../../schema/crds.ts'
 import type { WebhookTarget } from '../../webhook/configurations.ts'
@@ -43,6 +44,7 @@ export async function describeDeployment(
   url: string,
 ): Promise<Deployment> {
   checkDescription(operator)
+  checkSharding(operator)
   refuseUnadmitted(operator)
   const namespace = namespaceOf(operator, options)
   const webhooks = hasWebhooks(operator)

@@ -46,9 +46,6 @@ export function statedTarget(
   namespace: string,
   mode: WebhookMode,
 ): StatedTarget {
-  if (url !== undefined && service !== undefined) {
-    throw new TypeError('Cannot serve webhooks: both webhooks.url and webhooks.service are given; give one of them')
-  }
   if (url !== undefined) return { url }
   if (service === undefined && !runsInPod(mode)) return 'loopback'
   return serviceOf(service, operator, namespace)

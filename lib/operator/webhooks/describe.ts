@@ -11,6 +11,7 @@ import { leaseOf, type OperatorDescription } from '../description.ts'
 import { ownKinds } from '../used_kinds.ts'
 import { serviceOf } from './address.ts'
 import { configured, groupsOf } from './admissions.ts'
+import { checkWebhooks } from './checks.ts'
 
 /** What a cluster must have for an operator's webhooks. */
 export interface WebhookDefinitions {
@@ -30,6 +31,7 @@ export interface WebhookDefinitions {
 export function describeWebhooks(description: OperatorDescription, namespace: string): WebhookDefinitions {
   const { options, conversions } = description
   const { url, service } = options.webhooks ?? {}
+  checkWebhooks(options.webhooks ?? {})
   const target = url === undefined ? serviceOf(service, options.name, namespace) : { url }
   const { mutating, validating } = configurationsOf({
     operator: options.name,

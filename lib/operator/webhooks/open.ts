@@ -14,6 +14,7 @@ import type { WebhookOptions } from '../options.ts'
 import type { OperatorDescription } from '../description.ts'
 import { isOnLoopback, loopback, refuseRemote, serviceNamespaceOf, shutdownDelayOf, statedTarget } from './address.ts'
 import { groupsOf } from './admissions.ts'
+import { checkWebhooks } from './checks.ts'
 import { addHandlers } from './handlers.ts'
 import { Installation } from './installation.ts'
 import { underLease } from './lease.ts'
@@ -32,6 +33,7 @@ export function openWebhooks(description: OperatorDescription, setup: WebhookSet
   const { options } = description
   const { clock, elect, meter, mode, stopping } = setup
   const log = safeLog(setup.log)
+  checkWebhooks(options.webhooks ?? {})
   const given: WebhookOptions = mode === 'stated' ? options.webhooks ?? {} : { port: 0, ...(mode !== 'memory' && mode) }
   const { port = WEBHOOK_PORT, host, clientCa } = given
   const namespace = setup.namespace || 'default'

@@ -1,7 +1,6 @@
 /** The certificate of the webhooks, and the CAs that the API server trusts. */
 import { toMs } from '../../core/duration.ts'
 import { isReason, messageOf } from '../../core/errors.ts'
-import { isDomainName } from '../../core/names.ts'
 import { aborted } from '../../async/abort.ts'
 import { sleep, within } from '../../async/clock.ts'
 import type { Api } from '../../client/api.ts'
@@ -13,10 +12,9 @@ import { FileCertificates } from '../../webhook/file_certificates.ts'
 import type { CertificatePair, CertificateSource } from '../../webhook/handler.ts'
 import type { AddedCas } from '../../webhook/trusted_cas.ts'
 import { inMemoryCertificates } from '../../webhook/memory_certificates.ts'
-import type { RotationTimings } from '../../webhook/rotation.ts'
 import { IN_EFFECT_MS, SelfMadeCertificates } from '../../webhook/self_made_certificates.ts'
-import type { SelfMadeOptions } from '../options.ts'
 import type { OperatorDescription } from '../description.ts'
+import { livesOf } from './checks.ts'
 import { RESTORE_MS } from './lease.ts'
 import { repeatedly } from './repeatedly.ts'
 import type { WebhookSetup } from './setup.ts'
@@ -34,8 +32,6 @@ export interface Trust extends CertificateSource {
 
 /** How often the CA beside a certificate in files is read. */
 const CA_REREAD_MS = 10_000
-
-const HOUR_MS = 3_600_000
 
 /** The time limit for a new CA of a folder to be trusted: then its certificate is served, as the old one ends. */
 const INTRODUCTION_MS = 60_000
@@ -64,11 +60,6 @@ export function trustOf(
   }
   const { certs = resolvePath(temporaryFolder(), CERTIFICATE_FOLDER) } = options.webhooks ?? {}
   if (typeof certs === 'string') return trustInFolder(certs, setup, addOwnCas)
-  for (const [path, name] of [['secret', certs.secret], ['ca.secret', certs.ca?.secret ?? certs.secret]] as const) {
-    if (isDomainName(name)) continue
-    const rule = 'the name of a Secret has lower-case letters, digits, dashes and dots'
-    throw new TypeError(`Cannot serve webhooks: webhooks.certs.${path} is "${name}": ${rule}`)
-  }
   const place = certs.namespace ?? namespace
   return new SelfMadeCertificates({
     ...{ api: setup.api, clock, log: setup.log, names },
@@ -133,19 +124,6 @@ function trustInFolder(
       await repeatedly('update the CA of the webhooks', follow, CA_REREAD_MS, { clock, log }, signal)
     },
   }
-}
-
-/** @throws TypeError if the certificate would be renewed before replicas serve it, or never in time. */
-function livesOf({ duration = '8760h', renewBefore }: SelfMadeOptions): Partial<RotationTimings> {
-  const leafLifeMs = toMs(duration)
-  const leafRenewMs = renewBefore === undefined ? leafLifeMs / 3 : toMs(renewBefore)
-  const problem = leafLifeMs < HOUR_MS || leafLifeMs > 24_000 * HOUR_MS
-    ? 'webhooks.certs.duration must be 1 hour to 24,000 hours'
-    : leafRenewMs < Math.max(300_000, leafLifeMs / 10) || leafRenewMs > leafLifeMs * 0.9
-    ? 'webhooks.certs.renewBefore must be at least 5 minutes, and one to nine tenths of the duration'
-    : undefined
-  if (problem !== undefined) throw new TypeError(`Cannot make certificates of webhooks: ${problem}`)
-  return { leafLifeMs, leafRenewMs }
 }
 
 /**

@@ -52,7 +52,7 @@ export function addServiceAccounts(app: Operator): void {
   app.controllerFor(Namespace, { name: 'serviceaccount', fieldManager: 'kube-controller-manager' })
     .watches(ServiceAccount, ({ metadata }) => metadata.name === 'default' ? [{ name: metadata.namespace }] : [])
     .reconcile(async ({ metadata, status }, { client }) => {
-      if (metadata.deletionTimestamp || status?.phase === 'Terminating') return
+      if (status?.phase === 'Terminating') return
       const wanted = { metadata: { namespace: metadata.name, name: 'default' } }
       await unlessNamespaceEnds(client.createIfMissing(ServiceAccount, wanted))
     })

@@ -62,10 +62,15 @@ export const ESCALATION_CASES: readonly Case[] = [
       path: `${RBAC}/clusterroles?dryRun=All`,
       body: { metadata: { name: '$NS-x' }, rules: [{ verbs: ['get', 'post'], nonResourceURLs: ['/x'] }] },
     }
+    const aggregationRule = { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] }
+    yield { ...eve, path: `${RBAC}/clusterroles`, body: { metadata: { name: '$NS-y' }, aggregationRule } }
+    yield { path: `${RBAC}/clusterroles`, body: { metadata: { name: '$NS-z' }, aggregationRule } }
     yield {
       ...eve,
-      path: `${RBAC}/clusterroles`,
-      body: { metadata: { name: '$NS-y' }, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } },
+      method: 'PATCH',
+      path: `${RBAC}/clusterroles/$NS-z`,
+      type: MERGE,
+      body: { aggregationRule: null },
     }
     yield {
       ...eve,

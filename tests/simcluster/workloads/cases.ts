@@ -163,7 +163,13 @@ export const KINDS: readonly AnyResource[] = [
 
 export const CASES: Cases = {
   stateful: {
-    'it is created': stateful({ volumeClaimTemplates: [data] }),
+    'it is created': stateful({
+      volumeClaimTemplates: [data],
+      template: {
+        ...template('web:1'),
+        spec: { ...template('web:1').spec, volumes: [{ name: 'data', emptyDir: {} }] },
+      },
+    }),
     'it is scaled down': restate({ replicas: 1 }),
     'it is scaled up': restate({ replicas: 2 }),
     'another image': restate({ template: template('web:2') }),
@@ -176,10 +182,14 @@ export const CASES: Cases = {
       volumeClaimTemplates: [data],
       persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete', whenScaled: 'Delete' },
     }),
-    'it is scaled down': restate({ replicas: 1 }),
-    'it is scaled up': restate({ replicas: 2 }),
+    'it is scaled down, and a pod stays': async ({ client, namespace, ...step }) => {
+      await client.patch(Pod, { namespace, name: 'web-1' }, { merge: { metadata: { finalizers: ['test/held'] } } })
+      await restate({ replicas: 1 })({ client, namespace, ...step })
+    },
     'its claims stay with it': restate({ persistentVolumeClaimRetentionPolicy: { whenScaled: 'Retain' } }),
-    'a pod is gone, and its claim stays': restate({ replicas: 1 }),
+    'that pod is gone, and its claim stays': ({ client, namespace }) =>
+      client.patch(Pod, { namespace, name: 'web-1' }, { merge: { metadata: { finalizers: null } } }),
+    'it is scaled up': restate({ replicas: 2 }),
     'claims are kept': restate({
       persistentVolumeClaimRetentionPolicy: { whenScaled: 'Retain', whenDeleted: 'Retain' },
     }),
@@ -200,6 +210,14 @@ export const CASES: Cases = {
   'stateful-parallel': {
     'all start at once': held(stateful({ podManagementPolicy: 'Parallel', ordinals: { start: 5 } })),
     'and go at once': restate({ replicas: 0 }),
+  },
+  'stateful-counts': {
+    'it is created': stateful({ podManagementPolicy: 'Parallel', replicas: 2 }),
+    'its update has no end before the last pod has gone': async (step) => {
+      const { client, namespace } = step
+      await client.patch(Pod, { namespace, name: 'web-1' }, { merge: { metadata: { finalizers: ['test/held'] } } })
+      await restate({ replicas: 1, template: template('web:2') })(step)
+    },
   },
   'stateful-partition': {
     'it is created': stateful({
@@ -231,6 +249,14 @@ export const CASES: Cases = {
     }),
     'it is deleted': ({ client, namespace }) => client.delete(DaemonSet, { namespace, name: 'web' }),
   },
+  'daemon-on-delete': {
+    'it is created': daemons,
+    'the revision of its pod stays': daemon({
+      updateStrategy: { type: 'OnDelete' },
+      revisionHistoryLimit: 0,
+      template: template('web:2'),
+    }),
+  },
   'daemon-orphans': {
     'it is created': daemons,
     'it is deleted, and its pod stays': orphan(DaemonSet),
@@ -252,7 +278,15 @@ export const CASES: Cases = {
     'it is made smaller': rejob({ completions: 1, parallelism: 1 }),
     'it is made larger': rejob({ completions: 2, parallelism: 2 }),
   },
-  'job-managed': { 'another controller runs it': job({ managedBy: 'example.com/other' }) },
+  'job-managed': {
+    'another controller runs it': job({ managedBy: 'example.com/other', ttlSecondsAfterFinished: 1 }),
+    'it goes after its time': ({ client, namespace }) => {
+      const [startTime, completionTime] = ['2025-01-01T00:00:00Z', '2025-01-01T00:00:01Z']
+      const of = (type: string) => ({ type, status: 'True', lastTransitionTime: completionTime })
+      const conditions = [of('SuccessCriteriaMet'), of('Complete')]
+      return client.setStatus(Job, { namespace, name: 'web' }, { startTime, completionTime, succeeded: 1, conditions })
+    },
+  },
   'job-fails': { 'its pods fail': failing(job({ backoffLimit: 1 })) },
   'job-restarts': { 'its containers fail': failing(job({ backoffLimit: 1 }, { restartPolicy: 'OnFailure' })) },
   'job-deadline': { 'it takes too long': held(job({ activeDeadlineSeconds: 2 })) },
@@ -264,6 +298,10 @@ export const CASES: Cases = {
     'it runs': held(job()),
     'it is suspended while it runs': suspend(true),
     'it is resumed': suspend(false),
+    'it is deleted, and another one has its name': async (step) => {
+      await step.client.delete(Job, { namespace: step.namespace, name: 'web' })
+      await job()(step)
+    },
     'it is deleted': ({ client, namespace }) => client.delete(Job, { namespace, name: 'web' }),
   },
   'job-orphans': {

@@ -13,6 +13,7 @@ import type {
 } from 'kubeloop/kinds'
 import { planCronJob, timesOf, zonedInstant } from '../../../lib/simcluster/workloads/cron_jobs.ts'
 import { planSlices } from '../../../lib/simcluster/workloads/endpoint_slices.ts'
+import { INDEX, planJob } from '../../../lib/simcluster/workloads/job_plan.ts'
 import { planDeployment } from '../../../lib/simcluster/workloads/deployment_plan.ts'
 import { untilDeadline } from '../../../lib/simcluster/workloads/deployment_status.ts'
 import { planPod, type PodSeen, untilAvailable } from '../../../lib/simcluster/workloads/pod_plan.ts'
@@ -96,7 +97,11 @@ const FAIL: PodRule = { does: 'fail' }
 const HOLD: PodRule = { does: 'hold' }
 const deleted = { deletionTimestamp: instant(NOW + 30_000), deletionGracePeriodSeconds: 30 }
 
-const PODS: readonly (readonly [string, V1Pod, Parameters<typeof steps>[1], string[]])[] = [
+type PodRow = readonly [string, V1Pod, Parameters<typeof steps>[1], string[]]
+const rowOf = (status: object, wanted: string) => (reason: string): PodRow => [reason, pod({ status }), {
+  rule: { ...FAIL, reason },
+}, [`${wanted}, ${reason}`]]
+const PODS: readonly PodRow[] = [
   ['no node', pod({ spec: { nodeName: undefined } }), {}, ['bind']],
   ['a scheduler of its own', pod({ spec: { nodeName: undefined, schedulerName: 'mine' } }), {}, []],
   ['scheduling gates', pod({ spec: { nodeName: undefined, schedulingGates: [{ name: 'x' }] } }), {}, []],
@@ -147,13 +152,10 @@ const PODS: readonly (readonly [string, V1Pod, Parameters<typeof steps>[1], stri
     'Running, False, CrashLoopBackOff',
     'wait 10000',
   ]],
-  ['no image', pod({ status: started }), { rule: { ...FAIL, reason: 'ImagePullBackOff' } }, [
-    'Pending, False, ImagePullBackOff',
-  ]],
+  ...['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'CreateContainerConfigError', 'CreateContainerError']
+    .map(rowOf(started, 'Pending, False')),
   ['no image for one that runs', pod({ status: running }), { rule: { ...FAIL, reason: 'ImagePullBackOff' } }, []],
-  ['evicted', pod({ status: running }), { rule: { ...FAIL, reason: 'Evicted' } }, [
-    'Failed, False, Error 137, Evicted',
-  ]],
+  ...['Evicted', 'NodeLost', 'NodeShutdown', 'DeadlineExceeded'].map(rowOf(running, 'Failed, False, Error 137')),
   ['Never, and new', pod({ status: running, spec: { restartPolicy: 'Never' } }), { sinceMs: NOW }, ['wait 2000']],
   ['Never', pod({ status: running, spec: { restartPolicy: 'Never' } }), {}, ['Succeeded, False, Completed 0']],
   ['OnFailure', pod({ status: running, spec: { restartPolicy: 'OnFailure' } }), {}, ['Succeeded, False, Completed 0']],
@@ -295,6 +297,23 @@ test('the status of a ReplicaSet counts pods by what they are', () => {
   )
 })
 
+test('a Job: its back-off has a limit, restarts of init containers count, and two indexes are no range', () => {
+  const planned = (more: object, pods: readonly V1Pod[]) => {
+    const spec = { completions: 9, parallelism: 1, template: { spec: { restartPolicy: 'OnFailure' } }, ...more }
+    return planJob({ metadata: { name: 'a' }, spec } as V1Job, pods, NOW)
+  }
+  const ended = { containerStatuses: [{ state: { terminated: { finishedAt: ago(0) } } }] }
+  const failed = Array.from({ length: 9 }, () => pod({ status: { phase: 'Failed', ...ended } }))
+  assert.equal(planned({ backoffLimit: 99 }, failed).againMs, 600_000)
+  const restarted = pod({ status: { phase: 'Pending', initContainerStatuses: [{ restartCount: 2 }] } })
+  const { conditions } = planned({ backoffLimit: 2 }, [restarted]).status
+  assert.equal(conditions?.find(({ type }) => type === 'FailureTarget')?.reason, 'BackoffLimitExceeded')
+  const succeeded = [0, 1, 3, 4, 5].map((at) =>
+    pod({ status: { phase: 'Succeeded', ...ended }, metadata: { annotations: { [INDEX]: `${at}` } } })
+  )
+  assert.equal(planned({ completionMode: 'Indexed' }, succeeded).status.completedIndexes, '0,1,3-5')
+})
+
 interface DeploymentFacts {
   readonly replicas?: number
   readonly image?: string
@@ -361,6 +380,10 @@ const ROLLOUTS: readonly (readonly [string, V1Deployment, readonly V1ReplicaSet[
     set('new', 5, { availableReplicas: 0 }, sized(10, 13)),
     set('old', 8, {}, sized(10, 13)),
   ], ['new 10', 'old 15']],
+  ['scaled up with ReplicaSets of one size', deployment({ replicas: 20 }), [
+    set('new', 5, { availableReplicas: 0 }, sized(10, 13)),
+    set('old', 5, {}, { metadata: { ...sized(10, 13).metadata, creationTimestamp: ago(90) } }),
+  ], ['old 10', 'new 15']],
   ['scaled down during a rollout', deployment({ replicas: 5 }), [
     set('new', 5, { availableReplicas: 0 }, sized(10, 13)),
     set('old', 8, {}, sized(10, 13)),

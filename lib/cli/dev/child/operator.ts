@@ -15,6 +15,7 @@ import type { ReconcileReport } from '../../../controller/controller.ts'
 import { writeLoops } from '../../../controller/write_loops.ts'
 import type { DevOperator, DevStart } from '../../../operator/tool_hooks.ts'
 import type { OperatorDescription } from '../../../operator/description.ts'
+import { checkSharding } from '../../../operator/ring.ts'
 import { httpTransport } from '../../../runtime/net/transport.ts'
 import { rightsRecorder } from '../../../testing/rights_recorder.ts'
 import type { Parts } from '../../../operator/context.ts'
@@ -43,6 +44,8 @@ export async function prepareOperator(
   pretty: boolean,
 ): Promise<DevStart> {
   const as = optionalEnv(AS)
+  // It is off here, and not in a cluster.
+  checkSharding(description)
   const account = as === undefined ? undefined : await accountIn(description, as === ITS_OWN ? undefined : as)
   const session = await openSession(connection, description, ownPid(), account)
   const configOf = account ? configOfAccount(account, admin, session) : () => admin
