@@ -150,7 +150,12 @@ const NEVER_STARTED = /^operator\.ts ended without starting an operator; is `awa
 const BROKEN: readonly (readonly [text: string, message: RegExp, place?: RegExp])[] = [
   [`\nthrow new Error('not today')\n`, /^Cannot run operator\.ts: not today$/, /^operator\.ts:2:\d+$/],
   ['export {}\n', NEVER_STARTED],
-  [`import { operator } from 'kubeloop'\nexport default operator({ name: 'forgotten' })\n`, NEVER_STARTED],
+  ...(RUNTIME === 'node'
+    ? [[
+      `import { operator } from 'kubeloop'\nexport default operator({ name: 'forgotten' })\n`,
+      NEVER_STARTED,
+    ]] as const
+    : []),
   [
     `import { operator } from 'kubeloop'\nimport { ConfigMap } from 'kubeloop/kinds'
 const app = operator({ name: 'idle' })\napp.controllerFor(ConfigMap)\nawait app.run(import.meta)\n`,

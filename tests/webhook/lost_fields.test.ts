@@ -162,6 +162,7 @@ test('a sample is found of nearly every shape', async () => {
     'mini',
     'overlapping intersection',
     'refined with CEL',
+    'a record of many',
     'one field of several',
   ])
 })
