@@ -64,7 +64,7 @@ export async function listPages(options: ListPagesOptions, signal: AbortSignal):
     for await (const { items, metadata, restarted } of fetchPages(fetch, 'restart', { limit: () => limit })) {
       if (restarted) objects = empty()
       else limit = pageSize(items.length, characters)
-      // The first one: the pages of an aggregated API may be of different versions, and a watch must miss nothing.
+      // That of the first page: an aggregated API may give pages of several versions, and the watch must miss nothing.
       if (restarted || !resourceVersion) resourceVersion = metadata.resourceVersion
       for (const object of items) {
         options.prepare(object)

@@ -185,7 +185,7 @@ class WatchRun {
     let accepted = false
     let isReopened = false
     control.reopen = () => {
-      // Not before the initial objects are there.
+      // The initial objects that were received so far would be lost.
       if (this.#collected) return
       isReopened = true
       scope.abort()

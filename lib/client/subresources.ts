@@ -78,7 +78,7 @@ export function subresourceBody({ resource, subresource, ...key }: SubresourceTa
   const own = { apiVersion: apiVersionOf(resource), kind: resource.kind }
   const { apiVersion, kind } = Object.hasOwn(KIND_OF, subresource) ? KIND_OF[subresource as keyof Known] : own
   const { metadata, spec } = body as Partial<Scale>
-  // To the server that is 0.
+  // The server takes a missing number for 0.
   if (kind === 'Scale' && spec?.replicas === undefined) {
     throw new TypeError(`Cannot scale "${formatKey(key)}": it needs spec.replicas`)
   }

@@ -145,7 +145,7 @@ function following(member: Pick<Member, 'config'>): ClusterConfig {
   )
 }
 
-/** Compares all but what functions do: each reading of a configuration makes new ones. */
+/** Compares configurations, but not what their functions do: each reading of a configuration makes new functions. */
 function isSame(...configs: readonly [ClusterConfig, ClusterConfig]): boolean {
   const asText = (_: string, value: unknown): unknown => typeof value === 'function' ? [] : value
   const [a, b] = configs.map((config) => JSON.parse(JSON.stringify(config, asText) ?? 'null') as unknown)

@@ -4,7 +4,7 @@ import type { AnyResource } from '../core/resource.ts'
 import type { Cache } from '../cache/cache.ts'
 import type { Informer } from '../cache/informer.ts'
 
-/** Yields those that have the objects of a namespace. `of`: an object of the kind, or a reference to one. */
+/** Yields the informers that have the objects of a namespace. `of`: an object of the kind, or a reference to one. */
 export function* informersOfKind(
   cache: Pick<Cache, 'informers' | 'informersOf'>,
   of: Parameters<typeof refersTo>[0],

@@ -136,8 +136,8 @@ class Memory {
         const { cron, timeZone } = schedule!
         const last = known.get(name)
         const lastMs = last?.cron === cron && last.timeZone === timeZone ? Date.parse(last.until) : NaN
-        // The clock of the last leader may have been ahead: by little, no time comes again. Time zones have no dates
-        // long before 1970.
+        // The clock of the last leader may have been ahead by a little: then no time comes again. Time zones have no
+        // dates long before 1970.
         const untilMs = lastMs >= 0 && lastMs <= nowMs + MAX_WAIT_MS ? lastMs : nowMs
         return [name, { cron, timeZone, until: new Date(untilMs).toISOString() }]
       })

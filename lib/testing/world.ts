@@ -318,7 +318,7 @@ export async function world(operator: Operator, options: WorldOptions = {}): Pro
   const record = options.from === undefined ? undefined : await readRecord(options.from)
   const now = options.now ?? (record && new Date(record.at))
   const { description } = operator
-  // One replica has no sharding, but those of a cluster do.
+  // A world of one replica runs without sharding; the replicas in a cluster use it.
   checkSharding(description)
   const random = seededRandom(seed)
   const clock: FakeClock = new FakeClock({ settle: () => activity.rest(), ...(now && { nowMs: millisOf(now) }) })

@@ -21,7 +21,7 @@ const KEY = /^[-._a-zA-Z0-9]+$/
 const KEY_MESSAGE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', " +
   "regex used for validation is '[-._a-zA-Z0-9]+')"
-/** Of all values, without their keys. */
+/** The maximum size of all values together, without their keys. */
 const MAX_BYTES = 1024 * 1024
 
 const MAX_KEY_LENGTH = 253

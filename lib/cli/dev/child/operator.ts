@@ -44,7 +44,7 @@ export async function prepareOperator(
   pretty: boolean,
 ): Promise<DevStart> {
   const as = optionalEnv(AS)
-  // It is off here, and not in a cluster.
+  // `kubeloop dev` runs without sharding; the replicas in a cluster use it.
   checkSharding(description)
   const account = as === undefined ? undefined : await accountIn(description, as === ITS_OWN ? undefined : as)
   const session = await openSession(connection, description, ownPid(), account)
