@@ -36,7 +36,7 @@ export class RotatingFile {
     if (isFresh) return Promise.resolve(this.#last!.text)
     const begun = this.#reading
     if (begun && !this.#isStale) return begun
-    // A read that has begun may have the text from before the invalidation.
+    // A read that has begun may have the text from before the invalidation. Its own callers get its error.
     const read = begun ? begun.catch(() => {}).then(() => this.#read()) : this.#read()
     const reading = read.finally(() => {
       if (this.#reading === reading) this.#reading = undefined

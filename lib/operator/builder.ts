@@ -49,7 +49,10 @@ function isFieldManager(text: string): boolean {
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u.test(text) && new TextEncoder().encode(text).length <= 128
 }
 
-/** Returns the beginning of errors. Throws for what is no kind and no function, as from JavaScript. */
+/**
+ * Returns the beginning of an error's text. Throws a TypeError if `resource` is not a kind, or one of `calls` is not a
+ * function: JavaScript checks no types.
+ */
 function checked(verb: string, resource: AnyResource, ...calls: readonly unknown[]): string {
   if (!resource?.plural) {
     throw new TypeError(`Cannot ${verb} ${resource}: it is not a kind, such as Pod of kubeloop/kinds`)

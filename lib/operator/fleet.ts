@@ -133,7 +133,7 @@ export function addFleet({ name: group }: GroupDescription, setup: FleetSetup): 
   manager.add({ name: `provider of "${group}"`, everyReplica: true, start })
 }
 
-/** Returns a configuration whose functions, such as those that get a token, are those that were given last. */
+/** Returns a configuration whose functions, such as one that gets a token, call those that the provider gave last. */
 function following(member: Pick<Member, 'config'>): ClusterConfig {
   type Functions = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>
   const latest = (): Functions => member.config as unknown as Functions
