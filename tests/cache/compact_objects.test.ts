@@ -109,12 +109,17 @@ test('more shapes and strings than are kept beside the bytes are in the bytes', 
   assertSame(codec.decode(codec.encode(made.at(-1)!)!, 0), made.at(-1))
 })
 
-test('what is no JSON is not encoded: it is kept as it is', () => {
+test('what is no JSON, or nested too deeply, is not encoded: it is kept as it is', () => {
   const codec = new ObjectCodec()
   const odd = [{ a: new Date(0) }, { a: 1n }, { a: () => {} }, { a: [undefined] }, { a: new Map() }, {
     [Symbol('a')]: 1,
   }]
   for (const each of odd) assert.equal(codec.encode(each), undefined)
+  const [deep, tooDeep] = [500, 9990].map((levels) =>
+    JSON.parse('{"a":'.repeat(levels) + 1 + '}'.repeat(levels)) as object
+  )
+  assert.equal(JSON.stringify(codec.decode(codec.encode(deep!)!, 0)), JSON.stringify(deep))
+  assert.equal(codec.encode(tooDeep!), undefined)
   assertSame(codec.decode(codec.encode({ a: undefined, b: 1 })!, 0), { b: 1 })
   const kept = new CompactObjects(codec)
   const exact = parseExact('{"metadata":{"name":"a"},"spec":{"big":9007199254740993}}') as KubeObject

@@ -49,6 +49,8 @@ const MAX_SEEN = 4096
 /** The maximum number of different beginnings of shapes. Labels and data of ConfigMaps can have any names. */
 const MAX_NODES = 2 ** 14
 const MAX_FIELDS = 64
+/** The maximum nesting. The API server takes 10,000 levels, at which recursion overflows the stack. */
+const MAX_DEPTH = 500
 
 /** A beginning of a shape: the fields up to one of them. Most often, the next object continues as the last one. */
 interface ShapeNode {
@@ -76,7 +78,7 @@ export class ObjectCodec {
 
   /**
    * Returns the bytes of an object, which the next call overwrites. Undefined: it has more than JSON has, such as the
-   * texts of its numbers or a date.
+   * texts of its numbers or a date, or is nested too deeply.
    */
   encode(object: object): Uint8Array | undefined {
     if (Object.getOwnPropertySymbols(object).length > 0) return undefined
@@ -86,7 +88,7 @@ export class ObjectCodec {
     const known = typeof name === 'string' && name.length >= MIN_NAME ? name : ''
     this.#writeString(known)
     this.#name = known
-    return this.#write(object) ? this.#bytes.subarray(0, this.#at) : undefined
+    return this.#write(object, 0) ? this.#bytes.subarray(0, this.#at) : undefined
   }
 
   /** Returns the object whose bytes begin at an offset. */
@@ -120,8 +122,8 @@ export class ObjectCodec {
     this.#name = this.#read() as string
   }
 
-  /** Returns whether the value was written: not if JSON has no such value. */
-  #write(value: unknown): boolean {
+  /** Returns whether the value was written: not if JSON has no such value, or below too many levels. */
+  #write(value: unknown, depth: number): boolean {
     switch (typeof value) {
       case 'string':
         this.#writeString(value)
@@ -134,17 +136,18 @@ export class ObjectCodec {
         return true
       case 'object':
         if (value === null) this.#byte(NULL)
+        else if (depth === MAX_DEPTH) return false
         else if (Array.isArray(value)) {
           this.#head(ARRAY, value.length)
-          for (const item of value) if (!this.#write(item)) return false
-        } else return this.#writeFields(value as Readonly<Record<string, unknown>>)
+          for (const item of value) if (!this.#write(item, depth + 1)) return false
+        } else return this.#writeFields(value as Readonly<Record<string, unknown>>, depth + 1)
         return true
       default:
         return false
     }
   }
 
-  #writeFields(fields: Readonly<Record<string, unknown>>): boolean {
+  #writeFields(fields: Readonly<Record<string, unknown>>, depth: number): boolean {
     if (!isPlain(fields)) return false
     const names = Object.keys(fields)
     const shape = this.#shapeOf(fields, names)
@@ -154,7 +157,7 @@ export class ObjectCodec {
       const value = fields[name]
       if (value === undefined) continue
       if (shape < 0) this.#writeString(name)
-      if (!this.#write(value)) return false
+      if (!this.#write(value, depth)) return false
     }
     return true
   }
