@@ -159,10 +159,11 @@ const WAITS = [0, 0, 100, 500, 2000, 15_000, 40_000]
 /** The kinds whose watches a gap interrupts, by its number. */
 const GAPS: readonly AnyResource[] = [Foo, Service, Secret, Zone, Namespace]
 const DRIFT = ['drift', 1] as const
+const POKE = ['poke', 2] as const
 /** What happens while nobody watches, each with the place of its kind in GAPS. */
 const UNSEEN = [
   ...[['delete', 0], ['delete', 0], ['edit', 0], ['edit', 0], ['leave', 0], ['join', 0]] as const,
-  ...[['remove', 1], DRIFT, ['disown', 1], ['lend', 1], ['poke', 2], ['zone', 3]] as const,
+  ...[['remove', 1], DRIFT, ['disown', 1], ['lend', 1], POKE, ['zone', 3]] as const,
 ] as const
 /** The same for namespaces. */
 const UNSEEN_LABELS = [['team', 4], ['unteam', 4]] as const
@@ -216,12 +217,15 @@ function drawGap(
   ]
 }
 
+/** Whether Secrets name keys. */
+const isOfSecrets = (source: Drawing['source']): boolean => source === 'watches' || source === 'watches own'
+
 /** Whether objects of the kind whose definition comes and goes name keys. */
 const hasBars = ({ source, bars }: Drawing): boolean => source === 'optional' || bars === 'owned'
 
 /** Returns an end without faults, whose last deed may be missed: nothing that happens later makes up for it. */
 function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
-  const { filter, finalize, second, services, spaces, commonSpaces, warmup } = draw
+  const { filter, finalize, second, services, source, spaces, commonSpaces, warmup } = draw
   // A standby that knows the keys of deleted objects.
   const isWarm = warmup && second === 'by key' && chance.below(2) === 0
   // Another replica, which has missed the same, takes over.
@@ -232,7 +236,14 @@ function drawEnd(chance: Chance, draw: Drawing, key: Key): readonly Deed[] {
   // Without a finalizer of the operator, only what the garbage collector waits for keeps a deleted object.
   const isForeground = finalize === 'none' && !isTakeover && chance.below(3) === 0
   const isTeam = (spaces === 'by labels' || commonSpaces === 'by labels') && chance.below(3) === 0
-  const unseen = isTeam ? UNSEEN_LABELS : services === 'labels' && chance.below(2) === 0 ? [DRIFT] : UNSEEN
+  const isPoked = isOfSecrets(source) && chance.below(3) === 0
+  const unseen = isTeam
+    ? UNSEEN_LABELS
+    : isPoked
+    ? [POKE]
+    : services === 'labels' && chance.below(2) === 0
+    ? [DRIFT]
+    : UNSEEN
   const what = isDeleted || isForeground ? UNSEEN[0] : chance.pick<Unseen>(unseen)
   const [gap, drawn] = drawGap(chance, key, what)
   const missed = isForeground ? { ...drawn, number: FOREGROUND } : drawn
@@ -452,7 +463,8 @@ export async function play(of: Play, { deed, key, number }: Deed): Promise<void>
     }
     case 'remove': {
       const removed = await client.get(Service, key)
-      if (!await client.delete(Service, key)) return
+      // The deletion of one that is being deleted changes nothing.
+      if (removed?.metadata.deletionTimestamp || !await client.delete(Service, key)) return
       if (own) await drift(of, key, own, removed!)
       return await dueOwners(of, removed)
     }
@@ -835,8 +847,8 @@ async function poke(of: Play, key: Key): Promise<void> {
   const { draw, draw: { source, zones }, client, known, poked, stage, subjects } = of
   const text = `${key.namespace}/${key.name}`
   const own = known.get(text)
-  const isOfSecrets = source === 'watches' || source === 'watches own'
-  if (isOfSecrets || source === 'from' || hasBars(draw)) {
+  const isSecret = isOfSecrets(source)
+  if (isSecret || source === 'from' || hasBars(draw)) {
     poked.add(text)
     if (own) own.named = true
   }
@@ -862,11 +874,11 @@ async function poke(of: Play, key: Key): Promise<void> {
       (source === 'optional' || (owner && await isSeen(of, key, (await write).object)))
     if (isTold && own && isCommon(draw, key, own)) due(of, own)
   }
-  if (!isOfSecrets && !zones) return
+  if (!isSecret && !zones) return
   const place = source === 'watches own' ? stage.clientOf(undefined) : client
   const isSent = await sent(place.createOrUpdate(Secret, key, (secret) => void (secret.data = { at: btoa(at) })))
   if (!isSent || !isCommon(of.draw, key, { labelled: true, inTeam: of.team.has(key.namespace) })) return
-  if (own && isOfSecrets) due(of, own)
+  if (own && isSecret) due(of, own)
   const zone = of.zones.get(key.name)
   if (zone && zones) zone.dueMs = stage.clock.monotonic()
 }
