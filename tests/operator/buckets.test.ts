@@ -1,5 +1,4 @@
 /** Replicas that share the keys of an operator by buckets. */
-import '../../lib/operator/other_sources.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Client, EventChannel, type Operator, operator, type OperatorOptions } from 'kubeloop'

@@ -1,6 +1,5 @@
 /** Namespaces by labels: informers, keys and runs come and go with them. */
 import { sourceIn } from '../../lib/operator/namespaces.ts'
-import '../../lib/operator/other_sources.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

@@ -3,8 +3,8 @@ import { type Client, type KubeObject, type Operator, selectors } from 'kubeloop
 import { ControllerRevision, DaemonSet, Node, Pod, type V1DaemonSet, type V1Pod } from 'kubeloop/kinds'
 import { revise, truncate } from './controller_revisions.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { changePods, createPod, type PodChanges, unlessNamespaceEnds } from './pod_changes.ts'
-import { isAvailable, isPodActive, isPodReady, untilAvailable } from './pod_plan.ts'
+import { changePods, createPod, nextLook, type PodChanges, type PodCreation } from './pod_changes.ts'
+import { isAvailable, isPodActive, isPodReady, isTerminal, untilAvailable } from './pod_plan.ts'
 import { NODE } from './pods.ts'
 
 const HASH = 'controller-revision-hash'
@@ -22,16 +22,19 @@ export function addDaemonSets(app: Operator): void {
     .watches(Pod, (pod, { client }) => adopters(client, DaemonSet, pod))
     .watches(Node, (_, { client }) => client.list(DaemonSet))
     .reconcile(async (set, { client, clock, events }) => {
-      const pods = await claim(client, podsByOwner, set)
+      // A pod that has ended, and that a finalizer keeps from being deleted, does not keep the next one from its start.
+      const pods = (await claim(client, podsByOwner, set))
+        .filter((pod) => !pod.metadata.deletionTimestamp || !isTerminal(pod))
       const { update, all } = await revise(client, set, HASH)
       const hash = hashOf(update) ?? ''
       const node = await client.get(Node, { name: NODE })
       const isWanted = node !== undefined &&
         selectors.parseLabelSelector(set.spec?.template.spec?.nodeSelector ?? {})(node.metadata.labels)
       const nowMs = clock.now()
-      const changes = planDaemonSet(set, pods, isWanted, hash, () => createDaemon(client, set, hash))
-      const left = await unlessNamespaceEnds(changePods({ client, events }, set, changes, [...pods]))
-      if (!left) return undefined
+      const changes = planDaemonSet(set, pods, isWanted, hash, { make: () => createDaemon(client, set, hash) })
+      const changed = await changePods({ client, events }, set, changes, pods)
+      if (!changed) return undefined
+      const { counted: left, failure } = changed
       const active = isWanted ? left.filter(isPodActive) : []
       const available = active.filter((pod) => isAvailable(set, pod, nowMs)).length
       const { metadata: { generation }, status: { collisionCount } = {} } = set
@@ -48,7 +51,7 @@ export function addDaemonSets(app: Operator): void {
       })
       const used = new Set([hash, ...left.map(hashOf)])
       await truncate(client, all, (each) => used.has(hashOf(each)), set.spec?.revisionHistoryLimit)
-      return { requeue: false, requeueAfter: untilAvailable(set, left, nowMs) }
+      return nextLook(untilAvailable(set, left, nowMs), failure)
     })
 }
 
@@ -58,7 +61,7 @@ function planDaemonSet(
   pods: readonly V1Pod[],
   isWanted: boolean,
   hash: string,
-  create: () => Promise<V1Pod>,
+  create: PodCreation,
 ): PodChanges {
   if (metadata.deletionTimestamp) return { create: [], remove: [] }
   const active = pods.filter(isPodActive)

@@ -3,7 +3,7 @@ import { type Client, finalizers, isReason, type Operator, owners } from 'kubelo
 import { Job, Pod, type V1Job, type V1Pod } from 'kubeloop/kinds'
 import { finishedBy, INDEX, isTracked, planJob, TRACKING } from './job_plan.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { changePods, createPod, unlessNamespaceEnds, unlessRefused } from './pod_changes.ts'
+import { changePods, createPod, nextLook, unlessRefused } from './pod_changes.ts'
 
 const MANAGER = 'kubernetes.io/job-controller'
 
@@ -20,12 +20,13 @@ export function addJobs(app: Operator): void {
       const nowMs = clock.now()
       const pods = await claim(client, podsByOwner, job)
       const plan = planJob(job, pods, nowMs)
-      const changed = await unlessNamespaceEnds((async () => {
-        if (!plan.countsRemoved) { for (const pod of plan.remove) await untrack(client, pod) }
-        const create = plan.create.map((index) => () => createMember(client, job, index))
-        return await changePods({ client, events }, job, { create, remove: plan.remove }, [...pods])
-      })())
+      if (!plan.countsRemoved) { for (const pod of plan.remove) await untrack(client, pod) }
+      const create = plan.create.map((index) => ({ make: () => createMember(client, job, index) }))
+      const changed = await changePods({ client, events }, job, { create, remove: plan.remove }, pods)
       if (!changed) return undefined
+      const missing = create.length - (changed.counted.length - pods.length)
+      const { active = 0, ...counts } = plan.status
+      const status = active > missing ? { ...counts, active: active - missing } : counts
       const finished = finishedBy(plan.status)
       if (finished && !finishedBy(job.status)) {
         if (finished.type === 'Complete') events.normal(job, 'Completed', 'Job completed')
@@ -33,12 +34,12 @@ export function addJobs(app: Operator): void {
       }
       // A CronJob deletes what leaves its history.
       const isGone = (error: unknown): boolean => isReason(error, 'NotFound')
-      if (!await unlessRefused(client.setStatus(Job, job, plan.status), isGone)) return undefined
+      if (!await unlessRefused(client.setStatus(Job, job, status), isGone)) return undefined
       // After the status has their uids: an uncounted pod must not get lost.
       for (const pod of plan.untrack) await untrack(client, pod)
       const leftMs = finished ? untilExpired(job, nowMs) : plan.againMs
       if (leftMs !== undefined && leftMs <= 0) await client.delete(Job, job, { uid: job.metadata.uid })
-      return { requeue: false, requeueAfter: leftMs && Math.max(0, leftMs) }
+      return nextLook(leftMs && Math.max(0, leftMs), changed.failure)
     })
   app.controllerFor(Pod, { name: 'job-pods', fieldManager, when: (pod) => isTracked(pod as V1Pod) })
     .watches(

@@ -1,34 +1,79 @@
 /** Creates and deletes the pods of workloads, as the controllers of a cluster do. */
-import { type Client, type DesiredMeta, isReason, type KubeObject, type Recorder } from 'kubeloop'
+import {
+  ApiError,
+  type Client,
+  type DesiredMeta,
+  isReason,
+  type KubeObject,
+  type Recorder,
+  type Result,
+} from 'kubeloop'
 import { Pod, type V1Pod, type V1PodSpec, type V1PodTemplateSpec } from 'kubeloop/kinds'
 import { messageOf } from '../../core/errors.ts'
 
 export interface PodChanges {
-  readonly create: readonly (() => Promise<V1Pod>)[]
+  readonly create: readonly PodCreation[]
   readonly remove: readonly V1Pod[]
 }
 
+/** The creation of a pod. `name`: unless the server generates it. */
+export interface PodCreation {
+  readonly name?: string
+  readonly make: () => Promise<V1Pod>
+}
+
+/** Why a pod could not be created or deleted. */
+export interface Failure {
+  readonly reason: 'FailedCreate' | 'FailedDelete'
+  readonly message: string
+}
+
+type Verb = 'Create' | 'Delete'
+
+/** Returns the text of an Event. `why`: the change failed. */
+function textOfChange(verb: Verb, name: string, why?: string): string {
+  return why === undefined ? `${verb}d pod: ${name}` : `Error ${verb.slice(0, -1).toLowerCase()}ing: ${why}`
+}
+
 /**
- * Creates and deletes pods, one after the other, with an Event for each. Resolves with `pods`, to which the created
- * ones are added, also before a failure. Deleted pods count until they are gone: they may take their time to end.
+ * Creates and deletes pods, one after the other, with an Event for each, until one fails. Resolves with the pods that
+ * there are then: deleted ones count until they are gone, as they may take their time to end. Resolves with undefined
+ * if the namespace is being deleted.
  */
 export async function changePods(
   { client, events }: { readonly client: Client; readonly events: Recorder },
   owner: KubeObject,
   { create, remove }: PodChanges,
-  pods: V1Pod[],
-  textOf = (verb: 'Create' | 'Delete', name: string): string => `${verb}d pod: ${name}`,
-): Promise<readonly V1Pod[]> {
-  for (const each of create) {
-    const pod = await each()
-    pods.push(pod)
-    events.normal(owner, 'SuccessfulCreate', textOf('Create', pod.metadata.name))
+  pods: readonly V1Pod[],
+  textOf = textOfChange,
+): Promise<{ readonly counted: readonly V1Pod[]; readonly failure?: Failure } | undefined> {
+  const counted = [...pods]
+  const creations = create.map(({ name = '', make }) => {
+    const send = async (): Promise<string> => counted[counted.push(await make()) - 1]!.metadata.name
+    return { verb: 'Create' as const, name, send }
+  })
+  const deletions = remove.map(({ metadata }) => {
+    const send = (): Promise<unknown> => client.delete(Pod, { metadata }, { uid: metadata.uid })
+    return { verb: 'Delete' as const, name: metadata.name, send: () => send().then(() => metadata.name) }
+  })
+  for (const { verb, name, send } of [...creations, ...deletions]) {
+    try {
+      events.normal(owner, `Successful${verb}`, textOf(verb, await send()))
+    } catch (error) {
+      if (isNamespaceEnding(error)) return undefined
+      const [reason, message] = [`Failed${verb}` as const, error instanceof ApiError ? error.status.message : undefined]
+      const failure = { reason, message: message ?? messageOf(error) }
+      // As in kube-controller-manager, there is no Event if a pod of others has the name.
+      if (!isReason(error, 'AlreadyExists')) events.warning(owner, reason, textOf(verb, name, failure.message))
+      return { counted, failure }
+    }
   }
-  for (const pod of remove) {
-    await client.delete(Pod, { metadata: pod.metadata }, { uid: pod.metadata.uid })
-    events.normal(owner, 'SuccessfulDelete', textOf('Delete', pod.metadata.name))
-  }
-  return pods
+  return { counted }
+}
+
+/** Returns when a workload is looked at again: in `ms`, if it waits for something, and if a change has failed. */
+export function nextLook(ms: number | undefined, failure?: Failure): Result {
+  return failure && ms === undefined ? { requeue: true } : { requeue: false, requeueAfter: ms }
 }
 
 /** Creates a pod of a template. `metadata` and `spec` take the place of fields of the template. */

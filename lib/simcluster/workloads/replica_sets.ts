@@ -1,9 +1,8 @@
 /** Keeps the number of pods of ReplicaSets. */
 import type { Operator } from 'kubeloop'
 import { Pod, ReplicaSet, type V1Pod, type V1ReplicaSet, type V1ReplicaSetStatus } from 'kubeloop/kinds'
-import { messageOf } from '../../core/errors.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { changePods, createPod, isNamespaceEnding } from './pod_changes.ts'
+import { changePods, createPod, type Failure, nextLook } from './pod_changes.ts'
 import { isAvailable, isPodActive, isPodReady, isTerminal, readySince, untilAvailable } from './pod_plan.ts'
 import { instant } from '../../core/duration.ts'
 
@@ -18,25 +17,14 @@ export function addReplicaSets(app: Operator): void {
       const pods = await claim(client, podsByOwner, set)
       const nowMs = clock.now()
       const { create, remove } = planReplicas(set, pods)
-      const after = [...pods]
-      let failure: Failure | undefined
-      try {
-        const creations = Array.from({ length: create }, () => () => createPod(client, set, set.spec?.template))
-        await changePods({ client, events }, set, { create: creations, remove }, after)
-      } catch (error) {
-        if (isNamespaceEnding(error)) return
-        failure = { reason: create > 0 ? 'FailedCreate' : 'FailedDelete', message: messageOf(error) }
-        events.warning(set, failure.reason, `Error ${create > 0 ? 'creating' : 'deleting'}: ${failure.message}`)
-      }
-      await client.setStatus(ReplicaSet, set, statusOfSet(set, after, nowMs, failure))
-      return failure ? { requeue: true } : { requeue: false, requeueAfter: untilAvailable(set, pods, nowMs) }
+      const make = (): Promise<V1Pod> => createPod(client, set, set.spec?.template)
+      const creations = Array.from({ length: create }, () => ({ make }))
+      const changed = await changePods({ client, events }, set, { create: creations, remove }, pods)
+      if (!changed) return undefined
+      const { counted, failure } = changed
+      await client.setStatus(ReplicaSet, set, statusOfSet(set, counted, nowMs, failure))
+      return nextLook(untilAvailable(set, counted, nowMs), failure)
     })
-}
-
-/** Why pods cannot be created or deleted. */
-interface Failure {
-  readonly reason: string
-  readonly message: string
 }
 
 /** Returns how many pods a ReplicaSet lacks, or which it has too many. */

@@ -12,7 +12,7 @@ import {
 import { createClaims, keepClaims } from './claims.ts'
 import { revise, templateOf, truncate } from './controller_revisions.ts'
 import { adopters, claim, podsByOwner } from './owned.ts'
-import { changePods, createPod, unlessNamespaceEnds } from './pod_changes.ts'
+import { changePods, createPod, nextLook } from './pod_changes.ts'
 import { isAvailable, isPodReady, isTerminal, untilAvailable } from './pod_plan.ts'
 
 const REVISION_LABEL = 'controller-revision-hash'
@@ -33,19 +33,23 @@ export function addStatefulSets(app: Operator): void {
       }
       const { create, remove } = planStatefulSet(seen)
       const changes = {
-        create: create.map(({ ordinal, revision }) => () =>
-          createMember(client, set, ordinal, revision === names.current ? current : update)
-        ),
+        create: create.map(({ ordinal, revision }) => ({
+          name: `${set.metadata.name}-${ordinal}`,
+          make: () => createMember(client, set, ordinal, revision === names.current ? current : update),
+        })),
         remove,
       }
-      const textOf = (verb: string, name: string): string =>
-        `${verb.toLowerCase()} Pod ${name} in StatefulSet ${set.metadata.name} successful`
-      const counted = await unlessNamespaceEnds(changePods({ client, events }, set, changes, [...pods], textOf))
-      if (!counted) return undefined
+      const textOf = (verb: string, name: string, why?: string): string =>
+        `${verb.toLowerCase()} Pod ${name} in StatefulSet ${set.metadata.name} ${
+          why ? `failed error: ${why}` : 'successful'
+        }`
+      const changed = await changePods({ client, events }, set, changes, pods, textOf)
+      if (!changed) return undefined
+      const { counted, failure } = changed
       await client.setStatus(StatefulSet, set, statusOfStateful({ ...seen, pods: counted }))
       const used = new Set([names.current, names.update, ...pods.map(revisionOf)])
       await truncate(client, all, ({ metadata }) => used.has(metadata.name), set.spec?.revisionHistoryLimit)
-      return { requeue: false, requeueAfter: untilAvailable(set, pods, seen.nowMs) }
+      return nextLook(untilAvailable(set, pods, seen.nowMs), failure)
     })
 }
 

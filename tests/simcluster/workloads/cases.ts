@@ -81,6 +81,14 @@ const preferring = (disk: string) => {
   const preference = { matchExpressions: [{ key: 'disk', operator: 'In', values: [disk] }] }
   return { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference }] } }
 }
+/** The namespace takes no more such pods. */
+const refused = (step: (step: Step) => Promise<unknown>) => async (given: Step) => {
+  const enforced = { 'pod-security.kubernetes.io/enforce': 'restricted' }
+  await given.client.patch(Namespace, { name: given.namespace }, { merge: { metadata: { labels: enforced } } })
+  return await step(given)
+}
+const pin = (name: string) => ({ client, namespace }: Step) =>
+  client.patch(Pod, { namespace, name }, { merge: { metadata: { finalizers: ['test/held'] } } })
 const orphan = (kind: AnyResource) => ({ client, namespace }: Step) =>
   client.delete(kind, { namespace, name: 'web' }, { propagation: 'Orphan' })
 const data = {
@@ -182,9 +190,9 @@ export const CASES: Cases = {
       volumeClaimTemplates: [data],
       persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete', whenScaled: 'Delete' },
     }),
-    'it is scaled down, and a pod stays': async ({ client, namespace, ...step }) => {
-      await client.patch(Pod, { namespace, name: 'web-1' }, { merge: { metadata: { finalizers: ['test/held'] } } })
-      await restate({ replicas: 1 })({ client, namespace, ...step })
+    'it is scaled down, and a pod stays': async (step) => {
+      await pin('web-1')(step)
+      await restate({ replicas: 1 })(step)
     },
     'its claims stay with it': restate({ persistentVolumeClaimRetentionPolicy: { whenScaled: 'Retain' } }),
     'that pod is gone, and its claim stays': ({ client, namespace }) =>
@@ -195,14 +203,19 @@ export const CASES: Cases = {
     }),
     'it is deleted': ({ client, namespace }) => client.delete(StatefulSet, { namespace, name: 'web' }),
   },
+  'stateful-releases': {
+    'it is created': stateful({ replicas: 2 }),
+    'the name of a pod is not its own any more': ({ client, namespace }) =>
+      client.patch(Pod, { namespace, name: 'web-0' }, { merge: { metadata: { labels: { app: 'other' } } } }),
+  },
   'stateful-waits': {
     'its first pod does not start': held(stateful()),
   },
   'stateful-ends': {
     'it is created': stateful(),
-    'its last pod stays, and so those before it': async ({ client, namespace, ...step }) => {
-      await client.patch(Pod, { namespace, name: 'web-2' }, { merge: { metadata: { finalizers: ['test/held'] } } })
-      await restate({ replicas: 1 })({ client, namespace, ...step })
+    'its last pod stays, and so those before it': async (step) => {
+      await pin('web-2')(step)
+      await restate({ replicas: 1 })(step)
     },
     'it goes': ({ client, namespace }) =>
       client.patch(Pod, { namespace, name: 'web-2' }, { merge: { metadata: { finalizers: null } } }),
@@ -214,8 +227,7 @@ export const CASES: Cases = {
   'stateful-counts': {
     'it is created': stateful({ podManagementPolicy: 'Parallel', replicas: 2 }),
     'its update has no end before the last pod has gone': async (step) => {
-      const { client, namespace } = step
-      await client.patch(Pod, { namespace, name: 'web-1' }, { merge: { metadata: { finalizers: ['test/held'] } } })
+      await pin('web-1')(step)
       await restate({ replicas: 1, template: template('web:2') })(step)
     },
   },
@@ -249,6 +261,15 @@ export const CASES: Cases = {
     }),
     'it is deleted': ({ client, namespace }) => client.delete(DaemonSet, { namespace, name: 'web' }),
   },
+  'daemon-waits': {
+    'it is created': daemons,
+    'its pod has ended, and stays': async (step) => {
+      const [pod] = await step.client.list(Pod, { namespace: step.namespace })
+      await pin(pod!.metadata.name)(step)
+      await daemon({ template: template('web:2') })(step)
+    },
+  },
+  'daemon-refused': { 'its pod is refused': refused(daemons) },
   'daemon-on-delete': {
     'it is created': daemons,
     'the revision of its pod stays': daemon({
@@ -268,6 +289,7 @@ export const CASES: Cases = {
   },
 
   job: { 'it completes': job({ completions: 3, parallelism: 2 }) },
+  'job-refused': { 'its pods are refused': refused(job({ completions: 2 })) },
   'job-queue': { 'one success is enough': job({ parallelism: 2 }) },
   'job-indexed': { 'each index completes': job({ completions: 4, parallelism: 3, completionMode: 'Indexed' }) },
   'job-elastic': {
@@ -419,6 +441,10 @@ export const CASES: Cases = {
     },
     'it is scaled to zero': edit({ replicas: 0 }),
     'it is deleted': ({ client, namespace }) => client.delete(Deployment, { namespace, name: 'web' }),
+  },
+  refused: {
+    'it is created': create({ minReadySeconds: 1 }),
+    'more pods are refused': refused(edit({ replicas: 4 })),
   },
   orphans: {
     'it is created': create(),

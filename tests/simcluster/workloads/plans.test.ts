@@ -283,7 +283,7 @@ test('the status of a ReplicaSet counts pods by what they are', () => {
   assert.deepEqual(statusOfSet(slow, pods, NOW), counts)
   assert.equal(untilAvailable({ spec: { minReadySeconds: 10 } }, pods, NOW), 5000)
   assert.equal(untilAvailable({}, pods, NOW), undefined)
-  const failure = { reason: 'FailedCreate', message: 'no' }
+  const failure = { reason: 'FailedCreate', message: 'no' } as const
   const { conditions } = statusOfSet(slow, pods, NOW, failure)
   assert.deepEqual(conditions, [{
     type: 'ReplicaFailure',
