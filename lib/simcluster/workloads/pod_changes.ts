@@ -45,7 +45,7 @@ export async function changePods(
   owner: KubeObject,
   { create, remove }: PodChanges,
   pods: readonly V1Pod[],
-  textOf = textOfChange,
+  textOf: typeof textOfChange = textOfChange,
 ): Promise<{ readonly counted: readonly V1Pod[]; readonly failure?: Failure } | undefined> {
   const counted = [...pods]
   const creations = create.map(({ name = '', make }) => {
