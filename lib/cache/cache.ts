@@ -270,7 +270,7 @@ export class Cache implements Runnable, Reader, WriteObserver {
    */
   async beforeLeading(signal: AbortSignal): Promise<void> {
     const { clock = systemClock, log = silentLog, optional } = this.#dependencies
-    const { catchUpAll } = await import('./catch_up.ts').catch(fileMissing('Cannot catch up', 'catch_up.js'))
+    const { catchUpAll } = await import('./catch_up.ts').catch(fileMissing('catch up', 'catch_up.js'))
     await catchUpAll([...this.informers()], { clock, log, optional }, signal)
   }
 

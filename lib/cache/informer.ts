@@ -246,7 +246,7 @@ export class Informer<T extends KubeObject = KubeObject> implements Runnable {
     this.#control.retry?.(0)
     const scope = abortScope(signal, this.#stop.signal)
     try {
-      const { catchUp } = await import('./catch_up.ts').catch(fileMissing('Cannot catch up', 'catch_up.js'))
+      const { catchUp } = await import('./catch_up.ts').catch(fileMissing('catch up', 'catch_up.js'))
       await catchUp({
         ...this.#options,
         budget: turnBudgetOf(this.#options.clock),

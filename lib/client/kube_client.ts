@@ -313,8 +313,8 @@ export class KubeClient implements Client {
     // Never read as metadata only: the result may be written back.
     const target = { ...targetOf(wholeOf(resource), ref, action), subresource: name }
     const call = <V extends keyof Verbs>(verb: V) => async (...args: Parameters<Verbs[V]>) => {
-      const cannot = `Cannot ${action} ${resource.kind}`
-      const { subresourceOf } = await import('./subresource_verbs.ts').catch(fileMissing(cannot, 'subresources.js'))
+      const { subresourceOf } = await import('./subresource_verbs.ts')
+        .catch(fileMissing(`${action} ${resource.kind}`, 'subresources.js'))
       const verbs = subresourceOf<T, N>(this.#api, target, ref, {
         query: (options) => this.#query(options),
         onWrite: (...write) => this.#notify(...write),

@@ -24,8 +24,8 @@ const MAX_LOST = 5
 export async function refuseLoss(
   read: () => Promise<KubeObject>,
   desired: object,
-  { cannot, manager, writer, others }: {
-    readonly cannot: string
+  { action, manager, writer, others }: {
+    readonly action: string
     readonly manager: string
     readonly writer: string
     readonly others: readonly string[]
@@ -39,7 +39,7 @@ export async function refuseLoss(
   const fields = firstOf(lost, MAX_LOST).join(', ')
   const own = `{ fieldManager: '${manager}-${/"(.*)"/.exec(writer)![1]}' }`
   throw new Error(
-    `${cannot} by ${writer}: it would remove ${fields}, which ${
+    `Cannot ${action} by ${writer}: it would remove ${fields}, which ${
       others.join(' and ')
     } applied by the same field manager ` +
       `"${manager}"; give one of them another fieldManager: ` +

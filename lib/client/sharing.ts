@@ -21,9 +21,9 @@ export async function refuseSharing(
 ): Promise<void> {
   const shared = applied.sharedBy(target.resource, target, manager, writer, wanted)
   if (shared.others.length > 0) {
-    const cannot = `Cannot apply ${api.describe(target)}`
-    const { refuseLoss } = await import('./shared_apply.ts').catch(fileMissing(cannot, 'shared_apply.js'))
-    await refuseLoss(() => api.get(target, signal), wanted, { cannot, manager, writer, others: shared.others })
+    const action = `apply ${api.describe(target)}`
+    const { refuseLoss } = await import('./shared_apply.ts').catch(fileMissing(action, 'shared_apply.js'))
+    await refuseLoss(() => api.get(target, signal), wanted, { action, manager, writer, others: shared.others })
   }
   shared.judged()
 }

@@ -268,9 +268,9 @@ async function legacyProvider(provider: Fields, server: string): Promise<Source<
   const name = provider.text('name')
   if (name === undefined) throw provider.wrong('name', 'is missing')
   const at = `${provider.path} in ${provider.file}`
-  const cannot = `Cannot sign in by auth-provider "${name}" (${at})`
+  const action = `sign in by auth-provider "${name}" (${at})`
   const { fromAuthProvider } = await import('./client_node.ts')
-    .catch(fileMissing(cannot, 'client-node.js', undefined, ', or use an exec plugin'))
+    .catch(fileMissing(action, 'client-node.js', undefined, ', or use an exec plugin'))
   const { credentials, invalidate } = await fromAuthProvider({ name, config: provider.raw('config') }, { server, at })
   return { read: () => credentials!(), invalidate: () => invalidate!() }
 }

@@ -65,7 +65,7 @@ async function clusterOf(
 ): Promise<LoadedCluster> {
   const files = configs.map(({ file }) => file)
   const { fromKubeconfig } = await import('./context.ts')
-    .catch(fileMissing(`Cannot read kubeconfig ${files.join(', ')}`, 'kubeconfig.js'))
+    .catch(fileMissing(`read kubeconfig ${files.join(', ')}`, 'kubeconfig.js'))
   const { cluster, context } = await fromKubeconfig(configs, name, around)
   return { cluster, source: { kind: 'kubeconfig', files, context } }
 }

@@ -72,7 +72,7 @@ export function checkToken(text: string, file: string): string {
 /** The rules for proxies are loaded only if there is one. */
 async function proxyOf(server: string, environment: Environment): Promise<string | undefined> {
   if (!['HTTPS_PROXY', 'https_proxy'].some((name) => environment.optionalEnv(name))) return undefined
-  const { proxyFromEnvironment } = await import('./proxy_env.ts').catch(fileMissing('Cannot use a proxy', 'proxy.js'))
+  const { proxyFromEnvironment } = await import('./proxy_env.ts').catch(fileMissing('use a proxy', 'proxy.js'))
   return proxyFromEnvironment(server, (name) => environment.optionalEnv(name))
 }
 

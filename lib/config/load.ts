@@ -8,6 +8,6 @@ import type { LoadedCluster, LoadOptions } from './loaded.ts'
  * @throws ConfigError that says what was searched for, or which file and field is wrong. It never quotes a secret.
  */
 export async function loadConfig(options: LoadOptions = {}): Promise<LoadedCluster> {
-  const { findCluster } = await import('./find.ts').catch(fileMissing('Cannot find a cluster', 'config.js'))
+  const { findCluster } = await import('./find.ts').catch(fileMissing('find a cluster', 'config.js'))
   return await findCluster(options)
 }

@@ -197,16 +197,17 @@ export class ConfigError extends Error {
 /**
  * Returns a handler for a failed import of a file beside mod.js. It throws a ConfigError that says where the file is.
  *
+ * @param action What cannot be done without it, as in `serve webhooks`.
  * @param entry What an operator's file imports to have it in its bundle, as in `kubeloop/webhooks`.
  */
-export function fileMissing(cannot: string, file: string, entry?: string, otherwise = ''): (cause: unknown) => never {
+export function fileMissing(action: string, file: string, entry?: string, otherwise = ''): (cause: unknown) => never {
   return (cause) => {
     const bundled = entry === undefined
       ? ''
       : `for a bundle, add import 'kubeloop/${entry}' to the operator's file; else `
     const hint =
       `${bundled}copy it from kubeloop's folder to beside mod.js or its bundle, or use standalone.js, which has it${otherwise}`
-    throw new ConfigError(`${cannot}: ${file} cannot be loaded; ${hint} (${messageOf(cause)})`, { cause })
+    throw new ConfigError(`Cannot ${action}: ${file} cannot be loaded; ${hint} (${messageOf(cause)})`, { cause })
   }
 }
 

@@ -32,13 +32,13 @@ export function providePart(name: OptionalPart, load: () => Promise<unknown>): v
 
 /**
  * Loads a part as the user's import provides it, or else by `load`, from that file. Rejects with a ConfigError that
- * begins with `cannot`.
+ * begins with `Cannot ${action}`.
  */
 export async function loadPart<T>(
   name: OptionalPart,
   load: () => Promise<T>,
-  cannot: string,
+  action: string,
   file: string,
 ): Promise<T> {
-  return await ((provided().get(name) ?? load)() as Promise<T>).catch(fileMissing(cannot, file, name))
+  return await ((provided().get(name) ?? load)() as Promise<T>).catch(fileMissing(action, file, name))
 }

@@ -219,7 +219,7 @@ export class LeaderElector {
   async #follow(signal: AbortSignal): Promise<Follower> {
     const { random = Math.random } = this.#options
     const { Follower } = await import('./follower.ts').catch(
-      fileMissing(`Cannot wait for ${this.#title}`, 'follower.js'),
+      fileMissing(`wait for ${this.#title}`, 'follower.js'),
     )
     return new Follower({ ...this.#options, random, lock: this.#lock }, signal)
   }

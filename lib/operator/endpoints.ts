@@ -82,7 +82,7 @@ function metricsOf(
     const { serveSecurely } = await loadPart(
       'secure-metrics',
       () => import('../manager/servers/secure_metrics.ts'),
-      'Cannot serve metrics over TLS',
+      'serve metrics over TLS',
       'metrics_over_tls.js',
     )
     return await serveSecurely(secure, ...of)
@@ -101,7 +101,7 @@ export function profilingServer(Class: typeof Server, options: ListenOptions = {
     const { profilingHandler } = await loadPart(
       'profiling',
       () => import('../manager/servers/profiling.ts'),
-      'Cannot profile',
+      'profile',
       'profiles.js',
     )
     return profilingHandler(options)

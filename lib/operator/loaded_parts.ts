@@ -65,45 +65,41 @@ export async function loadParts(
   ] = await Promise
     .all([
       hasWebhooks(description)
-        ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'Cannot serve webhooks', 'webhook_server.js')
+        ? loadPart('webhooks', () => import('./webhooks/open.ts'), 'serve webhooks', 'webhook_server.js')
         : undefined,
       // Without kinds, an operator may have lost its last admission.
       hasWebhooks(description) || definesKinds(description) || crdModeOf(description.options).mode === 'install'
-        ? import('./definitions.ts').catch(fileMissing('Cannot verify or install definitions', 'crds.js'))
+        ? import('./definitions.ts').catch(fileMissing('verify or install definitions', 'crds.js'))
         : undefined,
       isServing
-        ? import('./endpoints.ts').catch(fileMissing('Cannot serve health, metrics or profiles', 'endpoints.js'))
+        ? import('./endpoints.ts').catch(fileMissing('serve health, metrics or profiles', 'endpoints.js'))
         : undefined,
       hasOtherSource || groups.length > 0
-        ? import('./other_sources.ts').catch(fileMissing('Cannot read streams', 'streams.js'))
+        ? import('./other_sources.ts').catch(fileMissing('read streams', 'streams.js'))
         : undefined,
       hasFinalizer
-        ? import('../controller/finalizer.ts').catch(fileMissing('Cannot finalize objects', 'finalizer.js'))
+        ? import('../controller/finalizer.ts').catch(fileMissing('finalize objects', 'finalizer.js'))
         : undefined,
       clusters.length + groups.length > 0
-        ? import('./other_clusters.ts').catch(fileMissing('Cannot use other clusters', 'fleet.js'))
+        ? import('./other_clusters.ts').catch(fileMissing('use other clusters', 'fleet.js'))
         : undefined,
-      description.tasks.length > 0
-        ? import('./tasks.ts').catch(fileMissing('Cannot run tasks', 'tasks.js'))
-        : undefined,
+      description.tasks.length > 0 ? import('./tasks.ts').catch(fileMissing('run tasks', 'tasks.js')) : undefined,
       description.tasks.some(({ schedule }) => schedule)
-        ? loadPart('schedules', () => import('./schedules.ts'), 'Cannot schedule', 'cron.js')
+        ? loadPart('schedules', () => import('./schedules.ts'), 'schedule', 'cron.js')
         : undefined,
-      selects ? import('./namespaces.ts').catch(fileMissing('Cannot select Namespaces', 'namespaces.js')) : undefined,
+      selects ? import('./namespaces.ts').catch(fileMissing('select Namespaces', 'namespaces.js')) : undefined,
       description.caches.some(({ options }) => options.compact)
         ? loadPart(
           'compact',
           () => import('../cache/compact/compact_caches.ts'),
-          'Cannot cache with compact',
+          'cache with compact',
           'compact_cache.js',
         )
         : undefined,
-      shards ? loadPart('sharding', () => import('./sharding_parts.ts'), 'Cannot shard', 'shards.js') : undefined,
+      shards ? loadPart('sharding', () => import('./sharding_parts.ts'), 'shard', 'shards.js') : undefined,
       // Not returned: informers and electors load these, and must not wait for a file then.
-      selects || elects
-        ? import('../cache/catch_up.ts').catch(fileMissing('Cannot take over', 'catch_up.js'))
-        : undefined,
-      elects ? import('../leader/follower.ts').catch(fileMissing('Cannot wait for a lease', 'follower.js')) : undefined,
+      selects || elects ? import('../cache/catch_up.ts').catch(fileMissing('take over', 'catch_up.js')) : undefined,
+      elects ? import('../leader/follower.ts').catch(fileMissing('wait for a lease', 'follower.js')) : undefined,
     ])
   const loaded = {
     ...{ webhooks, definitions, endpoints, otherSources, finalizers, otherClusters, tasks, schedules },
@@ -131,7 +127,7 @@ function definesKinds(description: OperatorDescription): boolean {
 /** @throws ConfigError if the file beside mod.js, or @opentelemetry/api, is missing. */
 export async function loadTracing({ tracing }: OperatorOptions): Promise<Tracing | undefined> {
   if (!tracing) return undefined
-  const { openTracing } = await loadPart('tracing', () => import('../observe/tracing.ts'), 'Cannot trace', 'spans.js')
+  const { openTracing } = await loadPart('tracing', () => import('../observe/tracing.ts'), 'trace', 'spans.js')
   return await openTracing()
 }
 
@@ -145,7 +141,7 @@ export async function loadMeter({ metrics }: OperatorOptions): Promise<OperatorM
   const { prometheusMeter } = await loadPart(
     'metrics',
     () => import('../manager/metrics.ts'),
-    'Cannot serve metrics',
+    'serve metrics',
     'metrics.js',
   )
   return await prometheusMeter(typeof metrics === 'object' ? metrics.registry : undefined)

@@ -102,7 +102,7 @@ function isFromOutside(error: unknown): boolean {
 /** The parser is loaded only for a program with arguments: a pod seldom has any. */
 async function flagsOf(args: readonly string[]): Promise<ClusterFlags> {
   if (args.length === 0) return {}
-  const { clusterFlags } = await import('./flags.ts').catch(fileMissing('Cannot read the arguments', 'flags.js'))
+  const { clusterFlags } = await import('./flags.ts').catch(fileMissing('read the arguments', 'flags.js'))
   return clusterFlags(args)
 }
 
@@ -125,7 +125,7 @@ type TerminalLog = typeof import('./terminal_log.ts')
 async function terminalLog(): Promise<Log> {
   try {
     return processLog(
-      await import('./terminal_log.ts').catch(fileMissing('Cannot write for a terminal', 'terminal.js')),
+      await import('./terminal_log.ts').catch(fileMissing('write for a terminal', 'terminal.js')),
     )
   } catch (error) {
     const log = processLog()

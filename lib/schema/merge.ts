@@ -8,6 +8,7 @@
  * @see https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { below, refuse } from './refusal.ts'
+import { RANGES } from './scalars.ts'
 import { jsonEqual } from '../core/equal.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
@@ -40,7 +41,10 @@ export function split(
   const conditions = schemas.map((schema) => partOf(schema, false))
   const common = commonConditions(conditions)
   const known = junctor === 'anyOf' ? withValues(structure, conditions) : structure
-  return { shared: overlay(known, common), separate: conditions.map((condition) => without(condition, common)) }
+  return {
+    shared: overlay(known, common),
+    separate: conditions.map((condition) => partOf(without(condition, common), false, true)),
+  }
 }
 
 /** Returns the structure with each condition added at its field. */
@@ -67,19 +71,25 @@ function withValues(structure: JsonSchema, conditions: readonly JsonSchema[]): J
 /** Keywords of the structure, which are not allowed inside a junctor. */
 const STRUCTURAL = /^(?:type|default|nullable|description|title|example|additionalProperties)$|^x-kubernetes-/
 
-/** Returns the structure of a schema, or the conditions; of these, empty ones are left out. */
-function partOf(schema: JsonSchema, isStructure: boolean): JsonSchema {
+/**
+ * Returns the structure of a schema, or the conditions; of these, empty ones are left out. `limits`: limits take the
+ * place of formats of numbers. Of a condition, which has no type, the server refuses each default with such a number,
+ * and does not check the range of others.
+ */
+function partOf(schema: JsonSchema, isStructure: boolean, limits = false): JsonSchema {
   const part: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     const below = keyword === 'properties'
       ? Object.fromEntries(
-        Object.entries(value as Fields).map(([name, field]) => [name, partOf(field, isStructure)] as const)
+        Object.entries(value as Fields).map(([name, field]) => [name, partOf(field, isStructure, limits)] as const)
           .filter(([, field]) => isStructure || !isEmpty(field)),
       )
       : keyword === 'items'
-      ? partOf(value as JsonSchema, isStructure)
+      ? partOf(value as JsonSchema, isStructure, limits)
       : undefined
-    if (below ? isStructure || !isEmpty(below) : STRUCTURAL.test(keyword) === isStructure) {
+    if (limits && keyword === 'format' && /^(?:int|fl|do)/.test(value as string)) {
+      if (value === 'int32') Object.assign(part, RANGES['int32'])
+    } else if (below ? isStructure || !isEmpty(below) : STRUCTURAL.test(keyword) === isStructure) {
       part[keyword] = below ?? value
     }
   }

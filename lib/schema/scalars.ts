@@ -154,7 +154,7 @@ export function numberSchema(checks: readonly Check[], place: Place): JsonSchema
 const FLOAT_FORMATS: Readonly<Record<string, string>> = { float32: 'float', float64: 'double' }
 
 /** A "safe" integer is one that JavaScript reads exactly: a smaller range than the server's int64. */
-const RANGES: Readonly<Record<string, Readonly<Record<Side, number>>>> = {
+export const RANGES: Readonly<Record<string, Readonly<Record<Side, number>>>> = {
   safeint: { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
   int32: { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 },
   uint32: { minimum: 0, maximum: 2 ** 32 - 1 },

@@ -1,6 +1,6 @@
 /** Translates enums, literals, nullable schemas and Kubernetes' int-or-string. */
 import { refuse } from './refusal.ts'
-import { conjunction } from './scalars.ts'
+import { conjunction, RANGES } from './scalars.ts'
 import type { JsonSchema } from '../core/resource.ts'
 import type { Place } from './refusal.ts'
 
@@ -62,10 +62,8 @@ export function intOrString(schemas: readonly JsonSchema[], place: Place): JsonS
       }
       result[keyword] = value
     }
-    if (type === 'integer' && format === 'int32') {
-      result['minimum'] ??= -(2 ** 31)
-      result['maximum'] ??= 2 ** 31 - 1
-    } else if (type === 'string' && format) {
+    if (type === 'integer' && format === 'int32') Object.assign(result, { ...RANGES['int32'], ...result })
+    else if (type === 'string' && format) {
       return refuse(place, `an integer or a string of format "${format}"`, 'use a pattern')
     }
   }

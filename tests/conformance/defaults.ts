@@ -181,6 +181,24 @@ export const DEFAULT_CASES: readonly Case[] = casesOf('defaults', [
     ],
     `DELETE ${CRDS}/withins.{group}`,
   ]),
+  ofKind('the format of a number is a limit beside its type only', {
+    spec: {
+      type: 'object',
+      properties: {
+        a: { type: 'integer', format: 'int32' },
+        b: { type: 'number', format: 'float' },
+        c: { type: 'integer' },
+        d: { type: 'number' },
+        e: { 'x-kubernetes-int-or-string': true, format: 'int32' },
+      },
+      anyOf: [{ properties: { c: { format: 'int32' }, d: { format: 'float' } } }],
+    },
+  }, [
+    ...[{ a: 1, b: 1.5, c: 1, d: 1.5 }, { a: 2 ** 31 }, { b: 1e300 }, { b: 1 }, { c: 2 ** 31 }, { d: 1e300 }, {
+      e: 2 ** 31,
+    }]
+      .map((spec): Step => ['POST {path}?dryRun=All ? spec', made('n', spec)]),
+  ]),
   ofKind('a merge patch removes nulls in lists; an applied null replaces an empty map', {
     spec: OPEN,
     status: { type: 'object', properties: { m: { type: 'object', nullable: true, additionalProperties: STRING } } },

@@ -35,6 +35,11 @@ const SCHEMA = object({
   status: object({ n: INT, sel: TEXT, conditions: { type: 'array', items: object({ type: TEXT, status: TEXT }) } }),
 })
 
+/** An object with a default, of whose field a condition states the format. */
+function ofFormat(format: string, type: Body, value: unknown): Body {
+  return { spec: object({ a: type }, { default: { a: value }, anyOf: [{ properties: { a: { format } } }] }) }
+}
+
 /** Properties of the root of a schema. */
 const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['null type', { spec: { type: 'null' } }],
@@ -80,6 +85,11 @@ const SCHEMAS: readonly (readonly [name: string, properties: Body])[] = [
   ['default pruned', { spec: object({ a: TEXT }, { default: { b: 1 } }) }],
   ['default null', { spec: { type: 'string', default: null } }],
   ['default null nullable', { spec: { type: 'string', nullable: true, default: null } }],
+  ['default int32', ofFormat('int32', INT, 1)],
+  ['default int64', ofFormat('int64', INT, 1)],
+  ['default float', ofFormat('float', { type: 'number' }, 1.5)],
+  ['default double', ofFormat('double', { type: 'number' }, 1.5)],
+  ['default date-time', ofFormat('date-time', TEXT, '2026-01-01T00:00:00Z')],
   ['default enum', { spec: { type: 'string', enum: ['a'], default: 'b' } }],
   ['default in default', { spec: object({ a: TEXT }, { default: { a: 1 } }) }],
   ['default in items', { spec: { type: 'array', items: object({ a: { ...TEXT, default: 1 } }) } }],

@@ -149,7 +149,7 @@ test('a missing file of the package is named, with the cause, what to do, and wh
   const bundled = `for a bundle, add import 'kubeloop/flight' to the operator's file; else ${copy}`
   for (const [entry, remedy] of [[undefined, copy], ['flight', bundled]] as const) {
     await assert.rejects(
-      Promise.reject(cause).catch(fileMissing('Cannot fly', 'wings.js', entry, ', or walk')),
+      Promise.reject(cause).catch(fileMissing('fly', 'wings.js', entry, ', or walk')),
       (error: Error) => {
         assert.ok(error instanceof ConfigError)
         assert.equal(error.cause, cause)

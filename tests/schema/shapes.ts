@@ -156,6 +156,14 @@ const unions: Rows = {
   'limited integer or string': [z.union([z.string().regex(/^\d+%$/), z.int32().min(0)]), [1, '5%'], [-1, '5']],
   'or null': [z.union([z.string(), z.null()]), ['a', null], [1]],
   'an alternative that always holds': [z.union([z.string(), z.string().min(3)]), ['a', 'abc'], [1]],
+  'alternatives with numbers, and a default': [
+    z.union([
+      z.object({ a: z.int32().min(1), b: z.array(z.float32()).optional(), x: z.string() }),
+      z.object({ a: z.int(), b: z.array(z.number()).optional(), y: z.string() }),
+    ]).default({ a: 3, b: [1.5], x: 'x' }),
+    [{ a: 5, x: 'x' }, { a: 2 ** 40, b: [1], y: 'y' }],
+    [{ a: 2 ** 31, x: 'x' }, { a: 0, x: 'x' }, { a: 1.5, y: 'y' }],
+  ],
   'strings of two kinds': [z.union([z.ipv4(), z.literal('auto')]), ['10.0.0.1', 'auto'], ['b']],
   'enums together': [z.enum(['a']).or(z.enum(['b'])).or(z.null()), ['a', 'b', null], ['c']],
   discriminated: [

@@ -21,8 +21,26 @@ export function defaultFaults(schema: Schema, path: string): Cause[] {
 function valueFaults(schema: Schema, value: Json, path: string): Cause[] {
   const pruned = prune({ properties: { value: schema } }, { value }).object['value']!
   const faults = jsonEqual(pruned, value) ? [] : [fault.invalid(path, value, 'must not have unknown fields')]
-  const within = (field: string): string => (field === '' || field.startsWith('[') ? path + field : `${path}.${field}`)
-  faults.push(...validateValue(schema, value, '').map((cause) => ({ ...cause, field: within(cause.field) })))
+  const within = (field: string): string => {
+    const inner = field === '<nil>' ? '' : field
+    return inner === '' || inner.startsWith('[') ? path + inner : `${path}.${inner}`
+  }
+  faults.push(
+    ...validateValue(withFormatsAsTypes(schema), value, '').map((cause) => ({ ...cause, field: within(cause.field) })),
+  )
   if (faults.length > 0 || !hasRules(schema)) return faults
   return [...celEngine().defaultFaults(schema as RuleSchema, value, path)]
 }
+
+/**
+ * Returns the schema as the validator of defaults reads it: of a condition, which has no type, it takes the format of a
+ * number for one that no value has.
+ */
+function withFormatsAsTypes(schema: Schema): Schema {
+  return JSON.parse(JSON.stringify(schema), (_key, value: Schema | null) => {
+    const { format, type, 'x-kubernetes-int-or-string': isEither } = value ?? {}
+    return format && NUMBERS.includes(format) && !type && !isEither ? { ...value, type: format } : value
+  }) as Schema
+}
+
+const NUMBERS: readonly string[] = ['int32', 'int64', 'float', 'double']

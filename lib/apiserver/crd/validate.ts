@@ -146,6 +146,12 @@ function addKeywordFaults(schema: Schema, value: Json, path: string, faults: Cau
   }
 }
 
+const MAX_FLOAT = 2 ** 128 - 2 ** 104
+const RANGES: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  int32: [-(2 ** 31), 2 ** 31 - 1],
+  float: [-MAX_FLOAT, MAX_FLOAT],
+}
+
 function numberFaults(schema: Schema, value: number, invalid: (detail: string) => void): void {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema as {
     minimum?: number
@@ -159,7 +165,9 @@ function numberFaults(schema: Schema, value: number, invalid: (detail: string) =
   const [least, most, divisor] = [minimum, maximum, multipleOf].map((limit) =>
     limit !== undefined && Number.isInteger(value) ? Math.trunc(limit) : limit
   )
-  if (schema.format === 'int32' && (value < -(2 ** 31) || value > 2 ** 31 - 1)) invalid('must be of type int32')
+  // Beside no type, a format is no limit.
+  const [smallest, largest] = (schema.type && RANGES[schema.format ?? '']) || [-Infinity, Infinity]
+  if (value < smallest || value > largest) invalid(`must be of type ${schema.format}`)
   if (most !== undefined && (exclusiveMaximum ? value >= most : value > most)) {
     invalid(`should be less than ${exclusiveMaximum ? '' : 'or equal to '}${most}`)
   }

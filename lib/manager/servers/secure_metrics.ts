@@ -45,7 +45,7 @@ export async function serveSecurely(
 ): Promise<HttpServer> {
   const { clock } = options
   const { serveTls } = await import('../../runtime/net/tls_server.ts').catch(
-    fileMissing('Cannot serve TLS', 'https.js'),
+    fileMissing('serve TLS', 'https.js'),
   )
   const scope = abortScope()
   let server: HttpsServer | undefined

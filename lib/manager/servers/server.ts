@@ -146,7 +146,7 @@ export class Server implements Runnable {
 /** Loads the HTTP server, which an operator without servers does not need. */
 async function listenLater(options: HttpServerOptions): Promise<HttpServer> {
   const { serveHttp } = await import('../../runtime/net/http_server.ts').catch(
-    fileMissing('Cannot serve HTTP', 'http.js'),
+    fileMissing('serve HTTP', 'http.js'),
   )
   return await serveHttp(options)
 }

@@ -54,7 +54,7 @@ export async function serveHttp(options: HttpServerOptions): Promise<HttpServer>
   const { host, port, tls, maxConnections = Infinity } = options
   const exchange = exchangeOf(options, tls ? 'https' : 'http')
   if (tls) {
-    const { serveTls } = await import('./tls_server.ts').catch(fileMissing('Cannot serve TLS', 'https.js'))
+    const { serveTls } = await import('./tls_server.ts').catch(fileMissing('serve TLS', 'https.js'))
     return await serveTls({ ...exchange, ...TIMEOUTS, ...tls, host, port, maxConnections }, SERVER_PARTS)
   }
   const server = nodeHttp().createServer({

@@ -216,7 +216,7 @@ class Connections {
 
   async #watchSessions(): Promise<WatchSessions> {
     const { WatchSessions } = await import('./watch_sessions.ts').catch(
-      fileMissing('Cannot watch over HTTP/2', 'watch_sessions.js'),
+      fileMissing('watch over HTTP/2', 'watch_sessions.js'),
     )
     return this.#sessions ??= new WatchSessions(this.#pool.options, this.#limits)
   }
@@ -259,7 +259,7 @@ function refuseUnencrypted(config: ClusterConfig, { tls, loopback, authority }: 
 
 /** Loads what only a connection through a proxy needs. */
 async function loadTunnel({ signal }: HttpRequest): Promise<typeof tunnelThrough> {
-  const loading = import('./tunnel.ts').catch(fileMissing('Cannot connect through a proxy', 'tunnel.js'))
+  const loading = import('./tunnel.ts').catch(fileMissing('connect through a proxy', 'tunnel.js'))
   return (await untilAborted(loading, signal)).tunnelThrough
 }
 
