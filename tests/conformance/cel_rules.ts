@@ -330,6 +330,16 @@ export const RULES: Readonly<Record<string, readonly RuleCase[]>> = {
       { s: '../x' },
     ],
     ["url(self.s).getHost() == ''", { s: TEXT }, { s: '/a' }, { s: 'x y' }, { s: '' }],
+    ["['-', 'Ki', '.', 'e3'].all(x, quantity(x) == quantity('0')) && !isQuantity(self.s)", { s: TEXT }, { s: '' }, {
+      s: 'E',
+    }],
+    ["['http://[::1', 'http://%'].all(x, !isURL(x) && format.uri().validate(x).hasValue()) && isURL(self.s)", {
+      s: TEXT,
+    }, { s: '/' }],
+    ['double(self.s) > 1.0', { s: TEXT }, { s: '1e300' }, { s: '1e400' }],
+    ["timestamp(self.s) > timestamp('0001-01-01T00:00:00Z')", { s: TEXT }, { s: '2026-01-01T00:00:00Z' }, {
+      s: '2026-01-01t00:00:00z',
+    }, { s: '0000-01-01T00:00:00Z' }],
     ["quantity(self.s).isGreaterThan(quantity('1Gi')) && isQuantity(self.s)", { s: TEXT }, { s: '2Gi' }, { s: '1G' }, {
       s: 'x',
     }, { s: '1Xi' }],

@@ -162,6 +162,7 @@ const CASES: readonly Script[] = [
       owned([owner('a'), owner('a', { name: 'other' })]),
       owned([owner('a', { controller: true }), owner('b', { controller: true })]),
       owned([owner('')]),
+      ...['a/b/c', 'a/', '/', '/v1'].map((apiVersion) => owned([owner('a', { apiVersion })])),
     ], ' ? metadata.ownerReferences').concat([
       ['POST cm ? metadata.ownerReferences', owned([owner('a')])],
       ['MERGE cm/owned ? metadata.ownerReferences', {

@@ -159,8 +159,11 @@ function listCost(sizes: Sizes, fn: string, target: Expr | undefined, args: read
   const size = target ? sizes.sizeOf(target) : UNKNOWN
   const square = times(size, size)
   switch (fn) {
-    case 'slice':
-      return making(fixed(Math.max(intOf(args[1], size.max) - intOf(args[0], 0), 0)), 1)
+    case 'slice': {
+      const count = intOf(args[1], size.max) - intOf(args[0], 0)
+      // As in cel-go, a negative number of items counts as a huge one.
+      return making(fixed(count < 0 ? MAX : count), 1)
+    }
     case 'lists.range':
       return making(fixed(intOf(args[0], MAX)), 1)
     case 'reverse':

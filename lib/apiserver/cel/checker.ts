@@ -3,6 +3,7 @@ import { type Overload } from './functions/table.ts'
 import { overloadsOf } from './functions/mod.ts'
 import { goDuration, rfc3339 } from './functions/time.ts'
 import { patternProblem } from './functions/regex.ts'
+import { formatProblem } from './functions/strings.ts'
 import type { Comprehension, Expr, SyntaxProblem } from './expr.ts'
 import { fieldNamed } from './schema.ts'
 import {
@@ -322,6 +323,7 @@ class Checker {
         this.#checkItems(expr.entries.map(([, value]) => value))
       }
       if (expr.kind !== 'call') continue
+      this.#checkFormat(expr)
       const text = expr.args.at(-1)
       if (text?.kind !== 'literal' || typeof text.value !== 'string') continue
       const test = LITERALS[expr.fn]
@@ -329,6 +331,15 @@ class Checker {
         this.#report(text, `invalid ${expr.fn} argument`)
       }
     }
+  }
+
+  #checkFormat(expr: Extract<Expr, { kind: 'call' }>): void {
+    const { fn, target, args: [list] } = expr
+    if (fn !== 'format' || target?.kind !== 'literal' || typeof target.value !== 'string' || list?.kind !== 'list') {
+      return
+    }
+    const problem = formatProblem(target.value, list.items.map((item) => this.#types.get(item)!))
+    if (problem) this.#report(problem.at === undefined ? expr : list.items[problem.at]!, problem.message)
   }
 }
 

@@ -167,16 +167,12 @@ function pathOf(owner: JsonObject): string {
 function ownerFaults(meta: Meta): Cause[] {
   const faults: Cause[] = []
   let controller: string | undefined
-  for (const [index, owner] of (meta.ownerReferences ?? []).entries()) {
-    const path = `metadata.ownerReferences[${index}]`
-    const [group, version] = String(owner['apiVersion'] ?? '').includes('/')
-      ? String(owner['apiVersion']).split('/')
-      : ['', owner['apiVersion']]
-    if (!version) {
-      faults.push(
-        fault.invalid(`metadata.ownerReferences.apiVersion`, owner['apiVersion'] ?? '', 'version must not be empty'),
-      )
-    } else if (group === undefined) faults.push(fault.invalid(path, owner['apiVersion'], 'must be group/version'))
+  for (const owner of meta.ownerReferences ?? []) {
+    const { apiVersion = '' } = owner
+    const parts = String(apiVersion).split('/')
+    if (parts.length > 2 || !parts.at(-1)) {
+      faults.push(fault.invalid('metadata.ownerReferences.apiVersion', apiVersion, 'version must not be empty'))
+    }
     for (const part of ['kind', 'name', 'uid']) {
       if (!owner[part]) {
         faults.push(fault.invalid(`metadata.ownerReferences.${part}`, owner[part] ?? '', 'must not be empty'))

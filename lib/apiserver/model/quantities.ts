@@ -5,8 +5,8 @@ import type { Json } from './json.ts'
 export const INVALID_QUANTITY =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
-/** Quantities: `100m`, `1.5Gi`, `2e3`. */
-const QUANTITY = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d+))?$/
+/** Quantities: `100m`, `1.5Gi`, `2e3`. Without digits, as in `Gi`, they are zero. */
+const QUANTITY = /^(?!$)([+-]?)(\d*\.?\d*)(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d+))?$/
 
 const DECIMAL: readonly (readonly [string, number])[] = [
   ['n', -9],

@@ -221,8 +221,11 @@ function toUint(value: Value): Uint {
 function toDouble(text: string): number {
   const special = /^([+-]?)(?:inf(?:inity)?|(nan))$/i.exec(text)
   if (special) return special[2] ? NaN : special[1] === '-' ? -Infinity : Infinity
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) throw badConversion(text, 'double')
-  return Number(text)
+  const value = Number(text)
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) || !Number.isFinite(value)) {
+    throw badConversion(text, 'double')
+  }
+  return value
 }
 
 function toBool(text: string): boolean {

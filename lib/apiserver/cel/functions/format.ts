@@ -2,6 +2,7 @@
 import { labelValueProblems, nameProblems, qualifiedNameProblems, UUID } from '../../model/names.ts'
 import { isDate } from '../../model/times.ts'
 import { type LibraryValue, ListValue, NONE, Optional } from '../values.ts'
+import { isUrl } from './network.ts'
 import type { Row } from './table.ts'
 import { rfc3339 } from './time.ts'
 
@@ -33,7 +34,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A
 
 function uriProblems(text: string): readonly string[] {
   if (text === '') return [`parse "": empty url`]
-  if (/^(?:[a-zA-Z][a-zA-Z0-9+.-]*:|\/)/.test(text) && !/\s/.test(text)) return []
+  if (isUrl(text) && !/\s/.test(text)) return []
   return [`parse ${JSON.stringify(text)}: invalid URI for request`]
 }
 

@@ -186,10 +186,12 @@ function parseUrl(text: string): Url {
   const port = /:([^:\]]*)$/.exec(url.host.replace(/^\[.*\]/, ''))?.[1] ?? ''
   // deno-lint-ignore no-control-regex -- Go refuses these
   const isWrong = /^:|[\x00-\x1f\x7f]/.test(text) || !url.scheme && !text.startsWith('/') || /\D/.test(port) ||
-    /[\s<>"{}|\\^`]/.test(url.host) || /%(?![0-9a-fA-F]{2})/.test(url.path)
+    /[\s<>"{}|\\^`]|^\[[^\]]*$/.test(url.host) || /%(?![0-9a-fA-F]{2})/.test(url.host + url.path)
   if (isWrong) throw new ParseFailure(`URL parse error during conversion from string: ${JSON.stringify(text)}`)
   return url
 }
+
+export const isUrl: (text: string) => boolean = parses(parseUrl)
 
 function hostname({ host }: Url): string {
   return /^\[(.*)\]/.exec(host)?.[1] ?? host.replace(/:\d*$/, '')
@@ -237,7 +239,7 @@ export const NETWORK: readonly Row[] = [
   ['prefixLength', 'CIDR.() -> int', 'cidr_prefix_length', (value: Cidr) => BigInt(value.length)],
   ['masked', 'CIDR.() -> CIDR', 'cidr_masked', masked],
   ['url', '(string) -> URL', 'string_to_url', parsed(parseUrl)],
-  ['isURL', '(string) -> bool', 'is_url_string', parses(parseUrl)],
+  ['isURL', '(string) -> bool', 'is_url_string', isUrl],
   ['getScheme', 'URL.() -> string', 'url_get_scheme', (url: Url) => url.scheme],
   ['getHost', 'URL.() -> string', 'url_get_host', (url: Url) => url.host],
   ['getHostname', 'URL.() -> string', 'url_get_hostname', hostname],

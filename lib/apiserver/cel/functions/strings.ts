@@ -12,6 +12,7 @@ import {
   type Value,
 } from '../values.ts'
 import { Duration } from '../values.ts'
+import type { CelType } from '../types.ts'
 import { findAll, findFirst, matches } from './regex.ts'
 import type { Row } from './table.ts'
 import { durationText, timestampText } from './time.ts'
@@ -122,12 +123,24 @@ function quote(text: string): string {
 
 /** Formats arguments as the clauses of a text say, such as `%d` and `%.2f`. */
 function format(text: string, { items }: ListValue): string {
+  return replaceClauses(text, items.length, (at, verb, precision) => formatted(items[at]!, verb, precision))
+}
+
+/** Replaces the clauses of a text by what `textOf` returns for the argument at this place. */
+function replaceClauses(
+  text: string,
+  count: number,
+  textAt: (at: number, verb: string, precision: number | undefined) => string,
+): string {
   let next = 0
   return text.replace(/%(?:(%)|(?:\.(\d+))?(.)?)/g, (_clause, percent?: string, precision?: string, verb?: string) => {
     if (percent) return '%'
     if (verb === undefined) throw new CelError('unexpected end of string')
-    if (next >= items.length) throw new CelError(`index ${next} out of range`)
-    return formatted(items[next++]!, verb, precision === undefined ? undefined : Number(precision))
+    if (!CLAUSES[verb] && verb !== 's') {
+      throw new CelError(`could not parse formatting clause: unrecognized formatting clause "${verb}"`)
+    }
+    if (next >= count) throw new CelError(`index ${next} out of range`)
+    return textAt(next++, verb, precision === undefined ? undefined : Number(precision))
   })
 }
 
@@ -157,13 +170,47 @@ function formatted(value: Value, verb: string, precision: number | undefined): s
       return typeof number === 'bigint' ? number.toString(2) : refuse('binary')
     case 'o':
       return typeof number === 'bigint' ? number.toString(8) : refuse('octal')
-    case 'x':
-    case 'X': {
+    default: {
       const hex = hexadecimal(number) ?? refuse('hex')
       return verb === 'X' ? hex.toUpperCase() : hex
     }
-    default:
-      throw new CelError(`could not parse formatting clause: unrecognized formatting clause "${verb}"`)
+  }
+}
+
+/** The types that a clause takes where they are known before the expression runs: fewer than then. */
+const CHECKED: Readonly<Record<string, readonly [rule: string, ...types: readonly string[]]>> = {
+  d: ['decimal clause can only be used on integers', 'int', 'uint'],
+  f: ['fixed-point clause can only be used on doubles', 'double', 'string'],
+  e: ['scientific clause can only be used on doubles', 'double', 'string'],
+  b: ['only integers and bools can be formatted as binary', 'int', 'uint', 'bool'],
+  o: ['octal clause can only be used on integers', 'int', 'uint'],
+  x: ['only integers, byte buffers, and strings can be formatted as hex', 'int', 'uint', 'bytes', 'string'],
+}
+
+/** Returns what is wrong with a text of `format` and its arguments. `at`: the argument, or undefined for the call. */
+export function formatProblem(
+  text: string,
+  types: readonly CelType[],
+): { readonly message: string; readonly at: number | undefined } | undefined {
+  let [count, wrong]: [number, number | undefined] = [0, undefined]
+  try {
+    replaceClauses(text, types.length, (at, verb) => {
+      count++
+      const { kind } = types[at]!
+      const [rule, ...allowed] = CHECKED[verb.toLowerCase()] ?? ['']
+      if (rule && kind !== 'dyn' && kind !== 'param' && kind !== 'error' && !allowed.includes(kind)) {
+        wrong = at
+        throw new CelError(`error during formatting: ${rule}, was given ${kind}`)
+      }
+      return ''
+    })
+    if (count < types.length) {
+      throw new CelError(`too many arguments supplied to string.format (expected ${count}, got ${types.length})`)
+    }
+    return undefined
+  } catch (error) {
+    if (!(error instanceof CelError)) throw error
+    return { message: error.message, at: wrong }
   }
 }
 

@@ -27,7 +27,7 @@ export function goDuration(text: string, units: Readonly<Record<string, bigint>>
     const [whole = '', fraction = ''] = match[1]!.split('.')
     total += BigInt(whole + fraction) * units[match[2]!]! / 10n ** BigInt(fraction.length)
   }
-  if (text.length === sign.length) return undefined
+  if (text.length === sign.length || BigInt.asIntN(64, total) !== total) return undefined
   return sign === '-' ? -total : total
 }
 
@@ -54,7 +54,9 @@ export function rfc3339(text: string): Timestamp | undefined {
 
 export function parseTimestamp(text: string): Timestamp {
   const result = rfc3339(text)
-  if (!result) throw new CelError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
+  if (!result || /^0000|[tz]/.test(text)) {
+    throw new CelError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
+  }
   return result
 }
 
